@@ -1,0 +1,8 @@
+//! What every layer shares: ids as newtypes, the page checksum, and the shims that let a model
+//! checker, a simulator or a counter take the place of threads, latches and atomics.
+
+pub mod checksum;
+pub mod ids;
+pub mod sync;
+
+pub use ids::{FileId, IndexId, Lsn, PageId, PageNo, Stamp, TableId};

@@ -1,0 +1,4 @@
+//! The embeddable storage engine.
+
+pub mod api;
+pub use api::*;

@@ -1,0 +1,2 @@
+//! The `latchwork` binary: `serve`, `lab`, `check`.
+fn main() {}

@@ -1,0 +1,2 @@
+//! pagecache
+pub mod page;

@@ -1,0 +1,47 @@
+//! Where the rows of a statement go.
+
+use crate::SqlError;
+use types::{Collation, ColumnType, ValueRef};
+
+/// One column of a result set, as the protocol describes it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ColumnMeta {
+    /// What the client prints: the alias or the text of the expression.
+    pub name: String,
+    /// The column's own name; empty for an expression.
+    pub org_name: String,
+    /// Alias and own name of the table, and its database; empty for an expression.
+    pub table: String,
+    pub org_table: String,
+    pub database: String,
+    pub column_type: ColumnType,
+    pub collation: Collation,
+    pub not_null: bool,
+    pub primary_key: bool,
+    pub unique_key: bool,
+    pub multiple_key: bool,
+    pub auto_increment: bool,
+    /// Digits after the point; 31 for floating point without fixed digits.
+    pub decimals: u8,
+    /// The widest value, in characters.
+    pub display_chars: u32,
+}
+
+/// How a statement ended well.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Completion {
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    pub warnings: u16,
+    /// `Records: 3  Duplicates: 0  Warnings: 0` and its like; often empty.
+    pub info: String,
+}
+
+/// Receives one or more results, in order: for a result set `columns`, then `row`s, then `end`;
+/// for other statements just `end`. An error of the statement itself is returned by the session, not sent here.
+/// A sink's own failure (the client is gone) comes back as `Err` and stops the statement.
+pub trait ResultSink {
+    fn columns(&mut self, columns: &[ColumnMeta]) -> Result<(), SqlError>;
+    fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError>;
+    fn end(&mut self, completion: &Completion) -> Result<(), SqlError>;
+}

@@ -1,0 +1,54 @@
+//! Files that can fail. Everything that touches a disk goes through [`Vfs`] and [`File`], so that a
+//! test can put memory, a full disk or a crash in the place of the operating system.
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A folder tree of files. Paths are absolute or relative to the process, as the caller has them.
+pub trait Vfs: Send + Sync + std::fmt::Debug {
+    /// Opens a file for reading and writing. `create` says what to do about its existence.
+    fn open(&self, path: &Path, create: Create) -> io::Result<Arc<dyn File>>;
+    fn exists(&self, path: &Path) -> io::Result<bool>;
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Atomically replaces `to` by `from`.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// The names directly inside a folder, sorted.
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>>;
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()>;
+    /// Removes an empty folder.
+    fn remove_dir(&self, dir: &Path) -> io::Result<()>;
+    /// Makes creations, removals and renames inside `dir` durable.
+    fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+}
+
+/// What [`Vfs::open`] does about a file's existence.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Create {
+    /// The file must exist.
+    Never,
+    /// The file is created if it is missing.
+    IfMissing,
+    /// The file must not exist yet.
+    New,
+}
+
+/// A random-access file. All methods may be called from many threads at once.
+pub trait File: Send + Sync + std::fmt::Debug {
+    /// Fills `buffer` from byte `offset`; a short file is `UnexpectedEof`.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()>;
+    /// Writes all of `bytes` at byte `offset`, growing the file if need be.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes all earlier writes durable, data and length.
+    fn sync(&self) -> io::Result<()>;
+    /// The length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+    /// Cuts or extends (with zeroes) to `len` bytes.
+    fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Takes the exclusive advisory lock on the file, held until the last handle is dropped.
+    /// `WouldBlock` when another process holds it.
+    fn try_lock_exclusive(&self) -> io::Result<()>;
+}
