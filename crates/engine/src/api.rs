@@ -208,7 +208,7 @@ impl Table {
         _index: IndexId,
         _prefixes: &KeyList,
         _batch: &mut Batch,
-        _each: &mut dyn FnMut(usize, &[u8], &[u8]) -> bool,
+        _each: &mut RowVisitor<'_>,
     ) -> Result<()> {
         todo!()
     }
@@ -237,6 +237,9 @@ impl Table {
         todo!()
     }
 }
+
+/// Gets the position of a key, a primary key and a row image; returns false to stop.
+pub type RowVisitor<'a> = dyn FnMut(usize, &[u8], &[u8]) -> bool + 'a;
 
 /// Keys, one behind the other in one buffer.
 #[derive(Clone, Default, Debug)]
