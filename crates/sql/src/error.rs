@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// The name that messages use where MariaDB would say MariaDB.
+pub const PRODUCT: &str = "Latchwork";
+
 /// A MySQL error: its number, SQLSTATE and message, as `ERROR 1062 (23000): Duplicate entry ...`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SqlError {
@@ -14,6 +17,87 @@ impl SqlError {
     pub fn new(code: u16, sqlstate: &[u8; 5], message: impl Into<String>) -> SqlError {
         SqlError { code, sqlstate: *sqlstate, message: message.into() }
     }
+
+    /// 1064: the text could not be parsed from `near` on, in line `line` (counted from 1).
+    pub fn syntax(near: &str, line: usize) -> SqlError {
+        SqlError::new(
+            1064,
+            b"42000",
+            format!(
+                "You have an error in your SQL syntax; check the manual that corresponds to your {PRODUCT} server \
+                 version for the right syntax to use near '{near}' at line {line}"
+            ),
+        )
+    }
+
+    /// 1065: nothing but blanks and comments.
+    pub fn empty_query() -> SqlError {
+        SqlError::new(1065, b"42000", "Query was empty")
+    }
+
+    /// 1046: the name has no database and the session has none either.
+    pub fn no_database() -> SqlError {
+        SqlError::new(1046, b"3D000", "No database selected")
+    }
+
+    /// 1049.
+    pub fn unknown_database(name: &str) -> SqlError {
+        SqlError::new(1049, b"42000", format!("Unknown database '{name}'"))
+    }
+
+    /// 1051: DROP TABLE of a table that is not there.
+    pub fn unknown_table(name: &str) -> SqlError {
+        SqlError::new(1051, b"42S02", format!("Unknown table '{name}'"))
+    }
+
+    /// 1146.
+    pub fn no_such_table(database: &str, name: &str) -> SqlError {
+        SqlError::new(1146, b"42S02", format!("Table '{database}.{name}' doesn't exist"))
+    }
+
+    /// 1054: `place` is `field list`, `where clause`, `order clause`, `group statement`, `having clause`, `on clause`.
+    pub fn unknown_column(name: &str, place: &str) -> SqlError {
+        SqlError::new(1054, b"42S22", format!("Unknown column '{name}' in '{place}'"))
+    }
+
+    /// 1052: several tables have the column.
+    pub fn ambiguous_column(name: &str, place: &str) -> SqlError {
+        SqlError::new(1052, b"23000", format!("Column '{name}' in {place} is ambiguous"))
+    }
+
+    /// 1305: a function that does not exist.
+    pub fn unknown_function(name: &str) -> SqlError {
+        SqlError::new(1305, b"42000", format!("FUNCTION {name} does not exist"))
+    }
+
+    /// 1582.
+    pub fn wrong_parameter_count(function: &str) -> SqlError {
+        SqlError::new(
+            1582,
+            b"42000",
+            format!("Incorrect parameter count in the call to native function '{function}'"),
+        )
+    }
+
+    /// 1235: known to MySQL, not (yet) to us. `what` is a noun: `'subqueries in the select list'`.
+    pub fn not_supported(what: &str) -> SqlError {
+        SqlError::new(1235, b"42000", format!("This version of {PRODUCT} doesn't yet support '{what}'"))
+    }
+
+    /// 1243: a statement id that was never prepared, or is closed.
+    pub fn unknown_statement(id: u32, command: &str) -> SqlError {
+        SqlError::new(1243, b"HY000", format!("Unknown prepared statement handler ({id}) given to {command}"))
+    }
+
+    /// 1210: a parameter of a kind that its place cannot take.
+    pub fn wrong_arguments(what: &str) -> SqlError {
+        SqlError::new(1210, b"HY000", format!("Incorrect arguments to {what}"))
+    }
+
+    /// 1105: something inside is not as it must be.
+    pub fn internal(what: impl fmt::Display) -> SqlError {
+        SqlError::new(1105, b"HY000", format!("{what}"))
+    }
 }
 
 impl fmt::Display for SqlError {
@@ -23,3 +107,40 @@ impl fmt::Display for SqlError {
 }
 
 impl std::error::Error for SqlError {}
+
+impl From<engine::Error> for SqlError {
+    /// What an engine error is to a client that did nothing special. Errors with a name in them (duplicate keys, missing
+    /// tables) are made where the name is known; these are the rest.
+    fn from(error: engine::Error) -> SqlError {
+        use engine::Error;
+        let message = format!("{error:?}");
+        match error {
+            Error::Io(source) => {
+                SqlError::new(1030, b"HY000", format!("Got an I/O error from the storage engine: {source}"))
+            }
+            Error::Corrupt { path, page, why, .. } => SqlError::new(
+                1034,
+                b"HY000",
+                format!("Page {page} of '{}' is corrupt: {why}", path.display()),
+            ),
+            Error::RowTooLarge { bytes_max, .. } => SqlError::new(
+                1118,
+                b"42000",
+                format!("Row size too large. The maximum row size, not counting BLOBs, is {bytes_max}"),
+            ),
+            Error::KeyTooLong { bytes_max, .. } => SqlError::new(
+                1071,
+                b"42000",
+                format!("Specified key was too long; max key length is {bytes_max} bytes"),
+            ),
+            Error::AutoIncrementExhausted => {
+                SqlError::new(1467, b"HY000", "Failed to read auto-increment value from storage engine")
+            }
+            Error::Full => SqlError::new(1021, b"HY000", "Disk full; waiting for someone to free some space"),
+            Error::ReadOnly { why } => {
+                SqlError::new(1290, b"HY000", format!("The server refuses writes: {why}"))
+            }
+            _ => SqlError::internal(message),
+        }
+    }
+}

@@ -1,6 +1,10 @@
 //! MySQL semantics: text in, rows out. Knows nothing of sockets or packets.
+//!
+//! The life of a statement: [`session`] takes the bytes, the statement cache finds its plan by the shape of the text,
+//! or [`parse`] and the planner make one; the executor runs the plan and sends rows to a [`ResultSink`].
 
 pub mod error;
+pub mod parse;
 pub mod result;
 pub mod session;
 

@@ -1,0 +1,226 @@
+//! A cursor for statements that are parsed by hand.
+
+use super::errors::{error_at, from_parser};
+use crate::SqlError;
+use sqlparser::dialect::MySqlDialect;
+use sqlparser::parser::ParserError;
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
+
+/// One token, as a hand-written parser looks at it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Word {
+    /// A bare word or variable: `SHOW`, `t1`, `@@global`.
+    Bare(String),
+    /// A name in backticks.
+    Name(String),
+    /// A quoted string, unescaped.
+    Text(String),
+    /// A number as it was written.
+    Number(String),
+    /// Everything else: `.`, `=`, `:=`, `(`...
+    Symbol(String),
+    End,
+}
+
+/// A cursor over the words of one statement.
+#[derive(Clone, Debug)]
+pub struct Words<'a> {
+    text: &'a str,
+    words: Vec<(Word, usize)>,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    /// # Errors
+    /// 1064 for an unclosed quote and the like.
+    pub fn new(text: &'a str) -> Result<Words<'a>, SqlError> {
+        let dialect = MySqlDialect {};
+        let tokens = Tokenizer::new(&dialect, text)
+            .tokenize_with_location()
+            .map_err(|error| from_parser(text, &ParserError::TokenizerError(error.to_string())))?;
+        let offsets = Offsets::new(text);
+        let mut words: Vec<(Word, usize)> = tokens
+            .into_iter()
+            .filter_map(|token| {
+                let at = offsets.of(token.span.start);
+                word(token).map(|word| (word, at))
+            })
+            .collect();
+        words.push((Word::End, text.len()));
+        Ok(Words { text, words, at: 0 })
+    }
+
+    pub fn peek(&self) -> &Word {
+        &self.words[self.at].0
+    }
+
+    /// The word after the next one.
+    pub fn peek_second(&self) -> &Word {
+        &self.words[(self.at + 1).min(self.words.len() - 1)].0
+    }
+
+    /// Takes a word; [`Word::End`] for ever at the end.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> Word {
+        let word = self.words[self.at].0.clone();
+        if self.at + 1 < self.words.len() {
+            self.at += 1;
+        }
+        word
+    }
+
+    /// True if the next word is this bare word, in whatever case.
+    pub fn is(&self, keyword: &str) -> bool {
+        matches!(self.peek(), Word::Bare(word) if word.eq_ignore_ascii_case(keyword))
+    }
+
+    /// Takes the next word if it is this bare word.
+    pub fn accept(&mut self, keyword: &str) -> bool {
+        let found = self.is(keyword);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    /// Takes the next words if they are these, all of them or none.
+    pub fn accept_all(&mut self, keywords: &[&str]) -> bool {
+        let from = self.at;
+        let found = keywords.iter().all(|keyword| self.accept(keyword));
+        if !found {
+            self.at = from;
+        }
+        found
+    }
+
+    /// # Errors
+    /// 1064 if the next word is another one.
+    pub fn expect(&mut self, keyword: &str) -> Result<(), SqlError> {
+        if self.accept(keyword) { Ok(()) } else { Err(self.error()) }
+    }
+
+    pub fn accept_symbol(&mut self, symbol: &str) -> bool {
+        let found = matches!(self.peek(), Word::Symbol(found) if found == symbol);
+        if found {
+            self.next();
+        }
+        found
+    }
+
+    /// # Errors
+    /// 1064 if something else follows.
+    pub fn expect_symbol(&mut self, symbol: &str) -> Result<(), SqlError> {
+        if self.accept_symbol(symbol) { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// A name, bare or in backticks.
+    ///
+    /// # Errors
+    /// 1064.
+    pub fn name(&mut self) -> Result<String, SqlError> {
+        match self.peek() {
+            Word::Bare(name) | Word::Name(name) => {
+                let name = name.clone();
+                self.next();
+                Ok(name)
+            }
+            _ => Err(self.error()),
+        }
+    }
+
+    /// A quoted string.
+    ///
+    /// # Errors
+    /// 1064.
+    pub fn string(&mut self) -> Result<String, SqlError> {
+        match self.peek() {
+            Word::Text(text) => {
+                let text = text.clone();
+                self.next();
+                Ok(text)
+            }
+            _ => Err(self.error()),
+        }
+    }
+
+    /// `name` or `database.name`.
+    ///
+    /// # Errors
+    /// 1064.
+    pub fn qualified_name(&mut self) -> Result<(Option<String>, String), SqlError> {
+        let first = self.name()?;
+        if self.accept_symbol(".") { Ok((Some(first), self.name()?)) } else { Ok((None, first)) }
+    }
+
+    /// # Errors
+    /// 1064 if words are left.
+    pub fn end(&mut self) -> Result<(), SqlError> {
+        self.accept_symbol(";");
+        if *self.peek() == Word::End { Ok(()) } else { Err(self.error()) }
+    }
+
+    /// What has not been taken yet, as text.
+    pub fn rest(&self) -> &'a str {
+        &self.text[self.words[self.at].1..]
+    }
+
+    /// 1064 at the next word.
+    pub fn error(&self) -> SqlError {
+        error_at(self.text, self.words[self.at].1)
+    }
+}
+
+fn word(token: TokenWithSpan) -> Option<Word> {
+    Some(match token.token {
+        Token::Whitespace(Whitespace::Space | Whitespace::Newline | Whitespace::Tab) => return None,
+        Token::Whitespace(_) | Token::EOF => return None,
+        Token::Word(word) if word.quote_style.is_some() => Word::Name(word.value),
+        Token::Word(word) => Word::Bare(word.value),
+        Token::Number(number, _) => Word::Number(number),
+        Token::SingleQuotedString(text) | Token::DoubleQuotedString(text) => Word::Text(text),
+        other => Word::Symbol(other.to_string()),
+    })
+}
+
+/// Finds the byte offsets of lines.
+struct Offsets<'a> {
+    text: &'a str,
+    lines: Vec<usize>,
+}
+
+impl<'a> Offsets<'a> {
+    fn new(text: &'a str) -> Offsets<'a> {
+        let mut lines = vec![0];
+        lines.extend(text.bytes().enumerate().filter(|&(_, byte)| byte == b'\n').map(|(at, _)| at + 1));
+        Offsets { text, lines }
+    }
+
+    fn of(&self, location: Location) -> usize {
+        let line = usize::try_from(location.line).unwrap_or(1).saturating_sub(1);
+        let column = usize::try_from(location.column).unwrap_or(1).saturating_sub(1);
+        let Some(&start) = self.lines.get(line) else { return self.text.len() };
+        let rest = &self.text[start..];
+        if rest.len() >= column && rest.as_bytes()[..column].is_ascii() {
+            return start + column;
+        }
+        rest.char_indices().nth(column).map_or(self.text.len(), |(at, _)| start + at)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_taken_one_by_one_and_errors_point_at_the_next() {
+        let mut words = Words::new("SET GLOBAL hot.key_buffer_size = 'é', 1").unwrap();
+        words.expect("set").unwrap();
+        assert!(words.accept_all(&["GLOBAL"]));
+        assert!(!words.accept("SESSION"));
+        assert_eq!(words.qualified_name().unwrap(), (Some("hot".into()), "key_buffer_size".into()));
+        words.expect_symbol("=").unwrap();
+        assert_eq!(words.string().unwrap(), "é");
+        assert!(words.error().message.contains("near ', 1' at line 1"));
+        assert_eq!(words.rest(), ", 1");
+    }
+}

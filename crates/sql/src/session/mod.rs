@@ -1,0 +1,177 @@
+//! The door of the SQL layer: what a server or an embedding program calls.
+
+mod dispatch;
+mod instance;
+
+pub use instance::Instance;
+
+use crate::{ColumnMeta, ResultSink, SqlError};
+use std::collections::HashMap;
+use std::sync::Arc;
+use types::ValueRef;
+
+/// A prepared statement, as COM_STMT_PREPARE answers it.
+#[derive(Clone, Debug)]
+pub struct Prepared {
+    pub id: u32,
+    pub params: u16,
+    /// Empty if the statement gives no result set.
+    pub columns: Arc<[ColumnMeta]>,
+}
+
+/// What a session keeps of a prepared statement.
+#[derive(Debug)]
+struct PreparedText {
+    text: Vec<u8>,
+    params: u16,
+}
+
+/// A note, warning or error that SHOW WARNINGS lists.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Warning {
+    pub level: WarningLevel,
+    pub code: u16,
+    pub message: String,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WarningLevel {
+    Note,
+    Warning,
+    Error,
+}
+
+/// The most warnings that a statement keeps; more are only counted.
+pub const WARNINGS_MAX: usize = 64;
+
+/// One client's session.
+#[derive(Debug)]
+pub struct Session {
+    pub(crate) instance: Arc<Instance>,
+    pub(crate) id: u64,
+    pub(crate) user: String,
+    pub(crate) host: String,
+    pub(crate) state: SessionState,
+    multi_statements: bool,
+    prepared: HashMap<u32, PreparedText>,
+    prepared_last: u32,
+}
+
+/// What COM_RESET_CONNECTION sets back.
+#[derive(Debug, Default)]
+pub(crate) struct SessionState {
+    /// The default database.
+    pub(crate) database: Option<Arc<str>>,
+    /// Of the last statement that could warn.
+    pub(crate) warnings: Vec<Warning>,
+    /// All of them, those beyond [`WARNINGS_MAX`] included.
+    pub(crate) warning_count: u64,
+    /// LAST_INSERT_ID().
+    pub(crate) last_insert_id: u64,
+    /// ROW_COUNT().
+    pub(crate) row_count: i64,
+    /// FOUND_ROWS().
+    pub(crate) found_rows: u64,
+}
+
+impl SessionState {
+    /// Adds a warning to the statement's list.
+    pub(crate) fn warn(&mut self, level: WarningLevel, code: u16, message: impl Into<String>) {
+        self.warning_count += 1;
+        if self.warnings.len() < WARNINGS_MAX {
+            self.warnings.push(Warning { level, code, message: message.into() });
+        }
+    }
+}
+
+impl Session {
+    /// `user` and `host` as the authenticated account has them; `id` is the connection id.
+    pub fn new(instance: Arc<Instance>, id: u64, user: &str, host: &str) -> Session {
+        Session {
+            instance,
+            id,
+            user: user.to_string(),
+            host: host.to_string(),
+            state: SessionState::default(),
+            multi_statements: false,
+            prepared: HashMap::new(),
+            prepared_last: 0,
+        }
+    }
+
+    /// The connection id.
+    pub fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// COM_INIT_DB, and the database of the handshake.
+    ///
+    /// # Errors
+    /// 1049 if there is no such database.
+    pub fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
+        if !self.instance.database_exists(name) {
+            return Err(SqlError::unknown_database(name));
+        }
+        self.state.database = Some(Arc::from(name));
+        Ok(())
+    }
+
+    /// Runs one text statement. Statements separated by `;` give 1064 unless `set_multi_statements(true)`.
+    ///
+    /// # Errors
+    /// The statement's own error; nothing of it was sent to `sink` as an end.
+    pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+        self.run_text(sql, sink)
+    }
+
+    pub fn set_multi_statements(&mut self, on: bool) {
+        self.multi_statements = on;
+    }
+
+    /// # Errors
+    /// 1064 and whatever names in the statement are wrong.
+    pub fn prepare(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
+        self.prepare_text(sql)
+    }
+
+    /// Runs a prepared statement; `params` are typed as the client sent them.
+    ///
+    /// # Errors
+    /// 1243 for an unknown id, 1210 for a wrong number of parameters, and the statement's own.
+    pub fn execute(
+        &mut self,
+        id: u32,
+        params: &[ValueRef<'_>],
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        self.execute_prepared(id, params, sink)
+    }
+
+    /// How many parameters a prepared statement takes; 1243 if there is no such statement.
+    ///
+    /// # Errors
+    /// 1243.
+    pub fn params(&self, id: u32) -> Result<u16, SqlError> {
+        match self.prepared.get(&id) {
+            Some(statement) => Ok(statement.params),
+            None => Err(SqlError::unknown_statement(id, "mysqld_stmt_execute")),
+        }
+    }
+
+    pub fn close_statement(&mut self, id: u32) {
+        self.prepared.remove(&id);
+    }
+
+    /// COM_RESET_CONNECTION: back to a fresh session with the same account.
+    pub fn reset(&mut self) {
+        let database = self.state.database.take();
+        self.state = SessionState { database, ..SessionState::default() };
+        self.prepared.clear();
+    }
+
+    /// True between BEGIN and COMMIT, and whether autocommit is on: the status flags of OK packets.
+    pub fn status_flags(&self) -> u16 {
+        const SERVER_STATUS_AUTOCOMMIT: u16 = 2;
+        SERVER_STATUS_AUTOCOMMIT
+    }
+}
