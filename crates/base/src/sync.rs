@@ -13,7 +13,7 @@ mod imp {
         Condvar as RawCondvar, Mutex as RawMutex, MutexGuard, RwLock as RawRwLock, RwLockReadGuard,
         RwLockWriteGuard, atomic as raw_atomic,
     };
-    pub use std::thread;
+    pub use std::{hint, thread, thread_local};
 }
 
 #[cfg(feature = "shuttle")]
@@ -22,10 +22,10 @@ mod imp {
         Condvar as RawCondvar, Mutex as RawMutex, MutexGuard, RwLock as RawRwLock, RwLockReadGuard,
         RwLockWriteGuard, atomic as raw_atomic,
     };
-    pub use shuttle::thread;
+    pub use shuttle::{hint, thread, thread_local};
 }
 
-pub use imp::{MutexGuard, RwLockReadGuard, RwLockWriteGuard, thread};
+pub use imp::{MutexGuard, RwLockReadGuard, RwLockWriteGuard, hint, thread, thread_local};
 pub use std::sync::{Arc, OnceLock, Weak};
 
 mod counts;

@@ -1,9 +1,17 @@
 //! Files that can fail. Everything that touches a disk goes through [`Vfs`] and [`File`], so that a
 //! test can put memory, a full disk or a crash in the place of the operating system.
 
+mod faulty;
+mod memory;
+mod os;
+
+pub use faulty::{Fault, Faults, FaultyVfs, Operation};
+pub use memory::MemVfs;
+pub use os::OsVfs;
+
+use base::sync::Arc;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// A folder tree of files. Paths are absolute or relative to the process, as the caller has them.
 pub trait Vfs: Send + Sync + std::fmt::Debug {
