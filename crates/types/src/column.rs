@@ -1,5 +1,7 @@
 //! What a column holds.
 
+use crate::Collation;
+
 /// The type of a column. Lengths of character types are in characters, of binary types in bytes.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum ColumnType {
@@ -57,22 +59,51 @@ pub enum ColumnType {
     Year,
 }
 
-/// The collations that a column can have. Names as MySQL has them.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Collation {
-    Utf8mb4GeneralCi,
-    Utf8mb4Bin,
-    Latin1SwedishCi,
-    Latin1Bin,
-    AsciiGeneralCi,
-    AsciiBin,
-    Binary,
-}
-
 /// A column as the codecs need it: defaults and comments are the SQL layer's.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Column {
     pub name: String,
     pub column_type: ColumnType,
     pub nullable: bool,
+}
+
+impl ColumnType {
+    /// The collation of a character type; [`Collation::Binary`] for binary types and for all others.
+    pub fn collation(&self) -> Collation {
+        match self {
+            ColumnType::Char { collation, .. }
+            | ColumnType::Varchar { collation, .. }
+            | ColumnType::Text { collation, .. } => *collation,
+            _ => Collation::Binary,
+        }
+    }
+
+    /// CHAR, VARCHAR and the TEXT types.
+    pub fn is_text(&self) -> bool {
+        matches!(self, ColumnType::Char { .. } | ColumnType::Varchar { .. } | ColumnType::Text { .. })
+    }
+
+    /// BINARY, VARBINARY and the BLOB types.
+    pub fn is_binary(&self) -> bool {
+        matches!(self, ColumnType::Binary { .. } | ColumnType::Varbinary { .. } | ColumnType::Blob { .. })
+    }
+
+    /// The most bytes a value takes in a row image, not counting its end offset.
+    pub fn image_bytes_max(&self) -> usize {
+        match self {
+            ColumnType::Int { bytes, .. } => *bytes as usize,
+            ColumnType::Float { .. } => 4,
+            ColumnType::Double { .. } => 8,
+            ColumnType::Decimal { precision, .. } => crate::decimal::bytes_for_precision(*precision),
+            ColumnType::Char { chars, .. } | ColumnType::Varchar { chars, .. } => *chars as usize * 4,
+            ColumnType::Text { bytes_max, .. } | ColumnType::Blob { bytes_max } => *bytes_max as usize,
+            ColumnType::Binary { bytes } | ColumnType::Varbinary { bytes } => *bytes as usize,
+            ColumnType::Date => 3,
+            ColumnType::Time { fsp: 0 } => 3,
+            ColumnType::Time { .. } => 8,
+            ColumnType::DateTime { fsp: 0 } | ColumnType::Timestamp { fsp: 0 } => 5,
+            ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => 8,
+            ColumnType::Year => 1,
+        }
+    }
 }

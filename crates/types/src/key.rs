@@ -1,6 +1,22 @@
 //! Keys that compare with `memcmp`.
+//!
+//! A key is its parts one behind the other; each part tells where it ends, so no part's bytes are the start of
+//! another value's. A part is
+//!
+//! - for a nullable column one byte first: 0 = NULL (and nothing follows), 1 = not;
+//! - integers, DECIMAL, dates and times: big-endian with the sign bit flipped, as many bytes as in the row image;
+//! - FLOAT and DOUBLE: big-endian bits, the sign bit flipped, all bits if negative; -0 is 0;
+//! - BINARY(n): its n bytes; other binaries: their bytes with 0 written as `00 ff`, then `00 00`;
+//! - characters: the weights in the form of UTF-8, with every space followed by a byte that tells how what comes
+//!   after the run of spaces compares with a space: 1 less, 2 the text ends here, 3 greater. So texts compare
+//!   as if padded with spaces without end, and trailing spaces are not in the key;
+//! - for a descending part all of that inverted.
 
-use crate::{Column, RowView, ValueRef};
+use crate::row::Kind;
+use crate::{Collation, Column, RowView, ValueRef};
+
+mod decode;
+mod encode;
 
 /// One column of an index.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -14,34 +30,98 @@ pub struct KeyPart {
 
 /// Makes the keys of one index.
 #[derive(Clone, Debug)]
-pub struct KeyCodec {}
+pub struct KeyCodec {
+    parts: Box<[Part]>,
+}
+
+/// A key part with what its column says.
+#[derive(Clone, Copy, Debug)]
+struct Part {
+    column: usize,
+    kind: Kind,
+    nullable: bool,
+    descending: bool,
+    collation: Collation,
+    prefix: Option<u32>,
+}
 
 impl KeyCodec {
-    pub fn new(_columns: &[Column], _parts: &[KeyPart]) -> KeyCodec {
-        todo!()
+    /// `parts` name columns of `columns`; a part that names none stands for a column that is always NULL.
+    pub fn new(columns: &[Column], parts: &[KeyPart]) -> KeyCodec {
+        let part = |part: &KeyPart| {
+            let column = columns.get(part.column);
+            let kind = column.map_or(Kind::Year, |column| Kind::of(&column.column_type));
+            // A prefix makes a column of fixed length one of variable length.
+            let kind = match (kind, part.prefix_chars) {
+                (Kind::FixedBinary { bytes }, Some(prefix)) => Kind::FixedBinary { bytes: bytes.min(prefix) },
+                _ => kind,
+            };
+            Part {
+                column: part.column,
+                kind,
+                nullable: column.is_none_or(|column| column.nullable),
+                descending: part.descending,
+                collation: column.map_or(Collation::Binary, |column| column.column_type.collation()),
+                prefix: part.prefix_chars,
+            }
+        };
+        KeyCodec { parts: parts.iter().map(part).collect() }
     }
+
+    /// The number of parts.
+    pub fn parts(&self) -> usize {
+        self.parts.len()
+    }
+
     /// Appends the key of a row.
-    pub fn encode_row(&self, _row: &RowView<'_>, _out: &mut Vec<u8>) {
-        todo!()
+    #[inline]
+    pub fn encode_row(&self, row: &RowView<'_>, out: &mut Vec<u8>) {
+        for part in &self.parts {
+            part.encode(&row.get(part.column), out);
+        }
     }
-    /// Appends the key of the first `values.len()` parts, each coerced to its column's type.
-    pub fn encode_prefix(&self, _values: &[ValueRef<'_>], _out: &mut Vec<u8>) {
-        todo!()
+
+    /// Appends the key of the first `values.len()` parts, each coerced to its column's type. Values beyond the
+    /// parts are left out.
+    #[inline]
+    pub fn encode_prefix(&self, values: &[ValueRef<'_>], out: &mut Vec<u8>) {
+        for (part, value) in self.parts.iter().zip(values) {
+            part.encode(value, out);
+        }
     }
+
+    /// Appends the key of the first `values.len()` parts and then the beginning of the next part: every row
+    /// whose text there starts with `start` has a key that starts with these bytes. For `LIKE 'abc%'`; other rows may
+    /// have such a key too. The next part is a character or variable binary column; for others nothing is added.
+    pub fn encode_text_start(&self, values: &[ValueRef<'_>], start: &[u8], out: &mut Vec<u8>) {
+        self.encode_prefix(values, out);
+        if let Some(part) = self.parts.get(values.len()) {
+            part.encode_start(start, out);
+        }
+    }
+
     /// True if a part of the row is NULL (such a row never collides in a UNIQUE index).
-    pub fn row_has_null(&self, _row: &RowView<'_>) -> bool {
-        todo!()
+    pub fn row_has_null(&self, row: &RowView<'_>) -> bool {
+        self.parts.iter().any(|part| part.nullable && row.is_null(part.column))
     }
-    /// The length of this index's own part at the start of `key`, what follows being another key.
-    pub fn len_in(&self, _key: &[u8]) -> Option<usize> {
-        todo!()
+
+    /// The length of this index's own part at the start of `key`, what follows being another key. None if `key` is
+    /// not one of this index.
+    pub fn len_in(&self, key: &[u8]) -> Option<usize> {
+        self.parts.iter().try_fold(0, |at, part| Some(at + part.len_in(key.get(at..)?)?))
     }
-    /// True if every part's value can be read back from a key (no collation weights, no cut prefix).
+
+    /// True if every part's value can be read back from a key: no collation weights, no cut prefix, nothing
+    /// that keys make equal (trailing spaces of VARCHAR, the sign of zero).
     pub fn is_covering(&self) -> bool {
-        todo!()
+        self.parts.iter().all(Part::is_covering)
     }
-    /// Reads the parts back; only if [`KeyCodec::is_covering`].
-    pub fn decode<'a>(&self, _key: &'a [u8], _scratch: &'a mut Vec<u8>) -> Option<Vec<ValueRef<'a>>> {
-        todo!()
+
+    /// Reads the parts back; only if [`KeyCodec::is_covering`], else None. `scratch` holds texts and binaries.
+    pub fn decode<'a>(&self, key: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<Vec<ValueRef<'a>>> {
+        decode::decode(&self.parts, key, scratch)
     }
 }
+
+#[cfg(test)]
+mod tests;

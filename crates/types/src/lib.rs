@@ -4,12 +4,20 @@
 //! A *key* is a byte string that compares (`memcmp`) as MySQL compares the columns it was made of;
 //! [`KeyCodec`] makes it.
 
+pub mod collation;
 pub mod column;
+pub mod decimal;
+pub mod definition;
 pub mod key;
 pub mod row;
+pub mod temporal;
 pub mod value;
 
-pub use column::{Collation, Column, ColumnType};
+pub use collation::Collation;
+pub use column::{Column, ColumnType};
+pub use decimal::Decimal;
+pub use definition::DefinitionError;
 pub use key::{KeyCodec, KeyPart};
-pub use row::{RowCodec, RowView};
+pub use row::{CorruptRow, RowCodec, RowView};
+pub use temporal::{Date, DateTime, Time};
 pub use value::{Value, ValueRef};

@@ -1,0 +1,253 @@
+//! Columns and key parts as bytes, for the catalogue.
+//!
+//! Little-endian throughout. A column is: version `u8` (1) | flags `u8` (1 = nullable) | name length `u16` | name in
+//! UTF-8 | type. A type is a tag byte and its parameters, see [`ColumnType::encode`]. A key part is: version `u8` (1) |
+//! flags `u8` (1 = descending, 2 = prefix) | column `u16` | prefix `u32` (0 without).
+
+use crate::{Collation, Column, ColumnType, KeyPart};
+use std::fmt;
+
+const VERSION: u8 = 1;
+
+/// A definition that cannot be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DefinitionError {
+    pub why: &'static str,
+}
+
+impl fmt::Display for DefinitionError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.why)
+    }
+}
+
+impl std::error::Error for DefinitionError {}
+
+type Result<T> = std::result::Result<T, DefinitionError>;
+
+fn take<const N: usize>(from: &mut &[u8]) -> Result<[u8; N]> {
+    let (head, rest) =
+        from.split_first_chunk().ok_or(DefinitionError { why: "the definition is cut short" })?;
+    *from = rest;
+    Ok(*head)
+}
+
+fn take_u8(from: &mut &[u8]) -> Result<u8> {
+    Ok(take::<1>(from)?[0])
+}
+
+fn take_u32(from: &mut &[u8]) -> Result<u32> {
+    take(from).map(u32::from_le_bytes)
+}
+
+fn take_version(from: &mut &[u8]) -> Result<()> {
+    match take_u8(from)? {
+        VERSION => Ok(()),
+        _ => Err(DefinitionError { why: "the definition has a version that this program does not know" }),
+    }
+}
+
+/// Tags of column types on disk.
+mod tag {
+    pub const INT: u8 = 1;
+    pub const FLOAT: u8 = 2;
+    pub const DOUBLE: u8 = 3;
+    pub const DECIMAL: u8 = 4;
+    pub const CHAR: u8 = 5;
+    pub const VARCHAR: u8 = 6;
+    pub const TEXT: u8 = 7;
+    pub const BINARY: u8 = 8;
+    pub const VARBINARY: u8 = 9;
+    pub const BLOB: u8 = 10;
+    pub const DATE: u8 = 11;
+    pub const TIME: u8 = 12;
+    pub const DATETIME: u8 = 13;
+    pub const TIMESTAMP: u8 = 14;
+    pub const YEAR: u8 = 15;
+}
+
+impl ColumnType {
+    /// Appends tag and parameters: integers bytes, unsigned; floats unsigned; DECIMAL precision, scale,
+    /// unsigned; characters length `u32`, collation; binaries length `u32`; times fsp.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let mut sized = |tag: u8, size: u32, collation: Option<Collation>| {
+            out.push(tag);
+            out.extend_from_slice(&size.to_le_bytes());
+            out.extend(collation.map(Collation::to_byte));
+        };
+        match *self {
+            ColumnType::Char { chars, collation } => sized(tag::CHAR, chars, Some(collation)),
+            ColumnType::Varchar { chars, collation } => sized(tag::VARCHAR, chars, Some(collation)),
+            ColumnType::Text { bytes_max, collation } => sized(tag::TEXT, bytes_max, Some(collation)),
+            ColumnType::Binary { bytes } => sized(tag::BINARY, bytes, None),
+            ColumnType::Varbinary { bytes } => sized(tag::VARBINARY, bytes, None),
+            ColumnType::Blob { bytes_max } => sized(tag::BLOB, bytes_max, None),
+            ColumnType::Int { bytes, unsigned } => out.extend([tag::INT, bytes, unsigned as u8]),
+            ColumnType::Float { unsigned } => out.extend([tag::FLOAT, unsigned as u8]),
+            ColumnType::Double { unsigned } => out.extend([tag::DOUBLE, unsigned as u8]),
+            ColumnType::Decimal { precision, scale, unsigned } => {
+                out.extend([tag::DECIMAL, precision, scale, unsigned as u8]);
+            }
+            ColumnType::Date => out.push(tag::DATE),
+            ColumnType::Time { fsp } => out.extend([tag::TIME, fsp]),
+            ColumnType::DateTime { fsp } => out.extend([tag::DATETIME, fsp]),
+            ColumnType::Timestamp { fsp } => out.extend([tag::TIMESTAMP, fsp]),
+            ColumnType::Year => out.push(tag::YEAR),
+        }
+    }
+
+    /// Reads a type and moves `from` behind it.
+    pub fn decode(from: &mut &[u8]) -> Result<ColumnType> {
+        let fsp = |from: &mut &[u8]| match take_u8(from)? {
+            fsp @ 0..=6 => Ok(fsp),
+            _ => Err(DefinitionError { why: "more than 6 digits of fractional seconds" }),
+        };
+        Ok(match take_u8(from)? {
+            tag::INT => {
+                let [bytes, unsigned] = take(from)?;
+                if !matches!(bytes, 1..=4 | 8) {
+                    return Err(DefinitionError { why: "an integer column of an unknown size" });
+                }
+                ColumnType::Int { bytes, unsigned: unsigned != 0 }
+            }
+            tag::FLOAT => ColumnType::Float { unsigned: take_u8(from)? != 0 },
+            tag::DOUBLE => ColumnType::Double { unsigned: take_u8(from)? != 0 },
+            tag::DECIMAL => {
+                let [precision, scale, unsigned] = take(from)?;
+                if precision > crate::decimal::PRECISION_MAX || scale > precision {
+                    return Err(DefinitionError { why: "a DECIMAL column with too many digits" });
+                }
+                ColumnType::Decimal { precision, scale, unsigned: unsigned != 0 }
+            }
+            tag::CHAR => ColumnType::Char { chars: take_u32(from)?, collation: Collation::decode(from)? },
+            tag::VARCHAR => {
+                ColumnType::Varchar { chars: take_u32(from)?, collation: Collation::decode(from)? }
+            }
+            tag::TEXT => ColumnType::Text { bytes_max: take_u32(from)?, collation: Collation::decode(from)? },
+            tag::BINARY => ColumnType::Binary { bytes: take_u32(from)? },
+            tag::VARBINARY => ColumnType::Varbinary { bytes: take_u32(from)? },
+            tag::BLOB => ColumnType::Blob { bytes_max: take_u32(from)? },
+            tag::DATE => ColumnType::Date,
+            tag::TIME => ColumnType::Time { fsp: fsp(from)? },
+            tag::DATETIME => ColumnType::DateTime { fsp: fsp(from)? },
+            tag::TIMESTAMP => ColumnType::Timestamp { fsp: fsp(from)? },
+            tag::YEAR => ColumnType::Year,
+            _ => return Err(DefinitionError { why: "a column type that this program does not know" }),
+        })
+    }
+}
+
+impl Collation {
+    const ALL: [Collation; 7] = [
+        Collation::Utf8mb4GeneralCi,
+        Collation::Utf8mb4Bin,
+        Collation::Latin1SwedishCi,
+        Collation::Latin1Bin,
+        Collation::AsciiGeneralCi,
+        Collation::AsciiBin,
+        Collation::Binary,
+    ];
+
+    /// The byte that stands for the collation on disk.
+    fn to_byte(self) -> u8 {
+        self as u8
+    }
+
+    fn decode(from: &mut &[u8]) -> Result<Collation> {
+        let byte = take_u8(from)?;
+        Collation::ALL
+            .get(byte as usize)
+            .copied()
+            .ok_or(DefinitionError { why: "a collation that this program does not know" })
+    }
+}
+
+const _: () =
+    assert!(Collation::Utf8mb4GeneralCi as u8 == 0 && Collation::Binary as u8 == 6, "bytes on disk");
+
+impl Column {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        out.extend([VERSION, self.nullable as u8]);
+        // Names are at most 64 characters; whatever is longer would have been refused.
+        let name = &self.name.as_bytes()[..self.name.len().min(u16::MAX as usize)];
+        out.extend_from_slice(&(name.len() as u16).to_le_bytes());
+        out.extend_from_slice(name);
+        self.column_type.encode(out);
+    }
+
+    /// Reads a column and moves `from` behind it.
+    pub fn decode(from: &mut &[u8]) -> Result<Column> {
+        take_version(from)?;
+        let nullable = take_u8(from)? & 1 != 0;
+        let length = u16::from_le_bytes(take(from)?) as usize;
+        if from.len() < length {
+            return Err(DefinitionError { why: "the definition is cut short" });
+        }
+        let (name, rest) = from.split_at(length);
+        *from = rest;
+        let name = String::from_utf8(name.to_vec())
+            .map_err(|_| DefinitionError { why: "a column's name is not UTF-8" })?;
+        Ok(Column { name, column_type: ColumnType::decode(from)?, nullable })
+    }
+}
+
+impl KeyPart {
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let flags = self.descending as u8 | (self.prefix_chars.is_some() as u8) << 1;
+        out.extend([VERSION, flags]);
+        // A table has at most 4,096 columns.
+        out.extend_from_slice(&(self.column as u16).to_le_bytes());
+        out.extend_from_slice(&self.prefix_chars.unwrap_or(0).to_le_bytes());
+    }
+
+    /// Reads a key part and moves `from` behind it.
+    pub fn decode(from: &mut &[u8]) -> Result<KeyPart> {
+        take_version(from)?;
+        let flags = take_u8(from)?;
+        let column = u16::from_le_bytes(take(from)?) as usize;
+        let prefix = take_u32(from)?;
+        Ok(KeyPart { column, prefix_chars: (flags & 2 != 0).then_some(prefix), descending: flags & 1 != 0 })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_definition_survives_its_bytes_and_no_cut_one_is_accepted() {
+        let c = Collation::Latin1Bin;
+        let types = [
+            ColumnType::Int { bytes: 3, unsigned: true },
+            ColumnType::Float { unsigned: false },
+            ColumnType::Double { unsigned: true },
+            ColumnType::Decimal { precision: 65, scale: 30, unsigned: false },
+            ColumnType::Char { chars: 120, collation: c },
+            ColumnType::Varchar { chars: 16_383, collation: c },
+            ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Utf8mb4GeneralCi },
+            ColumnType::Binary { bytes: 16 },
+            ColumnType::Varbinary { bytes: 65_535 },
+            ColumnType::Blob { bytes_max: 255 },
+            ColumnType::Date,
+            ColumnType::Time { fsp: 6 },
+            ColumnType::DateTime { fsp: 3 },
+            ColumnType::Timestamp { fsp: 0 },
+            ColumnType::Year,
+        ];
+        for column_type in types {
+            let column = Column { name: "größe".into(), column_type, nullable: true };
+            let mut bytes = Vec::new();
+            column.encode(&mut bytes);
+            let mut rest = bytes.as_slice();
+            assert_eq!(Column::decode(&mut rest), Ok(column));
+            assert!(rest.is_empty());
+            for cut in 0..bytes.len() {
+                assert!(Column::decode(&mut &bytes[..cut]).is_err());
+            }
+        }
+        let part = KeyPart { column: 300, prefix_chars: Some(10), descending: true };
+        let mut bytes = Vec::new();
+        part.encode(&mut bytes);
+        assert_eq!(KeyPart::decode(&mut bytes.as_slice()), Ok(part));
+    }
+}

@@ -1,0 +1,205 @@
+//! Values to key bytes.
+
+use super::Part;
+use crate::row::Kind;
+use crate::{Collation, ValueRef};
+use ethnum::I256;
+
+/// What follows a space in a key: how the first character after the run of spaces compares with a space.
+pub(super) mod after_spaces {
+    pub const LESS: u8 = 1;
+    pub const END: u8 = 2;
+    pub const GREATER: u8 = 3;
+}
+
+impl Part {
+    #[inline]
+    pub(super) fn encode(&self, value: &ValueRef<'_>, out: &mut Vec<u8>) {
+        let start = out.len();
+        match (self.kind, *value) {
+            (Kind::Int { bytes: 4, unsigned }, ValueRef::Int(number)) if !self.nullable => {
+                let flip = if unsigned { 0 } else { 1 << 31 };
+                out.extend_from_slice(&(number as u32 ^ flip).to_be_bytes());
+            }
+            _ => self.encode_any(value, out),
+        }
+        if self.descending {
+            invert(&mut out[start..]);
+        }
+    }
+
+    fn encode_any(&self, value: &ValueRef<'_>, out: &mut Vec<u8>) {
+        if self.nullable {
+            out.push(!value.is_null() as u8);
+            if value.is_null() {
+                return;
+            }
+        }
+        match (self.kind, *value) {
+            (Kind::Int { bytes, unsigned }, ValueRef::Int(number)) => {
+                push_int(number as u64, bytes, !unsigned, out)
+            }
+            (Kind::Int { bytes, unsigned }, ValueRef::UInt(number)) => {
+                push_int(number, bytes, !unsigned, out)
+            }
+            (Kind::Int { bytes, unsigned }, _) => push_int(0, bytes, !unsigned, out),
+            (Kind::Char | Kind::Text, value) => {
+                self.encode_text(self.cut(value.as_bytes().unwrap_or(&[])), out);
+                out.extend([Collation::SPACE as u8, after_spaces::END]);
+            }
+            (Kind::Binary, value) => {
+                encode_binary(self.cut(value.as_bytes().unwrap_or(&[])), out);
+                out.extend([0, 0]);
+            }
+            (Kind::FixedBinary { bytes }, value) => {
+                let value = value.as_bytes().unwrap_or(&[]);
+                let start = out.len();
+                out.extend_from_slice(&value[..value.len().min(bytes as usize)]);
+                out.resize(start + bytes as usize, 0);
+            }
+            (kind, value) => encode_other(kind, &value, out),
+        }
+    }
+
+    /// As much of a text or binary as the index keeps.
+    fn cut<'a>(&self, value: &'a [u8]) -> &'a [u8] {
+        match self.prefix {
+            Some(prefix) if self.kind == Kind::Binary => &value[..value.len().min(prefix as usize)],
+            Some(prefix) => crate::collation::first_chars(value, prefix as usize),
+            None => value,
+        }
+    }
+
+    /// Weights without the trailing spaces and without an end.
+    fn encode_text(&self, text: &[u8], out: &mut Vec<u8>) {
+        let mut spaces = 0;
+        for weight in self.collation.weights(text) {
+            if weight == Collation::SPACE {
+                spaces += 1;
+                continue;
+            }
+            if spaces > 0 {
+                let marker =
+                    if weight < Collation::SPACE { after_spaces::LESS } else { after_spaces::GREATER };
+                for _ in 0..spaces {
+                    out.extend([Collation::SPACE as u8, marker]);
+                }
+                spaces = 0;
+            }
+            push_weight(weight, out);
+        }
+    }
+
+    pub(super) fn encode_start(&self, text: &[u8], out: &mut Vec<u8>) {
+        let start = out.len();
+        if !matches!(self.kind, Kind::Char | Kind::Text | Kind::Binary) {
+            return;
+        }
+        if self.nullable {
+            out.push(1);
+        }
+        match self.kind {
+            Kind::Binary => encode_binary(self.cut(text), out),
+            _ => self.encode_text(self.cut(text), out),
+        }
+        if self.descending {
+            invert(&mut out[start..]);
+        }
+    }
+}
+
+pub(super) fn invert(bytes: &mut [u8]) {
+    for byte in bytes {
+        *byte = !*byte;
+    }
+}
+
+#[inline]
+fn push_int(number: u64, bytes: u8, signed: bool, out: &mut Vec<u8>) {
+    let sign = 1u64 << (8 * bytes as u32 - 1);
+    let number = if signed { number ^ sign } else { number };
+    out.extend_from_slice(&number.to_be_bytes()[8 - bytes as usize..]);
+}
+
+/// A weight (or a code point) as UTF-8 would write it, which keeps the order.
+#[inline]
+fn push_weight(weight: u32, out: &mut Vec<u8>) {
+    let low = |shift: u32| 0x80 | (weight >> shift & 0x3f) as u8;
+    match weight {
+        0..0x80 => out.push(weight as u8),
+        0x80..0x800 => out.extend([0xc0 | (weight >> 6) as u8, low(0)]),
+        0x800..0x1_0000 => out.extend([0xe0 | (weight >> 12) as u8, low(6), low(0)]),
+        _ => out.extend([0xf0 | (weight >> 18) as u8, low(12), low(6), low(0)]),
+    }
+}
+
+fn encode_binary(bytes: &[u8], out: &mut Vec<u8>) {
+    for &byte in bytes {
+        out.push(byte);
+        if byte == 0 {
+            out.push(0xff);
+        }
+    }
+}
+
+/// The numbers and times; a value of another type counts as zero.
+fn encode_other(kind: Kind, value: &ValueRef<'_>, out: &mut Vec<u8>) {
+    match (kind, *value) {
+        (Kind::Float, value) => {
+            let number = match value {
+                ValueRef::Float(number) => number,
+                ValueRef::Double(number) => number as f32,
+                _ => 0.0,
+            };
+            // Adding zero turns -0 into 0.
+            let bits = (number + 0.0).to_bits();
+            let ordered = if bits >> 31 == 1 { !bits } else { bits | 1 << 31 };
+            out.extend_from_slice(&ordered.to_be_bytes());
+        }
+        (Kind::Double, value) => {
+            let number = match value {
+                ValueRef::Float(number) => number as f64,
+                ValueRef::Double(number) => number,
+                _ => 0.0,
+            };
+            let bits = (number + 0.0).to_bits();
+            let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
+            out.extend_from_slice(&ordered.to_be_bytes());
+        }
+        (Kind::Decimal { bytes, .. }, value) => {
+            let number = match value {
+                ValueRef::Decimal(number) => number.unscaled(),
+                _ => I256::ZERO,
+            };
+            let start = out.len();
+            out.extend_from_slice(&number.to_be_bytes()[32 - bytes as usize..]);
+            out[start] ^= 0x80;
+        }
+        (Kind::Date, ValueRef::Date(date)) => push_int(date.to_packed() as u64, 3, false, out),
+        (Kind::Date, _) => push_int(0, 3, false, out),
+        (Kind::Time { fsp }, value) => {
+            let micros = match value {
+                ValueRef::Time(time) => time.micros,
+                _ => 0,
+            };
+            match fsp {
+                0 => push_int((micros / 1_000_000) as u64, 3, true, out),
+                _ => push_int(micros as u64, 8, true, out),
+            }
+        }
+        (Kind::DateTime { fsp }, value) => {
+            let packed = match value {
+                ValueRef::DateTime(datetime) => datetime.to_packed(),
+                _ => 0,
+            };
+            match fsp {
+                0 => push_int(packed >> 20, 5, false, out),
+                _ => push_int(packed, 8, false, out),
+            }
+        }
+        (Kind::Year, ValueRef::UInt(year)) => out.push(year.saturating_sub(1900) as u8),
+        (Kind::Year, ValueRef::Int(year)) => out.push(year.saturating_sub(1900).max(0) as u8),
+        (Kind::Year, _) => out.push(0),
+        (Kind::Int { .. } | Kind::Char | Kind::Text | Kind::Binary | Kind::FixedBinary { .. }, _) => {}
+    }
+}
