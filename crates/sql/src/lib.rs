@@ -4,6 +4,7 @@
 //! or [`parse`] and the planner make one; the executor runs the plan and sends rows to a [`ResultSink`].
 
 pub mod error;
+pub mod expr;
 pub mod parse;
 pub mod result;
 pub mod session;

@@ -1,0 +1,329 @@
+//! Bound expressions: names resolved to columns, literals to slots, functions to [`Function`]s.
+//!
+//! An expression is evaluated over a [`Row`] in a [`Context`]. Values borrow from the row, the statement's slots or the
+//! context's arena, so that evaluating allocates nothing on the heap.
+
+mod row;
+
+pub use row::{Part, Row};
+
+use bumpalo::Bump;
+use types::{Collation, ColumnType, Value, ValueRef};
+
+/// A bound expression.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Expr {
+    Constant(Value),
+    /// A literal of a normalised statement, or a parameter: the value is known when the statement runs.
+    Slot {
+        index: usize,
+        kind: SlotKind,
+    },
+    Column(ColumnRef),
+    Negate(Box<Expr>),
+    /// `~`.
+    BitNot(Box<Expr>),
+    Arithmetic {
+        op: Arithmetic,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    Compare {
+        op: Comparison,
+        left: Box<Expr>,
+        right: Box<Expr>,
+    },
+    /// Three-valued; at least two operands.
+    And(Vec<Expr>),
+    Or(Vec<Expr>),
+    Xor(Box<Expr>, Box<Expr>),
+    Not(Box<Expr>),
+    IsNull {
+        operand: Box<Expr>,
+        negated: bool,
+    },
+    /// IS [NOT] TRUE, FALSE, UNKNOWN (`None`).
+    IsTruth {
+        operand: Box<Expr>,
+        truth: Option<bool>,
+        negated: bool,
+    },
+    Between {
+        operand: Box<Expr>,
+        low: Box<Expr>,
+        high: Box<Expr>,
+        negated: bool,
+    },
+    InList {
+        operand: Box<Expr>,
+        list: Vec<Expr>,
+        negated: bool,
+    },
+    /// IN of a list of literals or parameters: the slot holds any number of values.
+    InSlot {
+        operand: Box<Expr>,
+        index: usize,
+        kind: SlotKind,
+        negated: bool,
+    },
+    Like {
+        operand: Box<Expr>,
+        pattern: Box<Expr>,
+        /// `\` unless ESCAPE says otherwise; `None` for ESCAPE ''.
+        escape: Option<char>,
+        negated: bool,
+    },
+    Case {
+        operand: Option<Box<Expr>>,
+        whens: Vec<(Expr, Expr)>,
+        otherwise: Option<Box<Expr>>,
+    },
+    /// CAST, CONVERT(x, type), BINARY x. `SIGNED` is BIGINT.
+    Cast {
+        operand: Box<Expr>,
+        to: ColumnType,
+    },
+    Collate {
+        operand: Box<Expr>,
+        collation: Collation,
+    },
+    /// `INTERVAL n unit`, only as an argument of date arithmetic.
+    Interval {
+        amount: Box<Expr>,
+        unit: IntervalUnit,
+    },
+    Call {
+        function: Function,
+        arguments: Vec<Expr>,
+    },
+    /// `@@name`, `@@global.name`, `@@hot.key_buffer_size`: evaluated by the environment.
+    SystemVariable {
+        scope: VariableScope,
+        /// The key cache of a structured variable.
+        cache: Option<String>,
+        /// In small letters.
+        name: String,
+    },
+    /// `@name`.
+    UserVariable(String),
+    /// `@name := value`.
+    AssignUserVariable {
+        name: String,
+        value: Box<Expr>,
+    },
+}
+
+/// A column of one of the rows that an expression sees at a time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ColumnRef {
+    /// Which part of the [`Row`]: tables in the order in which they are joined.
+    pub part: usize,
+    /// Position in that part.
+    pub column: usize,
+    pub column_type: ColumnType,
+    pub nullable: bool,
+    /// How messages name it.
+    pub name: String,
+}
+
+/// What kind of value a slot holds: part of the identity of a statement's shape.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum SlotKind {
+    Null,
+    Int,
+    UInt,
+    Decimal,
+    Double,
+    Text,
+    Binary,
+    Date,
+    Time,
+    DateTime,
+    /// A list of values of several kinds.
+    Mixed,
+}
+
+impl SlotKind {
+    pub fn of(value: &ValueRef<'_>) -> SlotKind {
+        match value {
+            ValueRef::Null => SlotKind::Null,
+            ValueRef::Int(_) => SlotKind::Int,
+            ValueRef::UInt(_) => SlotKind::UInt,
+            ValueRef::Float(_) | ValueRef::Double(_) => SlotKind::Double,
+            ValueRef::Decimal(_) => SlotKind::Decimal,
+            ValueRef::Date(_) => SlotKind::Date,
+            ValueRef::Time(_) => SlotKind::Time,
+            ValueRef::DateTime(_) => SlotKind::DateTime,
+            ValueRef::Text(_) => SlotKind::Text,
+            ValueRef::Binary(_) => SlotKind::Binary,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Arithmetic {
+    Add,
+    Subtract,
+    Multiply,
+    /// `/`.
+    Divide,
+    /// DIV.
+    IntegerDivide,
+    Modulo,
+    BitAnd,
+    BitOr,
+    BitXor,
+    ShiftLeft,
+    ShiftRight,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Comparison {
+    Equal,
+    /// `<=>`.
+    NullSafeEqual,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+impl Comparison {
+    /// The comparison with its sides exchanged.
+    pub fn mirrored(self) -> Comparison {
+        match self {
+            Comparison::Less => Comparison::Greater,
+            Comparison::LessOrEqual => Comparison::GreaterOrEqual,
+            Comparison::Greater => Comparison::Less,
+            Comparison::GreaterOrEqual => Comparison::LessOrEqual,
+            same => same,
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IntervalUnit {
+    Microsecond,
+    Second,
+    Minute,
+    Hour,
+    Day,
+    Week,
+    Month,
+    Quarter,
+    Year,
+    SecondMicrosecond,
+    MinuteMicrosecond,
+    MinuteSecond,
+    HourMicrosecond,
+    HourSecond,
+    HourMinute,
+    DayMicrosecond,
+    DaySecond,
+    DayMinute,
+    DayHour,
+    YearMonth,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum VariableScope {
+    /// `@@name`: the session's if it has one, else the global one.
+    Default,
+    Session,
+    Global,
+}
+
+/// A built-in function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Function {
+    Version,
+    Database,
+    User,
+    ConnectionId,
+    LastInsertId,
+    FoundRows,
+    RowCount,
+}
+
+impl Function {
+    /// The function of a name, whatever its case; `None` is error 1305.
+    pub fn lookup(name: &str) -> Option<Function> {
+        Some(match name.to_ascii_lowercase().as_str() {
+            "version" => Function::Version,
+            "database" | "schema" => Function::Database,
+            "user" | "current_user" | "session_user" | "system_user" => Function::User,
+            "connection_id" => Function::ConnectionId,
+            "last_insert_id" => Function::LastInsertId,
+            "found_rows" => Function::FoundRows,
+            "row_count" => Function::RowCount,
+            _ => return None,
+        })
+    }
+}
+
+/// The values of a statement's slots. Slot `i` holds `values[starts[i]..starts[i + 1]]`: one value, or for the
+/// list of an IN any number.
+#[derive(Clone, Copy, Debug)]
+pub struct Slots<'a> {
+    pub values: &'a [ValueRef<'a>],
+    /// One more than there are slots. Empty if every slot holds just one value.
+    pub starts: &'a [u32],
+}
+
+impl<'a> Slots<'a> {
+    pub const EMPTY: Slots<'static> = Slots { values: &[], starts: &[] };
+
+    #[inline]
+    pub fn value(&self, index: usize) -> ValueRef<'a> {
+        let at = if self.starts.is_empty() { index } else { self.starts[index] as usize };
+        self.values[at]
+    }
+
+    #[inline]
+    pub fn list(&self, index: usize) -> &'a [ValueRef<'a>] {
+        if self.starts.is_empty() {
+            &self.values[index..index + 1]
+        } else {
+            &self.values[self.starts[index] as usize..self.starts[index + 1] as usize]
+        }
+    }
+}
+
+/// What an expression can ask of the session that it runs in.
+pub trait Environment {
+    /// The value of a system variable.
+    ///
+    /// # Errors
+    /// 1193 for an unknown name, 1238 for a wrong scope.
+    fn system_variable(
+        &self,
+        scope: VariableScope,
+        cache: Option<&str>,
+        name: &str,
+    ) -> Result<Value, crate::SqlError>;
+    fn user_variable(&self, name: &str) -> Value;
+    fn set_user_variable(&self, name: &str, value: Value);
+    fn database(&self) -> Option<&str>;
+    /// `user@host`.
+    fn user(&self) -> &str;
+    fn connection_id(&self) -> u64;
+    fn last_insert_id(&self) -> u64;
+    fn found_rows(&self) -> u64;
+    fn row_count(&self) -> i64;
+    /// When the statement started: microseconds since 1970 in UTC.
+    fn now_micros(&self) -> i64;
+    /// Seconds that the session's time zone is ahead of UTC.
+    fn time_zone_seconds(&self) -> i32;
+    /// Adds a warning to the statement's.
+    fn warn(&self, code: u16, message: String);
+}
+
+/// What an expression is evaluated in. Values live as long as the row that the expression is evaluated over; the arena is
+/// emptied from row to row.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    pub slots: Slots<'a>,
+    pub arena: &'a Bump,
+    pub environment: &'a dyn Environment,
+}

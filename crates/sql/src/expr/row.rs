@@ -1,0 +1,38 @@
+//! What an expression reads columns from.
+
+use types::{RowView, ValueRef};
+
+/// The rows of the joined tables, one part a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row<'a>(pub &'a [Part<'a>]);
+
+/// One table's row.
+#[derive(Clone, Copy, Debug)]
+pub enum Part<'a> {
+    /// As the table stores it.
+    Image(RowView<'a>),
+    /// As a sub-result or a group has it.
+    Values(&'a [ValueRef<'a>]),
+    /// The right side of a left join that found nothing.
+    Nulls,
+}
+
+impl<'a> Part<'a> {
+    #[inline]
+    pub fn get(&self, column: usize) -> ValueRef<'a> {
+        match self {
+            Part::Image(view) => view.get(column),
+            Part::Values(values) => values[column],
+            Part::Nulls => ValueRef::Null,
+        }
+    }
+}
+
+impl<'a> Row<'a> {
+    pub const EMPTY: Row<'static> = Row(&[]);
+
+    #[inline]
+    pub fn get(&self, part: usize, column: usize) -> ValueRef<'a> {
+        self.0[part].get(column)
+    }
+}
