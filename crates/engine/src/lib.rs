@@ -1,4 +1,5 @@
 //! The embeddable storage engine.
 
 pub mod api;
+pub mod node;
 pub use api::*;

@@ -1,0 +1,14 @@
+//! The node: one page of a B+tree. Byte table in [`layout`], reading in [`read`] (total on torn
+//! pages), changing in [`write`], cutting and joining in [`split`].
+
+pub mod layout;
+mod read;
+mod split;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use read::Node;
+pub use split::{SplitPoint, merge, merged_bytes, pull_up, shortest_separator, split, split_root};
+pub use write::{Full, NodeHeader, NodeMut};

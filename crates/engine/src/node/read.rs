@@ -1,0 +1,366 @@
+//! Reading a node: total on torn pages. Every length and offset may be garbage; the
+//! loops are bounded by what fits a page, and `Page` keeps every access inside it.
+
+use super::layout::*;
+use pagecache::page::Page;
+use std::cmp::Ordering;
+
+/// A tree page seen by a reader who may have to throw away what he read.
+#[derive(Clone, Copy, Debug)]
+pub struct Node<'a> {
+    page: Page<'a>,
+}
+
+/// One slot, taken out of the page by a single load.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Slot(u64);
+
+impl Slot {
+    pub(super) fn new(offset: usize, key_len: usize, head: u32) -> Slot {
+        Slot(offset as u64 | (key_len as u64) << 16 | u64::from(head) << 32)
+    }
+    #[inline(always)]
+    pub(super) fn offset(self) -> usize {
+        self.0 as u16 as usize
+    }
+    #[inline(always)]
+    pub(super) fn key_len(self) -> usize {
+        (self.0 >> 16) as u16 as usize
+    }
+    #[inline(always)]
+    pub(super) fn head(self) -> u32 {
+        (self.0 >> 32) as u32
+    }
+    pub(super) fn word(self) -> u64 {
+        self.0
+    }
+}
+
+/// The first four bytes of a key suffix as a number that compares as they do.
+#[inline(always)]
+pub(super) fn head_of(suffix: &[u8]) -> u32 {
+    match suffix.first_chunk::<4>() {
+        Some(bytes) => u32::from_be_bytes(*bytes),
+        None => {
+            let mut padded = [0; 4];
+            padded[..suffix.len()].copy_from_slice(suffix);
+            u32::from_be_bytes(padded)
+        }
+    }
+}
+
+impl<'a> Node<'a> {
+    #[inline(always)]
+    pub fn new(page: Page<'a>) -> Node<'a> {
+        Node { page }
+    }
+
+    #[inline(always)]
+    pub fn page(self) -> Page<'a> {
+        self.page
+    }
+
+    pub fn page_type(self) -> Option<PageType> {
+        PageType::from_u8(self.page.u8_at(TYPE))
+    }
+
+    #[inline(always)]
+    pub fn level(self) -> u8 {
+        self.page.u8_at(LEVEL)
+    }
+
+    #[inline(always)]
+    pub fn is_leaf(self) -> bool {
+        self.level() == 0
+    }
+
+    #[inline(always)]
+    pub fn tree(self) -> u32 {
+        self.page.word_at(TREE) as u32
+    }
+
+    pub fn stamp_max(self) -> u64 {
+        self.page.word_at(STAMP_MAX)
+    }
+
+    pub fn lsn(self) -> u64 {
+        self.page.word_at(LSN)
+    }
+
+    /// The number of slots, at most what fits the page.
+    #[inline(always)]
+    pub fn count(self) -> usize {
+        let count = self.page.word_at(SLOT_COUNT) as u16 as usize;
+        count.min((self.page.size() - HEADER_BYTES) / SLOT_BYTES)
+    }
+
+    #[inline(always)]
+    pub fn prefix_len(self) -> usize {
+        (self.page.word_at(SLOT_COUNT) >> 48) as usize
+    }
+
+    pub(super) fn heap_start(self) -> usize {
+        match self.page.u16_at(HEAP_START) {
+            0 => 1 << 16,
+            start => usize::from(start),
+        }
+    }
+
+    pub(super) fn dead_bytes(self) -> usize {
+        usize::from(self.page.u16_at(DEAD_BYTES))
+    }
+
+    /// Bytes between the slots and the heap.
+    pub(super) fn gap_bytes(self) -> usize {
+        self.heap_start().saturating_sub(HEADER_BYTES + self.count() * SLOT_BYTES)
+    }
+
+    /// Bytes that new cells could take, after compaction.
+    pub fn free_bytes(self) -> usize {
+        self.gap_bytes() + self.dead_bytes()
+    }
+
+    /// Bytes in use by slots, cells and fences.
+    pub fn used_bytes(self) -> usize {
+        (self.page.size() - HEADER_BYTES).saturating_sub(self.free_bytes())
+    }
+
+    fn fence(self, at: usize) -> (usize, usize) {
+        let word = self.page.u32_at(at);
+        (word as u16 as usize, (word >> 16) as usize)
+    }
+
+    /// Appends the lower fence (inclusive; empty = minus infinity).
+    pub fn append_lower_fence(self, out: &mut Vec<u8>) {
+        let (offset, len) = self.fence(LOWER_FENCE);
+        self.page.append_to(offset, len, out);
+    }
+
+    /// Appends the upper fence (exclusive); false if there is none.
+    pub fn append_upper_fence(self, out: &mut Vec<u8>) -> bool {
+        let (offset, len) = self.fence(UPPER_FENCE);
+        if offset == 0 {
+            return false;
+        }
+        self.page.append_to(offset, len, out);
+        true
+    }
+
+    pub fn lower_fence_len(self) -> usize {
+        self.fence(LOWER_FENCE).1
+    }
+
+    #[inline]
+    pub fn has_upper_fence(self) -> bool {
+        self.fence(UPPER_FENCE).0 != 0
+    }
+
+    /// The lower fence compared with `key`.
+    pub fn compare_lower_fence(self, key: &[u8]) -> Ordering {
+        let (offset, len) = self.fence(LOWER_FENCE);
+        self.page.compare(offset, len, key)
+    }
+
+    /// True if `key` lies below the upper fence.
+    #[inline]
+    pub fn is_below_upper_fence(self, key: &[u8]) -> bool {
+        let (offset, len) = self.fence(UPPER_FENCE);
+        offset == 0 || self.page.compare(offset, len, key) == Ordering::Greater
+    }
+
+    /// True if `key` lies between the fences.
+    pub fn covers(self, key: &[u8]) -> bool {
+        self.compare_lower_fence(key) != Ordering::Greater && self.is_below_upper_fence(key)
+    }
+
+    #[inline(always)]
+    pub(super) fn slot(self, index: usize) -> Slot {
+        Slot(self.page.word_at(HEADER_BYTES + index * SLOT_BYTES))
+    }
+
+    #[inline(always)]
+    fn cell_header(self) -> usize {
+        if self.is_leaf() { LEAF_CELL_HEADER } else { INNER_CELL_HEADER }
+    }
+
+    /// Where the key suffix of slot `index` lies: offset and length.
+    pub(super) fn suffix_place(self, index: usize) -> (usize, usize) {
+        let slot = self.slot(index);
+        (slot.offset() + self.cell_header(), slot.key_len())
+    }
+
+    /// Bytes that the cell of slot `index` takes in the heap.
+    pub(super) fn cell_bytes(self, index: usize) -> usize {
+        let slot = self.slot(index);
+        if self.is_leaf() {
+            LEAF_CELL_HEADER + slot.key_len() + self.value_len_at(slot)
+        } else {
+            INNER_CELL_HEADER + slot.key_len()
+        }
+    }
+
+    #[inline(always)]
+    fn value_len_at(self, slot: Slot) -> usize {
+        usize::from(self.page.u16_at(slot.offset()))
+    }
+
+    /// Compares the key of `slot` with a search key whose `suffix` and `head` are given; the heads are equal.
+    #[inline]
+    fn compare_behind_head(self, slot: Slot, cell_header: usize, suffix: &[u8]) -> Ordering {
+        let len = slot.key_len();
+        if len <= 4 || suffix.len() <= 4 {
+            // The bytes that both have are equal, since the heads are.
+            return len.cmp(&suffix.len());
+        }
+        self.page.compare(slot.offset() + cell_header + 4, len - 4, &suffix[4..])
+    }
+
+    /// The first slot whose key is not below `key`, and whether it equals `key`.
+    /// `key` lies between the fences, so that it starts with the page's prefix.
+    #[inline]
+    pub fn search(self, key: &[u8]) -> (usize, bool) {
+        let count = self.count();
+        let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
+        let head = head_of(suffix);
+        let first = self.first_head_not_below(head, count);
+        if first == count || self.slot(first).head() != head {
+            return (first, false);
+        }
+        self.search_equal_heads(first, count, head, suffix)
+    }
+
+    /// Halves by conditional moves: what the processor cannot predict it should not have to.
+    #[inline(always)]
+    fn first_head_not_below(self, head: u32, count: usize) -> usize {
+        let mut base = 0;
+        let mut len = count;
+        while len > 1 {
+            let half = len / 2;
+            let below = self.slot(base + half - 1).head() < head;
+            base = std::hint::select_unpredictable(below, base + half, base);
+            len -= half;
+        }
+        base + usize::from(len == 1 && self.slot(base).head() < head)
+    }
+
+    fn search_equal_heads(self, first: usize, count: usize, head: u32, suffix: &[u8]) -> (usize, bool) {
+        let cell_header = self.cell_header();
+        let mut low = first;
+        let mut high = count;
+        let mut exact = false;
+        while low < high {
+            let middle = if low == first { low } else { low + (high - low) / 2 };
+            let slot = self.slot(middle);
+            let order = match slot.head().cmp(&head) {
+                Ordering::Equal => self.compare_behind_head(slot, cell_header, suffix),
+                order => order,
+            };
+            match order {
+                Ordering::Less => low = middle + 1,
+                Ordering::Equal => {
+                    exact = true;
+                    high = middle;
+                    break;
+                }
+                Ordering::Greater => high = middle,
+            }
+        }
+        (if exact { high } else { low }, exact)
+    }
+
+    /// The position among the children, `0..=count`, of the one that covers `key`.
+    #[inline]
+    pub fn child_index(self, key: &[u8]) -> usize {
+        let (index, exact) = self.search(key);
+        index + usize::from(exact)
+    }
+
+    /// The position of the child that covers the keys just below `key`.
+    pub fn child_index_below(self, key: &[u8]) -> usize {
+        self.search(key).0
+    }
+
+    /// The child at a position, `0..=count`.
+    #[inline]
+    pub fn child(self, index: usize) -> u32 {
+        if index == 0 {
+            return (self.page.word_at(FIRST_CHILD) >> 32) as u32;
+        }
+        self.page.u32_at(self.slot(index - 1).offset())
+    }
+
+    /// Appends the whole key of slot `index`.
+    pub fn append_key(self, index: usize, out: &mut Vec<u8>) {
+        let prefix_len = self.prefix_len();
+        if prefix_len > 0 {
+            self.page.append_to(self.fence(LOWER_FENCE).0, prefix_len, out);
+        }
+        let (offset, len) = self.suffix_place(index);
+        self.page.append_to(offset, len, out);
+    }
+
+    /// Appends the value of a leaf's slot `index`.
+    pub fn append_value(self, index: usize, out: &mut Vec<u8>) {
+        let (offset, len) = self.value_place(index);
+        self.page.append_to(offset, len, out);
+    }
+
+    /// Where the value of a leaf's slot `index` lies: offset and length in the page.
+    #[inline(always)]
+    pub fn value_place(self, index: usize) -> (usize, usize) {
+        let slot = self.slot(index);
+        let len = self.value_len_at(slot);
+        (slot.offset() + LEAF_CELL_HEADER + slot.key_len(), len)
+    }
+
+    /// True if the key of slot `index` starts with `prefix`, which lies between the fences or starts so.
+    #[inline]
+    pub fn key_starts_with(self, index: usize, prefix: &[u8]) -> bool {
+        let Some(rest) = prefix.get(self.prefix_len()..) else {
+            // The page's prefix is longer than the one asked for: compare with what all keys share.
+            let (offset, len) = self.fence(LOWER_FENCE);
+            return self.page.compare(offset, len.min(prefix.len()), prefix) == Ordering::Equal;
+        };
+        let slot = self.slot(index);
+        if slot.key_len() < rest.len() {
+            return false;
+        }
+        if rest.len() <= 4 {
+            let mask = u32::MAX.checked_shl(32 - 8 * rest.len() as u32).unwrap_or(0);
+            return slot.head() & mask == head_of(rest);
+        }
+        let offset = slot.offset() + self.cell_header();
+        self.page.compare(offset, rest.len(), rest) == Ordering::Equal
+    }
+
+    /// The first slot of a leaf whose key is at least `end`; `None` = no bound.
+    pub fn end_index(self, end: Option<&[u8]>) -> usize {
+        match end {
+            Some(end) if !self.is_above_all(end) => self.search(end).0,
+            _ => self.count(),
+        }
+    }
+
+    /// True if `key` is at or above the upper fence.
+    fn is_above_all(self, key: &[u8]) -> bool {
+        !self.is_below_upper_fence(key)
+    }
+
+    /// Asks for the memory that a search touches first.
+    #[inline(always)]
+    pub fn prefetch_slots(self, index: usize) {
+        self.page.prefetch(HEADER_BYTES + index * SLOT_BYTES);
+    }
+
+    /// Asks for the cell of slot `index`; `bytes` is a guess of its length.
+    #[inline(always)]
+    pub fn prefetch_cell(self, index: usize, bytes: usize) {
+        let offset = self.slot(index).offset();
+        let mut at = offset;
+        while at < offset + bytes {
+            self.page.prefetch(at);
+            at += 64;
+        }
+        self.page.prefetch(offset + bytes);
+    }
+}
