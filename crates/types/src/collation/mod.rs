@@ -4,9 +4,11 @@
 //! `binary` pad the shorter one with spaces. [`Collation::compare`] and the keys that
 //! [`KeyCodec`](crate::KeyCodec) makes agree.
 
+mod tables;
 mod weights;
 
 use std::cmp::Ordering;
+pub use tables::{from_latin1, to_latin1};
 pub use weights::Weights;
 
 /// The collations that a column can have. Names as MySQL has them.
@@ -22,6 +24,88 @@ pub enum Collation {
 }
 
 impl Collation {
+    /// The name as MySQL has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Collation::Utf8mb4GeneralCi => "utf8mb4_general_ci",
+            Collation::Utf8mb4Bin => "utf8mb4_bin",
+            Collation::Latin1SwedishCi => "latin1_swedish_ci",
+            Collation::Latin1Bin => "latin1_bin",
+            Collation::AsciiGeneralCi => "ascii_general_ci",
+            Collation::AsciiBin => "ascii_bin",
+            Collation::Binary => "binary",
+        }
+    }
+
+    /// The character set that the collation belongs to.
+    pub fn character_set(self) -> &'static str {
+        match self {
+            Collation::Utf8mb4GeneralCi | Collation::Utf8mb4Bin => "utf8mb4",
+            Collation::Latin1SwedishCi | Collation::Latin1Bin => "latin1",
+            Collation::AsciiGeneralCi | Collation::AsciiBin => "ascii",
+            Collation::Binary => "binary",
+        }
+    }
+
+    /// The collation's number in the protocol.
+    pub fn id(self) -> u16 {
+        match self {
+            Collation::Utf8mb4GeneralCi => 45,
+            Collation::Utf8mb4Bin => 46,
+            Collation::Latin1SwedishCi => 8,
+            Collation::Latin1Bin => 47,
+            Collation::AsciiGeneralCi => 11,
+            Collation::AsciiBin => 65,
+            Collation::Binary => 63,
+        }
+    }
+
+    /// Finds a collation by its name in any case; the `utf8` and `utf8mb3` names mean utf8mb4.
+    pub fn by_name(name: &str) -> Option<Collation> {
+        let name = name.to_ascii_lowercase();
+        Some(match name.as_str() {
+            "utf8mb4_general_ci" | "utf8_general_ci" | "utf8mb3_general_ci" => Collation::Utf8mb4GeneralCi,
+            "utf8mb4_bin" | "utf8_bin" | "utf8mb3_bin" => Collation::Utf8mb4Bin,
+            "latin1_swedish_ci" => Collation::Latin1SwedishCi,
+            "latin1_bin" => Collation::Latin1Bin,
+            "ascii_general_ci" => Collation::AsciiGeneralCi,
+            "ascii_bin" => Collation::AsciiBin,
+            "binary" => Collation::Binary,
+            _ => return None,
+        })
+    }
+
+    /// The default collation of a character set, named in any case.
+    pub fn of_character_set(name: &str) -> Option<Collation> {
+        let name = name.to_ascii_lowercase();
+        Some(match name.as_str() {
+            "utf8mb4" | "utf8" | "utf8mb3" => Collation::Utf8mb4GeneralCi,
+            "latin1" => Collation::Latin1SwedishCi,
+            "ascii" => Collation::AsciiGeneralCi,
+            "binary" => Collation::Binary,
+            _ => return None,
+        })
+    }
+
+    /// The most bytes a character takes in the collation's own character set.
+    pub fn character_bytes_max(self) -> u32 {
+        match self {
+            Collation::Utf8mb4GeneralCi | Collation::Utf8mb4Bin => 4,
+            _ => 1,
+        }
+    }
+
+    /// True if case and accents count.
+    pub fn is_bin(self) -> bool {
+        matches!(self, Collation::Utf8mb4Bin | Collation::Latin1Bin | Collation::AsciiBin | Collation::Binary)
+    }
+
+    /// The weight of one character.
+    #[inline]
+    pub fn weight(self, character: char) -> u32 {
+        if character.is_ascii() { self.weight_of_ascii(character as u8) } else { self.weight_of(character) }
+    }
+
     /// The weight of a space, which PAD SPACE fills up with, in every collation that pads.
     pub const SPACE: u32 = 0x20;
 

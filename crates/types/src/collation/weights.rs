@@ -1,6 +1,6 @@
 //! Characters to weights.
 
-use super::Collation;
+use super::{Collation, tables};
 
 /// Iterates over the weights of a text. Bytes that are not UTF-8 count as one character each, so
 /// that damaged text still compares.
@@ -53,7 +53,7 @@ pub(crate) fn decode(text: &[u8]) -> (Option<char>, usize) {
 
 impl Collation {
     #[inline]
-    fn weight_of_ascii(self, byte: u8) -> u32 {
+    pub(super) fn weight_of_ascii(self, byte: u8) -> u32 {
         match self {
             Collation::Utf8mb4GeneralCi | Collation::Latin1SwedishCi | Collation::AsciiGeneralCi => {
                 byte.to_ascii_uppercase() as u32
@@ -62,10 +62,14 @@ impl Collation {
         }
     }
 
-    fn weight_of(self, character: char) -> u32 {
+    #[inline]
+    pub(super) fn weight_of(self, character: char) -> u32 {
         match self {
-            Collation::Utf8mb4GeneralCi if character as u32 > 0xffff => 0xfffd,
-            Collation::Utf8mb4GeneralCi => character.to_uppercase().next().unwrap_or(character) as u32,
+            Collation::Utf8mb4GeneralCi => tables::general_ci(character),
+            Collation::Latin1SwedishCi => tables::swedish_ci(character),
+            Collation::Latin1Bin => {
+                tables::to_latin1(character).map_or(0x100 + character as u32, |byte| byte as u32)
+            }
             _ => character as u32,
         }
     }
