@@ -5,10 +5,14 @@
 
 pub mod error;
 pub mod expr;
+pub mod names;
 pub mod parse;
 pub mod result;
 pub mod session;
+pub mod variables;
+pub mod warning;
 
 pub use error::SqlError;
 pub use result::{ColumnMeta, Completion, ResultSink};
 pub use session::{Instance, Prepared, Session};
+pub use warning::{Level, Warning, Warnings};

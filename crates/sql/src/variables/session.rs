@@ -1,0 +1,367 @@
+//! One session's values, and reading and setting variables by scope.
+
+use super::assign::{self, Assigned};
+use super::definition::{Kind, Scope};
+use super::globals::{Globals, Values};
+use super::{Setting, Variable, find};
+use crate::SqlError;
+use crate::names::charsets;
+use crate::warning::Warnings;
+
+/// The bits of `sql_mode`, numbered as MariaDB numbers them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct SqlMode(pub u64);
+
+impl SqlMode {
+    pub const REAL_AS_FLOAT: SqlMode = SqlMode(1);
+    pub const PIPES_AS_CONCAT: SqlMode = SqlMode(1 << 1);
+    pub const ANSI_QUOTES: SqlMode = SqlMode(1 << 2);
+    pub const IGNORE_SPACE: SqlMode = SqlMode(1 << 3);
+    pub const ONLY_FULL_GROUP_BY: SqlMode = SqlMode(1 << 5);
+    pub const NO_UNSIGNED_SUBTRACTION: SqlMode = SqlMode(1 << 6);
+    pub const NO_TABLE_OPTIONS: SqlMode = SqlMode(1 << 14);
+    pub const ANSI: SqlMode = SqlMode(1 << 18);
+    pub const NO_AUTO_VALUE_ON_ZERO: SqlMode = SqlMode(1 << 19);
+    pub const NO_BACKSLASH_ESCAPES: SqlMode = SqlMode(1 << 20);
+    pub const STRICT_TRANS_TABLES: SqlMode = SqlMode(1 << 21);
+    pub const STRICT_ALL_TABLES: SqlMode = SqlMode(1 << 22);
+    pub const NO_ZERO_IN_DATE: SqlMode = SqlMode(1 << 23);
+    pub const NO_ZERO_DATE: SqlMode = SqlMode(1 << 24);
+    pub const ALLOW_INVALID_DATES: SqlMode = SqlMode(1 << 25);
+    pub const ERROR_FOR_DIVISION_BY_ZERO: SqlMode = SqlMode(1 << 26);
+    pub const TRADITIONAL: SqlMode = SqlMode(1 << 27);
+    pub const NO_AUTO_CREATE_USER: SqlMode = SqlMode(1 << 28);
+    pub const NO_ENGINE_SUBSTITUTION: SqlMode = SqlMode(1 << 30);
+    pub const PAD_CHAR_TO_FULL_LENGTH: SqlMode = SqlMode(1 << 31);
+
+    pub const fn contains(self, other: SqlMode) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Strict mode: a value that does not fit is an error. A statement changes all its rows or none here,
+    /// so both strict modes mean the same.
+    pub const fn is_strict(self) -> bool {
+        self.0 & (SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::STRICT_ALL_TABLES.0) != 0
+    }
+
+    /// With the modes that the combined ones (ANSI, TRADITIONAL, ...) stand for.
+    pub const fn expanded(self) -> SqlMode {
+        const FOREIGN: u64 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 13 | 1 << 14 | 1 << 15;
+        let mut bits = self.0;
+        if bits & SqlMode::ANSI.0 != 0 {
+            bits |= 1 | 1 << 1 | 1 << 2 | 1 << 3;
+        }
+        // POSTGRESQL, ORACLE, MSSQL, DB2, MAXDB.
+        if bits & (0b11111 << 8) != 0 {
+            bits |= FOREIGN;
+        }
+        if bits & (1 << 9 | 1 << 12) != 0 {
+            bits |= SqlMode::NO_AUTO_CREATE_USER.0;
+        }
+        if bits & SqlMode::TRADITIONAL.0 != 0 {
+            bits |= SqlMode::STRICT_TRANS_TABLES.0
+                | SqlMode::STRICT_ALL_TABLES.0
+                | SqlMode::NO_ZERO_IN_DATE.0
+                | SqlMode::NO_ZERO_DATE.0
+                | SqlMode::ERROR_FOR_DIVISION_BY_ZERO.0
+                | SqlMode::NO_AUTO_CREATE_USER.0
+                | SqlMode::NO_ENGINE_SUBSTITUTION.0;
+        }
+        SqlMode(bits)
+    }
+}
+
+/// The values that statements look at all the time, unpacked.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Common {
+    pub autocommit: bool,
+    pub sql_mode: SqlMode,
+    pub sql_notes: bool,
+    pub sql_safe_updates: bool,
+    pub sql_select_limit: u64,
+    pub auto_increment_increment: u64,
+    pub auto_increment_offset: u64,
+    pub div_precision_increment: u8,
+    pub max_error_count: usize,
+    pub max_allowed_packet: u64,
+    /// Seconds east of UTC of `time_zone`; 0 for SYSTEM where the system's zone is UTC.
+    pub zone_seconds: i32,
+}
+
+/// One session's values.
+#[derive(Clone, Debug)]
+pub struct SessionVariables {
+    values: Values,
+    /// Unpacked from `values` after each change.
+    pub common: Common,
+    /// LAST_INSERT_ID(): the first number that the last INSERT generated.
+    pub last_insert_id: u64,
+    /// `SET insert_id = n`: what the next AUTO_INCREMENT column gets.
+    pub insert_id: Option<u64>,
+    /// `SET timestamp = t`: a clock that stands still, in seconds since 1970.
+    pub fixed_timestamp: Option<f64>,
+    pub pseudo_thread_id: u64,
+}
+
+/// What the session knows and the table of values does not.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Live {
+    pub warning_count: u64,
+    pub error_count: u64,
+    pub in_transaction: bool,
+}
+
+/// The scope in front of a name: `@@global.x`, `SET SESSION x`; none reads and sets the session's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Asked {
+    Unscoped,
+    Session,
+    Global,
+}
+
+impl SessionVariables {
+    pub fn new(globals: &Globals) -> SessionVariables {
+        let values = globals.values();
+        let common = unpack(&values);
+        SessionVariables {
+            values,
+            common,
+            last_insert_id: 0,
+            insert_id: None,
+            fixed_timestamp: None,
+            pseudo_thread_id: 0,
+        }
+    }
+
+    pub fn values(&self) -> &Values {
+        &self.values
+    }
+
+    /// Stores a session value without any check.
+    pub fn store(&mut self, variable: Variable, setting: Setting) {
+        self.values.set(variable, setting);
+        self.common = unpack(&self.values);
+    }
+
+    fn store_named(&mut self, name: &str, setting: Setting) {
+        if let Some(variable) = find(name) {
+            self.values.set(variable, setting);
+        }
+    }
+
+    /// The value that `@@x`, `@@session.x` or `@@global.x` gives; 1238 if the scope is not the variable's.
+    pub fn read(
+        &self,
+        globals: &Globals,
+        asked: Asked,
+        variable: Variable,
+        name: &str,
+        live: Live,
+    ) -> Result<Setting, SqlError> {
+        let wrong_scope = |scope: &str| {
+            Err(SqlError::new(1238, b"HY000", format!("Variable '{name}' is a {scope} variable")))
+        };
+        match (asked, variable.definition().scope) {
+            (Asked::Session, Scope::Global) => wrong_scope("GLOBAL"),
+            (Asked::Global, Scope::Session) => wrong_scope("SESSION"),
+            (Asked::Global, _) | (_, Scope::Global) => Ok(globals.get(variable)),
+            (_, Scope::Both) => Ok(self.values.get(variable).clone()),
+            (_, Scope::Session) => Ok(self.read_session_only(variable, live)),
+        }
+    }
+
+    fn read_session_only(&self, variable: Variable, live: Live) -> Setting {
+        match variable.definition().name {
+            "last_insert_id" => Setting::Unsigned(self.last_insert_id),
+            "insert_id" => Setting::Unsigned(self.insert_id.unwrap_or(0)),
+            "timestamp" => Setting::Double(self.timestamp()),
+            "pseudo_thread_id" => Setting::Unsigned(self.pseudo_thread_id),
+            "warning_count" => Setting::Unsigned(live.warning_count),
+            "error_count" => Setting::Unsigned(live.error_count),
+            "in_transaction" => Setting::Unsigned(u64::from(live.in_transaction)),
+            _ => self.values.get(variable).clone(),
+        }
+    }
+
+    /// The session's clock, in seconds since 1970.
+    pub fn timestamp(&self) -> f64 {
+        self.fixed_timestamp.unwrap_or_else(|| {
+            std::time::SystemTime::now()
+                .duration_since(std::time::UNIX_EPOCH)
+                .map_or(0.0, |since| since.as_micros() as f64 / 1e6)
+        })
+    }
+
+    /// First half of an assignment: scope and value. Nothing changes yet.
+    pub fn check(
+        &self,
+        globals: &Globals,
+        asked: Asked,
+        variable: Variable,
+        name: &str,
+        value: Assigned<'_>,
+        warnings: &mut Warnings,
+    ) -> Result<Setting, SqlError> {
+        let definition = variable.definition();
+        let error = |code, text: String| Err(SqlError::new(code, b"HY000", text));
+        if !definition.dynamic {
+            return error(1238, format!("Variable '{name}' is a read only variable"));
+        }
+        match (asked, definition.scope) {
+            (Asked::Global, Scope::Session) => {
+                return error(
+                    1228,
+                    format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"),
+                );
+            }
+            (Asked::Unscoped | Asked::Session, Scope::Global) => {
+                return error(
+                    1229,
+                    format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"),
+                );
+            }
+            (Asked::Unscoped | Asked::Session, Scope::Both) if !definition.session_dynamic => {
+                return error(
+                    1621,
+                    format!("SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"),
+                );
+            }
+            _ => {}
+        }
+        if value != Assigned::Default {
+            return assign::check(definition, name, value, self.common.sql_mode, warnings);
+        }
+        match (asked, definition.scope) {
+            (Asked::Global, _) => Ok(globals.default_of(variable)),
+            (_, Scope::Both) => Ok(globals.get(variable)),
+            _ if definition.name == "timestamp" => Ok(Setting::Double(0.0)),
+            _ => {
+                Err(SqlError::new(1230, b"42000", format!("Variable '{name}' doesn't have a default value")))
+            }
+        }
+    }
+
+    /// Second half: stores what [`SessionVariables::check`] gave, with what hangs on it.
+    pub fn apply(
+        &mut self,
+        globals: &Globals,
+        asked: Asked,
+        variable: Variable,
+        setting: Setting,
+    ) -> Result<(), SqlError> {
+        let name = variable.definition().name;
+        if asked == Asked::Global {
+            if name == "key_buffer_size" && setting == Setting::Unsigned(0) {
+                return Err(SqlError::new(1438, b"HY000", "Cannot drop default keycache"));
+            }
+            let linked = linked(name, &setting);
+            globals.set(variable, setting)?;
+            if let Some((other, setting)) = linked
+                && let Some(other) = find(other)
+            {
+                globals.set(other, setting)?;
+            }
+            return Ok(());
+        }
+        if let Some((other, setting)) = linked(name, &setting) {
+            self.store_named(other, setting);
+        }
+        match (name, &setting) {
+            ("last_insert_id", Setting::Unsigned(value)) => self.last_insert_id = *value,
+            ("insert_id", Setting::Unsigned(value)) => {
+                self.insert_id = Some(*value).filter(|value| *value != 0)
+            }
+            ("timestamp", Setting::Double(value)) => {
+                self.fixed_timestamp = Some(*value).filter(|value| *value != 0.0);
+            }
+            ("pseudo_thread_id", Setting::Unsigned(value)) => self.pseudo_thread_id = *value,
+            ("query_cache_type", Setting::Choice(position)) if *position != 0 => {
+                return Err(SqlError::new(
+                    1925,
+                    b"HY000",
+                    "Query cache is globally disabled and you can't enable it only for this session",
+                ));
+            }
+            _ => {}
+        }
+        self.store(variable, setting);
+        Ok(())
+    }
+
+    /// SET NAMES, and the character set of the handshake; `None` for either name is its default.
+    pub fn set_names(&mut self, charset: Option<&str>, collation: Option<&str>) -> Result<(), SqlError> {
+        let default = self.values.text("character_set_server");
+        let name = charset.unwrap_or(&default);
+        let charset = charsets::charset(name).ok_or_else(|| assign::unknown_charset(name))?;
+        let collation = match collation {
+            None => charset.collation_default,
+            Some(name) => {
+                let found = charsets::collation_named(name).ok_or_else(|| assign::unknown_collation(name))?;
+                if found.charset != charset.name {
+                    return Err(SqlError::new(
+                        1253,
+                        b"42000",
+                        format!(
+                            "COLLATION '{}' is not valid for CHARACTER SET '{}'",
+                            found.name, charset.name
+                        ),
+                    ));
+                }
+                found.name
+            }
+        };
+        for variable in ["character_set_client", "character_set_connection", "character_set_results"] {
+            self.store_named(variable, Setting::Text(charset.name.into()));
+        }
+        self.store_named("collation_connection", Setting::Text(collation.into()));
+        Ok(())
+    }
+
+    /// USE: the database's character set shows in two variables.
+    pub fn set_database_collation(&mut self, collation: &charsets::CollationInfo) {
+        self.store_named("character_set_database", Setting::Text(collation.charset.into()));
+        self.store_named("collation_database", Setting::Text(collation.name.into()));
+    }
+}
+
+/// The variable that changes along with another: a character set and its collation.
+fn linked(name: &str, setting: &Setting) -> Option<(&'static str, Setting)> {
+    let Setting::Text(text) = setting else { return None };
+    let collation_of = |text| Some(Setting::Text(charsets::charset(text)?.collation_default.into()));
+    let charset_of = |text| Some(Setting::Text(charsets::collation_named(text)?.charset.into()));
+    Some(match name {
+        "character_set_connection" => ("collation_connection", collation_of(text)?),
+        "character_set_database" => ("collation_database", collation_of(text)?),
+        "character_set_server" => ("collation_server", collation_of(text)?),
+        "collation_connection" => ("character_set_connection", charset_of(text)?),
+        "collation_database" => ("character_set_database", charset_of(text)?),
+        "collation_server" => ("character_set_server", charset_of(text)?),
+        _ => return None,
+    })
+}
+
+fn unpack(values: &Values) -> Common {
+    let sql_mode = find("sql_mode").map_or(0, |variable| match values.get(variable) {
+        Setting::Set(bits) => *bits,
+        _ => 0,
+    });
+    let zone = values.text("time_zone");
+    Common {
+        autocommit: values.boolean("autocommit"),
+        sql_mode: SqlMode(sql_mode),
+        sql_notes: values.boolean("sql_notes"),
+        sql_safe_updates: values.boolean("sql_safe_updates"),
+        sql_select_limit: values.unsigned("sql_select_limit"),
+        auto_increment_increment: values.unsigned("auto_increment_increment"),
+        auto_increment_offset: values.unsigned("auto_increment_offset"),
+        div_precision_increment: values.unsigned("div_precision_increment") as u8,
+        max_error_count: values.unsigned("max_error_count") as usize,
+        max_allowed_packet: values.unsigned("max_allowed_packet"),
+        zone_seconds: assign::zone_offset(&zone).unwrap_or(0),
+    }
+}
+
+/// True for the kinds whose value `SELECT @@x` gives as a number.
+pub fn is_number(kind: &Kind) -> bool {
+    matches!(kind, Kind::Unsigned { .. } | Kind::Signed { .. } | Kind::Double { .. } | Kind::Boolean { .. })
+}

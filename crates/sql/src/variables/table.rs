@@ -1,0 +1,147 @@
+//! The table of all variables.
+
+use super::definition::Definition;
+use std::collections::HashMap;
+use std::sync::OnceLock;
+
+mod foreign;
+mod global;
+mod key_cache;
+mod server;
+mod session;
+
+const NO_QUERY_CACHE: &str = "there is no query cache, statements are planned once instead";
+
+/// A variable's place in the table: an index into [`all`] and into every list of values.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Variable(u16);
+
+impl Variable {
+    pub fn index(self) -> usize {
+        usize::from(self.0)
+    }
+
+    pub fn definition(self) -> &'static Definition {
+        all()[self.index()].definition
+    }
+}
+
+/// One name that SHOW VARIABLES lists, and the variable whose value it shows.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    pub name: &'static str,
+    pub variable: Variable,
+    definition: &'static Definition,
+}
+
+/// Second names of variables. Both are listed; the last value given to either wins.
+static ALIASES: &[(&str, &str)] = &[
+    ("identity", "last_insert_id"),
+    ("innodb_buffer_pool_size", "key_buffer_size"),
+    ("slow_query_log", "log_slow_query"),
+    ("slow_query_log_file", "log_slow_query_file"),
+    ("storage_engine", "default_storage_engine"),
+    ("transaction_isolation", "tx_isolation"),
+    ("transaction_read_only", "tx_read_only"),
+];
+
+/// Old names of options, understood but not listed.
+static OLD_NAMES: &[(&str, &str)] =
+    &[("table_cache", "table_open_cache"), ("thread_cache", "thread_cache_size")];
+
+struct Table {
+    /// The variables themselves, sorted by name: `Variable` is an index into it.
+    variables: Vec<Named>,
+    /// The variables and their aliases, sorted by name.
+    listed: Vec<Named>,
+    by_name: HashMap<&'static str, Variable>,
+}
+
+fn table() -> &'static Table {
+    static TABLE: OnceLock<Table> = OnceLock::new();
+    TABLE.get_or_init(|| {
+        let groups = [
+            foreign::DEFINITIONS,
+            global::DEFINITIONS,
+            key_cache::DEFINITIONS,
+            server::DEFINITIONS,
+            session::DEFINITIONS,
+        ];
+        let mut definitions: Vec<&'static Definition> = groups.into_iter().flatten().collect();
+        definitions.sort_by_key(|definition| definition.name);
+        let variables: Vec<Named> = definitions
+            .into_iter()
+            .enumerate()
+            .map(|(index, definition)| Named {
+                name: definition.name,
+                variable: Variable(index as u16),
+                definition,
+            })
+            .collect();
+        let mut by_name: HashMap<&str, Variable> =
+            variables.iter().map(|named| (named.name, named.variable)).collect();
+        let mut listed = variables.clone();
+        for (alias, name) in ALIASES {
+            if let Some(variable) = by_name.get(name).copied() {
+                by_name.insert(alias, variable);
+                listed.push(Named {
+                    name: alias,
+                    variable,
+                    definition: variables[variable.index()].definition,
+                });
+            }
+        }
+        listed.sort_by_key(|named| named.name);
+        Table { variables, listed, by_name }
+    })
+}
+
+/// Every variable, sorted by name, without aliases.
+pub fn all() -> &'static [Named] {
+    &table().variables
+}
+
+/// Every name that SHOW VARIABLES lists, sorted, aliases among them.
+pub fn listed() -> &'static [Named] {
+    &table().listed
+}
+
+/// The variable of a name as a statement writes it: any case, aliases too.
+pub fn find(name: &str) -> Option<Variable> {
+    let by_name = &table().by_name;
+    by_name.get(name).or_else(|| by_name.get(name.to_ascii_lowercase().as_str())).copied()
+}
+
+/// What an option's name may mean.
+pub(super) enum OptionName {
+    Variable(Variable),
+    /// The option is an unambiguous beginning (or an old name) of this one.
+    Shortened(Variable),
+    Ambiguous(Vec<&'static str>),
+    Unknown,
+}
+
+/// The variable that a command-line option names: `name` in lower case with underscores.
+pub(super) fn find_option(name: &str) -> OptionName {
+    if let Some(variable) = find(name) {
+        return OptionName::Variable(variable);
+    }
+    if let Some((_, full)) = OLD_NAMES.iter().find(|(old, _)| *old == name)
+        && let Some(variable) = find(full)
+    {
+        return OptionName::Shortened(variable);
+    }
+    let mut matches: Vec<&Named> = listed().iter().filter(|named| named.name.starts_with(name)).collect();
+    matches.dedup_by_key(|named| named.variable);
+    match matches[..] {
+        [] => OptionName::Unknown,
+        [one] => OptionName::Shortened(one.variable),
+        _ => OptionName::Ambiguous(matches.iter().map(|named| named.name).collect()),
+    }
+}
+
+/// How many segments a machine with so many processors gets unless told: enough that two threads seldom meet
+/// at one latch, few enough that a small cache is not cut to ribbons.
+pub fn segments_default(processors: usize) -> u64 {
+    (processors.max(1) * 4).next_power_of_two().clamp(8, 64) as u64
+}

@@ -1,0 +1,62 @@
+//! Variables of other engines and of the optimizer, kept so that clients and start scripts that name them go on.
+
+use super::super::definition::*;
+
+pub(super) static DEFINITIONS: &[Definition] = &[
+    global("aria_block_size", unsigned(8192, 4096, 32768, 1024)).read_only(),
+    global("aria_pagecache_buffer_size", unsigned(134217728, 131072, 18446744073709551615, 1)).read_only(),
+    both("aria_sort_buffer_size", unsigned(268434432, 16352, 1152921504606846975, 1)),
+    global("innodb_adaptive_hash_index", boolean(false)),
+    global("innodb_autoinc_lock_mode", signed(1, 0, 2)).read_only(),
+    global("innodb_buffer_pool_dump_at_shutdown", boolean(true)),
+    global("innodb_buffer_pool_load_at_startup", boolean(true)).read_only(),
+    global(
+        "innodb_checksum_algorithm",
+        one_of("full_crc32", &["crc32", "strict_crc32", "full_crc32", "strict_full_crc32"]),
+    ),
+    global("innodb_compression_level", unsigned(6, 0, 9, 1)),
+    global("innodb_deadlock_detect", boolean(true)),
+    global("innodb_default_row_format", one_of("dynamic", &["redundant", "compact", "dynamic"])),
+    global("innodb_doublewrite", boolean(true)).read_only(),
+    global("innodb_fast_shutdown", unsigned(1, 0, 3, 1)),
+    global("innodb_file_per_table", boolean(true)),
+    global("innodb_flush_log_at_trx_commit", unsigned(1, 0, 3, 1))
+        .because("there is no log yet; a clean shutdown writes everything"),
+    global(
+        "innodb_flush_method",
+        one_of("O_DIRECT", &["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"]),
+    )
+    .read_only(),
+    global("innodb_force_recovery", unsigned(0, 0, 6, 1)).read_only(),
+    global("innodb_io_capacity", unsigned(200, 100, 4294967295, 1)),
+    both("innodb_lock_wait_timeout", unsigned(50, 0, 100000000, 1)),
+    global("innodb_log_buffer_size", unsigned(16777216, 2097152, 2147479552, 4096)).read_only(),
+    global("innodb_log_file_size", unsigned(100663296, 4194304, 18446744073709551615, 4096)),
+    global("innodb_max_dirty_pages_pct", double(90.0, 0.0, 99.999)),
+    global("innodb_open_files", unsigned(0, 0, 9223372036854775807, 1)).read_only(),
+    global("innodb_page_size", unsigned(16384, 4096, 65536, 1)).read_only(),
+    global("innodb_read_io_threads", unsigned(4, 1, 64, 1)),
+    global("innodb_read_only", boolean(false)).read_only(),
+    global("innodb_rollback_on_timeout", boolean(false)).read_only(),
+    global("innodb_stats_on_metadata", boolean(false)),
+    global("innodb_status_output", boolean(false)),
+    both("innodb_strict_mode", boolean(true)),
+    both("innodb_table_locks", boolean(true)),
+    global("innodb_use_native_aio", boolean(true)).read_only(),
+    global("innodb_write_io_threads", unsigned(4, 2, 64, 1)),
+    global("myisam_block_size", unsigned(1024, 1024, 16384, 1024)).read_only(),
+    global("myisam_data_pointer_size", unsigned(6, 2, 7, 1)),
+    global("myisam_max_sort_file_size", unsigned(9223372036853727232, 0, 9223372036854775807, 1048576)),
+    global(
+        "myisam_recover_options",
+        set_of("BACKUP,QUICK", &["DEFAULT", "BACKUP", "FORCE", "QUICK", "BACKUP_ALL", "OFF"]),
+    )
+    .read_only(),
+    both("myisam_repair_threads", unsigned(1, 1, 18446744073709551615, 1)),
+    both("myisam_sort_buffer_size", unsigned(134216704, 4096, 1152921504606846975, 1)),
+    both("myisam_stats_method", one_of("NULLS_UNEQUAL", &["NULLS_UNEQUAL", "NULLS_EQUAL", "NULLS_IGNORED"])),
+    global("myisam_use_mmap", boolean(false)),
+    both("optimizer_prune_level", unsigned(2, 0, 2, 1)),
+    both("optimizer_search_depth", unsigned(62, 0, 62, 1)),
+    both("optimizer_switch", text("")),
+];

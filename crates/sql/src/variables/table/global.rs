@@ -1,0 +1,47 @@
+//! One value for the whole server.
+
+use super::super::definition::*;
+use super::NO_QUERY_CACHE;
+
+pub(super) static DEFINITIONS: &[Definition] = &[
+    global("automatic_sp_privileges", boolean(true)),
+    global("character_set_system", charset("utf8mb3")).read_only().works(),
+    global("concurrent_insert", one_of("AUTO", &["NEVER", "AUTO", "ALWAYS"]))
+        .because("readers and inserts never wait for each other"),
+    global("connect_timeout", unsigned(10, 2, 31536000, 1)).works(),
+    global("core_file", boolean(false)).read_only(),
+    global("delay_key_write", one_of("ON", &["OFF", "ON", "ALL"]))
+        .because("pages are always written back in the background"),
+    global("event_scheduler", one_of("OFF", &["OFF", "ON", "DISABLED", "ORIGINAL"])),
+    global("expire_logs_days", double(0.0, 0.0, 99.0)),
+    global("flush", boolean(false)),
+    global("general_log", boolean(false)),
+    global("general_log_file", text("")),
+    global("host_cache_size", unsigned(0, 0, 65536, 1)),
+    global("init_connect", text("")).works(),
+    global("local_infile", boolean(false)),
+    global("log_bin", boolean(false)).read_only(),
+    global("log_output", set_of("FILE", &["NONE", "FILE", "TABLE"])),
+    global("log_slave_updates", boolean(false)).read_only(),
+    global("log_slow_query_file", text("")),
+    global("master_verify_checksum", boolean(false)),
+    global("max_connect_errors", unsigned(100, 1, 4294967295, 1)),
+    global("max_connections", unsigned(151, 10, 100000, 1)).works(),
+    global("max_password_errors", unsigned(4294967295, 1, 4294967295, 1)),
+    global("max_prepared_stmt_count", unsigned(16382, 0, 4294967295, 1)).works(),
+    global("query_cache_limit", unsigned(1048576, 0, 4294967295, 1)).because(NO_QUERY_CACHE),
+    global("query_cache_min_res_unit", unsigned(4096, 0, 4294967295, 8)).because(NO_QUERY_CACHE),
+    global("query_cache_size", unsigned(0, 0, 18446744073709551615, 1024)).because(NO_QUERY_CACHE),
+    global("read_only", boolean(false)),
+    global("require_secure_transport", boolean(false)),
+    global("secure_auth", boolean(true)),
+    global("slave_net_timeout", unsigned(60, 1, 31536000, 1)),
+    global("slow_launch_time", unsigned(2, 0, 31536000, 1)),
+    global("sync_binlog", unsigned(0, 0, 4294967295, 1)).because("there is no binary log"),
+    global("table_definition_cache", unsigned(400, 400, 2097152, 1))
+        .because("definitions of open tables stay in memory without a limit"),
+    global("table_open_cache", unsigned(2000, 10, 1048576, 1))
+        .because("definitions of open tables stay in memory without a limit"),
+    global("thread_cache_size", unsigned(256, 0, 16384, 1))
+        .because("threads are not handed from one connection to the next"),
+];

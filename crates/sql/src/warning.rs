@@ -1,0 +1,97 @@
+//! What SHOW WARNINGS lists.
+
+use crate::SqlError;
+
+/// How grave a [`Warning`] is, by MySQL's names.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Level {
+    Note,
+    Warning,
+    Error,
+}
+
+impl Level {
+    pub const fn name(self) -> &'static str {
+        match self {
+            Level::Note => "Note",
+            Level::Warning => "Warning",
+            Level::Error => "Error",
+        }
+    }
+}
+
+/// One line of SHOW WARNINGS.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Warning {
+    pub level: Level,
+    pub code: u16,
+    pub message: String,
+}
+
+/// The diagnostics area of a session: what the last statement had to say.
+#[derive(Clone, Debug)]
+pub struct Warnings {
+    list: Vec<Warning>,
+    /// How many there were, those beyond `kept_max` included.
+    count: u64,
+    errors: u64,
+    /// `max_error_count`.
+    pub kept_max: usize,
+    /// `sql_notes`: whether notes are kept and counted at all.
+    pub notes: bool,
+}
+
+impl Default for Warnings {
+    fn default() -> Warnings {
+        Warnings { list: Vec::new(), count: 0, errors: 0, kept_max: 64, notes: true }
+    }
+}
+
+impl Warnings {
+    pub fn push(&mut self, level: Level, code: u16, message: impl Into<String>) {
+        if level == Level::Note && !self.notes {
+            return;
+        }
+        self.count += 1;
+        self.errors += u64::from(level == Level::Error);
+        if self.list.len() < self.kept_max {
+            self.list.push(Warning { level, code, message: message.into() });
+        }
+    }
+
+    pub fn warn(&mut self, code: u16, message: impl Into<String>) {
+        self.push(Level::Warning, code, message);
+    }
+
+    pub fn note(&mut self, code: u16, message: impl Into<String>) {
+        self.push(Level::Note, code, message);
+    }
+
+    /// A statement that fails leaves its error here too.
+    pub fn error(&mut self, error: &SqlError) {
+        self.push(Level::Error, error.code, error.message.clone());
+    }
+
+    pub fn clear(&mut self) {
+        self.list.clear();
+        self.count = 0;
+        self.errors = 0;
+    }
+
+    pub fn list(&self) -> &[Warning] {
+        &self.list
+    }
+
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    pub fn error_count(&self) -> u64 {
+        self.errors
+    }
+
+    /// The count as an OK packet carries it.
+    pub fn count_u16(&self) -> u16 {
+        u16::try_from(self.count).unwrap_or(u16::MAX)
+    }
+}
