@@ -1,0 +1,507 @@
+//! A blocking client over anything that reads and writes.
+
+use super::encode;
+use super::scanner::{ResponseKind, ResponseScanner, ScanError, Summary};
+use crate::auth;
+use crate::column::ColumnDefinition;
+use crate::constants::{NATIVE_PASSWORD, capability, charset, com, status};
+use crate::cursor::Cursor;
+use crate::frame::Packet;
+use crate::handshake::{Greeting, HandshakeResponse, parse_auth_switch};
+use crate::response::{OkFields, PrepareOk, ServerError};
+use crate::row::BinaryRowReader;
+use crate::value::{DateTime, Time, WireType, WireValue};
+use crate::{FrameError, Malformed, PacketReader, PacketWriter};
+use std::fmt;
+use std::io::{self, Read, Write};
+
+/// Why an exchange failed.
+#[derive(Debug)]
+pub enum ClientError {
+    Io(io::Error),
+    /// The server's bytes make no sense.
+    Protocol(ScanError),
+    /// The server said no.
+    Server(ServerError),
+}
+
+impl ClientError {
+    /// The number of the server's error, if it is one.
+    pub fn code(&self) -> Option<u16> {
+        match self {
+            ClientError::Server(error) => Some(error.code),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for ClientError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ClientError::Io(error) => error.fmt(f),
+            ClientError::Protocol(error) => error.fmt(f),
+            ClientError::Server(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for ClientError {}
+
+impl From<io::Error> for ClientError {
+    fn from(error: io::Error) -> ClientError {
+        ClientError::Io(error)
+    }
+}
+
+impl From<Malformed> for ClientError {
+    fn from(error: Malformed) -> ClientError {
+        ClientError::Protocol(ScanError::Malformed(error))
+    }
+}
+
+impl From<FrameError> for ClientError {
+    fn from(error: FrameError) -> ClientError {
+        ClientError::Protocol(ScanError::Frame(error))
+    }
+}
+
+/// How to connect.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    pub user: String,
+    pub password: String,
+    pub database: Option<String>,
+    /// Of [`capability`]; CONNECT_WITH_DB is added if there is a database.
+    pub capabilities: u32,
+}
+
+impl Default for ConnectOptions {
+    fn default() -> ConnectOptions {
+        ConnectOptions {
+            user: "root".to_string(),
+            password: String::new(),
+            database: None,
+            capabilities: capability::CLIENT,
+        }
+    }
+}
+
+/// A column of a [`QueryResult`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OwnedColumn {
+    pub database: String,
+    pub table: String,
+    pub name: String,
+    pub wire_type: WireType,
+    pub charset: u16,
+    pub length: u32,
+    pub flags: u16,
+    pub decimals: u8,
+}
+
+/// A value that owns its bytes. Text rows have only `Null` and `Bytes`.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    Null,
+    Int(i64),
+    UInt(u64),
+    Float(f32),
+    Double(f64),
+    Bytes(Vec<u8>),
+    Date(DateTime),
+    DateTime(DateTime),
+    Time(Time),
+}
+
+impl Value {
+    /// The bytes as text, `NULL` for NULL, numbers in digits; for tests and tools.
+    pub fn to_text(&self) -> String {
+        match self {
+            Value::Null => "NULL".to_string(),
+            Value::Int(value) => value.to_string(),
+            Value::UInt(value) => value.to_string(),
+            Value::Float(value) => value.to_string(),
+            Value::Double(value) => value.to_string(),
+            Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+            Value::Date(d) => format!("{:04}-{:02}-{:02}", d.year, d.month, d.day),
+            Value::DateTime(d) => {
+                let fraction =
+                    if d.microsecond == 0 { String::new() } else { format!(".{:06}", d.microsecond) };
+                format!(
+                    "{:04}-{:02}-{:02} {:02}:{:02}:{:02}{fraction}",
+                    d.year, d.month, d.day, d.hour, d.minute, d.second
+                )
+            }
+            Value::Time(t) => {
+                let fraction =
+                    if t.microsecond == 0 { String::new() } else { format!(".{:06}", t.microsecond) };
+                let sign = if t.negative { "-" } else { "" };
+                let hours = u64::from(t.days) * 24 + u64::from(t.hour);
+                format!("{sign}{hours:02}:{:02}:{:02}{fraction}", t.minute, t.second)
+            }
+        }
+    }
+}
+
+impl From<WireValue<'_>> for Value {
+    fn from(value: WireValue<'_>) -> Value {
+        match value {
+            WireValue::Null => Value::Null,
+            WireValue::Int(value) => Value::Int(value),
+            WireValue::UInt(value) => Value::UInt(value),
+            WireValue::Float(value) => Value::Float(value),
+            WireValue::Double(value) => Value::Double(value),
+            WireValue::Text(bytes) | WireValue::Binary(bytes) | WireValue::Decimal(bytes) => {
+                Value::Bytes(bytes.to_vec())
+            }
+            WireValue::Date(date) => Value::Date(date),
+            WireValue::DateTime(date) => Value::DateTime(date),
+            WireValue::Time(time) => Value::Time(time),
+        }
+    }
+}
+
+/// One result of a statement: rows, or how many rows it changed.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct QueryResult {
+    /// Empty if the statement gives no result set.
+    pub columns: Vec<OwnedColumn>,
+    pub rows: Vec<Vec<Value>>,
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    pub status: u16,
+    pub warnings: u16,
+    pub info: String,
+}
+
+impl QueryResult {
+    /// Rows as text, see [`Value::to_text`].
+    pub fn to_text(&self) -> Vec<Vec<String>> {
+        self.rows.iter().map(|row| row.iter().map(Value::to_text).collect()).collect()
+    }
+}
+
+/// A prepared statement.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Prepared {
+    pub id: u32,
+    pub params: u16,
+    pub columns: Vec<OwnedColumn>,
+}
+
+/// A connection past its handshake.
+#[derive(Debug)]
+pub struct Connection<S> {
+    stream: S,
+    reader: PacketReader,
+    writer: PacketWriter,
+    greeting: Greeting,
+    capabilities: u32,
+}
+
+impl<S: Read + Write> Connection<S> {
+    /// Does the handshake over a fresh stream.
+    pub fn connect(stream: S, options: &ConnectOptions) -> Result<Connection<S>, ClientError> {
+        let mut connection = Connection {
+            stream,
+            reader: PacketReader::new(usize::MAX),
+            writer: PacketWriter::new(),
+            greeting: Greeting {
+                server_version: String::new(),
+                connection_id: 0,
+                scramble: [0; auth::SCRAMBLE_BYTES],
+                capabilities: 0,
+                charset: 0,
+                status: 0,
+            },
+            capabilities: 0,
+        };
+        let packet = connection.read_packet()?;
+        let payload = connection.reader.payload(&packet);
+        if payload.first() == Some(&0xff) {
+            return Err(ClientError::Server(ServerError::parse(payload)?));
+        }
+        connection.greeting = Greeting::parse(payload)?;
+        let mut wanted = options.capabilities;
+        if options.database.is_some() {
+            wanted |= capability::CONNECT_WITH_DB;
+        }
+        connection.capabilities = wanted & connection.greeting.capabilities;
+        let answer = auth::answer(options.password.as_bytes(), &connection.greeting.scramble);
+        let response = HandshakeResponse {
+            capabilities: connection.capabilities,
+            packet_bytes_max: 1 << 30,
+            charset: charset::UTF8MB4_GENERAL_CI as u8,
+            user: options.user.as_bytes(),
+            auth_answer: &answer,
+            database: options.database.as_deref().map(str::as_bytes),
+            auth_plugin: NATIVE_PASSWORD,
+            attributes: b"",
+        };
+        connection.writer.set_sequence(connection.reader.sequence());
+        response.write(connection.writer.begin());
+        connection.writer.finish();
+        connection.send()?;
+        connection.finish_authentication(options.password.as_bytes())?;
+        Ok(connection)
+    }
+
+    fn finish_authentication(&mut self, password: &[u8]) -> Result<(), ClientError> {
+        loop {
+            self.reader.set_sequence(self.writer.sequence());
+            let packet = self.read_packet()?;
+            let payload = self.reader.payload(&packet);
+            match payload.first() {
+                Some(0) => return Ok(()),
+                Some(0xff) => return Err(ClientError::Server(ServerError::parse(payload)?)),
+                _ => {
+                    let (_, scramble) = parse_auth_switch(payload)?;
+                    let answer = auth::answer(password, scramble);
+                    self.writer.set_sequence(self.reader.sequence());
+                    self.writer.packet(&answer);
+                    self.send()?;
+                }
+            }
+        }
+    }
+
+    pub fn greeting(&self) -> &Greeting {
+        &self.greeting
+    }
+
+    /// What both sides agreed on.
+    pub fn capabilities(&self) -> u32 {
+        self.capabilities
+    }
+
+    pub fn deprecate_eof(&self) -> bool {
+        self.capabilities & capability::DEPRECATE_EOF != 0
+    }
+
+    pub fn stream(&self) -> &S {
+        &self.stream
+    }
+
+    /// The stream, for those who drive the protocol themselves from here on. No bytes are pending.
+    pub fn into_stream(self) -> S {
+        self.stream
+    }
+
+    /// Runs a statement and gives its only (or first) result.
+    pub fn query(&mut self, sql: &str) -> Result<QueryResult, ClientError> {
+        Ok(self.query_all(sql.as_bytes())?.swap_remove(0))
+    }
+
+    /// Runs one or more statements and gives all their results (at least one).
+    pub fn query_all(&mut self, sql: &[u8]) -> Result<Vec<QueryResult>, ClientError> {
+        encode::query(&mut self.writer, sql);
+        self.send()?;
+        self.results(false)
+    }
+
+    pub fn prepare(&mut self, sql: &str) -> Result<Prepared, ClientError> {
+        encode::prepare(&mut self.writer, sql.as_bytes());
+        self.send()?;
+        let packet = self.read_response()?;
+        let ok = PrepareOk::parse(self.reader.payload(&packet))?;
+        self.definitions(ok.params.into())?;
+        let columns = self.definitions(ok.columns.into())?;
+        Ok(Prepared { id: ok.statement, params: ok.params, columns })
+    }
+
+    pub fn execute(&mut self, statement: u32, params: &[WireValue<'_>]) -> Result<QueryResult, ClientError> {
+        encode::execute(&mut self.writer, statement, params);
+        self.send()?;
+        Ok(self.results(true)?.swap_remove(0))
+    }
+
+    /// Executes after parts were sent by [`Connection::long_data`].
+    pub fn execute_except(
+        &mut self,
+        statement: u32,
+        params: &[WireValue<'_>],
+        is_long_data: impl Fn(usize) -> bool,
+    ) -> Result<QueryResult, ClientError> {
+        encode::execute_except(&mut self.writer, statement, params, is_long_data);
+        self.send()?;
+        Ok(self.results(true)?.swap_remove(0))
+    }
+
+    pub fn long_data(&mut self, statement: u32, param: u16, data: &[u8]) -> Result<(), ClientError> {
+        encode::long_data(&mut self.writer, statement, param, data);
+        self.send()
+    }
+
+    pub fn close_statement(&mut self, statement: u32) -> Result<(), ClientError> {
+        encode::close_statement(&mut self.writer, statement);
+        self.send()
+    }
+
+    pub fn ping(&mut self) -> Result<(), ClientError> {
+        self.command(com::PING, b"").map(drop)
+    }
+
+    /// Sends a command of one byte and some bytes that is answered by OK, an error, or result sets.
+    pub fn command(&mut self, command: u8, rest: &[u8]) -> Result<QueryResult, ClientError> {
+        encode::simple(&mut self.writer, command, rest);
+        self.send()?;
+        Ok(self.results(false)?.swap_remove(0))
+    }
+
+    /// Sends a command and gives the payload of the one packet that answers it.
+    pub fn command_raw(&mut self, command: u8, rest: &[u8]) -> Result<Vec<u8>, ClientError> {
+        encode::simple(&mut self.writer, command, rest);
+        self.send()?;
+        let packet = self.read_response()?;
+        Ok(self.reader.payload(&packet).to_vec())
+    }
+
+    /// Runs a statement and only counts what comes back.
+    pub fn query_summary(&mut self, sql: &[u8]) -> Result<Summary, ClientError> {
+        encode::query(&mut self.writer, sql);
+        self.send()?;
+        let mut scanner = ResponseScanner::new(self.deprecate_eof());
+        scanner.expect(ResponseKind::Results);
+        self.reader.set_sequence(1);
+        while !scanner.advance(&mut self.reader).map_err(ClientError::Protocol)? {
+            self.receive()?;
+        }
+        match &scanner.summary().error {
+            Some(error) => Err(ClientError::Server(error.clone())),
+            None => Ok(scanner.summary().clone()),
+        }
+    }
+
+    /// Takes leave of the server.
+    pub fn quit(mut self) -> Result<(), ClientError> {
+        encode::simple(&mut self.writer, com::QUIT, b"");
+        self.send()
+    }
+
+    fn send(&mut self) -> Result<(), ClientError> {
+        let sent = self.stream.write_all(self.writer.bytes());
+        self.writer.clear();
+        self.reader.set_sequence(self.writer.sequence());
+        Ok(sent?)
+    }
+
+    fn receive(&mut self) -> Result<(), ClientError> {
+        loop {
+            match self.stream.read(self.reader.space()) {
+                Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+                Ok(count) => {
+                    self.reader.received(count);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    fn read_packet(&mut self) -> Result<Packet, ClientError> {
+        loop {
+            if let Some(packet) = self.reader.next_packet()? {
+                return Ok(packet);
+            }
+            self.receive()?;
+        }
+    }
+
+    /// The next packet, errors of the server taken out.
+    fn read_response(&mut self) -> Result<Packet, ClientError> {
+        let packet = self.read_packet()?;
+        let payload = self.reader.payload(&packet);
+        if payload.first() == Some(&0xff) {
+            return Err(ClientError::Server(ServerError::parse(payload)?));
+        }
+        Ok(packet)
+    }
+
+    fn definitions(&mut self, count: u64) -> Result<Vec<OwnedColumn>, ClientError> {
+        let mut columns = Vec::new();
+        for _ in 0..count {
+            let packet = self.read_response()?;
+            let definition = ColumnDefinition::parse(self.reader.payload(&packet))?;
+            let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+            columns.push(OwnedColumn {
+                database: text(definition.database),
+                table: text(definition.table),
+                name: text(definition.name),
+                wire_type: definition.wire_type(),
+                charset: definition.charset,
+                length: definition.length,
+                flags: definition.flags,
+                decimals: definition.decimals,
+            });
+        }
+        if count > 0 && !self.deprecate_eof() {
+            let packet = self.read_response()?;
+            OkFields::parse_eof(self.reader.payload(&packet))?;
+        }
+        Ok(columns)
+    }
+
+    fn results(&mut self, binary: bool) -> Result<Vec<QueryResult>, ClientError> {
+        let mut results = Vec::new();
+        loop {
+            let result = self.result(binary)?;
+            let more = result.status & status::MORE_RESULTS != 0;
+            results.push(result);
+            if !more {
+                return Ok(results);
+            }
+        }
+    }
+
+    fn result(&mut self, binary: bool) -> Result<QueryResult, ClientError> {
+        let mut result = QueryResult::default();
+        let packet = self.read_response()?;
+        let payload = self.reader.payload(&packet);
+        if payload.first() == Some(&0) {
+            take_end(&mut result, &OkFields::parse(payload)?);
+            return Ok(result);
+        }
+        if payload.first() == Some(&0xfe) && payload.len() < 9 {
+            take_end(&mut result, &OkFields::parse_eof(payload)?);
+            return Ok(result);
+        }
+        let count = Cursor::new(payload).lenenc("number of columns")?;
+        result.columns = self.definitions(count)?;
+        loop {
+            let packet = self.read_response()?;
+            let payload = self.reader.payload(&packet);
+            if payload.first() == Some(&0xfe) {
+                if !self.deprecate_eof() && payload.len() < 9 {
+                    take_end(&mut result, &OkFields::parse_eof(payload)?);
+                    return Ok(result);
+                }
+                if self.deprecate_eof() && payload.len() < crate::frame::PART_BYTES_MAX {
+                    take_end(&mut result, &OkFields::parse(payload)?);
+                    return Ok(result);
+                }
+            }
+            let row = if binary {
+                let mut row = BinaryRowReader::new(payload, result.columns.len())?;
+                let value = |column: &OwnedColumn| row.value(column.wire_type).map(Value::from);
+                result.columns.iter().map(value).collect::<Result<Vec<_>, _>>()?
+            } else {
+                let mut cursor = Cursor::new(payload);
+                let value = |_| {
+                    let bytes = cursor.lenenc_bytes_or_null("value of a row")?;
+                    Ok::<_, Malformed>(bytes.map_or(Value::Null, |bytes| Value::Bytes(bytes.to_vec())))
+                };
+                result.columns.iter().map(value).collect::<Result<Vec<_>, _>>()?
+            };
+            result.rows.push(row);
+        }
+    }
+}
+
+fn take_end(result: &mut QueryResult, ok: &OkFields<'_>) {
+    result.affected_rows = ok.affected_rows;
+    result.last_insert_id = ok.last_insert_id;
+    result.status = ok.status;
+    result.warnings = ok.warnings;
+    result.info = String::from_utf8_lossy(ok.info).into_owned();
+}

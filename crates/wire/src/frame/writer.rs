@@ -1,0 +1,123 @@
+//! Packets on their way out.
+
+use super::{HEADER_BYTES, PART_BYTES_MAX, header_bytes};
+
+/// Collects packets in one buffer, to be written to the socket with one call.
+#[derive(Debug, Default)]
+pub struct PacketWriter {
+    buffer: Vec<u8>,
+    /// Where the header of the packet being written is.
+    open: Option<usize>,
+    sequence: u8,
+}
+
+impl PacketWriter {
+    pub fn new() -> PacketWriter {
+        PacketWriter::default()
+    }
+
+    /// The number of the next packet: 0 at the start of a command, one more than the last packet
+    /// received in an answer.
+    pub fn set_sequence(&mut self, sequence: u8) {
+        self.sequence = sequence;
+    }
+
+    pub fn sequence(&self) -> u8 {
+        self.sequence
+    }
+
+    /// Starts a packet; its payload is whatever is appended to the buffer until [`PacketWriter::finish`].
+    /// What the buffer already holds must be left alone.
+    pub fn begin(&mut self) -> &mut Vec<u8> {
+        debug_assert!(self.open.is_none(), "the last packet was not finished");
+        self.open = Some(self.buffer.len());
+        self.buffer.extend_from_slice(&[0; HEADER_BYTES]);
+        &mut self.buffer
+    }
+
+    /// The buffer, to append more payload.
+    pub fn payload(&mut self) -> &mut Vec<u8> {
+        debug_assert!(self.open.is_some(), "no packet was begun");
+        &mut self.buffer
+    }
+
+    /// Ends the packet, splitting it if it is too long for one header.
+    pub fn finish(&mut self) {
+        let Some(start) = self.open.take() else { return };
+        let length = self.buffer.len() - start - HEADER_BYTES;
+        if length < PART_BYTES_MAX {
+            let header = header_bytes(length, self.sequence);
+            self.buffer[start..start + HEADER_BYTES].copy_from_slice(&header);
+            self.sequence = self.sequence.wrapping_add(1);
+        } else {
+            self.split(start, length);
+        }
+    }
+
+    /// Makes room for the headers between the parts, moving the last part first.
+    fn split(&mut self, start: usize, length: usize) {
+        let further_parts = length / PART_BYTES_MAX;
+        self.buffer.resize(self.buffer.len() + further_parts * HEADER_BYTES, 0);
+        let payload = start + HEADER_BYTES;
+        for part in (0..=further_parts).rev() {
+            let from = payload + part * PART_BYTES_MAX;
+            let bytes = (length - part * PART_BYTES_MAX).min(PART_BYTES_MAX);
+            let to = from + part * HEADER_BYTES;
+            self.buffer.copy_within(from..from + bytes, to);
+            let header = header_bytes(bytes, self.sequence.wrapping_add(part as u8));
+            self.buffer[to - HEADER_BYTES..to].copy_from_slice(&header);
+        }
+        self.sequence = self.sequence.wrapping_add(further_parts as u8).wrapping_add(1);
+    }
+
+    /// Drops the packet being written, as if it had not been begun.
+    pub fn abandon(&mut self) {
+        if let Some(start) = self.open.take() {
+            self.buffer.truncate(start);
+        }
+    }
+
+    /// A whole packet at once.
+    pub fn packet(&mut self, payload: &[u8]) {
+        self.begin().extend_from_slice(payload);
+        self.finish();
+    }
+
+    /// Finished packets that were not cleared yet.
+    pub fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.open.unwrap_or(self.buffer.len())]
+    }
+
+    pub fn len(&self) -> usize {
+        self.buffer.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.buffer.is_empty()
+    }
+
+    /// Forgets everything that was written; keeps the memory, and the sequence number.
+    pub fn clear(&mut self) {
+        self.buffer.clear();
+        self.open = None;
+    }
+
+    /// Takes finished packets back to a buffer of `length` bytes, and the sequence number with them: for a
+    /// result that turned into an error before any of it was sent.
+    pub fn rewind(&mut self, length: usize, sequence: u8) {
+        self.open = None;
+        self.buffer.truncate(length);
+        self.sequence = sequence;
+    }
+
+    /// Gives back memory beyond `bytes_max`. For idle connections.
+    pub fn shrink(&mut self, bytes_max: usize) {
+        if self.buffer.capacity() > bytes_max {
+            self.buffer.shrink_to(bytes_max);
+        }
+    }
+
+    pub fn capacity(&self) -> usize {
+        self.buffer.capacity()
+    }
+}

@@ -1,0 +1,205 @@
+//! The handshake: the server greets, the client answers, the server may ask for another answer.
+
+use crate::auth::{SCRAMBLE_BYTES, Scramble};
+use crate::constants::{NATIVE_PASSWORD, capability};
+use crate::cursor::Cursor;
+use crate::{Malformed, put};
+
+/// The server's first packet, version 10.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Greeting {
+    pub server_version: String,
+    pub connection_id: u32,
+    pub scramble: Scramble,
+    pub capabilities: u32,
+    /// Default collation, its number's low byte.
+    pub charset: u8,
+    pub status: u16,
+}
+
+impl Greeting {
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.push(10);
+        put::nul_bytes(out, self.server_version.as_bytes());
+        out.extend_from_slice(&self.connection_id.to_le_bytes());
+        out.extend_from_slice(&self.scramble[..8]);
+        out.push(0);
+        let capabilities = self.capabilities.to_le_bytes();
+        out.extend_from_slice(&capabilities[..2]);
+        out.push(self.charset);
+        out.extend_from_slice(&self.status.to_le_bytes());
+        out.extend_from_slice(&capabilities[2..]);
+        out.push(SCRAMBLE_BYTES as u8 + 1);
+        out.extend_from_slice(&[0; 10]);
+        out.extend_from_slice(&self.scramble[8..]);
+        out.push(0);
+        put::nul_bytes(out, NATIVE_PASSWORD);
+    }
+
+    /// Reads a greeting; `Err` also for an ERR packet (see [`crate::response::ServerError::parse`]).
+    pub fn parse(payload: &[u8]) -> Result<Greeting, Malformed> {
+        let mut cursor = Cursor::new(payload);
+        if cursor.u8("protocol version")? != 10 {
+            return Err(Malformed::new("protocol version"));
+        }
+        let server_version = String::from_utf8_lossy(cursor.nul_bytes("server version")?).into_owned();
+        let connection_id = cursor.u32("connection id")?;
+        let mut scramble = [0; SCRAMBLE_BYTES];
+        scramble[..8].copy_from_slice(cursor.bytes(8, "scramble")?);
+        cursor.u8("filler")?;
+        let low = cursor.u16("capabilities")?;
+        let charset = cursor.u8("charset")?;
+        let status = cursor.u16("status")?;
+        let high = cursor.u16("capabilities")?;
+        cursor.bytes(11, "filler")?;
+        scramble[8..].copy_from_slice(cursor.bytes(SCRAMBLE_BYTES - 8, "scramble")?);
+        let capabilities = u32::from(high) << 16 | u32::from(low);
+        Ok(Greeting { server_version, connection_id, scramble, capabilities, charset, status })
+    }
+}
+
+/// The client's answer (HandshakeResponse41).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HandshakeResponse<'a> {
+    pub capabilities: u32,
+    /// The largest packet that the client will send.
+    pub packet_bytes_max: u32,
+    pub charset: u8,
+    pub user: &'a [u8],
+    pub auth_answer: &'a [u8],
+    pub database: Option<&'a [u8]>,
+    /// The method that `auth_answer` was made by; empty if the client does not say.
+    pub auth_plugin: &'a [u8],
+    /// Connection attributes, still encoded: see [`attributes`].
+    pub attributes: &'a [u8],
+}
+
+impl<'a> HandshakeResponse<'a> {
+    pub fn parse(payload: &'a [u8]) -> Result<HandshakeResponse<'a>, Malformed> {
+        let mut cursor = Cursor::new(payload);
+        let capabilities = cursor.u32("capabilities")?;
+        if capabilities & capability::PROTOCOL_41 == 0 {
+            return Err(Malformed::new("client older than protocol 4.1"));
+        }
+        let packet_bytes_max = cursor.u32("largest packet")?;
+        let charset = cursor.u8("charset")?;
+        cursor.bytes(23, "filler")?;
+        let user = cursor.nul_bytes("user")?;
+        let auth_answer = if capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
+            cursor.lenenc_bytes("authentication data")?
+        } else if capabilities & capability::SECURE_CONNECTION != 0 {
+            let length = cursor.u8("authentication data")?;
+            cursor.bytes(length.into(), "authentication data")?
+        } else {
+            cursor.nul_bytes("authentication data")?
+        };
+        let database = if capabilities & capability::CONNECT_WITH_DB != 0 && !cursor.is_empty() {
+            Some(cursor.nul_bytes("database")?).filter(|name| !name.is_empty())
+        } else {
+            None
+        };
+        let auth_plugin = if capabilities & capability::PLUGIN_AUTH != 0 && !cursor.is_empty() {
+            cursor.nul_bytes("authentication method")?
+        } else {
+            b""
+        };
+        let attributes = if capabilities & capability::CONNECT_ATTRS != 0 && !cursor.is_empty() {
+            cursor.lenenc_bytes("connection attributes")?
+        } else {
+            b""
+        };
+        Ok(HandshakeResponse {
+            capabilities,
+            packet_bytes_max,
+            charset,
+            user,
+            auth_answer,
+            database,
+            auth_plugin,
+            attributes,
+        })
+    }
+
+    /// Writes what `capabilities` announces; fields without their flag are left out.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(&self.capabilities.to_le_bytes());
+        out.extend_from_slice(&self.packet_bytes_max.to_le_bytes());
+        out.push(self.charset);
+        out.extend_from_slice(&[0; 23]);
+        put::nul_bytes(out, self.user);
+        if self.capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
+            put::lenenc_bytes(out, self.auth_answer);
+        } else if self.capabilities & capability::SECURE_CONNECTION != 0 {
+            let length = self.auth_answer.len().min(255);
+            out.push(length as u8);
+            out.extend_from_slice(&self.auth_answer[..length]);
+        } else {
+            put::nul_bytes(out, self.auth_answer);
+        }
+        if self.capabilities & capability::CONNECT_WITH_DB != 0 {
+            put::nul_bytes(out, self.database.unwrap_or_default());
+        }
+        if self.capabilities & capability::PLUGIN_AUTH != 0 {
+            put::nul_bytes(out, self.auth_plugin);
+        }
+        if self.capabilities & capability::CONNECT_ATTRS != 0 {
+            put::lenenc_bytes(out, self.attributes);
+        }
+    }
+}
+
+/// The client's request to become somebody else on the same connection (COM_CHANGE_USER, without its first byte).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ChangeUser<'a> {
+    pub user: &'a [u8],
+    pub auth_answer: &'a [u8],
+    pub database: &'a [u8],
+    pub auth_plugin: &'a [u8],
+}
+
+impl<'a> ChangeUser<'a> {
+    pub fn parse(payload: &'a [u8]) -> Result<ChangeUser<'a>, Malformed> {
+        let mut cursor = Cursor::new(payload);
+        let user = cursor.nul_bytes("user")?;
+        let length = cursor.u8("authentication data")?;
+        let auth_answer = cursor.bytes(length.into(), "authentication data")?;
+        let database = cursor.nul_bytes("database")?;
+        let mut auth_plugin: &[u8] = b"";
+        if !cursor.is_empty() {
+            cursor.u16("charset")?;
+        }
+        if !cursor.is_empty() {
+            auth_plugin = cursor.nul_bytes("authentication method")?;
+        }
+        Ok(ChangeUser { user, auth_answer, database, auth_plugin })
+    }
+}
+
+/// Reads connection attributes: names and values. Ends at the first that is malformed.
+pub fn attributes(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
+    let mut cursor = Cursor::new(encoded);
+    std::iter::from_fn(move || {
+        let name = cursor.lenenc_bytes("attribute name").ok()?;
+        let value = cursor.lenenc_bytes("attribute value").ok()?;
+        Some((name, value))
+    })
+}
+
+/// AuthSwitchRequest: asks the client to authenticate again with `mysql_native_password`.
+pub fn write_auth_switch(out: &mut Vec<u8>, scramble: &Scramble) {
+    out.push(0xfe);
+    put::nul_bytes(out, NATIVE_PASSWORD);
+    out.extend_from_slice(scramble);
+    out.push(0);
+}
+
+/// Reads an AuthSwitchRequest: the method and its data (the scramble, without its closing zero).
+pub fn parse_auth_switch(payload: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
+    let mut cursor = Cursor::new(payload);
+    if cursor.u8("authentication switch")? != 0xfe {
+        return Err(Malformed::new("authentication switch"));
+    }
+    let plugin = cursor.nul_bytes("authentication method")?;
+    let data = cursor.rest();
+    Ok((plugin, data.strip_suffix(&[0]).unwrap_or(data)))
+}

@@ -1,0 +1,159 @@
+//! The packets that end a response: OK, ERR, EOF.
+
+use crate::cursor::Cursor;
+use crate::{Malformed, PacketWriter, put};
+
+/// The fields of an OK packet.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct OkFields<'a> {
+    pub affected_rows: u64,
+    pub last_insert_id: u64,
+    pub status: u16,
+    pub warnings: u16,
+    pub info: &'a [u8],
+}
+
+/// The first byte of an OK packet: its ordinary one, or that of the OK which ends a result set for
+/// clients that asked for no EOF packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OkHeader {
+    Statement = 0x00,
+    EndOfRows = 0xfe,
+}
+
+pub fn ok(writer: &mut PacketWriter, header: OkHeader, fields: &OkFields<'_>) {
+    let out = writer.begin();
+    out.push(header as u8);
+    put::lenenc(out, fields.affected_rows);
+    put::lenenc(out, fields.last_insert_id);
+    out.extend_from_slice(&fields.status.to_le_bytes());
+    out.extend_from_slice(&fields.warnings.to_le_bytes());
+    // Without session tracking the text is whatever is left of the packet.
+    out.extend_from_slice(fields.info);
+    writer.finish();
+}
+
+pub fn eof(writer: &mut PacketWriter, status: u16, warnings: u16) {
+    let out = writer.begin();
+    out.push(0xfe);
+    out.extend_from_slice(&warnings.to_le_bytes());
+    out.extend_from_slice(&status.to_le_bytes());
+    writer.finish();
+}
+
+/// An error. `sqlstate` is left out before the client has said which protocol it speaks.
+pub fn error(writer: &mut PacketWriter, code: u16, sqlstate: Option<&[u8; 5]>, message: &str) {
+    let out = writer.begin();
+    out.push(0xff);
+    out.extend_from_slice(&code.to_le_bytes());
+    if let Some(sqlstate) = sqlstate {
+        out.push(b'#');
+        out.extend_from_slice(sqlstate);
+    }
+    // Clients keep errors in buffers of 512 bytes.
+    let mut end = message.len().min(511);
+    while !message.is_char_boundary(end) {
+        end -= 1;
+    }
+    out.extend_from_slice(&message.as_bytes()[..end]);
+    writer.finish();
+}
+
+/// The first packet of a result set.
+pub fn column_count(writer: &mut PacketWriter, columns: usize) {
+    put::lenenc(writer.begin(), columns as u64);
+    writer.finish();
+}
+
+/// The answer to COM_STMT_PREPARE, before the definitions of parameters and columns.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PrepareOk {
+    pub statement: u32,
+    pub columns: u16,
+    pub params: u16,
+    pub warnings: u16,
+}
+
+impl PrepareOk {
+    pub fn write(&self, writer: &mut PacketWriter) {
+        let out = writer.begin();
+        out.push(0);
+        out.extend_from_slice(&self.statement.to_le_bytes());
+        out.extend_from_slice(&self.columns.to_le_bytes());
+        out.extend_from_slice(&self.params.to_le_bytes());
+        out.push(0);
+        out.extend_from_slice(&self.warnings.to_le_bytes());
+        writer.finish();
+    }
+
+    pub fn parse(payload: &[u8]) -> Result<PrepareOk, Malformed> {
+        let mut cursor = Cursor::new(payload);
+        if cursor.u8("answer to prepare")? != 0 {
+            return Err(Malformed::new("answer to prepare"));
+        }
+        let statement = cursor.u32("statement id")?;
+        let columns = cursor.u16("number of columns")?;
+        let params = cursor.u16("number of parameters")?;
+        cursor.u8("filler")?;
+        Ok(PrepareOk { statement, columns, params, warnings: cursor.u16("warnings")? })
+    }
+}
+
+impl<'a> OkFields<'a> {
+    /// Reads an OK packet with either header.
+    pub fn parse(payload: &'a [u8]) -> Result<OkFields<'a>, Malformed> {
+        let mut cursor = Cursor::new(payload);
+        if !matches!(cursor.u8("OK packet")?, 0x00 | 0xfe) {
+            return Err(Malformed::new("OK packet"));
+        }
+        Ok(OkFields {
+            affected_rows: cursor.lenenc("affected rows")?,
+            last_insert_id: cursor.lenenc("last insert id")?,
+            status: cursor.u16("status")?,
+            warnings: cursor.u16("warnings")?,
+            info: cursor.rest(),
+        })
+    }
+
+    /// Reads an EOF packet, whose fields are fewer.
+    pub fn parse_eof(payload: &'a [u8]) -> Result<OkFields<'a>, Malformed> {
+        let mut cursor = Cursor::new(payload);
+        if cursor.u8("EOF packet")? != 0xfe {
+            return Err(Malformed::new("EOF packet"));
+        }
+        let warnings = cursor.u16("warnings")?;
+        Ok(OkFields { warnings, status: cursor.u16("status")?, ..OkFields::default() })
+    }
+}
+
+/// An ERR packet as a client sees it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ServerError {
+    pub code: u16,
+    /// Empty in errors sent before the handshake.
+    pub sqlstate: String,
+    pub message: String,
+}
+
+impl ServerError {
+    pub fn parse(payload: &[u8]) -> Result<ServerError, Malformed> {
+        let mut cursor = Cursor::new(payload);
+        if cursor.u8("ERR packet")? != 0xff {
+            return Err(Malformed::new("ERR packet"));
+        }
+        let code = cursor.u16("error code")?;
+        let mut sqlstate = String::new();
+        if cursor.peek() == Some(b'#') {
+            sqlstate = String::from_utf8_lossy(&cursor.bytes(6, "sqlstate")?[1..]).into_owned();
+        }
+        Ok(ServerError { code, sqlstate, message: String::from_utf8_lossy(cursor.rest()).into_owned() })
+    }
+}
+
+impl std::fmt::Display for ServerError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ERROR {} ({}): {}", self.code, self.sqlstate, self.message)
+    }
+}
+
+impl std::error::Error for ServerError {}
