@@ -5,10 +5,12 @@
 
 pub mod error;
 pub mod expr;
+pub mod infoschema;
 pub mod names;
 pub mod parse;
 pub mod result;
 pub mod session;
+mod statements;
 pub mod variables;
 pub mod warning;
 

@@ -74,8 +74,7 @@ impl Session {
             Statement::Insert(_) => Err(SqlError::not_supported("INSERT")),
             Statement::Update(_) => Err(SqlError::not_supported("UPDATE")),
             Statement::Delete(_) => Err(SqlError::not_supported("DELETE")),
-            // DDL, SHOW, SET and the rest hook in here by `other.word`.
-            Statement::Other(other) => Err(SqlError::not_supported(&other.word)),
+            Statement::Other(other) => crate::statements::run(self, other, sink),
         }
     }
 }

@@ -1,5 +1,6 @@
 //! What all sessions of a server share.
 
+use crate::variables::Globals;
 use engine::Database;
 use std::sync::Arc;
 
@@ -8,11 +9,22 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub struct Instance {
     pub(crate) database: Arc<Database>,
+    pub(crate) globals: Globals,
 }
 
 impl Instance {
     pub fn new(database: Arc<Database>) -> Arc<Instance> {
-        Arc::new(Instance { database })
+        Instance::with_globals(database, Globals::new())
+    }
+
+    /// With variables that the command line has set.
+    pub fn with_globals(database: Arc<Database>, globals: Globals) -> Arc<Instance> {
+        Arc::new(Instance { database, globals })
+    }
+
+    /// The global variables.
+    pub fn globals(&self) -> &Globals {
+        &self.globals
     }
 
     /// The storage engine under this instance.

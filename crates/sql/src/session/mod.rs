@@ -5,7 +5,8 @@ mod instance;
 
 pub use instance::Instance;
 
-use crate::{ColumnMeta, ResultSink, SqlError};
+use crate::variables::SessionVariables;
+use crate::{ColumnMeta, Level, ResultSink, SqlError, Warnings};
 use std::collections::HashMap;
 use std::sync::Arc;
 use types::ValueRef;
@@ -26,24 +27,6 @@ struct PreparedText {
     params: u16,
 }
 
-/// A note, warning or error that SHOW WARNINGS lists.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Warning {
-    pub level: WarningLevel,
-    pub code: u16,
-    pub message: String,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum WarningLevel {
-    Note,
-    Warning,
-    Error,
-}
-
-/// The most warnings that a statement keeps; more are only counted.
-pub const WARNINGS_MAX: usize = 64;
-
 /// One client's session.
 #[derive(Debug)]
 pub struct Session {
@@ -52,6 +35,7 @@ pub struct Session {
     pub(crate) user: String,
     pub(crate) host: String,
     pub(crate) state: SessionState,
+    pub(crate) variables: SessionVariables,
     multi_statements: bool,
     prepared: HashMap<u32, PreparedText>,
     prepared_last: u32,
@@ -63,11 +47,7 @@ pub(crate) struct SessionState {
     /// The default database.
     pub(crate) database: Option<Arc<str>>,
     /// Of the last statement that could warn.
-    pub(crate) warnings: Vec<Warning>,
-    /// All of them, those beyond [`WARNINGS_MAX`] included.
-    pub(crate) warning_count: u64,
-    /// LAST_INSERT_ID().
-    pub(crate) last_insert_id: u64,
+    pub(crate) warnings: Warnings,
     /// ROW_COUNT().
     pub(crate) row_count: i64,
     /// FOUND_ROWS().
@@ -76,23 +56,23 @@ pub(crate) struct SessionState {
 
 impl SessionState {
     /// Adds a warning to the statement's list.
-    pub(crate) fn warn(&mut self, level: WarningLevel, code: u16, message: impl Into<String>) {
-        self.warning_count += 1;
-        if self.warnings.len() < WARNINGS_MAX {
-            self.warnings.push(Warning { level, code, message: message.into() });
-        }
+    pub(crate) fn warn(&mut self, level: Level, code: u16, message: impl Into<String>) {
+        self.warnings.push(level, code, message);
     }
 }
 
 impl Session {
     /// `user` and `host` as the authenticated account has them; `id` is the connection id.
     pub fn new(instance: Arc<Instance>, id: u64, user: &str, host: &str) -> Session {
+        let mut variables = SessionVariables::new(&instance.globals);
+        variables.pseudo_thread_id = id;
         Session {
             instance,
             id,
             user: user.to_string(),
             host: host.to_string(),
             state: SessionState::default(),
+            variables,
             multi_statements: false,
             prepared: HashMap::new(),
             prepared_last: 0,
@@ -166,12 +146,14 @@ impl Session {
     pub fn reset(&mut self) {
         let database = self.state.database.take();
         self.state = SessionState { database, ..SessionState::default() };
+        self.variables = SessionVariables::new(&self.instance.globals);
+        self.variables.pseudo_thread_id = self.id;
         self.prepared.clear();
     }
 
     /// True between BEGIN and COMMIT, and whether autocommit is on: the status flags of OK packets.
     pub fn status_flags(&self) -> u16 {
         const SERVER_STATUS_AUTOCOMMIT: u16 = 2;
-        SERVER_STATUS_AUTOCOMMIT
+        if self.variables.common.autocommit { SERVER_STATUS_AUTOCOMMIT } else { 0 }
     }
 }
