@@ -5,6 +5,7 @@
 
 pub mod error;
 pub mod expr;
+pub mod host;
 pub mod infoschema;
 pub mod names;
 pub mod parse;

@@ -1,15 +1,16 @@
 //! What all sessions of a server share.
 
+use crate::host::Host;
 use crate::variables::Globals;
 use engine::Database;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock, Weak};
 
 /// What all sessions of a server share: the database, the global variables, the statement cache,
 /// the list of sessions, the status counters.
-#[derive(Debug)]
 pub struct Instance {
     pub(crate) database: Arc<Database>,
     pub(crate) globals: Globals,
+    host: OnceLock<Weak<dyn Host>>,
 }
 
 impl Instance {
@@ -19,12 +20,22 @@ impl Instance {
 
     /// With variables that the command line has set.
     pub fn with_globals(database: Arc<Database>, globals: Globals) -> Arc<Instance> {
-        Arc::new(Instance { database, globals })
+        Arc::new(Instance { database, globals, host: OnceLock::new() })
     }
 
     /// The global variables.
     pub fn globals(&self) -> &Globals {
         &self.globals
+    }
+
+    /// Puts the instance into a server. Once; a second server is ignored.
+    pub fn attach(&self, host: Weak<dyn Host>) {
+        let _ = self.host.set(host);
+    }
+
+    /// The server around this instance, for SHOW PROCESSLIST, KILL and SET PASSWORD. `None` in an embedding program.
+    pub fn host(&self) -> Option<Arc<dyn Host>> {
+        self.host.get()?.upgrade()
     }
 
     /// The storage engine under this instance.
@@ -34,5 +45,11 @@ impl Instance {
 
     pub(crate) fn database_exists(&self, name: &str) -> bool {
         self.database.databases().iter().any(|(database, _)| database == name)
+    }
+}
+
+impl std::fmt::Debug for Instance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Instance").field("database", &self.database).finish_non_exhaustive()
     }
 }

@@ -5,6 +5,7 @@ mod instance;
 
 pub use instance::Instance;
 
+use crate::host::Interrupt;
 use crate::variables::SessionVariables;
 use crate::{ColumnMeta, Level, ResultSink, SqlError, Warnings};
 use std::collections::HashMap;
@@ -36,6 +37,10 @@ pub struct Session {
     pub(crate) host: String,
     pub(crate) state: SessionState,
     pub(crate) variables: SessionVariables,
+    /// Raised by KILL; executors call [`Interrupt::check`] every few rows.
+    pub(crate) interrupt: Arc<Interrupt>,
+    /// UPDATE counts the rows that it found, not those that it changed (the client's wish at connect).
+    pub(crate) counts_found_rows: bool,
     multi_statements: bool,
     prepared: HashMap<u32, PreparedText>,
     prepared_last: u32,
@@ -73,6 +78,8 @@ impl Session {
             host: host.to_string(),
             state: SessionState::default(),
             variables,
+            interrupt: Arc::default(),
+            counts_found_rows: false,
             multi_statements: false,
             prepared: HashMap::new(),
             prepared_last: 0,
@@ -82,6 +89,26 @@ impl Session {
     /// The connection id.
     pub fn id(&self) -> u64 {
         self.id
+    }
+
+    /// The default database. The `Arc` is the same as long as the database is.
+    pub fn database(&self) -> Option<&Arc<str>> {
+        self.state.database.as_ref()
+    }
+
+    /// What KILL raises.
+    pub fn interrupt(&self) -> &Arc<Interrupt> {
+        &self.interrupt
+    }
+
+    /// The client's flag CLIENT_FOUND_ROWS: affected rows of UPDATE are those that matched.
+    pub fn set_counts_found_rows(&mut self, on: bool) {
+        self.counts_found_rows = on;
+    }
+
+    /// The global and session variables, by the session's eyes.
+    pub fn variables(&self) -> &SessionVariables {
+        &self.variables
     }
 
     /// COM_INIT_DB, and the database of the handshake.
