@@ -3,8 +3,16 @@
 //! An expression is evaluated over a [`Row`] in a [`Context`]. Values borrow from the row, the statement's slots or the
 //! context's arena, so that evaluating allocates nothing on the heap.
 
+mod aggregate;
+mod coerce;
+mod compiled;
+mod function;
 mod row;
 
+pub use aggregate::{Accumulator, Aggregate, AggregateKind, CompiledAggregate};
+pub use coerce::{CoerceIssue, Coerced, coerce};
+pub use compiled::{Compiled, ResultType};
+pub use function::Function;
 pub use row::{Part, Row};
 
 use bumpalo::Bump;
@@ -71,6 +79,12 @@ pub enum Expr {
         pattern: Box<Expr>,
         /// `\` unless ESCAPE says otherwise; `None` for ESCAPE ''.
         escape: Option<char>,
+        negated: bool,
+    },
+    /// REGEXP and RLIKE.
+    Regexp {
+        operand: Box<Expr>,
+        pattern: Box<Expr>,
         negated: bool,
     },
     Case {
@@ -234,34 +248,6 @@ pub enum VariableScope {
     Global,
 }
 
-/// A built-in function.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Function {
-    Version,
-    Database,
-    User,
-    ConnectionId,
-    LastInsertId,
-    FoundRows,
-    RowCount,
-}
-
-impl Function {
-    /// The function of a name, whatever its case; `None` is error 1305.
-    pub fn lookup(name: &str) -> Option<Function> {
-        Some(match name.to_ascii_lowercase().as_str() {
-            "version" => Function::Version,
-            "database" | "schema" => Function::Database,
-            "user" | "current_user" | "session_user" | "system_user" => Function::User,
-            "connection_id" => Function::ConnectionId,
-            "last_insert_id" => Function::LastInsertId,
-            "found_rows" => Function::FoundRows,
-            "row_count" => Function::RowCount,
-            _ => return None,
-        })
-    }
-}
-
 /// The values of a statement's slots. Slot `i` holds `values[starts[i]..starts[i + 1]]`: one value, or for the
 /// list of an IN any number.
 #[derive(Clone, Copy, Debug)]
@@ -286,6 +272,29 @@ impl<'a> Slots<'a> {
             &self.values[index..index + 1]
         } else {
             &self.values[self.starts[index] as usize..self.starts[index + 1] as usize]
+        }
+    }
+}
+
+/// The modes of `@@sql_mode` that change what expressions give or what columns take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SqlMode {
+    /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES: a value that does not fit its column is an error.
+    pub strict: bool,
+    /// ERROR_FOR_DIVISION_BY_ZERO: dividing by zero warns (1365); in strict mode storing such a value fails.
+    pub error_for_division_by_zero: bool,
+    /// NO_ZERO_DATE and NO_ZERO_IN_DATE.
+    pub no_zero_date: bool,
+    pub no_zero_in_date: bool,
+}
+
+impl Default for SqlMode {
+    fn default() -> SqlMode {
+        SqlMode {
+            strict: true,
+            error_for_division_by_zero: true,
+            no_zero_date: false,
+            no_zero_in_date: false,
         }
     }
 }
@@ -317,6 +326,14 @@ pub trait Environment {
     fn time_zone_seconds(&self) -> i32;
     /// Adds a warning to the statement's.
     fn warn(&self, code: u16, message: String);
+    /// `@@sql_mode` as far as expressions look at it.
+    fn sql_mode(&self) -> SqlMode {
+        SqlMode::default()
+    }
+    /// True once the statement was killed or its time is over: SLEEP ends early.
+    fn is_interrupted(&self) -> bool {
+        false
+    }
 }
 
 /// What an expression is evaluated in. Values live as long as the row that the expression is evaluated over; the arena is
