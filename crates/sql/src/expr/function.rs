@@ -1,10 +1,10 @@
 //! The built-in functions by name.
 
 macro_rules! functions {
-    ($($variant:ident: $($name:literal)|+ => $low:literal..=$high:tt),* $(,)?) => {
+    ($($(#[$doc:meta])* $variant:ident: $($name:literal)|+ => $low:literal..=$high:tt),* $(,)?) => {
         /// A built-in function.
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-        pub enum Function { $($variant),* }
+        pub enum Function { $($(#[$doc])* $variant),* }
 
         impl Function {
             /// The function of a name, whatever its case; `None` is error 1305.
