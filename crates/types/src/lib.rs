@@ -9,6 +9,7 @@ pub mod column;
 pub mod decimal;
 pub mod definition;
 pub mod key;
+pub mod number;
 pub mod row;
 pub mod temporal;
 pub mod value;

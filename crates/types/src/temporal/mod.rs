@@ -1,5 +1,18 @@
 //! Dates and times as MySQL has them, zero dates included.
 
+mod calendar;
+mod print;
+mod read;
+
+pub use calendar::{days_in_month, is_leap_year};
+pub use read::{Reading, date_time_from_number, read_date_time, read_time, time_from_number};
+
+/// The largest TIME either way: 838:59:59, in microseconds.
+pub const TIME_SECONDS_MAX: i64 = 838 * 3600 + 59 * 60 + 59;
+
+pub(crate) const MICROS_A_SECOND: i64 = 1_000_000;
+pub(crate) const MICROS_A_DAY: i64 = 86_400 * MICROS_A_SECOND;
+
 /// A date: year 0 to 9999, month 0 to 12, day 0 to 31. `0000-00-00` and dates with a zero month or
 /// day are values like any other.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
@@ -77,3 +90,6 @@ impl DateTime {
             && self.micros < 1_000_000
     }
 }
+
+#[cfg(test)]
+mod tests;
