@@ -1,0 +1,65 @@
+//! A disk that fills up: a small tmpfs, which needs the machine's root.
+
+use crate::support::{Latchwork, client, feed, have, is_machine_root, text};
+use std::path::Path;
+use std::process::Command;
+
+/// A small file system, unmounted when dropped.
+struct SmallDisk<'a>(&'a Path);
+
+impl<'a> SmallDisk<'a> {
+    fn mount(folder: &'a Path, size: &str) -> Option<SmallDisk<'a>> {
+        let mount = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "tmpfs"])
+            .arg(folder)
+            .output();
+        mount.is_ok_and(|output| output.status.success()).then_some(SmallDisk(folder))
+    }
+}
+
+impl Drop for SmallDisk<'_> {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg("--lazy").arg(self.0).status();
+    }
+}
+
+#[test]
+fn a_full_disk_fails_statements_with_a_clear_error_and_loses_nothing() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let data = scratch.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let disk = if is_machine_root() { SmallDisk::mount(&data, "12M") } else { None };
+    if disk.is_none() {
+        eprintln!("skipped: a tmpfs cannot be mounted here");
+        return;
+    }
+    let mut server = Latchwork::start(scratch.path(), &["--key_buffer_size=1M"]);
+    server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, pad CHAR(200))");
+    let (mut stored, mut complaint) = (0, String::new());
+    for first in (0..200_000).step_by(500) {
+        let rows: Vec<String> = (first..first + 500).map(|id| format!("({id}, REPEAT('x', 200))")).collect();
+        let output = feed(&mut client(&server.socket), &format!("INSERT INTO d.t VALUES {}", rows.join(",")));
+        if !output.status.success() {
+            complaint = text(&output.stderr);
+            break;
+        }
+        stored = first + 500;
+    }
+    assert!(complaint.contains("ERROR"), "40 MB fitted on 12 MB");
+    let clear = ["full", "space", "1021", "1114", "read only", "read-only", "ENOSPC", "28"];
+    assert!(clear.iter().any(|word| complaint.contains(word)), "{complaint}");
+    assert!(server.is_running());
+    assert_eq!(server.sql("SELECT COUNT(*) FROM d.t WHERE pad = REPEAT('x', 200)"), format!("{stored}\n"));
+    assert_eq!(server.sql("SELECT MAX(id) FROM d.t"), format!("{}\n", stored - 1));
+    // With room again, a clean shutdown keeps everything.
+    let grown = Command::new("mount").args(["-o", "remount,size=64M"]).arg(&data).status().unwrap();
+    assert!(grown.success());
+    assert_eq!(server.stop().code(), Some(0));
+    let server = Latchwork::start(scratch.path(), &[]);
+    assert_eq!(server.sql("SELECT COUNT(*) FROM d.t WHERE pad = REPEAT('x', 200)"), format!("{stored}\n"));
+    drop(server);
+    drop(disk);
+}

@@ -1,0 +1,97 @@
+//! Statements by the thousand: every operator between every kind of column and every kind of literal.
+
+const COLUMNS: &[&str] = &["ti", "bu", "de", "fl", "ch", "vc", "vb", "da", "dt", "tm"];
+
+const LITERALS: &[&str] = &[
+    "0",
+    "1",
+    "-1",
+    "2.5",
+    "1e2",
+    "18446744073709551615",
+    "''",
+    "'1'",
+    "'1abc'",
+    "'abc'",
+    "'ABC '",
+    "'2.50'",
+    "'2024-02-29'",
+    "'2024-02-29 12:30:00'",
+    "'12:30:00'",
+    "20240229",
+    "NULL",
+    "TRUE",
+    "x'61'",
+];
+
+const OPERATORS: &[&str] = &["=", "<>", "<", ">=", "<=>"];
+
+const TABLE: &str = "\
+CREATE TABLE t (id INT NOT NULL PRIMARY KEY, ti TINYINT, bu BIGINT UNSIGNED, de DECIMAL(10,2), fl DOUBLE,
+  ch CHAR(20), vc VARCHAR(20) COLLATE utf8mb4_bin, vb VARBINARY(20), da DATE, dt DATETIME, tm TIME);
+INSERT INTO t VALUES
+  (1, 0, 0, 0, 0, '', '', '', '2024-02-29', '2024-02-29 00:00:00', '00:00:00'),
+  (2, 1, 1, 1, 1, '1', '1', '1', '2024-03-01', '2024-02-29 12:30:00', '12:30:00'),
+  (3, -1, 18446744073709551615, -1, -1, 'abc', 'abc', 'abc', '1999-12-31', '1999-12-31 23:59:59', '-12:30:00'),
+  (4, 100, 100, 2.5, 2.5, 'ABC', 'ABC', 'ABC', '2024-02-28', '2024-02-28 12:30:00', '23:59:59'),
+  (5, 2, 2, 100, 1e2, '2.5', '2.50', '2.5', '9999-12-31', '9999-12-31 23:59:59', '100:00:00'),
+  (6, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL);
+";
+
+/// The scripts and their names.
+pub fn scripts() -> Vec<(String, String)> {
+    vec![
+        ("generated-comparisons".into(), comparisons("")),
+        ("generated-indexed-comparisons".into(), comparisons(&indexes())),
+        ("generated-expressions".into(), expressions()),
+    ]
+}
+
+fn indexes() -> String {
+    COLUMNS.iter().map(|column| format!("CREATE INDEX by_{column} ON t ({column});\n")).collect()
+}
+
+/// Without indexes by a scan, with them by whatever the planner takes: the rows are the same.
+fn comparisons(indexes: &str) -> String {
+    let mut script = format!("{TABLE}{indexes}");
+    for column in COLUMNS {
+        for literal in LITERALS {
+            for operator in OPERATORS {
+                script += &format!("SELECT id FROM t WHERE {column} {operator} {literal} ORDER BY id;\n");
+            }
+            script += &format!("SELECT id FROM t WHERE {column} IN ({literal}, {column} + 1) ORDER BY id;\n");
+            script += &format!("SELECT id FROM t WHERE {column} IN ({literal}, NULL) ORDER BY id;\n");
+            script += &format!("SELECT id FROM t WHERE {column} BETWEEN {literal} AND '9999' ORDER BY id;\n");
+        }
+        for pair in LITERALS.windows(2) {
+            script += &format!("SELECT id FROM t WHERE {column} IN ({}) ORDER BY id;\n", pair.join(", "));
+        }
+        script += &format!("SELECT id FROM t WHERE {column} LIKE '%1%' ORDER BY id;\n");
+        script += &format!("SELECT id FROM t WHERE {column} IS NULL OR {column} > 1 ORDER BY id;\n");
+        script += &format!("SELECT {column}, COUNT(*) FROM t GROUP BY {column} ORDER BY {column};\n");
+        script += &format!("SELECT id FROM t ORDER BY {column} DESC, id LIMIT 4;\n");
+        script += &format!("SELECT MIN({column}), MAX({column}), COUNT(DISTINCT {column}) FROM t;\n");
+    }
+    script
+}
+
+fn expressions() -> String {
+    let mut script = TABLE.to_string();
+    for column in COLUMNS {
+        for operator in ["+", "-", "*", "/", "DIV", "%"] {
+            for literal in ["1", "2.50", "3e0", "'4'", "NULL", "0"] {
+                script += &format!("SELECT id, {column} {operator} {literal} FROM t ORDER BY id;\n");
+            }
+        }
+        for other in COLUMNS {
+            script += &format!("SELECT id FROM t WHERE {column} = {other} ORDER BY id;\n");
+            script += &format!("SELECT id FROM t WHERE {column} < {other} ORDER BY id;\n");
+        }
+        script += &format!("SELECT SUM({column}), AVG({column}) FROM t;\n");
+        script +=
+            &format!("SELECT {column}, -{column}, NOT {column}, {column} IS NULL FROM t ORDER BY id;\n");
+        script += &format!("SELECT IFNULL({column}, 'none'), COALESCE({column}, 0) FROM t ORDER BY id;\n");
+        script += &format!("SELECT CONCAT({column}, '-', id), LENGTH({column}) FROM t ORDER BY id;\n");
+    }
+    script
+}

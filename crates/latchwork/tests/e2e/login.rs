@@ -1,0 +1,69 @@
+//! Who gets in.
+
+use crate::support::{Latchwork, have, text};
+use std::process::{Command, Output};
+
+fn over_tcp(server: &Latchwork, options: &[&str], statement: &str) -> Output {
+    Command::new("mariadb")
+        .args(["--no-defaults", "--protocol=tcp", "--host=127.0.0.1", "--batch", "--skip-column-names"])
+        .arg(format!("--port={}", server.port()))
+        .args(options)
+        .args(["--execute", statement])
+        .output()
+        .unwrap()
+}
+
+#[test]
+fn root_needs_a_password_over_tcp_and_is_told_how_to_set_one() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &[]);
+    for options in [&["--user=root"][..], &["--user=root", "--password=guess"], &["--user=somebody"]] {
+        let output = over_tcp(&server, options, "SELECT 1");
+        let complaint = text(&output.stderr);
+        assert!(!output.status.success() && complaint.contains("1045"), "{options:?}: {complaint}");
+    }
+    let complaint = text(&over_tcp(&server, &["--user=root"], "SELECT 1").stderr);
+    assert!(complaint.contains("SET PASSWORD"), "{complaint}");
+
+    server.sql("SET PASSWORD = PASSWORD('secret')");
+    let output = over_tcp(&server, &["--user=root", "--password=secret"], "SELECT 1");
+    assert_eq!(text(&output.stdout), "1\n", "{}", text(&output.stderr));
+    for options in [&["--user=root"][..], &["--user=root", "--password=Secret"]] {
+        assert!(text(&over_tcp(&server, options, "SELECT 1").stderr).contains("1045"));
+    }
+    assert!(server.stop().success());
+    let server = Latchwork::start(scratch.path(), &[]);
+    let output = over_tcp(&server, &["--user=root", "--password=secret"], "SELECT 1");
+    assert_eq!(text(&output.stdout), "1\n", "the password is gone after a restart: {}", text(&output.stderr));
+}
+
+#[test]
+fn without_grant_tables_everyone_gets_in() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &["--skip-grant-tables"]);
+    assert_eq!(text(&over_tcp(&server, &["--user=somebody"], "SELECT 1").stdout), "1\n");
+}
+
+#[test]
+fn more_clients_than_max_connections_get_1040() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &["--max_connections=3"]);
+    let sleepers: Vec<_> =
+        (0..8).map(|_| std::os::unix::net::UnixStream::connect(&server.socket).unwrap()).collect();
+    let output = crate::support::client(&server.socket).args(["-e", "SELECT 1"]).output().unwrap();
+    let complaint = text(&output.stderr);
+    assert!(complaint.contains("1040"), "{complaint}");
+    drop(sleepers);
+    assert!(crate::support::wait_until(|| {
+        crate::support::client(&server.socket).args(["-e", "SELECT 1"]).output().unwrap().status.success()
+    }));
+}

@@ -1,0 +1,16 @@
+//! Real clients against the real binary: `latchwork serve` as its users meet it.
+//!
+//! These tests need MariaDB's client and server, sysbench, and Python with PyMySQL and SQLAlchemy; `./test.sh`
+//! installs them. Without them a test says what it misses and passes, unless `LATCHWORK_REQUIRE_CLIENTS` is set,
+//! as `./test.sh` does.
+
+mod support;
+
+mod bad_input;
+mod clients;
+mod disk_full;
+mod generated;
+mod lifecycle;
+mod login;
+mod sql_equality;
+mod sysbench;

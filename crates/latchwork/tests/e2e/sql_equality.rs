@@ -1,0 +1,96 @@
+//! The same statements on MariaDB and on Latchwork, with the same outcome: rows, headers, counts, warnings,
+//! error numbers, SQLSTATEs and messages. What may differ is listed with its reason in `sql/differences.txt`.
+
+use crate::support::transcript::{self, Step};
+use crate::support::{Latchwork, MariaDb, have, mariadb};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+/// A script's name and text.
+type Script = (String, String);
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/sql")
+}
+
+/// The scripts of the folder and the generated ones; `LATCHWORK_SCRIPT=name` picks one.
+fn scripts() -> Vec<Script> {
+    let mut scripts: Vec<Script> = std::fs::read_dir(folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "sql"))
+        .map(|path| {
+            let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+            (name, std::fs::read_to_string(&path).unwrap())
+        })
+        .collect();
+    scripts.sort();
+    scripts.extend(crate::generated::scripts());
+    if let Ok(wanted) = std::env::var("LATCHWORK_SCRIPT") {
+        scripts.retain(|(name, _)| *name == wanted);
+    }
+    scripts
+}
+
+/// The allowed differences: (script, statement) to reason.
+fn allowed() -> BTreeMap<(String, String), String> {
+    let text = std::fs::read_to_string(folder().join("differences.txt")).unwrap();
+    let mut allowed = BTreeMap::new();
+    let mut reason = String::new();
+    for line in text.lines().filter(|line| !line.starts_with('#') && !line.trim().is_empty()) {
+        match line.strip_prefix("    ") {
+            None => reason = line.trim().to_string(),
+            Some(entry) => {
+                let (script, statement) = entry.split_once(": ").unwrap_or_else(|| panic!("{line}"));
+                allowed.insert((script.trim().to_string(), statement.to_string()), reason.clone());
+            }
+        }
+    }
+    allowed
+}
+
+#[test]
+fn statements_give_what_mariadb_gives() {
+    if !have(mariadb::PROGRAMS) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let judge = MariaDb::start(scratch.path());
+    let server = Latchwork::start(scratch.path(), &[]);
+    let mut allowed = allowed();
+    let mut seen = BTreeSet::new();
+    let (mut statements, mut report) = (0, String::new());
+    let scripts = scripts();
+    for (name, script) in &scripts {
+        judge.sql("DROP DATABASE IF EXISTS corpus; CREATE DATABASE corpus");
+        server.sql("DROP DATABASE IF EXISTS corpus; CREATE DATABASE corpus");
+        let expected = transcript::run(&judge.socket, "corpus", script);
+        let got = transcript::run(&server.socket, "corpus", script);
+        assert!(!expected.is_empty(), "{name}: no statement ran");
+        statements += expected.len();
+        let texts = |steps: &[Step]| steps.iter().map(|step| step.statement.clone()).collect::<Vec<_>>();
+        assert_eq!(texts(&expected), texts(&got), "{name}: the client lost its way");
+        for (expected, got) in expected.iter().zip(&got).filter(|(expected, got)| expected != got) {
+            let key = (name.clone(), expected.statement.clone());
+            if !allowed.contains_key(&key) {
+                report += &format!(
+                    "\n[{name}] {}\n--- MariaDB\n{}\n--- Latchwork\n{}\n",
+                    expected.statement, expected.outcome, got.outcome
+                );
+            }
+            seen.insert(key);
+        }
+    }
+    println!("{statements} statements compared, {} differ as listed", seen.len());
+    let whole_run = std::env::var_os("LATCHWORK_SCRIPT").is_none();
+    allowed.retain(|key, _| whole_run && !seen.contains(key));
+    for ((script, statement), _) in allowed {
+        report += &format!(
+            "\n[{script}] {statement}\n    is listed as different and is not: take it off the list\n"
+        );
+    }
+    if !report.is_empty() {
+        let count = report.matches("\n[").count();
+        panic!("{count} of {statements} statements:\n{report}");
+    }
+}

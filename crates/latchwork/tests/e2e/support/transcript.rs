@@ -1,0 +1,87 @@
+//! A script run through the `mariadb` client, statement by statement, with what each gave.
+
+use super::{client, feed, text};
+use std::path::Path;
+
+/// A statement and its outcome: rows with their header, counts, warnings, or the error.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// White space collapsed, so that a difference can be listed on one line.
+    pub statement: String,
+    pub outcome: String,
+}
+
+const RULE: &str = "--------------\n";
+
+/// Runs a script to its end, errors or not.
+pub fn run(socket: &Path, database: &str, script: &str) -> Vec<Step> {
+    let mut command = client(socket);
+    command.args(["--force", "--unbuffered", "-v", "-v", "--show-warnings", database]);
+    let output = feed(&mut command, script);
+    let mut errors = errors(&text(&output.stderr)).into_iter();
+    let mut steps = steps(&text(&output.stdout));
+    // The client prints nothing after a statement that failed, and a line at least after any other.
+    for step in steps.iter_mut().filter(|step| step.outcome.is_empty()) {
+        step.outcome = errors.next().unwrap_or_default();
+    }
+    if let Some(error) = errors.next() {
+        steps.push(Step { statement: "(more errors than failed statements)".into(), outcome: error });
+    }
+    steps
+}
+
+fn steps(output: &str) -> Vec<Step> {
+    let mut blocks = output.split(RULE).skip(1);
+    let mut steps = Vec::new();
+    while let (Some(statement), Some(body)) = (blocks.next(), blocks.next()) {
+        let statement = statement.split_whitespace().collect::<Vec<_>>().join(" ");
+        let body = body.trim_start_matches('\n').trim_end_matches('\n');
+        let body = body.strip_suffix("Bye").unwrap_or(body).trim_end_matches('\n');
+        steps.push(Step { statement, outcome: body.to_string() });
+    }
+    steps
+}
+
+/// `ERROR 1146 (42S02) at line 5: ...` becomes `ERROR 1146 (42S02): ...`, each with its further lines.
+fn errors(output: &str) -> Vec<String> {
+    let mut errors: Vec<String> = Vec::new();
+    for line in output.lines() {
+        match (line.strip_prefix("ERROR "), errors.last_mut()) {
+            (Some(rest), _) => {
+                let (code, message) = rest.split_once(": ").unwrap_or((rest, ""));
+                let code = code.split(" at line").next().unwrap_or(code);
+                errors.push(format!("ERROR {code}: {}", without_position(code, message)));
+            }
+            (None, Some(last)) if !last.contains("1064") => *last += &format!("\n{line}"),
+            _ => {}
+        }
+    }
+    errors
+}
+
+/// A syntax error's words depend on the parser; its number and SQLSTATE do not.
+fn without_position(code: &str, message: &str) -> String {
+    if code.starts_with("1064") { String::new() } else { message.to_string() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_transcript_is_split_by_statement() {
+        let output = format!("{RULE}select\n 1\n{RULE}\n1\n1\n1 row in set\n\n{RULE}bad\n{RULE}\nBye\n");
+        let steps = steps(&output);
+        assert_eq!(steps[0], Step { statement: "select 1".into(), outcome: "1\n1\n1 row in set".into() });
+        assert_eq!(steps[1], Step { statement: "bad".into(), outcome: String::new() });
+    }
+
+    #[test]
+    fn an_error_loses_its_line_number() {
+        assert_eq!(
+            errors("ERROR 1146 (42S02) at line 5: Table 'c.t' doesn't exist\n"),
+            ["ERROR 1146 (42S02): Table 'c.t' doesn't exist"]
+        );
+        assert_eq!(errors("ERROR 1064 (42000) at line 1: near ''\n"), ["ERROR 1064 (42000): "]);
+    }
+}
