@@ -1,0 +1,145 @@
+//! Memory for the frames, their headers and the index: address space reserved once, touched as needed.
+//!
+//! A [`Region`] is an array of atomics (or of structures of atomics) that never moves, so that readers
+//! may look at it without a latch while the cache is resized. Its length is what the cache could ever
+//! grow to; only what is used costs memory, and what a smaller cache leaves behind is given back.
+//!
+//! Under the model checker and the interpreter there are no mappings: the array is an ordinary box.
+
+#[cfg(not(any(feature = "shuttle", miri)))]
+use memmap2::{Advice, MmapMut, MmapOptions, UncheckedAdvice};
+use std::io;
+use std::ops::Deref;
+
+/// Huge pages are 2 MiB on x86-64 and on most Arm kernels.
+#[cfg(not(any(feature = "shuttle", miri)))]
+const HUGE_PAGE: usize = 2 << 20;
+
+/// Types that are valid as all zeroes and that are shared through `&` only.
+///
+/// # Safety
+/// The type consists of atomics of `base::sync::atomic` (which are transparent over those of std) and
+/// padding, so that zeroed memory is a valid value and needs no drop.
+pub unsafe trait Zeroable: Default + Sync + Send {}
+
+// SAFETY: an atomic integer is valid as zero.
+unsafe impl Zeroable for base::sync::atomic::AtomicU64 {}
+
+/// An array of `T` that stays where it is.
+#[derive(Debug)]
+pub struct Region<T> {
+    #[cfg(not(any(feature = "shuttle", miri)))]
+    map: MmapMut,
+    /// Bytes from the start of the mapping to the first element, to begin on a huge page.
+    #[cfg(not(any(feature = "shuttle", miri)))]
+    skip: usize,
+    #[cfg(not(any(feature = "shuttle", miri)))]
+    first: *const T,
+    #[cfg(any(feature = "shuttle", miri))]
+    items: Box<[T]>,
+    #[cfg(not(any(feature = "shuttle", miri)))]
+    len: usize,
+}
+
+// SAFETY: the pointer is into the mapping that the region owns, and `T: Zeroable` may be shared and sent.
+#[cfg(not(any(feature = "shuttle", miri)))]
+unsafe impl<T: Zeroable> Send for Region<T> {}
+// SAFETY: as above; all access is through `&T`.
+#[cfg(not(any(feature = "shuttle", miri)))]
+unsafe impl<T: Zeroable> Sync for Region<T> {}
+
+#[cfg(not(any(feature = "shuttle", miri)))]
+impl<T: Zeroable> Region<T> {
+    /// Reserves `len` elements, all zero. Nothing is committed: the memory of an element is taken
+    /// when it is first stored to. Fails when the operating system refuses the address space.
+    pub fn new(len: usize) -> io::Result<Region<T>> {
+        let bytes = len.checked_mul(size_of::<T>()).ok_or(io::ErrorKind::OutOfMemory)?;
+        let huge = bytes >= HUGE_PAGE;
+        let slack = if huge { HUGE_PAGE } else { 0 };
+        let mut map = MmapOptions::new().len(bytes.max(1) + slack).no_reserve_swap().map_anon()?;
+        let start = map.as_mut_ptr();
+        let skip = if huge { start.align_offset(HUGE_PAGE) } else { 0 };
+        assert!(skip <= slack && align_of::<T>() <= 4096);
+        if huge {
+            // A hint: without huge pages the cache is slower and not wrong.
+            let _ = map.advise(Advice::HugePage);
+        }
+        // SAFETY: `skip <= slack` bytes lie inside the mapping, whose length is `bytes + slack`.
+        let first = unsafe { start.add(skip) }.cast_const().cast::<T>();
+        Ok(Region { map, skip, first, len })
+    }
+
+    /// Gives the memory of the elements from `from` on back to the operating system (as far as
+    /// whole pages of memory lie there); they are zero afterwards.
+    pub fn release_from(&self, from: usize) {
+        let start = (self.skip + from * size_of::<T>()).next_multiple_of(4096);
+        let end = self.skip + self.len * size_of::<T>();
+        if start < end {
+            // SAFETY: the elements are atomics; the caller has made sure that nobody relies on the
+            // values behind `from`, and a racing reader sees either the old value or zero.
+            let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
+        }
+    }
+}
+
+#[cfg(not(any(feature = "shuttle", miri)))]
+impl<T: Zeroable> Deref for Region<T> {
+    type Target = [T];
+    #[inline(always)]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `first` points to `len` elements inside the mapping, which lives as long as `self`; it is
+        // aligned to a memory page or more; zeroed memory is a valid `T`; nobody makes a `&mut` to it.
+        unsafe { std::slice::from_raw_parts(self.first, self.len) }
+    }
+}
+
+#[cfg(any(feature = "shuttle", miri))]
+impl<T: Zeroable> Region<T> {
+    pub fn new(len: usize) -> io::Result<Region<T>> {
+        Ok(Region { items: (0..len).map(|_| T::default()).collect() })
+    }
+
+    pub fn release_from(&self, _from: usize) {}
+}
+
+#[cfg(any(feature = "shuttle", miri))]
+impl<T: Zeroable> Deref for Region<T> {
+    type Target = [T];
+    fn deref(&self) -> &[T] {
+        &self.items
+    }
+}
+
+/// Bytes of memory of this machine, to bound what is reserved; a guess where it cannot be told.
+#[cfg(not(any(feature = "shuttle", miri)))]
+pub fn machine_memory_bytes() -> usize {
+    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let kibibytes = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))
+        .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<usize>().ok());
+    kibibytes.map_or(16 << 30, |kibibytes| kibibytes << 10)
+}
+
+#[cfg(any(feature = "shuttle", miri))]
+pub fn machine_memory_bytes() -> usize {
+    0
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+    #[test]
+    fn a_large_region_costs_nothing_until_touched_and_is_zero_again_when_released() {
+        let region = Region::<AtomicU64>::new(if cfg!(miri) { 2048 } else { 1 << 32 }).unwrap();
+        let last = region.len() - 1;
+        assert_eq!(region[last].load(Relaxed), 0);
+        region[last].store(7, Relaxed);
+        region[1].store(8, Relaxed);
+        region.release_from(1024);
+        assert_eq!(region[1].load(Relaxed), 8);
+        assert!(cfg!(miri) || region[last].load(Relaxed) == 0);
+    }
+}

@@ -1,0 +1,616 @@
+//! The cache: the concurrent shell around the segments, and the two ways to a page that is there.
+
+use crate::config::{CacheConfig, HitPath, Limits, WriteBack};
+use crate::error::Error;
+use crate::files::OpenFile;
+use crate::frames::{DIRTY, DirtyMap, FrameNo, Frames, Header, PageMemory};
+use crate::guard::{ReadGuard, WriteGuard};
+use crate::index::{Geometry, Hash, Index};
+use crate::local::{self, Registry, SEGMENTS_MAX};
+use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, Page, PageMut, prefetch_line};
+use crate::park::ParkingLot;
+use crate::permit::Permits;
+use crate::pool::Pool;
+use crate::segment::{Segment, Shared};
+use crate::state::{Keep, Mode, Wake, Word};
+use crate::status::{Baseline, SegmentCounters};
+use crate::write_back::WriteBackState;
+use crate::{arena, reconfigure};
+use base::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed},
+};
+use base::sync::{Arc, CachePadded, Mutex, MutexGuard, OnceLock, RwLock, hint, thread};
+use base::{FileId, PageId};
+use std::collections::HashMap;
+use std::path::PathBuf;
+
+/// So few frames are enough for every operation of the engine: a split holds seven pages at most, and the thread
+/// with the frame permit is alone in holding any while it waits. The rest is slack.
+pub const FRAMES_MIN: usize = 16;
+
+/// Optimistic attempts inside one `read` before it takes a latch.
+const ATTEMPTS_MAX: usize = 4;
+
+/// What every hit reads and nobody writes in the steady state.
+#[derive(Debug)]
+pub(crate) struct Hot {
+    /// A [`Geometry`].
+    pub geometry: AtomicU64,
+    pub is_optimistic: AtomicBool,
+    pub index: Index,
+    pub frames: Frames,
+    pub memory: PageMemory,
+    pub registry: Registry,
+}
+
+/// A segment with its mutex and its counters, alone on its cache lines.
+#[derive(Debug)]
+pub(crate) struct Shell {
+    pub segment: Mutex<Segment>,
+    /// `segment.resident()`, to look without the mutex.
+    pub resident: AtomicUsize,
+    pub counters: SegmentCounters,
+}
+
+/// What `reconfigure` changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub size_bytes: usize,
+    pub segments: u32,
+    pub hit_path: HitPath,
+    pub limits: Limits,
+}
+
+/// A cache of pages. See the README of this crate for its rules.
+#[derive(Debug)]
+pub struct PageCache {
+    pub(crate) hot: CachePadded<Hot>,
+    pub(crate) name: String,
+    pub(crate) page_size: usize,
+    /// Always [`SEGMENTS_MAX`]; the geometry says how many are in use.
+    pub(crate) shells: Box<[CachePadded<Shell>]>,
+    pub(crate) pool: Pool,
+    pub(crate) lot: ParkingLot,
+    pub(crate) permits: Permits,
+    pub(crate) dirty: DirtyMap,
+    pub(crate) files: RwLock<HashMap<FileId, Arc<OpenFile>>>,
+    pub(crate) settings: Mutex<Settings>,
+    /// Held for the whole of a reconfiguration, so that there is one at a time.
+    pub(crate) reconfiguring: Mutex<()>,
+    /// Frames in use, without those that a reconfiguration is taking away.
+    pub(crate) frame_count: AtomicUsize,
+    pub(crate) write_back: WriteBackState,
+    pub(crate) baseline: Mutex<Baseline>,
+    pub(crate) poison: OnceLock<String>,
+}
+
+/// Where a page was found or put.
+enum Located {
+    /// Some frame had it; not latched.
+    Found(FrameNo),
+    /// It was read from the device, and the caller's wish is fulfilled.
+    Loaded(FrameNo),
+}
+
+impl PageCache {
+    /// Makes a cache and, with background write-back, starts its thread. Fails if the page size is
+    /// none, or if the operating system has no address space for it.
+    pub fn new(config: CacheConfig) -> Result<Arc<PageCache>, Error> {
+        let page_size = config.page_size;
+        if !page_size.is_power_of_two() || !(PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&page_size) {
+            let why = format!("page size {page_size}: a power of two from 1 KiB to 64 KiB is needed");
+            return Err(Error::Config { why });
+        }
+        let frames = reconfigure::frames_for(config.size_bytes, page_size);
+        // Address space for growth: as much as the machine has memory. It costs nothing until used.
+        let room = reconfigure::frames_for(arena::machine_memory_bytes(), page_size);
+        let memory = Memory::reserve(frames.max(room).min(u32::MAX as usize / 2), page_size)
+            .or_else(|_| Memory::reserve(frames, page_size))
+            .map_err(|source| Error::Config { why: format!("no address space for the cache: {source}") })?;
+        let segments = reconfigure::segments_for(config.segments);
+        let geometry = Geometry::new(segments, frames, None);
+        let shells = (0..SEGMENTS_MAX).map(|_| {
+            CachePadded(Shell {
+                segment: Mutex::new(Segment::new(geometry, config.hit_path)),
+                resident: AtomicUsize::new(0),
+                counters: SegmentCounters::default(),
+            })
+        });
+        let hot = Hot {
+            geometry: AtomicU64::new(geometry.0),
+            is_optimistic: AtomicBool::new(config.hit_path == HitPath::Optimistic),
+            index: memory.index,
+            frames: memory.frames,
+            memory: memory.pages,
+            registry: Registry::new(),
+        };
+        let limits = reconfigure::checked_limits(config.limits())?;
+        let settings = Settings {
+            size_bytes: config.size_bytes,
+            segments: config.segments.min(SEGMENTS_MAX as u32),
+            hit_path: config.hit_path,
+            limits,
+        };
+        let cache = Arc::new(PageCache {
+            hot: CachePadded(hot),
+            name: config.name,
+            page_size,
+            shells: shells.collect(),
+            pool: Pool::new(),
+            lot: ParkingLot::new(),
+            permits: Permits::new(),
+            dirty: memory.dirty,
+            files: RwLock::new(HashMap::new()),
+            settings: Mutex::new(settings),
+            reconfiguring: Mutex::new(()),
+            frame_count: AtomicUsize::new(frames),
+            write_back: WriteBackState::new(),
+            baseline: Mutex::new(Baseline::default()),
+            poison: OnceLock::new(),
+        });
+        cache.pool.resize(frames);
+        cache.apply_limits(frames, limits);
+        if config.write_back == WriteBack::Background {
+            cache.start_write_back();
+        }
+        Ok(cache)
+    }
+
+    /// Makes the pages of `file` reachable under `id`. The path is for messages.
+    pub fn attach(&self, id: FileId, path: PathBuf, file: Arc<dyn vfs::File>) -> Result<(), Error> {
+        let mut files = self.files.write();
+        if files.contains_key(&id) {
+            return Err(Error::Config { why: format!("{}: file {id} is attached already", path.display()) });
+        }
+        files.insert(id, Arc::new(OpenFile::new(id, path, file)));
+        Ok(())
+    }
+
+    /// The page size in bytes.
+    pub fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    /// The page, by the configured hit path; a miss reads the device, once however many ask. Waits for a
+    /// thread that holds the page exclusively, not for the device of a page that is there.
+    #[inline]
+    pub fn read(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
+        if self.hot.is_optimistic.load(Relaxed)
+            && let Some(guard) = self.look(id)
+        {
+            return Ok(guard);
+        }
+        self.read_slow(id)
+    }
+
+    /// The page if it can be read at once, by the optimistic path or with a latch that is free. No I/O.
+    #[inline]
+    pub fn try_read_cached(&self, id: PageId) -> Option<ReadGuard<'_>> {
+        if self.hot.is_optimistic.load(Relaxed) {
+            return self.look(id);
+        }
+        let (mut segment, number) = self.lock_segment(Hash::of(id));
+        let frame = segment.find(self.shared(), id)?;
+        self.header(frame).state.lock_shared().ok()?;
+        segment.hit(self.shared(), frame);
+        drop(segment);
+        self.hot.registry.with(|cells| cells.count_read(number));
+        Some(ReadGuard::latched(self, id, frame))
+    }
+
+    /// The page under a shared latch, whatever the hit path: for readers who met too many conflicts.
+    pub fn read_shared(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
+        if !self.hot.is_optimistic.load(Relaxed) {
+            return self.read_locked(id);
+        }
+        let number = self.count_read_request(id);
+        self.shells[number].counters.fallbacks.fetch_add(1, Relaxed);
+        let frame = self.latch_page(id, Keep::Shared)?;
+        self.header(frame).touch();
+        Ok(ReadGuard::latched(self, id, frame))
+    }
+
+    /// The page under an exclusive latch. Waits for all who hold it.
+    pub fn write(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
+        self.count_read_request(id);
+        let frame = self.latch_page(id, Keep::Exclusive)?;
+        self.header(frame).touch();
+        Ok(WriteGuard::new(self, id, frame))
+    }
+
+    /// The page under an exclusive latch, all zeroes and dirty; the device is not read.
+    pub fn create(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
+        let frame = loop {
+            match self.find_or_install(id, |_| Ok(Keep::Exclusive))? {
+                Located::Loaded(frame) => break frame,
+                Located::Found(frame) => {
+                    if self.latch_frame(id, frame, Keep::Exclusive)? {
+                        break frame;
+                    }
+                }
+            }
+        };
+        let mut guard = WriteGuard::new(self, id, frame);
+        guard.page_mut().clear();
+        Ok(guard)
+    }
+
+    /// Gives up the page: what was changed in it is forgotten. A later `read` would find what the device holds.
+    pub fn free(&self, guard: WriteGuard<'_>) {
+        let (id, frame) = guard.into_parts();
+        if !self.drop_latched_page(id, frame) {
+            // A copy is on its way to the device: the page stays until somebody needs the frame.
+            let wake = self.header(frame).state.unlock_exclusive(true);
+            self.wake(frame, wake);
+        }
+    }
+
+    /// Asks the processor to fetch the page's bucket of the index.
+    #[inline(always)]
+    pub fn prefetch_index(&self, id: PageId) {
+        let geometry = Geometry(self.hot.geometry.load(Relaxed));
+        self.hot.index.prefetch(geometry, Hash::of(id));
+    }
+
+    /// Asks the processor to fetch the header of the page's frame, and byte `offset` of the page. Reads the bucket.
+    #[inline(always)]
+    pub fn prefetch_frame(&self, id: PageId, offset: usize) {
+        let geometry = Geometry(self.hot.geometry.load(Relaxed));
+        if let Some(frame) = self.hot.index.candidates(geometry, Hash::of(id)).next() {
+            prefetch_line(self.header(frame));
+            self.page(frame).prefetch(offset);
+        }
+    }
+
+    /// The optimistic hit: index, header, version. Finds nothing if the page is absent, being
+    /// changed, or outside its home bucket.
+    #[inline(always)]
+    fn look(&self, id: PageId) -> Option<ReadGuard<'_>> {
+        let hash = Hash::of(id);
+        // ORDER: a stale geometry leads to a stale bucket, and every frame found there is verified.
+        let geometry = Geometry(self.hot.geometry.load(Relaxed));
+        for frame in self.hot.index.candidates(geometry, hash) {
+            let header = self.header(frame);
+            let word = header.state.load();
+            if header.page_word() == id.to_word() && word.is_readable() {
+                header.touch();
+                self.hot.registry.with(|cells| cells.count_read(geometry.segment_of(hash)));
+                return Some(ReadGuard::optimistic(self, id, frame, word.snapshot()));
+            }
+        }
+        None
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_slow(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
+        if !self.hot.is_optimistic.load(Relaxed) {
+            return self.read_locked(id);
+        }
+        let number = self.count_read_request(id);
+        for _ in 0..ATTEMPTS_MAX {
+            let frame = match self.find_or_load(id, Keep::Nothing)? {
+                Located::Found(frame) | Located::Loaded(frame) => frame,
+            };
+            let header = self.header(frame);
+            let word = header.state.load();
+            if word.is_readable() && header.page_word() == id.to_word() {
+                header.touch();
+                return Ok(ReadGuard::optimistic(self, id, frame, word.snapshot()));
+            }
+            if word.mode() == Mode::Loading {
+                self.wait(frame, |word| word.mode() == Mode::Loading)?;
+            } else {
+                spin_a_little(|| header.state.load().mode() != Mode::Exclusive);
+            }
+        }
+        self.shells[number].counters.fallbacks.fetch_add(1, Relaxed);
+        let frame = self.latch_page(id, Keep::Shared)?;
+        self.header(frame).touch();
+        Ok(ReadGuard::latched(self, id, frame))
+    }
+
+    /// The locked hit: mutex, index, LRU, pin.
+    fn read_locked(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
+        let mut counted = false;
+        loop {
+            let (mut segment, number) = self.lock_segment(Hash::of(id));
+            if !std::mem::replace(&mut counted, true) {
+                self.hot.registry.with(|cells| cells.count_read(number));
+            }
+            let Some(frame) = segment.find(self.shared(), id) else {
+                drop(segment);
+                match self.find_or_load(id, Keep::Shared)? {
+                    Located::Loaded(frame) => return Ok(ReadGuard::latched(self, id, frame)),
+                    Located::Found(_) => continue,
+                }
+            };
+            // Under the mutex the frame cannot change its page.
+            if self.header(frame).state.lock_shared().is_ok() {
+                segment.hit(self.shared(), frame);
+                return Ok(ReadGuard::latched(self, id, frame));
+            }
+            drop(segment);
+            self.wait(frame, is_closed_to_readers)?;
+        }
+    }
+
+    /// Latches the page as wished, wherever it is, loading it if need be.
+    fn latch_page(&self, id: PageId, keep: Keep) -> Result<FrameNo, Error> {
+        loop {
+            match self.find_or_load(id, keep)? {
+                Located::Loaded(frame) => return Ok(frame),
+                Located::Found(frame) => {
+                    if self.latch_frame(id, frame, keep)? {
+                        return Ok(frame);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Latches the frame if it still holds the page; false if it holds another by now.
+    pub(crate) fn latch_frame(&self, id: PageId, frame: FrameNo, keep: Keep) -> Result<bool, Error> {
+        let header = self.header(frame);
+        loop {
+            if header.page_word() != id.to_word() {
+                return Ok(false);
+            }
+            let attempt = match keep {
+                Keep::Exclusive => header.state.lock_exclusive(),
+                Keep::Shared | Keep::Nothing => header.state.lock_shared(),
+            };
+            match attempt {
+                Ok(_) if header.page_word() == id.to_word() => return Ok(true),
+                Ok(_) => {
+                    let wake = match keep {
+                        Keep::Exclusive => header.state.unlock_exclusive(false),
+                        Keep::Shared | Keep::Nothing => header.state.unlock_shared(),
+                    };
+                    self.wake(frame, wake);
+                    return Ok(false);
+                }
+                Err(word) => match (word.mode(), keep) {
+                    (Mode::Free, _) => return Ok(false),
+                    (Mode::Evicting | Mode::Unlatched, _) => thread::yield_now(),
+                    (_, Keep::Exclusive) => self.wait(frame, is_closed_to_writers)?,
+                    _ => self.wait(frame, is_closed_to_readers)?,
+                },
+            }
+        }
+    }
+
+    /// Waits while `blocked` holds for the frame's word. Backs out with `Busy` if the caller holds latches while
+    /// the thread with the permit finds no frame: that thread may be waiting for the caller's latches.
+    fn wait(&self, frame: FrameNo, blocked: impl Fn(Word) -> bool) -> Result<(), Error> {
+        let must_back_out = || {
+            self.permits.is_starving()
+                && local::holds_latches()
+                && !local::has_permit(self.hot.registry.cache())
+        };
+        self.lot.wait(frame, &self.header(frame).state, blocked, must_back_out);
+        if must_back_out() { Err(Error::Busy) } else { Ok(()) }
+    }
+
+    /// The frame with the page; absent, the page is read from the device, and latched as wished.
+    fn find_or_load(&self, id: PageId, keep: Keep) -> Result<Located, Error> {
+        let hash = Hash::of(id);
+        let geometry = Geometry(self.hot.geometry.load(Relaxed));
+        let holds = |frame: &FrameNo| self.header(*frame).page_word() == id.to_word();
+        let index = &self.hot.index;
+        if let Some(frame) = (index.candidates(geometry, hash).find(holds))
+            .or_else(|| index.neighbour_candidates(geometry, hash).find(holds))
+            && self.header(frame).state.load().mode() != Mode::Free
+        {
+            return Ok(Located::Found(frame));
+        }
+        let file = self.file(id)?;
+        self.find_or_install(id, |frame| {
+            let mut page = PageMut::new(self.words(frame));
+            file.read_page(id, &mut page)?;
+            let number = Geometry(self.hot.geometry.load(Relaxed)).segment_of(hash);
+            self.shells[number].counters.reads.fetch_add(1, Relaxed);
+            Ok(keep)
+        })
+    }
+
+    /// The frame with the page, or a new one that `fill` has filled. One thread fills, the others wait for it.
+    fn find_or_install(
+        &self,
+        id: PageId,
+        fill: impl FnOnce(FrameNo) -> Result<Keep, Error>,
+    ) -> Result<Located, Error> {
+        let hash = Hash::of(id);
+        let (segment, number) = self.lock_segment(hash);
+        if let Some(frame) = segment.find(self.shared(), id) {
+            return Ok(Located::Found(frame));
+        }
+        drop(segment);
+        let file = self.file(id)?;
+        // No mutex is held while a frame is found: that may evict from any segment, and write.
+        let frame = self.take_frame(number)?;
+        let (mut segment, number) = self.lock_segment(hash);
+        if let Some(found) = segment.find(self.shared(), id) {
+            self.pool.put(frame);
+            return Ok(Located::Found(found));
+        }
+        if file.is_detached() {
+            self.pool.put(frame);
+            return Err(Error::NotAttached { page: id });
+        }
+        let header = self.header(frame);
+        header.state.begin_load();
+        header.set_page_id(id);
+        segment.install(self.shared(), frame);
+        self.shells[number].resident.store(segment.resident(), Relaxed);
+        drop(segment);
+        match fill(frame) {
+            Ok(keep) => {
+                let wake = header.state.finish_load(keep);
+                self.wake(frame, wake);
+                Ok(Located::Loaded(frame))
+            }
+            Err(error) => {
+                self.remove_from_segment(id, frame);
+                let wake = header.state.abort_load();
+                self.wake(frame, wake);
+                self.pool.put(frame);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes a page out that the caller holds exclusively (or is loading); the frame becomes the caller's.
+    pub(crate) fn remove_from_segment(&self, id: PageId, frame: FrameNo) {
+        let (mut segment, number) = self.lock_segment(Hash::of(id));
+        segment.remove(self.shared(), frame);
+        self.shells[number].resident.store(segment.resident(), Relaxed);
+    }
+
+    /// Gives up a page under its exclusive latch, dirty or not; false if a copy is being written.
+    pub(crate) fn drop_latched_page(&self, id: PageId, frame: FrameNo) -> bool {
+        if !self.forget_dirt(frame) {
+            return false;
+        }
+        self.remove_from_segment(id, frame);
+        let wake = self.header(frame).state.discard();
+        self.wake(frame, wake);
+        self.pool.put(frame);
+        true
+    }
+
+    /// The mutex of the segment that the hash belongs to, and the segment's number.
+    pub(crate) fn lock_segment(&self, hash: Hash) -> (MutexGuard<'_, Segment>, usize) {
+        loop {
+            // ORDER: Acquire, so that a new geometry comes with the segments made for it.
+            let geometry = Geometry(self.hot.geometry.load(Acquire));
+            let number = geometry.segment_of(hash);
+            let segment = self.lock_shell(number);
+            if segment.geometry() == geometry {
+                return (segment, number);
+            }
+        }
+    }
+
+    pub(crate) fn lock_shell(&self, number: usize) -> MutexGuard<'_, Segment> {
+        let shell = &self.shells[number];
+        shell.segment.try_lock().unwrap_or_else(|| {
+            shell.counters.latch_waits.fetch_add(1, Relaxed);
+            shell.segment.lock()
+        })
+    }
+
+    pub(crate) fn file(&self, id: PageId) -> Result<Arc<OpenFile>, Error> {
+        self.files.read().get(&id.file).cloned().ok_or(Error::NotAttached { page: id })
+    }
+
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> Shared<'_> {
+        Shared { frames: &self.hot.frames, index: &self.hot.index }
+    }
+
+    #[inline(always)]
+    pub(crate) fn header(&self, frame: FrameNo) -> &Header {
+        self.hot.frames.header(frame)
+    }
+
+    #[inline(always)]
+    pub(crate) fn words(&self, frame: FrameNo) -> &[AtomicU64] {
+        self.hot.memory.words(frame)
+    }
+
+    #[inline(always)]
+    pub(crate) fn page(&self, frame: FrameNo) -> Page<'_> {
+        self.hot.memory.page(frame)
+    }
+
+    #[inline(always)]
+    pub(crate) fn wake(&self, frame: FrameNo, wake: Wake) {
+        self.lot.wake(frame, wake);
+    }
+
+    pub(crate) fn unlatch_shared(&self, frame: FrameNo) {
+        let wake = self.header(frame).state.unlock_shared();
+        self.wake(frame, wake);
+        local::latch_dropped();
+    }
+
+    /// Under the exclusive latch: the page is going to change.
+    pub(crate) fn mark_dirty(&self, frame: FrameNo) {
+        if self.header(frame).set_flags(DIRTY) & DIRTY == 0 {
+            self.dirty.insert(frame);
+            self.note_dirtied();
+        }
+    }
+
+    pub(crate) fn segment_number(&self, id: PageId) -> usize {
+        Geometry(self.hot.geometry.load(Relaxed)).segment_of(Hash::of(id))
+    }
+
+    fn count_read_request(&self, id: PageId) -> usize {
+        let number = self.segment_number(id);
+        self.hot.registry.with(|cells| cells.count_read(number));
+        number
+    }
+
+    pub(crate) fn count_write_request(&self, id: PageId) {
+        let number = self.segment_number(id);
+        self.hot.registry.with(|cells| cells.count_write(number));
+    }
+
+    #[cold]
+    pub(crate) fn count_conflict(&self, id: PageId) {
+        self.shells[self.segment_number(id)].counters.conflicts.fetch_add(1, Relaxed);
+    }
+
+    /// Stops all writing from now on; the first reason is kept.
+    pub(crate) fn poison(&self, why: String) {
+        let _ = self.poison.set(why);
+    }
+
+    pub(crate) fn check_poison(&self) -> Result<(), Error> {
+        match self.poison.get() {
+            None => Ok(()),
+            Some(why) => Err(Error::Poisoned { why: why.clone() }),
+        }
+    }
+}
+
+fn is_closed_to_readers(word: Word) -> bool {
+    matches!(word.mode(), Mode::Exclusive | Mode::Loading) || word.is_full()
+}
+
+fn is_closed_to_writers(word: Word) -> bool {
+    matches!(word.mode(), Mode::Exclusive | Mode::Loading | Mode::Shared)
+}
+
+/// Looks at a condition for about as long as an exclusive latch is held.
+fn spin_a_little(done: impl Fn() -> bool) {
+    for _ in 0..if cfg!(feature = "shuttle") { 1 } else { 50 } {
+        if done() {
+            return;
+        }
+        hint::spin_loop();
+    }
+    thread::yield_now();
+}
+
+/// The memory of a cache.
+struct Memory {
+    index: Index,
+    frames: Frames,
+    pages: PageMemory,
+    dirty: DirtyMap,
+}
+
+impl Memory {
+    fn reserve(frames_max: usize, page_size: usize) -> std::io::Result<Memory> {
+        Ok(Memory {
+            index: Index::new(frames_max)?,
+            frames: Frames::new(frames_max)?,
+            pages: PageMemory::new(frames_max, page_size)?,
+            dirty: DirtyMap::new(frames_max)?,
+        })
+    }
+}

@@ -1,0 +1,100 @@
+//! What a cache can be told, when it is made and later.
+
+/// How a page that is in the cache is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
+pub enum HitPath {
+    /// The segment's mutex is taken, the page moves in the LRU list, and is pinned: what MyISAM does.
+    Locked,
+    /// Version, read, version: no latch and no write to shared memory.
+    Optimistic,
+}
+
+/// Who writes dirty pages.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum WriteBack {
+    /// A thread of the cache's own, ahead of need.
+    Background,
+    /// Whoever needs a frame, and flushes: for tests and models.
+    AtEvictionOnly,
+}
+
+/// The limits of midpoint insertion, in percent of a segment's frames.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// The least share of warm pages, 1 to 100. 100 = plain LRU.
+    pub division_limit: u32,
+    /// After how many hits without one of its own a hot page becomes warm, 100 or more.
+    pub age_threshold: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { division_limit: 100, age_threshold: 300 }
+    }
+}
+
+/// The settings of a cache.
+#[derive(Clone, Debug)]
+pub struct CacheConfig {
+    /// The name users know it by; "default" for the first.
+    pub name: String,
+    /// Budget in bytes for pages, headers and index together. Raised to what `FRAMES_MIN` frames need.
+    pub size_bytes: usize,
+    /// Bytes a page: a power of two, 1 to 64 KiB. Fixed for the life of the cache.
+    pub page_size: usize,
+    /// 0 = one mutex; 1 to 64 segments. More are cut to 64.
+    pub segments: u32,
+    pub hit_path: HitPath,
+    /// See [`Limits`].
+    pub division_limit: u32,
+    /// See [`Limits`].
+    pub age_threshold: u32,
+    pub write_back: WriteBack,
+}
+
+impl CacheConfig {
+    /// The default settings for a cache of `size_bytes` with pages of `page_size` bytes.
+    pub fn new(size_bytes: usize, page_size: usize) -> CacheConfig {
+        let limits = Limits::default();
+        CacheConfig {
+            name: "default".to_owned(),
+            size_bytes,
+            page_size,
+            segments: default_segments(),
+            hit_path: HitPath::Optimistic,
+            division_limit: limits.division_limit,
+            age_threshold: limits.age_threshold,
+            write_back: WriteBack::Background,
+        }
+    }
+
+    pub fn limits(&self) -> Limits {
+        Limits { division_limit: self.division_limit, age_threshold: self.age_threshold }
+    }
+}
+
+/// Segments for this machine: four a core, so that two threads rarely want the same one, at
+/// least 8 and at most 64 (more than 64 have never been measured to help).
+pub fn default_segments() -> u32 {
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
+    (cores * 4).next_power_of_two().clamp(8, 64) as u32
+}
+
+/// What [`crate::PageCache::reconfigure`] changes; `None` leaves a setting as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Reconfigure {
+    pub size_bytes: Option<usize>,
+    pub segments: Option<u32>,
+    pub hit_path: Option<HitPath>,
+    pub division_limit: Option<u32>,
+    pub age_threshold: Option<u32>,
+}
+
+/// What becomes of a file's pages when it leaves the cache.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detach {
+    /// Dirty pages are written and the file is synced first.
+    Flush,
+    /// Dirty pages are forgotten: the file is going to be deleted.
+    Discard,
+}

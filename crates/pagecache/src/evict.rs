@@ -1,0 +1,147 @@
+//! Finding a frame for a page: from the pool, else from the segment that can best spare one.
+
+use crate::cache::PageCache;
+use crate::error::Error;
+use crate::frames::{DIRTY, FrameNo};
+use crate::index::Geometry;
+use crate::local;
+use crate::replacement::Take;
+use crate::state::Mode;
+use crate::write_back::WriteOut;
+use base::PageId;
+use base::sync::atomic::Ordering::Relaxed;
+use base::sync::thread;
+
+/// So many dirty or latched candidates are passed over in search of a clean one before a dirty one is written.
+const CANDIDATES_MAX: usize = 32;
+
+/// What one segment had to offer.
+enum Victim {
+    Clean(FrameNo),
+    /// To be written first.
+    Dirty(FrameNo, PageId),
+    None,
+}
+
+impl PageCache {
+    /// A frame that is the caller's alone, for a page of segment `number`. No mutex is held by the caller.
+    ///
+    /// `Busy` if there is none and the caller holds latches without the permit.
+    pub(crate) fn take_frame(&self, number: usize) -> Result<FrameNo, Error> {
+        let mut rounds = 0_u32;
+        loop {
+            if let Some(frame) = self.pool.take() {
+                return Ok(frame);
+            }
+            match self.evict_somewhere(number, rounds) {
+                Ok(Some(frame)) => return Ok(frame),
+                Ok(None) => {}
+                // Another page could not be written. A frame that needs no write may turn up, unless all are dirty.
+                Err(error) if rounds > 3 => return Err(error),
+                Err(_) => {}
+            }
+            rounds += 1;
+            if local::holds_latches() && rounds > 3 {
+                if !local::has_permit(self.hot.registry.cache()) {
+                    return Err(Error::Busy);
+                }
+                if !self.permits.set_starving(true) {
+                    self.lot.wake_all();
+                }
+            }
+            pause(rounds);
+        }
+    }
+
+    /// One round over the segments: the own one first if it has its fair share, else the fullest first.
+    fn evict_somewhere(&self, own: usize, round: u32) -> Result<Option<FrameNo>, Error> {
+        let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
+        let fair = self.frame_count.load(Relaxed) / segments;
+        let resident = |number: usize| self.shells[number].resident.load(Relaxed);
+        let first = if resident(own) >= fair.max(1) {
+            own
+        } else {
+            (0..segments).max_by_key(|&number| resident(number)).unwrap_or(own)
+        };
+        let mut failure = None;
+        // The common case is the first turn of the loop; the others are for tiny or troubled caches.
+        for turn in 0..segments {
+            let number = (first + turn) % segments;
+            if resident(number) == 0 {
+                continue;
+            }
+            match self.evict_from(number) {
+                Victim::Clean(frame) => {
+                    if self.permits.is_starving() && local::has_permit(self.hot.registry.cache()) {
+                        self.permits.set_starving(false);
+                    }
+                    return Ok(Some(frame));
+                }
+                Victim::Dirty(frame, id) => match self.write_out(frame, id) {
+                    // Clean now, and most likely the next victim.
+                    Ok(WriteOut::Written | WriteOut::NothingToDo) => return Ok(None),
+                    Ok(WriteOut::InFlight | WriteOut::Latched) => {}
+                    Err(error) => failure = Some(error),
+                },
+                Victim::None => {}
+            }
+            if round == 0 && turn > 0 && failure.is_none() {
+                // Look at two segments before giving others the chance to unlatch theirs.
+                break;
+            }
+        }
+        failure.map_or(Ok(None), Err)
+    }
+
+    fn evict_from(&self, number: usize) -> Victim {
+        let mut segment = self.lock_shell(number);
+        let mut dirty = None;
+        let mut candidates = 0;
+        let victim = segment.evict(self.shared(), &mut |frame| {
+            let header = self.header(frame);
+            candidates += 1;
+            if header.state.begin_evict() {
+                // Nobody can latch or dirty the page any more.
+                if header.flags() == 0 {
+                    return Take::Taken;
+                }
+                let is_dirty = header.flags() & DIRTY != 0;
+                let wake = header.state.abort_evict();
+                self.wake(frame, wake);
+                if is_dirty && dirty.is_none() {
+                    dirty = Some((frame, header.page_id()));
+                }
+            }
+            if candidates >= CANDIDATES_MAX && dirty.is_some() { Take::Stop } else { Take::Skip }
+        });
+        match (victim, dirty) {
+            (Some(frame), _) => {
+                self.shells[number].resident.store(segment.resident(), Relaxed);
+                drop(segment);
+                let wake = self.header(frame).state.finish_evict();
+                self.wake(frame, wake);
+                Victim::Clean(frame)
+            }
+            (None, Some((frame, id))) => Victim::Dirty(frame, id),
+            (None, None) => Victim::None,
+        }
+    }
+
+    /// Waits until the frame is not being loaded or given up by somebody else. For the owner of no latch.
+    pub(crate) fn wait_settled(&self, frame: FrameNo) {
+        while matches!(self.header(frame).state.load().mode(), Mode::Loading | Mode::Evicting) {
+            thread::yield_now();
+        }
+    }
+}
+
+/// Gives others time to unlatch or to finish writing.
+pub(crate) fn pause(round: u32) {
+    #[cfg(not(feature = "shuttle"))]
+    if round > 4 {
+        thread::sleep(std::time::Duration::from_micros(50 << round.min(9) / 2));
+        return;
+    }
+    let _ = round;
+    thread::yield_now();
+}

@@ -1,0 +1,145 @@
+//! The files whose pages are cached, and how a page travels to and from them.
+
+use crate::error::Error;
+use crate::page::{Page, PageMut};
+use base::checksum::checksum;
+use base::sync::Arc;
+use base::sync::atomic::{AtomicBool, Ordering};
+use base::{FileId, PageId};
+use std::io;
+use std::path::PathBuf;
+
+/// Byte offsets of the page header prefix that the cache knows; the rest of a page is its owner's.
+///
+/// | byte | size | field    | filled by | checked                                              |
+/// |------|------|----------|-----------|------------------------------------------------------|
+/// | 0    | 4    | checksum | the cache | on read: CRC-32 of bytes 4.. of the page             |
+/// | 4    | 1    | format   | the owner | no                                                   |
+/// | 5    | 1    | type     | the owner | no                                                   |
+/// | 6    | 1    | level    | the owner | no                                                   |
+/// | 7    | 1    | flags    | the owner | no                                                   |
+/// | 8    | 8    | lsn      | the owner | no; named in errors                                  |
+/// | 16   | 4    | page_no  | the cache | on read: a page of another place was misdirected     |
+/// | 20   | 4    | file_id  | the cache | on read: as above                                    |
+pub mod header {
+    pub const CHECKSUM: usize = 0;
+    pub const FORMAT: usize = 4;
+    pub const TYPE: usize = 5;
+    pub const LEVEL: usize = 6;
+    pub const FLAGS: usize = 7;
+    pub const LSN: usize = 8;
+    pub const PAGE_NO: usize = 16;
+    pub const FILE_ID: usize = 20;
+    /// Bytes of the prefix.
+    pub const LEN: usize = 24;
+}
+
+/// An attached file.
+#[derive(Debug)]
+pub struct OpenFile {
+    pub id: FileId,
+    pub path: PathBuf,
+    file: Arc<dyn vfs::File>,
+    /// Set before the file's pages are purged; no page is installed after that.
+    detached: AtomicBool,
+}
+
+impl OpenFile {
+    pub fn new(id: FileId, path: PathBuf, file: Arc<dyn vfs::File>) -> OpenFile {
+        OpenFile { id, path, file, detached: AtomicBool::new(false) }
+    }
+
+    /// Under a segment's mutex, or before passing all of them: see `PageCache::detach`.
+    pub fn is_detached(&self) -> bool {
+        // ORDER: the segment mutexes order it.
+        self.detached.load(Ordering::Relaxed)
+    }
+
+    pub fn set_detached(&self, detached: bool) {
+        self.detached.store(detached, Ordering::Relaxed);
+    }
+
+    pub fn io_error(&self, page: Option<PageId>, source: io::Error) -> Error {
+        Error::Io { path: self.path.clone(), page, source }
+    }
+
+    /// Reads the page, checks it, and stores it into `target`.
+    pub fn read_page(&self, id: PageId, target: &mut PageMut<'_>) -> Result<(), Error> {
+        let mut bytes = vec![0; target.size()];
+        let offset = u64::from(id.page.0) * bytes.len() as u64;
+        self.file.read_at(&mut bytes, offset).map_err(|source| self.io_error(Some(id), source))?;
+        if let Err(why) = verify(&bytes, id) {
+            let lsn = u64::from_le_bytes(array(&bytes, header::LSN));
+            return Err(Error::Corrupt { path: self.path.clone(), page: id, lsn, why });
+        }
+        target.write(0, &bytes);
+        Ok(())
+    }
+
+    /// Writes a copy of a page, which gets its place and its checksum here.
+    pub fn write_page(&self, id: PageId, copy: &mut [u8]) -> Result<(), Error> {
+        seal(copy, id);
+        let offset = u64::from(id.page.0) * copy.len() as u64;
+        self.file.write_at(copy, offset).map_err(|source| self.io_error(Some(id), source))
+    }
+
+    pub fn sync(&self) -> Result<(), Error> {
+        self.file.sync().map_err(|source| self.io_error(None, source))
+    }
+}
+
+/// Copies a page that is latched.
+pub fn copy_of(page: Page<'_>) -> Vec<u8> {
+    let mut copy = Vec::with_capacity(page.size() + 8);
+    page.append_to(0, page.size(), &mut copy);
+    copy
+}
+
+fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+    bytes[at..at + N].try_into().expect("a page is longer than its header")
+}
+
+/// Fills in the fields that are the cache's.
+fn seal(bytes: &mut [u8], id: PageId) {
+    bytes[header::PAGE_NO..][..4].copy_from_slice(&id.page.0.to_le_bytes());
+    bytes[header::FILE_ID..][..4].copy_from_slice(&id.file.0.to_le_bytes());
+    let sum = checksum(0, &bytes[header::FORMAT..]);
+    bytes[header::CHECKSUM..][..4].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// Says what is wrong with a page read for `id`.
+fn verify(bytes: &[u8], id: PageId) -> Result<(), String> {
+    let stored = u32::from_le_bytes(array(bytes, header::CHECKSUM));
+    let computed = checksum(0, &bytes[header::FORMAT..]);
+    if stored != computed {
+        if bytes.iter().all(|&byte| byte == 0) {
+            return Err("the page is all zeroes: it was never written, or its write was lost".to_owned());
+        }
+        return Err(format!("checksum {stored:08x} stored, {computed:08x} computed"));
+    }
+    let page = u32::from_le_bytes(array(bytes, header::PAGE_NO));
+    let file = u32::from_le_bytes(array(bytes, header::FILE_ID));
+    if (page, file) != (id.page.0, id.file.0) {
+        return Err(format!("a write went astray: this is page {page} of file {file}"));
+    }
+    Ok(())
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use base::PageNo;
+
+    #[test]
+    fn a_sealed_page_verifies_in_its_place_only_and_only_unchanged() {
+        let id = PageId::new(FileId(2), PageNo(9));
+        let mut bytes: Vec<u8> = (0..1024).map(|i| i as u8).collect();
+        seal(&mut bytes, id);
+        verify(&bytes, id).unwrap();
+        assert!(verify(&bytes, PageId::new(FileId(2), PageNo(8))).unwrap_err().contains("astray"));
+        assert!(verify(&bytes, PageId::new(FileId(1), PageNo(9))).unwrap_err().contains("astray"));
+        bytes[1000] ^= 1;
+        assert!(verify(&bytes, id).unwrap_err().contains("checksum"));
+        assert!(verify(&[0; 1024], id).unwrap_err().contains("zeroes"));
+    }
+}

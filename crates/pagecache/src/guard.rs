@@ -1,0 +1,201 @@
+//! Guards: what a thread holds while it looks at a page or changes it.
+
+use crate::cache::PageCache;
+use crate::error::Conflict;
+use crate::frames::FrameNo;
+use crate::local;
+use crate::page::{Page, PageMut};
+use crate::state::{Snapshot, Wake};
+use base::PageId;
+use base::sync::{hint, thread};
+use std::fmt;
+use std::marker::PhantomData;
+
+/// Attempts of an upgrade while others hold the page shared. They hold it for the copy of a page at
+/// most, unless they are latched readers, for whom the caller should not wait with latches held.
+const UPGRADE_SPINS: usize = 64;
+
+/// A page being read: optimistically (nothing is held; what was read counts only if `validate` says so) or
+/// under a shared latch (`validate` always succeeds).
+pub struct ReadGuard<'c> {
+    cache: &'c PageCache,
+    id: PageId,
+    snapshot: Snapshot,
+    frame: FrameNo,
+    latched: bool,
+    /// A latch belongs to the thread that took it.
+    not_send: PhantomData<*const ()>,
+}
+
+impl<'c> ReadGuard<'c> {
+    #[inline(always)]
+    pub(crate) fn optimistic(
+        cache: &'c PageCache,
+        id: PageId,
+        frame: FrameNo,
+        snapshot: Snapshot,
+    ) -> ReadGuard<'c> {
+        ReadGuard { cache, id, snapshot, frame, latched: false, not_send: PhantomData }
+    }
+
+    /// The caller holds a shared latch on the frame, which the guard takes over.
+    pub(crate) fn latched(cache: &'c PageCache, id: PageId, frame: FrameNo) -> ReadGuard<'c> {
+        local::latch_taken();
+        let snapshot = cache.header(frame).state.load().snapshot();
+        ReadGuard { cache, id, snapshot, frame, latched: true, not_send: PhantomData }
+    }
+
+    /// The page. Until validated, anything read from it may be torn.
+    #[inline(always)]
+    pub fn page(&self) -> Page<'_> {
+        self.cache.page(self.frame)
+    }
+
+    #[inline(always)]
+    pub fn page_id(&self) -> PageId {
+        self.id
+    }
+
+    #[inline(always)]
+    pub fn is_optimistic(&self) -> bool {
+        !self.latched
+    }
+
+    /// Whether everything read from the page since the guard was made is what the page held then.
+    /// The guard may be used on after success, and validated again.
+    #[inline(always)]
+    pub fn validate(&self) -> Result<(), Conflict> {
+        if self.cache.header(self.frame).state.is_unchanged(self.snapshot) {
+            Ok(())
+        } else {
+            self.cache.count_conflict(self.id);
+            Err(Conflict)
+        }
+    }
+
+    /// Turns the guard into an exclusive one if the page has not changed since the guard was
+    /// made. Does not wait for other latch holders: they are a conflict.
+    pub fn upgrade(self) -> Result<WriteGuard<'c>, Conflict> {
+        let state = &self.cache.header(self.frame).state;
+        let own = u64::from(self.latched);
+        for spin in 0..UPGRADE_SPINS {
+            match state.upgrade(self.snapshot, own) {
+                Ok(()) => {
+                    let (cache, id, frame) = (self.cache, self.id, self.frame);
+                    if self.latched {
+                        // The shared latch became the exclusive one.
+                        local::latch_dropped();
+                    }
+                    std::mem::forget(self);
+                    return Ok(WriteGuard::new(cache, id, frame));
+                }
+                Err(word) if word.snapshot() != self.snapshot => break,
+                Err(_) if spin % 16 == 15 => thread::yield_now(),
+                Err(_) => hint::spin_loop(),
+            }
+        }
+        self.cache.count_conflict(self.id);
+        Err(Conflict)
+    }
+
+    /// Asks the processor to fetch the cache line of byte `offset` of the page.
+    #[inline(always)]
+    pub fn prefetch(&self, offset: usize) {
+        self.page().prefetch(offset);
+    }
+}
+
+impl Drop for ReadGuard<'_> {
+    #[inline(always)]
+    fn drop(&mut self) {
+        if self.latched {
+            self.cache.unlatch_shared(self.frame);
+        }
+    }
+}
+
+impl fmt::Debug for ReadGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = if self.latched { "latched" } else { "optimistic" };
+        write!(f, "ReadGuard({}, {kind})", self.id)
+    }
+}
+
+/// A page held exclusively. Optimistic readers who looked at it will find out if it was changed.
+pub struct WriteGuard<'c> {
+    cache: &'c PageCache,
+    id: PageId,
+    frame: FrameNo,
+    changed: bool,
+    not_send: PhantomData<*const ()>,
+}
+
+impl<'c> WriteGuard<'c> {
+    /// The caller holds the exclusive latch of the frame, which the guard takes over.
+    pub(crate) fn new(cache: &'c PageCache, id: PageId, frame: FrameNo) -> WriteGuard<'c> {
+        local::latch_taken();
+        WriteGuard { cache, id, frame, changed: false, not_send: PhantomData }
+    }
+
+    #[inline(always)]
+    pub fn page(&self) -> Page<'_> {
+        self.cache.page(self.frame)
+    }
+
+    /// The page, to change it: from here on it is dirty.
+    #[inline]
+    pub fn page_mut(&mut self) -> PageMut<'_> {
+        if !self.changed {
+            self.changed = true;
+            self.cache.mark_dirty(self.frame);
+        }
+        PageMut::new(self.cache.words(self.frame))
+    }
+
+    #[inline(always)]
+    pub fn page_id(&self) -> PageId {
+        self.id
+    }
+
+    /// Keeps the page shared, with nobody in between.
+    pub fn downgrade(mut self) -> ReadGuard<'c> {
+        let wake = self.cache.header(self.frame).state.downgrade(self.changed);
+        if std::mem::take(&mut self.changed) {
+            self.cache.count_write_request(self.id);
+        }
+        self.cache.wake(self.frame, wake);
+        local::latch_dropped();
+        let guard = ReadGuard::latched(self.cache, self.id, self.frame);
+        std::mem::forget(self);
+        guard
+    }
+
+    /// Takes the guard apart without unlatching.
+    pub(crate) fn into_parts(self) -> (PageId, FrameNo) {
+        let parts = (self.id, self.frame);
+        local::latch_dropped();
+        std::mem::forget(self);
+        parts
+    }
+}
+
+impl Drop for WriteGuard<'_> {
+    fn drop(&mut self) {
+        if self.changed {
+            if std::thread::panicking() {
+                // CRASH: the change may be half done. What the device holds is still whole.
+                self.cache.poison(format!("a thread panicked while it changed {}", self.id));
+            }
+            self.cache.count_write_request(self.id);
+        }
+        let wake: Wake = self.cache.header(self.frame).state.unlock_exclusive(self.changed);
+        self.cache.wake(self.frame, wake);
+        local::latch_dropped();
+    }
+}
+
+impl fmt::Debug for WriteGuard<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "WriteGuard({}, changed: {})", self.id, self.changed)
+    }
+}

@@ -1,0 +1,301 @@
+//! The hash index: from a page to the frame that holds it, in one cache line.
+//!
+//! Each segment owns a slice of buckets, changed only under its mutex. Readers look without a latch. What they find
+//! may be stale or torn, so a found frame is believed only after its header has named the page under
+//! a version that validates; what they do not find is looked up again under the mutex. So a reader
+//! can be wrong in one direction only, and that direction costs time and not truth.
+//!
+//! A bucket is 64 bytes:
+//!
+//! | byte   | field                                                          |
+//! |--------|----------------------------------------------------------------|
+//! | 0..8   | eight tags of one byte; 0 = slot empty                         |
+//! | 8..40  | eight frame numbers of four bytes                              |
+//! | 40..64 | unused                                                         |
+//!
+//! A page that finds its bucket full goes to the neighbouring bucket (which the processor prefetches with
+//! it), then to a map under the mutex: no hash is so odd that its page could not be cached.
+
+use crate::arena::{Region, Zeroable};
+use crate::frames::FrameNo;
+use crate::page::prefetch_line;
+use base::PageId;
+use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::io;
+
+pub const SLOTS: usize = 8;
+const SEGMENTS_MAX: usize = 64;
+
+/// Frames a bucket on average at most. At four of eight slots one bucket in fifty overflows into its neighbour.
+const LOAD_MAX: usize = 4;
+/// So many buckets a segment at least, so that each has a neighbour.
+const BUCKETS_MIN: usize = 2;
+
+/// A page's hash: every bit depends on every bit of the id (a folded multiplication).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Hash(u64);
+
+impl Hash {
+    #[inline(always)]
+    pub fn of(id: PageId) -> Hash {
+        let mixed = id.to_word() ^ 0x243f_6a88_85a3_08d3;
+        let product = u128::from(mixed) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
+        Hash(product as u64 ^ (product >> 64) as u64)
+    }
+
+    /// From 1 to 255.
+    #[inline(always)]
+    fn tag(self) -> u8 {
+        ((self.0 >> 40) as u8).max(1)
+    }
+
+    pub fn bits(self) -> u64 {
+        self.0
+    }
+}
+
+/// How pages are dealt to segments and buckets, in one word that is replaced as a whole.
+///
+/// | bits   | field                                                     |
+/// |--------|-----------------------------------------------------------|
+/// | 0..8   | segments, 1 to 64                                         |
+/// | 8..16  | log2 of the buckets of a segment                          |
+/// | 16     | which of the two halves of the index is in use            |
+/// | 32..64 | generation, grows with every change                       |
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Geometry(pub u64);
+
+impl Geometry {
+    /// The geometry for so many segments and frames; follows `last` (generation and half).
+    pub fn new(segments: usize, frames: usize, last: Option<Geometry>) -> Geometry {
+        assert!((1..=SEGMENTS_MAX).contains(&segments));
+        let buckets = frames.div_ceil(segments * LOAD_MAX).next_power_of_two().max(BUCKETS_MIN);
+        let (half, generation) = last.map_or((0, 0), |last| ((last.0 >> 16 & 1) ^ 1, (last.0 >> 32) + 1));
+        let log2 = u64::from(buckets.trailing_zeros());
+        Geometry(segments as u64 | log2 << 8 | half << 16 | generation << 32)
+    }
+
+    #[inline(always)]
+    pub fn segments(self) -> usize {
+        (self.0 & 0xff) as usize
+    }
+
+    #[inline(always)]
+    fn buckets_log2(self) -> u32 {
+        (self.0 >> 8 & 0xff) as u32
+    }
+
+    fn buckets(self) -> usize {
+        self.segments() << self.buckets_log2()
+    }
+
+    #[inline(always)]
+    pub fn segment_of(self, hash: Hash) -> usize {
+        (((hash.0 >> 48) * (self.0 & 0xff)) >> 16) as usize
+    }
+
+    /// The bucket, counted inside the half in use.
+    #[inline(always)]
+    fn bucket_of(self, hash: Hash) -> usize {
+        let log2 = self.buckets_log2();
+        (self.segment_of(hash) << log2) + (hash.0 & ((1 << log2) - 1)) as usize
+    }
+}
+
+#[derive(Debug, Default)]
+#[repr(C, align(64))]
+struct Bucket {
+    tags: AtomicU64,
+    frames: [AtomicU64; SLOTS / 2],
+}
+
+// SAFETY: atomics and padding; all zeroes is an empty bucket.
+unsafe impl Zeroable for Bucket {}
+
+const LOW_BITS: u64 = 0x0101_0101_0101_0101;
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+
+impl Bucket {
+    /// Bit 7 of byte i is set if slot i may have the tag (a false positive is harmless).
+    #[inline(always)]
+    fn matching(&self, tag: u8) -> u64 {
+        let differ = self.tags.load(Relaxed) ^ (u64::from(tag) * LOW_BITS);
+        differ.wrapping_sub(LOW_BITS) & !differ & HIGH_BITS
+    }
+
+    #[inline(always)]
+    fn frame(&self, slot: usize) -> FrameNo {
+        FrameNo((self.frames[slot / 2].load(Relaxed) >> (slot % 2 * 32)) as u32)
+    }
+
+    /// Under the segment's mutex.
+    fn insert(&self, tag: u8, frame: FrameNo) -> bool {
+        let tags = self.tags.load(Relaxed);
+        let Some(slot) = (0..SLOTS).find(|slot| tags >> (slot * 8) & 0xff == 0) else { return false };
+        let shift = slot % 2 * 32;
+        let word = &self.frames[slot / 2];
+        word.store(word.load(Relaxed) & !(0xffff_ffff << shift) | u64::from(frame.0) << shift, Relaxed);
+        self.tags.store(tags | u64::from(tag) << (slot * 8), Relaxed);
+        true
+    }
+
+    /// Under the segment's mutex.
+    fn remove(&self, tag: u8, frame: FrameNo) -> bool {
+        let tags = self.tags.load(Relaxed);
+        let slot =
+            (0..SLOTS).find(|&slot| tags >> (slot * 8) & 0xff == u64::from(tag) && self.frame(slot) == frame);
+        let Some(slot) = slot else { return false };
+        self.tags.store(tags & !(0xff << (slot * 8)), Relaxed);
+        true
+    }
+}
+
+/// All buckets, twice: a change of geometry fills the half that is not in use.
+#[derive(Debug)]
+pub struct Index {
+    buckets: Region<Bucket>,
+    half: usize,
+}
+
+impl Index {
+    pub fn new(frames_max: usize) -> io::Result<Index> {
+        // Rounding up to a power of two at most doubles; every segment has its minimum.
+        let half = (frames_max.div_ceil(LOAD_MAX) * 2).next_power_of_two().max(SEGMENTS_MAX * BUCKETS_MIN)
+            + SEGMENTS_MAX * BUCKETS_MIN;
+        let half = if cfg!(feature = "shuttle") { half.min(frames_max.max(16) * 2) } else { half };
+        Ok(Index { buckets: Region::new(half * 2)?, half })
+    }
+
+    #[inline(always)]
+    fn bucket(&self, geometry: Geometry, number: usize) -> &Bucket {
+        let half = (geometry.0 >> 16 & 1) as usize;
+        &self.buckets[half * self.half + number]
+    }
+
+    /// The frames that may hold the page, from its home bucket. For readers without latch.
+    #[inline(always)]
+    pub fn candidates(&self, geometry: Geometry, hash: Hash) -> Candidates<'_> {
+        let bucket = self.bucket(geometry, geometry.bucket_of(hash));
+        Candidates { bucket, matches: bucket.matching(hash.tag()) }
+    }
+
+    /// The frames that may hold the page, from the neighbour of its home bucket.
+    pub fn neighbour_candidates(&self, geometry: Geometry, hash: Hash) -> Candidates<'_> {
+        let bucket = self.bucket(geometry, geometry.bucket_of(hash) ^ 1);
+        Candidates { bucket, matches: bucket.matching(hash.tag()) }
+    }
+
+    #[inline(always)]
+    pub fn prefetch(&self, geometry: Geometry, hash: Hash) {
+        prefetch_line(self.bucket(geometry, geometry.bucket_of(hash)));
+    }
+
+    /// Under the segment's mutex. False if both buckets are full.
+    pub fn insert(&self, geometry: Geometry, hash: Hash, frame: FrameNo) -> bool {
+        let home = geometry.bucket_of(hash);
+        [home, home ^ 1].iter().any(|&number| self.bucket(geometry, number).insert(hash.tag(), frame))
+    }
+
+    /// Under the segment's mutex. False if the frame was in neither bucket.
+    pub fn remove(&self, geometry: Geometry, hash: Hash, frame: FrameNo) -> bool {
+        let home = geometry.bucket_of(hash);
+        [home, home ^ 1].iter().any(|&number| self.bucket(geometry, number).remove(hash.tag(), frame))
+    }
+
+    /// Empties the half that `geometry` uses, before it is put to use. Under all mutexes.
+    pub fn clear(&self, geometry: Geometry) {
+        for number in 0..geometry.buckets() {
+            self.bucket(geometry, number).tags.store(0, Relaxed);
+        }
+    }
+}
+
+/// See [`Index::candidates`].
+#[derive(Debug)]
+pub struct Candidates<'a> {
+    bucket: &'a Bucket,
+    matches: u64,
+}
+
+impl Iterator for Candidates<'_> {
+    type Item = FrameNo;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<FrameNo> {
+        if self.matches == 0 {
+            return None;
+        }
+        let slot = self.matches.trailing_zeros() as usize / 8;
+        self.matches &= self.matches - 1;
+        Some(self.bucket.frame(slot))
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use base::{FileId, PageNo};
+
+    fn id(page: u32) -> PageId {
+        PageId::new(FileId(3), PageNo(page))
+    }
+
+    #[test]
+    fn what_was_inserted_is_found_until_it_is_removed() {
+        let index = Index::new(1000).unwrap();
+        let geometry = Geometry::new(7, 1000, None);
+        let mut overflowed = Vec::new();
+        for page in 0..1000 {
+            if !index.insert(geometry, Hash::of(id(page)), FrameNo(page)) {
+                overflowed.push(page);
+            }
+        }
+        assert!(overflowed.len() < 10, "{} pages overflowed", overflowed.len());
+        for page in 0..1000 {
+            let hash = Hash::of(id(page));
+            let found = (index.candidates(geometry, hash))
+                .chain(index.neighbour_candidates(geometry, hash))
+                .any(|frame| frame == FrameNo(page));
+            assert_eq!(found, !overflowed.contains(&page));
+            assert_eq!(index.remove(geometry, hash, FrameNo(page)), found);
+            assert!(!index.remove(geometry, hash, FrameNo(page)));
+        }
+    }
+
+    #[test]
+    fn full_buckets_refuse_rather_than_lose() {
+        let index = Index::new(16).unwrap();
+        let geometry = Geometry::new(1, 1, None);
+        let hash = Hash::of(id(1));
+        assert!((0..16).all(|n| index.insert(geometry, hash, FrameNo(n))));
+        assert!(!index.insert(geometry, hash, FrameNo(16)));
+        assert!(index.remove(geometry, hash, FrameNo(3)));
+        assert!(index.insert(geometry, hash, FrameNo(16)));
+    }
+
+    #[test]
+    fn pages_are_dealt_evenly_to_any_number_of_segments() {
+        for segments in 1..=64 {
+            let geometry = Geometry::new(segments, 1 << 14, None);
+            let mut counts = vec![0; segments];
+            for page in 0..64_000 {
+                counts[geometry.segment_of(Hash::of(id(page)))] += 1;
+            }
+            let fair = 64_000 / segments;
+            assert!(counts.iter().all(|&n| n > fair / 2 && n < fair * 2), "{segments}: {counts:?}");
+        }
+    }
+
+    #[test]
+    fn every_geometry_fits_the_memory_reserved_for_it() {
+        for frames_max in [16, 17, 100, 1000, 1 << 20] {
+            let index = Index::new(frames_max).unwrap();
+            for segments in 1..=64 {
+                for frames in [16, frames_max / 3 + 1, frames_max] {
+                    let geometry = Geometry::new(segments, frames, None);
+                    assert!(geometry.buckets() <= index.half, "{frames_max} {segments} {frames}");
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,69 @@
+//! The frame permit: how the smallest cache makes progress.
+//!
+//! A thread that holds latches must not wait for a frame, for whoever could free one may be waiting for
+//! those latches. It gets `Busy`, drops everything, takes the permit and tries again. There is one permit. Its
+//! holder may wait while holding latches, because everybody else backs out: a thread that finds
+//! no frame while it holds latches gets `Busy`, and a thread that waits for a latch while it holds others gets `Busy`
+//! as soon as the permit's holder starves.
+
+use crate::cache::PageCache;
+use crate::local;
+use base::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use base::sync::{Condvar, Mutex};
+use std::marker::PhantomData;
+
+#[derive(Debug, Default)]
+pub struct Permits {
+    out: Mutex<bool>,
+    returned: Condvar,
+    starving: AtomicBool,
+}
+
+impl Permits {
+    pub fn new() -> Permits {
+        Permits::default()
+    }
+
+    /// True while the permit's holder finds no frame.
+    pub fn is_starving(&self) -> bool {
+        // ORDER: SeqCst against the waiters bit: see `set_starving`.
+        self.starving.load(SeqCst)
+    }
+
+    /// Gives the old value. After setting it the caller wakes all parked threads: each of them either asked
+    /// `is_starving` under its stripe's mutex after this store, or is parked and gets woken.
+    pub fn set_starving(&self, starving: bool) -> bool {
+        self.starving.swap(starving, SeqCst)
+    }
+}
+
+/// The right to wait for frames while holding latches. One at a time for each cache.
+#[derive(Debug)]
+pub struct FramePermit<'c> {
+    cache: &'c PageCache,
+    /// It is the thread that is permitted.
+    not_send: PhantomData<*const ()>,
+}
+
+impl PageCache {
+    /// Waits for the frame permit. The caller holds no latches and got [`crate::Error::Busy`]; with the permit
+    /// in hand the same operation succeeds as soon as the others have backed out.
+    pub fn wait_for_frames(&self) -> FramePermit<'_> {
+        let mut out = self.permits.out.lock();
+        while *out {
+            out = self.permits.returned.wait(out);
+        }
+        *out = true;
+        local::set_permit(self.hot.registry.cache());
+        FramePermit { cache: self, not_send: PhantomData }
+    }
+}
+
+impl Drop for FramePermit<'_> {
+    fn drop(&mut self) {
+        self.cache.permits.set_starving(false);
+        local::set_permit(0);
+        *self.cache.permits.out.lock() = false;
+        self.cache.permits.returned.notify_one();
+    }
+}

@@ -1,0 +1,134 @@
+//! A segment: the single-threaded core of a partition of the cache. The shell in `cache` owns its mutex.
+
+use crate::config::{HitPath, Limits};
+use crate::frames::{FrameNo, Frames};
+use crate::index::{Geometry, Hash, Index};
+use crate::replacement::{Policy, Replacement, Take};
+use base::PageId;
+use std::collections::HashMap;
+
+/// What every method works on, besides the segment itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Shared<'a> {
+    pub frames: &'a Frames,
+    pub index: &'a Index,
+}
+
+/// The pages of one segment: where they are and which to give up.
+#[derive(Debug)]
+pub struct Segment {
+    /// The geometry this segment is part of. A caller that came with another one starts again.
+    geometry: Geometry,
+    replacement: Replacement,
+    /// Pages for which both buckets were full.
+    overflow: HashMap<PageId, FrameNo>,
+    resident: usize,
+    resident_high_water: usize,
+}
+
+impl Segment {
+    pub fn new(geometry: Geometry, hit_path: HitPath) -> Segment {
+        Segment {
+            geometry,
+            replacement: Replacement::for_hit_path(hit_path),
+            overflow: HashMap::new(),
+            resident: 0,
+            resident_high_water: 0,
+        }
+    }
+
+    pub fn geometry(&self) -> Geometry {
+        self.geometry
+    }
+
+    /// Pages held or being loaded.
+    pub fn resident(&self) -> usize {
+        self.resident
+    }
+
+    /// The most pages held at once since the segment was made or the counters were reset.
+    pub fn resident_high_water(&self) -> usize {
+        self.resident_high_water
+    }
+
+    pub fn reset_high_water(&mut self) {
+        self.resident_high_water = self.resident;
+    }
+
+    /// Pages that are candidates for eviction.
+    pub fn warm(&self) -> usize {
+        self.replacement.warm()
+    }
+
+    /// The frame that holds the page or is loading it. Exact, unlike a look without the mutex.
+    pub fn find(&self, shared: Shared<'_>, id: PageId) -> Option<FrameNo> {
+        let hash = Hash::of(id);
+        let holds = |frame: &FrameNo| shared.frames.header(*frame).page_word() == id.to_word();
+        (shared.index.candidates(self.geometry, hash).find(holds))
+            .or_else(|| shared.index.neighbour_candidates(self.geometry, hash).find(holds))
+            .or_else(|| self.overflow.get(&id).copied())
+    }
+
+    /// Takes in a frame whose header names a page of this segment that it does not hold yet.
+    pub fn install(&mut self, shared: Shared<'_>, frame: FrameNo) {
+        self.enter(shared, frame);
+        self.replacement.insert(shared.frames, frame);
+    }
+
+    fn enter(&mut self, shared: Shared<'_>, frame: FrameNo) {
+        let id = shared.frames.header(frame).page_id();
+        if !shared.index.insert(self.geometry, Hash::of(id), frame) {
+            self.overflow.insert(id, frame);
+        }
+        self.resident += 1;
+        self.resident_high_water = self.resident_high_water.max(self.resident);
+    }
+
+    /// The page was read again by a holder of the mutex.
+    pub fn hit(&mut self, shared: Shared<'_>, frame: FrameNo) {
+        self.replacement.hit(shared.frames, frame);
+    }
+
+    /// Lets a frame go whose page is given up.
+    pub fn remove(&mut self, shared: Shared<'_>, frame: FrameNo) {
+        self.replacement.remove(shared.frames, frame);
+        self.leave(shared, frame);
+    }
+
+    fn leave(&mut self, shared: Shared<'_>, frame: FrameNo) {
+        let id = shared.frames.header(frame).page_id();
+        if !shared.index.remove(self.geometry, Hash::of(id), frame) {
+            let known = self.overflow.remove(&id);
+            assert_eq!(known, Some(frame), "{id} was not in the index");
+        }
+        self.resident -= 1;
+    }
+
+    /// Proposes victims to `take` until it takes one; that one is out of the segment.
+    pub fn evict(&mut self, shared: Shared<'_>, take: &mut dyn FnMut(FrameNo) -> Take) -> Option<FrameNo> {
+        let frame = self.replacement.evict(shared.frames, take)?;
+        self.leave(shared, frame);
+        Some(frame)
+    }
+
+    pub fn set_limits(&mut self, frames_expected: usize, limits: Limits) {
+        self.replacement.set_limits(frames_expected, limits);
+    }
+
+    /// Runs another policy from now on; the pages stay, in the order in which they would have gone.
+    pub fn set_hit_path(&mut self, shared: Shared<'_>, hit_path: HitPath) {
+        let order = self.replacement.drain(shared.frames);
+        self.replacement = Replacement::for_hit_path(hit_path);
+        for frame in order {
+            self.replacement.insert(shared.frames, frame);
+        }
+    }
+
+    /// Gives up all frames, the next victim first, for a change of geometry. The index is left as it
+    /// is: its other half is going to be used.
+    pub fn dissolve(&mut self, shared: Shared<'_>, geometry: Geometry, hit_path: HitPath) -> Vec<FrameNo> {
+        let order = self.replacement.drain(shared.frames);
+        *self = Segment::new(geometry, hit_path);
+        order
+    }
+}

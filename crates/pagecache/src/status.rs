@@ -1,0 +1,205 @@
+//! What users see of a cache: `SHOW STATUS LIKE 'Key%'` and `information_schema.KEY_CACHES`.
+
+use crate::cache::PageCache;
+use crate::config::{HitPath, Limits};
+use crate::index::Geometry;
+use crate::local::{Requests, SEGMENTS_MAX};
+use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Counted where it costs nothing against what is counted: a device access, a latch, a failed attempt.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentCounters {
+    pub reads: AtomicU64,
+    pub writes: AtomicU64,
+    pub latch_waits: AtomicU64,
+    pub conflicts: AtomicU64,
+    pub fallbacks: AtomicU64,
+}
+
+/// Values of counters. Pages are called blocks where MyISAM's variables do.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counters {
+    /// Pages asked for: every `read`, `read_shared`, `write`, and successful `try_read_cached`.
+    pub read_requests: u64,
+    /// Pages read from the device.
+    pub reads: u64,
+    /// Times a page was changed: exclusive guards that were written through.
+    pub write_requests: u64,
+    /// Pages written to the device.
+    pub writes: u64,
+    /// Times a thread had to wait for a segment's mutex.
+    pub latch_waits: u64,
+    /// Optimistic reads and upgrades that met a change.
+    pub conflicts: u64,
+    /// Optimistic reads that took a latch in the end.
+    pub fallbacks: u64,
+}
+
+impl Counters {
+    fn minus(self, base: Counters) -> Counters {
+        Counters {
+            read_requests: self.read_requests - base.read_requests,
+            reads: self.reads - base.reads,
+            write_requests: self.write_requests - base.write_requests,
+            writes: self.writes - base.writes,
+            latch_waits: self.latch_waits - base.latch_waits,
+            conflicts: self.conflicts - base.conflicts,
+            fallbacks: self.fallbacks - base.fallbacks,
+        }
+    }
+
+    fn plus(self, other: Counters) -> Counters {
+        Counters {
+            read_requests: self.read_requests + other.read_requests,
+            reads: self.reads + other.reads,
+            write_requests: self.write_requests + other.write_requests,
+            writes: self.writes + other.writes,
+            latch_waits: self.latch_waits + other.latch_waits,
+            conflicts: self.conflicts + other.conflicts,
+            fallbacks: self.fallbacks + other.fallbacks,
+        }
+    }
+}
+
+/// What the counters stood at when they were last reset.
+#[derive(Debug)]
+pub(crate) struct Baseline([Counters; SEGMENTS_MAX]);
+
+impl Default for Baseline {
+    fn default() -> Baseline {
+        Baseline([Counters::default(); SEGMENTS_MAX])
+    }
+}
+
+/// The pages of a cache or of a segment.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Blocks {
+    /// The most in use at once: `Key_blocks_used`.
+    pub used_high_water: u64,
+    /// In use now.
+    pub used: u64,
+    /// Free. A segment's share of the common pool, so that the segments add up to the cache.
+    pub unused: u64,
+    /// In use and not protected from eviction.
+    pub warm: u64,
+    /// Differing from the device: `Key_blocks_not_flushed`.
+    pub not_flushed: u64,
+}
+
+/// A cache as a whole.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CacheStatus {
+    pub name: String,
+    /// As configured.
+    pub size_bytes: usize,
+    pub page_size: usize,
+    /// As configured: 0 = one mutex.
+    pub segments: u32,
+    pub hit_path: HitPath,
+    pub limits: Limits,
+    /// Frames the budget has room for.
+    pub frames: u64,
+    pub blocks: Blocks,
+    pub counters: Counters,
+    /// Failed writes since the cache was made.
+    pub write_failures: u64,
+    /// Why the last write failed, if none has succeeded since.
+    pub write_failure: Option<String>,
+    /// Why nothing is written any more, if so.
+    pub poisoned: Option<String>,
+}
+
+/// One segment.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SegmentStatus {
+    /// From 1, as `information_schema.KEY_CACHES` counts.
+    pub number: u32,
+    pub blocks: Blocks,
+    pub counters: Counters,
+}
+
+impl PageCache {
+    /// All counters as they stand, whether or not their segment exists at present.
+    fn raw_counters(&self) -> [Counters; SEGMENTS_MAX] {
+        let requests: [Requests; SEGMENTS_MAX] = self.hot.registry.requests();
+        std::array::from_fn(|number| {
+            let counters = &self.shells[number].counters;
+            Counters {
+                read_requests: requests[number].reads,
+                reads: counters.reads.load(Relaxed),
+                write_requests: requests[number].writes,
+                writes: counters.writes.load(Relaxed),
+                latch_waits: counters.latch_waits.load(Relaxed),
+                conflicts: counters.conflicts.load(Relaxed),
+                fallbacks: counters.fallbacks.load(Relaxed),
+            }
+        })
+    }
+
+    fn counters(&self) -> [Counters; SEGMENTS_MAX] {
+        let baseline = self.baseline.lock();
+        let raw = self.raw_counters();
+        std::array::from_fn(|number| raw[number].minus(baseline.0[number]))
+    }
+
+    /// The cache as a whole. Each number is exact for what happened before the call; taken while
+    /// threads work, they need not be of one instant.
+    pub fn status(&self) -> CacheStatus {
+        let settings = self.settings.lock().clone();
+        let frames = self.frame_count.load(Relaxed) as u64;
+        let unused = self.pool.len() as u64;
+        let mut not_flushed = 0;
+        self.count_dirty(|_| not_flushed += 1);
+        let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
+        let warm = (0..segments).map(|number| self.shells[number].segment.lock().warm() as u64).sum();
+        let (write_failures, write_failure) = self.write_back.failures();
+        CacheStatus {
+            name: self.name.clone(),
+            size_bytes: settings.size_bytes,
+            page_size: self.page_size,
+            segments: settings.segments,
+            hit_path: settings.hit_path,
+            limits: settings.limits,
+            frames,
+            blocks: Blocks {
+                used_high_water: self.pool.used_high_water() as u64,
+                used: frames.saturating_sub(unused),
+                unused,
+                warm,
+                not_flushed,
+            },
+            counters: self.counters().into_iter().fold(Counters::default(), Counters::plus),
+            write_failures,
+            write_failure,
+            poisoned: self.poison.get().cloned(),
+        }
+    }
+
+    /// The segments in use, one at least.
+    pub fn segment_status(&self) -> Vec<SegmentStatus> {
+        let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
+        let counters = self.counters();
+        let unused = self.pool.len();
+        let mut not_flushed = [0; SEGMENTS_MAX];
+        self.count_dirty(|id| not_flushed[self.segment_number(id)] += 1);
+        (0..segments)
+            .map(|number| {
+                let segment = self.shells[number].segment.lock();
+                let blocks = Blocks {
+                    used_high_water: segment.resident_high_water() as u64,
+                    used: segment.resident() as u64,
+                    unused: (unused / segments + usize::from(number < unused % segments)) as u64,
+                    warm: segment.warm() as u64,
+                    not_flushed: not_flushed[number],
+                };
+                SegmentStatus { number: number as u32 + 1, blocks, counters: counters[number] }
+            })
+            .collect()
+    }
+
+    /// Sets all counters to zero; the state of the blocks is no counter and stays.
+    pub fn reset_counters(&self) {
+        let mut baseline = self.baseline.lock();
+        baseline.0 = self.raw_counters();
+    }
+}

@@ -1,0 +1,118 @@
+//! What the cache promises to one thread, on both hit paths.
+#![cfg(not(feature = "shuttle"))]
+
+mod common;
+
+use common::{FILE, Rig, VALUE_AT, config, id, on_both_paths};
+use latchwork_pagecache::{Conflict, Detach, Error, FRAMES_MIN};
+use vfs::{Create, Vfs};
+
+#[test]
+fn pages_survive_eviction_and_come_back_as_they_were() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::small(hit_path);
+        rig.fill(100);
+        for page in (0..100).rev() {
+            assert_eq!(rig.value(page), u64::from(page));
+            rig.set_value(page, u64::from(page) + 1000);
+        }
+        for page in 0..100 {
+            assert_eq!(rig.value(page), u64::from(page) + 1000);
+        }
+        rig.cache.detach(FILE, Detach::Flush).unwrap();
+        assert!((0..100).all(|page| rig.device_value(page) == u64::from(page) + 1000));
+        assert!(matches!(rig.cache.read(id(3)), Err(Error::NotAttached { .. })));
+        rig.attach();
+        assert_eq!(rig.value(3), 1003);
+    });
+}
+
+#[test]
+fn a_discarded_file_leaves_the_device_as_it_was() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::small(hit_path);
+        rig.fill(4);
+        rig.set_value(2, 99);
+        rig.cache.detach(FILE, Detach::Discard).unwrap();
+        assert_eq!(rig.device_value(2), 2);
+        assert_eq!(rig.cache.status().blocks.not_flushed, 0);
+        assert_eq!(rig.cache.status().blocks.unused, FRAMES_MIN as u64);
+    });
+}
+
+#[test]
+fn a_guard_upgrades_unless_the_page_changed_meanwhile() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::small(hit_path);
+        rig.fill(2);
+        let guard = rig.cache.read(id(1)).unwrap();
+        let mut guard = guard.upgrade().unwrap();
+        guard.page_mut().set_u64(VALUE_AT, 5);
+        let guard = guard.downgrade();
+        assert_eq!(guard.page().u64_at(VALUE_AT), 5);
+        guard.validate().unwrap();
+    });
+}
+
+#[test]
+fn an_optimistic_guard_notices_a_change() {
+    let rig = Rig::small(latchwork_pagecache::HitPath::Optimistic);
+    rig.fill(2);
+    let guard = rig.cache.read(id(1)).unwrap();
+    assert!(guard.is_optimistic());
+    drop(rig.cache.write(id(1)).unwrap());
+    guard.validate().expect("an exclusive latch without a change is none");
+    rig.set_value(1, 7);
+    assert_eq!(guard.validate(), Err(Conflict));
+    assert!(guard.upgrade().is_err());
+    assert_eq!(rig.cache.status().counters.conflicts, 2);
+}
+
+#[test]
+fn a_page_that_is_nobodys_is_an_error_and_not_a_panic() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::small(hit_path);
+        rig.fill(2);
+        assert!(matches!(rig.cache.read(id(50)), Err(Error::Io { page: Some(_), .. })));
+        let other = base::PageId::new(base::FileId(1), base::PageNo(0));
+        assert!(matches!(rig.cache.write(other), Err(Error::NotAttached { .. })));
+        let file = rig.vfs.open(std::path::Path::new("file"), Create::Never).unwrap();
+        assert!(rig.cache.attach(FILE, "file".into(), file).is_err());
+        assert_eq!(rig.value(1), 1);
+    });
+}
+
+#[test]
+fn counters_are_exact() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::new(config(32, 3, hit_path));
+        rig.fill(10);
+        rig.cache.detach(FILE, Detach::Flush).unwrap();
+        rig.attach();
+        rig.cache.reset_counters();
+        for _ in 0..5 {
+            for page in 0..10 {
+                rig.value(page);
+            }
+        }
+        rig.set_value(3, 1);
+        let status = rig.cache.status();
+        assert_eq!(status.counters.read_requests, 51);
+        assert_eq!(status.counters.reads, 10);
+        assert_eq!((status.counters.write_requests, status.counters.writes), (1, 0));
+        assert_eq!((status.blocks.used, status.blocks.unused, status.blocks.not_flushed), (10, 22, 1));
+        rig.cache.flush_all().unwrap();
+        let status = rig.cache.status();
+        assert_eq!((status.counters.writes, status.blocks.not_flushed), (1, 0));
+        let segments = rig.cache.segment_status();
+        assert_eq!(segments.len(), 3);
+        let sum =
+            |each: fn(&latchwork_pagecache::SegmentStatus) -> u64| segments.iter().map(each).sum::<u64>();
+        assert_eq!(sum(|segment| segment.counters.read_requests), 51);
+        assert_eq!(sum(|segment| segment.counters.reads), 10);
+        assert_eq!(sum(|segment| segment.counters.writes), 1);
+        assert_eq!(sum(|segment| segment.blocks.unused), 22);
+        assert_eq!(sum(|segment| segment.blocks.used), 10);
+        assert_eq!(sum(|segment| segment.blocks.warm), status.blocks.warm);
+    });
+}
