@@ -3,6 +3,8 @@
 //! The life of a statement: [`session`] takes the bytes, the statement cache finds its plan by the shape of the text,
 //! or [`parse`] and the planner make one; the executor runs the plan and sends rows to a [`ResultSink`].
 
+pub mod ddl;
+mod dml;
 pub mod error;
 pub mod expr;
 pub mod host;

@@ -1,3 +1,77 @@
 //! Names of databases, tables and columns, and of character sets and collations.
 
+use crate::SqlError;
+
 pub mod charsets;
+
+/// The most characters of any name.
+const CHARS_MAX: usize = 64;
+
+fn is_good(name: &str) -> bool {
+    !name.is_empty() && name.chars().count() <= CHARS_MAX && !name.ends_with(' ') && !name.contains('\0')
+}
+
+/// 1102 for what cannot be a database's name.
+pub(crate) fn check_database(name: &str) -> Result<(), SqlError> {
+    let escapes = name == "." || name == ".." || name.contains(['/', '\\']);
+    if is_good(name) && !escapes {
+        return Ok(());
+    }
+    Err(SqlError::new(1102, b"42000", format!("Incorrect database name '{name}'")))
+}
+
+/// 1103 for what cannot be a table's name.
+pub(crate) fn check_table(name: &str) -> Result<(), SqlError> {
+    if is_good(name) {
+        return Ok(());
+    }
+    Err(SqlError::new(1103, b"42000", format!("Incorrect table name '{name}'")))
+}
+
+/// 1059 or 1166 for what cannot be a column's name.
+pub(crate) fn check_column(name: &str) -> Result<(), SqlError> {
+    check_length(name)?;
+    if is_good(name) {
+        return Ok(());
+    }
+    Err(SqlError::new(1166, b"42000", format!("Incorrect column name '{name}'")))
+}
+
+/// 1059 or 1280 for what cannot be an index's name.
+pub(crate) fn check_index(name: &str) -> Result<(), SqlError> {
+    check_length(name)?;
+    if is_good(name) && !name.eq_ignore_ascii_case("PRIMARY") {
+        return Ok(());
+    }
+    Err(SqlError::new(1280, b"42000", format!("Incorrect index name '{name}'")))
+}
+
+fn check_length(name: &str) -> Result<(), SqlError> {
+    if name.chars().count() <= CHARS_MAX {
+        return Ok(());
+    }
+    Err(SqlError::new(1059, b"42000", format!("Identifier name '{name}' is too long")))
+}
+
+/// A name in backticks, as SHOW CREATE prints it.
+pub fn quoted(name: &str) -> String {
+    format!("`{}`", name.replace('`', "``"))
+}
+
+/// A text in quotes, as SHOW CREATE prints it.
+pub fn quoted_text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for character in text.chars() {
+        match character {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}

@@ -1,6 +1,7 @@
 //! Statements that are neither queries nor changes of rows: SET, SHOW, DDL and administration.
 
-use crate::parse::OtherStatement;
+use crate::ddl;
+use crate::parse::{OtherStatement, Words};
 use crate::{ResultSink, Session, SqlError};
 
 /// Runs a statement by its first word.
@@ -8,11 +9,109 @@ use crate::{ResultSink, Session, SqlError};
 /// # Errors
 /// 1064 for a statement that is none, 1235 for one that is not supported, and the statement's own.
 pub(crate) fn run(
-    _session: &mut Session,
+    session: &mut Session,
     statement: &OtherStatement,
-    _sink: &mut dyn ResultSink,
+    sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
+    let mut words = statement.words()?;
+    let at_start = words.error();
+    words.next();
     match statement.word.as_str() {
-        word => Err(SqlError::not_supported(word)),
+        "CREATE" => create(session, &mut words, sink),
+        "DROP" => drop(session, &mut words, sink),
+        "ALTER" => alter(session, &mut words, sink),
+        "TRUNCATE" => {
+            words.accept("TABLE");
+            ddl::truncate_table(session, &mut words, sink)
+        }
+        "RENAME" => {
+            if words.is("USER") {
+                return Err(SqlError::not_supported("RENAME USER"));
+            }
+            if !words.accept("TABLE") {
+                words.expect("TABLES")?;
+            }
+            ddl::rename_table(session, &mut words, sink)
+        }
+        _ => Err(at_start),
     }
+}
+
+/// 1235 for a kind of object that there is not, 1064 for a word that is none.
+fn unsupported(statement: &str, words: &mut Words<'_>) -> SqlError {
+    const KINDS: &[&str] = &[
+        "VIEW",
+        "TRIGGER",
+        "PROCEDURE",
+        "FUNCTION",
+        "EVENT",
+        "USER",
+        "ROLE",
+        "SERVER",
+        "SEQUENCE",
+        "PACKAGE",
+        "TEMPORARY",
+        "FULLTEXT",
+        "SPATIAL",
+        "DEFINER",
+        "ALGORITHM",
+        "SQL",
+        "AGGREGATE",
+        "TABLESPACE",
+        "LOGFILE",
+    ];
+    match KINDS.iter().find(|kind| words.is(kind)) {
+        Some(kind) => SqlError::not_supported(&format!("{statement} {kind}")),
+        None => words.error(),
+    }
+}
+
+fn create(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    let or_replace = words.accept_all(&["OR", "REPLACE"]);
+    if words.accept("TABLE") {
+        return ddl::create_table(session, words, or_replace, sink);
+    }
+    if words.accept("DATABASE") || words.accept("SCHEMA") {
+        return ddl::create_database(session, words, sink);
+    }
+    if words.accept_all(&["UNIQUE", "INDEX"]) {
+        return ddl::create_index(session, words, true, sink);
+    }
+    if words.accept("INDEX") {
+        return ddl::create_index(session, words, false, sink);
+    }
+    Err(unsupported("CREATE", words))
+}
+
+fn drop(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    if words.accept_all(&["TEMPORARY", "TABLE"]) || words.accept("TABLE") || words.accept("TABLES") {
+        return ddl::drop_table(session, words, sink);
+    }
+    if words.accept("DATABASE") || words.accept("SCHEMA") {
+        return ddl::drop_database(session, words, sink);
+    }
+    if words.accept("INDEX") {
+        return ddl::drop_index(session, words, sink);
+    }
+    // There are none to drop.
+    for kind in ["VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT"] {
+        if words.accept(kind) && words.accept_all(&["IF", "EXISTS"]) {
+            words.qualified_name()?;
+            words.end()?;
+            return session.done(0, String::new(), sink);
+        }
+    }
+    Err(unsupported("DROP", words))
+}
+
+fn alter(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    words.accept("ONLINE");
+    words.accept("IGNORE");
+    if words.accept("TABLE") {
+        return ddl::alter_table(session, words, sink);
+    }
+    if words.is("DATABASE") || words.is("SCHEMA") {
+        return Err(SqlError::not_supported("ALTER DATABASE"));
+    }
+    Err(unsupported("ALTER", words))
 }

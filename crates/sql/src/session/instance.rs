@@ -1,5 +1,6 @@
 //! What all sessions of a server share.
 
+use crate::ddl::TableLocks;
 use crate::host::Host;
 use crate::variables::Globals;
 use engine::Database;
@@ -10,6 +11,7 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct Instance {
     pub(crate) database: Arc<Database>,
     pub(crate) globals: Globals,
+    pub(crate) table_locks: TableLocks,
     host: OnceLock<Weak<dyn Host>>,
 }
 
@@ -20,7 +22,7 @@ impl Instance {
 
     /// With variables that the command line has set.
     pub fn with_globals(database: Arc<Database>, globals: Globals) -> Arc<Instance> {
-        Arc::new(Instance { database, globals, host: OnceLock::new() })
+        Arc::new(Instance { database, globals, table_locks: TableLocks::default(), host: OnceLock::new() })
     }
 
     /// The global variables.

@@ -1,0 +1,32 @@
+//! Definitions: databases, tables and indexes.
+//!
+//! [`parse`] reads a statement into [`definition`]'s plain structures, [`build`] checks those and makes the
+//! engine's `TableDef` of them, the others run it. What the engine does not need (defaults, comments, the engine's name
+//! that was asked for) is kept by [`metadata`] in the definition's opaque bytes.
+
+mod alter;
+mod build;
+mod copy;
+mod database;
+pub mod definition;
+mod index;
+mod locks;
+pub mod metadata;
+mod parse;
+mod select;
+mod table;
+#[cfg(test)]
+mod tests;
+mod types;
+
+pub(crate) use alter::alter_table;
+pub use build::literal;
+pub(crate) use database::{create_database, drop_database};
+pub use locks::TableLocks;
+pub use types::type_text;
+
+pub(crate) use index::{create_index, drop_index};
+pub(crate) use table::{create_table, drop_table, rename_table, truncate_table};
+
+/// How the name of a table begins that ALTER TABLE is filling.
+pub(crate) const TEMPORARY_PREFIX: &str = "#sql-alter-";

@@ -1,0 +1,415 @@
+//! Checks what a statement said and makes the engine's definition of it.
+
+use super::definition::*;
+use super::metadata::TableMetadata;
+use super::parse::invalid_default;
+use crate::expr::{CoerceIssue, coerce};
+use crate::variables::SqlMode;
+use crate::variables::assign::engine_named;
+use crate::{SqlError, Warnings, names};
+use bumpalo::Bump;
+use engine::{IndexDef, TableDef};
+use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
+
+/// The longest key, in bytes.
+const KEY_BYTES_MAX: usize = 3072;
+/// The most columns of one index.
+const KEY_PARTS_MAX: usize = 32;
+const INDEXES_MAX: usize = 64;
+const COLUMNS_MAX: usize = 4096;
+/// The longest row, TEXT and BLOB columns not counted.
+const ROW_BYTES_MAX: usize = 65_535;
+
+/// What the session adds to a definition.
+pub(super) struct Surroundings<'a> {
+    pub database: &'a str,
+    /// The database's collation.
+    pub collation: Collation,
+    pub sql_mode: SqlMode,
+    pub default_engine: String,
+    /// Seconds since 1970.
+    pub now: u64,
+}
+
+fn error(code: u16, message: impl Into<String>) -> SqlError {
+    SqlError::new(code, b"42000", message)
+}
+
+/// The engine's definition of a table.
+///
+/// # Errors
+/// Those of CREATE TABLE: 1060 to 1075, 1089, 1113, 1117, 1118, 1170, 1171, 1280, 1286...
+pub(super) fn build(
+    name: &str,
+    mut spec: TableSpec,
+    around: &Surroundings<'_>,
+    warnings: &mut Warnings,
+) -> Result<TableDef, SqlError> {
+    names::check_table(name)?;
+    if spec.columns.is_empty() {
+        return Err(error(1113, "A table must have at least 1 column"));
+    }
+    if spec.columns.len() > COLUMNS_MAX {
+        return Err(error(1117, "Too many columns"));
+    }
+    let engine = chosen_engine(name, &spec, around, warnings)?;
+    for what in &spec.ignored {
+        warnings.warn(1235, format!("{what} is accepted and has no effect"));
+    }
+    check_duplicates(&spec.columns)?;
+    keys_of_columns(&mut spec);
+    let primary = primary_key(&mut spec)?;
+    let auto_increment = auto_increment_column(&spec)?;
+    check_defaults(&mut spec.columns, around.sql_mode)?;
+    let columns: Vec<Column> = spec
+        .columns
+        .iter()
+        .map(|column| Column {
+            name: column.name.clone(),
+            column_type: column.column_type.clone(),
+            nullable: column.nullable.unwrap_or(true),
+        })
+        .collect();
+    check_row_size(&columns)?;
+    let mut index_comments = Vec::new();
+    let primary_parts = match primary {
+        Some(position) => {
+            let key = &spec.keys[position];
+            index_comments.push((String::from("PRIMARY"), key.comment.clone()));
+            Some(key_parts(&columns, key)?)
+        }
+        None => None,
+    };
+    let mut indexes: Vec<IndexDef> = Vec::new();
+    let secondary = spec.keys.iter().filter(|key| key.kind != KeyKind::Primary);
+    let taken: Vec<String> = secondary.clone().filter_map(|key| key.name.clone()).collect();
+    for key in secondary {
+        let parts = key_parts(&columns, key)?;
+        let name = match &key.name {
+            Some(name) => {
+                names::check_index(name)?;
+                if indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name)) {
+                    return Err(duplicate_key_name(name));
+                }
+                name.clone()
+            }
+            None => generated_name(&columns[parts[0].column].name, &indexes, &taken),
+        };
+        index_comments.push((name.clone(), key.comment.clone()));
+        indexes.push(IndexDef { name, unique: key.kind == KeyKind::Unique, parts });
+    }
+    if indexes.len() + usize::from(primary.is_some()) > INDEXES_MAX {
+        return Err(error(1069, format!("Too many keys specified; max {INDEXES_MAX} keys allowed")));
+    }
+    index_comments.retain(|(_, comment)| !comment.is_empty());
+    let metadata = TableMetadata {
+        collation: spec.options.collation.unwrap_or(around.collation),
+        created: around.now,
+        engine,
+        comment: spec.options.comment.take().unwrap_or_default(),
+        options: spec.options.kept,
+        columns: spec.columns.into_iter().map(|column| column.extras).collect(),
+        index_comments,
+    };
+    Ok(TableDef {
+        database: around.database.to_owned(),
+        name: name.to_owned(),
+        columns,
+        primary: primary_parts,
+        indexes,
+        auto_increment,
+        sql_metadata: metadata.encode(),
+    })
+}
+
+/// The engine that was asked for. There is one engine; whoever names another is told so.
+fn chosen_engine(
+    name: &str,
+    spec: &TableSpec,
+    around: &Surroundings<'_>,
+    warnings: &mut Warnings,
+) -> Result<String, SqlError> {
+    let Some(asked) = &spec.options.engine else { return Ok(around.default_engine.clone()) };
+    match engine_named(asked) {
+        Ok("Latchwork") => Ok("Latchwork".to_owned()),
+        Ok(engine) => {
+            warnings.note(1266, format!("Using storage engine Latchwork for table '{name}'"));
+            Ok(engine.to_owned())
+        }
+        Err(unknown) if around.sql_mode.contains(SqlMode::NO_ENGINE_SUBSTITUTION) => Err(unknown),
+        Err(unknown) => {
+            warnings.warn(unknown.code, unknown.message);
+            warnings.warn(1266, format!("Using storage engine Latchwork for table '{name}'"));
+            Ok("Latchwork".to_owned())
+        }
+    }
+}
+
+fn check_duplicates(columns: &[ColumnSpec]) -> Result<(), SqlError> {
+    for (position, column) in columns.iter().enumerate() {
+        if columns[..position].iter().any(|other| other.name.eq_ignore_ascii_case(&column.name)) {
+            return Err(SqlError::new(1060, b"42S21", format!("Duplicate column name '{}'", column.name)));
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn duplicate_key_name(name: &str) -> SqlError {
+    error(1061, format!("Duplicate key name '{name}'"))
+}
+
+/// PRIMARY KEY and UNIQUE behind a column become keys of the table.
+fn keys_of_columns(spec: &mut TableSpec) {
+    let mut keys = Vec::new();
+    for column in &spec.columns {
+        for (wanted, kind) in [(column.primary, KeyKind::Primary), (column.unique, KeyKind::Unique)] {
+            if wanted {
+                let part = KeyPartSpec { column: column.name.clone(), prefix: None, descending: false };
+                keys.push(KeySpec { kind, name: None, parts: vec![part], comment: String::new() });
+            }
+        }
+    }
+    keys.append(&mut spec.keys);
+    spec.keys = keys;
+}
+
+/// The position of the primary key; its columns become NOT NULL.
+fn primary_key(spec: &mut TableSpec) -> Result<Option<usize>, SqlError> {
+    let mut primaries =
+        spec.keys.iter().enumerate().filter(|(_, key)| key.kind == KeyKind::Primary).map(|(at, _)| at);
+    let first = primaries.next();
+    if primaries.next().is_some() {
+        return Err(error(1068, "Multiple primary key defined"));
+    }
+    let Some(position) = first else { return Ok(None) };
+    for part in &spec.keys[position].parts {
+        if let Some(column) =
+            spec.columns.iter_mut().find(|column| column.name.eq_ignore_ascii_case(&part.column))
+        {
+            column.nullable = Some(false);
+            if column.extras.default == ColumnDefault::Null {
+                return Err(invalid_default(&column.name));
+            }
+        }
+    }
+    Ok(Some(position))
+}
+
+fn auto_increment_column(spec: &TableSpec) -> Result<Option<usize>, SqlError> {
+    let mut found = None;
+    for (position, column) in spec.columns.iter().enumerate() {
+        if !column.auto_increment {
+            continue;
+        }
+        let number = matches!(
+            column.column_type,
+            ColumnType::Int { .. } | ColumnType::Float { .. } | ColumnType::Double { .. }
+        );
+        if !number {
+            return Err(error(1063, format!("Incorrect column specifier for column '{}'", column.name)));
+        }
+        if column.extras.default != ColumnDefault::Unset {
+            return Err(invalid_default(&column.name));
+        }
+        let leads_a_key = spec
+            .keys
+            .iter()
+            .any(|key| key.parts.first().is_some_and(|part| part.column.eq_ignore_ascii_case(&column.name)));
+        if found.is_some() || !leads_a_key {
+            return Err(error(
+                1075,
+                "Incorrect table definition; there can be only one auto column and it must be defined as a key",
+            ));
+        }
+        if !matches!(column.column_type, ColumnType::Int { .. }) {
+            return Err(SqlError::not_supported("AUTO_INCREMENT of a floating-point column"));
+        }
+        found = Some(position);
+    }
+    Ok(found)
+}
+
+/// Settles nullability and checks that every default fits its column.
+fn check_defaults(columns: &mut [ColumnSpec], mode: SqlMode) -> Result<(), SqlError> {
+    for column in columns {
+        if column.auto_increment {
+            column.nullable = Some(false);
+        }
+        let nullable = column.nullable.unwrap_or(true);
+        let now = ColumnDefault::Now;
+        if column.extras.default == now
+            && !matches!(column.column_type, ColumnType::DateTime { .. } | ColumnType::Timestamp { .. })
+        {
+            return Err(invalid_default(&column.name));
+        }
+        if column.extras.default == ColumnDefault::Null && !nullable {
+            return Err(invalid_default(&column.name));
+        }
+        let described =
+            Column { name: column.name.clone(), column_type: column.column_type.clone(), nullable };
+        column.extras.default = settled_default(&column.extras.default, &described, mode)?;
+    }
+    Ok(())
+}
+
+/// A default in the form that SHOW CREATE TABLE prints: numbers as their column would hold them.
+pub(super) fn settled_default(
+    default: &ColumnDefault,
+    column: &Column,
+    mode: SqlMode,
+) -> Result<ColumnDefault, SqlError> {
+    let Some(value) = literal(default) else { return Ok(default.clone()) };
+    let arena = Bump::new();
+    let coerced = coerce(value, column, &arena);
+    let fits = match &coerced.issue {
+        None | Some(CoerceIssue::TruncatedNote) => true,
+        Some(_) => !mode.is_strict() && !matches!(coerced.issue, Some(CoerceIssue::Incorrect { .. })),
+    };
+    if !fits {
+        return Err(invalid_default(&column.name));
+    }
+    Ok(match coerced.value {
+        ValueRef::Int(value) => ColumnDefault::Number(value.to_string()),
+        ValueRef::UInt(value) => ColumnDefault::Number(value.to_string()),
+        ValueRef::Decimal(value) => ColumnDefault::Number(value.to_string()),
+        ValueRef::Float(_) | ValueRef::Double(_) => match default {
+            ColumnDefault::Text(text) | ColumnDefault::Number(text) => ColumnDefault::Number(text.clone()),
+            other => other.clone(),
+        },
+        ValueRef::Text(_) | ValueRef::Binary(_) => match default {
+            ColumnDefault::Number(text) => ColumnDefault::Text(text.clone()),
+            other => other.clone(),
+        },
+        _ => match default {
+            ColumnDefault::Number(text) => ColumnDefault::Text(text.clone()),
+            other => other.clone(),
+        },
+    })
+}
+
+/// The value that a default writes; `None` for NULL, the time and none at all.
+pub fn literal(default: &ColumnDefault) -> Option<ValueRef<'_>> {
+    match default {
+        ColumnDefault::Unset | ColumnDefault::Null | ColumnDefault::Now => None,
+        ColumnDefault::Number(text) => Some(
+            text.parse()
+                .map(ValueRef::Int)
+                .or_else(|_| text.parse().map(ValueRef::UInt))
+                .unwrap_or(ValueRef::Text(text.as_bytes())),
+        ),
+        ColumnDefault::Text(text) => Some(ValueRef::Text(text.as_bytes())),
+        ColumnDefault::Binary(bytes) => Some(ValueRef::Binary(bytes)),
+    }
+}
+
+fn is_blob(column_type: &ColumnType) -> bool {
+    matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. })
+}
+
+fn check_row_size(columns: &[Column]) -> Result<(), SqlError> {
+    let bytes: usize = columns
+        .iter()
+        .map(|column| match &column.column_type {
+            blob if is_blob(blob) => 12,
+            ColumnType::Varchar { chars, collation } => {
+                *chars as usize * collation.character_bytes_max() as usize + 2
+            }
+            ColumnType::Char { chars, collation } => {
+                *chars as usize * collation.character_bytes_max() as usize
+            }
+            other => other.image_bytes_max(),
+        })
+        .sum();
+    if bytes <= ROW_BYTES_MAX {
+        return Ok(());
+    }
+    Err(error(
+        1118,
+        format!(
+            "Row size too large. The maximum row size for the used table type, not counting BLOBs, is \
+             {ROW_BYTES_MAX}. This includes storage overhead, check the manual. You have to change some columns \
+             to TEXT or BLOBs"
+        ),
+    ))
+}
+
+/// The parts of a key, checked against the columns.
+pub(super) fn key_parts(columns: &[Column], key: &KeySpec) -> Result<Vec<KeyPart>, SqlError> {
+    if key.parts.len() > KEY_PARTS_MAX {
+        return Err(error(1070, format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed")));
+    }
+    let mut parts: Vec<KeyPart> = Vec::with_capacity(key.parts.len());
+    let mut bytes = 0;
+    for part in &key.parts {
+        let position = columns
+            .iter()
+            .position(|column| column.name.eq_ignore_ascii_case(&part.column))
+            .ok_or_else(|| error(1072, format!("Key column '{}' doesn't exist in table", part.column)))?;
+        if parts.iter().any(|other| other.column == position) {
+            return Err(SqlError::new(1060, b"42S21", format!("Duplicate column name '{}'", part.column)));
+        }
+        let column = &columns[position];
+        let (length, width) = match &column.column_type {
+            ColumnType::Char { chars, collation } | ColumnType::Varchar { chars, collation } => {
+                (Some(*chars), collation.character_bytes_max())
+            }
+            ColumnType::Binary { bytes } | ColumnType::Varbinary { bytes } => (Some(*bytes), 1),
+            ColumnType::Text { bytes_max, collation } => {
+                let width = collation.character_bytes_max();
+                (Some(bytes_max / width), width)
+            }
+            ColumnType::Blob { bytes_max } => (Some(*bytes_max), 1),
+            _ => (None, 1),
+        };
+        let prefix = match (part.prefix, length) {
+            (None, _) if is_blob(&column.column_type) => {
+                return Err(error(
+                    1170,
+                    format!(
+                        "BLOB/TEXT column '{}' used in key specification without a key length",
+                        column.name
+                    ),
+                ));
+            }
+            (None, _) => None,
+            (Some(prefix), Some(length)) if prefix < length => Some(prefix),
+            (Some(prefix), Some(length)) if prefix == length && !is_blob(&column.column_type) => None,
+            (Some(_), _) => return Err(incorrect_prefix()),
+        };
+        bytes += match length {
+            Some(length) => prefix.unwrap_or(length) as usize * width as usize,
+            None => column.column_type.image_bytes_max(),
+        };
+        parts.push(KeyPart { column: position, prefix_chars: prefix, descending: part.descending });
+    }
+    if bytes > KEY_BYTES_MAX {
+        return Err(error(
+            1071,
+            format!("Specified key was too long; max key length is {KEY_BYTES_MAX} bytes"),
+        ));
+    }
+    Ok(parts)
+}
+
+fn incorrect_prefix() -> SqlError {
+    SqlError::new(
+        1089,
+        b"HY000",
+        "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or \
+         the storage engine doesn't support unique prefix keys",
+    )
+}
+
+/// The name of a key without one: its first column's, with a number if that is taken.
+pub(super) fn generated_name(column: &str, indexes: &[IndexDef], taken: &[String]) -> String {
+    let is_free = |name: &str| {
+        !name.eq_ignore_ascii_case("PRIMARY")
+            && !indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name))
+            && !taken.iter().any(|other| other.eq_ignore_ascii_case(name))
+    };
+    if is_free(column) {
+        return column.to_owned();
+    }
+    let numbered = (2..=INDEXES_MAX + 2).map(|number| format!("{column}_{number}"));
+    numbered.into_iter().find(|name| is_free(name)).unwrap_or_else(|| column.to_owned())
+}

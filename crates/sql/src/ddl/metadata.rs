@@ -1,0 +1,278 @@
+//! What the SQL layer keeps in a table's and a database's opaque bytes.
+//!
+//! Little-endian. A table: version `u8` (1) | default collation `u8` | created `u64` (seconds since 1970) |
+//! engine, comment: text | options: count `u16`, then name and value texts | columns: count `u16`, then each |
+//! index comments: count `u16`, then name and comment texts. A text is length `u32` and UTF-8. A column: default
+//! tag `u8` (0 unset, 1 NULL, 2 number, 3 text, 4 binary, 5 now; 2 to 4 with a text) | flags `u8` (1 on update
+//! now, 2 zerofill, 4 width, 8 float digits) | width `u8` | digits `u8`, `u8` | comment text.
+//! A database: version `u8` (1) | default collation `u8`.
+
+use super::definition::{ColumnDefault, ColumnExtras};
+use crate::SqlError;
+use types::Collation;
+
+const VERSION: u8 = 1;
+
+/// What a table's bytes hold.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TableMetadata {
+    pub collation: Collation,
+    /// Seconds since 1970.
+    pub created: u64,
+    /// As ENGINE= asked; empty if it did not.
+    pub engine: String,
+    pub comment: String,
+    pub options: Vec<(String, String)>,
+    pub columns: Vec<ColumnExtras>,
+    /// Name and comment of the indexes that have one.
+    pub index_comments: Vec<(String, String)>,
+}
+
+/// What a database's bytes hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DatabaseMetadata {
+    pub collation: Collation,
+}
+
+impl Default for DatabaseMetadata {
+    fn default() -> DatabaseMetadata {
+        DatabaseMetadata { collation: Collation::Utf8mb4GeneralCi }
+    }
+}
+
+const COLLATIONS: [Collation; 7] = [
+    Collation::Utf8mb4GeneralCi,
+    Collation::Utf8mb4Bin,
+    Collation::Latin1SwedishCi,
+    Collation::Latin1Bin,
+    Collation::AsciiGeneralCi,
+    Collation::AsciiBin,
+    Collation::Binary,
+];
+
+fn collation_byte(collation: Collation) -> u8 {
+    COLLATIONS.iter().position(|known| *known == collation).unwrap_or(0) as u8
+}
+
+fn text(out: &mut Vec<u8>, text: &[u8]) {
+    out.extend_from_slice(&(text.len() as u32).to_le_bytes());
+    out.extend_from_slice(text);
+}
+
+impl DatabaseMetadata {
+    pub fn encode(&self) -> Vec<u8> {
+        vec![VERSION, collation_byte(self.collation)]
+    }
+
+    /// Bytes that are missing or of another version give the default: a database without options.
+    pub fn decode(bytes: &[u8]) -> DatabaseMetadata {
+        match bytes {
+            [VERSION, collation, ..] => DatabaseMetadata {
+                collation: COLLATIONS.get(usize::from(*collation)).copied().unwrap_or(COLLATIONS[0]),
+            },
+            _ => DatabaseMetadata::default(),
+        }
+    }
+}
+
+impl TableMetadata {
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![VERSION, collation_byte(self.collation)];
+        out.extend_from_slice(&self.created.to_le_bytes());
+        text(&mut out, self.engine.as_bytes());
+        text(&mut out, self.comment.as_bytes());
+        out.extend_from_slice(&(self.options.len() as u16).to_le_bytes());
+        for (name, value) in &self.options {
+            text(&mut out, name.as_bytes());
+            text(&mut out, value.as_bytes());
+        }
+        out.extend_from_slice(&(self.columns.len() as u16).to_le_bytes());
+        for column in &self.columns {
+            encode_column(column, &mut out);
+        }
+        out.extend_from_slice(&(self.index_comments.len() as u16).to_le_bytes());
+        for (name, comment) in &self.index_comments {
+            text(&mut out, name.as_bytes());
+            text(&mut out, comment.as_bytes());
+        }
+        out
+    }
+
+    /// # Errors
+    /// 1105 for bytes that this program did not write.
+    pub fn decode(bytes: &[u8]) -> Result<TableMetadata, SqlError> {
+        let mut reader = Reader(bytes);
+        if reader.byte()? != VERSION {
+            return Err(damaged());
+        }
+        let collation = *COLLATIONS.get(usize::from(reader.byte()?)).ok_or_else(damaged)?;
+        let created = u64::from_le_bytes(reader.take()?);
+        let engine = reader.string()?;
+        let comment = reader.string()?;
+        let mut options = Vec::new();
+        for _ in 0..reader.count()? {
+            options.push((reader.string()?, reader.string()?));
+        }
+        let mut columns = Vec::new();
+        for _ in 0..reader.count()? {
+            columns.push(decode_column(&mut reader)?);
+        }
+        let mut index_comments = Vec::new();
+        for _ in 0..reader.count()? {
+            index_comments.push((reader.string()?, reader.string()?));
+        }
+        Ok(TableMetadata { collation, created, engine, comment, options, columns, index_comments })
+    }
+
+    /// The comment of an index.
+    pub fn index_comment(&self, name: &str) -> &str {
+        let found = self.index_comments.iter().find(|(index, _)| index == name);
+        found.map_or("", |(_, comment)| comment)
+    }
+
+    /// The metadata of a table; for one made below the SQL layer (by an embedding program), what it would be
+    /// had it been created without any clause.
+    ///
+    /// # Errors
+    /// 1105 for bytes that this program did not write.
+    pub fn of(def: &engine::TableDef) -> Result<TableMetadata, SqlError> {
+        if def.sql_metadata.is_empty() {
+            return Ok(TableMetadata {
+                collation: Collation::Utf8mb4GeneralCi,
+                created: 0,
+                engine: String::new(),
+                comment: String::new(),
+                options: Vec::new(),
+                columns: vec![ColumnExtras::default(); def.columns.len()],
+                index_comments: Vec::new(),
+            });
+        }
+        let metadata = TableMetadata::decode(&def.sql_metadata)?;
+        if metadata.columns.len() != def.columns.len() {
+            return Err(damaged());
+        }
+        Ok(metadata)
+    }
+}
+
+fn encode_column(column: &ColumnExtras, out: &mut Vec<u8>) {
+    let (tag, bytes): (u8, &[u8]) = match &column.default {
+        ColumnDefault::Unset => (0, b""),
+        ColumnDefault::Null => (1, b""),
+        ColumnDefault::Number(number) => (2, number.as_bytes()),
+        ColumnDefault::Text(text) => (3, text.as_bytes()),
+        ColumnDefault::Binary(bytes) => (4, bytes),
+        ColumnDefault::Now => (5, b""),
+    };
+    out.push(tag);
+    if (2..=4).contains(&tag) {
+        text(out, bytes);
+    }
+    let flags = u8::from(column.on_update_now)
+        | u8::from(column.zerofill) << 1
+        | u8::from(column.display_width.is_some()) << 2
+        | u8::from(column.float_digits.is_some()) << 3;
+    let (digits, decimals) = column.float_digits.unwrap_or((0, 0));
+    out.extend([flags, column.display_width.unwrap_or(0), digits, decimals]);
+    text(out, column.comment.as_bytes());
+}
+
+fn decode_column(reader: &mut Reader<'_>) -> Result<ColumnExtras, SqlError> {
+    let default = match reader.byte()? {
+        0 => ColumnDefault::Unset,
+        1 => ColumnDefault::Null,
+        2 => ColumnDefault::Number(reader.string()?),
+        3 => ColumnDefault::Text(reader.string()?),
+        4 => ColumnDefault::Binary(reader.bytes()?.to_vec()),
+        5 => ColumnDefault::Now,
+        _ => return Err(damaged()),
+    };
+    let [flags, width, digits, decimals] = reader.take()?;
+    Ok(ColumnExtras {
+        default,
+        on_update_now: flags & 1 != 0,
+        zerofill: flags & 2 != 0,
+        display_width: (flags & 4 != 0).then_some(width),
+        float_digits: (flags & 8 != 0).then_some((digits, decimals)),
+        comment: reader.string()?,
+    })
+}
+
+fn damaged() -> SqlError {
+    SqlError::internal("the description of a table in the catalogue is damaged")
+}
+
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> Result<[u8; N], SqlError> {
+        let (head, rest) = self.0.split_first_chunk().ok_or_else(damaged)?;
+        self.0 = rest;
+        Ok(*head)
+    }
+
+    fn byte(&mut self) -> Result<u8, SqlError> {
+        Ok(self.take::<1>()?[0])
+    }
+
+    fn count(&mut self) -> Result<u16, SqlError> {
+        Ok(u16::from_le_bytes(self.take()?))
+    }
+
+    fn bytes(&mut self) -> Result<&'a [u8], SqlError> {
+        let length = u32::from_le_bytes(self.take()?) as usize;
+        let (head, rest) = self.0.split_at_checked(length).ok_or_else(damaged)?;
+        self.0 = rest;
+        Ok(head)
+    }
+
+    fn string(&mut self) -> Result<String, SqlError> {
+        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| damaged())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_description_survives_its_bytes_and_no_cut_one_is_accepted() {
+        let column =
+            |default| ColumnExtras { default, comment: "größe".to_owned(), ..ColumnExtras::default() };
+        let metadata = TableMetadata {
+            collation: Collation::Latin1Bin,
+            created: 1_700_000_000,
+            engine: "InnoDB".to_owned(),
+            comment: "it's".to_owned(),
+            options: vec![("ROW_FORMAT".to_owned(), "DYNAMIC".to_owned())],
+            columns: vec![
+                column(ColumnDefault::Unset),
+                column(ColumnDefault::Null),
+                column(ColumnDefault::Number("-1.5".to_owned())),
+                column(ColumnDefault::Text("é".to_owned())),
+                column(ColumnDefault::Binary(vec![0, 255])),
+                ColumnExtras {
+                    default: ColumnDefault::Now,
+                    on_update_now: true,
+                    zerofill: true,
+                    display_width: Some(5),
+                    float_digits: Some((7, 2)),
+                    comment: String::new(),
+                },
+            ],
+            index_comments: vec![("k".to_owned(), "why".to_owned())],
+        };
+        let bytes = metadata.encode();
+        assert_eq!(TableMetadata::decode(&bytes), Ok(metadata));
+        for cut in 0..bytes.len() {
+            assert!(TableMetadata::decode(&bytes[..cut]).is_err());
+        }
+    }
+
+    #[test]
+    fn a_database_description_survives_its_bytes() {
+        let metadata = DatabaseMetadata { collation: Collation::AsciiBin };
+        assert_eq!(DatabaseMetadata::decode(&metadata.encode()), metadata);
+        assert_eq!(DatabaseMetadata::decode(&[]), DatabaseMetadata::default());
+    }
+}

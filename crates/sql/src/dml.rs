@@ -1,0 +1,53 @@
+//! Statements that change rows: INSERT, REPLACE, UPDATE, DELETE.
+
+mod defaults;
+mod duplicate;
+
+pub(crate) use defaults::{column_default, implicit_default};
+pub(crate) use duplicate::duplicate_entry;
+
+pub(crate) use defaults::Clock;
+pub(crate) use duplicate::push_text;
+
+use crate::expr::Coerced;
+use crate::{Session, SqlError};
+use engine::{Error, Table};
+
+impl Session {
+    /// The clock of the statement that runs.
+    pub(crate) fn clock(&self) -> Clock {
+        Clock {
+            unix_micros: (self.variables.timestamp() * 1e6) as i64,
+            zone_seconds: self.variables.common.zone_seconds,
+        }
+    }
+}
+
+/// Turns what did not fit into the statement's error or a warning. `row` counts from 1.
+pub(crate) fn note_issue(
+    session: &mut Session,
+    coerced: &Coerced<'_>,
+    column: &str,
+    row: u64,
+) -> Result<(), SqlError> {
+    let Some(issue) = &coerced.issue else { return Ok(()) };
+    let error = issue.to_error(column, row);
+    let strict = session.variables.common.sql_mode.is_strict();
+    if strict && issue.is_error_when_strict() {
+        return Err(error);
+    }
+    let level = if issue.is_error_when_strict() { crate::Level::Warning } else { crate::Level::Note };
+    session.state.warnings.push(level, error.code, error.message);
+    Ok(())
+}
+
+/// The client's error for an engine error while `image` was written.
+pub(crate) fn write_error(error: Error, table: &Table, image: &[u8]) -> SqlError {
+    let Error::DuplicateKey { index } = error else { return error.into() };
+    let def = table.def();
+    let row = table.row_codec().view(image);
+    match index.0.checked_sub(1).and_then(|position| def.indexes.get(usize::from(position))) {
+        Some(secondary) => duplicate_entry(&row, &def, &secondary.parts, &secondary.name),
+        None => duplicate_entry(&row, &def, def.primary.as_deref().unwrap_or(&[]), "PRIMARY"),
+    }
+}

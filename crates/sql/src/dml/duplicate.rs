@@ -1,0 +1,56 @@
+//! The message of a duplicate key.
+
+use crate::SqlError;
+use engine::TableDef;
+use std::fmt::Write;
+use types::{KeyPart, RowView, ValueRef};
+
+/// 1062: `Duplicate entry '1-abc' for key 'k'`.
+pub(crate) fn duplicate_entry(row: &RowView<'_>, def: &TableDef, parts: &[KeyPart], key: &str) -> SqlError {
+    let mut entry = String::new();
+    for (position, part) in parts.iter().enumerate() {
+        if position > 0 {
+            entry.push('-');
+        }
+        let value = row.get(part.column);
+        let value = match (value, part.prefix_chars) {
+            (ValueRef::Text(text), Some(chars)) => {
+                ValueRef::Text(types::collation::first_chars(text, chars as usize))
+            }
+            (ValueRef::Binary(bytes), Some(length)) => {
+                ValueRef::Binary(&bytes[..bytes.len().min(length as usize)])
+            }
+            (value, _) => value,
+        };
+        push_text(value, &mut entry);
+    }
+    // As MySQL does, an entry is cut that would not fit the message.
+    if entry.chars().count() > 64 {
+        entry = entry.chars().take(61).collect::<String>() + "...";
+    }
+    debug_assert!(parts.iter().all(|part| part.column < def.columns.len()));
+    SqlError::new(1062, b"23000", format!("Duplicate entry '{entry}' for key '{key}'"))
+}
+
+/// Appends a value as SELECT would print it.
+pub(crate) fn push_text(value: ValueRef<'_>, out: &mut String) {
+    // Writing to a string cannot fail.
+    let _ = match value {
+        ValueRef::Null => write!(out, "NULL"),
+        ValueRef::Int(value) => write!(out, "{value}"),
+        ValueRef::UInt(value) => write!(out, "{value}"),
+        ValueRef::Float(value) => {
+            types::number::write_f32(value, out);
+            Ok(())
+        }
+        ValueRef::Double(value) => {
+            types::number::write_f64(value, out);
+            Ok(())
+        }
+        ValueRef::Decimal(value) => write!(out, "{value}"),
+        ValueRef::Date(value) => write!(out, "{value}"),
+        ValueRef::Time(value) => write!(out, "{value}"),
+        ValueRef::DateTime(value) => write!(out, "{value}"),
+        ValueRef::Text(bytes) | ValueRef::Binary(bytes) => write!(out, "{}", String::from_utf8_lossy(bytes)),
+    };
+}
