@@ -2,12 +2,18 @@
 
 mod defaults;
 mod duplicate;
+mod fast;
+mod inserter;
+mod target;
+#[cfg(test)]
+pub(crate) mod tests;
 
 pub(crate) use defaults::{column_default, implicit_default};
 pub(crate) use duplicate::duplicate_entry;
 
 pub(crate) use defaults::Clock;
 pub(crate) use duplicate::push_text;
+pub(crate) use target::{Target, Targets};
 
 use crate::expr::Coerced;
 use crate::{Session, SqlError};
@@ -50,4 +56,26 @@ pub(crate) fn write_error(error: Error, table: &Table, image: &[u8]) -> SqlError
         Some(secondary) => duplicate_entry(&row, &def, &secondary.parts, &secondary.name),
         None => duplicate_entry(&row, &def, def.primary.as_deref().unwrap_or(&[]), "PRIMARY"),
     }
+}
+
+/// The primary key of the row that has the same key in a unique index as `image` has.
+pub(crate) fn row_with_key_of(
+    table: &Table,
+    index: base::IndexId,
+    image: &[u8],
+) -> Result<Option<Vec<u8>>, SqlError> {
+    let mut key = Vec::new();
+    table.key_codec(index).encode_row(&table.row_codec().view(image), &mut key);
+    if index.0 == 0 {
+        return Ok(Some(key));
+    }
+    let range = engine::KeyRange {
+        lower: std::ops::Bound::Included(key.clone()),
+        upper: std::ops::Bound::Included(key),
+    };
+    let mut scan = table.scan(index, range, engine::Direction::Forward);
+    Ok(match scan.next_row()? {
+        Some(_) => Some(scan.primary_key().to_vec()),
+        None => None,
+    })
 }

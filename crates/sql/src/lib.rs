@@ -9,6 +9,7 @@ pub mod error;
 pub mod expr;
 pub mod host;
 pub mod infoschema;
+mod insert_scanner;
 pub mod names;
 pub mod parse;
 pub mod result;

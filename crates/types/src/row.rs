@@ -145,6 +145,14 @@ impl RowCodec {
         self.slots.len()
     }
 
+    /// Where an integer column lies in every image: offset and size in bytes, little-endian. `None` for other columns.
+    pub fn integer_place(&self, column: usize) -> Option<(usize, usize)> {
+        match self.slots.get(column)? {
+            Slot { kind: Kind::Int { bytes, .. }, offset, .. } => Some((*offset, usize::from(*bytes))),
+            _ => None,
+        }
+    }
+
     /// Appends the image of `values`, one a column, already coerced to their columns' types.
     ///
     /// What is not of its column's type is stored as zero or empty, NULL in a NOT NULL column and a missing value

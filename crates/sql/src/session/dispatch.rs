@@ -12,6 +12,9 @@ use types::ValueRef;
 
 impl Session {
     pub(super) fn run_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+        if let Some(result) = self.try_plain_insert(sql, &[], sink) {
+            return result;
+        }
         let text = parse::to_text(sql)?;
         let statements = parse::split(&text);
         if statements.is_empty() {
@@ -52,7 +55,11 @@ impl Session {
         if params.len() != usize::from(statement.params) {
             return Err(SqlError::wrong_arguments("mysqld_stmt_execute"));
         }
-        let text = String::from_utf8_lossy(&statement.text).into_owned();
+        let text = statement.text.clone();
+        if let Some(result) = self.try_plain_insert(&text, params, sink) {
+            return result;
+        }
+        let text = String::from_utf8_lossy(&text).into_owned();
         let statement = parse::parse(&text)?;
         self.run_statement(&statement, params, sink)
     }

@@ -41,6 +41,8 @@ pub struct Session {
     pub(crate) interrupt: Arc<Interrupt>,
     /// UPDATE counts the rows that it found, not those that it changed (the client's wish at connect).
     pub(crate) counts_found_rows: bool,
+    /// Tables that INSERT and its like used last.
+    pub(crate) targets: crate::dml::Targets,
     multi_statements: bool,
     prepared: HashMap<u32, PreparedText>,
     prepared_last: u32,
@@ -80,6 +82,7 @@ impl Session {
             variables,
             interrupt: Arc::default(),
             counts_found_rows: false,
+            targets: crate::dml::Targets::default(),
             multi_statements: false,
             prepared: HashMap::new(),
             prepared_last: 0,

@@ -1,0 +1,144 @@
+//! INSERT and REPLACE of literals, from the statement's bytes to row images.
+
+use super::inserter::{Given, Inserted, Inserter, OnDuplicate};
+use crate::insert_scanner::{Head, Literal, Scanner};
+use crate::variables::SqlMode;
+use crate::{Completion, ResultSink, Session, SqlError};
+use bumpalo::Bump;
+use types::{Decimal, ValueRef};
+
+impl Session {
+    /// Runs `sql` if it is a plain INSERT or REPLACE. `None`: it is something else (or wrong), nothing was done.
+    pub(crate) fn try_plain_insert(
+        &mut self,
+        sql: &[u8],
+        parameters: &[ValueRef<'_>],
+        sink: &mut dyn ResultSink,
+    ) -> Option<Result<(), SqlError>> {
+        let first = sql.iter().find(|byte| !byte.is_ascii_whitespace())?;
+        if !matches!(first, b'I' | b'i' | b'R' | b'r') {
+            return None;
+        }
+        let mode = self.variables.common.sql_mode;
+        let mut scanner = Scanner::new(
+            sql,
+            !mode.contains(SqlMode::NO_BACKSLASH_ESCAPES),
+            !mode.contains(SqlMode::ANSI_QUOTES),
+        );
+        let head = scanner.head()?;
+        self.state.warnings.clear();
+        let result = self.plain_insert(&mut scanner, &head, sql.len(), parameters)?;
+        Some(result.and_then(|inserted| self.end_insert(&inserted, sink)))
+    }
+
+    fn plain_insert<'a>(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        head: &Head<'a>,
+        bytes: usize,
+        parameters: &[ValueRef<'a>],
+    ) -> Option<Result<Inserted, SqlError>> {
+        // Wrong names are the parser's to report: the statement may not even be one.
+        let target = self.target(head.database.as_deref(), &head.table).ok()?;
+        let on_duplicate = match (head.replace, head.ignore) {
+            (true, _) => OnDuplicate::Replace,
+            (false, true) => OnDuplicate::Skip,
+            (false, false) => OnDuplicate::Fail,
+        };
+        let mut inserter = Inserter::new(self, target, head.columns.as_deref(), on_duplicate).ok()?;
+        let arena = Bump::new();
+        let mut literals = Vec::new();
+        let mut given: Vec<Given<'_>> = Vec::new();
+        let mut many = false;
+        loop {
+            scanner.row(&mut literals)?;
+            let another = scanner.another_row()?;
+            if another && !many {
+                many = true;
+                inserter.many_rows();
+                inserter.reserve(bytes);
+            }
+            given.clear();
+            for literal in &literals {
+                given.push(value_of(scanner, *literal, parameters, &arena)?);
+            }
+            if let Err(error) = inserter.add(self, &given, &arena) {
+                // The rest may not be a statement at all, which would come first.
+                while another {
+                    scanner.row(&mut literals)?;
+                    if !scanner.another_row()? {
+                        break;
+                    }
+                }
+                return Some(Err(error));
+            }
+            if !another {
+                break;
+            }
+        }
+        Some(inserter.finish(self))
+    }
+
+    /// Tells the client how an INSERT or REPLACE ended.
+    pub(crate) fn end_insert(
+        &mut self,
+        inserted: &Inserted,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let warnings = self.state.warnings.count_u16();
+        let info = if inserted.records > 1 {
+            format!(
+                "Records: {}  Duplicates: {}  Warnings: {warnings}",
+                inserted.records, inserted.duplicates
+            )
+        } else {
+            String::new()
+        };
+        self.state.row_count = inserted.affected as i64;
+        sink.end(&Completion {
+            affected_rows: inserted.affected,
+            last_insert_id: inserted.insert_id,
+            warnings,
+            info,
+        })
+    }
+}
+
+#[inline]
+fn value_of<'v>(
+    scanner: &Scanner<'v>,
+    literal: Literal<'v>,
+    parameters: &[ValueRef<'v>],
+    arena: &'v Bump,
+) -> Option<Given<'v>> {
+    Some(Given::Value(match literal {
+        Literal::Int(value) => ValueRef::Int(value),
+        Literal::Text(text) => ValueRef::Text(text),
+        Literal::UInt(value) => ValueRef::UInt(value),
+        Literal::Null => ValueRef::Null,
+        Literal::Default => return Some(Given::Default),
+        Literal::Decimal(text) => ValueRef::Decimal(Decimal::parse_prefix(text).0),
+        Literal::Float(text) => ValueRef::Double(types::number::parse_f64_prefix(text).0),
+        Literal::Escaped(inner) => {
+            let mut out = Vec::with_capacity(inner.len());
+            scanner.unescape(inner, &mut out);
+            ValueRef::Text(arena.alloc_slice_copy(&out))
+        }
+        Literal::Hex(digits) => ValueRef::Binary(arena.alloc_slice_copy(&hex_bytes(digits)?)),
+        Literal::Parameter(number) => *parameters.get(number)?,
+    }))
+}
+
+/// The bytes of hexadecimal digits, an odd first one standing alone.
+fn hex_bytes(digits: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let mut bytes = Vec::with_capacity(digits.len().div_ceil(2));
+    let (odd, pairs) = digits.split_at(digits.len() % 2);
+    if let [alone] = odd {
+        bytes.push(digit(*alone)?);
+    }
+    for pair in pairs.chunks_exact(2) {
+        bytes.push(digit(pair[0])? << 4 | digit(pair[1])?);
+    }
+    Some(bytes)
+}
