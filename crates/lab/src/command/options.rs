@@ -1,0 +1,475 @@
+//! The options of `lab run`.
+
+use super::suggest;
+use crate::doctor::Plan;
+use crate::target::{HitPath, Segments, Setting, TargetSpec};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Connections that any target has to take; the most that a run asks for.
+const THREADS_MAX: u32 = 10_000;
+const POINTS_MAX: u32 = 10_000;
+/// Memory a row takes, in a cache that holds the whole table and its index, generously.
+const CACHE_BYTES_PER_ROW: u64 = 400;
+const CACHE_BYTES_MIN: u64 = 64 << 20;
+/// The study's key buffer, which holds the index alone.
+const KEY_BUFFER_BYTES: u64 = 512 << 20;
+/// How long the quick form measures a target, all cells together.
+const QUICK_BUDGET: Duration = Duration::from_secs(55);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum DriverKind {
+    Builtin,
+    Sysbench,
+}
+
+impl DriverKind {
+    pub fn name(self) -> &'static str {
+        match self {
+            DriverKind::Builtin => "builtin",
+            DriverKind::Sysbench => "sysbench",
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Format {
+    Table,
+    Json,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunOptions {
+    pub targets: Vec<TargetSpec>,
+    pub threads: Vec<u32>,
+    pub points: Vec<u32>,
+    pub segments: Vec<Segments>,
+    pub hit_paths: Vec<HitPath>,
+    pub rows: u32,
+    /// Before each sample.
+    pub warmup: Duration,
+    /// The measured window of each sample.
+    pub time: Duration,
+    pub samples: u32,
+    pub driver: DriverKind,
+    pub seed: u64,
+    /// `None`: enough to hold everything, and the study's key buffer for MyISAM.
+    pub cache_bytes: Option<u64>,
+    pub paper: bool,
+    pub format: Format,
+    pub out: Option<PathBuf>,
+    pub scratch: PathBuf,
+    pub mariadb_options: Vec<String>,
+    /// As given, passwords hidden.
+    pub command: Vec<String>,
+}
+
+/// Options as given, before what was left out is filled in.
+#[derive(Default)]
+struct Given {
+    targets: Vec<TargetSpec>,
+    threads: Option<Vec<u32>>,
+    points: Option<Vec<u32>>,
+    segments: Option<Vec<Segments>>,
+    hit_paths: Option<Vec<HitPath>>,
+    rows: Option<u32>,
+    warmup: Option<Duration>,
+    time: Option<Duration>,
+    samples: Option<u32>,
+    driver: Option<DriverKind>,
+    seed: Option<u64>,
+    cache_bytes: Option<u64>,
+    paper: bool,
+    format: Option<Format>,
+    out: Option<PathBuf>,
+    scratch: Option<PathBuf>,
+    mariadb_options: Vec<String>,
+}
+
+const NAMES: [&str; 18] = [
+    "--target",
+    "--threads",
+    "--points",
+    "--segments",
+    "--hit-path",
+    "--rows",
+    "--warmup",
+    "--time",
+    "--samples",
+    "--driver",
+    "--seed",
+    "--cache-size",
+    "--paper",
+    "--format",
+    "--out",
+    "--scratch",
+    "--mariadb-option",
+    "--help",
+];
+
+impl RunOptions {
+    /// Reads `--name value` and `--name=value`. Errors are sentences for people.
+    pub fn parse(args: &[String]) -> Result<RunOptions, String> {
+        let mut given = Given::default();
+        let mut args_left = args.iter();
+        while let Some(arg) = args_left.next() {
+            if !arg.starts_with('-') {
+                return Err(format!("`{arg}` is not an option; see latchwork lab run --help"));
+            }
+            let (name, inline) = match arg.split_once('=') {
+                Some((name, value)) => (name, Some(value.to_string())),
+                None => (arg.as_str(), None),
+            };
+            if name == "--paper" {
+                if inline.is_some() {
+                    return Err("`--paper` takes no value".to_string());
+                }
+                given.paper = true;
+                continue;
+            }
+            let name = if name == "-T" { "--target" } else { name };
+            if !NAMES.contains(&name) {
+                return Err(suggest::unknown("option", name, NAMES));
+            }
+            let value = match inline {
+                Some(value) => value,
+                None => args_left.next().cloned().ok_or_else(|| format!("`{name}` needs a value"))?,
+            };
+            given
+                .set(name, &value)
+                .map_err(|why| format!("{name} {}: {why}", crate::target::hidden(&value)))?;
+        }
+        given.fill(args)
+    }
+
+    /// All combinations of segments and hit path, in the order given.
+    pub fn settings(&self) -> Vec<Setting> {
+        let pairs = self
+            .hit_paths
+            .iter()
+            .flat_map(|&hit_path| self.segments.iter().map(move |&segments| Setting { segments, hit_path }));
+        pairs.collect()
+    }
+
+    /// A cache that holds the table and its index.
+    pub fn whole_cache_bytes(&self) -> u64 {
+        self.cache_bytes.unwrap_or_else(|| {
+            (u64::from(self.rows) * CACHE_BYTES_PER_ROW).max(CACHE_BYTES_MIN).next_multiple_of(1 << 20)
+        })
+    }
+
+    /// A key buffer for an engine that caches indexes only.
+    pub fn key_buffer_bytes(&self) -> u64 {
+        self.cache_bytes.unwrap_or(KEY_BUFFER_BYTES)
+    }
+
+    pub fn threads_max(&self) -> u32 {
+        self.threads.iter().copied().max().unwrap_or(1)
+    }
+
+    pub fn doctor_plan(&self) -> Plan {
+        let targets = self.targets.len() as u64;
+        // Each target has its own copy of the data in files (in the page cache), and a cache.
+        let data = u64::from(self.rows) * 300;
+        Plan {
+            threads_max: self.threads_max(),
+            memory_bytes: targets * (self.whole_cache_bytes() + data) + (256 << 20),
+            disk_bytes: targets * data * 2 + (256 << 20),
+            scratch: self.scratch.clone(),
+        }
+    }
+}
+
+impl Given {
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "--target" => {
+                for target in split(value)? {
+                    let target = TargetSpec::parse(target)?;
+                    if self.targets.contains(&target) {
+                        return Err("this target is given twice".to_string());
+                    }
+                    self.targets.push(target);
+                }
+            }
+            "--threads" => self.threads = Some(numbers(value, 1, THREADS_MAX)?),
+            "--points" => self.points = Some(numbers(value, 1, POINTS_MAX)?),
+            "--segments" => self.segments = Some(distinct(split(value)?.into_iter().map(segments))?),
+            "--hit-path" => self.hit_paths = Some(distinct(split(value)?.into_iter().map(hit_path))?),
+            "--rows" => {
+                let rows = count(value)?;
+                if !(1..=1 << 31).contains(&rows) {
+                    return Err("from 1 to 2147483648".to_string());
+                }
+                self.rows = Some(rows as u32);
+            }
+            "--warmup" => self.warmup = Some(duration(value)?),
+            "--time" => {
+                let time = duration(value)?;
+                if time.is_zero() {
+                    return Err("a measured window has to last".to_string());
+                }
+                self.time = Some(time);
+            }
+            "--samples" => self.samples = Some(number(value, 1, 1_000)?),
+            "--driver" => {
+                self.driver = Some(match value {
+                    "builtin" => DriverKind::Builtin,
+                    "sysbench" => DriverKind::Sysbench,
+                    _ => return Err("drivers are builtin and sysbench".to_string()),
+                });
+            }
+            "--seed" => self.seed = Some(value.parse().map_err(|_| "not a number".to_string())?),
+            "--cache-size" => self.cache_bytes = Some(bytes(value)?),
+            "--format" => {
+                self.format = Some(match value {
+                    "table" => Format::Table,
+                    "json" => Format::Json,
+                    _ => return Err("formats are table and json".to_string()),
+                });
+            }
+            "--out" => self.out = Some(PathBuf::from(value)),
+            "--scratch" => self.scratch = Some(PathBuf::from(value)),
+            "--mariadb-option" => self.mariadb_options.push(value.to_string()),
+            _ => return Err(format!("see latchwork lab run --help for {name}")),
+        }
+        Ok(())
+    }
+
+    fn fill(self, args: &[String]) -> Result<RunOptions, String> {
+        let targets = if self.targets.is_empty() { vec![TargetSpec::Embedded] } else { self.targets };
+        let driver = self.driver.unwrap_or(DriverKind::Builtin);
+        if driver == DriverKind::Sysbench && targets.iter().all(TargetSpec::is_embedded) {
+            return Err(
+                "sysbench cannot reach the embedded engine; add --target latchwork or another server"
+                    .to_string(),
+            );
+        }
+        let published = self.paper;
+        let or = |quick: &[u32], paper: &[u32]| if published { paper.to_vec() } else { quick.to_vec() };
+        let threads = self.threads.unwrap_or_else(|| or(&[1, 8, 64], &[1, 4, 8, 16, 32, 64, 128]));
+        let points = self.points.unwrap_or_else(|| or(&[10, 50, 100], &[10, 50, 100]));
+        let count = Segments::Count;
+        let segments = self.segments.unwrap_or_else(|| {
+            let mut segments = vec![count(0), count(32), count(64)];
+            segments.extend((!published).then_some(Segments::Auto));
+            segments
+        });
+        let hit_paths = self.hit_paths.unwrap_or_else(|| vec![HitPath::Locked, HitPath::Optimistic]);
+        let samples = self.samples.unwrap_or(3);
+        // The study warmed up for 8 minutes and measured for 20, once; here they are split over the samples.
+        let paper_share = |minutes: u64| Duration::from_secs(minutes * 60).div_f64(f64::from(samples));
+        let cells = (threads.len() * points.len() * segments.len() * hit_paths.len()) as u32 * samples;
+        let time =
+            self.time.unwrap_or_else(|| if published { paper_share(20) } else { quick_time(cells, driver) });
+        let warmup = self.warmup.unwrap_or_else(|| if published { paper_share(8) } else { time / 5 });
+        Ok(RunOptions {
+            targets,
+            threads,
+            points,
+            segments,
+            hit_paths,
+            rows: self.rows.unwrap_or(if published { 20_000_000 } else { 500_000 }),
+            warmup,
+            time,
+            samples,
+            driver,
+            seed: self.seed.unwrap_or(303),
+            cache_bytes: self.cache_bytes,
+            paper: published,
+            format: self.format.unwrap_or(Format::Table),
+            out: self.out,
+            scratch: self.scratch.unwrap_or_else(std::env::temp_dir),
+            mariadb_options: self.mariadb_options,
+            command: args.iter().map(|arg| crate::target::hidden(arg)).collect(),
+        })
+    }
+}
+
+/// A window that lets `cells` samples fit into the budget, warm-up included.
+fn quick_time(cells: u32, driver: DriverKind) -> Duration {
+    let share = QUICK_BUDGET.as_secs_f64() / f64::from(cells.max(1)) / 1.2;
+    match driver {
+        DriverKind::Builtin => Duration::from_secs_f64((share * 100.0).round().clamp(10.0, 300.0) / 100.0),
+        // Sysbench counts in whole seconds.
+        DriverKind::Sysbench => Duration::from_secs_f64(share.round().clamp(1.0, 3.0)),
+    }
+}
+
+fn split(value: &str) -> Result<Vec<&str>, String> {
+    let parts: Vec<&str> = value.split(',').map(str::trim).collect();
+    if parts.iter().any(|part| part.is_empty()) { Err("an empty entry".to_string()) } else { Ok(parts) }
+}
+
+fn distinct<T: PartialEq>(items: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, String> {
+    let mut distinct = Vec::new();
+    for item in items {
+        let item = item?;
+        if distinct.contains(&item) {
+            return Err("an entry is given twice".to_string());
+        }
+        distinct.push(item);
+    }
+    Ok(distinct)
+}
+
+fn number(value: &str, min: u32, max: u32) -> Result<u32, String> {
+    let number = value.parse::<u32>().ok().filter(|number| (min..=max).contains(number));
+    number.ok_or_else(|| format!("`{value}` is not a whole number from {min} to {max}"))
+}
+
+fn numbers(value: &str, min: u32, max: u32) -> Result<Vec<u32>, String> {
+    let mut numbers = distinct(split(value)?.into_iter().map(|part| number(part, min, max)))?;
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn segments(value: &str) -> Result<Segments, String> {
+    match value {
+        "auto" => Ok(Segments::Auto),
+        "off" => Ok(Segments::Count(0)),
+        _ => number(value, 0, 64).map(Segments::Count).map_err(|why| format!("{why}, nor off, nor auto")),
+    }
+}
+
+fn hit_path(value: &str) -> Result<HitPath, String> {
+    [HitPath::Locked, HitPath::Optimistic]
+        .into_iter()
+        .find(|path| path.name() == value)
+        .ok_or_else(|| format!("`{value}` is not a hit path: locked, optimistic"))
+}
+
+/// `500000`, `500k`, `2M`: powers of ten.
+fn count(value: &str) -> Result<u64, String> {
+    scaled(value, 1_000)
+}
+
+/// `512M`, `8G`: powers of two, as servers have it.
+fn bytes(value: &str) -> Result<u64, String> {
+    scaled(value, 1_024)
+        .and_then(|bytes| if bytes == 0 { Err("a cache has to have a size".to_string()) } else { Ok(bytes) })
+}
+
+fn scaled(value: &str, step: u64) -> Result<u64, String> {
+    let wrong = || format!("`{value}` is not a number such as 500k or 2M");
+    let (digits, power) = match value.chars().last().map(|last| last.to_ascii_lowercase()) {
+        Some('k') => (&value[..value.len() - 1], 1),
+        Some('m') => (&value[..value.len() - 1], 2),
+        Some('g') => (&value[..value.len() - 1], 3),
+        _ => (value, 0),
+    };
+    let number: u64 = digits.replace('_', "").parse().map_err(|_| wrong())?;
+    number.checked_mul(step.pow(power)).ok_or_else(wrong)
+}
+
+/// `8`, `0.5`, `500ms`, `8min`: seconds unless a unit says otherwise.
+fn duration(value: &str) -> Result<Duration, String> {
+    let wrong = || format!("`{value}` is not a duration such as 2, 0.5, 500ms or 8min");
+    let (number, unit) = if let Some(number) = value.strip_suffix("ms") {
+        (number, 0.001)
+    } else if let Some(number) = value.strip_suffix("min") {
+        (number, 60.0)
+    } else {
+        (value.strip_suffix('s').unwrap_or(value), 1.0)
+    };
+    let seconds = number.parse::<f64>().map_err(|_| wrong())? * unit;
+    if !(0.0..=7.0 * 86_400.0).contains(&seconds) {
+        return Err(wrong());
+    }
+    Ok(Duration::from_secs_f64(seconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<RunOptions, String> {
+        RunOptions::parse(&line.split_whitespace().map(str::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_quick_form_fits_into_two_minutes() {
+        let options = parse("").unwrap();
+        assert_eq!(options.targets, [TargetSpec::Embedded]);
+        assert_eq!(options.settings().len(), 8);
+        let cells = options.threads.len()
+            * options.points.len()
+            * options.settings().len()
+            * options.samples as usize;
+        let total = (options.time + options.warmup) * cells as u32;
+        assert!(total <= Duration::from_secs(70), "{total:?}");
+        assert!(options.samples >= 3);
+        assert_eq!(options.seed, 303);
+    }
+
+    #[test]
+    fn the_paper_form_has_the_published_sizes() {
+        let options = parse("--paper --target mariadb:myisam").unwrap();
+        assert_eq!(options.rows, 20_000_000);
+        assert_eq!(options.threads, [1, 4, 8, 16, 32, 64, 128]);
+        assert_eq!(options.points, [10, 50, 100]);
+        assert_eq!(options.segments, [0, 32, 64].map(Segments::Count));
+        assert_eq!(options.time * options.samples, Duration::from_secs(20 * 60));
+        assert_eq!(options.warmup * options.samples, Duration::from_secs(8 * 60));
+        assert_eq!(options.key_buffer_bytes(), 512 << 20);
+        assert_eq!(parse("--paper --samples 1").unwrap().time, Duration::from_secs(1_200));
+    }
+
+    #[test]
+    fn every_option_is_read_in_both_forms() {
+        let options = parse(
+            "--target latchwork,null -T mariadb:aria --threads 128,1 --points=5 --segments 0,auto --hit-path optimistic \
+             --rows 2M --warmup 500ms --time 2 --samples 5 --driver sysbench --seed 7 --cache-size 1G --format json \
+             --out /tmp/x --scratch /data --mariadb-option=--aria-x=1",
+        )
+        .unwrap();
+        assert_eq!(options.targets.len(), 3);
+        assert_eq!(options.threads, [1, 128]);
+        assert_eq!(options.segments, [Segments::Count(0), Segments::Auto]);
+        assert_eq!(options.hit_paths, [HitPath::Optimistic]);
+        assert_eq!((options.rows, options.samples, options.seed), (2_000_000, 5, 7));
+        assert_eq!((options.warmup, options.time), (Duration::from_millis(500), Duration::from_secs(2)));
+        assert_eq!(options.cache_bytes, Some(1 << 30));
+        assert_eq!(options.format, Format::Json);
+        assert_eq!(options.mariadb_options, ["--aria-x=1"]);
+    }
+
+    #[test]
+    fn wrong_values_are_told_with_what_would_be_right() {
+        for (line, told) in [
+            ("--threads 0", "from 1 to 10000"),
+            ("--threads 1,,2", "empty entry"),
+            ("--threads 4,4", "given twice"),
+            ("--threads", "needs a value"),
+            ("--segments 65", "from 0 to 64"),
+            ("--segments some", "nor auto"),
+            ("--hit-path fast", "locked, optimistic"),
+            ("--rows many", "such as 500k"),
+            ("--rows 0", "from 1"),
+            ("--rows 90000000000G", "such as 500k"),
+            ("--time 0", "has to last"),
+            ("--time -1", "such as 2, 0.5"),
+            ("--time NaN", "such as 2, 0.5"),
+            ("--driver jmeter", "builtin and sysbench"),
+            ("--driver sysbench", "cannot reach the embedded engine"),
+            ("--format xml", "table and json"),
+            ("--cache-size 0", "has to have a size"),
+            ("--target embedded,embedded", "given twice"),
+            ("--target mysql://u:secret@h", "no database"),
+            ("--paper=yes", "takes no value"),
+            ("extra", "not an option"),
+            ("--sample 3", "did you mean `--samples`?"),
+        ] {
+            let message = parse(line).unwrap_err();
+            assert!(message.contains(told), "{line}: {message}");
+        }
+    }
+
+    #[test]
+    fn passwords_do_not_reach_the_result() {
+        let options = parse("--target mysql://u:secret@h/d").unwrap();
+        assert!(!options.command.concat().contains("secret"));
+        assert!(!parse("--target mysql://u:secret@h").unwrap_err().contains("secret"));
+        assert!(!parse("--target=mysql://u:secret@h").unwrap_err().contains("secret"));
+    }
+}

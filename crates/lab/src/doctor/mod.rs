@@ -1,0 +1,94 @@
+//! The preflight: what the published study told its readers to check, checked.
+//!
+//! Each check is a small function over [`Facts`], which are gathered once; so that every verdict can be
+//! tested without the machine that deserves it.
+
+mod checks;
+mod facts;
+pub mod machine;
+
+pub use facts::{Facts, Plan};
+
+use crate::report::json::Json;
+
+/// How much a finding matters to the figures.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Verdict {
+    Good,
+    /// Nothing to be done, but a reader of the figures should know.
+    Note,
+    /// The figures will suffer.
+    Warning,
+    /// The run cannot work.
+    Problem,
+}
+
+impl Verdict {
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Good => "ok",
+            Verdict::Note => "note",
+            Verdict::Warning => "warning",
+            Verdict::Problem => "problem",
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// What was looked at: `open files`.
+    pub check: &'static str,
+    pub verdict: Verdict,
+    /// What is there.
+    pub found: String,
+    /// What to change, where there is something.
+    pub advice: Option<String>,
+}
+
+impl Finding {
+    fn good(check: &'static str, found: impl Into<String>) -> Finding {
+        Finding { check, verdict: Verdict::Good, found: found.into(), advice: None }
+    }
+
+    fn note(check: &'static str, found: impl Into<String>) -> Finding {
+        Finding { verdict: Verdict::Note, ..Finding::good(check, found) }
+    }
+
+    fn with(
+        check: &'static str,
+        verdict: Verdict,
+        found: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Finding {
+        Finding { check, verdict, found: found.into(), advice: Some(advice.into()) }
+    }
+
+    pub fn to_json(&self) -> Json {
+        Json::object([
+            ("check", self.check.into()),
+            ("verdict", self.verdict.name().into()),
+            ("found", self.found.as_str().into()),
+            ("advice", self.advice.as_deref().into()),
+        ])
+    }
+}
+
+/// Looks at this machine with a run in mind.
+pub fn examine(plan: &Plan) -> Vec<Finding> {
+    checks::all(&Facts::gather(plan), plan)
+}
+
+/// The findings as text, `verbose` with the good ones too.
+pub fn to_text(findings: &[Finding], verbose: bool) -> String {
+    let mut text = String::new();
+    for finding in findings {
+        if !verbose && finding.verdict <= Verdict::Note {
+            continue;
+        }
+        text.push_str(&format!("{:>8}  {}: {}\n", finding.verdict.name(), finding.check, finding.found));
+        if let Some(advice) = &finding.advice {
+            text.push_str(&format!("          -> {advice}\n"));
+        }
+    }
+    text
+}

@@ -1,0 +1,316 @@
+//! The tables of a report, as rows of text: what the terminal and the HTML page both show.
+
+use crate::results::{Cell, Results, Sample};
+use crate::stats::Estimate;
+
+/// A table: a block for each value of the block parameter, a row a series, a column an x.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    pub title: String,
+    /// What the figures mean, where the title does not say it all.
+    pub note: String,
+    /// `points`, `series`, `1`, `8`, ...
+    pub columns: Vec<String>,
+    /// How many columns at the left are names.
+    pub names: usize,
+    pub rows: Vec<Vec<String>>,
+    /// Positions of the rows that open a block.
+    pub block_starts: Vec<usize>,
+}
+
+/// Target and series, in the order in which they were first measured.
+pub fn lines(results: &Results) -> Vec<(String, String)> {
+    let mut lines = Vec::new();
+    for cell in &results.cells {
+        let line = (cell.target.clone(), cell.series.clone());
+        if !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+pub fn blocks(results: &Results) -> Vec<u32> {
+    distinct(results.cells.iter().map(|cell| cell.block))
+}
+
+pub fn xs(results: &Results) -> Vec<u32> {
+    distinct(results.cells.iter().map(|cell| cell.x))
+}
+
+fn distinct(values: impl Iterator<Item = u32>) -> Vec<u32> {
+    let mut values: Vec<u32> = values.collect();
+    values.sort_unstable();
+    values.dedup();
+    values
+}
+
+/// The published table: gains over the baseline, for each target that has one.
+pub fn gain_tables(results: &Results) -> Vec<Table> {
+    let with_baseline = results.targets.iter().filter_map(|target| Some((target, target.baseline.as_ref()?)));
+    with_baseline
+        .filter_map(|(target, baseline)| {
+            let title =
+                format!("{}: throughput gain over {}, in percent", target.name, results.baseline_name);
+            let series: Vec<_> = lines(results)
+                .into_iter()
+                .filter(|(name, series)| *name == target.name && series != baseline)
+                .map(|(target, series)| (vec![format!("{series}/{baseline}")], target, series))
+                .collect();
+            let note = "median of the rounds' gains; each compares samples taken side by side";
+            let table = grid(results, &title, note, &["series"], &series, |cell| {
+                results.gain(cell).map(|gain| percent(gain.median))
+            });
+            (!table.rows.is_empty()).then_some(table)
+        })
+        .collect()
+}
+
+/// Throughput with its spread.
+pub fn absolute_table(results: &Results) -> Table {
+    let samples = results.cells.iter().filter_map(Cell::estimate).map(|estimate| estimate.confidence);
+    let confidence = samples.fold(f64::INFINITY, f64::min);
+    let note = if confidence.is_finite() && confidence > 0.0 {
+        format!("median ± half of its {:.0} % confidence interval", confidence * 100.0)
+    } else {
+        "single samples: no confidence interval".to_string()
+    };
+    every_line(results, &results.unit, &note, |cell| cell.estimate().map(with_spread))
+}
+
+/// What came with the throughput; only the tables that something was measured for.
+pub fn other_tables(results: &Results) -> Vec<Table> {
+    type Field = fn(&Sample) -> Option<f64>;
+    let tables: [(&str, &str, Field); 6] = [
+        ("context switches/s", "of the server's threads; embedded: of all threads", |sample| {
+            sample.context_switches_per_s
+        }),
+        ("latch waits/s", "as the target counts them", |sample| sample.latch_waits_per_s),
+        ("server CPU, microseconds a query", "embedded: the whole process", |sample| {
+            sample.server_cpu_us_per_query
+        }),
+        ("client CPU, microseconds a query", "", |sample| sample.client_cpu_us_per_query),
+        ("latency, 50th percentile, microseconds", "", |sample| sample.latency.map(|latency| latency.p50)),
+        ("latency, 99th percentile, microseconds", "", |sample| sample.latency.map(|latency| latency.p99)),
+    ];
+    tables
+        .into_iter()
+        .map(|(title, note, field)| {
+            every_line(results, title, note, |cell| cell.median_of(field).map(short_number))
+        })
+        .filter(|table| table.rows.iter().any(|row| row[table.names..].iter().any(|value| value != MISSING)))
+        .collect()
+}
+
+/// Each target's best series against the best series of a reference target: MariaDB where there is one.
+pub fn comparison_table(results: &Results) -> Option<Table> {
+    let reference = reference_target(results)?;
+    let title = format!("throughput as a multiple of {reference}'s best series");
+    let others: Vec<_> = results
+        .targets
+        .iter()
+        .filter(|target| target.name != reference)
+        .map(|target| (vec![target.name.clone()], target.name.clone(), String::new()))
+        .collect();
+    let best = |target: &str, block: u32, x: u32| {
+        results
+            .cells
+            .iter()
+            .filter(|cell| cell.target == target && cell.block == block && cell.x == x)
+            .filter_map(|cell| cell.estimate())
+            .map(|estimate| estimate.median)
+            .fold(None, |best: Option<f64>, value| Some(best.map_or(value, |best| best.max(value))))
+    };
+    let note = "medians; the best series of each, cell by cell";
+    Some(grid_by(results, &title, note, &["target"], &others, |target, _, block, x| {
+        let (ours, theirs) = (best(target, block, x)?, best(&reference, block, x)?);
+        (theirs > 0.0).then(|| format!("{:.2}x", ours / theirs))
+    }))
+    .filter(|table| !table.rows.is_empty())
+}
+
+/// The first MariaDB, else the first target that is not the null server; `None` if it stands alone.
+fn reference_target(results: &Results) -> Option<String> {
+    if results.targets.len() < 2 {
+        return None;
+    }
+    let names = || results.targets.iter().map(|target| &target.name);
+    names()
+        .find(|name| name.starts_with("mariadb:"))
+        .or_else(|| names().find(|name| *name != "null"))
+        .cloned()
+}
+
+fn every_line(results: &Results, title: &str, note: &str, show: impl Fn(&Cell) -> Option<String>) -> Table {
+    let several = results.targets.len() > 1;
+    let series: Vec<_> = lines(results)
+        .into_iter()
+        .map(|(target, series)| {
+            let names = if several { vec![target.clone(), series.clone()] } else { vec![series.clone()] };
+            (names, target, series)
+        })
+        .collect();
+    let names: &[&str] = if several { &["target", "series"] } else { &["series"] };
+    grid(results, title, note, names, &series, show)
+}
+
+type Line = (Vec<String>, String, String);
+
+pub const MISSING: &str = "-";
+
+fn grid(
+    results: &Results,
+    title: &str,
+    note: &str,
+    names: &[&str],
+    series: &[Line],
+    show: impl Fn(&Cell) -> Option<String>,
+) -> Table {
+    grid_by(results, title, note, names, series, |target, series, block, x| {
+        results.cell(target, series, block, x).and_then(&show)
+    })
+}
+
+fn grid_by(
+    results: &Results,
+    title: &str,
+    note: &str,
+    names: &[&str],
+    series: &[Line],
+    show: impl Fn(&str, &str, u32, u32) -> Option<String>,
+) -> Table {
+    let xs = xs(results);
+    let mut columns = vec![results.block_name.clone()];
+    columns.extend(names.iter().map(|name| name.to_string()));
+    columns.extend(xs.iter().map(u32::to_string));
+    let mut rows = Vec::new();
+    let mut block_starts = Vec::new();
+    for block in blocks(results) {
+        let start = rows.len();
+        for (labels, target, series) in series {
+            let values: Vec<Option<String>> = xs.iter().map(|x| show(target, series, block, *x)).collect();
+            if values.iter().all(Option::is_none) {
+                continue;
+            }
+            let first = if rows.len() == start { block.to_string() } else { String::new() };
+            let mut row = vec![first];
+            row.extend(labels.iter().cloned());
+            row.extend(values.into_iter().map(|value| value.unwrap_or_else(|| MISSING.to_string())));
+            rows.push(row);
+        }
+        if rows.len() > start {
+            block_starts.push(start);
+        }
+    }
+    let names = 1 + names.len();
+    Table { title: title.to_string(), note: note.to_string(), columns, names, rows, block_starts }
+}
+
+/// As the published table has it: whole percents, one decimal below 1.
+pub fn percent(value: f64) -> String {
+    let text = if value.abs() < 0.95 { format!("{value:.1}") } else { format!("{value:.0}") };
+    if text == "-0.0" { "0.0".to_string() } else { text }
+}
+
+fn with_spread(estimate: Estimate) -> String {
+    if estimate.samples < 2 {
+        return grouped(estimate.median);
+    }
+    format!("{} ±{:.0}%", grouped(estimate.median), estimate.relative_spread() * 100.0)
+}
+
+/// Three significant digits below 100, whole numbers with separators above.
+fn short_number(value: f64) -> String {
+    match value.abs() {
+        size if size >= 100.0 => grouped(value),
+        size if size >= 10.0 => format!("{value:.1}"),
+        0.0 => "0".to_string(),
+        _ => format!("{value:.2}"),
+    }
+}
+
+/// `1,234,567`.
+pub fn grouped(value: f64) -> String {
+    let digits = format!("{:.0}", value.abs());
+    let mut text = String::new();
+    for (position, digit) in digits.chars().enumerate() {
+        if position > 0 && (digits.len() - position) % 3 == 0 {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if value <= -0.5 { format!("-{text}") } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::tests::published_like;
+
+    #[test]
+    fn the_relative_table_has_the_published_shape() {
+        let tables = gain_tables(&published_like());
+        assert_eq!(tables.len(), 1);
+        let table = &tables[0];
+        assert_eq!(table.columns, ["points", "series", "1", "8", "128"]);
+        assert_eq!(
+            table.rows,
+            [
+                ["10", "32/off", "-0.3", "17", "71"],
+                ["", "64/off", "1", "19", "80"],
+                ["100", "32/off", "-0.3", "17", "71"],
+                ["", "64/off", "1", "19", "80"],
+            ]
+        );
+        assert_eq!(table.block_starts, [0, 2]);
+    }
+
+    #[test]
+    fn the_comparison_takes_the_best_series_of_each() {
+        let table = comparison_table(&published_like()).unwrap();
+        assert!(table.title.contains("mariadb:innodb"));
+        assert_eq!(table.rows[0], ["10", "embedded", "2.02x", "2.38x", "3.60x"]);
+        let mut alone = published_like();
+        alone.targets.truncate(1);
+        assert_eq!(comparison_table(&alone), None);
+    }
+
+    #[test]
+    fn absolute_figures_carry_their_spread() {
+        let table = absolute_table(&published_like());
+        assert_eq!(table.columns[..3], ["points", "target", "series"]);
+        assert_eq!(table.rows[0][3], "10,100 ±1%");
+        assert!(table.note.contains("75 %"));
+    }
+
+    #[test]
+    fn tables_of_what_nobody_measured_are_left_out() {
+        let titles: Vec<String> =
+            other_tables(&published_like()).into_iter().map(|table| table.title).collect();
+        assert_eq!(titles, ["context switches/s"]);
+    }
+
+    #[test]
+    fn a_run_that_was_cut_short_shows_what_there_is() {
+        let mut results = published_like();
+        for cell in &mut results.cells {
+            if cell.x == 128 || cell.block == 100 {
+                cell.samples.clear();
+            }
+        }
+        let table = &gain_tables(&results)[0];
+        assert_eq!(table.rows, [["10", "32/off", "-0.3", "17", "-"], ["", "64/off", "1", "19", "-"]]);
+        results.cells.clear();
+        assert!(gain_tables(&results).is_empty());
+        assert!(absolute_table(&results).rows.is_empty());
+    }
+
+    #[test]
+    fn numbers_are_grouped_and_percents_rounded_as_published() {
+        assert_eq!(grouped(1_234_567.4), "1,234,567");
+        assert_eq!(grouped(999.0), "999");
+        assert_eq!(percent(-0.26), "-0.3");
+        assert_eq!(percent(-0.01), "0.0");
+        assert_eq!(percent(236.6), "237");
+    }
+}
