@@ -7,3 +7,8 @@ pub fn checksum(seed: u32, bytes: &[u8]) -> u32 {
     hasher.update(bytes);
     hasher.finalize()
 }
+
+/// Plain CRC-32 (ISO-HDLC), as SQL's CRC32() gives it.
+pub fn crc32(bytes: &[u8]) -> u32 {
+    crc32fast::hash(bytes)
+}

@@ -5,14 +5,20 @@
 
 mod aggregate;
 mod coerce;
+mod compile;
 mod compiled;
+mod evaluate;
 mod function;
+mod node;
+mod result_type;
 mod row;
 
 pub use aggregate::{Accumulator, Aggregate, AggregateKind, CompiledAggregate};
 pub use coerce::{CoerceIssue, Coerced, coerce};
-pub use compiled::{Compiled, ResultType};
+pub use compiled::Compiled;
+pub use evaluate::like_start;
 pub use function::Function;
+pub use result_type::ResultType;
 pub use row::{Part, Row};
 
 use bumpalo::Bump;
@@ -240,9 +246,40 @@ pub enum IntervalUnit {
     YearMonth,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+impl IntervalUnit {
+    /// Whole days at least: a date stays a date.
+    fn is_of_days(self) -> bool {
+        matches!(self, IntervalUnit::Day | IntervalUnit::Week) || self.is_of_months()
+    }
+
+    /// Counted in months.
+    fn is_of_months(self) -> bool {
+        matches!(
+            self,
+            IntervalUnit::Month | IntervalUnit::Quarter | IntervalUnit::Year | IntervalUnit::YearMonth
+        )
+    }
+
+    /// With microseconds.
+    fn has_fraction(self) -> bool {
+        matches!(
+            self,
+            IntervalUnit::Microsecond
+                | IntervalUnit::SecondMicrosecond
+                | IntervalUnit::MinuteMicrosecond
+                | IntervalUnit::HourMicrosecond
+                | IntervalUnit::DayMicrosecond
+        )
+    }
+}
+
+/// `@@div_precision_increment`: how many more digits a quotient shows.
+const DIVISION_INCREMENT: u8 = 4;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum VariableScope {
     /// `@@name`: the session's if it has one, else the global one.
+    #[default]
     Default,
     Session,
     Global,
@@ -318,6 +355,10 @@ pub trait Environment {
     fn user(&self) -> &str;
     fn connection_id(&self) -> u64;
     fn last_insert_id(&self) -> u64;
+    /// LAST_INSERT_ID(n): the next LAST_INSERT_ID() gives `id`.
+    fn set_last_insert_id(&self, id: u64) {
+        let _ = id;
+    }
     fn found_rows(&self) -> u64;
     fn row_count(&self) -> i64;
     /// When the statement started: microseconds since 1970 in UTC.

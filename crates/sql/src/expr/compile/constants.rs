@@ -1,0 +1,77 @@
+//! Types of literals and slots, and constants made fit for what they are compared with.
+
+use super::super::SlotKind;
+use super::super::node::Node;
+use super::super::result_type::{Class, Derivation, Typed};
+use types::temporal::{read_date_time, read_time};
+use types::{Collation, ColumnType, Value};
+
+/// The type of a literal.
+pub(in super::super) fn constant_type(value: &Value, connection: Collation) -> Typed {
+    match value {
+        Value::Null => Typed::null(),
+        Value::Int(number) => {
+            let chars = number.to_string().len() as u32;
+            let bytes = if i32::try_from(*number).is_ok() { 4 } else { 8 };
+            Typed::int(bytes, false, false).with_display(chars)
+        }
+        Value::UInt(number) => Typed::int(8, true, false).with_display(number.to_string().len() as u32),
+        Value::Float(_) | Value::Double(_) => Typed::double(false),
+        Value::Decimal(number) => {
+            let precision = number.digits().max(number.scale().max(1));
+            Typed::decimal(precision as u32, number.scale(), false)
+        }
+        Value::Date(_) => Typed::new(ColumnType::Date, false),
+        Value::Time(time) => Typed::new(ColumnType::Time { fsp: time.fsp }, false),
+        Value::DateTime(moment) => Typed::new(ColumnType::DateTime { fsp: moment.fsp }, false),
+        Value::Text(text) => Typed::text(types::collation::char_count(text) as u32, connection, false),
+        Value::Binary(bytes) => Typed::text(bytes.len() as u32, Collation::Binary, false),
+    }
+}
+
+/// The type of a slot, of whose value only the kind is known.
+pub(super) fn slot_type(kind: SlotKind, connection: Collation) -> Typed {
+    const CHARS_UNKNOWN: u32 = 255;
+    match kind {
+        SlotKind::Null => Typed::null(),
+        SlotKind::Int => Typed::int(8, false, true),
+        SlotKind::UInt => Typed::int(8, true, true),
+        SlotKind::Double => Typed::double(true),
+        SlotKind::Decimal => {
+            let mut typed = Typed::decimal(65, 30, true);
+            typed.scale_is_known = false;
+            typed
+        }
+        SlotKind::Date => Typed::new(ColumnType::Date, true),
+        SlotKind::Time => Typed::new(ColumnType::Time { fsp: 6 }, true),
+        SlotKind::DateTime => Typed::new(ColumnType::DateTime { fsp: 6 }, true),
+        SlotKind::Binary => Typed::text(CHARS_UNKNOWN, Collation::Binary, true),
+        SlotKind::Text | SlotKind::Mixed => {
+            Typed::text(CHARS_UNKNOWN, connection, true).with_derivation(Derivation::Coercible)
+        }
+    }
+}
+
+/// If one side is a date or time and the other a text constant, reads the text once and for all. A text that
+/// is none stays and warns when the statement runs.
+pub(super) fn align(left: &mut (Node, Typed), right: &mut (Node, Typed)) {
+    align_constant(&mut left.0, right.1.class);
+    align_constant(&mut right.0, left.1.class);
+}
+
+fn align_constant(node: &mut Node, other: Class) {
+    let Node::Constant(value) = node else { return };
+    let (Value::Text(text) | Value::Binary(text)) = value else { return };
+    let read = match other {
+        Class::Date | Class::DateTime => read_date_time(text)
+            .filter(|reading| !reading.truncated)
+            .map(|reading| Value::DateTime(reading.value)),
+        Class::Time => {
+            read_time(text).filter(|reading| !reading.truncated).map(|reading| Value::Time(reading.value))
+        }
+        _ => None,
+    };
+    if let Some(read) = read {
+        *value = read;
+    }
+}

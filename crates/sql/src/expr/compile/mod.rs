@@ -1,0 +1,412 @@
+//! From bound expressions to nodes.
+
+mod collations;
+mod constants;
+mod functions;
+mod unify;
+
+pub(super) use unify::unify;
+
+use super::node::{Call, Node};
+use super::result_type::{Class, Derivation, Typed};
+use super::{Arithmetic, Comparison, Expr, Function};
+use crate::SqlError;
+use types::{Collation, ColumnType, Value};
+
+/// How deep an expression may be nested: evaluation recurses.
+const DEPTH_MAX: u32 = 500;
+
+type Compiled = (Node, Typed);
+
+pub(super) fn compile(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
+    Compiler { connection, depth: 0 }.expr(expr)
+}
+
+struct Compiler {
+    connection: Collation,
+    depth: u32,
+}
+
+impl Compiler {
+    fn expr(&mut self, expr: &Expr) -> Result<Compiled, SqlError> {
+        self.depth += 1;
+        if self.depth > DEPTH_MAX {
+            return Err(SqlError::not_supported("expressions nested so deep"));
+        }
+        let compiled = self.expr_at_depth(expr);
+        self.depth -= 1;
+        compiled
+    }
+
+    fn boxed(&mut self, expr: &Expr) -> Result<(Box<Node>, Typed), SqlError> {
+        let (node, typed) = self.expr(expr)?;
+        Ok((Box::new(node), typed))
+    }
+
+    fn list(&mut self, list: &[Expr]) -> Result<(Box<[Node]>, Vec<Typed>), SqlError> {
+        let mut nodes = Vec::with_capacity(list.len());
+        let mut types = Vec::with_capacity(list.len());
+        for expr in list {
+            let (node, typed) = self.expr(expr)?;
+            nodes.push(node);
+            types.push(typed);
+        }
+        Ok((nodes.into(), types))
+    }
+
+    fn expr_at_depth(&mut self, expr: &Expr) -> Result<Compiled, SqlError> {
+        Ok(match expr {
+            Expr::Constant(value) => {
+                (Node::Constant(value.clone()), constants::constant_type(value, self.connection))
+            }
+            Expr::Slot { index, kind } => (Node::Slot(*index), constants::slot_type(*kind, self.connection)),
+            Expr::Column(column) => {
+                let typed = Typed::new(column.column_type.clone(), column.nullable);
+                let typed =
+                    if typed.class.is_text() { typed.with_derivation(Derivation::Implicit) } else { typed };
+                let (part, position) = (column.part, column.column);
+                let node = match column.column_type {
+                    ColumnType::Timestamp { .. } => Node::TimestampColumn { part, column: position },
+                    _ => Node::Column { part, column: position, name: column.name.as_str().into() },
+                };
+                (node, typed)
+            }
+            Expr::Negate(operand) => self.negate(operand)?,
+            Expr::BitNot(operand) => {
+                let (node, typed) = self.boxed(operand)?;
+                (Node::BitNot(node), Typed::int(8, true, typed.nullable()))
+            }
+            Expr::Arithmetic { op, left, right } => {
+                let (left, right) = (self.expr(left)?, self.expr(right)?);
+                let typed = arithmetic_type(*op, &left.1, &right.1);
+                (Node::Arithmetic { op: *op, sides: Box::new((left.0, right.0)) }, typed)
+            }
+            Expr::Compare { op, left, right } => {
+                let (mut left, mut right) = (self.expr(left)?, self.expr(right)?);
+                let collation =
+                    collations::for_comparison(&[&left.1, &right.1], comparison_name(*op), self.connection)?;
+                constants::align(&mut left, &mut right);
+                let nullable = *op != Comparison::NullSafeEqual && (left.1.nullable() || right.1.nullable());
+                let node = Node::Compare { op: *op, collation, sides: Box::new((left.0, right.0)) };
+                (node, Typed::boolean(nullable))
+            }
+            Expr::And(list) => {
+                let (nodes, types) = self.list(list)?;
+                (Node::And(nodes), Typed::boolean(types.iter().any(Typed::nullable)))
+            }
+            Expr::Or(list) => {
+                let (nodes, types) = self.list(list)?;
+                (Node::Or(nodes), Typed::boolean(types.iter().any(Typed::nullable)))
+            }
+            Expr::Xor(left, right) => {
+                let (left, right) = (self.expr(left)?, self.expr(right)?);
+                let nullable = left.1.nullable() || right.1.nullable();
+                (Node::Xor(Box::new((left.0, right.0))), Typed::boolean(nullable))
+            }
+            Expr::Not(operand) => {
+                let (node, typed) = self.boxed(operand)?;
+                (Node::Not(node), Typed::boolean(typed.nullable()))
+            }
+            Expr::IsNull { operand, negated } => {
+                let (operand, _) = self.boxed(operand)?;
+                (Node::IsNull { operand, negated: *negated }, Typed::boolean(false))
+            }
+            Expr::IsTruth { operand, truth, negated } => {
+                let (operand, _) = self.boxed(operand)?;
+                (Node::IsTruth { operand, truth: *truth, negated: *negated }, Typed::boolean(false))
+            }
+            Expr::Between { operand, low, high, negated } => {
+                let mut operand = self.expr(operand)?;
+                let (mut low, mut high) = (self.expr(low)?, self.expr(high)?);
+                let types = [&operand.1, &low.1, &high.1];
+                let nullable = types.iter().any(|typed| typed.nullable());
+                let collation = collations::for_comparison(&types, "BETWEEN", self.connection)?;
+                constants::align(&mut operand, &mut low);
+                constants::align(&mut operand, &mut high);
+                let operands = Box::new([operand.0, low.0, high.0]);
+                (Node::Between { operands, collation, negated: *negated }, Typed::boolean(nullable))
+            }
+            Expr::InList { operand, list, negated } => self.in_list(operand, list, *negated)?,
+            Expr::InSlot { operand, index, kind, negated } => {
+                let (operand, typed) = self.boxed(operand)?;
+                let slot = constants::slot_type(*kind, self.connection);
+                let collation = collations::for_comparison(&[&typed, &slot], "IN", self.connection)?;
+                let node = Node::InSlot { operand, index: *index, collation, negated: *negated };
+                (node, Typed::boolean(true))
+            }
+            Expr::Like { operand, pattern, escape, negated } => {
+                let (operand, pattern) = (self.expr(operand)?, self.expr(pattern)?);
+                let types = [&operand.1, &pattern.1];
+                let collation = collations::for_comparison(&types, "LIKE", self.connection)?;
+                let nullable = operand.1.nullable() || pattern.1.nullable();
+                let sides = Box::new((operand.0, pattern.0));
+                let node = Node::Like { sides, escape: *escape, collation, negated: *negated };
+                (node, Typed::boolean(nullable))
+            }
+            Expr::Regexp { operand, pattern, negated } => {
+                let (operand, pattern) = (self.expr(operand)?, self.expr(pattern)?);
+                let types = [&operand.1, &pattern.1];
+                let collation = collations::for_comparison(&types, "REGEXP", self.connection)?;
+                let nullable = operand.1.nullable() || pattern.1.nullable();
+                let sides = Box::new((operand.0, pattern.0));
+                let node = Node::Regexp { sides, ignore_case: !collation.is_bin(), negated: *negated };
+                (node, Typed::boolean(nullable))
+            }
+            Expr::Case { operand, whens, otherwise } => {
+                self.case(operand.as_deref(), whens, otherwise.as_deref())?
+            }
+            Expr::Cast { operand, to } => {
+                let (operand, typed) = self.boxed(operand)?;
+                // What cannot be converted becomes NULL only for dates and times.
+                let nullable = typed.nullable() || Class::of(to).is_temporal();
+                let result = Typed::new(to.clone(), nullable).with_derivation(Derivation::Implicit);
+                (Node::Cast { operand, to: to.clone() }, result)
+            }
+            Expr::Collate { operand, collation } => {
+                let (node, mut typed) = self.expr(operand)?;
+                if typed.class.is_numeric() || typed.class.is_temporal() {
+                    typed = Typed::text(typed.chars(), *collation, typed.nullable());
+                }
+                typed.result.collation = *collation;
+                match &mut typed.result.column_type {
+                    ColumnType::Char { collation: own, .. }
+                    | ColumnType::Varchar { collation: own, .. }
+                    | ColumnType::Text { collation: own, .. } => *own = *collation,
+                    _ => {}
+                }
+                (node, typed.with_derivation(Derivation::Explicit))
+            }
+            Expr::Interval { .. } => {
+                return Err(SqlError::not_supported("INTERVAL outside of date arithmetic"));
+            }
+            Expr::Call { function, arguments } => self.call(*function, arguments)?,
+            Expr::SystemVariable { scope, cache, name } => {
+                let node = Node::SystemVariable { scope: *scope, cache: cache.clone(), name: name.clone() };
+                let typed = Typed::text(1024, self.connection, true).with_derivation(Derivation::System);
+                (node, typed)
+            }
+            Expr::UserVariable(name) => {
+                let typed = Typed::text(16_383, self.connection, true).with_derivation(Derivation::Implicit);
+                (Node::UserVariable(name.clone()), typed)
+            }
+            Expr::AssignUserVariable { name, value } => {
+                let (value, typed) = self.boxed(value)?;
+                (Node::AssignUserVariable { name: name.clone(), value }, typed)
+            }
+        })
+    }
+
+    fn negate(&mut self, operand: &Expr) -> Result<Compiled, SqlError> {
+        let (node, typed) = self.boxed(operand)?;
+        let nullable = typed.nullable();
+        let typed = match typed.class {
+            Class::Text | Class::Binary | Class::Double => Typed::double(nullable),
+            Class::Decimal => typed,
+            Class::Time | Class::DateTime if typed.digits().1 > 0 => {
+                let (whole, scale) = typed.digits();
+                Typed::decimal(whole + scale as u32, scale, nullable)
+            }
+            _ => Typed::int(8, false, nullable),
+        };
+        Ok((Node::Negate(node), typed))
+    }
+
+    fn in_list(&mut self, operand: &Expr, list: &[Expr], negated: bool) -> Result<Compiled, SqlError> {
+        let operand = self.expr(operand)?;
+        let (nodes, types) = self.list(list)?;
+        let all: Vec<&Typed> = std::iter::once(&operand.1).chain(&types).collect();
+        let nullable = all.iter().any(|typed| typed.nullable());
+        let collation = collations::for_comparison(&all, "IN", self.connection)?;
+        let typed = Typed::boolean(nullable);
+        let ints = || {
+            let mut sorted = Vec::new();
+            let mut has_null = false;
+            for node in &nodes {
+                match node {
+                    Node::Constant(Value::Int(number)) => sorted.push(*number),
+                    Node::Constant(Value::UInt(number)) => sorted.push(i64::try_from(*number).ok()?),
+                    Node::Constant(Value::Null) => has_null = true,
+                    _ => return None,
+                }
+            }
+            sorted.sort_unstable();
+            Some((sorted.into_boxed_slice(), has_null))
+        };
+        let (node, list) = (Box::new(operand.0), ints());
+        if matches!(operand.1.class, Class::Int | Class::UInt)
+            && let Some((sorted, has_null)) = list
+        {
+            return Ok((Node::InInts { operand: node, sorted, has_null, negated }, typed));
+        }
+        Ok((Node::InList { operand: node, list: nodes, collation, negated }, typed))
+    }
+
+    fn case(
+        &mut self,
+        operand: Option<&Expr>,
+        whens: &[(Expr, Expr)],
+        otherwise: Option<&Expr>,
+    ) -> Result<Compiled, SqlError> {
+        let operand = operand.map(|operand| self.expr(operand)).transpose()?;
+        let mut nodes = Vec::new();
+        let (mut conditions, mut results) = (Vec::new(), Vec::new());
+        for (when, then) in whens {
+            let (when, then) = (self.expr(when)?, self.expr(then)?);
+            nodes.push((when.0, then.0));
+            conditions.push(when.1);
+            results.push(then.1);
+        }
+        let otherwise = match otherwise {
+            Some(otherwise) => {
+                let (node, typed) = self.boxed(otherwise)?;
+                results.push(typed);
+                Some(node)
+            }
+            None => {
+                results.push(Typed::null());
+                None
+            }
+        };
+        let collation = match &operand {
+            Some((_, typed)) => {
+                let all: Vec<&Typed> = std::iter::once(typed).chain(&conditions).collect();
+                collations::for_comparison(&all, "CASE", self.connection)?
+            }
+            None => self.connection,
+        };
+        let (typed, to) = unify(&results.iter().collect::<Vec<_>>(), "CASE", self.connection)?;
+        let operand = operand.map(|(node, _)| Box::new(node));
+        Ok((Node::Case { operand, whens: nodes.into(), otherwise, collation, to }, typed))
+    }
+
+    fn call(&mut self, function: Function, arguments: &[Expr]) -> Result<Compiled, SqlError> {
+        if !function.arity().contains(&arguments.len()) {
+            return Err(SqlError::wrong_parameter_count(function.name()));
+        }
+        if let Some(compiled) = self.date_arithmetic(function, arguments)? {
+            return Ok(compiled);
+        }
+        let mut unit = None;
+        let (mut nodes, mut types) = (Vec::new(), Vec::new());
+        for argument in arguments {
+            let (node, typed) = match argument {
+                Expr::Interval { amount, unit: given }
+                    if matches!(function, Function::Extract | Function::TimestampDiff) =>
+                {
+                    unit = Some(*given);
+                    self.expr(amount)?
+                }
+                argument => self.expr(argument)?,
+            };
+            nodes.push(node);
+            types.push(typed);
+        }
+        let (collation, typed, to) = functions::call_type(function, &types, unit, self.connection)?;
+        let call = Call {
+            function,
+            arguments: nodes.into(),
+            collation,
+            to,
+            unit,
+            class: typed.class,
+            classes: types.iter().map(|typed| typed.class).collect(),
+            argument_collation: types
+                .first()
+                .map_or((collation, 0), |typed| (typed.collation(), typed.derivation.number())),
+        };
+        Ok((Node::Call(Box::new(call)), typed))
+    }
+
+    /// DATE_ADD and its like; ADDDATE(x, n) adds days.
+    fn date_arithmetic(
+        &mut self,
+        function: Function,
+        arguments: &[Expr],
+    ) -> Result<Option<Compiled>, SqlError> {
+        let subtract = match function {
+            Function::DateAdd | Function::TimestampAdd => false,
+            Function::DateSub => true,
+            _ => return Ok(None),
+        };
+        let [operand, interval] = arguments else {
+            return Err(SqlError::wrong_parameter_count(function.name()));
+        };
+        let (operand, typed) = self.expr(operand)?;
+        let (amount, unit) = match interval {
+            Expr::Interval { amount, unit } => (self.expr(amount)?.0, *unit),
+            days => (self.expr(days)?.0, super::IntervalUnit::Day),
+        };
+        let fsp = if unit.has_fraction() { 6 } else { typed.result.decimals.min(6) };
+        let result = match typed.class {
+            Class::Date if unit.is_of_days() => Typed::new(ColumnType::Date, true),
+            Class::Date | Class::DateTime => Typed::new(ColumnType::DateTime { fsp }, true),
+            Class::Time if !unit.is_of_months() => Typed::new(ColumnType::Time { fsp }, true),
+            Class::Time => Typed::new(ColumnType::DateTime { fsp }, true),
+            _ => Typed::text(26, self.connection, true),
+        };
+        let class = result.class;
+        let node = Node::DateArithmetic { sides: Box::new((operand, amount)), unit, subtract, class };
+        Ok(Some((node, result)))
+    }
+}
+
+fn comparison_name(op: Comparison) -> &'static str {
+    match op {
+        Comparison::Equal => "=",
+        Comparison::NullSafeEqual => "<=>",
+        Comparison::NotEqual => "<>",
+        Comparison::Less => "<",
+        Comparison::LessOrEqual => "<=",
+        Comparison::Greater => ">",
+        Comparison::GreaterOrEqual => ">=",
+    }
+}
+
+/// The class that arithmetic works in.
+fn numeric_class(typed: &Typed) -> Class {
+    match typed.class {
+        Class::Text | Class::Binary | Class::Double => Class::Double,
+        Class::Decimal => Class::Decimal,
+        Class::UInt => Class::UInt,
+        Class::Time | Class::DateTime if typed.digits().1 > 0 => Class::Decimal,
+        Class::Null | Class::Int | Class::Date | Class::Time | Class::DateTime => Class::Int,
+    }
+}
+
+fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Typed {
+    let (a, b) = (numeric_class(left), numeric_class(right));
+    let unsigned = a == Class::UInt || b == Class::UInt;
+    let nullable = left.nullable() || right.nullable();
+    let double = a == Class::Double || b == Class::Double;
+    let decimal = a == Class::Decimal || b == Class::Decimal;
+    let ((left_whole, left_scale), (right_whole, right_scale)) = (left.digits(), right.digits());
+    match op {
+        Arithmetic::BitAnd
+        | Arithmetic::BitOr
+        | Arithmetic::BitXor
+        | Arithmetic::ShiftLeft
+        | Arithmetic::ShiftRight => Typed::int(8, true, nullable),
+        Arithmetic::IntegerDivide => Typed::int(8, unsigned, true),
+        Arithmetic::Divide if double => Typed::double(true),
+        Arithmetic::Divide => {
+            let scale = left_scale.saturating_add(super::DIVISION_INCREMENT);
+            Typed::decimal(left_whole + right_scale as u32 + scale as u32, scale, true)
+        }
+        Arithmetic::Modulo if double => Typed::double(true),
+        Arithmetic::Modulo if decimal => {
+            let scale = left_scale.max(right_scale);
+            Typed::decimal(left_whole.max(right_whole) + scale as u32, scale, true)
+        }
+        Arithmetic::Modulo => Typed::int(8, a == Class::UInt, true),
+        _ if double => Typed::double(nullable),
+        Arithmetic::Multiply if decimal => {
+            let scale = left_scale.saturating_add(right_scale);
+            Typed::decimal(left_whole + right_whole + scale as u32, scale, nullable)
+        }
+        _ if decimal => {
+            let scale = left_scale.max(right_scale);
+            Typed::decimal(left_whole.max(right_whole) + 1 + scale as u32, scale, nullable)
+        }
+        _ => Typed::int(8, unsigned, nullable),
+    }
+}

@@ -1,0 +1,67 @@
+//! The one type that the branches of a choice have together.
+
+use super::super::node::Conversion;
+use super::super::result_type::{Class, Derivation, Typed};
+use super::collations;
+use crate::SqlError;
+use types::{Collation, ColumnType};
+
+/// The type of a value that is one of these, and what each has to be turned into.
+pub(in super::super) fn unify(
+    types: &[&Typed],
+    operation: &str,
+    connection: Collation,
+) -> Result<(Typed, Conversion), SqlError> {
+    let nullable = types.iter().any(|typed| typed.nullable());
+    let known: Vec<&Typed> = types.iter().copied().filter(|typed| typed.class != Class::Null).collect();
+    let any = |class| known.iter().any(|typed| typed.class == class);
+    let all = |class| known.iter().all(|typed| typed.class == class);
+    let Some(first) = known.first() else { return Ok((Typed::null(), Conversion::None)) };
+    let fsp = known.iter().map(|typed| typed.result.decimals.min(6)).max().unwrap_or(0);
+    let chars = known.iter().map(|typed| typed.chars()).max().unwrap_or(0);
+
+    if known.iter().all(|typed| typed.class.is_numeric()) {
+        if any(Class::Double) {
+            return Ok((Typed::double(nullable), Conversion::Double));
+        }
+        let whole = known.iter().map(|typed| typed.digits().0).max().unwrap_or(1);
+        let scale = known.iter().map(|typed| typed.digits().1).max().unwrap_or(0);
+        // No integer type holds both a BIGINT and a BIGINT UNSIGNED.
+        let mixed = any(Class::Int) && any(Class::UInt) && known.iter().any(|typed| is_big_unsigned(typed));
+        if any(Class::Decimal) || mixed {
+            let scale_is_known = known.iter().all(|typed| typed.scale_is_known);
+            let mut typed = Typed::decimal(whole + scale as u32, scale, nullable);
+            typed.scale_is_known = scale_is_known;
+            return Ok((typed, Conversion::Decimal(scale_is_known.then_some(scale))));
+        }
+        let bytes = known.iter().map(|typed| int_bytes(typed)).max().unwrap_or(8);
+        let unsigned = all(Class::UInt);
+        let bytes = if any(Class::UInt) && !unsigned { 8 } else { bytes };
+        return Ok((Typed::int(bytes, unsigned, nullable).with_display(chars), Conversion::None));
+    }
+    if known.iter().all(|typed| typed.class.is_temporal()) {
+        if known.iter().all(|typed| typed.class == first.class) {
+            let column_type = match first.class {
+                Class::Date => ColumnType::Date,
+                Class::Time => ColumnType::Time { fsp },
+                _ => ColumnType::DateTime { fsp },
+            };
+            return Ok((Typed::new(column_type, nullable), Conversion::None));
+        }
+        return Ok((Typed::new(ColumnType::DateTime { fsp }, nullable), Conversion::DateTime));
+    }
+    let (collation, derivation) = collations::aggregate(&known, operation, connection)?;
+    let typed = Typed::text(chars, collation, nullable).with_derivation(derivation.max(Derivation::Explicit));
+    Ok((typed, if collation == Collation::Binary { Conversion::Binary } else { Conversion::Text }))
+}
+
+fn int_bytes(typed: &Typed) -> u8 {
+    match typed.result.column_type {
+        ColumnType::Int { bytes, .. } => bytes.max(4),
+        _ => 4,
+    }
+}
+
+fn is_big_unsigned(typed: &Typed) -> bool {
+    matches!(typed.result.column_type, ColumnType::Int { bytes: 8, unsigned: true })
+}

@@ -1,0 +1,116 @@
+//! CAST and CONVERT.
+
+use super::super::Context;
+use super::convert::{self, Number};
+use types::{Collation, ColumnType, Decimal, ValueRef};
+
+/// The value as that type; what does not fit is clipped or cut, with a warning.
+pub(super) fn cast<'a>(value: &ValueRef<'a>, to: &ColumnType, context: &Context<'a>) -> ValueRef<'a> {
+    try_cast(value, to, context).unwrap_or(ValueRef::Null)
+}
+
+fn try_cast<'a>(value: &ValueRef<'a>, to: &ColumnType, context: &Context<'a>) -> Option<ValueRef<'a>> {
+    if value.is_null() {
+        return None;
+    }
+    Some(match *to {
+        ColumnType::Int { unsigned, .. } => to_integer(value, unsigned, context)?,
+        ColumnType::Float { .. } => ValueRef::Float(convert::to_f64(value, context)? as f32),
+        ColumnType::Double { .. } => ValueRef::Double(convert::to_f64(value, context)?),
+        ColumnType::Decimal { precision, scale, unsigned } => {
+            let number = convert::to_decimal(value, context)?;
+            let largest = Decimal::largest(precision, scale);
+            let rounded = number.with_scale(scale).unwrap_or(largest);
+            let clipped = if unsigned && rounded.is_negative() {
+                Decimal::ZERO.with_scale(scale)?
+            } else if rounded.digits() > precision {
+                if number.is_negative() { largest.negate() } else { largest }
+            } else {
+                rounded
+            };
+            if clipped != rounded {
+                let mut text = String::new();
+                convert::write_text(value, &mut text);
+                context.environment.warn(
+                    1916,
+                    format!(
+                        "Got overflow when casting '{text}' to DECIMAL({precision},{scale}). Value truncated"
+                    ),
+                );
+            }
+            ValueRef::Decimal(clipped)
+        }
+        ColumnType::Char { chars, .. } | ColumnType::Varchar { chars, .. } => {
+            let text = text_of(value, context)?;
+            let cut = types::collation::first_chars(text, chars as usize);
+            if cut.len() < text.len() {
+                let shown = convert::shown(text);
+                context.environment.warn(1292, format!("Truncated incorrect CHAR({chars}) value: '{shown}'"));
+            }
+            match to.collation() {
+                Collation::Binary => ValueRef::Binary(cut),
+                _ => ValueRef::Text(cut),
+            }
+        }
+        ColumnType::Text { .. } => ValueRef::Text(text_of(value, context)?),
+        ColumnType::Binary { bytes } => {
+            let text = convert::to_text(value, context)?;
+            let bytes = bytes as usize;
+            if text.len() >= bytes {
+                if text.len() > bytes {
+                    let shown = convert::shown(text);
+                    context
+                        .environment
+                        .warn(1292, format!("Truncated incorrect BINARY({bytes}) value: '{shown}'"));
+                }
+                ValueRef::Binary(&text[..bytes])
+            } else {
+                let padded = context.arena.alloc_slice_fill_copy(bytes, 0);
+                padded[..text.len()].copy_from_slice(text);
+                ValueRef::Binary(padded)
+            }
+        }
+        ColumnType::Varbinary { bytes } | ColumnType::Blob { bytes_max: bytes } => {
+            let text = convert::to_text(value, context)?;
+            ValueRef::Binary(&text[..text.len().min(bytes as usize)])
+        }
+        ColumnType::Date => ValueRef::Date(convert::to_date(value, context)?),
+        ColumnType::Time { fsp } => ValueRef::Time(convert::to_time(value, context)?.with_fsp(fsp)),
+        ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => {
+            ValueRef::DateTime(convert::to_date_time(value, context)?.with_fsp(fsp))
+        }
+        ColumnType::Year => ValueRef::UInt(convert::to_int(value, context)?.clamp(0, 2155) as u64),
+    })
+}
+
+/// The text of a value; bytes that are no UTF-8 end it.
+fn text_of<'a>(value: &ValueRef<'a>, context: &Context<'a>) -> Option<&'a [u8]> {
+    let text = convert::to_text(value, context)?;
+    match value {
+        ValueRef::Binary(bytes) => match std::str::from_utf8(bytes) {
+            Ok(_) => Some(text),
+            Err(error) => Some(&text[..error.valid_up_to()]),
+        },
+        _ => Some(text),
+    }
+}
+
+fn to_integer<'a>(value: &ValueRef<'_>, unsigned: bool, context: &Context<'_>) -> Option<ValueRef<'a>> {
+    let number = match *value {
+        ValueRef::Text(_) | ValueRef::Binary(_) => convert::to_int(value, context)?,
+        _ => match convert::to_number(value, context)? {
+            Number::Double(number) => {
+                // Cut at the signed range, or the unsigned one above it.
+                (convert::round_f64(number) as i128)
+                    .clamp(i64::MIN as i128, if unsigned { u64::MAX as i128 } else { i64::MAX as i128 })
+            }
+            Number::Decimal(number) => {
+                let rounded = convert::number_to_int(Number::Decimal(number));
+                if unsigned { rounded.max(0) } else { rounded.min(i64::MAX as i128) }
+            }
+            number => convert::number_to_int(number),
+        },
+    };
+    // A number of the other sign keeps its bits, as `CAST(-1 AS UNSIGNED)` shows.
+    Some(if unsigned { ValueRef::UInt(number as u64) } else { ValueRef::Int(number as i64) })
+}

@@ -1,0 +1,235 @@
+//! DATE_FORMAT, TIME_FORMAT and STR_TO_DATE.
+
+use std::fmt::Write;
+use types::{Date, DateTime, Time};
+
+pub(super) const MONTHS: [&str; 12] = [
+    "January",
+    "February",
+    "March",
+    "April",
+    "May",
+    "June",
+    "July",
+    "August",
+    "September",
+    "October",
+    "November",
+    "December",
+];
+
+/// Monday first.
+pub(super) const WEEKDAYS: [&str; 7] =
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"];
+
+fn ordinal(day: u8) -> &'static str {
+    match (day / 10, day % 10) {
+        (1, _) => "th",
+        (_, 1) => "st",
+        (_, 2) => "nd",
+        (_, 3) => "rd",
+        _ => "th",
+    }
+}
+
+/// A moment (or with `hours` a time of any length) in a format; `None` if the format asks for the name of a month or
+/// weekday that the date does not have.
+pub(super) fn date_format(moment: DateTime, hours: Option<u32>, format: &str) -> Option<String> {
+    let mut out = String::with_capacity(format.len() * 2);
+    let date = moment.date;
+    let hour = hours.unwrap_or(moment.hour as u32);
+    let hour_12 = (hour % 12 + 11) % 12 + 1;
+    let half = if hour % 24 < 12 { "AM" } else { "PM" };
+    let (minute, second) = (moment.minute, moment.second);
+    let mut characters = format.chars();
+    while let Some(character) = characters.next() {
+        if character != '%' {
+            out.push(character);
+            continue;
+        }
+        let Some(specifier) = characters.next() else {
+            out.push('%');
+            break;
+        };
+        let month_name = || MONTHS.get((date.month as usize).checked_sub(1)?).copied();
+        let weekday = || (!date.is_zero()).then(|| WEEKDAYS[date.weekday() as usize]);
+        let week = |mode: u8, year_week: bool| date.week(mode, year_week);
+        let _ = match specifier {
+            'Y' => write!(out, "{:04}", date.year),
+            'y' => write!(out, "{:02}", date.year % 100),
+            'm' => write!(out, "{:02}", date.month),
+            'c' => write!(out, "{}", date.month),
+            'M' => write!(out, "{}", month_name()?),
+            'b' => write!(out, "{}", &month_name()?[..3]),
+            'd' => write!(out, "{:02}", date.day),
+            'e' => write!(out, "{}", date.day),
+            'D' => write!(out, "{}{}", date.day, ordinal(date.day)),
+            'j' => write!(out, "{:03}", date.day_of_year()),
+            'W' => write!(out, "{}", weekday()?),
+            'a' => write!(out, "{}", &weekday()?[..3]),
+            'w' => write!(out, "{}", (date.weekday() + 1) % 7),
+            'H' => write!(out, "{hour:02}"),
+            'k' => write!(out, "{hour}"),
+            'h' | 'I' => write!(out, "{hour_12:02}"),
+            'l' => write!(out, "{hour_12}"),
+            'i' => write!(out, "{minute:02}"),
+            's' | 'S' => write!(out, "{second:02}"),
+            'f' => write!(out, "{:06}", moment.micros),
+            'p' => write!(out, "{half}"),
+            'r' => write!(out, "{hour_12:02}:{minute:02}:{second:02} {half}"),
+            'T' => write!(out, "{hour:02}:{minute:02}:{second:02}"),
+            'U' => write!(out, "{:02}", week(0, false).1),
+            'u' => write!(out, "{:02}", week(1, false).1),
+            'V' => write!(out, "{:02}", week(2, false).1),
+            'v' => write!(out, "{:02}", week(3, false).1),
+            'X' => write!(out, "{:04}", week(2, true).0),
+            'x' => write!(out, "{:04}", week(3, true).0),
+            other => write!(out, "{other}"),
+        };
+    }
+    Some(out)
+}
+
+/// What STR_TO_DATE reads.
+#[derive(Default)]
+struct Parts {
+    year: u32,
+    month: u32,
+    day: u32,
+    day_of_year: u32,
+    hour: u32,
+    minute: u32,
+    second: u32,
+    micros: u32,
+    hour_is_12: bool,
+    afternoon: bool,
+}
+
+/// What a format without a date, without a time, or with both gives.
+pub(super) enum Read {
+    Date(Date),
+    Time(Time),
+    DateTime(DateTime),
+}
+
+/// Reads `text` by a format; `None` if it does not fit.
+pub(super) fn str_to_date(text: &str, format: &str) -> Option<Read> {
+    let mut parts = Parts::default();
+    let (mut has_date, mut has_time, mut has_micros) = (false, false, false);
+    let mut rest = text.trim_start();
+    let mut characters = format.chars();
+    while let Some(character) = characters.next() {
+        if character.is_whitespace() {
+            rest = rest.trim_start();
+            continue;
+        }
+        if character != '%' {
+            rest = rest.strip_prefix(character)?;
+            continue;
+        }
+        let specifier = characters.next()?;
+        if rest.is_empty() {
+            break;
+        }
+        has_date |= "YymcMbdeDj".contains(specifier);
+        has_time |= "HkhIlisSfprT".contains(specifier);
+        match specifier {
+            'Y' => parts.year = number(&mut rest, 4)?,
+            'y' => {
+                let year = number(&mut rest, 2)?;
+                parts.year = if year < 70 { 2000 + year } else { 1900 + year };
+            }
+            'm' | 'c' => parts.month = number(&mut rest, 2)?,
+            'M' => parts.month = name(&mut rest, &MONTHS, false)?,
+            'b' => parts.month = name(&mut rest, &MONTHS, true)?,
+            'd' | 'e' => parts.day = number(&mut rest, 2)?,
+            'D' => {
+                parts.day = number(&mut rest, 2)?;
+                rest = rest.get(2..)?;
+            }
+            'j' => parts.day_of_year = number(&mut rest, 3)?,
+            'W' => drop(name(&mut rest, &WEEKDAYS, false)?),
+            'a' => drop(name(&mut rest, &WEEKDAYS, true)?),
+            'w' => drop(number(&mut rest, 1)?),
+            'H' | 'k' => parts.hour = number(&mut rest, 2)?,
+            'h' | 'I' | 'l' => {
+                parts.hour = number(&mut rest, 2)?;
+                parts.hour_is_12 = true;
+            }
+            'i' => parts.minute = number(&mut rest, 2)?,
+            's' | 'S' => parts.second = number(&mut rest, 2)?,
+            'f' => {
+                let before = rest.len();
+                let fraction = number(&mut rest, 6)?;
+                parts.micros = fraction * 10u32.pow(6 - (before - rest.len()) as u32);
+                has_micros = true;
+            }
+            'p' => {
+                let half = rest.get(..2)?.to_ascii_uppercase();
+                parts.afternoon = match half.as_str() {
+                    "AM" => false,
+                    "PM" => true,
+                    _ => return None,
+                };
+                rest = &rest[2..];
+            }
+            'r' | 'T' => {
+                parts.hour = number(&mut rest, 2)?;
+                rest = rest.strip_prefix(':')?;
+                parts.minute = number(&mut rest, 2)?;
+                rest = rest.strip_prefix(':')?;
+                parts.second = number(&mut rest, 2)?;
+                if specifier == 'r' {
+                    parts.hour_is_12 = true;
+                    rest = rest.trim_start();
+                    parts.afternoon = rest.get(..2)?.eq_ignore_ascii_case("PM");
+                    rest = &rest[2..];
+                }
+            }
+            _ => return None,
+        }
+    }
+    if parts.hour_is_12 {
+        if parts.hour > 12 || parts.hour == 0 {
+            return None;
+        }
+        parts.hour = parts.hour % 12 + if parts.afternoon { 12 } else { 0 };
+    }
+    if parts.minute > 59 || parts.second > 59 || parts.hour > 23 {
+        return None;
+    }
+    let mut date = Date { year: parts.year as u16, month: parts.month as u8, day: parts.day as u8 };
+    if parts.day_of_year > 0 {
+        date = Date { month: 1, day: 1, ..date }.add_days(parts.day_of_year as i64 - 1)?;
+    }
+    if !date.is_in_calendar() {
+        return None;
+    }
+    let seconds = parts.hour as i64 * 3600 + parts.minute as i64 * 60 + parts.second as i64;
+    let micros = seconds * 1_000_000 + parts.micros as i64;
+    let fsp = if has_micros { 6 } else { 0 };
+    Some(match (has_date, has_time) {
+        (false, true) => Read::Time(Time { micros, fsp }),
+        (_, false) => Read::Date(date),
+        _ => Read::DateTime(DateTime::at(date, micros, fsp)),
+    })
+}
+
+fn number(rest: &mut &str, digits_max: usize) -> Option<u32> {
+    let digits = rest.bytes().take(digits_max).take_while(u8::is_ascii_digit).count();
+    let (number, behind) = rest.split_at(digits);
+    *rest = behind;
+    number.parse().ok()
+}
+
+/// The position of a name, counted from 1.
+fn name(rest: &mut &str, names: &[&str], short: bool) -> Option<u32> {
+    for (position, name) in names.iter().enumerate() {
+        let name = if short { &name[..3] } else { name };
+        if rest.get(..name.len()).is_some_and(|start| start.eq_ignore_ascii_case(name)) {
+            *rest = &rest[name.len()..];
+            return Some(position as u32 + 1);
+        }
+    }
+    None
+}

@@ -1,0 +1,290 @@
+//! Running compiled expressions.
+
+mod arithmetic;
+mod calls;
+mod cast;
+mod compare;
+mod convert;
+mod date;
+mod format;
+mod like;
+mod number;
+mod regexp;
+mod session;
+mod text;
+mod time;
+
+pub(crate) use compare::compare;
+pub use like::like_start;
+
+pub(super) use arithmetic::{add, divide};
+pub(super) use convert::{
+    Number, now, number_to_int, round_f64, shown, to_decimal, to_number, to_text, to_truth, write_text,
+};
+
+use super::node::{Conversion, Node};
+use super::{Comparison, Context, Row};
+use crate::SqlError;
+use types::{Collation, Decimal, ValueRef};
+
+type Result<T> = std::result::Result<T, SqlError>;
+
+/// The value of a node over a row.
+pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) -> Result<ValueRef<'a>> {
+    Ok(match node {
+        Node::Constant(value) => value.as_ref(),
+        Node::Slot(index) => context.slots.value(*index),
+        Node::Column { part, column, .. } => row.get(*part, *column),
+        Node::TimestampColumn { part, column } => match row.get(*part, *column) {
+            ValueRef::DateTime(moment) if !moment.date.is_zero() => {
+                let zone = context.environment.time_zone_seconds() as i64 * 1_000_000;
+                ValueRef::DateTime(moment.add_micros(zone).unwrap_or(moment))
+            }
+            value => value,
+        },
+        Node::Negate(operand) => arithmetic::negate(operand, row, context)?,
+        Node::BitNot(operand) => match convert::to_int(&value(operand, row, context)?, context) {
+            Some(bits) => ValueRef::UInt(!(bits as u64)),
+            None => ValueRef::Null,
+        },
+        Node::Arithmetic { op, sides } => arithmetic::arithmetic(*op, sides, node, row, context)?,
+        Node::Case { operand, whens, otherwise, collation, to } => {
+            case(operand.as_deref(), whens, otherwise.as_deref(), (*collation, *to), row, context)?
+        }
+        Node::Cast { operand, to } => cast::cast(&value(operand, row, context)?, to, context),
+        Node::DateArithmetic { sides, unit, subtract, class } => {
+            date::date_arithmetic(sides, *unit, *subtract, *class, row, context)?
+        }
+        Node::Call(call) => calls::call(call, row, context)?,
+        Node::SystemVariable { scope, cache, name } => {
+            let value = context.environment.system_variable(*scope, cache.as_deref(), name)?;
+            in_arena(&value.as_ref(), context)
+        }
+        Node::UserVariable(name) => in_arena(&context.environment.user_variable(name).as_ref(), context),
+        Node::AssignUserVariable { name, value: assigned } => {
+            let assigned = value(assigned, row, context)?;
+            context.environment.set_user_variable(name, assigned.to_value());
+            assigned
+        }
+        Node::Compare { .. }
+        | Node::And(_)
+        | Node::Or(_)
+        | Node::Xor(_)
+        | Node::Not(_)
+        | Node::IsNull { .. }
+        | Node::IsTruth { .. }
+        | Node::Between { .. }
+        | Node::InList { .. }
+        | Node::InInts { .. }
+        | Node::InSlot { .. }
+        | Node::Like { .. }
+        | Node::Regexp { .. } => {
+            truth(node, row, context)?.map_or(ValueRef::Null, |truth| ValueRef::Int(truth as i64))
+        }
+    })
+}
+
+/// A value that lives as long as the row.
+fn in_arena<'a>(value: &ValueRef<'_>, context: &Context<'a>) -> ValueRef<'a> {
+    match *value {
+        ValueRef::Text(bytes) => ValueRef::Text(context.arena.alloc_slice_copy(bytes)),
+        ValueRef::Binary(bytes) => ValueRef::Binary(context.arena.alloc_slice_copy(bytes)),
+        ValueRef::Null => ValueRef::Null,
+        ValueRef::Int(number) => ValueRef::Int(number),
+        ValueRef::UInt(number) => ValueRef::UInt(number),
+        ValueRef::Float(number) => ValueRef::Float(number),
+        ValueRef::Double(number) => ValueRef::Double(number),
+        ValueRef::Decimal(number) => ValueRef::Decimal(number),
+        ValueRef::Date(date) => ValueRef::Date(date),
+        ValueRef::Time(time) => ValueRef::Time(time),
+        ValueRef::DateTime(moment) => ValueRef::DateTime(moment),
+    }
+}
+
+/// The truth of a node over a row; `None` for NULL.
+pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) -> Result<Option<bool>> {
+    Ok(match node {
+        Node::Compare { op, collation, sides } => {
+            let (left, right) = (value(&sides.0, row, context)?, value(&sides.1, row, context)?);
+            if *op == Comparison::NullSafeEqual {
+                return Ok(Some(null_safe_equal(&left, &right, *collation, context)));
+            }
+            compare(&left, &right, *collation, context).map(|order| op.holds(order))
+        }
+        Node::And(nodes) => {
+            let mut result = Some(true);
+            for node in nodes {
+                match truth(node, row, context)? {
+                    Some(false) => return Ok(Some(false)),
+                    Some(true) => {}
+                    None => result = None,
+                }
+            }
+            result
+        }
+        Node::Or(nodes) => {
+            let mut result = Some(false);
+            for node in nodes {
+                match truth(node, row, context)? {
+                    Some(true) => return Ok(Some(true)),
+                    Some(false) => {}
+                    None => result = None,
+                }
+            }
+            result
+        }
+        Node::Xor(sides) => match (truth(&sides.0, row, context)?, truth(&sides.1, row, context)?) {
+            (Some(a), Some(b)) => Some(a != b),
+            _ => None,
+        },
+        Node::Not(operand) => truth(operand, row, context)?.map(|truth| !truth),
+        Node::IsNull { operand, negated } => Some(value(operand, row, context)?.is_null() != *negated),
+        Node::IsTruth { operand, truth: wanted, negated } => {
+            Some((truth(operand, row, context)? == *wanted) != *negated)
+        }
+        Node::Between { operands, collation, negated } => {
+            let [operand, low, high] = &**operands;
+            let operand = value(operand, row, context)?;
+            let low = compare(&operand, &value(low, row, context)?, *collation, context);
+            let high = compare(&operand, &value(high, row, context)?, *collation, context);
+            let within = match (low.map(|order| order.is_ge()), high.map(|order| order.is_le())) {
+                (Some(false), _) | (_, Some(false)) => Some(false),
+                (Some(true), Some(true)) => Some(true),
+                _ => None,
+            };
+            within.map(|within| within != *negated)
+        }
+        Node::InList { operand, list, collation, negated } => {
+            let operand = value(operand, row, context)?;
+            let mut found = Some(false);
+            for node in list {
+                match compare(&operand, &value(node, row, context)?, *collation, context) {
+                    Some(order) if order.is_eq() => {
+                        found = Some(true);
+                        break;
+                    }
+                    Some(_) => {}
+                    None => found = None,
+                }
+            }
+            found.map(|found| found != *negated)
+        }
+        Node::InInts { operand, sorted, has_null, negated } => {
+            let operand = match value(operand, row, context)? {
+                ValueRef::Int(number) => Some(number),
+                ValueRef::UInt(number) => i64::try_from(number).ok(),
+                ValueRef::Null => return Ok(None),
+                _ => None,
+            };
+            match operand.is_some_and(|number| sorted.binary_search(&number).is_ok()) {
+                true => Some(!*negated),
+                false if *has_null => None,
+                false => Some(*negated),
+            }
+        }
+        Node::InSlot { operand, index, collation, negated } => {
+            let operand = value(operand, row, context)?;
+            in_values(&operand, context.slots.list(*index), *collation, context)
+                .map(|found| found != *negated)
+        }
+        Node::Like { sides, escape, collation, negated } => {
+            let (left, right) = (value(&sides.0, row, context)?, value(&sides.1, row, context)?);
+            let collation = if like::is_binary(&left) || like::is_binary(&right) {
+                Collation::Binary
+            } else {
+                *collation
+            };
+            match (to_text(&left, context), to_text(&right, context)) {
+                (Some(text), Some(pattern)) => {
+                    Some(like::like(text, pattern, *escape, collation) != *negated)
+                }
+                _ => None,
+            }
+        }
+        Node::Regexp { sides, ignore_case, negated } => {
+            let (left, right) = (value(&sides.0, row, context)?, value(&sides.1, row, context)?);
+            match (to_text(&left, context), to_text(&right, context)) {
+                (Some(text), Some(pattern)) => {
+                    Some(regexp::matches(text, pattern, *ignore_case)? != *negated)
+                }
+                _ => None,
+            }
+        }
+        _ => to_truth(&value(node, row, context)?, context),
+    })
+}
+
+/// IN with values that are there already. Integers, the common case, without a branch on kinds a value.
+fn in_values(
+    operand: &ValueRef<'_>,
+    list: &[ValueRef<'_>],
+    collation: Collation,
+    context: &Context<'_>,
+) -> Option<bool> {
+    let mut found = Some(false);
+    for value in list {
+        match compare(operand, value, collation, context) {
+            Some(order) if order.is_eq() => return Some(true),
+            Some(_) => {}
+            None => found = None,
+        }
+    }
+    found
+}
+
+fn null_safe_equal(
+    left: &ValueRef<'_>,
+    right: &ValueRef<'_>,
+    collation: Collation,
+    context: &Context<'_>,
+) -> bool {
+    match (left.is_null(), right.is_null()) {
+        (true, true) => true,
+        (false, false) => compare(left, right, collation, context).is_some_and(|order| order.is_eq()),
+        _ => false,
+    }
+}
+
+fn case<'a>(
+    operand: Option<&'a Node>,
+    whens: &'a [(Node, Node)],
+    otherwise: Option<&'a Node>,
+    (collation, to): (Collation, Conversion),
+    row: &Row<'a>,
+    context: &Context<'a>,
+) -> Result<ValueRef<'a>> {
+    let operand = operand.map(|operand| value(operand, row, context)).transpose()?;
+    for (when, then) in whens {
+        let holds = match &operand {
+            Some(operand) => {
+                let when = value(when, row, context)?;
+                compare(operand, &when, collation, context).is_some_and(|order| order.is_eq())
+            }
+            None => truth(when, row, context)? == Some(true),
+        };
+        if holds {
+            return Ok(convert_to(&value(then, row, context)?, to, context));
+        }
+    }
+    match otherwise {
+        Some(otherwise) => Ok(convert_to(&value(otherwise, row, context)?, to, context)),
+        None => Ok(ValueRef::Null),
+    }
+}
+
+/// What a choice makes of the branch that it took.
+fn convert_to<'a>(value: &ValueRef<'a>, to: Conversion, context: &Context<'a>) -> ValueRef<'a> {
+    let converted = match to {
+        Conversion::None => Some(*value),
+        Conversion::Double => convert::to_f64(value, context).map(ValueRef::Double),
+        Conversion::Decimal(scale) => to_decimal(value, context).map(|number| {
+            let number = number.rounded();
+            let scaled: Option<Decimal> = scale.and_then(|scale| number.with_scale(scale));
+            ValueRef::Decimal(scaled.unwrap_or(number))
+        }),
+        Conversion::Text => to_text(value, context).map(ValueRef::Text),
+        Conversion::Binary => to_text(value, context).map(ValueRef::Binary),
+        Conversion::DateTime => convert::to_date_time(value, context).map(ValueRef::DateTime),
+    };
+    converted.unwrap_or(ValueRef::Null)
+}

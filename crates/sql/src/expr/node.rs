@@ -1,0 +1,143 @@
+//! What a compiled expression is made of.
+
+use super::result_type::Class;
+use super::{Arithmetic, Comparison, Function, IntervalUnit, VariableScope};
+use types::{Collation, ColumnType, Value};
+
+/// One step of an evaluation. Which collation compares, and what choices convert to, is settled.
+#[derive(Debug)]
+pub(super) enum Node {
+    Constant(Value),
+    Slot(usize),
+    Column {
+        part: usize,
+        column: usize,
+        name: Box<str>,
+    },
+    /// A TIMESTAMP column: stored in UTC, shown in the session's time zone.
+    TimestampColumn {
+        part: usize,
+        column: usize,
+    },
+    Negate(Box<Node>),
+    BitNot(Box<Node>),
+    Arithmetic {
+        op: Arithmetic,
+        sides: Box<(Node, Node)>,
+    },
+    Compare {
+        op: Comparison,
+        collation: Collation,
+        sides: Box<(Node, Node)>,
+    },
+    And(Box<[Node]>),
+    Or(Box<[Node]>),
+    Xor(Box<(Node, Node)>),
+    Not(Box<Node>),
+    IsNull {
+        operand: Box<Node>,
+        negated: bool,
+    },
+    IsTruth {
+        operand: Box<Node>,
+        truth: Option<bool>,
+        negated: bool,
+    },
+    /// Operand, low, high.
+    Between {
+        operands: Box<[Node; 3]>,
+        collation: Collation,
+        negated: bool,
+    },
+    InList {
+        operand: Box<Node>,
+        list: Box<[Node]>,
+        collation: Collation,
+        negated: bool,
+    },
+    /// IN of integer constants, sorted.
+    InInts {
+        operand: Box<Node>,
+        sorted: Box<[i64]>,
+        has_null: bool,
+        negated: bool,
+    },
+    InSlot {
+        operand: Box<Node>,
+        index: usize,
+        collation: Collation,
+        negated: bool,
+    },
+    Like {
+        sides: Box<(Node, Node)>,
+        escape: Option<char>,
+        collation: Collation,
+        negated: bool,
+    },
+    Regexp {
+        sides: Box<(Node, Node)>,
+        ignore_case: bool,
+        negated: bool,
+    },
+    Case {
+        operand: Option<Box<Node>>,
+        whens: Box<[(Node, Node)]>,
+        otherwise: Option<Box<Node>>,
+        collation: Collation,
+        to: Conversion,
+    },
+    Cast {
+        operand: Box<Node>,
+        to: ColumnType,
+    },
+    /// `operand ± INTERVAL amount unit`.
+    DateArithmetic {
+        sides: Box<(Node, Node)>,
+        unit: IntervalUnit,
+        subtract: bool,
+        /// What the operand's type makes of it: a date, a date and time, or a text.
+        class: Class,
+    },
+    Call(Box<Call>),
+    SystemVariable {
+        scope: VariableScope,
+        cache: Option<String>,
+        name: String,
+    },
+    UserVariable(String),
+    AssignUserVariable {
+        name: String,
+        value: Box<Node>,
+    },
+}
+
+/// A call of a built-in function.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub function: Function,
+    pub arguments: Box<[Node]>,
+    /// What texts in it compare by.
+    pub collation: Collation,
+    /// What choices (IF, COALESCE, GREATEST) turn their result into.
+    pub to: Conversion,
+    /// The unit of EXTRACT and TIMESTAMPDIFF.
+    pub unit: Option<IntervalUnit>,
+    /// The class of the result.
+    pub class: Class,
+    /// The classes of the arguments.
+    pub classes: Box<[Class]>,
+    /// Facts about arguments that CHARSET(), COLLATION() and COERCIBILITY() tell.
+    pub argument_collation: (Collation, i64),
+}
+
+/// What a choice turns its result into, so that every row has the same type.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Conversion {
+    None,
+    Double,
+    /// With so many digits after the point, if that is known.
+    Decimal(Option<u8>),
+    Text,
+    Binary,
+    DateTime,
+}

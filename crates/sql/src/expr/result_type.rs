@@ -1,0 +1,241 @@
+//! Types of expressions.
+
+use types::{Collation, ColumnType};
+
+/// What an expression gives, as result sets describe it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ResultType {
+    /// NULL alone is `Binary { bytes: 0 }`.
+    pub column_type: ColumnType,
+    pub nullable: bool,
+    /// `Binary` for numbers and times.
+    pub collation: Collation,
+    /// Digits after the point; 31 for floating point without fixed digits,
+    pub decimals: u8,
+    /// The widest value, in characters.
+    pub display_chars: u32,
+}
+
+/// `decimals` of floating point without fixed digits.
+pub(super) const DECIMALS_FLOATING: u8 = 31;
+
+impl ResultType {
+    pub(super) fn of(column_type: ColumnType, nullable: bool) -> ResultType {
+        let decimals = match column_type {
+            ColumnType::Float { .. } | ColumnType::Double { .. } => DECIMALS_FLOATING,
+            ColumnType::Decimal { scale, .. } => scale,
+            ColumnType::Time { fsp } | ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => fsp,
+            _ => 0,
+        };
+        let collation = column_type.collation();
+        let display_chars = display_chars(&column_type);
+        ResultType { column_type, nullable, collation, decimals, display_chars }
+    }
+}
+
+/// The widest value of a type, in characters.
+fn display_chars(column_type: &ColumnType) -> u32 {
+    let fraction = |fsp: u8| if fsp == 0 { 0 } else { fsp as u32 + 1 };
+    match *column_type {
+        ColumnType::Int { bytes, unsigned } => match (bytes, unsigned) {
+            (1, false) => 4,
+            (1, true) => 3,
+            (2, false) => 6,
+            (2, true) => 5,
+            (3, false) => 9,
+            (3, true) => 8,
+            (4, false) => 11,
+            (4, true) => 10,
+            _ => 20,
+        },
+        ColumnType::Float { .. } => 12,
+        ColumnType::Double { .. } => 22,
+        ColumnType::Decimal { precision, scale, unsigned } => {
+            precision as u32 + (scale > 0) as u32 + !unsigned as u32
+        }
+        ColumnType::Char { chars, .. } | ColumnType::Varchar { chars, .. } => chars,
+        ColumnType::Text { bytes_max, .. } | ColumnType::Blob { bytes_max } => bytes_max,
+        ColumnType::Binary { bytes } | ColumnType::Varbinary { bytes } => bytes,
+        ColumnType::Date => 10,
+        ColumnType::Time { fsp } => 10 + fraction(fsp),
+        ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => 19 + fraction(fsp),
+        ColumnType::Year => 4,
+    }
+}
+
+/// Kinds of values as far as coercion tells them apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    Null,
+    Int,
+    UInt,
+    Double,
+    Decimal,
+    Text,
+    Binary,
+    Date,
+    Time,
+    DateTime,
+}
+
+impl Class {
+    pub(super) fn of(column_type: &ColumnType) -> Class {
+        match column_type {
+            ColumnType::Int { unsigned: false, .. } => Class::Int,
+            ColumnType::Int { unsigned: true, .. } | ColumnType::Year => Class::UInt,
+            ColumnType::Float { .. } | ColumnType::Double { .. } => Class::Double,
+            ColumnType::Decimal { .. } => Class::Decimal,
+            ColumnType::Char { .. } | ColumnType::Varchar { .. } | ColumnType::Text { .. } => Class::Text,
+            ColumnType::Binary { .. } | ColumnType::Varbinary { .. } | ColumnType::Blob { .. } => {
+                Class::Binary
+            }
+            ColumnType::Date => Class::Date,
+            ColumnType::Time { .. } => Class::Time,
+            ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => Class::DateTime,
+        }
+    }
+
+    pub(super) fn is_numeric(self) -> bool {
+        matches!(self, Class::Int | Class::UInt | Class::Double | Class::Decimal)
+    }
+
+    pub(super) fn is_temporal(self) -> bool {
+        matches!(self, Class::Date | Class::Time | Class::DateTime)
+    }
+
+    pub(super) fn is_text(self) -> bool {
+        matches!(self, Class::Text | Class::Binary)
+    }
+}
+
+/// How strongly a text insists on its collation: the smaller, the stronger.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Derivation {
+    /// COLLATE.
+    Explicit,
+    /// Two columns whose collations do not mix: good only where no comparison needs one.
+    None,
+    /// A column.
+    Implicit,
+    /// What the system gives: USER(), VERSION().
+    System,
+    /// A literal or parameter.
+    Coercible,
+    Numeric,
+    /// NULL.
+    Ignorable,
+}
+
+impl Derivation {
+    /// COERCIBILITY().
+    pub(super) fn number(self) -> i64 {
+        self as i64
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Derivation::Explicit => "EXPLICIT",
+            Derivation::None => "NONE",
+            Derivation::Implicit => "IMPLICIT",
+            Derivation::System => "SYSCONST",
+            Derivation::Coercible => "COERCIBLE",
+            Derivation::Numeric => "NUMERIC",
+            Derivation::Ignorable => "IGNORABLE",
+        }
+    }
+}
+
+/// What compilation knows of an expression.
+#[derive(Clone, Debug)]
+pub(super) struct Typed {
+    pub class: Class,
+    pub result: ResultType,
+    pub derivation: Derivation,
+    /// False for a DECIMAL of whose value only the kind is known: `decimals` is then a guess.
+    pub scale_is_known: bool,
+}
+
+impl Typed {
+    pub(super) fn new(column_type: ColumnType, nullable: bool) -> Typed {
+        let class = Class::of(&column_type);
+        let derivation = if class.is_text() { Derivation::Coercible } else { Derivation::Numeric };
+        Typed { class, result: ResultType::of(column_type, nullable), derivation, scale_is_known: true }
+    }
+
+    pub(super) fn null() -> Typed {
+        Typed {
+            class: Class::Null,
+            result: ResultType::of(ColumnType::Binary { bytes: 0 }, true),
+            derivation: Derivation::Ignorable,
+            scale_is_known: true,
+        }
+    }
+
+    pub(super) fn int(bytes: u8, unsigned: bool, nullable: bool) -> Typed {
+        Typed::new(ColumnType::Int { bytes, unsigned }, nullable)
+    }
+
+    /// 0 or 1.
+    pub(super) fn boolean(nullable: bool) -> Typed {
+        Typed::int(4, false, nullable).with_display(1)
+    }
+
+    pub(super) fn double(nullable: bool) -> Typed {
+        Typed::new(ColumnType::Double { unsigned: false }, nullable)
+    }
+
+    pub(super) fn decimal(precision: u32, scale: u8, nullable: bool) -> Typed {
+        let scale = scale.min(types::decimal::SCALE_MAX);
+        let precision = precision.clamp(scale.max(1) as u32, types::decimal::PRECISION_MAX as u32) as u8;
+        Typed::new(ColumnType::Decimal { precision, scale, unsigned: false }, nullable)
+    }
+
+    pub(super) fn text(chars: u32, collation: Collation, nullable: bool) -> Typed {
+        let column_type = match (collation, chars) {
+            (Collation::Binary, 0..=65_535) => ColumnType::Varbinary { bytes: chars },
+            (Collation::Binary, _) => ColumnType::Blob { bytes_max: u32::MAX },
+            (_, 0..=16_383) => ColumnType::Varchar { chars, collation },
+            _ => ColumnType::Text { bytes_max: chars.saturating_mul(4), collation },
+        };
+        let typed = Typed::new(column_type, nullable);
+        if chars <= 16_383 || collation == Collation::Binary { typed } else { typed.with_display(chars) }
+    }
+
+    pub(super) fn with_display(mut self, chars: u32) -> Typed {
+        self.result.display_chars = chars;
+        self
+    }
+
+    pub(super) fn with_derivation(mut self, derivation: Derivation) -> Typed {
+        self.derivation = derivation;
+        self
+    }
+
+    pub(super) fn nullable(&self) -> bool {
+        self.result.nullable
+    }
+
+    pub(super) fn collation(&self) -> Collation {
+        self.result.collation
+    }
+
+    /// The widest value as text.
+    pub(super) fn chars(&self) -> u32 {
+        self.result.display_chars
+    }
+
+    /// Digits before and after the point, as decimal arithmetic counts them.
+    pub(super) fn digits(&self) -> (u32, u8) {
+        match self.result.column_type {
+            ColumnType::Decimal { precision, scale, .. } => {
+                ((precision - scale.min(precision)) as u32, scale)
+            }
+            ColumnType::Int { .. } => (self.chars().min(20).max(1), 0),
+            ColumnType::Year => (4, 0),
+            ColumnType::Date => (8, 0),
+            ColumnType::Time { fsp } => (7, fsp),
+            ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => (14, fsp),
+            _ => (20, 0),
+        }
+    }
+}
