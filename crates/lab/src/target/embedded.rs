@@ -1,0 +1,308 @@
+//! The engine in this process: no sockets, no SQL, nothing but tables and their cache.
+
+use super::{Context, HitPath, Segments, Series, SeriesPlan, Setting, Target};
+use crate::driver::Load;
+use crate::driver::workers::{self, Observed};
+use crate::error::{Error, Result};
+use crate::measure::{Phases, Process, Recorder};
+use crate::results::Sample;
+use crate::workload::{DATABASE, Row, Sbtest, Script, Statement, TABLE, Workload};
+use base::IndexId;
+use base::sync::Arc;
+use engine::{
+    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Table, TableDef,
+};
+use std::hint::black_box;
+use std::ops::Bound;
+use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
+
+const PAGE_BYTES: usize = 16 << 10;
+/// Rows a statement of the bulk load.
+const ROWS_PER_STATEMENT: u32 = 10_000;
+/// Random queries whose answers are compared with the data's definition before anything is measured.
+const VERIFIED_POINTS: usize = 200;
+const PRIMARY: IndexId = IndexId(0);
+const BY_K: IndexId = IndexId(1);
+const K_COLUMN: usize = 1;
+
+#[derive(Debug)]
+pub struct Embedded {
+    cache_bytes: u64,
+    open: Option<Open>,
+}
+
+#[derive(Debug)]
+struct Open {
+    database: Arc<Database>,
+    table: Arc<Table>,
+}
+
+impl Embedded {
+    pub fn new(cache_bytes: u64) -> Embedded {
+        Embedded { cache_bytes, open: None }
+    }
+
+    fn options(&self, setting: Setting) -> Options {
+        let segments = match setting.segments {
+            Segments::Count(count) => count,
+            Segments::Auto => automatic_segments(),
+        };
+        let hit_path = match setting.hit_path {
+            HitPath::Locked => engine::HitPath::Locked,
+            HitPath::Optimistic => engine::HitPath::Optimistic,
+        };
+        let cache = CacheOptions {
+            size_bytes: self.cache_bytes as usize,
+            segments,
+            hit_path,
+            division_limit: 100,
+            age_threshold: 300,
+        };
+        Options { cache, page_size: PAGE_BYTES, create: true }
+    }
+
+    fn open(&self) -> Result<&Open> {
+        self.open.as_ref().ok_or_else(|| wrong("not started"))
+    }
+}
+
+/// The engine's choice for this machine: enough that two threads rarely meet.
+fn automatic_segments() -> u32 {
+    (crate::doctor::machine::processors() as u32 * 4)
+        .next_power_of_two()
+        .clamp(1, super::setting::SEGMENTS_MAX)
+}
+
+impl Target for Embedded {
+    fn name(&self) -> &str {
+        "embedded"
+    }
+
+    fn series(&self, asked: &[Setting]) -> SeriesPlan {
+        super::all_settings(asked)
+    }
+
+    fn start(&mut self, table: &Sbtest, context: &mut Context<'_>) -> Result<()> {
+        let setting = Setting { segments: Segments::Auto, hit_path: HitPath::Optimistic };
+        let database = Database::open(context.folder, self.options(setting))?;
+        database.create_database(DATABASE, b"")?;
+        let created = database.create_table(definition())?;
+        load(&database, &created, table, context)?;
+        context.progress.stage("embedded: building index k", 0);
+        database.create_index(&created, by_k())?;
+        verify(&created, table)?;
+        self.open = Some(Open { database, table: created });
+        Ok(())
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![
+            ("version".to_string(), crate::doctor::machine::version()),
+            ("page bytes".to_string(), PAGE_BYTES.to_string()),
+            ("cache bytes".to_string(), self.cache_bytes.to_string()),
+            ("automatic segments".to_string(), automatic_segments().to_string()),
+        ]
+    }
+
+    fn apply(&mut self, series: &Series, context: &mut Context<'_>) -> Result<()> {
+        let _ = series;
+        warm(&self.open()?.table, context)
+    }
+
+    fn sample(&mut self, load: &Load, context: &mut Context<'_>) -> Result<Sample> {
+        let open = self.open()?;
+        let clients = (0..load.clients)
+            .map(|client| {
+                let script = load.workload.script(client, load.clients, load.seed);
+                let mut client = Client::new(open.table.clone(), load.workload.statement, script);
+                move |phases: &Phases| -> Result<Recorder> { workers::repeat(phases, || client.query()) }
+            })
+            .collect();
+        let observed = Observed { server: Some(Process::Own), client: None, latch_waits: &|| None };
+        workers::run(clients, load, &observed, context.interrupt)
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        match self.open.take() {
+            Some(open) => Ok(open.database.close()?),
+            None => Ok(()),
+        }
+    }
+}
+
+fn definition() -> TableDef {
+    let int = ColumnType::Int { bytes: 4, unsigned: true };
+    let char = |chars| ColumnType::Char { chars, collation: Collation::Utf8mb4GeneralCi };
+    let column = |name: &str, column_type| Column { name: name.to_string(), column_type, nullable: false };
+    TableDef {
+        database: DATABASE.to_string(),
+        name: TABLE.to_string(),
+        columns: vec![
+            column("id", int.clone()),
+            column("k", int),
+            column("c", char(120)),
+            column("pad", char(60)),
+        ],
+        primary: Some(vec![part(0)]),
+        indexes: Vec::new(),
+        auto_increment: Some(0),
+        sql_metadata: Vec::new(),
+    }
+}
+
+fn by_k() -> IndexDef {
+    IndexDef { name: "k".to_string(), unique: false, parts: vec![part(K_COLUMN)] }
+}
+
+fn part(column: usize) -> KeyPart {
+    KeyPart { column, prefix_chars: None, descending: false }
+}
+
+fn load(database: &Database, table: &Table, source: &Sbtest, context: &mut Context<'_>) -> Result<()> {
+    context.progress.stage(format!("embedded: loading {} rows", source.rows), source.rows.into());
+    let codec = table.row_codec();
+    let mut rows = KeyList::default();
+    let mut next = 1;
+    while next <= source.rows {
+        context.interrupt.check()?;
+        context.progress.at(u64::from(next), "");
+        let last = source.rows.min(next + ROWS_PER_STATEMENT - 1);
+        rows.clear();
+        for id in next..=last {
+            let row = source.row(id);
+            codec.encode(&values(&row), &mut rows.bytes);
+            rows.ends.push(rows.bytes.len() as u32);
+        }
+        let mut statement = database.begin_write();
+        statement.insert_many(table, &rows).map_err(|(_, error)| error)?;
+        statement.commit();
+        next = last + 1;
+    }
+    Ok(())
+}
+
+fn values(row: &Row) -> [ValueRef<'_>; 4] {
+    [
+        ValueRef::UInt(row.id.into()),
+        ValueRef::UInt(row.k.into()),
+        ValueRef::Text(&row.c),
+        ValueRef::Text(&row.pad),
+    ]
+}
+
+/// Looks up random points and compares the rows with those that the data's definition gives.
+fn verify(table: &Arc<Table>, source: &Sbtest) -> Result<()> {
+    let points = source.verification_points(VERIFIED_POINTS);
+    let expected = source.rows_with(&points);
+    let mut images: Vec<Vec<u8>> = Vec::new();
+    let statement = Statement::PointsByK { points: points.len() as u32 };
+    let script = Workload { table: *source, statement }.script(0, 1, 0);
+    let mut client = Client::new(table.clone(), statement, script);
+    client.parameters.copy_from_slice(&points);
+    client.encode_keys();
+    table.multi_get(BY_K, &client.keys, &mut client.batch, &mut |_, _, image| {
+        images.push(image.to_vec());
+        true
+    })?;
+    let codec = table.row_codec();
+    let mut wanted: Vec<Vec<u8>> = expected
+        .iter()
+        .map(|row| {
+            let mut image = Vec::new();
+            codec.encode(&values(row), &mut image);
+            image
+        })
+        .collect();
+    images.sort();
+    wanted.sort();
+    if images != wanted {
+        let why = format!(
+            "{} rows for {} points, or others than the {} loaded",
+            images.len(),
+            points.len(),
+            wanted.len()
+        );
+        return Err(wrong(&why));
+    }
+    Ok(())
+}
+
+/// Reads every page once.
+fn warm(table: &Table, context: &mut Context<'_>) -> Result<()> {
+    for index in [PRIMARY, BY_K] {
+        let everything = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
+        let mut scan = table.scan(index, everything, Direction::Forward);
+        let mut rows = 0u64;
+        while scan.next_key()?.is_some() {
+            rows += 1;
+            if rows.is_multiple_of(100_000) {
+                context.interrupt.check()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// One client's state.
+struct Client {
+    table: Arc<Table>,
+    key_codec: Arc<types::KeyCodec>,
+    script: Script,
+    parameters: Vec<u32>,
+    keys: KeyList,
+    batch: Batch,
+    row: Vec<u8>,
+}
+
+impl Client {
+    fn new(table: Arc<Table>, statement: Statement, script: Script) -> Client {
+        let key_codec = table.key_codec(BY_K);
+        Client {
+            key_codec,
+            script,
+            parameters: vec![0; statement.parameters()],
+            keys: KeyList::default(),
+            batch: Batch::default(),
+            row: Vec::new(),
+            table,
+        }
+    }
+
+    /// One query of the workload; gives the number of its rows. Touches nothing shared but the table.
+    fn query(&mut self) -> Result<u64> {
+        self.script.next(&mut self.parameters);
+        self.encode_keys();
+        let Client { table, script, keys, batch, row, .. } = self;
+        let codec = table.row_codec();
+        let mut rows = 0u64;
+        let mut astray = false;
+        table.multi_get(BY_K, keys, batch, &mut |_, _, image| {
+            // The row is copied out, as whoever sends it to a client would.
+            row.clear();
+            row.extend_from_slice(image);
+            astray |= !matches!(codec.view(row).get(K_COLUMN), ValueRef::UInt(k) if script.expects(k as u32));
+            rows += 1;
+            true
+        })?;
+        black_box(row);
+        if astray { Err(wrong("a row that was not asked for")) } else { Ok(rows) }
+    }
+
+    /// The keys of the parameters, sorted, each distinct one once.
+    fn encode_keys(&mut self) {
+        self.parameters.sort_unstable();
+        self.keys.clear();
+        let mut last = None;
+        for &k in &self.parameters {
+            if last != Some(k) {
+                self.key_codec.encode_prefix(&[ValueRef::UInt(k.into())], &mut self.keys.bytes);
+                self.keys.ends.push(self.keys.bytes.len() as u32);
+                last = Some(k);
+            }
+        }
+    }
+}
+
+fn wrong(why: &str) -> Error {
+    Error::WrongAnswer { target: "embedded".to_string(), why: why.to_string() }
+}

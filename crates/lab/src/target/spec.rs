@@ -1,0 +1,174 @@
+//! Names of targets as a user writes them.
+
+use std::fmt;
+use std::path::PathBuf;
+
+/// An engine of the distribution's MariaDB.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Engine {
+    MyIsam,
+    Aria,
+    InnoDb,
+    RocksDb,
+}
+
+impl Engine {
+    pub const ALL: [Engine; 4] = [Engine::MyIsam, Engine::Aria, Engine::InnoDb, Engine::RocksDb];
+
+    /// As in `ENGINE=`, in lower case.
+    pub fn name(self) -> &'static str {
+        match self {
+            Engine::MyIsam => "myisam",
+            Engine::Aria => "aria",
+            Engine::InnoDb => "innodb",
+            Engine::RocksDb => "rocksdb",
+        }
+    }
+}
+
+/// Where a server listens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Address {
+    Unix(PathBuf),
+    Tcp { host: String, port: u16 },
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Unix(path) => write!(f, "{}", path.display()),
+            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum TargetSpec {
+    /// The engine in this process.
+    Embedded,
+    /// A Latchwork server that the lab starts.
+    Latchwork,
+    /// A MariaDB server that the lab starts.
+    MariaDb(Engine),
+    /// A server that answers with constant rows: the ceiling.
+    Null,
+    /// A server that runs already.
+    Remote { address: Address, user: String, password: String, database: String },
+}
+
+impl TargetSpec {
+    pub const SYNTAX: &str = "embedded, latchwork, null, mariadb:myisam|aria|innodb|rocksdb, mysql://user[:password]@host[:port]/db, or a socket's path";
+
+    pub fn parse(text: &str) -> Result<TargetSpec, String> {
+        match text {
+            "embedded" => return Ok(TargetSpec::Embedded),
+            "latchwork" => return Ok(TargetSpec::Latchwork),
+            "null" => return Ok(TargetSpec::Null),
+            "mariadb" => return Ok(TargetSpec::MariaDb(Engine::MyIsam)),
+            _ => {}
+        }
+        if let Some(name) = text.strip_prefix("mariadb:") {
+            let known = Engine::ALL.into_iter().find(|engine| engine.name().eq_ignore_ascii_case(name));
+            return known.map(TargetSpec::MariaDb).ok_or_else(|| {
+                let names = Engine::ALL.map(Engine::name).join(", ");
+                format!("target `{text}`: the engines of MariaDB are {names}")
+            });
+        }
+        if let Some(rest) = text.strip_prefix("mysql://") {
+            return parse_url(text, rest);
+        }
+        if text.contains('/') {
+            return Ok(TargetSpec::Remote {
+                address: Address::Unix(PathBuf::from(text)),
+                user: "root".to_string(),
+                password: String::new(),
+                database: "sbtest".to_string(),
+            });
+        }
+        Err(format!("target `{text}` is not known; targets are {}", Self::SYNTAX))
+    }
+
+    /// Without a password.
+    pub fn name(&self) -> String {
+        match self {
+            TargetSpec::Embedded => "embedded".to_string(),
+            TargetSpec::Latchwork => "latchwork".to_string(),
+            TargetSpec::Null => "null".to_string(),
+            TargetSpec::MariaDb(engine) => format!("mariadb:{}", engine.name()),
+            TargetSpec::Remote { address: Address::Unix(path), .. } => path.display().to_string(),
+            TargetSpec::Remote { address, user, database, .. } => {
+                format!("mysql://{user}@{address}/{database}")
+            }
+        }
+    }
+
+    pub fn is_embedded(&self) -> bool {
+        *self == TargetSpec::Embedded
+    }
+}
+
+/// `user[:password]@host[:port]/database`; the password may hold anything but is split at the last `@`.
+fn parse_url(whole: &str, rest: &str) -> Result<TargetSpec, String> {
+    let wrong = |why: &str| {
+        format!("target `{}`: {why}; write mysql://user[:password]@host[:port]/db", hidden(whole))
+    };
+    let (login, place) = rest.rsplit_once('@').ok_or_else(|| wrong("no user"))?;
+    let (user, password) = login.split_once(':').unwrap_or((login, ""));
+    let (host, database) = place.split_once('/').ok_or_else(|| wrong("no database"))?;
+    let (host, port) = match host.rsplit_once(':') {
+        Some((host, port)) => (host, port.parse().map_err(|_| wrong("the port is not a number"))?),
+        None => (host, 3306),
+    };
+    if user.is_empty() || host.is_empty() || database.is_empty() {
+        return Err(wrong("something is empty"));
+    }
+    Ok(TargetSpec::Remote {
+        address: Address::Tcp { host: host.to_string(), port },
+        user: user.to_string(),
+        password: password.to_string(),
+        database: database.to_string(),
+    })
+}
+
+/// A URL without its password, for messages and results.
+pub fn hidden(url: &str) -> String {
+    let Some((scheme, rest)) = url.split_once("://") else {
+        return url.to_string();
+    };
+    match rest.rsplit_once('@').and_then(|(login, place)| Some((login.split_once(':')?.0, place))) {
+        Some((user, place)) => format!("{scheme}://{user}:***@{place}"),
+        None => url.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_a_target_is_understood() {
+        assert_eq!(TargetSpec::parse("embedded"), Ok(TargetSpec::Embedded));
+        assert_eq!(TargetSpec::parse("mariadb:InnoDB"), Ok(TargetSpec::MariaDb(Engine::InnoDb)));
+        assert_eq!(TargetSpec::parse("/run/x.sock").unwrap().name(), "/run/x.sock");
+        let remote = TargetSpec::parse("mysql://me:p@ss:w@10.0.0.1:3307/bench").unwrap();
+        assert_eq!(remote.name(), "mysql://me@10.0.0.1:3307/bench");
+        let TargetSpec::Remote { password, .. } = remote else { panic!() };
+        assert_eq!(password, "p@ss:w");
+        let TargetSpec::Remote { address, .. } = TargetSpec::parse("mysql://me@host/db").unwrap() else {
+            panic!()
+        };
+        assert_eq!(address, Address::Tcp { host: "host".to_string(), port: 3306 });
+    }
+
+    #[test]
+    fn a_wrong_target_is_told_what_there_is_and_never_shows_its_password() {
+        assert!(TargetSpec::parse("mysql").unwrap_err().contains("embedded, latchwork"));
+        assert!(TargetSpec::parse("mariadb:heap").unwrap_err().contains("myisam, aria, innodb, rocksdb"));
+        for wrong in ["mysql://u:secret@host:port/db", "mysql://u:secret@host", "mysql://:secret@host/db"] {
+            let message = TargetSpec::parse(wrong).unwrap_err();
+            assert!(!message.contains("secret"), "{message}");
+        }
+        assert_eq!(hidden("mysql://u:pw@h/d"), "mysql://u:***@h/d");
+        assert_eq!(hidden("--rows"), "--rows");
+    }
+}
