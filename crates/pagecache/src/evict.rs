@@ -54,7 +54,7 @@ impl PageCache {
     }
 
     /// One round over the segments: the own one first if it has its fair share, else the fullest first.
-    fn evict_somewhere(&self, own: usize, round: u32) -> Result<Option<FrameNo>, Error> {
+    pub(crate) fn evict_somewhere(&self, own: usize, round: u32) -> Result<Option<FrameNo>, Error> {
         let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
         let fair = self.frame_count.load(Relaxed) / segments;
         let resident = |number: usize| self.shells[number].resident.load(Relaxed);
@@ -139,7 +139,7 @@ impl PageCache {
 pub(crate) fn pause(round: u32) {
     #[cfg(not(feature = "shuttle"))]
     if round > 4 {
-        thread::sleep(std::time::Duration::from_micros(50 << round.min(9) / 2));
+        thread::sleep(std::time::Duration::from_micros(50 << (round.min(9) / 2)));
         return;
     }
     let _ = round;

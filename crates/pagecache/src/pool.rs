@@ -41,6 +41,11 @@ impl Pool {
         self.len.load(Relaxed)
     }
 
+    /// Frames in use now.
+    pub fn used(&self) -> usize {
+        self.inner.lock().used()
+    }
+
     /// The most frames in use at once.
     pub fn used_high_water(&self) -> usize {
         self.inner.lock().used_high_water

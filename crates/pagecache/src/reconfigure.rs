@@ -3,14 +3,20 @@
 use crate::cache::{FRAMES_MIN, PageCache};
 use crate::config::{HitPath, Limits, Reconfigure};
 use crate::error::Error;
-use crate::frames::{Header, Link};
-use crate::index::Geometry;
+use crate::evict::pause;
+use crate::frames::{DIRTY, FrameNo, Header, Link, WRITING};
+use crate::index::{Geometry, Hash};
 use crate::local::SEGMENTS_MAX;
-use base::sync::atomic::Ordering::Relaxed;
+use crate::page::PageMut;
+use crate::segment::Segment;
+use crate::state::{Keep, Mode};
+use base::PageId;
+use base::sync::MutexGuard;
+use base::sync::atomic::Ordering::{Relaxed, Release};
 
-/// Bytes a frame costs besides its page: header, link, and at two to four frames a bucket
-/// up to 32 bytes of index.
-const OVERHEAD_BYTES: usize = size_of::<Header>() + size_of::<Link>() + 32;
+/// Bytes a frame costs besides its page: header, link, at two to four frames a bucket up to 32 bytes
+/// of index, and a ghost entry of the replacement policy.
+const OVERHEAD_BYTES: usize = size_of::<Header>() + size_of::<Link>() + 32 + 32;
 
 /// The frames that a budget has room for, [`FRAMES_MIN`] at least.
 pub(crate) fn frames_for(size_bytes: usize, page_size: usize) -> usize {
@@ -42,24 +48,173 @@ impl PageCache {
         }
     }
 
-    /// Changes settings while the cache is in use.
+    /// Changes settings while the cache is in use; the pages stay, as far as the new size has room.
+    /// A second caller waits for the first. The caller holds no latches.
+    ///
+    /// A change of size or segments sets the counters to zero, as MyISAM's users expect. If a
+    /// smaller size fails because dirty pages cannot be written, the old size stays.
     pub fn reconfigure(&self, change: Reconfigure) -> Result<(), Error> {
         let _one_at_a_time = self.reconfiguring.lock();
         let mut settings = self.settings.lock().clone();
-        let limits = checked_limits(Limits {
+        settings.limits = checked_limits(Limits {
             division_limit: change.division_limit.unwrap_or(settings.limits.division_limit),
             age_threshold: change.age_threshold.unwrap_or(settings.limits.age_threshold),
         })?;
-        if let Some(hit_path) = change.hit_path {
-            for shell in &self.shells {
-                shell.segment.lock().set_hit_path(self.shared(), hit_path);
-            }
-            self.hot.is_optimistic.store(hit_path == HitPath::Optimistic, Relaxed);
+        settings.size_bytes = change.size_bytes.unwrap_or(settings.size_bytes);
+        settings.segments = change.segments.unwrap_or(settings.segments).min(SEGMENTS_MAX as u32);
+        if let Some(hit_path) = change.hit_path
+            && hit_path != settings.hit_path
+        {
             settings.hit_path = hit_path;
+            self.hot.is_optimistic.store(hit_path == HitPath::Optimistic, Relaxed);
+            for shell in &self.shells {
+                let mut segment = shell.segment.lock();
+                segment.set_hit_path(self.shared(), hit_path);
+            }
         }
-        settings.limits = limits;
-        self.apply_limits(self.frame_count.load(Relaxed), limits);
+        let frames_old = self.frame_count.load(Relaxed);
+        let frames = frames_for(settings.size_bytes, self.page_size);
+        if frames > self.hot.frames.frames_max() {
+            let frames_max = self.hot.frames.frames_max();
+            let why = format!(
+                "{} bytes are more than this cache can grow to ({frames_max} pages)",
+                settings.size_bytes
+            );
+            return Err(Error::Config { why });
+        }
+        if frames < frames_old {
+            self.shrink(frames, frames_old)?;
+        }
+        if frames != frames_old || change.segments.is_some() {
+            self.repartition(segments_for(settings.segments), frames, settings.hit_path, settings.limits);
+            if frames > frames_old {
+                self.pool.resize(frames);
+                self.frame_count.store(frames, Relaxed);
+            }
+            self.reset_counters();
+        } else {
+            self.apply_limits(frames, settings.limits);
+        }
         *self.settings.lock() = settings;
         Ok(())
+    }
+
+    /// Deals all pages to the segments anew. Takes every mutex, in ascending order: nobody else ever holds two.
+    fn repartition(&self, segments: usize, frames: usize, hit_path: HitPath, limits: Limits) {
+        let mut all: Vec<MutexGuard<'_, Segment>> =
+            self.shells.iter().map(|shell| shell.segment.lock()).collect();
+        let old = Geometry(self.hot.geometry.load(Relaxed));
+        let new = Geometry::new(segments, frames, Some(old));
+        self.hot.index.clear(new);
+        let orders: Vec<Vec<FrameNo>> =
+            (all.iter_mut()).map(|segment| segment.dissolve(self.shared(), new, hit_path)).collect();
+        for segment in &mut all[..segments] {
+            segment.set_limits(frames.div_ceil(segments), limits);
+        }
+        // The next victim of each first, then the second of each, and so on: the order stays, roughly.
+        let longest = orders.iter().map(Vec::len).max().unwrap_or(0);
+        for frame in (0..longest).flat_map(|nth| orders.iter().filter_map(move |order| order.get(nth))) {
+            let hash = Hash::of(self.header(*frame).page_id());
+            all[new.segment_of(hash)].install(self.shared(), *frame);
+        }
+        for (shell, segment) in self.shells.iter().zip(&all) {
+            shell.resident.store(segment.resident(), Relaxed);
+        }
+        // ORDER: pairs with the Acquire of `lock_segment`. Readers without latch may go on with the old
+        // geometry: its half of the index stays as it is until the next change, and what they find is verified.
+        self.hot.geometry.store(new.0, Release);
+    }
+
+    /// Empties the frames from `frames` on. Hot pages move to lower frames; cold ones are evicted to make room.
+    fn shrink(&self, frames: usize, frames_old: usize) -> Result<(), Error> {
+        self.frame_count.store(frames, Relaxed);
+        self.pool.resize(frames);
+        // The coldest pages go until the rest has room below; then what lies above moves down.
+        let mut round = 0;
+        while self.pool.used() > frames {
+            let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
+            let fullest = (0..segments).max_by_key(|&number| self.shells[number].resident.load(Relaxed));
+            match self.evict_somewhere(fullest.unwrap_or(0), round) {
+                Ok(Some(frame)) => self.pool.put(frame),
+                Ok(None) => {
+                    pause(round);
+                    round += 1;
+                }
+                Err(error) => return Err(self.stay_at(frames_old, error)),
+            }
+        }
+        let mut round = 0;
+        while !self.pool.is_settled() {
+            for number in frames..self.pool.frames_made() {
+                if let Err(error) = self.vacate(FrameNo(number as u32), frames) {
+                    return Err(self.stay_at(frames_old, error));
+                }
+            }
+            pause(round);
+            round += 1;
+        }
+        self.hot.memory.release_from(FrameNo(frames as u32));
+        Ok(())
+    }
+
+    /// The cache keeps its old size because of `error`.
+    fn stay_at(&self, frames_old: usize, error: Error) -> Error {
+        self.pool.resize(frames_old);
+        self.frame_count.store(frames_old, Relaxed);
+        error
+    }
+
+    /// Moves the page in `frame`, if there is one, to a frame below `frames`.
+    fn vacate(&self, frame: FrameNo, frames: usize) -> Result<(), Error> {
+        let header = self.header(frame);
+        while header.state.load().mode() != Mode::Free {
+            self.wait_settled(frame);
+            let id = header.page_id();
+            // Takes a free frame, or evicts the coldest page it can find; which may lie beyond the end
+            // itself, and then the pool keeps its frame.
+            let target = self.take_frame(self.segment_number(id))?;
+            if target.index() >= frames {
+                self.pool.put(target);
+                continue;
+            }
+            if !self.latch_frame(id, frame, Keep::Exclusive)? {
+                self.pool.put(target);
+                continue;
+            }
+            if header.flags() & WRITING != 0 {
+                let wake = header.state.unlock_exclusive(false);
+                self.wake(frame, wake);
+                self.pool.put(target);
+                pause(0);
+                continue;
+            }
+            self.relocate(id, frame, target);
+        }
+        Ok(())
+    }
+
+    /// Moves a page that the caller holds exclusively, and that is not being written, into a frame that is the
+    /// caller's. Optimistic readers of the old frame meet a conflict.
+    fn relocate(&self, id: PageId, source: FrameNo, target: FrameNo) {
+        let (old, new) = (self.header(source), self.header(target));
+        new.state.begin_load();
+        new.set_page_id(id);
+        if old.is_hot() {
+            new.touch();
+        }
+        PageMut::new(self.words(target)).copy_from(self.page(source));
+        if old.flags() & DIRTY != 0 {
+            // Dirty in both for a moment, clean in none: the page is never taken for clean.
+            self.mark_dirty(target);
+            self.forget_dirt(source);
+        }
+        let (mut segment, _) = self.lock_segment(Hash::of(id));
+        segment.substitute(self.shared(), source, target);
+        drop(segment);
+        let wake = new.state.finish_load(Keep::Nothing);
+        self.wake(target, wake);
+        let wake = old.state.discard();
+        self.wake(source, wake);
+        self.pool.put(source);
     }
 }

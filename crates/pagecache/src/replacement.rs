@@ -6,10 +6,14 @@
 mod clock;
 mod list;
 mod midpoint;
+mod s3fifo;
+mod sieve;
 
 pub use clock::Clock;
 pub use list::List;
 pub use midpoint::Midpoint;
+pub use s3fifo::S3Fifo;
+pub use sieve::Sieve;
 
 use crate::config::{HitPath, Limits};
 use crate::frames::{FrameNo, Frames};
@@ -33,6 +37,8 @@ pub trait Policy {
     fn hit(&mut self, frames: &Frames, frame: FrameNo);
     /// The page is given up for a reason of its own (freed, its file detached).
     fn remove(&mut self, frames: &Frames, frame: FrameNo);
+    /// The page has moved from frame `old` to frame `new`; what is known of its use stays.
+    fn substitute(&mut self, frames: &Frames, old: FrameNo, new: FrameNo);
     /// Proposes victims, best first, until one is taken. Proposes every frame before giving up.
     fn evict(&mut self, frames: &Frames, take: &mut dyn FnMut(FrameNo) -> Take) -> Option<FrameNo>;
     /// How many frames the segment can expect to have, and the settings.
@@ -47,14 +53,14 @@ pub trait Policy {
 #[derive(Debug)]
 pub enum Replacement {
     Midpoint(Midpoint),
-    Clock(Clock),
+    S3Fifo(S3Fifo),
 }
 
 macro_rules! each_policy {
     ($self:ident, $policy:ident => $body:expr) => {
         match $self {
             Replacement::Midpoint($policy) => $body,
-            Replacement::Clock($policy) => $body,
+            Replacement::S3Fifo($policy) => $body,
         }
     };
 }
@@ -64,7 +70,7 @@ impl Replacement {
     pub fn for_hit_path(hit_path: HitPath) -> Replacement {
         match hit_path {
             HitPath::Locked => Replacement::Midpoint(Midpoint::default()),
-            HitPath::Optimistic => Replacement::Clock(Clock::default()),
+            HitPath::Optimistic => Replacement::S3Fifo(S3Fifo::default()),
         }
     }
 }
@@ -80,6 +86,10 @@ impl Policy for Replacement {
 
     fn remove(&mut self, frames: &Frames, frame: FrameNo) {
         each_policy!(self, policy => policy.remove(frames, frame));
+    }
+
+    fn substitute(&mut self, frames: &Frames, old: FrameNo, new: FrameNo) {
+        each_policy!(self, policy => policy.substitute(frames, old, new));
     }
 
     fn evict(&mut self, frames: &Frames, take: &mut dyn FnMut(FrameNo) -> Take) -> Option<FrameNo> {

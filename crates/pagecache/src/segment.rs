@@ -104,6 +104,13 @@ impl Segment {
         self.resident -= 1;
     }
 
+    /// The page of frame `old` has moved to frame `new`, whose header names it already.
+    pub fn substitute(&mut self, shared: Shared<'_>, old: FrameNo, new: FrameNo) {
+        self.replacement.substitute(shared.frames, old, new);
+        self.leave(shared, old);
+        self.enter(shared, new);
+    }
+
     /// Proposes victims to `take` until it takes one; that one is out of the segment.
     pub fn evict(&mut self, shared: Shared<'_>, take: &mut dyn FnMut(FrameNo) -> Take) -> Option<FrameNo> {
         let frame = self.replacement.evict(shared.frames, take)?;

@@ -197,9 +197,13 @@ impl PageCache {
             .collect()
     }
 
-    /// Sets all counters to zero; the state of the blocks is no counter and stays.
+    /// Sets all counters to zero, and the segments' high-water marks to what is in use. The other numbers
+    /// of the blocks are no counters and stay.
     pub fn reset_counters(&self) {
         let mut baseline = self.baseline.lock();
         baseline.0 = self.raw_counters();
+        for shell in &self.shells {
+            shell.segment.lock().reset_high_water();
+        }
     }
 }

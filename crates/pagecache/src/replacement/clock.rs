@@ -29,6 +29,10 @@ impl Policy for Clock {
         self.ring.remove(frames, frame);
     }
 
+    fn substitute(&mut self, frames: &Frames, old: FrameNo, new: FrameNo) {
+        self.ring.substitute(frames, old, new);
+    }
+
     fn evict(&mut self, frames: &Frames, take: &mut dyn FnMut(FrameNo) -> Take) -> Option<FrameNo> {
         // Twice round: once to cool every page, once to propose every page.
         for _ in 0..2 * self.ring.len() {

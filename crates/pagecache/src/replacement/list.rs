@@ -97,6 +97,14 @@ impl List {
         self.len -= 1;
     }
 
+    /// Puts `new`, which is in no list, where `old` was.
+    pub fn substitute(&mut self, frames: &Frames, old: FrameNo, new: FrameNo) {
+        let (prev, next) = (self.before(frames, old), self.after(frames, old));
+        self.remove(frames, old);
+        let word = |frame: Option<FrameNo>| frame.map_or(NONE, |frame| frame.0);
+        self.join(frames, new, word(prev), word(next));
+    }
+
     pub fn pop_front(&mut self, frames: &Frames) -> Option<FrameNo> {
         let frame = self.front()?;
         self.remove(frames, frame);
@@ -128,7 +136,13 @@ mod tests {
         }
         list.push_front(&frames, FrameNo(5));
         list.remove(&frames, FrameNo(2));
-        list.remove(&frames, FrameNo(5));
+        list.substitute(&frames, FrameNo(5), FrameNo(7));
+        list.substitute(&frames, FrameNo(1), FrameNo(6));
+        list.substitute(&frames, FrameNo(4), FrameNo(5));
+        assert_eq!(list.to_vec(&frames), [7, 0, 6, 3, 5].map(FrameNo));
+        list.substitute(&frames, FrameNo(6), FrameNo(1));
+        list.remove(&frames, FrameNo(7));
+        list.substitute(&frames, FrameNo(5), FrameNo(4));
         list.remove(&frames, FrameNo(4));
         assert_eq!(list.to_vec(&frames), [FrameNo(0), FrameNo(1), FrameNo(3)]);
         assert_eq!(list.before(&frames, FrameNo(3)), Some(FrameNo(1)));

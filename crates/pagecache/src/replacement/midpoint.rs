@@ -39,6 +39,10 @@ impl Midpoint {
         self.hot.len()
     }
 
+    fn list_of(&mut self, frames: &Frames, frame: FrameNo) -> &mut List {
+        if self.hot.contains(frames, frame) { &mut self.hot } else { &mut self.warm }
+    }
+
     /// Files the frame as most recently used; it is in no list.
     fn file(&mut self, frames: &Frames, frame: FrameNo, was_hot: bool) {
         let link = frames.link(frame);
@@ -77,11 +81,14 @@ impl Policy for Midpoint {
     }
 
     fn remove(&mut self, frames: &Frames, frame: FrameNo) {
-        if self.hot.contains(frames, frame) {
-            self.hot.remove(frames, frame);
-        } else {
-            self.warm.remove(frames, frame);
-        }
+        self.list_of(frames, frame).remove(frames, frame);
+    }
+
+    fn substitute(&mut self, frames: &Frames, old: FrameNo, new: FrameNo) {
+        let (from, to) = (frames.link(old), frames.link(new));
+        to.hits_left.store(from.hits_left.load(Relaxed), Relaxed);
+        to.last_hit.store(from.last_hit.load(Relaxed), Relaxed);
+        self.list_of(frames, old).substitute(frames, old, new);
     }
 
     fn evict(&mut self, frames: &Frames, take: &mut dyn FnMut(FrameNo) -> Take) -> Option<FrameNo> {

@@ -1,0 +1,255 @@
+//! Many threads on one cache; the same test bodies on both hit paths.
+#![cfg(not(feature = "shuttle"))]
+
+mod common;
+
+use base::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use base::sync::{Arc, thread};
+use common::{FILE, Rig, config, id, on_both_paths, set_value, value};
+use latchwork_pagecache::{Detach, Error, FRAMES_MIN, HitPath, Reconfigure, WriteBack};
+
+const THREADS: u64 = 4;
+
+/// A small generator; the seed is the thread's number, so that a failure comes back.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+/// Every thread adds one to random pages, so many times; the pages' sum must grow by exactly that.
+fn increments_are_not_lost(rig: &Rig, pages: u32, rounds: u64, meanwhile: impl FnOnce(&Rig)) {
+    rig.fill(pages);
+    let before: u64 = (0..pages).map(|page| rig.value(page)).sum();
+    let cache = &rig.cache;
+    thread::scope(|scope| {
+        for number in 0..THREADS {
+            scope.spawn(move || {
+                let mut random = Random(number + 1);
+                for _ in 0..rounds {
+                    let page = random.below(u64::from(pages)) as u32;
+                    set_value(cache, page, |value| value + 1);
+                    value(cache, random.below(u64::from(pages)) as u32);
+                    increment_by_upgrade(cache, random.below(u64::from(pages)) as u32);
+                }
+            });
+        }
+        meanwhile(rig);
+    });
+    let after: u64 = (0..pages).map(|page| rig.value(page)).sum();
+    assert_eq!(after, before + THREADS * rounds * 2);
+    rig.cache.detach(FILE, Detach::Flush).unwrap();
+    let on_device: u64 = (0..pages).map(|page| rig.device_value(page)).sum();
+    assert_eq!(on_device, after);
+}
+
+/// As the engine changes a leaf: read, decide, upgrade; latch after some conflicts.
+fn increment_by_upgrade(cache: &latchwork_pagecache::PageCache, page: u32) {
+    for _ in 0..4 {
+        let guard = cache.read(id(page)).unwrap();
+        let seen = guard.page().u64_at(common::VALUE_AT);
+        let Ok(mut guard) = guard.upgrade() else { continue };
+        assert_eq!(guard.page().u64_at(common::VALUE_AT), seen, "upgraded over a change");
+        let mut page = guard.page_mut();
+        page.set_u64(common::VALUE_AT, seen + 1);
+        page.set_u64(common::VALUE_AGAIN_AT, seen + 1);
+        return;
+    }
+    set_value(cache, page, |value| value + 1);
+}
+
+#[test]
+fn changes_survive_readers_writers_and_evictors() {
+    on_both_paths(|hit_path| {
+        for segments in [0, 5] {
+            increments_are_not_lost(&Rig::new(config(32, segments, hit_path)), 100, 3000, |_| {});
+        }
+    });
+}
+
+#[test]
+fn changes_survive_in_a_cache_that_holds_everything() {
+    on_both_paths(|hit_path| {
+        increments_are_not_lost(&Rig::new(config(64, 4, hit_path)), 20, 3000, |_| {});
+    });
+}
+
+#[test]
+fn changes_survive_background_write_back_and_flushes() {
+    on_both_paths(|hit_path| {
+        let mut config = config(32, 2, hit_path);
+        config.write_back = WriteBack::Background;
+        let flush = |rig: &Rig| {
+            for _ in 0..20 {
+                rig.cache.flush_file(FILE).unwrap();
+            }
+        };
+        increments_are_not_lost(&Rig::new(config), 100, 2000, flush);
+    });
+}
+
+#[test]
+fn changes_survive_reconfiguration_under_load() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::new(config(64, 4, hit_path));
+        increments_are_not_lost(&rig, 100, 4000, |rig| {
+            let other = |path| if path == HitPath::Locked { HitPath::Optimistic } else { HitPath::Locked };
+            for (round, frames) in [20, 200, 16, 48, 90, 33].into_iter().cycle().take(30).enumerate() {
+                let change = Reconfigure {
+                    size_bytes: Some(common::bytes_for(frames)),
+                    segments: Some([0, 7, 64, 1][round % 4]),
+                    hit_path: Some(if round % 3 == 0 { other(hit_path) } else { hit_path }),
+                    ..Reconfigure::default()
+                };
+                rig.cache.reconfigure(change).unwrap();
+                assert_eq!(rig.cache.status().frames, frames as u64);
+            }
+        });
+    });
+}
+
+#[test]
+fn read_requests_add_up_over_threads() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::new(config(64, 4, hit_path));
+        rig.fill(20);
+        rig.cache.reset_counters();
+        thread::scope(|scope| {
+            for number in 0..THREADS {
+                let cache = &rig.cache;
+                scope.spawn(move || {
+                    let mut random = Random(number);
+                    for _ in 0..10_000 {
+                        cache.read(id(random.below(20) as u32)).unwrap();
+                    }
+                });
+            }
+        });
+        let status = rig.cache.status();
+        assert_eq!(status.counters.read_requests, THREADS * 10_000);
+        assert_eq!(status.counters.reads, 0);
+        let by_segment: u64 = rig.cache.segment_status().iter().map(|s| s.counters.read_requests).sum();
+        assert_eq!(by_segment, THREADS * 10_000);
+    });
+}
+
+#[test]
+fn many_readers_of_an_absent_page_cause_one_device_read() {
+    on_both_paths(|hit_path| {
+        for _ in 0..20 {
+            let rig = Rig::new(config(64, 4, hit_path));
+            rig.fill(10);
+            rig.cache.detach(FILE, Detach::Flush).unwrap();
+            rig.attach();
+            thread::scope(|scope| {
+                for _ in 0..THREADS {
+                    scope.spawn(|| (0..10).for_each(|page| assert_eq!(rig.value(page), u64::from(page))));
+                }
+            });
+            assert_eq!(rig.cache.status().counters.reads, 10);
+        }
+    });
+}
+
+/// Threads latch three pages each, in order, in a cache that cannot hold all they want: the guard rule at work.
+#[test]
+fn threads_that_hold_latches_make_progress_in_the_smallest_cache() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::new(config(FRAMES_MIN, 2, hit_path));
+        rig.fill(200);
+        let done = AtomicU64::new(0);
+        let threads = 12;
+        thread::scope(|scope| {
+            for number in 0..threads {
+                let (rig, done) = (&rig, &done);
+                scope.spawn(move || {
+                    let mut random = Random(number);
+                    for _ in 0..100 {
+                        let mut pages: Vec<u32> = (0..5).map(|_| random.below(200) as u32).collect();
+                        pages.sort_unstable();
+                        pages.dedup();
+                        add_to_all(&rig.cache, &pages);
+                        done.fetch_add(pages.len() as u64, Relaxed);
+                    }
+                });
+            }
+        });
+        let sum: u64 = (0..200).map(|page| rig.value(page) - u64::from(page)).sum();
+        assert_eq!(sum, done.load(Relaxed));
+    });
+}
+
+/// Latches all pages exclusively at once, then adds one to each.
+fn add_to_all(cache: &latchwork_pagecache::PageCache, pages: &[u32]) {
+    let mut permit = None;
+    loop {
+        let guards: Result<Vec<_>, Error> = pages.iter().map(|&page| cache.write(id(page))).collect();
+        match guards {
+            Ok(guards) => {
+                for mut guard in guards {
+                    let value = guard.page().u64_at(common::VALUE_AT) + 1;
+                    let mut page = guard.page_mut();
+                    page.set_u64(common::VALUE_AT, value);
+                    page.set_u64(common::VALUE_AGAIN_AT, value);
+                }
+                drop(permit);
+                return;
+            }
+            Err(Error::Busy) => permit = permit.or_else(|| Some(cache.wait_for_frames())),
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+#[test]
+fn a_file_can_be_detached_while_another_is_in_use() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::new(config(32, 3, hit_path));
+        rig.fill(50);
+        let other = base::FileId(9);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for number in 0..3 {
+                let (rig, stop) = (&rig, &stop);
+                scope.spawn(move || {
+                    let mut random = Random(number);
+                    while !stop.load(Relaxed) {
+                        let page = random.below(50) as u32;
+                        assert_eq!(rig.value(page), u64::from(page));
+                    }
+                });
+            }
+            for round in 0..50_u64 {
+                use vfs::{Create, Vfs};
+                let path = std::path::PathBuf::from("other");
+                let file = rig.vfs.open(&path, Create::IfMissing).unwrap();
+                rig.cache.attach(other, path, file).unwrap();
+                for page in 0..20 {
+                    let mut guard = rig.cache.create(base::PageId::new(other, base::PageNo(page))).unwrap();
+                    guard.page_mut().set_u64(common::VALUE_AT, round);
+                }
+                let how = if round % 2 == 0 { Detach::Flush } else { Detach::Discard };
+                rig.cache.detach(other, how).unwrap();
+            }
+            stop.store(true, Relaxed);
+        });
+        assert_eq!(rig.cache.status().blocks.not_flushed, 0);
+    });
+}
+
+#[test]
+fn dropping_the_cache_ends_its_thread() {
+    let mut config = config(32, 2, HitPath::Optimistic);
+    config.write_back = WriteBack::Background;
+    let rig = Rig::new(config);
+    rig.fill(10);
+    let weak = Arc::downgrade(&rig.cache);
+    drop(rig);
+    // The thread may hold the last reference for the length of a batch.
+    while weak.upgrade().is_some() {
+        thread::yield_now();
+    }
+}
