@@ -2,12 +2,49 @@
 
 use std::process::ExitCode;
 
+const HELP: &str = "\
+latchwork: a MySQL-compatible server whose caches do not fight over latches, and a lab that measures it
+
+  latchwork serve --datadir DIR --socket FILE   run the server; stop it with SIGTERM or Ctrl-C
+  latchwork lab run segments                    measure the segmented key cache, here and now
+  latchwork lab doctor                          is this machine fit for measuring?
+  latchwork check DIR                           verify every page of a data directory; exit status 1 if one is wrong
+
+  latchwork COMMAND --help                      the options of a command
+  latchwork --version
+
+A first session:
+  latchwork serve --datadir /tmp/first --socket /tmp/first.sock &
+  mariadb --socket /tmp/first.sock -e 'SELECT VERSION()'
+  kill %1
+";
+
 fn main() -> ExitCode {
-    let mut args = std::env::args_os().skip(1);
-    match args.next().as_ref().and_then(|command| command.to_str()) {
-        Some("lab") => lab::main(args),
-        _ => {
-            eprintln!("usage: latchwork lab --help");
+    let mut arguments = std::env::args_os().skip(1);
+    let command = arguments.next().map(|command| command.to_string_lossy().into_owned());
+    match command.as_deref() {
+        Some("serve") => {
+            let arguments: Vec<String> =
+                arguments.map(|argument| argument.to_string_lossy().into_owned()).collect();
+            server::serve(&arguments)
+        }
+        Some("lab") => lab::main(arguments),
+        Some("--help" | "-h" | "help") => {
+            print!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        Some("--version" | "-V" | "version") => {
+            println!("latchwork {}", env!("CARGO_PKG_VERSION"));
+            ExitCode::SUCCESS
+        }
+        Some(other) => {
+            eprintln!(
+                "latchwork: '{other}' is not a command. Commands are serve, lab and check; see latchwork --help"
+            );
+            ExitCode::from(2)
+        }
+        None => {
+            eprint!("{HELP}");
             ExitCode::from(2)
         }
     }

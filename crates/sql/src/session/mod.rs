@@ -109,6 +109,22 @@ impl Session {
         self.counts_found_rows = on;
     }
 
+    /// What the client said in the handshake: its collation's number, and whether a person sits there (then
+    /// `interactive_timeout` is its `wait_timeout`). A collation that is not known leaves the default.
+    pub fn set_handshake(&mut self, collation_id: u16, interactive: bool) {
+        if let Some(collation) = crate::names::charsets::collation_by_id(collation_id) {
+            // Both names are from one row of the table.
+            let _ = self.variables.set_names(Some(collation.charset), Some(collation.name));
+        }
+        if interactive
+            && let (Some(wait), Some(interactive)) =
+                (crate::variables::find("wait_timeout"), crate::variables::find("interactive_timeout"))
+        {
+            let seconds = self.variables.values().get(interactive).clone();
+            self.variables.store(wait, seconds);
+        }
+    }
+
     /// The global and session variables, by the session's eyes.
     pub fn variables(&self) -> &SessionVariables {
         &self.variables

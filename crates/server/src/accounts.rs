@@ -1,0 +1,206 @@
+//! Who may connect, and by which password: a small file in the data directory.
+//!
+//! There is one account for now, `root`. Without a password it gets in only through the unix socket, and only for the
+//! operating-system user who runs the server or the machine's root; a password opens TCP as well.
+//!
+//! The file is text, a line an account: user, a tab, `*` and 40 hexadecimal digits (`SHA1(SHA1(password))`) or nothing.
+
+use base::sync::Mutex;
+use sql::SqlError;
+use sql::host::NewPassword;
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use wire::auth::{PasswordHash, Scramble};
+
+const FILE_NAME: &str = "accounts";
+const ROOT: &str = "root";
+
+/// The accounts of one data directory.
+#[derive(Debug)]
+pub struct Accounts {
+    path: PathBuf,
+    passwords: Mutex<BTreeMap<String, Option<PasswordHash>>>,
+}
+
+/// The file of accounts cannot be used.
+#[derive(Debug)]
+pub struct AccountError {
+    path: PathBuf,
+    why: String,
+}
+
+impl fmt::Display for AccountError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "cannot read the accounts in {}: {}", self.path.display(), self.why)
+    }
+}
+
+impl std::error::Error for AccountError {}
+
+/// What a connection shows for itself.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Credentials<'a> {
+    pub user: &'a str,
+    /// As messages call it: `localhost` or the address.
+    pub host: &'a str,
+    pub scramble: &'a Scramble,
+    pub answer: &'a [u8],
+    /// The socket's peer is the user who runs the server, or uid 0.
+    pub trusted_peer: bool,
+}
+
+impl Accounts {
+    /// Reads the accounts; a directory without the file has `root` without a password.
+    pub fn open(datadir: &Path) -> Result<Accounts, AccountError> {
+        let path = datadir.join(FILE_NAME);
+        let mut passwords = BTreeMap::from([(ROOT.to_string(), None)]);
+        match std::fs::read_to_string(&path) {
+            Ok(text) => {
+                for (number, line) in text.lines().enumerate().filter(|(_, line)| !line.is_empty()) {
+                    let wrong = || AccountError {
+                        path: path.clone(),
+                        why: format!("line {} is not an account", number + 1),
+                    };
+                    let (user, hash) = line.split_once('\t').ok_or_else(wrong)?;
+                    let hash = match hash {
+                        "" => None,
+                        hash => Some(PasswordHash::from_text(hash).ok_or_else(wrong)?),
+                    };
+                    passwords.insert(user.to_string(), hash);
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(AccountError { path, why: error.to_string() }),
+        }
+        Ok(Accounts { path, passwords: Mutex::new(passwords) })
+    }
+
+    /// Sets or takes away a password, in the file first.
+    pub fn set_password(&self, user: &str, password: NewPassword<'_>) -> Result<(), SqlError> {
+        let hash = match password {
+            NewPassword::Plain(b"") | NewPassword::Hash("") => None,
+            NewPassword::Plain(text) => Some(PasswordHash::of(text)),
+            NewPassword::Hash(text) => Some(PasswordHash::from_text(text).ok_or_else(|| {
+                let message = "Password hash should be a 41-digit hexadecimal number";
+                SqlError::new(1372, b"HY000", message)
+            })?),
+        };
+        let mut passwords = self.passwords.lock();
+        if !passwords.contains_key(user) {
+            return Err(SqlError::new(1133, b"28000", "Can't find any matching row in the user table"));
+        }
+        let mut changed = passwords.clone();
+        changed.insert(user.to_string(), hash);
+        self.store(&changed).map_err(|error| {
+            let message = format!("Error writing file '{}' ({error})", self.path.display());
+            SqlError::new(1026, b"HY000", message)
+        })?;
+        *passwords = changed;
+        Ok(())
+    }
+
+    /// Writes beside the file and renames.
+    /// CRASH: the file is the old one or the new one, whole either way, since the new one is synced before its name is.
+    fn store(&self, passwords: &BTreeMap<String, Option<PasswordHash>>) -> io::Result<()> {
+        let beside = self.path.with_extension("new");
+        let mut file =
+            std::fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
+        for (user, hash) in passwords {
+            writeln!(file, "{user}\t{}", hash.map_or(String::new(), PasswordHash::to_text))?;
+        }
+        file.sync_all()?;
+        std::fs::rename(&beside, &self.path)?;
+        if let Some(folder) = self.path.parent() {
+            std::fs::File::open(folder)?.sync_all()?;
+        }
+        Ok(())
+    }
+
+    /// Lets a connection in or says 1045.
+    pub(crate) fn check(&self, shown: &Credentials<'_>) -> Result<(), SqlError> {
+        let known = self.passwords.lock().get(shown.user).copied();
+        let denied = |why: &str| {
+            let using = if shown.answer.is_empty() { "NO" } else { "YES" };
+            let message = format!(
+                "Access denied for user '{}'@'{}' (using password: {using}){why}",
+                shown.user, shown.host
+            );
+            Err(SqlError::new(1045, b"28000", message))
+        };
+        match known {
+            None => denied(""),
+            Some(_) if shown.trusted_peer && shown.answer.is_empty() => Ok(()),
+            Some(None) if shown.trusted_peer => Ok(()),
+            Some(None) => denied(
+                ": no password is set. Connect through the unix socket as the user who runs the server and \
+                 run SET PASSWORD = PASSWORD('...')",
+            ),
+            Some(Some(hash)) if hash.accepts(shown.scramble, shown.answer) => Ok(()),
+            Some(Some(_)) => denied(""),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCRAMBLE: Scramble = [7; 20];
+
+    fn enters(accounts: &Accounts, user: &str, password: &str, trusted_peer: bool) -> Result<(), SqlError> {
+        let answer = wire::auth::answer(password.as_bytes(), &SCRAMBLE);
+        let shown =
+            Credentials { user, host: "localhost", scramble: &SCRAMBLE, answer: &answer, trusted_peer };
+        accounts.check(&shown)
+    }
+
+    #[test]
+    fn without_a_password_only_a_trusted_peer_gets_in_and_others_are_told_what_to_do() {
+        let folder = tempfile::tempdir().unwrap();
+        let accounts = Accounts::open(folder.path()).unwrap();
+        assert!(enters(&accounts, "root", "", true).is_ok());
+        let refused = enters(&accounts, "root", "", false).unwrap_err();
+        assert_eq!(refused.code, 1045);
+        assert!(refused.message.contains("SET PASSWORD"), "{refused}");
+        assert_eq!(enters(&accounts, "somebody", "", true).unwrap_err().code, 1045);
+    }
+
+    #[test]
+    fn a_password_lets_in_whoever_knows_it_and_survives_a_restart() {
+        let folder = tempfile::tempdir().unwrap();
+        let accounts = Accounts::open(folder.path()).unwrap();
+        accounts.set_password("root", NewPassword::Plain(b"secret")).unwrap();
+        for accounts in [accounts, Accounts::open(folder.path()).unwrap()] {
+            assert!(enters(&accounts, "root", "secret", false).is_ok());
+            assert!(enters(&accounts, "root", "", true).is_ok(), "the socket's owner needs no password");
+            for trusted_peer in [false, true] {
+                assert_eq!(enters(&accounts, "root", "Secret", trusted_peer).unwrap_err().code, 1045);
+            }
+            assert_eq!(enters(&accounts, "root", "", false).unwrap_err().code, 1045);
+        }
+    }
+
+    #[test]
+    fn a_password_can_be_given_as_a_hash_and_taken_away() {
+        let folder = tempfile::tempdir().unwrap();
+        let accounts = Accounts::open(folder.path()).unwrap();
+        let hash = PasswordHash::of(b"secret").to_text();
+        accounts.set_password("root", NewPassword::Hash(&hash)).unwrap();
+        assert!(enters(&accounts, "root", "secret", false).is_ok());
+        assert_eq!(accounts.set_password("root", NewPassword::Hash("*12")).unwrap_err().code, 1372);
+        assert_eq!(accounts.set_password("nobody", NewPassword::Plain(b"x")).unwrap_err().code, 1133);
+        accounts.set_password("root", NewPassword::Plain(b"")).unwrap();
+        assert_eq!(enters(&accounts, "root", "secret", false).unwrap_err().code, 1045);
+    }
+
+    #[test]
+    fn a_damaged_file_of_accounts_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join(FILE_NAME), "root\t*12\n").unwrap();
+        let error = Accounts::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("line 1"), "{error}");
+    }
+}

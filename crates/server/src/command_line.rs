@@ -1,0 +1,81 @@
+//! `latchwork serve`.
+
+use crate::{Log, Options, Server};
+use base::sync::Arc;
+use std::fmt;
+use std::io::Write;
+use std::process::ExitCode;
+
+/// What `latchwork serve --help` prints.
+pub const SERVE_HELP: &str = "\
+latchwork serve: a MySQL-compatible server
+
+  latchwork serve --datadir DIR --socket FILE        then, in another terminal:
+  mariadb --socket FILE                              (as the same user; root, no password)
+
+Where
+  --datadir DIR               the data directory; made if it is missing   (latchwork-data)
+  --socket FILE               unix socket                       (DIR/latchwork.sock)
+  --port N                    TCP port; 0 takes a free one      (3306)
+  --bind-address ADDRESS      TCP address; * for all            (127.0.0.1)
+  --skip-networking           no TCP
+  --log-error FILE            the log                           (standard error)
+
+Who
+  root gets in without a password only through the socket, and only for the user who runs the server.
+  To open TCP, connect through the socket and run: SET PASSWORD = PASSWORD('...')
+  --skip-grant-tables         let everyone in
+  --max_connections N         refuse more with error 1040       (151)
+
+Memory
+  --key_buffer_size BYTES     the cache of tables and indexes; K, M, G   (128M)
+                              innodb_buffer_pool_size is the same thing
+  --key_cache_segments N      0 = one mutex; 1 to 64            (by the number of processors)
+  --key_cache_hit_path PATH   optimistic, or locked as MyISAM's
+
+Files
+  --config FILE               options in MySQL's ini form, groups [mysqld], [server], [mariadb], [latchwork];
+                              no file is read without it
+
+Every system variable is an option: --name=value, with - or _. SHOW VARIABLES lists them.
+";
+
+/// Runs `latchwork serve` with the arguments behind the word; returns when the server has stopped.
+pub fn serve(arguments: &[String]) -> ExitCode {
+    match try_serve(arguments) {
+        Ok(code) => code,
+        Err(why) => {
+            eprintln!("latchwork serve: {why}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn try_serve(arguments: &[String]) -> Result<ExitCode, Box<dyn fmt::Display>> {
+    fn boxed(error: impl fmt::Display + 'static) -> Box<dyn fmt::Display> {
+        Box::new(error)
+    }
+    let options = Options::parse(arguments).map_err(boxed)?;
+    if options.help {
+        print!("{SERVE_HELP}");
+        return Ok(ExitCode::SUCCESS);
+    }
+    let log = match options.log_error() {
+        Some(path) => Log::to_file(&path)
+            .map_err(|error| boxed(format!("--log-error: cannot write {}: {error}", path.display())))?,
+        None => Log::to_stderr(),
+    };
+    let log = Arc::new(log);
+    let server = Server::start(options, log.clone()).map_err(boxed)?;
+    // Before the ready line: whoever reads it may send a signal at once.
+    server.stop_on_signals().map_err(|error| boxed(format!("cannot handle signals: {error}")))?;
+    let addresses: Vec<String> = server.addresses().iter().map(|address| address.to_string()).collect();
+    let ready = format!("latchwork {} is ready: {}", env!("CARGO_PKG_VERSION"), addresses.join(", "));
+    // Nobody may be reading, which is no reason to stop.
+    let _ = writeln!(std::io::stdout(), "{ready}").and_then(|()| std::io::stdout().flush());
+    log.note(&ready);
+    match server.run() {
+        Ok(()) => Ok(ExitCode::SUCCESS),
+        Err(error) => Err(boxed(format!("the database was not closed cleanly: {error:?}"))),
+    }
+}

@@ -1,0 +1,296 @@
+//! One connection: its thread, from the greeting to the end.
+
+mod authenticate;
+mod cells;
+mod columns;
+mod commands;
+mod settings;
+mod sink;
+mod statements;
+mod stream;
+
+pub(crate) use stream::Stream;
+
+use crate::registry::Entry;
+use crate::shared::{Shared, count};
+use base::sync::Arc;
+use sql::{Session, SqlError};
+use statements::Statements;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::time::Duration;
+use wire::frame::Packet;
+use wire::{FrameError, PacketReader, PacketWriter, response};
+
+/// Buffers beyond this many bytes are given back while a connection idles.
+const IDLE_BUFFER_BYTES_MAX: usize = 64 << 10;
+/// How long a connection with larger buffers must idle for that.
+const IDLE_BEFORE_SHRINKING: Duration = Duration::from_secs(1);
+/// Before a client has authenticated it may not send more than this.
+const HANDSHAKE_BYTES_MAX: usize = 64 << 10;
+
+/// Why a connection ends.
+#[derive(Debug)]
+pub(crate) enum End {
+    /// COM_QUIT, or the client closed between two commands.
+    Quit,
+    /// The client went away in the middle of something, or the socket failed.
+    Gone(io::Error),
+    /// We end it: an error is sent first.
+    Refused(SqlError),
+    /// As `Refused`, and the client did nothing wrong.
+    Closed(SqlError),
+}
+
+impl From<io::Error> for End {
+    fn from(error: io::Error) -> End {
+        End::Gone(error)
+    }
+}
+
+/// A malformed packet, of which nothing good can follow.
+fn malformed(error: wire::Malformed) -> End {
+    End::Refused(SqlError::new(1835, b"HY000", format!("Malformed communication packet: {}", error.what)))
+}
+
+/// Both directions of a connection.
+pub(crate) struct Channel {
+    entry: Arc<Entry>,
+    reader: PacketReader,
+    writer: PacketWriter,
+    /// Of both sides.
+    capabilities: u32,
+    /// How long to wait for the next command, and for the rest of one.
+    idle_timeout: Duration,
+    read_timeout: Duration,
+}
+
+/// A connection past its handshake.
+struct Connection<'s> {
+    shared: &'s Shared,
+    channel: Channel,
+    session: Session,
+    statements: Statements,
+    /// Sent to the process list when it changes.
+    database: Option<Arc<str>>,
+    scratch: sink::Scratch,
+    settings: settings::Settings,
+}
+
+/// Runs a connection to its end, on the calling thread. A panic ends this connection only.
+pub(crate) fn run(shared: &Arc<Shared>, entry: Arc<Entry>) {
+    struct Leave<'a>(&'a Shared, Arc<Entry>);
+    impl Drop for Leave<'_> {
+        fn drop(&mut self) {
+            let (received, sent) = self.1.bytes();
+            count(&self.0.counters.bytes_received, received);
+            count(&self.0.counters.bytes_sent, sent);
+            self.1.stream.close();
+            self.0.registry.remove(self.1.id);
+        }
+    }
+    let leave = Leave(shared, entry.clone());
+    let id = entry.id;
+    let result = catch_unwind(AssertUnwindSafe(|| serve(shared, entry)));
+    if let Err(panic) = result {
+        let text = panic
+            .downcast_ref::<&str>()
+            .map(|text| text.to_string())
+            .or_else(|| panic.downcast_ref::<String>().cloned())
+            .unwrap_or_else(|| "no message".to_string());
+        shared.log.error(&format!("connection {id} panicked and was closed: {text}"));
+        count(&shared.counters.aborted_clients, 1);
+    }
+    drop(leave);
+}
+
+fn serve(shared: &Shared, entry: Arc<Entry>) {
+    let mut channel = Channel {
+        reader: PacketReader::new(HANDSHAKE_BYTES_MAX),
+        writer: PacketWriter::new(),
+        capabilities: 0,
+        idle_timeout: Duration::from_secs(10),
+        read_timeout: Duration::from_secs(30),
+        entry,
+    };
+    let id = channel.entry.id;
+    let session = match authenticate::handshake(shared, &mut channel) {
+        Ok(session) => session,
+        Err(end) => {
+            count(&shared.counters.aborted_connects, 1);
+            match &end {
+                End::Refused(error) | End::Closed(error) => {
+                    shared.log.warning(&format!(
+                        "connection {id} from {} was refused: {error}",
+                        channel.entry.host
+                    ));
+                }
+                // Whoever looks whether a server is there connects and goes.
+                End::Quit | End::Gone(_) => {}
+            }
+            channel.take_leave(&end);
+            return;
+        }
+    };
+    let mut connection = Connection::new(shared, channel, session);
+    let end = match connection.serve_commands() {
+        Ok(never) => match never {},
+        Err(end) => end,
+    };
+    match &end {
+        End::Quit => {}
+        End::Gone(error) => {
+            count(&shared.counters.aborted_clients, 1);
+            shared.log.note(&format!("connection {id} ended: {error}"));
+        }
+        End::Refused(error) => {
+            count(&shared.counters.aborted_clients, 1);
+            shared.log.warning(&format!("connection {id} was closed: {error}"));
+        }
+        End::Closed(_) => {}
+    }
+    connection.channel.take_leave(&end);
+}
+
+impl Channel {
+    /// The next packet of the exchange under way: after a first one, or in the handshake.
+    fn packet(&mut self) -> Result<Packet, End> {
+        loop {
+            if let Some(packet) = self.whole_packet()? {
+                return Ok(packet);
+            }
+            let partial = self.reader.has_partial();
+            if partial {
+                self.entry.stream.set_read_timeout(self.read_timeout)?;
+            }
+            let received = self.receive();
+            if partial {
+                self.entry.stream.set_read_timeout(self.idle_timeout)?;
+            }
+            received?;
+        }
+    }
+
+    fn whole_packet(&mut self) -> Result<Option<Packet>, End> {
+        self.reader.next_packet().map_err(|error| {
+            End::Refused(match error {
+                FrameError::OutOfOrder { .. } => SqlError::new(1156, b"08S01", "Got packets out of order"),
+                FrameError::TooLarge => {
+                    SqlError::new(1153, b"08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
+                }
+            })
+        })
+    }
+
+    /// Waits for bytes.
+    fn receive(&mut self) -> Result<(), End> {
+        if self.reader.capacity().max(self.writer.capacity()) > IDLE_BUFFER_BYTES_MAX
+            && !self.reader.has_partial()
+            && !self.entry.stream.wait_readable(IDLE_BEFORE_SHRINKING)?
+        {
+            self.reader.shrink(IDLE_BUFFER_BYTES_MAX);
+            self.writer.shrink(IDLE_BUFFER_BYTES_MAX);
+        }
+        loop {
+            match self.entry.stream.read(self.reader.space()) {
+                Ok(0) if self.reader.has_partial() => {
+                    let error = io::Error::new(
+                        io::ErrorKind::UnexpectedEof,
+                        "the client vanished in the middle of a packet",
+                    );
+                    return Err(End::Gone(error));
+                }
+                Ok(0) => return Err(End::Quit),
+                Ok(received) => {
+                    self.reader.received(received);
+                    self.entry.count_received(received);
+                    return Ok(());
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let message = "Got timeout reading communication packets";
+                    return Err(End::Closed(SqlError::new(1159, b"08S01", message)));
+                }
+                // Unread answers of ours make a client's leave look like an error.
+                Err(error)
+                    if error.kind() == io::ErrorKind::ConnectionReset && !self.reader.has_partial() =>
+                {
+                    return Err(End::Quit);
+                }
+                Err(error) => return Err(End::Gone(error)),
+            }
+        }
+    }
+
+    /// Sends what was written.
+    fn flush(&mut self) -> io::Result<()> {
+        if self.writer.is_empty() {
+            return Ok(());
+        }
+        let sent = self.entry.stream.write_all(self.writer.bytes());
+        self.entry.count_sent(self.writer.len());
+        self.writer.clear();
+        sent
+    }
+
+    /// The sequence number of the answer to the packet that was read last.
+    fn answer(&mut self) {
+        self.writer.set_sequence(self.reader.sequence());
+    }
+
+    /// Tells the client why, if there is a reason that it can hear.
+    fn take_leave(&mut self, end: &End) {
+        if let End::Refused(error) | End::Closed(error) = end {
+            if self.writer.is_empty() {
+                self.answer();
+            }
+            response::error(&mut self.writer, error.code, Some(&error.sqlstate), &error.message);
+            if self.flush().is_ok() {
+                // A close with unread bytes would take the error away from the client (a reset), so read a while.
+                self.entry.stream.drain();
+            }
+        }
+    }
+}
+
+impl Connection<'_> {
+    fn serve_commands(&mut self) -> Result<std::convert::Infallible, End> {
+        loop {
+            self.channel.reader.set_sequence(0);
+            self.channel.entry.sleep();
+            let packet = match self.channel.packet() {
+                Ok(packet) => packet,
+                // Skipped to its end: the connection can go on.
+                Err(End::Refused(error)) if error.code == 1153 => {
+                    self.channel.answer();
+                    response::error(
+                        &mut self.channel.writer,
+                        error.code,
+                        Some(&error.sqlstate),
+                        &error.message,
+                    );
+                    self.channel.flush()?;
+                    continue;
+                }
+                Err(end) => return Err(self.end_of_waiting(end)),
+            };
+            self.channel.answer();
+            self.command(&packet)?;
+            self.channel.flush()?;
+            if self.session.interrupt().connection_is_killed() {
+                return Err(self.end_of_waiting(End::Quit));
+            }
+        }
+    }
+
+    /// What an end while waiting for the client really means.
+    fn end_of_waiting(&self, end: End) -> End {
+        if self.shared.is_stopping() {
+            End::Closed(SqlError::new(1053, b"08S01", "Server shutdown in progress"))
+        } else if self.session.interrupt().connection_is_killed() {
+            End::Closed(SqlError::new(1927, b"70100", "Connection was killed"))
+        } else {
+            end
+        }
+    }
+}

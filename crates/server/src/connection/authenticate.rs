@@ -1,0 +1,140 @@
+//! From the greeting to a session.
+
+use super::{Channel, End};
+use crate::accounts::Credentials;
+use crate::shared::Shared;
+use sql::{Session, SqlError};
+use std::time::Duration;
+use wire::auth::{SCRAMBLE_BYTES, Scramble};
+use wire::constants::{NATIVE_PASSWORD, capability, charset, status};
+use wire::handshake::{ChangeUser, Greeting, HandshakeResponse, write_auth_switch};
+use wire::response::{self, OkFields, OkHeader};
+
+/// What a client says when it connects, or asks to become somebody else.
+struct Claim {
+    user: String,
+    answer: Vec<u8>,
+    plugin: Vec<u8>,
+    database: Option<String>,
+}
+
+/// Greets, checks, and answers; the session it gives is in the database that the client asked for.
+pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Session, End> {
+    let values = shared.instance.globals().values();
+    channel.idle_timeout = Duration::from_secs(values.unsigned("connect_timeout"));
+    channel.entry.stream.set_read_timeout(channel.idle_timeout)?;
+    channel.entry.stream.set_write_timeout(Duration::from_secs(values.unsigned("net_write_timeout")))?;
+    let scramble = new_scramble()?;
+    let greeting = Greeting {
+        server_version: values.text("version"),
+        connection_id: channel.entry.id as u32,
+        scramble,
+        capabilities: capability::SERVER,
+        charset: charset::UTF8MB4_GENERAL_CI as u8,
+        status: status::AUTOCOMMIT,
+    };
+    greeting.write(channel.writer.begin());
+    channel.writer.finish();
+    channel.flush()?;
+    channel.reader.set_sequence(1);
+
+    let packet = channel.packet()?;
+    let response = HandshakeResponse::parse(channel.reader.payload(&packet))
+        .map_err(|_| End::Refused(SqlError::new(1043, b"08S01", "Bad handshake")))?;
+    channel.capabilities = response.capabilities & capability::SERVER;
+    let charset = response.charset;
+    let interactive = response.capabilities & capability::INTERACTIVE != 0;
+    let claim = Claim {
+        user: text(response.user),
+        answer: response.auth_answer.to_vec(),
+        plugin: response.auth_plugin.to_vec(),
+        database: response.database.map(text),
+    };
+    channel.answer();
+    let mut session = authenticate(shared, channel, &scramble, &claim)?;
+    session.set_handshake(charset.into(), interactive);
+    channel.reader.set_payload_bytes_max(session.variables().common.max_allowed_packet as usize);
+    enter_database(channel, &mut session, &claim)?;
+    Ok(session)
+}
+
+/// COM_CHANGE_USER: a fresh session for another account.
+pub(super) fn change_user(
+    shared: &Shared,
+    channel: &mut Channel,
+    request: ChangeUser<'_>,
+) -> Result<Session, End> {
+    // The scramble of the greeting is not kept: ask for a new answer, unless there is no password to answer with.
+    let claim = Claim {
+        user: text(request.user),
+        answer: request.auth_answer.to_vec(),
+        plugin: if request.auth_answer.is_empty() { NATIVE_PASSWORD.to_vec() } else { b"again".to_vec() },
+        database: Some(text(request.database)).filter(|name| !name.is_empty()),
+    };
+    let scramble = new_scramble()?;
+    let mut session = authenticate(shared, channel, &scramble, &claim)?;
+    enter_database(channel, &mut session, &claim)?;
+    Ok(session)
+}
+
+/// Checks who it is. On success nothing is answered yet.
+fn authenticate(
+    shared: &Shared,
+    channel: &mut Channel,
+    scramble: &Scramble,
+    claim: &Claim,
+) -> Result<Session, End> {
+    let mut answer = claim.answer.clone();
+    if let Some(accounts) = &shared.accounts {
+        let knows_plugin = claim.plugin.is_empty() || claim.plugin == NATIVE_PASSWORD;
+        if !knows_plugin {
+            write_auth_switch(channel.writer.begin(), scramble);
+            channel.writer.finish();
+            channel.flush()?;
+            channel.reader.set_sequence(channel.writer.sequence());
+            let packet = channel.packet()?;
+            answer = channel.reader.payload(&packet).to_vec();
+            channel.answer();
+        }
+        let peer = channel.entry.stream.peer_uid();
+        let shown = Credentials {
+            user: &claim.user,
+            host: &channel.entry.host,
+            scramble,
+            answer: &answer,
+            trusted_peer: peer.is_some_and(|uid| uid == 0 || uid == shared.own_uid),
+        };
+        accounts.check(&shown).map_err(End::Refused)?;
+    }
+    let mut session =
+        Session::new(shared.instance.clone(), channel.entry.id, &claim.user, &channel.entry.host);
+    session.set_counts_found_rows(channel.capabilities & capability::FOUND_ROWS != 0);
+    session.set_multi_statements(channel.capabilities & capability::MULTI_STATEMENTS != 0);
+    channel.entry.authenticated(&claim.user, session.interrupt().clone());
+    Ok(session)
+}
+
+fn enter_database(channel: &mut Channel, session: &mut Session, claim: &Claim) -> Result<(), End> {
+    if let Some(database) = &claim.database {
+        session.use_database(database).map_err(End::Refused)?;
+    }
+    let fields = OkFields { status: session.status_flags(), ..OkFields::default() };
+    response::ok(&mut channel.writer, OkHeader::Statement, &fields);
+    channel.flush()?;
+    Ok(())
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Random bytes, none of them zero or `$` (which another authentication method uses as a separator).
+fn new_scramble() -> Result<Scramble, End> {
+    let mut scramble = [0; SCRAMBLE_BYTES];
+    rustix::rand::getrandom(&mut scramble, rustix::rand::GetRandomFlags::empty())
+        .map_err(|errno| End::Gone(errno.into()))?;
+    for byte in &mut scramble {
+        *byte = b'0' + *byte % 64;
+    }
+    Ok(scramble)
+}

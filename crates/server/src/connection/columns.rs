@@ -1,0 +1,80 @@
+//! Column definitions from the SQL layer's metadata.
+
+use super::cells::{self, ResultCharset};
+use sql::ColumnMeta;
+use types::{Collation, ColumnType};
+use wire::constants::{charset, column_flag};
+use wire::{ColumnDefinition, PacketWriter};
+
+/// The collation's number that results in a character set carry.
+fn result_charset_id(result: ResultCharset) -> u16 {
+    match result {
+        ResultCharset::AsStored => charset::UTF8MB4_GENERAL_CI,
+        ResultCharset::Latin1 => charset::LATIN1_SWEDISH_CI,
+        ResultCharset::Ascii => charset::ASCII_GENERAL_CI,
+    }
+}
+
+pub(super) fn write(writer: &mut PacketWriter, column: &ColumnMeta, result: ResultCharset) {
+    let column_type = &column.column_type;
+    let is_text = column_type.is_text() && column.collation != Collation::Binary;
+    let (charset, bytes_max) = match (is_text, result) {
+        (false, _) => (charset::BINARY, 1),
+        (true, ResultCharset::AsStored) => (result_charset_id(result), 4),
+        (true, _) => (result_charset_id(result), 1),
+    };
+    let definition = ColumnDefinition {
+        database: column.database.as_bytes(),
+        table: column.table.as_bytes(),
+        org_table: column.org_table.as_bytes(),
+        name: column.name.as_bytes(),
+        org_name: column.org_name.as_bytes(),
+        charset,
+        length: column.display_chars.saturating_mul(bytes_max),
+        kind: cells::wire_kind(column_type),
+        flags: flags(column),
+        decimals: column.decimals,
+    };
+    definition.write(writer);
+}
+
+fn flags(column: &ColumnMeta) -> u16 {
+    let column_type = &column.column_type;
+    let mut flags = 0;
+    let mut set = |on: bool, flag: u16| flags |= if on { flag } else { 0 };
+    set(column.not_null, column_flag::NOT_NULL);
+    set(column.primary_key, column_flag::PRIMARY_KEY);
+    set(column.unique_key, column_flag::UNIQUE_KEY);
+    set(column.multiple_key, column_flag::MULTIPLE_KEY);
+    set(column.auto_increment, column_flag::AUTO_INCREMENT);
+    set(matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. }), column_flag::BLOB);
+    set(is_unsigned(column_type), column_flag::UNSIGNED);
+    set(matches!(column_type, ColumnType::Year), column_flag::ZEROFILL);
+    set(matches!(column_type, ColumnType::Timestamp { .. }), column_flag::TIMESTAMP);
+    let binary = if column_type.is_text() { column.collation.is_bin() } else { true };
+    set(binary, column_flag::BINARY);
+    flags
+}
+
+fn is_unsigned(column_type: &ColumnType) -> bool {
+    match column_type {
+        ColumnType::Int { unsigned, .. }
+        | ColumnType::Float { unsigned }
+        | ColumnType::Double { unsigned }
+        | ColumnType::Decimal { unsigned, .. } => *unsigned,
+        ColumnType::Year => true,
+        _ => false,
+    }
+}
+
+/// The definition of a parameter, of which nothing is known before it is sent.
+pub(super) fn write_parameter(writer: &mut PacketWriter) {
+    let definition = ColumnDefinition {
+        name: b"?",
+        charset: charset::BINARY,
+        kind: wire::constants::kind::VAR_STRING,
+        flags: column_flag::BINARY,
+        ..ColumnDefinition::default()
+    };
+    definition.write(writer);
+}

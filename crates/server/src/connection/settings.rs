@@ -1,0 +1,44 @@
+//! What a connection itself needs of its session's variables.
+
+use super::cells::ResultCharset;
+use sql::Session;
+use std::borrow::Cow;
+use std::time::Duration;
+use types::collation;
+
+/// Read again after statements that may have set them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Settings {
+    pub results: ResultCharset,
+    client_is_latin1: bool,
+    pub wait_timeout: Duration,
+    pub read_timeout: Duration,
+    pub write_timeout: Duration,
+}
+
+impl Settings {
+    pub fn of(session: &Session) -> Settings {
+        let values = session.variables().values();
+        let seconds = |name| Duration::from_secs(values.unsigned(name));
+        Settings {
+            results: match values.text("character_set_results").as_str() {
+                "latin1" => ResultCharset::Latin1,
+                "ascii" => ResultCharset::Ascii,
+                _ => ResultCharset::AsStored,
+            },
+            client_is_latin1: values.text("character_set_client") == "latin1",
+            wait_timeout: seconds("wait_timeout"),
+            read_timeout: seconds("net_read_timeout"),
+            write_timeout: seconds("net_write_timeout"),
+        }
+    }
+
+    /// A statement's text in UTF-8.
+    pub fn statement<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+        if !self.client_is_latin1 || text.is_ascii() {
+            return Cow::Borrowed(text);
+        }
+        let text: String = text.iter().map(|&byte| collation::from_latin1(byte)).collect();
+        Cow::Owned(text.into_bytes())
+    }
+}

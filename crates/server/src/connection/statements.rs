@@ -1,0 +1,98 @@
+//! What a connection keeps of its prepared statements, beside what the session keeps.
+
+use base::sync::Arc;
+use sql::SqlError;
+use std::collections::HashMap;
+use wire::value::WireType;
+
+/// The prepared statements of a connection, by id.
+#[derive(Debug, Default)]
+pub(super) struct Statements {
+    by_id: HashMap<u32, Statement>,
+}
+
+#[derive(Debug)]
+pub(super) struct Statement {
+    /// How many parameters it takes.
+    pub params: usize,
+    /// As the last execution sent them; empty before the first.
+    pub types: Vec<WireType>,
+    /// What was sent ahead of the next execution.
+    pub long_data: LongData,
+    /// For the process list.
+    pub text: Arc<[u8]>,
+}
+
+/// Values sent in parts by COM_STMT_SEND_LONG_DATA.
+#[derive(Debug, Default)]
+pub(super) struct LongData {
+    parts: Vec<(usize, Vec<u8>)>,
+    bytes: usize,
+    /// That command is not answered: what was wrong with it is told by the next execution.
+    error: Option<SqlError>,
+}
+
+impl LongData {
+    pub fn append(&mut self, param: usize, params: usize, data: &[u8], bytes_max: usize) {
+        if param >= params {
+            self.error =
+                Some(SqlError::new(1210, b"HY000", "Incorrect arguments to mysqld_stmt_send_long_data"));
+            return;
+        }
+        self.bytes += data.len();
+        if self.bytes > bytes_max {
+            let message = "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
+                           'max_allowed_packet' bytes";
+            self.error = Some(SqlError::new(1105, b"HY000", message));
+            self.parts.clear();
+            return;
+        }
+        match self.parts.iter_mut().find(|(at, _)| *at == param) {
+            Some((_, value)) => value.extend_from_slice(data),
+            None => self.parts.push((param, data.to_vec())),
+        }
+    }
+
+    pub fn get(&self, param: usize) -> Option<&[u8]> {
+        self.parts.iter().find(|(at, _)| *at == param).map(|(_, value)| &value[..])
+    }
+
+    pub fn take_error(&mut self) -> Option<SqlError> {
+        self.error.take()
+    }
+
+    pub fn clear(&mut self) {
+        if self.bytes > 0 || self.error.is_some() {
+            *self = LongData::default();
+        }
+    }
+}
+
+impl Statements {
+    pub fn add(&mut self, id: u32, params: usize, text: &[u8]) {
+        let statement =
+            Statement { params, types: Vec::new(), long_data: LongData::default(), text: Arc::from(text) };
+        self.by_id.insert(id, statement);
+    }
+
+    /// # Errors
+    /// 1243; `what` names the call, as MySQL's message does.
+    pub fn get(&mut self, id: u32, what: &str) -> Result<&mut Statement, SqlError> {
+        self.by_id.get_mut(&id).ok_or_else(|| {
+            let message = format!("Unknown prepared statement handler ({id}) given to {what}");
+            SqlError::new(1243, b"HY000", message)
+        })
+    }
+
+    pub fn remove(&mut self, id: u32) {
+        self.by_id.remove(&id);
+    }
+
+    pub fn clear(&mut self) {
+        self.by_id.clear();
+    }
+
+    pub fn len(&self) -> usize {
+        self.by_id.len()
+    }
+}

@@ -1,0 +1,78 @@
+//! The error log: a line an event, to standard error or to the file of `--log-error`.
+
+use base::sync::Mutex;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Where events that an operator wants to know of are written.
+#[derive(Debug)]
+pub struct Log {
+    /// `None` is standard error.
+    file: Mutex<Option<File>>,
+}
+
+impl Log {
+    pub fn to_stderr() -> Log {
+        Log { file: Mutex::new(None) }
+    }
+
+    /// Appends to a file, which is made if it is missing.
+    pub fn to_file(path: &Path) -> io::Result<Log> {
+        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        Ok(Log { file: Mutex::new(Some(file)) })
+    }
+
+    pub fn note(&self, text: &str) {
+        self.line("Note", text);
+    }
+
+    pub fn warning(&self, text: &str) {
+        self.line("Warning", text);
+    }
+
+    pub fn error(&self, text: &str) {
+        self.line("ERROR", text);
+    }
+
+    fn line(&self, level: &str, text: &str) {
+        let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+        let line = format!("{} [{level}] {}\n", utc(seconds), text.replace('\n', " "));
+        let mut file = self.file.lock();
+        // Nobody is left to tell if the log itself cannot be written.
+        let _ = match &mut *file {
+            Some(file) => file.write_all(line.as_bytes()),
+            None => io::stderr().write_all(line.as_bytes()),
+        };
+    }
+}
+
+/// `2026-11-21T10:12:45Z` from seconds since 1970.
+fn utc(seconds: u64) -> String {
+    let (days, second) = (seconds / 86_400, seconds % 86_400);
+    // Days since 0000-03-01; years begin in March, so that the leap day is a year's last.
+    let days = days + 719_468;
+    let (era, day_of_era) = (days / 146_097, days % 146_097);
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    let from_march = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * from_march + 2) / 5 + 1;
+    let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
+    let year = year_of_era + era * 400 + u64::from(month <= 2);
+    let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}Z")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_print_as_the_date_they_are() {
+        assert_eq!(utc(0), "1970-01-01T00:00:00Z");
+        assert_eq!(utc(951_782_400), "2000-02-29T00:00:00Z");
+        assert_eq!(utc(951_868_799), "2000-02-29T23:59:59Z");
+        assert_eq!(utc(1_795_255_965), "2026-11-21T10:12:45Z");
+    }
+}

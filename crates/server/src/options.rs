@@ -1,0 +1,231 @@
+//! Options of `latchwork serve`: the command line and configuration files.
+//!
+//! Every system variable is an option; the variables' own table knows their types, ranges and old names
+//! ([`sql::variables`]). What is read here is the form: `--name=value`, `--name value`, `-` for `_`, groups of a
+//! file, and the few options that are no variables.
+
+mod config_file;
+mod hint;
+
+pub(crate) use hint::closest;
+
+use sql::variables::{self, Globals, Kind, OptionError};
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+/// What was asked of the server.
+#[derive(Debug)]
+pub struct Options {
+    /// The values of all variables.
+    pub globals: Globals,
+    pub help: bool,
+    /// Sentences for the log: options without effect, values that were limited. Each once.
+    pub remarks: Vec<String>,
+}
+
+/// Why the options cannot be used, and where the wrong one stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct OptionProblem {
+    /// File and line; `None` is the command line.
+    place: Option<(PathBuf, usize)>,
+    why: String,
+}
+
+impl fmt::Display for OptionProblem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.place {
+            Some((path, 0)) => write!(f, "{}: {}", path.display(), self.why),
+            Some((path, line)) => write!(f, "{}, line {line}: {}", path.display(), self.why),
+            None => f.write_str(&self.why),
+        }
+    }
+}
+
+impl std::error::Error for OptionProblem {}
+
+impl OptionProblem {
+    fn new(why: impl Into<String>) -> OptionProblem {
+        OptionProblem { place: None, why: why.into() }
+    }
+
+    fn at(mut self, path: &Path, line: usize) -> OptionProblem {
+        self.place = Some((path.to_path_buf(), line));
+        self
+    }
+}
+
+/// Options that are no variables: the name, and whether a value follows.
+static OTHER_OPTIONS: &[(&str, bool)] = &[
+    ("config", true),
+    ("defaults_file", true),
+    ("defaults_extra_file", true),
+    ("no_defaults", false),
+    ("help", false),
+    ("console", false),
+];
+
+impl Options {
+    /// Reads the arguments after `serve`. The last value given to an option wins; files count as given before
+    /// everything else, so that the command line overrides them.
+    pub fn parse(arguments: &[String]) -> Result<Options, OptionProblem> {
+        let given = split(arguments)?;
+        let mut options = Options { globals: Globals::new(), help: false, remarks: Vec::new() };
+        for (name, value) in &given {
+            if let ("config" | "defaults_file" | "defaults_extra_file", Some(path)) =
+                (&*canonical(name), value)
+            {
+                options.read_file(Path::new(path))?;
+            }
+        }
+        for (name, value) in &given {
+            match &*canonical(name) {
+                "config" | "defaults_file" | "defaults_extra_file" | "console" => {}
+                // No file is read unless it is asked for.
+                "no_defaults" => {}
+                "help" => options.help = true,
+                _ => options.set(name, value.as_deref())?,
+            }
+        }
+        Ok(options)
+    }
+
+    fn read_file(&mut self, path: &Path) -> Result<(), OptionProblem> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            OptionProblem::new(format!("cannot read the configuration: {error}")).at(path, 0)
+        })?;
+        for option in config_file::parse(&text) {
+            let config_file::Line { number, name, value } =
+                option.map_err(|(line, why)| OptionProblem::new(why).at(path, line))?;
+            self.set(&name, value.as_deref()).map_err(|problem| problem.at(path, number))?;
+        }
+        Ok(())
+    }
+
+    fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), OptionProblem> {
+        // A port that is not one is an error, not something to be limited.
+        if canonical(name) == "port"
+            && let Some(text) = value
+            && text.parse::<u16>().is_err()
+        {
+            return Err(OptionProblem::new(format!(
+                "option '--port': wrong value '{text}': expected a number from 0 (any free port) to 65535"
+            )));
+        }
+        match self.globals.set_option(name, value) {
+            Ok(remarks) => {
+                for remark in remarks {
+                    if !self.remarks.contains(&remark) {
+                        self.remarks.push(remark);
+                    }
+                }
+                Ok(())
+            }
+            Err(OptionError::Unknown { .. }) => {
+                let names = variables::listed().iter().map(|named| named.name);
+                let others = OTHER_OPTIONS.iter().map(|(name, _)| *name);
+                let hint = match closest(&canonical(name), names.chain(others)) {
+                    Some(close) => format!(". Did you mean '--{close}'?"),
+                    None => ". `latchwork serve --help` lists the options".to_string(),
+                };
+                Err(OptionProblem::new(format!("unknown option '--{name}'{hint}")))
+            }
+            Err(error) => Err(OptionProblem::new(error.to_string())),
+        }
+    }
+
+    /// The data directory.
+    pub fn datadir(&self) -> PathBuf {
+        match self.globals.values().text("datadir") {
+            text if text.is_empty() => PathBuf::from("latchwork-data"),
+            text => PathBuf::from(text),
+        }
+    }
+
+    /// The socket's path: that of `--socket`, or `latchwork.sock` in the data directory.
+    pub fn socket(&self) -> PathBuf {
+        match self.globals.values().text("socket") {
+            text if text.is_empty() => self.datadir().join("latchwork.sock"),
+            text => PathBuf::from(text),
+        }
+    }
+
+    /// Address and port to listen at, unless `--skip-networking` was given.
+    pub fn tcp(&self) -> Option<(String, u16)> {
+        let values = self.globals.values();
+        if values.boolean("skip_networking") {
+            return None;
+        }
+        let bind = match values.text("bind_address") {
+            text if text.is_empty() => "127.0.0.1".to_string(),
+            text => text,
+        };
+        Some((bind, values.unsigned("port") as u16))
+    }
+
+    pub fn skip_grant_tables(&self) -> bool {
+        self.globals.values().boolean("skip_grant_tables")
+    }
+
+    /// The file of `--log-error`; `None` is standard error.
+    pub fn log_error(&self) -> Option<PathBuf> {
+        Some(self.globals.values().text("log_error")).filter(|path| !path.is_empty()).map(PathBuf::from)
+    }
+
+    /// The folder of `--tmpdir`, if it was given.
+    pub fn tmpdir(&self) -> Option<PathBuf> {
+        Some(self.globals.values().text("tmpdir")).filter(|path| !path.is_empty()).map(PathBuf::from)
+    }
+}
+
+/// Lower case, `_` for `-`.
+fn canonical(name: &str) -> String {
+    name.to_ascii_lowercase().replace('-', "_")
+}
+
+/// Pairs names with their values; a value may follow after a space unless the option is a switch.
+fn split(arguments: &[String]) -> Result<Vec<(String, Option<String>)>, OptionProblem> {
+    let mut given = Vec::new();
+    let mut arguments = arguments.iter().peekable();
+    while let Some(argument) = arguments.next() {
+        let Some(option) = argument.strip_prefix("--").filter(|option| !option.is_empty()) else {
+            match argument.as_str() {
+                "-h" | "-?" => given.push(("help".to_string(), None)),
+                _ => {
+                    return Err(OptionProblem::new(format!(
+                        "'{argument}' is not an option: options are written --name=value"
+                    )));
+                }
+            }
+            continue;
+        };
+        if let Some((name, value)) = option.split_once('=') {
+            given.push((name.to_string(), Some(value.to_string())));
+            continue;
+        }
+        let value = match takes_value(&canonical(option)) {
+            true => arguments.next_if(|next| !next.starts_with("--")).cloned(),
+            false => None,
+        };
+        if value.is_none() && OTHER_OPTIONS.contains(&(canonical(option).as_str(), true)) {
+            return Err(OptionProblem::new(format!("option '--{option}' requires an argument")));
+        }
+        given.push((option.to_string(), value));
+    }
+    Ok(given)
+}
+
+fn takes_value(canonical: &str) -> bool {
+    if let Some((_, takes)) = OTHER_OPTIONS.iter().find(|(name, _)| *name == canonical) {
+        return *takes;
+    }
+    let plain = canonical.strip_prefix("loose_").unwrap_or(canonical);
+    let plain = plain.rsplit_once('.').map_or(plain, |(_, component)| component);
+    match variables::find(plain) {
+        Some(variable) => !matches!(variable.definition().kind, Kind::Boolean { .. }),
+        // A switch in disguise (`skip-name`), an old name, or unknown: values of those are written with `=`.
+        None => ["skip_", "disable_", "enable_"].iter().all(|prefix| !plain.starts_with(prefix)),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+use super::*;
+
+fn parse(arguments: &[&str]) -> Result<Options, OptionProblem> {
+    Options::parse(&arguments.iter().map(|argument| argument.to_string()).collect::<Vec<_>>())
+}
+
+fn refusal(arguments: &[&str]) -> String {
+    parse(arguments).unwrap_err().to_string()
+}
+
+#[test]
+fn dashes_and_underscores_are_the_same_and_values_may_follow_a_space() {
+    let options = parse(&[
+        "--key-buffer-size=64M",
+        "--max_connections",
+        "300",
+        "--skip-grant-tables",
+        "--datadir",
+        "/d",
+    ])
+    .unwrap();
+    let values = options.globals.values();
+    assert_eq!(values.unsigned("key_buffer_size"), 64 << 20);
+    assert_eq!(values.unsigned("max_connections"), 300);
+    assert!(options.skip_grant_tables());
+    assert_eq!(options.datadir(), Path::new("/d"));
+    assert_eq!(options.socket(), Path::new("/d/latchwork.sock"));
+    assert_eq!(options.tcp(), Some(("127.0.0.1".to_string(), 3306)));
+    assert_eq!(parse(&["--skip-networking"]).unwrap().tcp(), None);
+}
+
+#[test]
+fn the_published_studys_options_are_taken_and_those_without_effect_are_said_once() {
+    let options = parse(&[
+        "--no-defaults",
+        "--key_buffer_size=32M",
+        "--max_connections=256",
+        "--query_cache_size=0",
+        "--query_cache_type=0",
+        "--skip-grant-tables",
+        "--socket=/tmp/s",
+        "--table_open_cache=512",
+        "--thread_cache=512",
+        "--thread_cache_size=512",
+        "--key_cache_segments=64",
+        "--tmpdir=/tmp",
+        "--log-error=/tmp/log",
+    ])
+    .unwrap();
+    let values = options.globals.values();
+    assert_eq!(values.unsigned("key_buffer_size"), 32 << 20);
+    assert_eq!(values.unsigned("key_cache_segments"), 64);
+    assert_eq!(values.unsigned("thread_cache_size"), 512);
+    for name in ["query_cache_size", "query_cache_type", "table_open_cache", "thread_cache_size", "tmpdir"] {
+        let mentions = options
+            .remarks
+            .iter()
+            .filter(|remark| remark.contains(&format!("'--{name}'")) && remark.contains("no effect"));
+        assert_eq!(mentions.count(), 1, "{name}: {:?}", options.remarks);
+    }
+}
+
+#[test]
+fn an_unknown_option_is_refused_with_the_closest_name() {
+    assert!(refusal(&["--key_bufer_size=1M"]).contains("Did you mean '--key_buffer_size'?"));
+    assert!(refusal(&["--no-such-option-at-all"]).contains("no-such-option-at-all"));
+    assert!(refusal(&["stray"]).contains("stray"));
+}
+
+#[test]
+fn a_wrong_value_is_refused_by_name() {
+    let refused = refusal(&["--key_buffer_size=banana"]);
+    assert!(refused.contains("key_buffer_size") && refused.contains("banana"), "{refused}");
+    assert!(refusal(&["--port=99999999"]).contains("port"));
+    assert!(refusal(&["--key_buffer_size"]).contains("key_buffer_size"));
+    assert!(refusal(&["--config"]).contains("config"));
+}
+
+#[test]
+fn the_command_line_overrides_the_file_wherever_it_stands() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("my.cnf");
+    std::fs::write(&config, "[mysqld]\nkey_buffer_size=16M\nkey-cache-segments = 4\n").unwrap();
+    let config = config.to_str().unwrap();
+    let options = parse(&["--key_buffer_size=8M", "--config", config]).unwrap();
+    assert_eq!(options.globals.values().unsigned("key_buffer_size"), 8 << 20);
+    assert_eq!(options.globals.values().unsigned("key_cache_segments"), 4);
+}
+
+#[test]
+fn a_mistake_in_a_file_is_told_with_file_and_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = folder.path().join("my.cnf");
+    std::fs::write(&config, "[mysqld]\n# fine\nno_such_option=3\n").unwrap();
+    let refused = refusal(&["--config", config.to_str().unwrap()]);
+    assert!(refused.contains("my.cnf, line 3") && refused.contains("no_such_option"), "{refused}");
+    assert!(refusal(&["--config=/nonexistent/my.cnf"]).contains("/nonexistent/my.cnf"));
+}
+
+#[test]
+fn the_last_of_a_size_and_its_synonym_wins() {
+    let size = |arguments: &[&str]| parse(arguments).unwrap().globals.values().unsigned("key_buffer_size");
+    assert_eq!(size(&["--key_buffer_size=24M", "--innodb-buffer-pool-size=32M"]), 32 << 20);
+    assert_eq!(size(&["--innodb-buffer-pool-size=32M", "--key_buffer_size=24M"]), 24 << 20);
+}

@@ -1,0 +1,290 @@
+//! The open connections: what SHOW PROCESSLIST lists and KILL reaches.
+
+use crate::connection::Stream;
+use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use base::sync::{Arc, CachePadded, Condvar, Mutex};
+use sql::host::{Interrupt, Kill, Process};
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+/// The most of a statement's text that SHOW PROCESSLIST can show, in bytes.
+const INFO_BYTES_MAX: usize = 1024;
+
+/// The open connections by id.
+#[derive(Debug, Default)]
+pub(crate) struct Registry {
+    open: Mutex<Open>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Open {
+    entries: BTreeMap<u64, Arc<Entry>>,
+    id_last: u64,
+    open_max: usize,
+    closing: bool,
+}
+
+/// What a connection does, as others see it. Written by its own thread alone, on cache lines of its own.
+#[derive(Debug)]
+pub(crate) struct Entry {
+    pub id: u64,
+    pub host: String,
+    pub stream: Stream,
+    /// When times are counted from.
+    epoch: Instant,
+    activity: CachePadded<Activity>,
+    details: Mutex<Details>,
+}
+
+#[derive(Debug, Default)]
+struct Activity {
+    /// A [`CommandName`].
+    command: AtomicU8,
+    /// Milliseconds from `epoch` to the command's begin.
+    since: AtomicU64,
+    bytes_received: AtomicU64,
+    bytes_sent: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Details {
+    user: String,
+    database: Option<Arc<str>>,
+    info: Info,
+    interrupt: Option<Arc<Interrupt>>,
+    killed: bool,
+}
+
+/// The statement under way.
+#[derive(Debug, Default)]
+struct Info {
+    /// Of a text statement, cut; its memory is used again.
+    text: Vec<u8>,
+    /// Of a prepared statement.
+    prepared: Option<Arc<[u8]>>,
+}
+
+/// The commands as SHOW PROCESSLIST calls them.
+static COMMAND_NAMES: [&str; 12] = [
+    "Connect",
+    "Sleep",
+    "Query",
+    "Execute",
+    "Prepare",
+    "Init DB",
+    "Ping",
+    "Statistics",
+    "Field List",
+    "Change user",
+    "Reset connection",
+    "Quit",
+];
+
+/// Which of [`COMMAND_NAMES`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum CommandName {
+    Connect,
+    Sleep,
+    Query,
+    Execute,
+    Prepare,
+    InitDb,
+    Ping,
+    Statistics,
+    FieldList,
+    ChangeUser,
+    ResetConnection,
+    Quit,
+}
+
+/// Why a connection is not let in.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Refused {
+    TooMany,
+    ShuttingDown,
+}
+
+impl Registry {
+    /// Adds a connection, if there are not `connections_max` yet.
+    pub fn add(
+        &self,
+        stream: Stream,
+        host: String,
+        connections_max: usize,
+    ) -> Result<Arc<Entry>, (Refused, Stream)> {
+        let mut open = self.open.lock();
+        if open.closing {
+            return Err((Refused::ShuttingDown, stream));
+        }
+        if open.entries.len() >= connections_max {
+            return Err((Refused::TooMany, stream));
+        }
+        open.id_last += 1;
+        let entry = Arc::new(Entry {
+            id: open.id_last,
+            host,
+            stream,
+            epoch: Instant::now(),
+            activity: CachePadded::default(),
+            details: Mutex::default(),
+        });
+        open.entries.insert(entry.id, entry.clone());
+        open.open_max = open.open_max.max(open.entries.len());
+        Ok(entry)
+    }
+
+    pub fn remove(&self, id: u64) {
+        self.open.lock().entries.remove(&id);
+        self.changed.notify_all();
+    }
+
+    pub fn all(&self) -> Vec<Arc<Entry>> {
+        self.open.lock().entries.values().cloned().collect()
+    }
+
+    pub fn get(&self, id: u64) -> Option<Arc<Entry>> {
+        self.open.lock().entries.get(&id).cloned()
+    }
+
+    /// Ids handed out so far, connections open now, and the most that ever were.
+    pub fn counts(&self) -> (u64, usize, usize) {
+        let open = self.open.lock();
+        (open.id_last, open.entries.len(), open.open_max)
+    }
+
+    /// Lets nobody in any more.
+    pub fn close(&self) {
+        self.open.lock().closing = true;
+    }
+
+    /// Waits until no connection is left, or `timeout`; true if none is.
+    pub fn wait_until_empty(&self, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
+        let mut open = self.open.lock();
+        while !open.entries.is_empty() {
+            let Some(left) = end.checked_duration_since(Instant::now()) else { return false };
+            open = self.changed.wait_timeout(open, left).0;
+        }
+        true
+    }
+}
+
+impl Entry {
+    /// The handshake is over: who it is, and what a KILL shall raise.
+    pub fn authenticated(&self, user: &str, interrupt: Arc<Interrupt>) {
+        let mut details = self.details.lock();
+        details.user = user.to_string();
+        if details.killed {
+            interrupt.raise(Kill::Connection);
+        }
+        details.interrupt = Some(interrupt);
+    }
+
+    /// A command begins; `text` is its statement, if it has one.
+    pub fn begin(&self, command: CommandName, text: &[u8]) {
+        self.set(command);
+        let mut details = self.details.lock();
+        details.info.prepared = None;
+        details.info.text.clear();
+        details.info.text.extend_from_slice(&text[..text.len().min(INFO_BYTES_MAX)]);
+    }
+
+    /// The execution of a prepared statement begins.
+    pub fn begin_prepared(&self, text: &Arc<[u8]>) {
+        self.set(CommandName::Execute);
+        let mut details = self.details.lock();
+        details.info.text.clear();
+        if !details.info.prepared.as_ref().is_some_and(|now| Arc::ptr_eq(now, text)) {
+            details.info.prepared = Some(text.clone());
+        }
+    }
+
+    /// The command is done. Its text stays behind, hidden by the state.
+    pub fn sleep(&self) {
+        self.set(CommandName::Sleep);
+    }
+
+    fn set(&self, command: CommandName) {
+        let since = self.epoch.elapsed().as_millis() as u64;
+        // ORDER: read for display only; a reader may see the parts of two commands.
+        self.activity.since.store_owned(since, Ordering::Relaxed);
+        self.activity.command.store_owned(command as u8, Ordering::Relaxed);
+    }
+
+    pub fn set_database(&self, database: Option<&Arc<str>>) {
+        self.details.lock().database = database.cloned();
+    }
+
+    pub fn count_received(&self, bytes: usize) {
+        add_owned(&self.activity.bytes_received, bytes);
+    }
+
+    pub fn count_sent(&self, bytes: usize) {
+        add_owned(&self.activity.bytes_sent, bytes);
+    }
+
+    /// Received and sent.
+    pub fn bytes(&self) -> (u64, u64) {
+        // ORDER: statistics.
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        (load(&self.activity.bytes_received), load(&self.activity.bytes_sent))
+    }
+
+    /// True unless it waits for the client.
+    pub fn is_running(&self) -> bool {
+        // ORDER: statistics.
+        self.activity.command.load(Ordering::Relaxed) > CommandName::Sleep as u8
+    }
+
+    pub fn process(&self) -> Process {
+        // ORDER: see `set`.
+        let command = usize::from(self.activity.command.load(Ordering::Relaxed));
+        let since = self.activity.since.load(Ordering::Relaxed);
+        let details = self.details.lock();
+        let running = command > CommandName::Sleep as usize;
+        let text = match &details.info.prepared {
+            Some(text) => &text[..],
+            None => &details.info.text[..],
+        };
+        let text = &text[..text.len().min(INFO_BYTES_MAX)];
+        Process {
+            id: self.id,
+            user: if details.user.is_empty() {
+                "unauthenticated user".to_string()
+            } else {
+                details.user.clone()
+            },
+            host: self.host.clone(),
+            database: details.database.as_deref().map(str::to_string),
+            command: if details.killed { "Killed" } else { COMMAND_NAMES[command] },
+            millis: (self.epoch.elapsed().as_millis() as u64).saturating_sub(since),
+            state: String::new(),
+            info: (running && !text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned()),
+        }
+    }
+
+    /// KILL: raises the flag that long statements look at; for the whole connection, ends its reading too, so that a
+    /// thread which waits for its client wakes up.
+    pub fn kill(&self, what: Kill) {
+        let mut details = self.details.lock();
+        if let Some(interrupt) = &details.interrupt {
+            interrupt.raise(what);
+        }
+        if what == Kill::Connection {
+            details.killed = true;
+            self.stream.shut_down_reading();
+        }
+    }
+
+    pub fn is_killed(&self) -> bool {
+        self.details.lock().killed
+    }
+}
+
+/// Adds to a counter that only this thread writes.
+fn add_owned(counter: &AtomicU64, bytes: usize) {
+    // ORDER: statistics; no other thread writes.
+    counter.store_owned(counter.load(Ordering::Relaxed) + bytes as u64, Ordering::Relaxed);
+}

@@ -1,0 +1,256 @@
+//! A server from its start to its end.
+
+use crate::accounts::Accounts;
+use crate::connection;
+use crate::listeners::{Address, Event, Listeners};
+use crate::log::Log;
+use crate::options::Options;
+use crate::registry::{Refused, Registry};
+use crate::shared::{Counters, Shared, count};
+use crate::signals;
+use base::sync::atomic::{AtomicBool, Ordering};
+use base::sync::{Arc, Weak, thread};
+use engine::Database;
+use sql::Instance;
+use sql::host::{Host, Kill};
+use std::fmt;
+use std::io::{self, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use wire::{PacketWriter, response};
+
+/// How long statements may take to end when the server stops, before their connections are cut.
+const STOP_WAIT: Duration = Duration::from_secs(10);
+/// Virtual memory for a connection's stack; what is not touched costs nothing.
+const STACK_BYTES: usize = 2 << 20;
+
+/// Why a server cannot start.
+#[derive(Debug)]
+pub struct StartError(String);
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for StartError {}
+
+/// A server that listens; it serves from [`Server::run`].
+#[derive(Debug)]
+pub struct Server {
+    shared: Arc<Shared>,
+    listeners: Listeners,
+    stop: UnixStream,
+    wake: UnixStream,
+}
+
+/// Stops a server from another thread.
+#[derive(Debug)]
+pub struct StopHandle(UnixStream);
+
+impl StopHandle {
+    pub fn stop(&self) {
+        // A full or closed pipe means that the server was told already.
+        let _ = (&self.0).write(b"s");
+    }
+}
+
+impl Server {
+    /// Opens the data directory and the sockets.
+    pub fn start(options: Options, log: Arc<Log>) -> Result<Server, StartError> {
+        let datadir = options.datadir();
+        let skip_grant_tables = options.skip_grant_tables();
+        check_folders(&options)?;
+        for remark in &options.remarks {
+            log.note(remark);
+        }
+        let mut listeners = Listeners::default();
+        let (socket, tcp) = (options.socket(), options.tcp());
+        // TCP first: its failure needs no clean-up. Clients that connect now wait until `run`.
+        if let Some((bind, port)) = &tcp {
+            listeners.listen_tcp(bind, *port).map_err(|error| StartError(error.to_string()))?;
+        }
+        let in_datadir = socket.parent() == Some(datadir.as_path());
+        if !in_datadir {
+            listeners.listen_unix(&socket).map_err(|error| StartError(error.to_string()))?;
+        }
+        let database = open_database(&datadir, &options)?;
+        let opened = (|| {
+            if in_datadir {
+                listeners.listen_unix(&socket).map_err(|error| StartError(error.to_string()))?;
+            }
+            match skip_grant_tables {
+                true => Ok(None),
+                false => Accounts::open(&datadir).map(Some).map_err(|error| StartError(error.to_string())),
+            }
+        })();
+        let accounts = match opened {
+            Ok(accounts) => accounts,
+            Err(error) => {
+                // Opened and not used: it closes as clean as it was found.
+                let _ = database.close();
+                return Err(error);
+            }
+        };
+        if accounts.is_none() {
+            log.warning("--skip-grant-tables: everyone who reaches the server may do everything");
+        }
+        let globals = options.globals;
+        globals.describe("datadir", &format!("{}/", datadir.display()));
+        globals.describe("socket", &socket.display().to_string());
+        globals.describe("hostname", &rustix::system::uname().nodename().to_string_lossy());
+        let shared = Arc::new(Shared {
+            instance: Instance::with_globals(database, globals),
+            registry: Registry::default(),
+            log,
+            accounts,
+            own_uid: rustix::process::geteuid().as_raw(),
+            started: Instant::now(),
+            counters: Counters::default(),
+            stopping: AtomicBool::new(false),
+        });
+        let host: Arc<dyn Host> = shared.clone();
+        let host: Weak<dyn Host> = Arc::downgrade(&host);
+        shared.instance.attach(host);
+        let (stop, wake) = UnixStream::pair().map_err(|error| StartError(error.to_string()))?;
+        Ok(Server { shared, listeners, stop, wake })
+    }
+
+    pub fn addresses(&self) -> Vec<Address> {
+        self.listeners.addresses()
+    }
+
+    pub fn instance(&self) -> &Arc<Instance> {
+        &self.shared.instance
+    }
+
+    /// Stops the server at SIGTERM and SIGINT.
+    pub fn stop_on_signals(&self) -> io::Result<()> {
+        signals::stop_on_signals(&self.wake)
+    }
+
+    pub fn stop_handle(&self) -> io::Result<StopHandle> {
+        Ok(StopHandle(self.wake.try_clone()?))
+    }
+
+    /// Serves until it is told to stop, then ends the connections and closes the database.
+    ///
+    /// # Errors
+    /// What went wrong while the database was closed.
+    pub fn run(self) -> Result<(), engine::Error> {
+        loop {
+            match self.listeners.wait(&self.stop) {
+                Event::Connection(stream, host) => self.connect(stream, host),
+                Event::Stop => break,
+                Event::Failed(error) => {
+                    self.shared.log.error(&format!("cannot accept a connection: {error}"));
+                    // No file descriptors, most likely: wait for some to be closed.
+                    thread::sleep(Duration::from_millis(50));
+                }
+            }
+        }
+        self.stop()
+    }
+
+    fn connect(&self, stream: connection::Stream, host: String) {
+        let connections_max = self.shared.instance.globals().values().unsigned("max_connections") as usize;
+        let entry = match self.shared.registry.add(stream, host, connections_max) {
+            Ok(entry) => entry,
+            Err((refused, stream)) => {
+                let (code, message) = match refused {
+                    Refused::TooMany => (1040, "Too many connections"),
+                    Refused::ShuttingDown => (1053, "Server shutdown in progress"),
+                };
+                count(&self.shared.counters.refused_max_connections, u64::from(refused == Refused::TooMany));
+                refuse(&stream, code, message);
+                return;
+            }
+        };
+        let shared = self.shared.clone();
+        let spawned =
+            thread::Builder::new().name(format!("connection-{}", entry.id)).stack_size(STACK_BYTES).spawn({
+                let entry = entry.clone();
+                move || connection::run(&shared, entry)
+            });
+        if let Err(error) = spawned {
+            self.shared.log.error(&format!("cannot start a thread for connection {}: {error}", entry.id));
+            refuse(&entry.stream, 1135, &format!("Can't create a new thread ({error})"));
+            entry.stream.close();
+            self.shared.registry.remove(entry.id);
+        }
+    }
+
+    fn stop(self) -> Result<(), engine::Error> {
+        let Server { shared, listeners, .. } = self;
+        shared.log.note("stopping");
+        drop(listeners);
+        // ORDER: see `Shared::is_stopping`.
+        shared.stopping.store(true, Ordering::Relaxed);
+        shared.registry.close();
+        for entry in shared.registry.all() {
+            entry.kill(Kill::Connection);
+        }
+        if !shared.registry.wait_until_empty(STOP_WAIT) {
+            // Their clients do not take what they asked for.
+            for entry in shared.registry.all() {
+                shared.log.warning(&format!("connection {} is cut off", entry.id));
+                entry.stream.close();
+            }
+            shared.registry.wait_until_empty(STOP_WAIT);
+        }
+        let closed = shared.instance.engine().close();
+        match &closed {
+            Ok(()) => shared.log.note("stopped"),
+            Err(error) => shared.log.error(&format!("the database was not closed cleanly: {error:?}")),
+        }
+        closed
+    }
+}
+
+/// An error instead of a greeting. The client has not said yet which errors it understands, so there is no SQLSTATE.
+fn refuse(stream: &connection::Stream, code: u16, message: &str) {
+    let mut writer = PacketWriter::new();
+    response::error(&mut writer, code, None, message);
+    // It is no loss if a client that is not let in does not hear why.
+    let _ = stream.set_write_timeout(Duration::from_millis(100));
+    let _ = stream.write_all(writer.bytes());
+}
+
+/// Folders that options name and that must be there.
+fn check_folders(options: &Options) -> Result<(), StartError> {
+    if let Some(tmpdir) = options.tmpdir()
+        && !tmpdir.is_dir()
+    {
+        return Err(StartError(format!("--tmpdir: there is no folder {}", tmpdir.display())));
+    }
+    Ok(())
+}
+
+fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, StartError> {
+    let error =
+        |why: String| StartError(format!("cannot open the data directory {}: {why}", datadir.display()));
+    let parent = datadir.parent().filter(|parent| !parent.as_os_str().is_empty());
+    if let Some(parent) = parent
+        && !parent.is_dir()
+    {
+        return Err(error(format!("there is no folder {}", parent.display())));
+    }
+    let values = options.globals.values();
+    let engine_options = engine::Options {
+        cache: engine::CacheOptions {
+            size_bytes: usize::try_from(values.unsigned("key_buffer_size")).unwrap_or(usize::MAX),
+            segments: values.unsigned("key_cache_segments") as u32,
+            hit_path: match values.text("key_cache_hit_path").as_str() {
+                "locked" => engine::HitPath::Locked,
+                _ => engine::HitPath::Optimistic,
+            },
+            division_limit: values.unsigned("key_cache_division_limit") as u32,
+            age_threshold: values.unsigned("key_cache_age_threshold") as u32,
+        },
+        page_size: 16 << 10,
+        create: true,
+    };
+    Database::open(datadir, engine_options).map_err(|problem| error(format!("{problem:?}")))
+}

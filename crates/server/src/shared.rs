@@ -1,0 +1,117 @@
+//! What all connections of a server share.
+
+use crate::accounts::Accounts;
+use crate::log::Log;
+use crate::registry::Registry;
+use base::sync::Arc;
+use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use sql::host::{ConnectionCounts, Host, Kill, NewPassword, Process};
+use sql::{Instance, SqlError};
+use std::time::Instant;
+use wire::auth::PasswordHash;
+
+/// What all connections of a server share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub instance: Arc<Instance>,
+    pub registry: Registry,
+    pub log: Arc<Log>,
+    /// `None` with `--skip-grant-tables`: everyone gets in.
+    pub accounts: Option<Accounts>,
+    /// The user who runs the server.
+    pub own_uid: u32,
+    pub started: Instant,
+    pub counters: Counters,
+    pub stopping: AtomicBool,
+}
+
+/// Counters of connections that are gone, or never came to be.
+#[derive(Debug, Default)]
+pub(crate) struct Counters {
+    pub aborted_connects: AtomicU64,
+    pub aborted_clients: AtomicU64,
+    pub refused_max_connections: AtomicU64,
+    pub bytes_received: AtomicU64,
+    pub bytes_sent: AtomicU64,
+}
+
+pub(crate) fn count(counter: &AtomicU64, by: u64) {
+    // ORDER: statistics.
+    counter.fetch_add(by, Ordering::Relaxed);
+}
+
+impl Shared {
+    pub fn is_stopping(&self) -> bool {
+        // ORDER: a flag without data; connections are woken by their sockets after it is set.
+        self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// The line of COM_STATISTICS.
+    pub fn statistics(&self) -> String {
+        let counts = self.connections();
+        format!(
+            "Uptime: {}  Threads: {}  Connections: {}  Bytes received: {}  Bytes sent: {}",
+            counts.uptime_seconds,
+            counts.connected,
+            counts.attempts,
+            counts.bytes_received,
+            counts.bytes_sent
+        )
+    }
+}
+
+impl Host for Shared {
+    fn processes(&self) -> Vec<Process> {
+        self.registry.all().iter().map(|entry| entry.process()).collect()
+    }
+
+    fn kill(&self, id: u64, what: Kill) -> Result<(), SqlError> {
+        match self.registry.get(id) {
+            Some(entry) => {
+                entry.kill(what);
+                Ok(())
+            }
+            None => Err(SqlError::new(1094, b"HY000", format!("Unknown thread id: {id}"))),
+        }
+    }
+
+    fn set_password(&self, user: &str, _host: &str, password: NewPassword<'_>) -> Result<(), SqlError> {
+        match &self.accounts {
+            Some(accounts) => accounts.set_password(user, password),
+            None => Err(SqlError::new(
+                1290,
+                b"HY000",
+                "The MariaDB server is running with the --skip-grant-tables option so it cannot execute this statement",
+            )),
+        }
+    }
+
+    fn password_hash(&self, password: &[u8]) -> String {
+        if password.is_empty() { String::new() } else { PasswordHash::of(password).to_text() }
+    }
+
+    fn connections(&self) -> ConnectionCounts {
+        let entries = self.registry.all();
+        let (attempts, _, connected_max) = self.registry.counts();
+        // ORDER: statistics.
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        let mut counts = ConnectionCounts {
+            connected: entries.len() as u64,
+            running: entries.iter().filter(|entry| entry.is_running()).count() as u64,
+            attempts,
+            connected_max: connected_max as u64,
+            aborted_connects: load(&self.counters.aborted_connects),
+            aborted_clients: load(&self.counters.aborted_clients),
+            refused_max_connections: load(&self.counters.refused_max_connections),
+            bytes_received: load(&self.counters.bytes_received),
+            bytes_sent: load(&self.counters.bytes_sent),
+            uptime_seconds: self.started.elapsed().as_secs(),
+        };
+        for entry in &entries {
+            let (received, sent) = entry.bytes();
+            counts.bytes_received += received;
+            counts.bytes_sent += sent;
+        }
+        counts
+    }
+}
