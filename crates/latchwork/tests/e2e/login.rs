@@ -56,9 +56,9 @@ fn more_clients_than_max_connections_get_1040() {
         return;
     }
     let scratch = tempfile::tempdir().unwrap();
-    let server = Latchwork::start(scratch.path(), &["--max_connections=3"]);
+    let server = Latchwork::start(scratch.path(), &["--max_connections=10"]);
     let sleepers: Vec<_> =
-        (0..8).map(|_| std::os::unix::net::UnixStream::connect(&server.socket).unwrap()).collect();
+        (0..10).map(|_| std::os::unix::net::UnixStream::connect(&server.socket).unwrap()).collect();
     let output = crate::support::client(&server.socket).args(["-e", "SELECT 1"]).output().unwrap();
     let complaint = text(&output.stderr);
     assert!(complaint.contains("1040"), "{complaint}");

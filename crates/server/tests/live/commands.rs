@@ -1,0 +1,153 @@
+//! Commands other than statements.
+
+use crate::support::Live;
+use wire::WireValue;
+use wire::client::ConnectOptions;
+use wire::constants::{capability, com};
+
+#[test]
+fn statistics_is_a_line_of_text() {
+    let live = Live::start(&[]);
+    let answer = live.connect().command_raw(com::STATISTICS, b"").unwrap();
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("Uptime: ") && answer.contains("Threads: 1"), "{answer}");
+}
+
+#[test]
+fn refused_commands_say_what_they_are_and_leave_the_connection_open() {
+    let live = Live::start(&[]);
+    let mut connection = live.connect();
+    for (command, name) in
+        [(com::FIELD_LIST, "COM_FIELD_LIST"), (com::SHUTDOWN, "COM_SHUTDOWN"), (com::DEBUG, "COM_DEBUG")]
+    {
+        let error = connection.command(command, b"t\0").unwrap_err();
+        assert_eq!(error.code(), Some(1235));
+        assert!(error.to_string().contains(name), "{error}");
+    }
+    connection.ping().unwrap();
+}
+
+#[test]
+fn an_unknown_statement_is_1243() {
+    let live = Live::start(&[]);
+    let mut connection = live.connect();
+    assert_eq!(connection.execute(7, &[WireValue::Int(1)]).unwrap_err().code(), Some(1243));
+    assert_eq!(connection.command(com::STMT_RESET, &7u32.to_le_bytes()).unwrap_err().code(), Some(1243));
+    let fetch = connection.command(com::STMT_FETCH, &[7, 0, 0, 0, 1, 0, 0, 0]).unwrap_err();
+    assert_eq!(fetch.code(), Some(1421));
+    // Not answered, whatever they name.
+    connection.long_data(7, 0, b"x").unwrap();
+    connection.close_statement(7).unwrap();
+    connection.ping().unwrap();
+}
+
+#[test]
+fn several_statements_at_once_run_only_if_they_were_asked_for() {
+    let live = Live::start(&[]);
+    let mut connection = live.connect();
+    assert_eq!(connection.query_all(b"SELECT 1; SELECT 2").unwrap_err().code(), Some(1064));
+    connection.command(com::SET_OPTION, &[0, 0]).unwrap();
+    let results = connection.query_all(b"SELECT 1; SET @a = 1; SELECT 2, 3").unwrap();
+    let rows: Vec<_> = results.iter().map(|result| result.to_text()).collect();
+    assert_eq!(rows, [vec![vec!["1"]], vec![], vec![vec!["2", "3"]]]);
+    connection.command(com::SET_OPTION, &[1, 0]).unwrap();
+    assert_eq!(connection.query_all(b"SELECT 1; SELECT 2").unwrap_err().code(), Some(1064));
+
+    let options = ConnectOptions {
+        capabilities: (capability::CLIENT | capability::MULTI_STATEMENTS) & !capability::DEPRECATE_EOF,
+        ..ConnectOptions::default()
+    };
+    let mut connection = live.connect_with(&options).unwrap();
+    assert_eq!(connection.query_all(b"SELECT 1; SELECT 2").unwrap().len(), 2);
+    // The first result arrives, then the error.
+    let error = connection.query_all(b"SELECT 1; SELECT nothing").unwrap_err();
+    assert_eq!(error.code(), Some(1054), "{error}");
+    connection.ping().unwrap();
+}
+
+#[test]
+fn reset_connection_forgets_variables_and_statements() {
+    let live = Live::start(&[]);
+    let mut connection = live.connect();
+    connection.query("SET @a = 5").unwrap();
+    let statement = connection.prepare("SELECT ?").unwrap();
+    connection.command(com::RESET_CONNECTION, b"").unwrap();
+    assert_eq!(connection.query("SELECT @a").unwrap().to_text(), [["NULL"]]);
+    assert_eq!(connection.execute(statement.id, &[WireValue::Int(1)]).unwrap_err().code(), Some(1243));
+}
+
+#[test]
+fn init_db_changes_the_database_or_says_1049() {
+    let live = Live::start(&[]);
+    let mut connection = live.connect();
+    connection.query("CREATE DATABASE d").unwrap();
+    connection.command(com::INIT_DB, b"d").unwrap();
+    assert_eq!(connection.query("SELECT DATABASE()").unwrap().to_text(), [["d"]]);
+    assert_eq!(connection.command(com::INIT_DB, b"nowhere").unwrap_err().code(), Some(1049));
+}
+
+#[test]
+fn parameters_of_every_type_come_back_as_they_went() {
+    let live = Live::start(&[]);
+    let mut connection = live.connect();
+    connection.query("CREATE DATABASE d").unwrap();
+    connection.query("USE d").unwrap();
+    connection
+        .query(
+            "CREATE TABLE t (id INT PRIMARY KEY, i BIGINT, u BIGINT UNSIGNED, f FLOAT, d DOUBLE, \
+             n DECIMAL(20,5), s VARCHAR(50), b VARBINARY(50), day DATE, moment DATETIME(6), span TIME(6))",
+        )
+        .unwrap();
+    let moment = wire::DateTime {
+        year: 2026,
+        month: 11,
+        day: 21,
+        hour: 23,
+        minute: 59,
+        second: 58,
+        microsecond: 123456,
+    };
+    let day = wire::DateTime { hour: 0, minute: 0, second: 0, microsecond: 0, ..moment };
+    let span = wire::Time { negative: true, days: 1, hour: 2, minute: 3, second: 4, microsecond: 5 };
+    let values = [
+        WireValue::Int(1),
+        WireValue::Int(i64::MIN),
+        WireValue::UInt(u64::MAX),
+        WireValue::Float(1.5),
+        WireValue::Double(-0.25),
+        WireValue::Decimal(b"-123456789012345.67890"),
+        WireValue::Text("grüße".as_bytes()),
+        WireValue::Binary(&[0, 255, 1]),
+        WireValue::Date(day),
+        WireValue::DateTime(moment),
+        WireValue::Time(span),
+    ];
+    let insert = connection.prepare("INSERT INTO t VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)").unwrap();
+    assert_eq!(insert.params, 11);
+    connection.execute(insert.id, &values).unwrap();
+    let mut nulls = [WireValue::Null; 11];
+    nulls[0] = WireValue::Int(2);
+    connection.execute(insert.id, &nulls).unwrap();
+
+    let select = connection.prepare("SELECT * FROM t WHERE id = ?").unwrap();
+    let row = connection.execute(select.id, &[WireValue::Int(1)]).unwrap().rows.swap_remove(0);
+    let wanted: Vec<wire::client::Value> = values.iter().map(|value| (*value).into()).collect();
+    assert_eq!(row, wanted);
+    let row = connection.execute(select.id, &[WireValue::Int(2)]).unwrap().rows.swap_remove(0);
+    assert!(row[1..].iter().all(|value| *value == wire::client::Value::Null), "{row:?}");
+    let text = connection.query("SELECT * FROM t WHERE id = 1").unwrap().to_text();
+    let wanted = [
+        "1",
+        "-9223372036854775808",
+        "18446744073709551615",
+        "1.5",
+        "-0.25",
+        "-123456789012345.67890",
+        "grüße",
+        "\0\u{fffd}\u{1}",
+        "2026-11-21",
+        "2026-11-21 23:59:58.123456",
+        "-26:03:04.000005",
+    ];
+    assert_eq!(text, [wanted]);
+}

@@ -1,0 +1,94 @@
+//! A server on scratch folders.
+
+use latchwork_server as server;
+use server::{Address, Log, Options, Server, StopHandle};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use wire::client::{ClientError, ConnectOptions, Connection};
+
+/// Longer than anything here takes, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+pub struct Live {
+    stop: StopHandle,
+    thread: Option<JoinHandle<bool>>,
+    pub socket: PathBuf,
+    pub tcp: SocketAddr,
+    log: PathBuf,
+    _folder: tempfile::TempDir,
+}
+
+impl Live {
+    pub fn start(options: &[&str]) -> Live {
+        let folder = tempfile::tempdir().unwrap();
+        let socket = folder.path().join("socket");
+        let log = folder.path().join("log");
+        let mut arguments = vec![
+            format!("--datadir={}", folder.path().join("data").display()),
+            format!("--socket={}", socket.display()),
+            "--port=0".to_string(),
+        ];
+        arguments.extend(options.iter().map(|option| option.to_string()));
+        let options = Options::parse(&arguments).unwrap();
+        let server = Server::start(options, Arc::new(Log::to_file(&log).unwrap())).unwrap();
+        let tcp = server.addresses().iter().find_map(|address| match address {
+            Address::Tcp(address) => Some(*address),
+            Address::Unix(_) => None,
+        });
+        let stop = server.stop_handle().unwrap();
+        let thread = std::thread::spawn(move || server.run().is_ok());
+        Live { stop, thread: Some(thread), socket, tcp: tcp.unwrap(), log, _folder: folder }
+    }
+
+    pub fn raw(&self) -> UnixStream {
+        let stream = UnixStream::connect(&self.socket).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        stream
+    }
+
+    pub fn connect(&self) -> Connection<UnixStream> {
+        self.connect_with(&ConnectOptions::default()).unwrap()
+    }
+
+    pub fn connect_with(&self, options: &ConnectOptions) -> Result<Connection<UnixStream>, ClientError> {
+        Connection::connect(self.raw(), options)
+    }
+
+    pub fn connect_tcp(&self, options: &ConnectOptions) -> Result<Connection<TcpStream>, ClientError> {
+        let stream = TcpStream::connect(self.tcp).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        Connection::connect(stream, options)
+    }
+
+    pub fn log(&self) -> String {
+        std::fs::read_to_string(&self.log).unwrap()
+    }
+
+    /// Stops the server; true if it closed its database well.
+    pub fn stop(mut self) -> bool {
+        self.stop.stop();
+        self.thread.take().unwrap().join().unwrap()
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.stop.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Looks until it is so.
+pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
+    let end = Instant::now() + PATIENCE;
+    while !condition() {
+        assert!(Instant::now() < end, "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
