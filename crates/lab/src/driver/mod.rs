@@ -1,5 +1,8 @@
 //! Who asks: clients that run a workload against a target and count what comes back.
 
+pub mod builtin;
+pub mod socket;
+pub mod sysbench;
 pub mod workers;
 
 use crate::workload::Workload;

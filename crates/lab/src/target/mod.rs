@@ -1,6 +1,12 @@
 //! What is measured: the engine in process, or any server that speaks the MySQL protocol.
 
 mod embedded;
+mod latchwork;
+mod mariadb;
+mod null;
+mod process;
+mod remote;
+mod server;
 mod setting;
 mod spec;
 
@@ -9,6 +15,7 @@ pub use spec::{Address, Engine, TargetSpec, hidden};
 
 use crate::command::RunOptions;
 use crate::driver::Load;
+use crate::driver::socket::Login;
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -65,12 +72,42 @@ pub trait Target {
     fn stop(&mut self) -> Result<()>;
 }
 
+/// Connections a server has to take beside those of the clients.
+const CONNECTIONS_BESIDE: u32 = 32;
+/// The study's `max_connections`.
+const CONNECTIONS_MIN: u32 = 256;
+
 /// The target that `spec` names, not started yet.
 pub fn open(spec: &TargetSpec, options: &RunOptions) -> Result<Box<dyn Target>> {
-    match spec {
-        TargetSpec::Embedded => Ok(Box::new(embedded::Embedded::new(options.whole_cache_bytes()))),
-        other => Err(crate::error::Error::Usage(format!("the target {} is not there yet", other.name()))),
-    }
+    let cache_bytes = options.whole_cache_bytes();
+    let connections_max = (options.threads_max() + CONNECTIONS_BESIDE).max(CONNECTIONS_MIN);
+    let flavour: Box<dyn server::Flavour> = match spec {
+        TargetSpec::Embedded => return Ok(Box::new(embedded::Embedded::new(cache_bytes))),
+        TargetSpec::Latchwork => Box::new(latchwork::Latchwork::new(cache_bytes, connections_max)),
+        TargetSpec::MariaDb(engine) => {
+            let key_buffer_bytes = options.key_buffer_bytes();
+            let extra_options = options.mariadb_options.clone();
+            Box::new(mariadb::MariaDb::new(
+                *engine,
+                cache_bytes,
+                key_buffer_bytes,
+                connections_max,
+                extra_options,
+            ))
+        }
+        TargetSpec::Null => Box::new(null::Null::default()),
+        TargetSpec::Remote { address, user, password, database } => {
+            let login = Login {
+                target: spec.name(),
+                address: address.clone(),
+                user: user.clone(),
+                password: password.clone(),
+                database: Some(database.clone()),
+            };
+            Box::new(remote::Remote { login })
+        }
+    };
+    Ok(Box::new(server::Server::new(spec.name(), options.driver, flavour)))
 }
 
 /// A series for every setting: the plan of targets that have them all.

@@ -1,0 +1,129 @@
+//! A stream to a server, and the blocking client over it.
+
+use crate::error::{Error, Result};
+use crate::target::Address;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::UnixStream;
+use wire::client::{ClientError, ConnectOptions, Connection};
+
+#[derive(Debug)]
+pub enum Socket {
+    Unix(UnixStream),
+    Tcp(TcpStream),
+}
+
+impl Socket {
+    pub fn connect(address: &Address) -> io::Result<Socket> {
+        match address {
+            Address::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
+            Address::Tcp { host, port } => {
+                let stream = TcpStream::connect((host.as_str(), *port))?;
+                // A query is one small packet and waits for its answer.
+                stream.set_nodelay(true)?;
+                Ok(Socket::Tcp(stream))
+            }
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.read(buffer),
+            Socket::Tcp(stream) => stream.read(buffer),
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Socket::Unix(stream) => stream.write(bytes),
+            Socket::Tcp(stream) => stream.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl AsFd for Socket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Socket::Unix(stream) => stream.as_fd(),
+            Socket::Tcp(stream) => stream.as_fd(),
+        }
+    }
+}
+
+/// Who connects to what, and what the target is called in messages.
+#[derive(Clone, Debug)]
+pub struct Login {
+    pub target: String,
+    pub address: Address,
+    pub user: String,
+    pub password: String,
+    pub database: Option<String>,
+}
+
+/// A blocking client, for everything but the measured queries.
+#[derive(Debug)]
+pub struct Client {
+    target: String,
+    connection: Connection<Socket>,
+}
+
+impl Login {
+    pub fn connect(&self) -> Result<Client> {
+        let socket = Socket::connect(&self.address)
+            .map_err(Error::io(format!("cannot connect to {} at {}", self.target, self.address)))?;
+        let options = ConnectOptions {
+            user: self.user.clone(),
+            password: self.password.clone(),
+            database: self.database.clone(),
+            ..ConnectOptions::default()
+        };
+        let connection = Connection::connect(socket, &options)
+            .map_err(|error| explained(&self.target, "the handshake", error))?;
+        Ok(Client { target: self.target.clone(), connection })
+    }
+}
+
+impl Client {
+    /// Runs a statement and gives its rows as text.
+    pub fn rows(&mut self, sql: &str) -> Result<Vec<Vec<String>>> {
+        let result = self.connection.query(sql).map_err(|error| explained(&self.target, sql, error))?;
+        Ok(result.to_text())
+    }
+
+    /// Runs a statement and forgets what it gives.
+    pub fn run(&mut self, sql: &[u8]) -> Result<()> {
+        let result = self.connection.query_summary(sql);
+        result.map(drop).map_err(|error| explained(&self.target, &String::from_utf8_lossy(sql), error))
+    }
+
+    pub fn connection(&mut self) -> &mut Connection<Socket> {
+        &mut self.connection
+    }
+
+    pub fn into_connection(self) -> Connection<Socket> {
+        self.connection
+    }
+}
+
+/// A client's error in the lab's words.
+pub fn explained(target: &str, statement: &str, error: ClientError) -> Error {
+    let target = target.to_string();
+    match error {
+        ClientError::Io(source) => {
+            Error::Io { what: format!("{target} went away during {statement:.60}"), source }
+        }
+        ClientError::Protocol(why) => Error::Protocol { target, why: why.to_string() },
+        ClientError::Server(error) => {
+            Error::Sql { target, statement: statement.to_string(), code: error.code, message: error.message }
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The distribution's sysbench as the client: `select_random_points`, unmodified.
+
+use super::Load;
+use super::socket::Login;
+use super::workers::{self, Observed, Reading};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::measure::{Process, Recorder};
+use crate::results::Sample;
+use crate::target::Address;
+use crate::workload::Statement;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+const DRIVER: &str = "sysbench";
+/// The processes are looked at this long before the end, while all connections are still there.
+const LOOK_BEFORE_END: Duration = Duration::from_millis(100);
+/// What a run may take beyond its time before something is wrong.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Fails with advice if sysbench is not there.
+pub fn find() -> Result<String> {
+    let output =
+        Command::new(DRIVER).arg("--version").stdin(Stdio::null()).output().map_err(|_| Error::Missing {
+            program: DRIVER.to_string(),
+            advice: "apt-get install sysbench, or --driver builtin".to_string(),
+        })?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
+}
+
+/// Runs sysbench for one sample. It counts whole seconds, so that windows are rounded up to them.
+pub fn run(login: &Login, load: &Load, observed: &Observed<'_>, interrupt: &Interrupt) -> Result<Sample> {
+    let warmup_s = load.warmup.as_secs_f64().ceil() as u64;
+    let measure_s = (load.measure.as_secs_f64().ceil() as u64).max(1);
+    let mut command = Command::new(DRIVER);
+    command.args(arguments(login, load, warmup_s, measure_s));
+    let mut running = Running::start(command)?;
+    running.wait_for_line("Threads started!", interrupt)?;
+    let started = Instant::now();
+    let observed = Observed {
+        server: observed.server.clone(),
+        client: Some(Process::Other(running.child.id())),
+        latch_waits: observed.latch_waits,
+    };
+    let warm = started + Duration::from_secs(warmup_s);
+    running.sleep_until(warm, interrupt)?;
+    let before = observed.read();
+    running.sleep_until(warm + Duration::from_secs(measure_s) - LOOK_BEFORE_END, interrupt)?;
+    let after = observed.read();
+    let output = running.finish(interrupt)?;
+    let report = parse(&output).map_err(|why| Error::Driver { driver: DRIVER, why })?;
+    Ok(to_sample(&report, load.round, &before, &after))
+}
+
+fn arguments(login: &Login, load: &Load, warmup_s: u64, measure_s: u64) -> Vec<String> {
+    let Statement::PointsByK { points } = load.workload.statement;
+    let mut arguments = vec![
+        "select_random_points".to_string(),
+        format!("--random-points={points}"),
+        format!("--table-size={}", load.workload.table.rows),
+        "--tables=1".to_string(),
+        "--rand-type=uniform".to_string(),
+        format!("--rand-seed={}", load.seed.max(1)),
+        format!("--threads={}", load.clients),
+        format!("--time={}", warmup_s + measure_s),
+        "--events=0".to_string(),
+        "--report-interval=0".to_string(),
+        "--histogram=on".to_string(),
+        "--percentile=99".to_string(),
+        "--db-driver=mysql".to_string(),
+        "--db-ps-mode=auto".to_string(),
+        format!("--mysql-user={}", login.user),
+        format!("--mysql-password={}", login.password),
+        format!("--mysql-db={}", login.database.as_deref().unwrap_or("sbtest")),
+    ];
+    if warmup_s > 0 {
+        // Its counters start over when the warm-up ends.
+        arguments.push(format!("--report-checkpoints={warmup_s}"));
+    }
+    match &login.address {
+        Address::Unix(path) => arguments.push(format!("--mysql-socket={}", path.display())),
+        Address::Tcp { host, port } => {
+            arguments.push(format!("--mysql-host={host}"));
+            arguments.push(format!("--mysql-port={port}"));
+        }
+    }
+    arguments.push("run".to_string());
+    arguments
+}
+
+fn to_sample(report: &Report, round: u32, before: &Reading, after: &Reading) -> Sample {
+    let mut recorder = Recorder::default();
+    for (milliseconds, count) in &report.histogram {
+        recorder.bucket(Duration::from_secs_f64(milliseconds / 1_000.0), *count);
+    }
+    recorder.queries = report.queries;
+    workers::sample(&recorder, round, Duration::from_secs_f64(report.seconds), before, after)
+}
+
+/// A running sysbench. Killed when dropped.
+struct Running {
+    child: Child,
+    output: BufReader<ChildStdout>,
+    text: String,
+}
+
+impl Running {
+    fn start(mut command: Command) -> Result<Running> {
+        let mut child = command
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .map_err(Error::io("cannot start sysbench"))?;
+        let output = child.stdout.take().map(BufReader::new);
+        let Some(output) = output else {
+            return Err(Error::Driver { driver: DRIVER, why: "it has no output".to_string() });
+        };
+        Ok(Running { child, output, text: String::new() })
+    }
+
+    /// Reads up to a line that begins so. Sysbench writes without delay when it starts its threads.
+    fn wait_for_line(&mut self, start: &str, interrupt: &Interrupt) -> Result<()> {
+        loop {
+            interrupt.check()?;
+            let mut line = String::new();
+            let read = self.output.read_line(&mut line).map_err(Error::io("cannot read from sysbench"))?;
+            self.text.push_str(&line);
+            if line.starts_with(start) {
+                return Ok(());
+            }
+            if read == 0 {
+                return Err(self.failure());
+            }
+        }
+    }
+
+    fn sleep_until(&mut self, deadline: Instant, interrupt: &Interrupt) -> Result<()> {
+        while Instant::now() < deadline {
+            if matches!(self.child.try_wait(), Ok(Some(_))) {
+                return Err(self.failure());
+            }
+            interrupt.sleep_until(deadline.min(Instant::now() + Duration::from_millis(50)))?;
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, interrupt: &Interrupt) -> Result<String> {
+        let deadline = Instant::now() + PATIENCE;
+        let status = loop {
+            match self.child.try_wait().map_err(Error::io("cannot wait for sysbench"))? {
+                Some(status) => break status,
+                None if Instant::now() > deadline => {
+                    return Err(Error::Driver { driver: DRIVER, why: "it does not end".to_string() });
+                }
+                None => interrupt.sleep_until(Instant::now() + Duration::from_millis(20))?,
+            }
+        };
+        if !status.success() {
+            return Err(self.failure());
+        }
+        self.output.read_to_string(&mut self.text).map_err(Error::io("cannot read from sysbench"))?;
+        Ok(std::mem::take(&mut self.text))
+    }
+
+    /// What it said when it gave up. The histogram is short, so that its pipe never fills up before.
+    fn failure(&mut self) -> Error {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+        let _ = self.output.read_to_string(&mut self.text);
+        if let Some(errors) = self.child.stderr.as_mut() {
+            let _ = errors.read_to_string(&mut self.text);
+        }
+        let lines: Vec<&str> =
+            self.text.lines().filter(|line| line.contains("FATAL") || line.contains("error")).collect();
+        let why = if lines.is_empty() {
+            self.text.trim().to_string()
+        } else {
+            lines[..lines.len().min(4)].join("; ")
+        };
+        Error::Driver { driver: DRIVER, why: format!("it gave up: {why}") }
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// What sysbench 1.0 reports last.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Report {
+    pub queries: u64,
+    pub seconds: f64,
+    /// Milliseconds and counts.
+    pub histogram: Vec<(f64, u32)>,
+}
+
+/// Reads the report behind the last `SQL statistics:`: earlier ones belong to checkpoints.
+pub fn parse(output: &str) -> Result<Report, String> {
+    let tail =
+        output.rfind("SQL statistics:").map(|at| &output[at..]).ok_or("no statistics in its output")?;
+    let mut report = Report::default();
+    let mut rate = None;
+    for line in tail.lines() {
+        let line = line.trim();
+        if let Some(rest) = line.strip_prefix("queries:") {
+            // `queries:    31210  (31204.11 per sec.)`
+            let mut words = rest.split_whitespace();
+            report.queries = words.next().and_then(|word| word.parse().ok()).ok_or("no number of queries")?;
+            rate = words
+                .next()
+                .and_then(|word| word.strip_prefix('('))
+                .and_then(|word| word.parse::<f64>().ok());
+        } else if let Some(rest) = line.strip_prefix("ignored errors:") {
+            let errors = rest.split_whitespace().next().unwrap_or_default();
+            if errors != "0" {
+                return Err(format!("{errors} statements failed"));
+            }
+        }
+    }
+    let rate = rate.ok_or("no rate of queries")?;
+    if report.queries == 0 || rate <= 0.0 {
+        return Err("it ran no queries".to_string());
+    }
+    // The total time spans the warm-up as well; the rate is over the time since the checkpoint.
+    report.seconds = report.queries as f64 / rate;
+    report.histogram = last_histogram(output);
+    Ok(report)
+}
+
+/// `       0.258 |****                                     1234`, behind the last `Latency histogram`.
+fn last_histogram(output: &str) -> Vec<(f64, u32)> {
+    let Some(at) = output.rfind("Latency histogram") else {
+        return Vec::new();
+    };
+    output[at..]
+        .lines()
+        .filter_map(|line| {
+            let (value, rest) = line.split_once('|')?;
+            Some((value.trim().parse().ok()?, rest.split_whitespace().last()?.parse().ok()?))
+        })
+        .collect()
+}

@@ -1,0 +1,104 @@
+//! A Latchwork server of this very build, on a scratch folder and a unix socket.
+
+use super::process::ServerProcess;
+use super::server::Flavour;
+use super::{Address, Context, Segments, SeriesPlan, Setting};
+use crate::driver::socket::Login;
+use crate::error::{Error, Result};
+use crate::measure::Process;
+use crate::workload::TABLE;
+use std::path::{Path, PathBuf};
+
+/// Names another binary to start, for tests whose own process is not `latchwork`.
+const BINARY_VARIABLE: &str = "LATCHWORK_LAB_BINARY";
+
+#[derive(Debug)]
+pub struct Latchwork {
+    cache_bytes: u64,
+    connections_max: u32,
+    options: Vec<String>,
+    process: Option<ServerProcess>,
+}
+
+impl Latchwork {
+    pub fn new(cache_bytes: u64, connections_max: u32) -> Latchwork {
+        Latchwork { cache_bytes, connections_max, options: Vec::new(), process: None }
+    }
+}
+
+fn binary() -> Result<PathBuf> {
+    match std::env::var_os(BINARY_VARIABLE) {
+        Some(path) => Ok(PathBuf::from(path)),
+        None => std::env::current_exe().map_err(Error::io("cannot find the latchwork binary")),
+    }
+}
+
+impl Flavour for Latchwork {
+    fn series(&self, asked: &[Setting]) -> SeriesPlan {
+        super::all_settings(asked)
+    }
+
+    fn start(&mut self, folder: &Path, context: &mut Context<'_>) -> Result<Login> {
+        let socket = folder.join("socket");
+        self.options = [
+            "--no-defaults".to_string(),
+            format!("--key_buffer_size={}", self.cache_bytes),
+            format!("--max_connections={}", self.connections_max),
+            "--skip-grant-tables".to_string(),
+            "--skip-networking".to_string(),
+        ]
+        .to_vec();
+        let mut arguments = vec!["serve".to_string()];
+        arguments.extend(self.options.iter().cloned());
+        arguments.push(format!("--datadir={}", folder.join("data").display()));
+        arguments.push(format!("--socket={}", socket.display()));
+        let login = Login {
+            target: "latchwork".to_string(),
+            address: Address::Unix(socket),
+            user: "root".to_string(),
+            password: String::new(),
+            database: None,
+        };
+        let process = ServerProcess::start("latchwork", &binary()?, &arguments, &folder.join("log"))?;
+        self.process.insert(process).wait_until_ready(&login, context.interrupt)?;
+        Ok(login)
+    }
+
+    fn process(&self) -> Option<Process> {
+        self.process.as_ref().map(|process| Process::Other(process.pid()))
+    }
+
+    fn engine(&self) -> &str {
+        "MyISAM"
+    }
+
+    fn setting_sql(&self, setting: Setting) -> Vec<String> {
+        let segments = match setting.segments {
+            Segments::Auto => "DEFAULT".to_string(),
+            Segments::Count(count) => count.to_string(),
+        };
+        vec![
+            format!("SET GLOBAL key_cache_segments = {segments}"),
+            format!("SET GLOBAL key_cache_hit_path = '{}'", setting.hit_path.name()),
+        ]
+    }
+
+    fn warming_sql(&self) -> Vec<String> {
+        vec![
+            format!("SELECT COUNT(*) FROM {TABLE} WHERE pad <> ''"),
+            format!("SELECT COUNT(*) FROM {TABLE} WHERE k > 0"),
+        ]
+    }
+
+    fn latch_waits_variable(&self) -> Option<&str> {
+        Some("Key_latch_waits")
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![("options".to_string(), self.options.join(" "))]
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.process.as_mut().map_or(Ok(()), ServerProcess::stop)
+    }
+}

@@ -1,0 +1,235 @@
+//! The distribution's MariaDB on a scratch folder, with the published study's options.
+
+use super::process::{ServerProcess, find_program};
+use super::server::Flavour;
+use super::{Address, Context, Engine, HitPath, Segments, Series, SeriesPlan, Setting};
+use crate::driver::socket::Login;
+use crate::error::{Error, Result};
+use crate::measure::Process;
+use crate::workload::TABLE;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+/// Where distributions keep servers that are in no user's PATH.
+const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/mysql/bin"];
+const ADVICE: &str = "apt-get install mariadb-server, or leave the mariadb targets out";
+
+#[derive(Debug)]
+pub struct MariaDb {
+    engine: Engine,
+    /// A cache that holds table and index, for engines that cache both.
+    cache_bytes: u64,
+    /// MyISAM caches indexes only; its rows are the file system's to cache.
+    key_buffer_bytes: u64,
+    connections_max: u32,
+    extra_options: Vec<String>,
+    options: Vec<String>,
+    process: Option<ServerProcess>,
+}
+
+impl MariaDb {
+    pub fn new(
+        engine: Engine,
+        cache_bytes: u64,
+        key_buffer_bytes: u64,
+        connections_max: u32,
+        extra_options: Vec<String>,
+    ) -> MariaDb {
+        let options = Vec::new();
+        MariaDb {
+            engine,
+            cache_bytes,
+            key_buffer_bytes,
+            connections_max,
+            extra_options,
+            options,
+            process: None,
+        }
+    }
+
+    fn name(&self) -> String {
+        format!("mariadb:{}", self.engine.name())
+    }
+
+    fn server_options(&self) -> Vec<String> {
+        let mut options: Vec<String> = [
+            "--query_cache_size=0",
+            "--query_cache_type=0",
+            "--skip-grant-tables",
+            "--skip-networking",
+            "--table_open_cache=512",
+            "--thread_cache_size=512",
+            "--skip-log-bin",
+            "--performance-schema=off",
+        ]
+        .map(str::to_string)
+        .to_vec();
+        options.push(format!("--key_buffer_size={}", self.key_buffer_bytes));
+        options.push(format!("--max_connections={}", self.connections_max));
+        options.push("--key_cache_segments=0".to_string());
+        let cache = self.cache_bytes;
+        match self.engine {
+            Engine::MyIsam => options.push("--innodb-buffer-pool-size=8M".to_string()),
+            Engine::Aria => {
+                options.push(format!("--aria-pagecache-buffer-size={cache}"));
+                options.push("--innodb-buffer-pool-size=8M".to_string());
+            }
+            Engine::InnoDb => {
+                options.push(format!("--innodb-buffer-pool-size={cache}"));
+                options.push("--innodb-flush-log-at-trx-commit=2".to_string());
+                options.push("--innodb-log-file-size=256M".to_string());
+            }
+            Engine::RocksDb => {
+                options.push("--plugin-load-add=ha_rocksdb".to_string());
+                options.push(format!("--rocksdb-block-cache-size={cache}"));
+                options.push("--rocksdb-flush-log-at-trx-commit=2".to_string());
+                options.push("--innodb-buffer-pool-size=8M".to_string());
+            }
+        }
+        options.extend(self.extra_options.iter().cloned());
+        options
+    }
+}
+
+impl Flavour for MariaDb {
+    /// MyISAM sweeps its segments, once however many hit paths are asked for; the others have none.
+    fn series(&self, asked: &[Setting]) -> SeriesPlan {
+        if self.engine != Engine::MyIsam {
+            let label = self.engine.name().to_string();
+            let left_out = vec![format!("{label} does not use the key cache: measured as it is")];
+            return SeriesPlan { series: vec![Series { label, setting: None }], baseline: None, left_out };
+        }
+        let mut settings = Vec::new();
+        let mut left_out = Vec::new();
+        for setting in asked {
+            let own = Setting { segments: setting.segments, hit_path: HitPath::Locked };
+            if setting.segments == Segments::Auto {
+                left_out = vec!["MariaDB has no automatic number of segments; left out".to_string()];
+            } else if !settings.contains(&own) {
+                settings.push(own);
+            }
+        }
+        SeriesPlan { left_out, ..super::all_settings(&settings) }
+    }
+
+    fn start(&mut self, folder: &Path, context: &mut Context<'_>) -> Result<Login> {
+        let missing =
+            |program: &str| Error::Missing { program: program.to_string(), advice: ADVICE.to_string() };
+        let server = find_program("mariadbd", &SERVER_FOLDERS)
+            .or_else(|| find_program("mysqld", &SERVER_FOLDERS))
+            .ok_or_else(|| missing("mariadbd"))?;
+        let installer = find_program("mariadb-install-db", &SERVER_FOLDERS)
+            .or_else(|| find_program("mysql_install_db", &SERVER_FOLDERS))
+            .ok_or_else(|| missing("mariadb-install-db"))?;
+        let data = folder.join("data");
+        let temporary = folder.join("tmp");
+        std::fs::create_dir(&temporary).map_err(Error::path("create", &temporary))?;
+        let mut common = vec!["--no-defaults".to_string(), format!("--datadir={}", data.display())];
+        if rustix::process::geteuid().is_root() {
+            common.push("--user=root".to_string());
+        }
+        let log = folder.join("log");
+        let installed = Command::new(&installer)
+            .args(&common)
+            .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+            .stdin(Stdio::null())
+            .output()
+            .map_err(Error::path("start", &installer))?;
+        if !installed.status.success() {
+            return Err(Error::Server {
+                target: self.name(),
+                why: format!("mariadb-install-db failed ({})", installed.status),
+                log: String::from_utf8_lossy(&installed.stderr).trim().to_string(),
+            });
+        }
+        self.options = self.server_options();
+        let socket = folder.join("socket");
+        common.extend(self.options.iter().cloned());
+        common.push(format!("--socket={}", socket.display()));
+        common.push(format!("--tmpdir={}", temporary.display()));
+        common.push(format!("--log-error={}", log.display()));
+        common.push(format!("--pid-file={}", folder.join("pid").display()));
+        let login = Login {
+            target: self.name(),
+            address: Address::Unix(socket),
+            user: "root".to_string(),
+            password: String::new(),
+            database: None,
+        };
+        let process = ServerProcess::start(&self.name(), &server, &common, &log)?;
+        self.process.insert(process).wait_until_ready(&login, context.interrupt)?;
+        Ok(login)
+    }
+
+    fn process(&self) -> Option<Process> {
+        self.process.as_ref().map(|process| Process::Other(process.pid()))
+    }
+
+    fn engine(&self) -> &str {
+        self.engine.name()
+    }
+
+    fn setting_sql(&self, setting: Setting) -> Vec<String> {
+        match setting.segments {
+            Segments::Count(count) => vec![format!("SET GLOBAL key_cache_segments = {count}")],
+            Segments::Auto => Vec::new(),
+        }
+    }
+
+    fn warming_sql(&self) -> Vec<String> {
+        let preload = format!("LOAD INDEX INTO CACHE {TABLE}");
+        let rows = format!("SELECT COUNT(*) FROM {TABLE} FORCE INDEX (PRIMARY) WHERE pad <> ''");
+        let index = format!("SELECT COUNT(*) FROM {TABLE} FORCE INDEX (k) WHERE k > 0");
+        match self.engine {
+            Engine::MyIsam => vec![preload, rows],
+            Engine::Aria | Engine::InnoDb | Engine::RocksDb => vec![rows, index],
+        }
+    }
+
+    fn facts(&self) -> Vec<(String, String)> {
+        vec![("options".to_string(), self.options.join(" "))]
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.process.as_mut().map_or(Ok(()), ServerProcess::stop)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mariadb(engine: Engine) -> MariaDb {
+        MariaDb::new(engine, 1 << 30, 512 << 20, 256, vec!["--extra=1".to_string()])
+    }
+
+    #[test]
+    fn myisam_sweeps_each_number_of_segments_once() {
+        let count = Segments::Count;
+        let both =
+            |segments| [HitPath::Locked, HitPath::Optimistic].map(|hit_path| Setting { segments, hit_path });
+        let asked: Vec<Setting> = [count(0), count(32), Segments::Auto].into_iter().flat_map(both).collect();
+        let plan = mariadb(Engine::MyIsam).series(&asked);
+        let labels: Vec<&str> = plan.series.iter().map(|series| series.label.as_str()).collect();
+        assert_eq!(labels, ["off", "32"]);
+        assert_eq!(plan.baseline.as_deref(), Some("off"));
+        assert_eq!(plan.left_out.len(), 1);
+        let plan = mariadb(Engine::InnoDb).series(&asked);
+        assert_eq!((plan.series.len(), plan.baseline), (1, None));
+    }
+
+    #[test]
+    fn the_server_gets_the_studys_options_and_the_users_last() {
+        let options = mariadb(Engine::MyIsam).server_options();
+        for option in [
+            "--query_cache_type=0",
+            "--table_open_cache=512",
+            "--thread_cache_size=512",
+            "--max_connections=256",
+        ] {
+            assert!(options.iter().any(|given| given == option), "{option}");
+        }
+        assert!(options.contains(&format!("--key_buffer_size={}", 512 << 20)));
+        assert_eq!(options.last().unwrap(), "--extra=1");
+    }
+}
