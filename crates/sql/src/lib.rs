@@ -3,15 +3,18 @@
 //! The life of a statement: [`session`] takes the bytes, the statement cache finds its plan by the shape of the text,
 //! or [`parse`] and the planner make one; the executor runs the plan and sends rows to a [`ResultSink`].
 
+pub mod cache;
 pub mod ddl;
 mod dml;
 pub mod error;
+pub mod exec;
 pub mod expr;
 pub mod host;
 pub mod infoschema;
 mod insert_scanner;
 pub mod names;
 pub mod parse;
+pub mod plan;
 pub mod result;
 pub mod session;
 mod statements;

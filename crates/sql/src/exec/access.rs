@@ -1,0 +1,670 @@
+//! Finding the rows of one table by its access path.
+
+use super::Flow;
+use super::key_value::{KeyBound, KeyValue, Side, bound, equal};
+use super::recycle;
+use crate::SqlError;
+use crate::expr::{Context, Part, Row};
+use crate::plan::access::{
+    Access, BoundValue, Covering, Path, Point, PointValues, RangeBound, RangeInterval, RangePart,
+};
+use base::IndexId;
+use engine::{Batch, Direction, KeyList, KeyRange, Table};
+use std::ops::Bound;
+use types::{KeyCodec, ValueRef};
+
+/// More keys than this are not worth looking up one by one.
+const KEYS_MAX: usize = 1 << 20;
+/// How many rows pass between two looks at whether the statement was killed.
+pub(super) const ROWS_BETWEEN_CHECKS: u32 = 256;
+
+/// Memory that is kept from statement to statement.
+#[derive(Default, Debug)]
+pub struct Scratch {
+    keys: KeyList,
+    sorted: KeyList,
+    order: Vec<u32>,
+    words: Vec<u64>,
+    row: Vec<u8>,
+    batch: Batch,
+    values: Vec<ValueRef<'static>>,
+    decoded: Vec<u8>,
+}
+
+/// Which of an access's conditions are left to test.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Left {
+    Residual,
+    All,
+}
+
+/// How keys came out.
+enum Keys {
+    Nothing,
+    Found,
+    Unusable,
+}
+
+/// A row as an access finds it: its primary key (empty if only index keys were read), its columns, and which conditions
+/// it still has to meet.
+pub type Visitor<'v> = dyn FnMut(&[u8], Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
+
+/// Calls `each` for the rows that an access path finds. `outer` is the row of the tables before.
+///
+/// # Errors
+/// Of the engine, of evaluating keys, and those of `each`.
+pub fn for_each_row(
+    table: &Table,
+    access: &Access,
+    outer: &Row<'_>,
+    context: &Context<'_>,
+    scratch: &mut Scratch,
+    each: &mut Visitor<'_>,
+) -> Result<Flow, SqlError> {
+    match &access.path {
+        Path::Whole { index, direction } => {
+            let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
+            scan(table, *index, range, *direction, access.covering.as_ref(), Left::Residual, scratch, each)
+        }
+        Path::Points { index, codec, points, unique } => {
+            match point_keys(codec, points, outer, context, scratch)? {
+                Keys::Nothing => Ok(Flow::Continue),
+                Keys::Unusable => everything(table, scratch, each),
+                Keys::Found => points_found(table, *index, *unique, access.covering.as_ref(), scratch, each),
+            }
+        }
+        Path::Ranges { index, codec, points, part, intervals, direction } => {
+            match point_keys(codec, points, outer, context, scratch)? {
+                Keys::Nothing => return Ok(Flow::Continue),
+                Keys::Unusable => return everything(table, scratch, each),
+                Keys::Found => {}
+            }
+            let builder = RangeBuilder { codec, points: points.len(), part: part.as_ref(), outer, context };
+            let Some(mut ranges) = builder.ranges(intervals, &scratch.sorted)? else {
+                return everything(table, scratch, each);
+            };
+            if *direction == Direction::Backward {
+                ranges.reverse();
+            }
+            for range in ranges {
+                let covering = access.covering.as_ref();
+                let flow = scan(table, *index, range, *direction, covering, Left::Residual, scratch, each)?;
+                if flow == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+            Ok(Flow::Continue)
+        }
+    }
+}
+
+/// Every row, every condition left to test.
+fn everything(table: &Table, scratch: &mut Scratch, each: &mut Visitor<'_>) -> Result<Flow, SqlError> {
+    let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
+    scan(table, IndexId(0), range, Direction::Forward, None, Left::All, scratch, each)
+}
+
+fn points_found(
+    table: &Table,
+    index: IndexId,
+    unique: bool,
+    covering: Option<&Covering>,
+    scratch: &mut Scratch,
+    each: &mut Visitor<'_>,
+) -> Result<Flow, SqlError> {
+    let codec = table.row_codec();
+    if unique && index.0 == 0 && scratch.sorted.len() == 1 {
+        let mut image = std::mem::take(&mut scratch.row);
+        image.clear();
+        let found = table.get(scratch.sorted.get(0), &mut image)?;
+        let flow = match found {
+            true => each(scratch.sorted.get(0), Part::Image(codec.view(&image)), Left::Residual),
+            false => Ok(Flow::Continue),
+        };
+        scratch.row = image;
+        return flow;
+    }
+    if let Some(covering) = covering {
+        let keys = std::mem::take(&mut scratch.sorted);
+        let mut flow = Ok(Flow::Continue);
+        for position in 0..keys.len() {
+            let key = keys.get(position).to_vec();
+            let range = KeyRange { lower: Bound::Included(key.clone()), upper: Bound::Included(key) };
+            flow =
+                scan(table, index, range, Direction::Forward, Some(covering), Left::Residual, scratch, each);
+            if !matches!(flow, Ok(Flow::Continue)) {
+                break;
+            }
+        }
+        scratch.sorted = keys;
+        return flow;
+    }
+    let mut outcome = Ok(Flow::Continue);
+    let Scratch { sorted, batch, .. } = scratch;
+    table.multi_get(index, sorted, batch, &mut |_, primary_key, image| {
+        outcome = each(primary_key, Part::Image(codec.view(image)), Left::Residual);
+        matches!(outcome, Ok(Flow::Continue))
+    })?;
+    outcome
+}
+
+#[allow(clippy::too_many_arguments)]
+fn scan(
+    table: &Table,
+    index: IndexId,
+    range: KeyRange,
+    direction: Direction,
+    covering: Option<&Covering>,
+    left: Left,
+    scratch: &mut Scratch,
+    each: &mut Visitor<'_>,
+) -> Result<Flow, SqlError> {
+    let codec = table.row_codec();
+    let mut scan = table.scan(index, range, direction);
+    match covering {
+        None => {
+            let mut primary_key = Vec::new();
+            let mut image = std::mem::take(&mut scratch.row);
+            let mut flow = Ok(Flow::Continue);
+            loop {
+                image.clear();
+                match scan.next_row()? {
+                    Some(row) => image.extend_from_slice(row),
+                    None => break,
+                }
+                primary_key.clear();
+                primary_key.extend_from_slice(scan.primary_key());
+                flow = each(&primary_key, Part::Image(codec.view(&image)), left);
+                if !matches!(flow, Ok(Flow::Continue)) {
+                    break;
+                }
+            }
+            scratch.row = image;
+            flow
+        }
+        Some(covering) if !covering.decode => {
+            while scan.next_key()?.is_some() {
+                if each(&[], Part::Nulls, left)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+            Ok(Flow::Continue)
+        }
+        Some(covering) => {
+            let mut primary_scratch = Vec::new();
+            let mut values = std::mem::take(&mut scratch.values);
+            let mut decoded = std::mem::take(&mut scratch.decoded);
+            let mut flow = Ok(Flow::Continue);
+            while let Some(key) = scan.next_key()? {
+                let mut row = recycle(values);
+                let read = covering.read(key, &mut decoded, &mut primary_scratch, &mut row);
+                flow = match read {
+                    Some(()) => each(&[], Part::Values(&row), left),
+                    None => Err(SqlError::internal("an index entry that cannot be read")),
+                };
+                values = recycle(row);
+                if !matches!(flow, Ok(Flow::Continue)) {
+                    break;
+                }
+            }
+            scratch.values = values;
+            scratch.decoded = decoded;
+            flow
+        }
+    }
+}
+
+impl Covering {
+    /// Reads a row's columns from an index entry; those that the entry does not have are NULL.
+    fn read<'k>(
+        &self,
+        key: &'k [u8],
+        scratch: &'k mut Vec<u8>,
+        primary_scratch: &'k mut Vec<u8>,
+        row: &mut Vec<ValueRef<'k>>,
+    ) -> Option<()> {
+        scratch.clear();
+        primary_scratch.clear();
+        row.resize(self.width, ValueRef::Null);
+        let (own, rest) = key.split_at_checked(self.own.len_in(key)?)?;
+        let own = self.own.decode(own, scratch)?;
+        let primary = match &self.primary {
+            Some(codec) => codec.decode(rest, primary_scratch)?,
+            None => Vec::new(),
+        };
+        for (column, value) in self.columns.iter().zip(own.into_iter().chain(primary)) {
+            row[*column] = value;
+        }
+        Some(())
+    }
+}
+
+/// Makes the keys of `points`, sorted and distinct, in `scratch.sorted`. Without points that is one empty key.
+fn point_keys(
+    codec: &KeyCodec,
+    points: &[Point],
+    outer: &Row<'_>,
+    context: &Context<'_>,
+    scratch: &mut Scratch,
+) -> Result<Keys, SqlError> {
+    scratch.keys.clear();
+    let keys = match points {
+        [Point { values: PointValues::Slot(slot), column_type, .. }] => {
+            match equal(context.slots.value(*slot), column_type) {
+                KeyValue::Exact(value) => {
+                    // One value needs no sorting.
+                    scratch.sorted.clear();
+                    codec.encode_prefix(&[value], &mut scratch.sorted.bytes);
+                    scratch.sorted.ends.push(scratch.sorted.bytes.len() as u32);
+                    return Ok(Keys::Found);
+                }
+                KeyValue::Never => Keys::Nothing,
+                KeyValue::Unusable => Keys::Unusable,
+            }
+        }
+        [Point { values: PointValues::Slots(slot), column_type, .. }] => {
+            let mut found = Keys::Nothing;
+            for value in context.slots.list(*slot) {
+                match equal(*value, column_type) {
+                    KeyValue::Exact(value) => {
+                        codec.encode_prefix(&[value], &mut scratch.keys.bytes);
+                        scratch.keys.ends.push(scratch.keys.bytes.len() as u32);
+                        found = Keys::Found;
+                    }
+                    KeyValue::Never => {}
+                    KeyValue::Unusable => return Ok(Keys::Unusable),
+                }
+            }
+            found
+        }
+        points => product(codec, points, outer, context, &mut scratch.keys)?,
+    };
+    if matches!(keys, Keys::Found) {
+        sort_keys(scratch);
+    }
+    Ok(keys)
+}
+
+/// The keys of every combination of the points' values.
+fn product<'a>(
+    codec: &KeyCodec,
+    points: &'a [Point],
+    outer: &Row<'a>,
+    context: &Context<'a>,
+    keys: &mut KeyList,
+) -> Result<Keys, SqlError> {
+    let mut values: Vec<Vec<ValueRef<'a>>> = Vec::with_capacity(points.len());
+    let mut combinations = 1usize;
+    for point in points {
+        let mut found = Vec::new();
+        match point_values(point, outer, context, &mut found)? {
+            Keys::Nothing => return Ok(Keys::Nothing),
+            Keys::Unusable => return Ok(Keys::Unusable),
+            Keys::Found => {}
+        }
+        combinations = combinations.saturating_mul(found.len());
+        if combinations > KEYS_MAX {
+            return Ok(Keys::Unusable);
+        }
+        values.push(found);
+    }
+    let mut chosen = vec![0; values.len()];
+    let mut key = Vec::with_capacity(values.len());
+    loop {
+        key.clear();
+        key.extend(values.iter().zip(&chosen).map(|(values, at)| values[*at]));
+        codec.encode_prefix(&key, &mut keys.bytes);
+        keys.ends.push(keys.bytes.len() as u32);
+        // Count up, the last part fastest.
+        let mut part = values.len();
+        loop {
+            if part == 0 {
+                return Ok(Keys::Found);
+            }
+            part -= 1;
+            chosen[part] += 1;
+            if chosen[part] < values[part].len() {
+                break;
+            }
+            chosen[part] = 0;
+        }
+    }
+}
+
+/// The values that one key part can have.
+fn point_values<'a>(
+    point: &'a Point,
+    outer: &Row<'a>,
+    context: &Context<'a>,
+    out: &mut Vec<ValueRef<'a>>,
+) -> Result<Keys, SqlError> {
+    let mut usable = true;
+    let mut take = |value: ValueRef<'a>, null_safe: bool| match (value, null_safe) {
+        (ValueRef::Null, true) if point.nullable => out.push(ValueRef::Null),
+        (value, _) => match equal(value, &point.column_type) {
+            KeyValue::Exact(value) => out.push(value),
+            KeyValue::Never => {}
+            KeyValue::Unusable => usable = false,
+        },
+    };
+    match &point.values {
+        PointValues::Slot(slot) => take(context.slots.value(*slot), false),
+        PointValues::Slots(slot) => context.slots.list(*slot).iter().for_each(|value| take(*value, false)),
+        PointValues::Value { value, null_safe } => take(value.evaluate(outer, context)?, *null_safe),
+        PointValues::Values(values) => {
+            for value in values {
+                take(value.evaluate(outer, context)?, false);
+            }
+        }
+    }
+    Ok(match (usable, out.is_empty()) {
+        (false, _) => Keys::Unusable,
+        (true, true) => Keys::Nothing,
+        (true, false) => Keys::Found,
+    })
+}
+
+/// Sorts `scratch.keys` into `scratch.sorted` and drops what is there twice.
+fn sort_keys(scratch: &mut Scratch) {
+    let Scratch { keys, sorted, order, words, .. } = scratch;
+    sorted.clear();
+    let count = keys.len();
+    let length = keys.bytes.len() / count.max(1);
+    let is_even = length <= 8
+        && length > 0
+        && keys.ends.iter().zip(1..).all(|(end, nth)| *end as usize == nth * length);
+    if is_even {
+        // Short keys of one length are sorted as numbers.
+        words.clear();
+        words.extend(keys.bytes.chunks_exact(length).map(|key| {
+            let mut word = [0; 8];
+            word[..length].copy_from_slice(key);
+            u64::from_be_bytes(word)
+        }));
+        words.sort_unstable();
+        words.dedup();
+        for word in words.iter() {
+            sorted.push(&word.to_be_bytes()[..length]);
+        }
+        return;
+    }
+    order.clear();
+    order.extend(0..count as u32);
+    order.sort_unstable_by(|left, right| keys.get(*left as usize).cmp(keys.get(*right as usize)));
+    for at in order.iter() {
+        let key = keys.get(*at as usize);
+        if sorted.is_empty() || sorted.get(sorted.len() - 1) != key {
+            sorted.push(key);
+        }
+    }
+}
+
+/// Makes key ranges of intervals.
+struct RangeBuilder<'a, 'r> {
+    codec: &'r KeyCodec,
+    /// How many parts come before the one that the range is on.
+    points: usize,
+    part: Option<&'a RangePart>,
+    outer: &'r Row<'a>,
+    context: &'r Context<'a>,
+}
+
+/// The inside of one interval as bytes behind a prefix; `None` as a bound is the end of the part's values.
+struct Piece {
+    lower: Option<(Vec<u8>, bool)>,
+    upper: Option<(Vec<u8>, bool)>,
+}
+
+impl<'a> RangeBuilder<'a, '_> {
+    /// The ranges in key order, without overlaps; `None` if a value cannot be a key.
+    fn ranges(
+        &self,
+        intervals: &'a [RangeInterval],
+        prefixes: &KeyList,
+    ) -> Result<Option<Vec<KeyRange>>, SqlError> {
+        let mut ranges = Vec::new();
+        for at in 0..prefixes.len().max(1) {
+            let prefix = if prefixes.is_empty() { &[][..] } else { prefixes.get(at) };
+            for interval in intervals {
+                let Some(part) = self.part else {
+                    ranges.push(KeyRange {
+                        lower: Bound::Included(prefix.to_vec()),
+                        upper: Bound::Included(prefix.to_vec()),
+                    });
+                    continue;
+                };
+                match self.piece(interval, part, prefix)? {
+                    Made::Piece(piece) => ranges.push(range(piece, prefix, part)),
+                    Made::Empty => {}
+                    Made::Unusable => return Ok(None),
+                }
+            }
+        }
+        Ok(Some(merge(ranges)))
+    }
+
+    fn piece(&self, interval: &'a RangeInterval, part: &RangePart, prefix: &[u8]) -> Result<Made, SqlError> {
+        let mut piece = Piece { lower: None, upper: None };
+        for (side, bounds) in [(Side::Lower, &interval.lower), (Side::Upper, &interval.upper)] {
+            for bound in bounds {
+                let (key, inclusive) = match self.key(bound, part, side, prefix)? {
+                    MadeKey::Key(key, inclusive) => (key, inclusive),
+                    MadeKey::Open => continue,
+                    MadeKey::Empty => return Ok(Made::Empty),
+                    MadeKey::Unusable => return Ok(Made::Unusable),
+                };
+                // The side of the key's bytes: a descending part turns them round.
+                let as_lower = (side == Side::Lower) != part.descending;
+                let place = if as_lower { &mut piece.lower } else { &mut piece.upper };
+                let tighter = place.as_ref().is_none_or(|(known, known_inclusive)| {
+                    let order = key.cmp(known);
+                    (if as_lower { order.is_gt() } else { order.is_lt() })
+                        || (order.is_eq() && *known_inclusive && !inclusive)
+                });
+                if tighter {
+                    *place = Some((key, inclusive));
+                }
+            }
+        }
+        Ok(Made::Piece(piece))
+    }
+
+    fn key(
+        &self,
+        range: &'a RangeBound,
+        part: &RangePart,
+        side: Side,
+        prefix: &[u8],
+    ) -> Result<MadeKey, SqlError> {
+        let value = match &range.value {
+            BoundValue::Slot(slot) => self.context.slots.value(*slot),
+            BoundValue::Value(value) => value.evaluate(self.outer, self.context)?,
+        };
+        // The part's own encoding starts behind that of the parts before it, which is only a filler here.
+        let fillers = vec![ValueRef::Null; self.points];
+        let mut key = Vec::new();
+        self.codec.encode_prefix(&fillers, &mut key);
+        let head = key.len();
+        let mut values = fillers;
+        key.clear();
+        let mut inclusive = range.inclusive;
+        match range.like {
+            Some(escape) => {
+                let pattern = match value {
+                    ValueRef::Null => return Ok(MadeKey::Empty),
+                    ValueRef::Text(pattern) => pattern,
+                    _ => return Ok(MadeKey::Unusable),
+                };
+                let start = like_start(pattern, escape.0);
+                if start.is_empty() {
+                    return Ok(MadeKey::Open);
+                }
+                self.codec.encode_text_start(&values, &start, &mut key);
+            }
+            None => match bound(value, &part.column_type, range.inclusive, side) {
+                KeyBound::At { value, inclusive: moved } => {
+                    inclusive = moved;
+                    values.push(value);
+                    self.codec.encode_prefix(&values, &mut key);
+                }
+                KeyBound::Open => return Ok(MadeKey::Open),
+                KeyBound::Empty => return Ok(MadeKey::Empty),
+                KeyBound::Unusable => return Ok(MadeKey::Unusable),
+            },
+        }
+        Ok(MadeKey::Key([prefix, &key[head..]].concat(), inclusive))
+    }
+}
+
+enum Made {
+    Piece(Piece),
+    Empty,
+    Unusable,
+}
+
+enum MadeKey {
+    Key(Vec<u8>, bool),
+    Open,
+    Empty,
+    Unusable,
+}
+
+/// What a LIKE pattern begins with, before its first wildcard.
+fn like_start(pattern: &[u8], escape: Option<char>) -> Vec<u8> {
+    let text = String::from_utf8_lossy(pattern);
+    let mut start = String::new();
+    let mut chars = text.chars();
+    while let Some(next) = chars.next() {
+        match next {
+            '%' | '_' => break,
+            next if Some(next) == escape => match chars.next() {
+                Some(escaped) => start.push(escaped),
+                None => start.push(next),
+            },
+            next => start.push(next),
+        }
+    }
+    start.into_bytes()
+}
+
+/// The range of a piece. NULLs are outside of every interval that has a bound; they come first, or last in a
+/// descending part.
+fn range(piece: Piece, prefix: &[u8], part: &RangePart) -> KeyRange {
+    let has_bound = piece.lower.is_some() || piece.upper.is_some();
+    let null = |byte: u8| Bound::Excluded([prefix, &[byte]].concat());
+    let side = |bound: Option<(Vec<u8>, bool)>| match bound {
+        Some((key, true)) => Bound::Included(key),
+        Some((key, false)) => Bound::Excluded(key),
+        None if prefix.is_empty() => Bound::Unbounded,
+        None => Bound::Included(prefix.to_vec()),
+    };
+    let keeps_out_nulls = part.nullable && has_bound;
+    KeyRange {
+        lower: match piece.lower {
+            None if keeps_out_nulls && !part.descending => null(0),
+            lower => side(lower),
+        },
+        upper: match piece.upper {
+            None if keeps_out_nulls && part.descending => null(0xff),
+            upper => side(upper),
+        },
+    }
+}
+
+/// Sorts ranges and joins those that overlap, so that no row is found twice.
+fn merge(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
+    if ranges.len() < 2 {
+        return ranges;
+    }
+    ranges.sort_by(|left, right| lower_order(&left.lower, &right.lower));
+    let mut merged: Vec<KeyRange> = Vec::with_capacity(ranges.len());
+    for range in ranges {
+        match merged.last_mut() {
+            Some(last) if reaches(&last.upper, &range.lower) => {
+                if upper_order(&last.upper, &range.upper).is_lt() {
+                    last.upper = range.upper;
+                }
+            }
+            _ => merged.push(range),
+        }
+    }
+    merged
+}
+
+/// Bounds are prefixes: an included upper bound takes in all keys that start with it.
+fn lower_order(left: &Bound<Vec<u8>>, right: &Bound<Vec<u8>>) -> std::cmp::Ordering {
+    let place = |bound: &Bound<Vec<u8>>| match bound {
+        Bound::Unbounded => (Vec::new(), 0),
+        Bound::Included(key) => (key.clone(), 1),
+        Bound::Excluded(key) => (key.clone(), 2),
+    };
+    place(left).cmp(&place(right))
+}
+
+fn upper_order(left: &Bound<Vec<u8>>, right: &Bound<Vec<u8>>) -> std::cmp::Ordering {
+    use std::cmp::Ordering::{Equal, Greater, Less};
+    match (left, right) {
+        (Bound::Unbounded, Bound::Unbounded) => Equal,
+        (Bound::Unbounded, _) => Greater,
+        (_, Bound::Unbounded) => Less,
+        (Bound::Included(left), Bound::Included(right)) => {
+            match (left.starts_with(right), right.starts_with(left)) {
+                (true, true) => Equal,
+                // The shorter prefix takes in more.
+                (true, false) => Less,
+                (false, true) => Greater,
+                _ => left.cmp(right),
+            }
+        }
+        (Bound::Excluded(left), Bound::Excluded(right)) => left.cmp(right),
+        (Bound::Included(left), Bound::Excluded(right)) => {
+            if left >= right || right.starts_with(left) {
+                Greater
+            } else {
+                Less
+            }
+        }
+        (Bound::Excluded(_), Bound::Included(_)) => upper_order(right, left).reverse(),
+    }
+}
+
+/// True if a range that ends in `upper` overlaps or touches one that starts at `lower` not before it.
+fn reaches(upper: &Bound<Vec<u8>>, lower: &Bound<Vec<u8>>) -> bool {
+    let key = match lower {
+        Bound::Unbounded => return true,
+        Bound::Included(key) | Bound::Excluded(key) => key,
+    };
+    match upper {
+        Bound::Unbounded => true,
+        Bound::Included(upper) => key <= upper || key.starts_with(upper),
+        Bound::Excluded(upper) => key < upper,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn overlapping_ranges_become_one() {
+        let included = |from: &[u8], to: &[u8]| KeyRange {
+            lower: Bound::Included(from.to_vec()),
+            upper: Bound::Included(to.to_vec()),
+        };
+        let merged = merge(vec![
+            included(b"m", b"p"),
+            included(b"a", b"c"),
+            included(b"b", b"d"),
+            included(b"d", b"e"),
+        ]);
+        assert_eq!(merged.len(), 2);
+        assert_eq!(merged[0].upper, Bound::Included(b"e".to_vec()));
+    }
+
+    #[test]
+    fn a_pattern_begins_with_what_comes_before_its_wildcards() {
+        assert_eq!(like_start(br"ab\%c%", Some('\\')), b"ab%c");
+        assert_eq!(like_start(b"%ab", Some('\\')), b"");
+        assert_eq!(like_start(b"a!%_", Some('!')), b"a%");
+    }
+}

@@ -1,0 +1,251 @@
+//! GROUP BY and aggregate functions.
+
+use super::output::encode;
+use super::query::Runtime;
+use super::{Flow, RowConsumer};
+use crate::SqlError;
+use crate::expr::{Accumulator, Compiled, Context, Part, Row, Slots};
+use crate::plan::plan::{End, Group, SelectPlan, Shortcut, Source};
+use bumpalo::Bump;
+use engine::{Direction, KeyRange, Table};
+use std::collections::HashMap;
+use std::ops::Bound;
+use types::{Value, ValueRef};
+
+/// One part of a group's first row.
+enum Kept {
+    Image(Vec<u8>),
+    Values(Vec<Value>),
+    Nulls,
+}
+
+struct State {
+    row: Vec<Kept>,
+    accumulators: Vec<Accumulator>,
+}
+
+/// Sorts rows into groups, and hands each group on as a row: the parts of its first row, then the aggregates' results.
+pub(super) struct Grouper<'p, 'c> {
+    plan: &'p SelectPlan,
+    group: &'p Group,
+    slots: Slots<'p>,
+    runtime: &'p Runtime<'p>,
+    after: &'c mut dyn RowConsumer,
+    places: HashMap<Box<[u8]>, usize>,
+    states: Vec<State>,
+    key: Vec<u8>,
+    /// The key of the group that is being read, if groups come one after the other.
+    current: Vec<u8>,
+    stopped: bool,
+}
+
+impl<'p, 'c> Grouper<'p, 'c> {
+    pub(super) fn new(
+        plan: &'p SelectPlan,
+        group: &'p Group,
+        slots: Slots<'p>,
+        runtime: &'p Runtime<'p>,
+        after: &'c mut dyn RowConsumer,
+    ) -> Grouper<'p, 'c> {
+        let mut grouper = Grouper {
+            plan,
+            group,
+            slots,
+            runtime,
+            after,
+            places: HashMap::new(),
+            states: Vec::new(),
+            key: Vec::new(),
+            current: Vec::new(),
+            stopped: false,
+        };
+        if group.keys.is_empty() {
+            let state = grouper.start(None);
+            grouper.states.push(state);
+        }
+        grouper
+    }
+
+    fn start(&self, row: Option<&Row<'_>>) -> State {
+        let kept = match row {
+            Some(row) if self.group.keeps_row => row.0.iter().map(keep).collect(),
+            _ => Vec::new(),
+        };
+        State {
+            row: kept,
+            accumulators: self.group.aggregates.iter().map(|aggregate| aggregate.start()).collect(),
+        }
+    }
+
+    /// The group of the row whose key is in `self.key`.
+    fn place(&mut self, row: &Row<'_>) -> Result<usize, SqlError> {
+        if self.group.ordered {
+            if !self.states.is_empty() && self.current != self.key {
+                self.emit_all()?;
+            }
+            if self.states.is_empty() {
+                self.current.clone_from(&self.key);
+                let state = self.start(Some(row));
+                self.states.push(state);
+            }
+            return Ok(0);
+        }
+        if let Some(place) = self.places.get(self.key.as_slice()) {
+            return Ok(*place);
+        }
+        let state = self.start(Some(row));
+        self.states.push(state);
+        self.places.insert(Box::from(self.key.as_slice()), self.states.len() - 1);
+        Ok(self.states.len() - 1)
+    }
+
+    /// Hands on what has been gathered, in the order of the keys.
+    pub(super) fn finish(mut self) -> Result<(), SqlError> {
+        self.emit_all()
+    }
+
+    fn emit_all(&mut self) -> Result<(), SqlError> {
+        let mut order: Vec<(Box<[u8]>, usize)> = self.places.drain().collect();
+        order.sort();
+        let mut states: Vec<Option<State>> = std::mem::take(&mut self.states).into_iter().map(Some).collect();
+        let places: Vec<usize> = match order.is_empty() {
+            true => (0..states.len()).collect(),
+            false => order.into_iter().map(|(_, place)| place).collect(),
+        };
+        for place in places {
+            let Some(state) = states.get_mut(place).and_then(Option::take) else { continue };
+            if self.stopped {
+                break;
+            }
+            self.emit(state)?;
+        }
+        Ok(())
+    }
+
+    fn emit(&mut self, state: State) -> Result<(), SqlError> {
+        let arena = Bump::new();
+        let context = self.context(&arena);
+        let State { row, accumulators } = state;
+        let values: Vec<Value> = self
+            .group
+            .aggregates
+            .iter()
+            .zip(accumulators)
+            .map(|(aggregate, accumulator)| aggregate.finish(accumulator, &context))
+            .collect();
+        self.emit_values(&row, &values)
+    }
+
+    fn emit_values(&mut self, kept: &[Kept], values: &[Value]) -> Result<(), SqlError> {
+        let arena = Bump::new();
+        let context = self.context(&arena);
+        let width = self.plan.inputs.len();
+        let borrowed: Vec<Vec<ValueRef<'_>>> = kept
+            .iter()
+            .map(|part| match part {
+                Kept::Values(values) => values.iter().map(Value::as_ref).collect(),
+                _ => Vec::new(),
+            })
+            .collect();
+        let results: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+        let mut parts: Vec<Part<'_>> = Vec::with_capacity(width + 1);
+        for part in 0..width {
+            parts.push(match (kept.get(part), &self.plan.inputs[part].source) {
+                (Some(Kept::Image(image)), Source::Table { table, .. }) => {
+                    Part::Image(table.row_codec().view(image))
+                }
+                (Some(Kept::Values(_)), _) => Part::Values(&borrowed[part]),
+                _ => Part::Nulls,
+            });
+        }
+        parts.push(Part::Values(&results));
+        let row = Row(&parts);
+        if let Some(having) = &self.plan.having {
+            if !having.is_true(&row, &context)? {
+                return Ok(());
+            }
+        }
+        self.stopped |= self.after.row(&row, &context)? == Flow::Stop;
+        Ok(())
+    }
+
+    fn context<'a>(&self, arena: &'a Bump) -> Context<'a>
+    where
+        'p: 'a,
+    {
+        Context { slots: self.slots, arena, environment: self.runtime.environment }
+    }
+
+    /// Answers without reading rows; `false` if that does not work after all.
+    pub(super) fn shortcut(&mut self, shortcut: &Shortcut, table: &Table) -> Result<bool, SqlError> {
+        let values = match shortcut {
+            Shortcut::RowCount => {
+                let rows = i64::try_from(table.row_count()).unwrap_or(i64::MAX);
+                vec![Value::Int(rows); self.group.aggregates.len()]
+            }
+            Shortcut::Ends(ends) => {
+                ends.iter().map(|end| end_of_index(table, end)).collect::<Result<Vec<_>, SqlError>>()?
+            }
+        };
+        self.states.clear();
+        self.emit_values(&[], &values)?;
+        Ok(true)
+    }
+}
+
+impl RowConsumer for Grouper<'_, '_> {
+    fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
+        let place = match self.group.keys.as_slice() {
+            [] => {
+                if self.group.keeps_row && self.states[0].row.is_empty() {
+                    self.states[0].row = row.0.iter().map(keep).collect();
+                }
+                0
+            }
+            keys => {
+                let values: Vec<ValueRef<'_>> = evaluate_all(keys, row, context)?;
+                self.key.clear();
+                encode(&self.group.codec, &self.group.key_columns, &values, &mut self.key);
+                self.place(row)?
+            }
+        };
+        let state = &mut self.states[place];
+        for (aggregate, accumulator) in self.group.aggregates.iter().zip(&mut state.accumulators) {
+            aggregate.add(accumulator, row, context)?;
+        }
+        Ok(if self.stopped { Flow::Stop } else { Flow::Continue })
+    }
+}
+
+fn evaluate_all<'a>(
+    exprs: &'a [Compiled],
+    row: &Row<'a>,
+    context: &Context<'a>,
+) -> Result<Vec<ValueRef<'a>>, SqlError> {
+    exprs.iter().map(|expr| expr.evaluate(row, context)).collect()
+}
+
+fn keep(part: &Part<'_>) -> Kept {
+    match part {
+        Part::Image(view) => Kept::Image(view.image().to_vec()),
+        Part::Values(values) => Kept::Values(values.iter().map(ValueRef::to_value).collect()),
+        Part::Nulls => Kept::Nulls,
+    }
+}
+
+/// The first or last value of an index that is not NULL.
+fn end_of_index(table: &Table, end: &End) -> Result<Value, SqlError> {
+    let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
+    let direction = if end.last { Direction::Backward } else { Direction::Forward };
+    let nullable = table.def().columns.get(end.column).is_none_or(|column| column.nullable);
+    let range = match nullable {
+        // NULLs come first; behind their one byte.
+        true => KeyRange { lower: Bound::Excluded(vec![0]), ..range },
+        false => range,
+    };
+    let mut scan = table.scan(end.index, range, direction);
+    Ok(match scan.next_row()? {
+        Some(image) => table.row_codec().view(image).get(end.column).to_value(),
+        None => Value::Null,
+    })
+}

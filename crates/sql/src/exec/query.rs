@@ -1,0 +1,421 @@
+//! Running a statement's plan.
+
+use super::access::Scratch;
+use super::group::Grouper;
+use super::join::{Materialized, Reader};
+use super::output::{Collect, Distinct, Limited, Project, ToClient, encode};
+use super::sort::{SortResult, SortRows, Sorter};
+use super::{Flow, RowConsumer, RowSink};
+use crate::expr::{Environment, Slots};
+use crate::host::Interrupt;
+use crate::plan::bind::SubqueryUse;
+use crate::plan::names::{Name, Piece};
+use crate::plan::plan::*;
+use crate::{ColumnMeta, ResultSink, Session, SqlError};
+use bumpalo::Bump;
+use std::collections::HashSet;
+use types::{Column, KeyCodec, Value, ValueRef};
+
+/// What a running statement needs of its session.
+pub struct Runtime<'r> {
+    pub environment: &'r dyn Environment,
+    pub interrupt: &'r Interrupt,
+    /// For tables that are computed.
+    pub session: &'r Session,
+    /// The text of the literal in a slot: names of columns show it.
+    pub literal_text: &'r dyn Fn(usize) -> String,
+}
+
+/// How a query ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Done {
+    pub sent: u64,
+    /// FOUND_ROWS().
+    pub found: u64,
+}
+
+/// Runs a plan and sends its columns and rows to the client; the end is the caller's to send.
+///
+/// # Errors
+/// Whatever goes wrong; rows may have been sent.
+pub fn run_statement(
+    plan: &StatementPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    sink: &mut dyn ResultSink,
+) -> Result<Done, SqlError> {
+    if plan.query.names.is_empty() {
+        sink.columns(&plan.query.columns)?;
+    } else {
+        sink.columns(&named_columns(&plan.query, runtime))?;
+    }
+    with_subqueries(plan, slots, runtime, scratch, &mut |slots, scratch| {
+        run_query(&plan.query, slots, runtime, scratch, &mut ToClient(sink))
+    })
+}
+
+/// Runs a plan and keeps its rows: INSERT ... SELECT, CREATE TABLE ... SELECT.
+///
+/// # Errors
+/// As [`run_statement`].
+pub fn collect_statement(
+    plan: &StatementPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+) -> Result<Vec<Vec<Value>>, SqlError> {
+    let mut rows = Collect::default();
+    with_subqueries(plan, slots, runtime, scratch, &mut |slots, scratch| {
+        run_query(&plan.query, slots, runtime, scratch, &mut rows)
+    })?;
+    Ok(rows.0)
+}
+
+/// The columns of a query with the literals of this run in their names.
+pub fn named_columns(query: &QueryPlan, runtime: &Runtime<'_>) -> Vec<ColumnMeta> {
+    let mut columns = query.columns.to_vec();
+    for (at, name) in &query.names {
+        columns[*at].name = match name {
+            Name::Fixed(name) => name.clone(),
+            Name::Template(pieces) => pieces
+                .iter()
+                .map(|piece| match piece {
+                    Piece::Text(text) => text.clone(),
+                    Piece::Slot(slot) => literal_name(&(runtime.literal_text)(*slot), pieces.len() == 1),
+                })
+                .collect(),
+        };
+    }
+    columns
+}
+
+/// A text literal alone is named by what is in its quotes.
+fn literal_name(text: &str, alone: bool) -> String {
+    let inside = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
+    match inside('\'').or_else(|| inside('"')) {
+        Some(inside) if alone => inside.to_string(),
+        _ => text.to_string(),
+    }
+}
+
+type Runner<'f> = dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<Done, SqlError> + 'f;
+
+/// Runs the subqueries of a statement, then `body` with their results in its slots.
+fn with_subqueries(
+    plan: &StatementPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    body: &mut Runner<'_>,
+) -> Result<Done, SqlError> {
+    if plan.subqueries.is_empty() {
+        return body(slots, scratch);
+    }
+    let mut results: Vec<Vec<Value>> = Vec::new();
+    for subquery in &plan.subqueries {
+        let result = {
+            let (values, starts) = extended(slots, &results);
+            let slots = Slots { values: &values, starts: &starts };
+            run_subquery(subquery, slots, runtime, scratch)?
+        };
+        results.push(result);
+    }
+    let (values, starts) = extended(slots, &results);
+    body(Slots { values: &values, starts: &starts }, scratch)
+}
+
+/// The slots of the statement, then those of subqueries' results.
+fn extended<'a>(slots: Slots<'a>, results: &'a [Vec<Value>]) -> (Vec<ValueRef<'a>>, Vec<u32>) {
+    let mut values = slots.values.to_vec();
+    let mut starts = match slots.starts {
+        [] => (0..=slots.values.len() as u32).collect(),
+        starts => starts.to_vec(),
+    };
+    for result in results {
+        values.extend(result.iter().map(Value::as_ref));
+        starts.push(values.len() as u32);
+    }
+    (values, starts)
+}
+
+fn run_subquery(
+    subquery: &SubqueryPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+) -> Result<Vec<Value>, SqlError> {
+    let mut rows = Collect::default();
+    match subquery.use_as {
+        SubqueryUse::Exists => {
+            let mut first =
+                Limited { offset: 0, count: 1, counts_on: false, seen: 0, sent: 0, out: &mut rows };
+            run_query(&subquery.query, slots, runtime, scratch, &mut first)?;
+            Ok(vec![Value::Int(i64::from(!rows.0.is_empty()))])
+        }
+        SubqueryUse::Scalar => {
+            let mut two = Limited { offset: 0, count: 2, counts_on: false, seen: 0, sent: 0, out: &mut rows };
+            run_query(&subquery.query, slots, runtime, scratch, &mut two)?;
+            if rows.0.len() > 1 {
+                return Err(SqlError::new(1242, b"21000", "Subquery returns more than 1 row"));
+            }
+            Ok(vec![rows.0.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null)])
+        }
+        SubqueryUse::List => {
+            run_query(&subquery.query, slots, runtime, scratch, &mut rows)?;
+            Ok(rows.0.into_iter().filter_map(|mut row| row.pop()).collect())
+        }
+    }
+}
+
+pub(super) fn run_query(
+    plan: &QueryPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    out: &mut dyn RowSink,
+) -> Result<Done, SqlError> {
+    match &plan.body {
+        Body::Select(select) => run_select(select, plan, slots, runtime, scratch, out),
+        Body::Union(union) => run_union(union, slots, runtime, scratch, out),
+    }
+}
+
+/// The numbers that LIMIT comes to: offset, count.
+pub fn limits(limit: &Limit, slots: &Slots<'_>) -> Result<(u64, u64), SqlError> {
+    let value = |value: Option<LimitValue>, otherwise: u64| match value {
+        None => Ok(otherwise),
+        Some(LimitValue::Number(number)) => Ok(number),
+        Some(LimitValue::Slot(slot)) => match slots.value(slot) {
+            ValueRef::Int(number) => u64::try_from(number).map_err(|_| SqlError::wrong_arguments("LIMIT")),
+            ValueRef::UInt(number) => Ok(number),
+            // LIMIT NULL takes no row.
+            ValueRef::Null => Ok(0),
+            _ => Err(SqlError::wrong_arguments("LIMIT")),
+        },
+    };
+    Ok((value(limit.offset, 0)?, value(limit.count, u64::MAX)?))
+}
+
+fn run_select(
+    plan: &SelectPlan,
+    query: &QueryPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    out: &mut dyn RowSink,
+) -> Result<Done, SqlError> {
+    let (offset, count) = limits(&plan.limit, &slots)?;
+    if count == 0 && !plan.calculates_found_rows {
+        return Ok(Done::default());
+    }
+    let columns = || result_columns(query);
+    let mut limited = Limited { offset, count, counts_on: plan.calculates_found_rows, seen: 0, sent: 0, out };
+    if plan.order.is_empty() {
+        match &plan.distinct {
+            None => {
+                let buffer = Vec::with_capacity(plan.output.len());
+                let mut project = Project { plan, out: &mut limited, buffer };
+                read(plan, slots, runtime, scratch, &mut project)?;
+            }
+            Some(codec) => {
+                let mut distinct = Distinct {
+                    codec,
+                    columns: columns(),
+                    seen: HashSet::new(),
+                    key: Vec::new(),
+                    out: &mut limited,
+                };
+                let mut project = Project { plan, out: &mut distinct, buffer: Vec::new() };
+                read(plan, slots, runtime, scratch, &mut project)?;
+            }
+        }
+    } else {
+        let arena = Bump::new();
+        let wanted = if plan.calculates_found_rows { u64::MAX } else { offset.saturating_add(count) };
+        let mut sort = SortRows {
+            plan,
+            sorter: Sorter::new(&plan.order, &arena, wanted),
+            distinct: plan.distinct.as_ref().map(|codec| Seen::new(codec, columns())),
+        };
+        read(plan, slots, runtime, scratch, &mut sort)?;
+        sort.sorter.finish(&mut limited)?;
+    }
+    let found = if plan.calculates_found_rows { limited.seen } else { limited.sent };
+    Ok(Done { sent: limited.sent, found })
+}
+
+/// Reads the tables, through the grouping if there is one.
+fn read(
+    plan: &SelectPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    consumer: &mut dyn RowConsumer,
+) -> Result<(), SqlError> {
+    let mut materialized: Vec<Option<Materialized>> = Vec::new();
+    for (part, input) in plan.inputs.iter().enumerate() {
+        let rows = match &input.source {
+            Source::Table { .. } => continue,
+            Source::Derived(query) => {
+                let mut rows = Collect::default();
+                run_query(query, slots, runtime, scratch, &mut rows)?;
+                rows.0
+            }
+            Source::Virtual(table) => (table.rows)(runtime.session)?,
+        };
+        materialized.resize_with(part, || None);
+        materialized.push(Some(rows));
+    }
+    if scratch.len() < plan.steps.len() {
+        scratch.resize_with(plan.steps.len(), Scratch::default);
+    }
+    let reader = Reader { plan, slots, runtime, materialized: &materialized };
+    let Some(group) = &plan.group else {
+        let Some(having) = &plan.having else {
+            reader.run(scratch, consumer)?;
+            return Ok(());
+        };
+        reader.run(scratch, &mut Having { having, after: consumer })?;
+        return Ok(());
+    };
+    let mut grouper = Grouper::new(plan, group, slots, runtime, consumer);
+    if let (Some(shortcut), Some(Source::Table { table, .. })) =
+        (&plan.shortcut, plan.inputs.first().map(|input| &input.source))
+    {
+        if grouper.shortcut(shortcut, table)? {
+            return Ok(());
+        }
+    }
+    reader.run(scratch, &mut grouper)?;
+    grouper.finish()
+}
+
+/// HAVING without groups: a second WHERE that sees aliases.
+struct Having<'p, 'c> {
+    having: &'p crate::expr::Compiled,
+    after: &'c mut dyn RowConsumer,
+}
+
+impl RowConsumer for Having<'_, '_> {
+    fn row(
+        &mut self,
+        row: &crate::expr::Row<'_>,
+        context: &crate::expr::Context<'_>,
+    ) -> Result<Flow, SqlError> {
+        if self.having.is_true(row, context)? { self.after.row(row, context) } else { Ok(Flow::Continue) }
+    }
+}
+
+fn result_columns(query: &QueryPlan) -> Vec<Column> {
+    query
+        .columns
+        .iter()
+        .map(|meta| Column { name: String::new(), column_type: meta.column_type.clone(), nullable: true })
+        .collect()
+}
+
+/// Rows that were there already.
+pub(super) struct Seen<'p> {
+    codec: &'p KeyCodec,
+    columns: Vec<Column>,
+    keys: HashSet<Box<[u8]>>,
+    key: Vec<u8>,
+}
+
+impl<'p> Seen<'p> {
+    fn new(codec: &'p KeyCodec, columns: Vec<Column>) -> Seen<'p> {
+        Seen { codec, columns, keys: HashSet::new(), key: Vec::new() }
+    }
+
+    pub(super) fn is_new(&mut self, values: &[ValueRef<'_>]) -> bool {
+        self.key.clear();
+        encode(self.codec, &self.columns, values, &mut self.key);
+        if self.keys.contains(self.key.as_slice()) {
+            return false;
+        }
+        self.keys.insert(Box::from(self.key.as_slice()))
+    }
+}
+
+fn run_union(
+    plan: &UnionPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    out: &mut dyn RowSink,
+) -> Result<Done, SqlError> {
+    let (offset, count) = limits(&plan.limit, &slots)?;
+    let mut limited = Limited { offset, count, counts_on: false, seen: 0, sent: 0, out };
+    if count == 0 {
+        return Ok(Done::default());
+    }
+    if plan.order.is_empty() {
+        run_branches(plan, slots, runtime, scratch, &mut limited)?;
+    } else {
+        let arena = Bump::new();
+        let mut sort = SortResult(Sorter::new(&plan.order, &arena, offset.saturating_add(count)));
+        run_branches(plan, slots, runtime, scratch, &mut sort)?;
+        sort.0.finish(&mut limited)?;
+    }
+    Ok(Done { sent: limited.sent, found: limited.sent })
+}
+
+fn run_branches(
+    plan: &UnionPlan,
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    out: &mut dyn RowSink,
+) -> Result<(), SqlError> {
+    let mut columns = plan.columns.clone();
+    columns.iter_mut().for_each(|column| column.nullable = true);
+    let mut branches = Branches {
+        plan,
+        seen: Seen::new(&plan.codec, columns.clone()),
+        columns,
+        distinct: false,
+        stopped: false,
+        out,
+    };
+    for (at, branch) in plan.branches.iter().enumerate() {
+        branches.distinct = plan.distinct_until.is_some_and(|last| at <= last);
+        run_query(branch, slots, runtime, scratch, &mut branches)?;
+        if branches.stopped {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// Makes the rows of a union's branches alike.
+struct Branches<'p, 's> {
+    plan: &'p UnionPlan,
+    seen: Seen<'p>,
+    columns: Vec<Column>,
+    distinct: bool,
+    stopped: bool,
+    out: &'s mut dyn RowSink,
+}
+
+impl RowSink for Branches<'_, '_> {
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
+        debug_assert_eq!(values.len(), self.plan.columns.len());
+        let arena = Bump::new();
+        let alike: Vec<ValueRef<'_>> = self
+            .columns
+            .iter()
+            .zip(values)
+            .map(|(column, value)| match super::output::is_of_type(value, column) {
+                true => *value,
+                false => crate::expr::coerce(*value, column, &arena).value,
+            })
+            .collect();
+        if self.distinct && !self.seen.is_new(&alike) {
+            return Ok(Flow::Continue);
+        }
+        let flow = self.out.row(&alike)?;
+        self.stopped |= flow == Flow::Stop;
+        Ok(flow)
+    }
+}

@@ -1,0 +1,177 @@
+//! ORDER BY that no index answers.
+
+use super::output::{encode, evaluate};
+use super::{Flow, RowConsumer, RowSink, recycle};
+use crate::SqlError;
+use crate::expr::{Context, Row};
+use crate::plan::plan::{SelectPlan, SortItem, SortValue};
+use bumpalo::Bump;
+use types::{KeyCodec, KeyPart, ValueRef};
+
+/// A row with its sort key.
+#[derive(Clone, Copy)]
+struct Sorted<'a> {
+    /// The first bytes of the key, as a number: most comparisons end there.
+    head: u64,
+    key: &'a [u8],
+    /// Its place among the rows: equal rows stay as they came.
+    nth: u64,
+    values: &'a [ValueRef<'a>],
+}
+
+impl Sorted<'_> {
+    fn order(&self, other: &Sorted<'_>) -> std::cmp::Ordering {
+        self.head
+            .cmp(&other.head)
+            .then_with(|| self.key.cmp(other.key))
+            .then_with(|| self.nth.cmp(&other.nth))
+    }
+}
+
+/// Gathers rows and their keys in an arena.
+pub(super) struct Sorter<'a, 'p> {
+    arena: &'a Bump,
+    items: &'p [SortItem],
+    codec: KeyCodec,
+    columns: Vec<types::Column>,
+    rows: Vec<Sorted<'a>>,
+    /// How many rows are wanted in the end.
+    wanted: usize,
+    /// A row with a key above this one is not wanted.
+    cut: Option<&'a [u8]>,
+    nth: u64,
+    key: Vec<u8>,
+    keys: Vec<ValueRef<'static>>,
+    values: Vec<ValueRef<'static>>,
+}
+
+/// With a LIMIT, rows beyond it are thrown away when there are this many times more (and some).
+const SLACK: usize = 2;
+const SLACK_ROWS: usize = 1024;
+
+impl<'a, 'p> Sorter<'a, 'p> {
+    pub(super) fn new(items: &'p [SortItem], arena: &'a Bump, wanted: u64) -> Sorter<'a, 'p> {
+        let columns: Vec<types::Column> =
+            items.iter().map(|item| types::Column { nullable: true, ..item.column.clone() }).collect();
+        let parts: Vec<KeyPart> = items
+            .iter()
+            .enumerate()
+            .map(|(column, item)| KeyPart { column, prefix_chars: None, descending: item.descending })
+            .collect();
+        Sorter {
+            arena,
+            items,
+            codec: KeyCodec::new(&columns, &parts),
+            columns,
+            rows: Vec::new(),
+            wanted: usize::try_from(wanted).unwrap_or(usize::MAX),
+            cut: None,
+            nth: 0,
+            key: Vec::new(),
+            keys: Vec::new(),
+            values: Vec::new(),
+        }
+    }
+
+    /// Takes the row whose key is in `self.key`.
+    fn push(&mut self, values: &[ValueRef<'_>]) {
+        self.nth += 1;
+        if self.cut.is_some_and(|cut| self.key.as_slice() > cut) {
+            return;
+        }
+        let arena = self.arena;
+        let key: &'a [u8] = arena.alloc_slice_copy(&self.key);
+        let values = arena.alloc_slice_fill_iter(values.iter().map(|value| keep(value, arena)));
+        let mut head = [0; 8];
+        let length = key.len().min(8);
+        head[..length].copy_from_slice(&key[..length]);
+        self.rows.push(Sorted { head: u64::from_be_bytes(head), key, nth: self.nth, values });
+        if self.rows.len() >= self.wanted.saturating_mul(SLACK).saturating_add(SLACK_ROWS) {
+            self.rows.select_nth_unstable_by(self.wanted, Sorted::order);
+            self.rows.truncate(self.wanted);
+            self.cut = self.rows.iter().max_by(|left, right| left.order(right)).map(|row| row.key);
+        }
+    }
+
+    /// Hands the rows on in order.
+    pub(super) fn finish(mut self, out: &mut dyn RowSink) -> Result<Flow, SqlError> {
+        self.rows.sort_unstable_by(Sorted::order);
+        for row in &self.rows {
+            if out.row(row.values)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn encode_key(&mut self, values: &[ValueRef<'_>]) {
+        self.key.clear();
+        encode(&self.codec, &self.columns, values, &mut self.key);
+    }
+}
+
+/// The value with its bytes in the arena.
+fn keep<'a>(value: &ValueRef<'_>, arena: &'a Bump) -> ValueRef<'a> {
+    match *value {
+        ValueRef::Null => ValueRef::Null,
+        ValueRef::Int(number) => ValueRef::Int(number),
+        ValueRef::UInt(number) => ValueRef::UInt(number),
+        ValueRef::Float(number) => ValueRef::Float(number),
+        ValueRef::Double(number) => ValueRef::Double(number),
+        ValueRef::Decimal(number) => ValueRef::Decimal(number),
+        ValueRef::Date(date) => ValueRef::Date(date),
+        ValueRef::Time(time) => ValueRef::Time(time),
+        ValueRef::DateTime(moment) => ValueRef::DateTime(moment),
+        ValueRef::Text(bytes) => ValueRef::Text(arena.alloc_slice_copy(bytes)),
+        ValueRef::Binary(bytes) => ValueRef::Binary(arena.alloc_slice_copy(bytes)),
+    }
+}
+
+/// Sorts joined rows: keys may read columns that are not in the result.
+pub(super) struct SortRows<'a, 'p> {
+    pub(super) plan: &'p SelectPlan,
+    pub(super) sorter: Sorter<'a, 'p>,
+    /// With DISTINCT: rows of the result that were there already are not sorted again.
+    pub(super) distinct: Option<super::query::Seen<'p>>,
+}
+
+impl RowConsumer for SortRows<'_, '_> {
+    fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
+        let mut values = recycle(std::mem::take(&mut self.sorter.values));
+        evaluate(&self.plan.output, row, context, &mut values)?;
+        let is_new = self.distinct.as_mut().is_none_or(|seen| seen.is_new(&values));
+        if is_new {
+            let mut keys = recycle(std::mem::take(&mut self.sorter.keys));
+            for item in self.sorter.items {
+                keys.push(match &item.value {
+                    SortValue::Output(at) => values[*at],
+                    SortValue::Value(value) => value.evaluate(row, context)?,
+                });
+            }
+            self.sorter.encode_key(&keys);
+            self.sorter.keys = recycle(keys);
+            self.sorter.push(&values);
+        }
+        self.sorter.values = recycle(values);
+        Ok(Flow::Continue)
+    }
+}
+
+/// Sorts rows of a result by its own columns.
+pub(super) struct SortResult<'a, 'p>(pub(super) Sorter<'a, 'p>);
+
+impl RowSink for SortResult<'_, '_> {
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
+        let mut keys = recycle(std::mem::take(&mut self.0.keys));
+        for item in self.0.items {
+            match &item.value {
+                SortValue::Output(at) => keys.push(values[*at]),
+                SortValue::Value(_) => return Err(SqlError::internal("a sort key outside of the result")),
+            }
+        }
+        self.0.encode_key(&keys);
+        self.0.keys = recycle(keys);
+        self.0.push(values);
+        Ok(Flow::Continue)
+    }
+}

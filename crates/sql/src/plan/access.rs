@@ -1,0 +1,402 @@
+//! How one table is read: which index, which keys, and what is left to test.
+
+use super::sarg::{Interval, Sarg, Test, sarg};
+use super::walk::{Parts, conjunction};
+use crate::SqlError;
+use crate::expr::{Compiled, Expr};
+use base::IndexId;
+use engine::{Direction, Table, TableDef};
+use std::sync::Arc;
+use types::{Collation, ColumnType, KeyCodec, KeyPart, Value};
+
+/// How the rows of one table are found.
+#[derive(Debug)]
+pub struct Access {
+    pub path: Path,
+    /// What the path does not make sure of.
+    pub residual: Option<Compiled>,
+    /// Every condition: for values that the path cannot take as keys.
+    pub all: Option<Compiled>,
+    /// Set if the rows' columns can be read from the index's keys.
+    pub covering: Option<Covering>,
+    /// For EXPLAIN: how many rows the planner expects, and what the keys are made of.
+    pub rows: u64,
+    pub references: Vec<String>,
+}
+
+#[derive(Debug)]
+pub enum Path {
+    /// All rows, in the order of an index.
+    Whole { index: IndexId, direction: Direction },
+    /// The rows with these values in the first parts of an index.
+    Points { index: IndexId, codec: Arc<KeyCodec>, points: Vec<Point>, unique: bool },
+    /// The rows in these ranges of the part that follows `points`.
+    Ranges {
+        index: IndexId,
+        codec: Arc<KeyCodec>,
+        points: Vec<Point>,
+        /// `None` if `points` take all parts: then the interval is everything behind them.
+        part: Option<RangePart>,
+        intervals: Vec<RangeInterval>,
+        direction: Direction,
+    },
+}
+
+/// The values of one key part.
+#[derive(Debug)]
+pub struct Point {
+    pub values: PointValues,
+    pub column_type: ColumnType,
+    pub nullable: bool,
+}
+
+#[derive(Debug)]
+pub enum PointValues {
+    Slot(usize),
+    /// All values of a slot.
+    Slots(usize),
+    Value {
+        value: Compiled,
+        null_safe: bool,
+    },
+    Values(Vec<Compiled>),
+}
+
+/// The key part that a range is on.
+#[derive(Debug)]
+pub struct RangePart {
+    pub column_type: ColumnType,
+    pub nullable: bool,
+    pub descending: bool,
+}
+
+#[derive(Debug)]
+pub struct RangeInterval {
+    pub lower: Vec<RangeBound>,
+    pub upper: Vec<RangeBound>,
+}
+
+#[derive(Debug)]
+pub struct RangeBound {
+    pub value: BoundValue,
+    pub inclusive: bool,
+    pub like: Option<super::sarg::Escape>,
+}
+
+#[derive(Debug)]
+pub enum BoundValue {
+    Slot(usize),
+    Value(Compiled),
+}
+
+/// Which columns an index's keys hold.
+#[derive(Debug)]
+pub struct Covering {
+    /// The table's columns in the order of the key's parts, own parts first, then the primary key's.
+    pub columns: Vec<usize>,
+    pub own: Arc<KeyCodec>,
+    /// Of the primary key behind a secondary index's own parts.
+    pub primary: Option<Arc<KeyCodec>>,
+    /// False if no column is needed at all: the keys are only counted.
+    pub decode: bool,
+    /// How many columns the table has.
+    pub width: usize,
+}
+
+/// An index as the planner sees it.
+#[derive(Clone, Debug)]
+pub struct IndexShape {
+    pub id: IndexId,
+    pub name: String,
+    pub unique: bool,
+    pub parts: Vec<KeyPart>,
+}
+
+/// The indexes of a table; the clustered one first, without parts if its key is hidden.
+pub fn indexes(def: &TableDef) -> Vec<IndexShape> {
+    let primary = IndexShape {
+        id: IndexId(0),
+        name: "PRIMARY".to_string(),
+        unique: true,
+        parts: def.primary.clone().unwrap_or_default(),
+    };
+    let secondary = def.indexes.iter().enumerate().map(|(position, index)| IndexShape {
+        id: IndexId(u16::try_from(position + 1).unwrap_or(u16::MAX)),
+        name: index.name.clone(),
+        unique: index.unique,
+        parts: index.parts.clone(),
+    });
+    std::iter::once(primary).chain(secondary).collect()
+}
+
+/// What the statement says about which indexes to use.
+#[derive(Clone, Debug, Default)]
+pub struct Hints {
+    /// `None`: any.
+    pub only: Option<Vec<String>>,
+    pub ignore: Vec<String>,
+    pub force: bool,
+}
+
+impl Hints {
+    pub fn allows(&self, name: &str) -> bool {
+        let is = |other: &String| other.eq_ignore_ascii_case(name);
+        self.only.as_ref().is_none_or(|only| only.iter().any(is)) && !self.ignore.iter().any(is)
+    }
+}
+
+/// The table that an access is chosen for.
+pub struct Target<'a> {
+    pub table: &'a Table,
+    pub def: &'a TableDef,
+    /// Its part of the row.
+    pub part: usize,
+    /// The tables that are read before it.
+    pub before: Parts,
+    pub hints: &'a Hints,
+    /// The columns that anything but the conditions reads.
+    pub needed: &'a [bool],
+    /// The order that the rows had best come in: columns, and true for descending.
+    pub order: &'a [(usize, bool)],
+    /// With `order`: how many rows are wanted, if that is known.
+    pub limit: Option<u64>,
+    pub connection: Collation,
+}
+
+/// A path under consideration.
+#[derive(Clone, Debug)]
+pub(super) struct Candidate {
+    pub(super) index: IndexShape,
+    /// The conditions on the first parts.
+    pub(super) points: Vec<Sarg>,
+    pub(super) range: Option<Sarg>,
+    pub(super) direction: Direction,
+    /// The rows come in the wanted order.
+    pub(super) ordered: bool,
+    pub(super) covering: bool,
+    pub(super) rows: u64,
+    pub(super) cost: f64,
+}
+
+impl Candidate {
+    pub(super) fn is_whole(&self) -> bool {
+        self.points.is_empty() && self.range.is_none()
+    }
+
+    /// One row at most.
+    pub(super) fn is_unique(&self) -> bool {
+        self.index.unique
+            && !self.index.parts.is_empty()
+            && self.points.len() == self.index.parts.len()
+            && self.index.parts.iter().all(|part| part.prefix_chars.is_none())
+            && self.points.iter().all(|point| !matches!(point.test, Test::Equal { null_safe: true, .. }))
+    }
+
+    fn used(&self) -> impl Iterator<Item = &Sarg> {
+        self.points.iter().chain(&self.range)
+    }
+}
+
+/// A chosen access, and whether its rows come in the wanted order.
+pub struct Chosen {
+    pub access: Access,
+    pub ordered: bool,
+    pub cost: f64,
+    /// One row at most for each row of the tables before.
+    pub unique: bool,
+}
+
+/// Chooses how to read a table under `conditions`, all of which can be tested once its row is there.
+///
+/// # Errors
+/// As [`Compiled::new`].
+pub fn choose(target: &Target<'_>, conditions: &[Expr]) -> Result<Chosen, SqlError> {
+    let best = best(target, conditions);
+    let unique = best.is_unique() && best.points.iter().all(|point| matches!(point.test, Test::Equal { .. }));
+    let (ordered, cost) = (best.ordered, best.cost);
+    Ok(Chosen { access: build(target, conditions, &best)?, ordered, cost, unique })
+}
+
+/// The cheapest candidate.
+pub(super) fn best(target: &Target<'_>, conditions: &[Expr]) -> Candidate {
+    let sargs: Vec<Sarg> = conditions
+        .iter()
+        .enumerate()
+        .filter_map(|(at, condition)| sarg(condition, at, target.part, target.before))
+        .collect();
+    let mut best: Option<Candidate> = None;
+    for index in indexes(target.def) {
+        let forced_out = !index.parts.is_empty() && !target.hints.allows(&index.name);
+        if forced_out && index.id.0 != 0 {
+            continue;
+        }
+        let usable = if forced_out { &[][..] } else { &sargs[..] };
+        let mut candidate = super::cost::candidate(target, conditions, index, usable);
+        if target.hints.force && candidate.is_whole() && candidate.index.id.0 == 0 {
+            candidate.cost *= 1e6;
+        }
+        if best.as_ref().is_none_or(|best| candidate.cost < best.cost) {
+            best = Some(candidate);
+        }
+    }
+    // The clustered index is always there.
+    best.unwrap_or_else(|| {
+        super::cost::candidate(target, conditions, indexes(target.def).swap_remove(0), &[])
+    })
+}
+
+fn build(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Result<Access, SqlError> {
+    let compile = |expr: &Expr| Compiled::new(expr, target.connection);
+    let is_met = |at: usize| {
+        candidate.used().any(|sarg| {
+            let part = candidate.index.parts.iter().find(|part| part.column == sarg.column);
+            sarg.condition == at && sarg.exact && part.is_none_or(|part| part.prefix_chars.is_none())
+        })
+    };
+    let left: Vec<Expr> = conditions
+        .iter()
+        .enumerate()
+        .filter(|(at, _)| !is_met(*at))
+        .map(|(_, condition)| condition.clone())
+        .collect();
+    let all = conjunction(conditions.to_vec());
+    let mut needed = target.needed.to_vec();
+    for condition in &left {
+        super::walk::for_each_column(condition, &mut |column| {
+            if column.part == target.part {
+                needed[column.column] = true;
+            }
+        });
+    }
+    Ok(Access {
+        path: build_path(target, candidate)?,
+        residual: conjunction(left).as_ref().map(compile).transpose()?,
+        all: all.as_ref().map(compile).transpose()?,
+        covering: covering(target, candidate, &needed),
+        rows: candidate.rows,
+        references: references(candidate),
+    })
+}
+
+fn build_path(target: &Target<'_>, candidate: &Candidate) -> Result<Path, SqlError> {
+    let index = candidate.index.id;
+    if candidate.is_whole() {
+        return Ok(Path::Whole { index, direction: candidate.direction });
+    }
+    let codec = target.table.key_codec(index);
+    let column = |sarg: &Sarg| &target.def.columns[sarg.column];
+    let mut points = Vec::with_capacity(candidate.points.len());
+    for sarg in &candidate.points {
+        points.push(Point {
+            values: point_values(target, &sarg.test)?,
+            column_type: column(sarg).column_type.clone(),
+            nullable: column(sarg).nullable,
+        });
+    }
+    let Some(range) = &candidate.range else {
+        return Ok(Path::Points { index, codec, points, unique: candidate.is_unique() });
+    };
+    let Test::Intervals(intervals) = &range.test else {
+        return Err(SqlError::internal("a range without intervals"));
+    };
+    let part = candidate.index.parts.get(points.len()).map(|part| RangePart {
+        column_type: column(range).column_type.clone(),
+        nullable: column(range).nullable,
+        descending: part.descending,
+    });
+    Ok(Path::Ranges {
+        index,
+        codec,
+        part,
+        points,
+        intervals: intervals
+            .iter()
+            .map(|interval| range_interval(target, interval))
+            .collect::<Result<_, SqlError>>()?,
+        direction: candidate.direction,
+    })
+}
+
+fn point_values(target: &Target<'_>, test: &Test) -> Result<PointValues, SqlError> {
+    let compile = |expr: &Expr| Compiled::new(expr, target.connection);
+    Ok(match test {
+        Test::Equal { value: Expr::Slot { index, .. }, null_safe: false } => PointValues::Slot(*index),
+        Test::Equal { value, null_safe } => {
+            PointValues::Value { value: compile(value)?, null_safe: *null_safe }
+        }
+        Test::InSlot { index } => PointValues::Slots(*index),
+        Test::InList { values } => {
+            PointValues::Values(values.iter().map(compile).collect::<Result<_, SqlError>>()?)
+        }
+        Test::Intervals(_) => return Err(SqlError::internal("intervals where values should be")),
+    })
+}
+
+fn range_interval(target: &Target<'_>, interval: &Interval) -> Result<RangeInterval, SqlError> {
+    let bounds = |bounds: &[super::sarg::Bound]| {
+        let bound = |bound: &super::sarg::Bound| {
+            Ok(RangeBound {
+                value: match &bound.value {
+                    Expr::Slot { index, .. } => BoundValue::Slot(*index),
+                    value => BoundValue::Value(Compiled::new(value, target.connection)?),
+                },
+                inclusive: bound.inclusive,
+                like: bound.like,
+            })
+        };
+        bounds.iter().map(bound).collect::<Result<Vec<_>, SqlError>>()
+    };
+    Ok(RangeInterval { lower: bounds(&interval.lower)?, upper: bounds(&interval.upper)? })
+}
+
+/// Whether the keys of a candidate's index hold every column that is needed.
+pub(super) fn covers(target: &Target<'_>, index: &IndexShape, needed: &[bool]) -> bool {
+    let primary = target.def.primary.as_deref().unwrap_or_default();
+    if index.id.0 == 0 {
+        // The clustered index holds everything, but that is reading rows.
+        return false;
+    }
+    if !needed.contains(&true) {
+        return true;
+    }
+    let held = |column: usize| index.parts.iter().chain(primary).any(|part| part.column == column);
+    let readable = target.table.key_codec(index.id).is_covering()
+        && (primary.is_empty() || target.table.key_codec(IndexId(0)).is_covering());
+    readable && needed.iter().enumerate().all(|(column, needed)| !needed || held(column))
+}
+
+fn covering(target: &Target<'_>, candidate: &Candidate, needed: &[bool]) -> Option<Covering> {
+    let index = &candidate.index;
+    if matches!(candidate.range, None if !candidate.points.is_empty() && candidate.is_unique()) {
+        return None;
+    }
+    if !covers(target, index, needed) && (index.id.0 != 0 || needed.contains(&true)) {
+        return None;
+    }
+    let primary = target.def.primary.as_deref().filter(|_| index.id.0 != 0);
+    Some(Covering {
+        columns: index.parts.iter().chain(primary.unwrap_or_default()).map(|part| part.column).collect(),
+        own: target.table.key_codec(index.id),
+        primary: primary.map(|_| target.table.key_codec(IndexId(0))),
+        decode: needed.contains(&true),
+        width: target.def.columns.len(),
+    })
+}
+
+/// What EXPLAIN's `ref` shows.
+fn references(candidate: &Candidate) -> Vec<String> {
+    let name = |value: &Expr| match value {
+        Expr::Column(column) => column.name.clone(),
+        Expr::Constant(_) | Expr::Slot { .. } => "const".to_string(),
+        _ => "func".to_string(),
+    };
+    candidate
+        .points
+        .iter()
+        .map(|point| match &point.test {
+            Test::Equal { value: Expr::Constant(Value::Null), .. } => "const".to_string(),
+            Test::Equal { value, .. } => name(value),
+            _ => "const".to_string(),
+        })
+        .collect()
+}

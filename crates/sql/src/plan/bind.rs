@@ -1,0 +1,517 @@
+//! Names to columns, literals to slots: the parser's expressions to bound ones.
+
+use super::bind_function;
+use super::scope::Scope;
+use crate::SqlError;
+use crate::expr::{
+    Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, IntervalUnit, SlotKind,
+    VariableScope,
+};
+use sqlparser::ast;
+use sqlparser::ast::BinaryOperator as Operator;
+use types::{Collation, ColumnType, Value};
+
+/// What a binder knows of a statement's slots.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SlotInfo {
+    pub kind: SlotKind,
+    pub list: bool,
+}
+
+/// What a subquery's result is used as. It runs once, before the rows around it, and its result is a slot.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SubqueryUse {
+    /// One value, NULL if there is no row.
+    Scalar,
+    /// The list of an IN.
+    List,
+    /// 1 if there is a row.
+    Exists,
+}
+
+/// Whoever plans subqueries.
+pub trait Subqueries {
+    /// Plans a subquery and gives the slot of its result.
+    ///
+    /// # Errors
+    /// Those of planning; 1241 if it gives several columns where one is wanted.
+    fn plan(&self, query: &ast::Query, use_as: SubqueryUse) -> Result<(usize, SlotKind), SqlError>;
+}
+
+/// Binds expressions of one clause.
+pub struct Binder<'a> {
+    pub scope: &'a Scope,
+    pub slots: &'a [SlotInfo],
+    /// How messages call the clause: `field list`, `where clause`...
+    pub place: &'static str,
+    /// The select list by its aliases, and which names win.
+    pub aliases: &'a [(String, Expr)],
+    pub alias_use: AliasUse,
+    /// Where aggregate functions go; `None` if there must not be any here.
+    pub aggregates: Option<&'a mut Vec<Aggregate>>,
+    /// The part of a row that holds the aggregates' results.
+    pub aggregate_part: usize,
+    /// The part that VALUES(column) reads, in INSERT ... ON DUPLICATE KEY UPDATE.
+    pub values_part: Option<usize>,
+    pub subqueries: Option<&'a dyn Subqueries>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum AliasUse {
+    None,
+    /// ORDER BY and HAVING: an alias hides a column.
+    First,
+    /// GROUP BY: a column hides an alias.
+    Last,
+}
+
+impl<'a> Binder<'a> {
+    /// A binder for a clause that sees columns and nothing else.
+    pub fn new(scope: &'a Scope, slots: &'a [SlotInfo], place: &'static str) -> Binder<'a> {
+        Binder {
+            scope,
+            slots,
+            place,
+            aliases: &[],
+            alias_use: AliasUse::None,
+            aggregates: None,
+            aggregate_part: 0,
+            values_part: None,
+            subqueries: None,
+        }
+    }
+
+    /// # Errors
+    /// 1054, 1052, 1305, 1235 and their like.
+    pub fn bind(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+        use ast::Expr as Ast;
+        Ok(match expr {
+            Ast::Identifier(name) => self.identifier(std::slice::from_ref(name))?,
+            Ast::CompoundIdentifier(name) => self.identifier(name)?,
+            Ast::Nested(inner) => self.bind(inner)?,
+            Ast::Value(value) => self.value(&value.value)?,
+            Ast::TypedString(typed) => {
+                let text = typed.value.value.clone().into_string().unwrap_or_default();
+                Expr::Cast {
+                    operand: Box::new(Expr::Constant(Value::text(text))),
+                    to: bind_function::temporal_type(&typed.data_type)?,
+                }
+            }
+            Ast::UnaryOp { op, expr } => self.unary(*op, expr)?,
+            Ast::BinaryOp { left, op, right } => self.binary(left, op, right)?,
+            Ast::IsNull(operand) => Expr::IsNull { operand: self.boxed(operand)?, negated: false },
+            Ast::IsNotNull(operand) => Expr::IsNull { operand: self.boxed(operand)?, negated: true },
+            Ast::IsTrue(operand) => self.truth(operand, Some(true), false)?,
+            Ast::IsNotTrue(operand) => self.truth(operand, Some(true), true)?,
+            Ast::IsFalse(operand) => self.truth(operand, Some(false), false)?,
+            Ast::IsNotFalse(operand) => self.truth(operand, Some(false), true)?,
+            Ast::IsUnknown(operand) => self.truth(operand, None, false)?,
+            Ast::IsNotUnknown(operand) => self.truth(operand, None, true)?,
+            Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated)?,
+            Ast::InSubquery { expr, subquery, negated } => {
+                let operand = self.boxed(expr)?;
+                let (index, kind) = self.subquery(subquery, SubqueryUse::List)?;
+                Expr::InSlot { operand, index, kind, negated: *negated }
+            }
+            Ast::Subquery(query) => {
+                let (index, kind) = self.subquery(query, SubqueryUse::Scalar)?;
+                Expr::Slot { index, kind }
+            }
+            Ast::Exists { subquery, negated } => {
+                let (index, kind) = self.subquery(subquery, SubqueryUse::Exists)?;
+                let exists = Expr::Slot { index, kind };
+                if *negated { Expr::Not(Box::new(exists)) } else { exists }
+            }
+            Ast::Between { expr, negated, low, high } => Expr::Between {
+                operand: self.boxed(expr)?,
+                low: self.boxed(low)?,
+                high: self.boxed(high)?,
+                negated: *negated,
+            },
+            Ast::Like { negated, any: false, expr, pattern, escape_char } => Expr::Like {
+                operand: self.boxed(expr)?,
+                pattern: self.boxed(pattern)?,
+                escape: escape_of(escape_char.as_deref())?,
+                negated: *negated,
+            },
+            Ast::RLike { negated, expr, pattern, .. } => {
+                Expr::Regexp { operand: self.boxed(expr)?, pattern: self.boxed(pattern)?, negated: *negated }
+            }
+            Ast::Case { operand, conditions, else_result, .. } => Expr::Case {
+                operand: operand.as_ref().map(|operand| self.boxed(operand)).transpose()?,
+                whens: conditions
+                    .iter()
+                    .map(|when| Ok((self.bind(&when.condition)?, self.bind(&when.result)?)))
+                    .collect::<Result<_, SqlError>>()?,
+                otherwise: else_result.as_ref().map(|otherwise| self.boxed(otherwise)).transpose()?,
+            },
+            Ast::Collate { expr, collation } => {
+                let name = super::object_name(collation).pop().unwrap_or_default();
+                Expr::Collate { operand: self.boxed(expr)?, collation: collation_of(&name)? }
+            }
+            Ast::Interval(interval) => Expr::Interval {
+                amount: self.boxed(&interval.value)?,
+                unit: match &interval.leading_field {
+                    Some(field) => interval_unit(field)?,
+                    None => return Err(SqlError::syntax(&interval.to_string(), 1)),
+                },
+            },
+            Ast::Tuple(_) => return Err(SqlError::not_supported("row values")),
+            Ast::AnyOp { .. } | Ast::AllOp { .. } => {
+                return Err(SqlError::not_supported("ANY and ALL of a subquery"));
+            }
+            Ast::MatchAgainst { .. } => return Err(SqlError::not_supported("MATCH ... AGAINST")),
+            other => self.function_like(other)?,
+        })
+    }
+
+    pub(super) fn boxed(&mut self, expr: &ast::Expr) -> Result<Box<Expr>, SqlError> {
+        Ok(Box::new(self.bind(expr)?))
+    }
+
+    fn truth(&mut self, operand: &ast::Expr, truth: Option<bool>, negated: bool) -> Result<Expr, SqlError> {
+        Ok(Expr::IsTruth { operand: self.boxed(operand)?, truth, negated })
+    }
+
+    fn identifier(&mut self, name: &[ast::Ident]) -> Result<Expr, SqlError> {
+        if name[0].value.starts_with('@') && name[0].quote_style.is_none() {
+            return variable(name);
+        }
+        if let [single] = name {
+            if self.alias_use == AliasUse::First {
+                if let Some(found) = self.alias(&single.value)? {
+                    return Ok(found);
+                }
+            }
+            if self.alias_use == AliasUse::Last {
+                if let Some(found) = self.scope.resolve_if_any(name, self.place)? {
+                    return Ok(found);
+                }
+                if let Some(found) = self.alias(&single.value)? {
+                    return Ok(found);
+                }
+            }
+        }
+        self.scope.resolve(name, self.place)
+    }
+
+    fn alias(&self, name: &str) -> Result<Option<Expr>, SqlError> {
+        let mut found: Option<&Expr> = None;
+        for (alias, expr) in self.aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name)) {
+            match found {
+                Some(before) if before != expr => return Err(SqlError::ambiguous_column(alias, self.place)),
+                _ => found = Some(expr),
+            }
+        }
+        Ok(found.cloned())
+    }
+
+    /// What a placeholder of the normalised text stands for.
+    fn slot(&self, placeholder: &str) -> Result<(usize, SlotInfo), SqlError> {
+        let index = placeholder.strip_prefix('?').and_then(|number| number.parse::<usize>().ok());
+        match index.and_then(|index| Some((index, *self.slots.get(index)?))) {
+            Some(found) => Ok(found),
+            None => Err(SqlError::syntax(placeholder, 1)),
+        }
+    }
+
+    fn value(&mut self, value: &ast::Value) -> Result<Expr, SqlError> {
+        Ok(match value {
+            ast::Value::Placeholder(name) => {
+                let (index, info) = self.slot(name)?;
+                Expr::Slot { index, kind: info.kind }
+            }
+            other => Expr::Constant(constant(other)?),
+        })
+    }
+
+    fn unary(&mut self, op: ast::UnaryOperator, operand: &ast::Expr) -> Result<Expr, SqlError> {
+        let operand = self.bind(operand)?;
+        Ok(match op {
+            ast::UnaryOperator::Plus => operand,
+            ast::UnaryOperator::Minus => Expr::Negate(Box::new(operand)),
+            ast::UnaryOperator::Not | ast::UnaryOperator::BangNot => Expr::Not(Box::new(operand)),
+            ast::UnaryOperator::BitwiseNot => Expr::BitNot(Box::new(operand)),
+            other => return Err(SqlError::syntax(&other.to_string(), 1)),
+        })
+    }
+
+    fn binary(&mut self, left: &ast::Expr, op: &Operator, right: &ast::Expr) -> Result<Expr, SqlError> {
+        let is_and = |op: &Operator| matches!(op, Operator::And | Operator::PGOverlap);
+        let is_or = |op: &Operator| matches!(op, Operator::Or | Operator::StringConcat);
+        if is_and(op) {
+            return Ok(Expr::And(self.chain(left, right, &is_and)?));
+        }
+        if is_or(op) {
+            return Ok(Expr::Or(self.chain(left, right, &is_or)?));
+        }
+        if *op == Operator::Assignment {
+            return self.assignment(left, right);
+        }
+        let (left, right) = (self.boxed(left)?, self.boxed(right)?);
+        let comparison = |op| Expr::Compare { op, left: left.clone(), right: right.clone() };
+        let arithmetic = |op| Expr::Arithmetic { op, left: left.clone(), right: right.clone() };
+        Ok(match op {
+            Operator::Eq => comparison(Comparison::Equal),
+            Operator::Spaceship => comparison(Comparison::NullSafeEqual),
+            Operator::NotEq => comparison(Comparison::NotEqual),
+            Operator::Lt => comparison(Comparison::Less),
+            Operator::LtEq => comparison(Comparison::LessOrEqual),
+            Operator::Gt => comparison(Comparison::Greater),
+            Operator::GtEq => comparison(Comparison::GreaterOrEqual),
+            Operator::Plus => arithmetic(Arithmetic::Add),
+            Operator::Minus => arithmetic(Arithmetic::Subtract),
+            Operator::Multiply => arithmetic(Arithmetic::Multiply),
+            Operator::Divide => arithmetic(Arithmetic::Divide),
+            Operator::MyIntegerDivide => arithmetic(Arithmetic::IntegerDivide),
+            Operator::Modulo => arithmetic(Arithmetic::Modulo),
+            Operator::BitwiseAnd => arithmetic(Arithmetic::BitAnd),
+            Operator::BitwiseOr => arithmetic(Arithmetic::BitOr),
+            Operator::BitwiseXor | Operator::PGBitwiseXor => arithmetic(Arithmetic::BitXor),
+            Operator::PGBitwiseShiftLeft => arithmetic(Arithmetic::ShiftLeft),
+            Operator::PGBitwiseShiftRight => arithmetic(Arithmetic::ShiftRight),
+            Operator::Xor => Expr::Xor(left, right),
+            Operator::Regexp => Expr::Regexp { operand: left, pattern: right, negated: false },
+            other => return Err(SqlError::not_supported(&format!("the operator {other}"))),
+        })
+    }
+
+    /// The operands of a chain of ANDs or ORs, which the parser nests to the left, without recursion over its length.
+    fn chain(
+        &mut self,
+        left: &ast::Expr,
+        right: &ast::Expr,
+        same: &dyn Fn(&Operator) -> bool,
+    ) -> Result<Vec<Expr>, SqlError> {
+        let mut operands = vec![right];
+        let mut left = left;
+        loop {
+            match left {
+                ast::Expr::BinaryOp { left: further, op, right } if same(op) => {
+                    operands.push(right);
+                    left = further;
+                }
+                last => {
+                    operands.push(last);
+                    break;
+                }
+            }
+        }
+        let mut bound = Vec::with_capacity(operands.len());
+        for operand in operands.into_iter().rev() {
+            match (self.bind(operand)?, same(&Operator::And)) {
+                (Expr::And(inner), true) | (Expr::Or(inner), false) => bound.extend(inner),
+                (other, _) => bound.push(other),
+            }
+        }
+        Ok(bound)
+    }
+
+    fn assignment(&mut self, left: &ast::Expr, right: &ast::Expr) -> Result<Expr, SqlError> {
+        match left {
+            ast::Expr::Identifier(name) if name.value.starts_with('@') && !name.value.starts_with("@@") => {
+                let name = name.value[1..].to_lowercase();
+                Ok(Expr::AssignUserVariable { name, value: self.boxed(right)? })
+            }
+            other => Err(SqlError::syntax(&other.to_string(), 1)),
+        }
+    }
+
+    fn in_list(&mut self, expr: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr, SqlError> {
+        let operand = self.boxed(expr)?;
+        if let [ast::Expr::Value(value)] = list {
+            if let ast::Value::Placeholder(name) = &value.value {
+                let (index, info) = self.slot(name)?;
+                if info.list {
+                    return Ok(Expr::InSlot { operand, index, kind: info.kind, negated });
+                }
+            }
+        }
+        let list = list.iter().map(|item| self.bind(item)).collect::<Result<_, SqlError>>()?;
+        Ok(Expr::InList { operand, list, negated })
+    }
+
+    fn subquery(&mut self, query: &ast::Query, use_as: SubqueryUse) -> Result<(usize, SlotKind), SqlError> {
+        match self.subqueries {
+            Some(subqueries) => subqueries.plan(query, use_as),
+            None => Err(SqlError::not_supported("a subquery here")),
+        }
+    }
+
+    /// The column of an aggregate's result.
+    pub(super) fn aggregate(&mut self, aggregate: Aggregate, name: String) -> Result<Expr, SqlError> {
+        let part = self.aggregate_part;
+        let Some(aggregates) = self.aggregates.as_deref_mut() else {
+            return Err(SqlError::new(1111, b"HY000", "Invalid use of group function"));
+        };
+        let compiled = CompiledAggregate::new(&aggregate, super::select::CONNECTION_COLLATION)?;
+        let column = match aggregates.iter().position(|known| *known == aggregate) {
+            Some(column) => column,
+            None => {
+                aggregates.push(aggregate);
+                aggregates.len() - 1
+            }
+        };
+        let result = compiled.result_type();
+        let (column_type, nullable) = (result.column_type.clone(), result.nullable);
+        Ok(Expr::Column(ColumnRef { part, column, column_type, nullable, name }))
+    }
+}
+
+/// The kind of slot that holds a value of a type.
+pub fn kind_of_type(column_type: &ColumnType) -> SlotKind {
+    match column_type {
+        ColumnType::Int { unsigned: true, .. } | ColumnType::Year => SlotKind::UInt,
+        ColumnType::Int { .. } => SlotKind::Int,
+        ColumnType::Float { .. } | ColumnType::Double { .. } => SlotKind::Double,
+        ColumnType::Decimal { .. } => SlotKind::Decimal,
+        ColumnType::Date => SlotKind::Date,
+        ColumnType::Time { .. } => SlotKind::Time,
+        ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => SlotKind::DateTime,
+        text if text.is_text() => SlotKind::Text,
+        _ => SlotKind::Binary,
+    }
+}
+
+/// A literal that stayed in the text.
+///
+/// # Errors
+/// 1064.
+pub fn constant(value: &ast::Value) -> Result<Value, SqlError> {
+    Ok(match value {
+        ast::Value::Number(text, _) => number(text)?,
+        ast::Value::SingleQuotedString(text)
+        | ast::Value::DoubleQuotedString(text)
+        | ast::Value::NationalStringLiteral(text) => Value::text(text.clone()),
+        ast::Value::HexStringLiteral(digits) => Value::Binary(hex(digits)?),
+        ast::Value::SingleQuotedByteStringLiteral(bits) | ast::Value::DoubleQuotedByteStringLiteral(bits) => {
+            Value::Binary(bit_string(bits)?)
+        }
+        ast::Value::Boolean(truth) => Value::Int(i64::from(*truth)),
+        ast::Value::Null => Value::Null,
+        other => return Err(SqlError::syntax(&other.to_string(), 1)),
+    })
+}
+
+fn number(text: &str) -> Result<Value, SqlError> {
+    if let Ok(value) = text.parse::<i64>() {
+        return Ok(Value::Int(value));
+    }
+    if let Ok(value) = text.parse::<u64>() {
+        return Ok(Value::UInt(value));
+    }
+    if let Some(digits) = text.strip_prefix("0x") {
+        return Ok(Value::Binary(hex(digits)?));
+    }
+    match text.parse::<f64>() {
+        Ok(value) if text.contains(['e', 'E']) => Ok(Value::Double(value)),
+        Ok(value) => Ok(crate::cache::literal::decimal(text).map_or(Value::Double(value), Value::Decimal)),
+        Err(_) => Err(SqlError::syntax(text, 1)),
+    }
+}
+
+fn hex(digits: &str) -> Result<Vec<u8>, SqlError> {
+    let padded = if digits.len() % 2 == 1 { format!("0{digits}") } else { digits.to_string() };
+    let byte = |pair: &[u8]| {
+        let pair = std::str::from_utf8(pair).ok()?;
+        u8::from_str_radix(pair, 16).ok()
+    };
+    let bytes: Option<Vec<u8>> = padded.as_bytes().chunks(2).map(byte).collect();
+    bytes.ok_or_else(|| SqlError::syntax(digits, 1))
+}
+
+fn bit_string(bits: &str) -> Result<Vec<u8>, SqlError> {
+    let mut bytes = vec![0; bits.len().div_ceil(8)];
+    for (position, bit) in bits.bytes().rev().enumerate() {
+        let last = bytes.len() - 1;
+        match bit {
+            b'0' => {}
+            b'1' => bytes[last - position / 8] |= 1 << (position % 8),
+            _ => return Err(SqlError::syntax(bits, 1)),
+        }
+    }
+    Ok(bytes)
+}
+
+/// `@x`, `@@x`, `@@global.x`, `@@hot.key_buffer_size`, `@@global.hot.key_buffer_size`.
+fn variable(name: &[ast::Ident]) -> Result<Expr, SqlError> {
+    let Some(first) = name[0].value.strip_prefix("@@") else {
+        let parts: Vec<&str> = name.iter().map(|part| part.value.as_str()).collect();
+        return Ok(Expr::UserVariable(parts.join(".")[1..].to_lowercase()));
+    };
+    let mut rest: Vec<String> = name[1..].iter().map(|part| part.value.clone()).collect();
+    let scope = match first.to_ascii_lowercase().as_str() {
+        "global" if !rest.is_empty() => VariableScope::Global,
+        "session" | "local" if !rest.is_empty() => VariableScope::Session,
+        _ => {
+            rest.insert(0, first.to_string());
+            VariableScope::Default
+        }
+    };
+    match rest.as_slice() {
+        [name] => Ok(Expr::SystemVariable { scope, cache: None, name: name.to_ascii_lowercase() }),
+        [cache, name] => {
+            let (cache, name) = (Some(cache.clone()), name.to_ascii_lowercase());
+            Ok(Expr::SystemVariable { scope, cache, name })
+        }
+        _ => Err(SqlError::syntax(&rest.join("."), 1)),
+    }
+}
+
+fn escape_of(escape: Option<&ast::Expr>) -> Result<Option<char>, SqlError> {
+    let Some(escape) = escape else { return Ok(Some('\\')) };
+    let text = match escape {
+        ast::Expr::Value(value) => value.value.clone().into_string().unwrap_or_default(),
+        _ => return Err(SqlError::wrong_arguments("ESCAPE")),
+    };
+    let mut chars = text.chars();
+    match (chars.next(), chars.next()) {
+        (None, _) => Ok(None),
+        (Some(escape), None) => Ok(Some(escape)),
+        _ => Err(SqlError::wrong_arguments("ESCAPE")),
+    }
+}
+
+/// # Errors
+/// 1273 for a collation that is not known.
+pub fn collation_of(name: &str) -> Result<Collation, SqlError> {
+    Ok(match name.to_ascii_lowercase().as_str() {
+        "utf8mb4_general_ci" | "utf8mb3_general_ci" | "utf8_general_ci" => Collation::Utf8mb4GeneralCi,
+        "utf8mb4_bin" | "utf8mb3_bin" | "utf8_bin" => Collation::Utf8mb4Bin,
+        "latin1_swedish_ci" => Collation::Latin1SwedishCi,
+        "latin1_bin" => Collation::Latin1Bin,
+        "ascii_general_ci" => Collation::AsciiGeneralCi,
+        "ascii_bin" => Collation::AsciiBin,
+        "binary" => Collation::Binary,
+        _ => return Err(SqlError::new(1273, b"HY000", format!("Unknown collation: '{name}'"))),
+    })
+}
+
+/// # Errors
+/// 1064 for a unit that MySQL does not have.
+pub fn interval_unit(field: &ast::DateTimeField) -> Result<IntervalUnit, SqlError> {
+    let name = field.to_string().to_ascii_uppercase();
+    Ok(match name.as_str() {
+        "MICROSECOND" => IntervalUnit::Microsecond,
+        "SECOND" => IntervalUnit::Second,
+        "MINUTE" => IntervalUnit::Minute,
+        "HOUR" => IntervalUnit::Hour,
+        "DAY" => IntervalUnit::Day,
+        "WEEK" => IntervalUnit::Week,
+        "MONTH" => IntervalUnit::Month,
+        "QUARTER" => IntervalUnit::Quarter,
+        "YEAR" => IntervalUnit::Year,
+        "SECOND_MICROSECOND" => IntervalUnit::SecondMicrosecond,
+        "MINUTE_MICROSECOND" => IntervalUnit::MinuteMicrosecond,
+        "MINUTE_SECOND" => IntervalUnit::MinuteSecond,
+        "HOUR_MICROSECOND" => IntervalUnit::HourMicrosecond,
+        "HOUR_SECOND" => IntervalUnit::HourSecond,
+        "HOUR_MINUTE" => IntervalUnit::HourMinute,
+        "DAY_MICROSECOND" => IntervalUnit::DayMicrosecond,
+        "DAY_SECOND" => IntervalUnit::DaySecond,
+        "DAY_MINUTE" => IntervalUnit::DayMinute,
+        "DAY_HOUR" => IntervalUnit::DayHour,
+        "YEAR_MONTH" => IntervalUnit::YearMonth,
+        _ => return Err(SqlError::syntax(&name, 1)),
+    })
+}

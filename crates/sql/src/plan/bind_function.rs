@@ -1,0 +1,308 @@
+//! Function calls, and what the parser makes of the functions that it treats specially.
+
+use super::bind::{Binder, interval_unit};
+use crate::SqlError;
+use crate::expr::{Aggregate, AggregateKind, Expr, Function, IntervalUnit};
+use sqlparser::ast;
+use types::{Collation, ColumnType, Value};
+
+impl Binder<'_> {
+    /// Functions, casts and everything else that looks like a call.
+    pub(super) fn function_like(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+        use ast::Expr as Ast;
+        match expr {
+            Ast::Function(function) => self.function(function),
+            Ast::Cast { kind: ast::CastKind::Cast, expr, data_type, .. } => {
+                Ok(Expr::Cast { operand: self.boxed(expr)?, to: cast_type(data_type)? })
+            }
+            Ast::Convert { expr, data_type: Some(data_type), .. } => {
+                Ok(Expr::Cast { operand: self.boxed(expr)?, to: cast_type(data_type)? })
+            }
+            // CONVERT(x USING charset): texts are UTF-8 in every character set here.
+            Ast::Convert { expr, charset: Some(charset), .. } => {
+                let name = super::object_name(charset).pop().unwrap_or_default();
+                let to = if name.eq_ignore_ascii_case("binary") {
+                    ColumnType::Varbinary { bytes: u32::MAX }
+                } else {
+                    ColumnType::Varchar { chars: 16_383, collation: charset_collation(&name)? }
+                };
+                Ok(Expr::Cast { operand: self.boxed(expr)?, to })
+            }
+            Ast::Prefixed { prefix, value } => match prefix.value.to_ascii_lowercase().as_str() {
+                "binary" | "_binary" => Ok(Expr::Cast {
+                    operand: self.boxed(value)?,
+                    to: ColumnType::Varbinary { bytes: u32::MAX },
+                }),
+                name => {
+                    charset_collation(name.trim_start_matches('_'))?;
+                    self.bind(value)
+                }
+            },
+            Ast::Extract { field, expr, .. } => {
+                let unit = interval(interval_unit(field)?, Expr::Constant(Value::Int(0)));
+                Ok(call(Function::Extract, vec![self.bind(expr)?, unit]))
+            }
+            Ast::Ceil { expr, .. } => Ok(call(Function::Ceiling, vec![self.bind(expr)?])),
+            Ast::Floor { expr, .. } => Ok(call(Function::Floor, vec![self.bind(expr)?])),
+            Ast::Position { expr, r#in } => {
+                Ok(call(Function::Locate, vec![self.bind(expr)?, self.bind(r#in)?]))
+            }
+            Ast::Substring { expr, substring_from, substring_for, .. } => {
+                let mut arguments = vec![self.bind(expr)?];
+                match substring_from {
+                    Some(from) => arguments.push(self.bind(from)?),
+                    None => arguments.push(Expr::Constant(Value::Int(1))),
+                }
+                if let Some(count) = substring_for {
+                    arguments.push(self.bind(count)?);
+                }
+                Ok(call(Function::Substring, arguments))
+            }
+            Ast::Trim { trim_where, trim_what, expr, .. } => {
+                let mut arguments = vec![self.bind(expr)?];
+                if let Some(what) = trim_what {
+                    arguments.push(self.bind(what)?);
+                }
+                let function = match trim_where {
+                    Some(ast::TrimWhereField::Leading) => Function::LeftTrim,
+                    Some(ast::TrimWhereField::Trailing) => Function::RightTrim,
+                    _ => Function::Trim,
+                };
+                Ok(call(function, arguments))
+            }
+            other => Err(SqlError::not_supported(&other.to_string())),
+        }
+    }
+
+    fn function(&mut self, function: &ast::Function) -> Result<Expr, SqlError> {
+        let mut path = super::object_name(&function.name);
+        let name = path.pop().unwrap_or_default();
+        if !path.is_empty() {
+            return Err(SqlError::unknown_function(&format!("{}.{name}", path.join("."))));
+        }
+        if function.over.is_some() {
+            return Err(SqlError::not_supported("window functions"));
+        }
+        let no_list;
+        let list = match &function.args {
+            ast::FunctionArguments::List(list) => list,
+            ast::FunctionArguments::None => {
+                no_list =
+                    ast::FunctionArgumentList { duplicate_treatment: None, args: vec![], clauses: vec![] };
+                &no_list
+            }
+            ast::FunctionArguments::Subquery(_) => return Err(SqlError::not_supported("a subquery here")),
+        };
+        if let Some(kind) = AggregateKind::lookup(&name) {
+            return self.aggregate_call(kind, list, &name);
+        }
+        let lower = name.to_ascii_lowercase();
+        if matches!(lower.as_str(), "timestampdiff" | "timestampadd") {
+            return self.timestamp_arithmetic(&lower, list);
+        }
+        if lower == "values" {
+            if let Some(part) = self.values_part {
+                return self.values_of(list, part);
+            }
+        }
+        let Some(found) = Function::lookup(&name) else { return Err(SqlError::unknown_function(&name)) };
+        let arguments =
+            list.args.iter().map(|argument| self.argument(argument)).collect::<Result<Vec<_>, _>>()?;
+        if !found.arity().contains(&arguments.len()) {
+            return Err(SqlError::wrong_parameter_count(&name));
+        }
+        Ok(call(found, arguments))
+    }
+
+    fn argument(&mut self, argument: &ast::FunctionArg) -> Result<Expr, SqlError> {
+        match argument {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(expr)) => self.bind(expr),
+            other => Err(SqlError::syntax(&other.to_string(), 1)),
+        }
+    }
+
+    /// VALUES(column): what INSERT would have stored.
+    fn values_of(&mut self, list: &ast::FunctionArgumentList, part: usize) -> Result<Expr, SqlError> {
+        let [argument] = list.args.as_slice() else { return Err(SqlError::wrong_parameter_count("VALUES")) };
+        match self.argument(argument)? {
+            Expr::Column(mut column) => {
+                column.part = part;
+                Ok(Expr::Column(column))
+            }
+            _ => Err(SqlError::wrong_arguments("VALUES")),
+        }
+    }
+
+    fn aggregate_call(
+        &mut self,
+        kind: AggregateKind,
+        list: &ast::FunctionArgumentList,
+        name: &str,
+    ) -> Result<Expr, SqlError> {
+        let is_star =
+            matches!(list.args.as_slice(), [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Wildcard)]);
+        if is_star {
+            if kind != AggregateKind::Count {
+                return Err(SqlError::syntax("*)", 1));
+            }
+            let aggregate = Aggregate {
+                kind: AggregateKind::CountRows,
+                distinct: false,
+                arguments: vec![],
+                separator: None,
+                order: vec![],
+            };
+            return self.aggregate(aggregate, "count(*)".to_string());
+        }
+        // An aggregate's arguments must not hold aggregates.
+        let outer = self.aggregates.take();
+        let bound = self.aggregate_parts(kind, list);
+        self.aggregates = outer;
+        let aggregate = bound?;
+        let single =
+            kind != AggregateKind::GroupConcat && !(kind == AggregateKind::Count && aggregate.distinct);
+        if aggregate.arguments.is_empty() || (single && aggregate.arguments.len() != 1) {
+            return Err(SqlError::wrong_parameter_count(name));
+        }
+        self.aggregate(aggregate, name.to_string())
+    }
+
+    fn aggregate_parts(
+        &mut self,
+        kind: AggregateKind,
+        list: &ast::FunctionArgumentList,
+    ) -> Result<Aggregate, SqlError> {
+        let mut aggregate = Aggregate {
+            kind,
+            distinct: list.duplicate_treatment == Some(ast::DuplicateTreatment::Distinct),
+            arguments: list.args.iter().map(|argument| self.argument(argument)).collect::<Result<_, _>>()?,
+            separator: None,
+            order: vec![],
+        };
+        for clause in &list.clauses {
+            match clause {
+                ast::FunctionArgumentClause::Separator(text) => {
+                    aggregate.separator = text.value.clone().into_string();
+                }
+                ast::FunctionArgumentClause::OrderBy(order) => {
+                    for item in order {
+                        let descending = item.options.sort == Some(ast::OrderBySort::Desc);
+                        aggregate.order.push((self.bind(&item.expr)?, descending));
+                    }
+                }
+                other => return Err(SqlError::not_supported(&other.to_string())),
+            }
+        }
+        Ok(aggregate)
+    }
+
+    /// TIMESTAMPADD(unit, n, x) and TIMESTAMPDIFF(unit, a, b).
+    fn timestamp_arithmetic(
+        &mut self,
+        name: &str,
+        list: &ast::FunctionArgumentList,
+    ) -> Result<Expr, SqlError> {
+        let [unit, first, second] = list.args.as_slice() else {
+            return Err(SqlError::wrong_parameter_count(name));
+        };
+        let unit = match unit {
+            ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(unit))) => {
+                let word = unit.value.to_ascii_uppercase();
+                let word = word.strip_prefix("SQL_TSI_").unwrap_or(&word).to_string();
+                interval_unit(&ast::DateTimeField::Custom(ast::Ident::new(word)))?
+            }
+            other => return Err(SqlError::syntax(&other.to_string(), 1)),
+        };
+        let (first, second) = (self.argument(first)?, self.argument(second)?);
+        Ok(match name {
+            "timestampadd" => call(Function::TimestampAdd, vec![second, interval(unit, first)]),
+            _ => {
+                let unit = interval(unit, Expr::Constant(Value::Int(0)));
+                call(Function::TimestampDiff, vec![unit, first, second])
+            }
+        })
+    }
+}
+
+fn call(function: Function, arguments: Vec<Expr>) -> Expr {
+    Expr::Call { function, arguments }
+}
+
+fn interval(unit: IntervalUnit, amount: Expr) -> Expr {
+    Expr::Interval { amount: Box::new(amount), unit }
+}
+
+/// The type of `DATE '...'` and its like.
+pub(super) fn temporal_type(data_type: &ast::DataType) -> Result<ColumnType, SqlError> {
+    Ok(match data_type {
+        ast::DataType::Date => ColumnType::Date,
+        ast::DataType::Time(..) => ColumnType::Time { fsp: 6 },
+        ast::DataType::Timestamp(..) | ast::DataType::Datetime(_) => ColumnType::DateTime { fsp: 6 },
+        other => return Err(SqlError::syntax(&other.to_string(), 1)),
+    })
+}
+
+/// The type that CAST names.
+fn cast_type(data_type: &ast::DataType) -> Result<ColumnType, SqlError> {
+    use ast::DataType as Type;
+    let fsp = |digits: &Option<u64>| u8::try_from(digits.unwrap_or(0)).unwrap_or(6).min(6);
+    Ok(match data_type {
+        Type::Signed | Type::SignedInteger | Type::Int(_) | Type::Integer(_) | Type::BigInt(_) => {
+            ColumnType::Int { bytes: 8, unsigned: false }
+        }
+        Type::Unsigned | Type::UnsignedInteger => ColumnType::Int { bytes: 8, unsigned: true },
+        Type::Char(length)
+        | Type::Character(length)
+        | Type::Nvarchar(length)
+        | Type::Varchar(length)
+        | Type::CharVarying(length)
+        | Type::CharacterVarying(length) => {
+            let chars = match length {
+                Some(ast::CharacterLength::IntegerLength { length, .. }) => {
+                    u32::try_from(*length).unwrap_or(u32::MAX)
+                }
+                _ => u32::MAX,
+            };
+            ColumnType::Varchar { chars, collation: Collation::Utf8mb4GeneralCi }
+        }
+        Type::Binary(length) => match length {
+            Some(bytes) => ColumnType::Binary { bytes: u32::try_from(*bytes).unwrap_or(u32::MAX) },
+            None => ColumnType::Varbinary { bytes: u32::MAX },
+        },
+        Type::Date => ColumnType::Date,
+        Type::Time(digits, _) => ColumnType::Time { fsp: fsp(digits) },
+        Type::Datetime(digits) | Type::Timestamp(digits, _) => ColumnType::DateTime { fsp: fsp(digits) },
+        Type::Double(_) | Type::DoublePrecision | Type::Real => ColumnType::Double { unsigned: false },
+        Type::Float(_) => ColumnType::Float { unsigned: false },
+        Type::Decimal(info) | Type::Numeric(info) | Type::Dec(info) => {
+            let (precision, scale) = match info {
+                ast::ExactNumberInfo::None => (10, 0),
+                ast::ExactNumberInfo::Precision(precision) => (*precision, 0),
+                ast::ExactNumberInfo::PrecisionAndScale(precision, scale) => (*precision, *scale),
+            };
+            match (u8::try_from(precision), u8::try_from(scale)) {
+                (Ok(precision), Ok(scale)) if precision <= 65 && scale <= 30 && scale <= precision => {
+                    ColumnType::Decimal { precision: precision.max(1), scale, unsigned: false }
+                }
+                _ => {
+                    let text =
+                        format!("Too big precision specified for CAST. Maximum is 65: {precision},{scale}");
+                    return Err(SqlError::new(1426, b"42000", text));
+                }
+            }
+        }
+        other => return Err(SqlError::not_supported(&format!("CAST AS {other}"))),
+    })
+}
+
+/// # Errors
+/// 1115 for a character set that is not known.
+fn charset_collation(name: &str) -> Result<Collation, SqlError> {
+    Ok(match name.to_ascii_lowercase().as_str() {
+        "utf8mb4" | "utf8" | "utf8mb3" => Collation::Utf8mb4GeneralCi,
+        "latin1" => Collation::Latin1SwedishCi,
+        "ascii" => Collation::AsciiGeneralCi,
+        "binary" => Collation::Binary,
+        _ => return Err(SqlError::new(1115, b"42000", format!("Unknown character set: '{name}'"))),
+    })
+}

@@ -1,0 +1,224 @@
+//! How columns of a result are called that have no alias: by the text of their expression.
+//!
+//! The text comes from the statement's shape, so it has slots where the literals were; they are filled in when the
+//! statement runs.
+
+use crate::cache::scan::{LIST, SLOT};
+
+/// A name with slots in it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Name {
+    Fixed(String),
+    Template(Vec<Piece>),
+}
+
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Piece {
+    Text(String),
+    /// The text of the literal in a slot.
+    Slot(usize),
+}
+
+/// Words that may stand between SELECT and the first column.
+const MODIFIERS: [&str; 11] = [
+    "ALL",
+    "DISTINCT",
+    "DISTINCTROW",
+    "HIGH_PRIORITY",
+    "STRAIGHT_JOIN",
+    "SQL_SMALL_RESULT",
+    "SQL_BIG_RESULT",
+    "SQL_BUFFER_RESULT",
+    "SQL_CACHE",
+    "SQL_NO_CACHE",
+    "SQL_CALC_FOUND_ROWS",
+];
+/// Words that end the select list.
+const ENDS: [&str; 14] = [
+    "FROM",
+    "WHERE",
+    "GROUP",
+    "HAVING",
+    "ORDER",
+    "LIMIT",
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+    "FOR",
+    "INTO",
+    "LOCK",
+    "PROCEDURE",
+    "OFFSET",
+];
+
+/// The texts of the items of the first select list in a shape; empty if there is none to be found.
+pub fn select_list(shape: &[u8]) -> Vec<Name> {
+    let mut items = Items { shape, at: 0, slot: 0, list: vec![], from: 0, from_slot: 0 };
+    items.run();
+    items.list
+}
+
+struct Items<'a> {
+    shape: &'a [u8],
+    at: usize,
+    slot: usize,
+    list: Vec<Name>,
+    /// Where the item that is being read starts, and the number of its first slot.
+    from: usize,
+    from_slot: usize,
+}
+
+impl Items<'_> {
+    fn run(&mut self) {
+        self.skip(|byte| byte.is_ascii_whitespace() || byte == b'(');
+        if !self.word().eq_ignore_ascii_case("SELECT") {
+            return;
+        }
+        loop {
+            self.skip(|byte| byte.is_ascii_whitespace());
+            let before = self.at;
+            let word = self.word();
+            if !MODIFIERS.iter().any(|modifier| modifier.eq_ignore_ascii_case(word)) {
+                self.at = before;
+                break;
+            }
+        }
+        self.start_item();
+        let mut depth = 0;
+        while let Some(&byte) = self.shape.get(self.at) {
+            match byte {
+                SLOT | LIST => {
+                    self.slot += 1;
+                    self.at += 2;
+                }
+                b'\'' | b'"' | b'`' => self.skip_quoted(byte),
+                b'(' => {
+                    depth += 1;
+                    self.at += 1;
+                }
+                b')' if depth == 0 => break,
+                b')' => {
+                    depth -= 1;
+                    self.at += 1;
+                }
+                b',' if depth == 0 => {
+                    self.end_item(self.at);
+                    self.at += 1;
+                    self.start_item();
+                }
+                _ if is_word(byte) => {
+                    let from = self.at;
+                    let after_point = from > 0 && self.shape[from - 1] == b'.';
+                    let word = self.word();
+                    let is_end =
+                        depth == 0 && !after_point && ENDS.iter().any(|end| end.eq_ignore_ascii_case(word));
+                    if is_end {
+                        self.end_item(from);
+                        return;
+                    }
+                }
+                _ => self.at += 1,
+            }
+        }
+        self.end_item(self.at);
+    }
+
+    fn skip(&mut self, matches: impl Fn(u8) -> bool) {
+        while self.shape.get(self.at).is_some_and(|&byte| matches(byte)) {
+            self.at += 1;
+        }
+    }
+
+    fn skip_quoted(&mut self, quote: u8) {
+        self.at += 1;
+        while let Some(&byte) = self.shape.get(self.at) {
+            self.at += 1;
+            if byte == b'\\' && quote != b'`' {
+                self.at += 1;
+            } else if byte == quote {
+                return;
+            }
+        }
+    }
+
+    fn word(&mut self) -> &str {
+        let from = self.at;
+        self.skip(is_word);
+        std::str::from_utf8(&self.shape[from..self.at]).unwrap_or_default()
+    }
+
+    fn start_item(&mut self) {
+        self.from = self.at;
+        self.from_slot = self.slot;
+    }
+
+    fn end_item(&mut self, end: usize) {
+        self.list.push(name(self.shape[self.from..end.max(self.from)].trim_ascii(), self.from_slot));
+    }
+}
+
+/// The name that a piece of a shape makes, `slot` being the number of its first slot.
+fn name(text: &[u8], mut slot: usize) -> Name {
+    let mut pieces = Vec::new();
+    let mut from = 0;
+    let mut at = 0;
+    let text_of = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    while at < text.len() {
+        if text[at] == SLOT || text[at] == LIST {
+            if from < at {
+                pieces.push(Piece::Text(text_of(&text[from..at])));
+            }
+            pieces.push(Piece::Slot(slot));
+            slot += 1;
+            at += 2;
+            from = at;
+        } else {
+            at += 1;
+        }
+    }
+    if pieces.is_empty() {
+        return Name::Fixed(text_of(text));
+    }
+    if from < text.len() {
+        pieces.push(Piece::Text(text_of(&text[from..])));
+    }
+    Name::Template(pieces)
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$' | b'@') || byte >= 0x80
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cache::Scan;
+
+    fn names(text: &str) -> Vec<String> {
+        let mut scan = Scan::default();
+        scan.scan(b"", text.as_bytes());
+        select_list(&scan.key)
+            .into_iter()
+            .map(|name| match name {
+                Name::Fixed(name) => name,
+                Name::Template(pieces) => pieces
+                    .iter()
+                    .map(|piece| match piece {
+                        Piece::Text(text) => text.clone(),
+                        Piece::Slot(slot) => format!("<{slot}>"),
+                    })
+                    .collect(),
+            })
+            .collect()
+    }
+
+    #[test]
+    fn names_are_the_texts_of_the_items_with_slots_for_literals() {
+        assert_eq!(names("SELECT 1 +  1"), ["<0> +  <1>"]);
+        assert_eq!(
+            names("SELECT DISTINCT a, IF(b, ',', 2) , t.from FROM t WHERE 5"),
+            ["a", "IF(b, <0>, <1>)", "t.from"]
+        );
+        assert_eq!(names("(SELECT x'41', `a,b`) UNION SELECT 2"), ["x'41'", "`a,b`"]);
+    }
+}

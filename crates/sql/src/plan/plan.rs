@@ -1,0 +1,187 @@
+//! What a query's plan is.
+
+use super::access::Access;
+use super::bind::SubqueryUse;
+use super::names::Name;
+use crate::ColumnMeta;
+use crate::expr::{Compiled, CompiledAggregate};
+use crate::infoschema::VirtualTable;
+use engine::{Table, TableDef};
+use std::sync::Arc;
+use types::KeyCodec;
+
+/// A query ready to run: the subqueries that it stands on, and itself.
+#[derive(Debug)]
+pub struct StatementPlan {
+    pub query: QueryPlan,
+    /// In the order in which they must run.
+    pub subqueries: Vec<SubqueryPlan>,
+    /// What the plan was made from: it is good as long as these tables have these versions.
+    pub dependencies: Vec<Dependency>,
+    /// False if the plan holds something that is only good once: rows of an information_schema table's definition.
+    pub cacheable: bool,
+}
+
+#[derive(Debug)]
+pub struct SubqueryPlan {
+    pub query: QueryPlan,
+    pub slot: usize,
+    pub use_as: SubqueryUse,
+}
+
+#[derive(Clone, Debug)]
+pub struct Dependency {
+    pub table: Arc<Table>,
+    pub version: u64,
+}
+
+impl Dependency {
+    pub fn is_current(&self) -> bool {
+        self.table.version() == self.version
+    }
+}
+
+impl StatementPlan {
+    pub fn is_current(&self) -> bool {
+        self.dependencies.iter().all(Dependency::is_current)
+    }
+}
+
+/// SELECT or UNION.
+#[derive(Debug)]
+pub struct QueryPlan {
+    pub columns: Arc<[ColumnMeta]>,
+    /// Names with slots in them, by the column's position.
+    pub names: Vec<(usize, Name)>,
+    pub body: Body,
+}
+
+#[derive(Debug)]
+pub enum Body {
+    Select(Box<SelectPlan>),
+    Union(Box<UnionPlan>),
+}
+
+#[derive(Debug)]
+pub struct UnionPlan {
+    pub branches: Vec<QueryPlan>,
+    /// Rows that are equal are kept once among the branches up to this one, counted from 0; `None` for UNION ALL throughout.
+    pub distinct_until: Option<usize>,
+    /// What values are made to be.
+    pub columns: Vec<types::Column>,
+    pub codec: Arc<KeyCodec>,
+    pub order: Vec<SortItem>,
+    pub limit: Limit,
+}
+
+/// One SELECT.
+#[derive(Debug)]
+pub struct SelectPlan {
+    /// The tables, by their part of the row.
+    pub inputs: Vec<Input>,
+    /// In which order they are read.
+    pub steps: Vec<Step>,
+    /// A condition that no table is needed for.
+    pub constant: Option<Compiled>,
+    pub output: Vec<Output>,
+    pub group: Option<Group>,
+    pub having: Option<Compiled>,
+    pub distinct: Option<KeyCodec>,
+    /// Empty if rows come in the wanted order, or in any.
+    pub order: Vec<SortItem>,
+    pub limit: Limit,
+    pub calculates_found_rows: bool,
+    /// COUNT(*) of a table without conditions, or MIN and MAX from the ends of indexes.
+    pub shortcut: Option<Shortcut>,
+    pub uses_temporary: bool,
+}
+
+#[derive(Debug)]
+pub struct Input {
+    pub source: Source,
+    /// For EXPLAIN.
+    pub name: String,
+}
+
+#[derive(Debug)]
+pub enum Source {
+    Table { table: Arc<Table>, def: Arc<TableDef> },
+    Derived(Box<QueryPlan>),
+    Virtual(&'static VirtualTable),
+}
+
+/// Reading one table for each row of those before.
+#[derive(Debug)]
+pub struct Step {
+    pub part: usize,
+    /// `None` for a derived or virtual table.
+    pub access: Option<Access>,
+    /// A derived or virtual table's rows must meet this; in a left join it is the ON condition.
+    pub filter: Option<Compiled>,
+    /// A left join: a row of NULLs stands in for none. Then `after` holds what WHERE says.
+    pub left: bool,
+    pub after: Option<Compiled>,
+    /// One row at most.
+    pub unique: bool,
+}
+
+/// One column of the result.
+#[derive(Debug)]
+pub enum Output {
+    Column { part: usize, column: usize },
+    Value(Compiled),
+}
+
+#[derive(Debug)]
+pub struct Group {
+    /// Empty if all rows are one group, which is there even if no row is.
+    pub keys: Vec<Compiled>,
+    pub key_columns: Vec<types::Column>,
+    pub codec: KeyCodec,
+    pub aggregates: Vec<CompiledAggregate>,
+    /// True if something other than aggregates is read of a group: then its first row is kept.
+    pub keeps_row: bool,
+    /// Rows come in the order of the keys: one group after the other.
+    pub ordered: bool,
+}
+
+#[derive(Debug)]
+pub struct SortItem {
+    pub value: SortValue,
+    pub column: types::Column,
+    pub descending: bool,
+}
+
+#[derive(Debug)]
+pub enum SortValue {
+    /// A column of the result.
+    Output(usize),
+    Value(Compiled),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Limit {
+    pub count: Option<LimitValue>,
+    pub offset: Option<LimitValue>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LimitValue {
+    Number(u64),
+    Slot(usize),
+}
+
+#[derive(Debug)]
+pub enum Shortcut {
+    /// Every aggregate is COUNT(*) or COUNT of a column that is never NULL.
+    RowCount,
+    /// For each aggregate the index whose first or last entry answers it.
+    Ends(Vec<End>),
+}
+
+#[derive(Debug)]
+pub struct End {
+    pub index: base::IndexId,
+    pub column: usize,
+    pub last: bool,
+}

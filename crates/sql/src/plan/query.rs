@@ -1,0 +1,357 @@
+//! Queries: SELECT, UNION, parentheses, and the statement around them.
+
+use super::bind::{SlotInfo, Subqueries, SubqueryUse, kind_of_type};
+use super::names::Name;
+use super::plan::*;
+use crate::expr::SlotKind;
+use crate::{ColumnMeta, SqlError};
+use engine::Database;
+use sqlparser::ast;
+use std::cell::RefCell;
+use std::sync::Arc;
+use types::{Collation, Column, ColumnType, KeyCodec, KeyPart};
+
+/// What planning needs to know.
+pub struct Planner<'a> {
+    pub engine: &'a Database,
+    pub database: Option<&'a str>,
+    pub slots: &'a [SlotInfo],
+    /// The collation of literals.
+    pub connection: Collation,
+    /// The names of the first select list's columns.
+    pub names: Vec<Name>,
+    /// `sql_select_limit`.
+    pub select_limit: u64,
+    pub(super) dependencies: RefCell<Vec<Dependency>>,
+    pub(super) subqueries: RefCell<Vec<SubqueryPlan>>,
+    pub(super) depth: RefCell<usize>,
+}
+
+impl<'a> Planner<'a> {
+    pub fn new(engine: &'a Database, database: Option<&'a str>, slots: &'a [SlotInfo]) -> Planner<'a> {
+        Planner {
+            engine,
+            database,
+            slots,
+            connection: Collation::Utf8mb4GeneralCi,
+            names: vec![],
+            select_limit: u64::MAX,
+            dependencies: RefCell::default(),
+            subqueries: RefCell::default(),
+            depth: RefCell::default(),
+        }
+    }
+
+    /// Plans a whole statement.
+    ///
+    /// # Errors
+    /// Unknown names, and what is not supported.
+    pub fn statement(self, query: &ast::Query) -> Result<StatementPlan, SqlError> {
+        let mut plan = self.query(query)?;
+        if self.select_limit != u64::MAX {
+            let limit = match &mut plan.body {
+                Body::Select(select) => &mut select.limit,
+                Body::Union(union) => &mut union.limit,
+            };
+            limit.count.get_or_insert(LimitValue::Number(self.select_limit));
+        }
+        Ok(self.finish(plan))
+    }
+
+    /// Wraps up a plan that was made in pieces.
+    pub fn finish(self, query: QueryPlan) -> StatementPlan {
+        StatementPlan {
+            query,
+            subqueries: self.subqueries.into_inner(),
+            dependencies: self.dependencies.into_inner(),
+            cacheable: true,
+        }
+    }
+
+    pub(super) fn default_database(&self) -> Result<&str, SqlError> {
+        self.database.ok_or_else(SqlError::no_database)
+    }
+
+    pub(super) fn query(&self, query: &ast::Query) -> Result<QueryPlan, SqlError> {
+        if query.with.is_some() {
+            return Err(SqlError::not_supported("WITH"));
+        }
+        if query.fetch.is_some() || query.for_clause.is_some() {
+            return Err(SqlError::not_supported("FETCH"));
+        }
+        *self.depth.borrow_mut() += 1;
+        let order = order_items(query)?;
+        let limit = self.limit(query)?;
+        let plan = match &*query.body {
+            ast::SetExpr::Select(select) => self.select(select, order, limit),
+            // Parentheses alone: (SELECT ...) LIMIT 1 orders and limits what is inside once more.
+            ast::SetExpr::Query(inner) if order.is_empty() && limit == Limit::default() => self.query(inner),
+            body => self.union(body, order, limit),
+        };
+        *self.depth.borrow_mut() -= 1;
+        plan
+    }
+
+    fn limit(&self, query: &ast::Query) -> Result<Limit, SqlError> {
+        let (count, offset) = match &query.limit_clause {
+            None => (None, None),
+            Some(ast::LimitClause::OffsetCommaLimit { offset, limit }) => (Some(limit), Some(offset)),
+            Some(ast::LimitClause::LimitOffset { limit, offset, .. }) => {
+                (limit.as_ref(), offset.as_ref().map(|offset| &offset.value))
+            }
+        };
+        Ok(Limit {
+            count: count.map(|count| self.limit_value(count)).transpose()?,
+            offset: offset.map(|offset| self.limit_value(offset)).transpose()?,
+        })
+    }
+
+    /// The value of a LIMIT: a number or a parameter, nothing else.
+    pub fn limit_value(&self, expr: &ast::Expr) -> Result<LimitValue, SqlError> {
+        let wrong = || SqlError::syntax(&expr.to_string(), 1);
+        let ast::Expr::Value(value) = expr else { return Err(wrong()) };
+        match &value.value {
+            ast::Value::Number(text, _) => text.parse().map(LimitValue::Number).map_err(|_| wrong()),
+            ast::Value::Placeholder(name) => {
+                let index: usize =
+                    name.strip_prefix('?').and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
+                match self.slots.get(index).map(|slot| slot.kind) {
+                    Some(SlotKind::Int | SlotKind::UInt | SlotKind::Null) => Ok(LimitValue::Slot(index)),
+                    _ => Err(SqlError::wrong_arguments("LIMIT")),
+                }
+            }
+            _ => Err(wrong()),
+        }
+    }
+
+    fn union(
+        &self,
+        body: &ast::SetExpr,
+        order: Vec<&ast::OrderByExpr>,
+        limit: Limit,
+    ) -> Result<QueryPlan, SqlError> {
+        let mut branches = Vec::new();
+        let mut distinct_until = None;
+        self.branches(body, &mut branches, &mut distinct_until)?;
+        let columns = union_columns(&branches)?;
+        let first = &branches[0];
+        let names = first.names.clone();
+        let metas: Arc<[ColumnMeta]> = first
+            .columns
+            .iter()
+            .zip(&columns)
+            .enumerate()
+            .map(|(position, (meta, column))| {
+                let widest = branches.iter().map(|branch| branch.columns[position].display_chars).max();
+                ColumnMeta {
+                    column_type: column.column_type.clone(),
+                    collation: column.column_type.collation(),
+                    not_null: !column.nullable,
+                    decimals: branches
+                        .iter()
+                        .map(|branch| branch.columns[position].decimals)
+                        .max()
+                        .unwrap_or(meta.decimals),
+                    display_chars: widest.unwrap_or(meta.display_chars),
+                    org_name: String::new(),
+                    org_table: String::new(),
+                    table: String::new(),
+                    database: String::new(),
+                    primary_key: false,
+                    unique_key: false,
+                    multiple_key: false,
+                    auto_increment: false,
+                    name: meta.name.clone(),
+                }
+            })
+            .collect();
+        let order = order
+            .into_iter()
+            .map(|item| self.union_order(item, &metas, &columns))
+            .collect::<Result<_, SqlError>>()?;
+        let codec = Arc::new(whole_codec(&columns));
+        let plan = UnionPlan { branches, distinct_until, columns, codec, order, limit };
+        Ok(QueryPlan { columns: metas, names, body: Body::Union(Box::new(plan)) })
+    }
+
+    fn branches(
+        &self,
+        body: &ast::SetExpr,
+        branches: &mut Vec<QueryPlan>,
+        distinct_until: &mut Option<usize>,
+    ) -> Result<(), SqlError> {
+        match body {
+            ast::SetExpr::SetOperation { op: ast::SetOperator::Union, set_quantifier, left, right } => {
+                self.branches(left, branches, distinct_until)?;
+                self.branches(right, branches, distinct_until)?;
+                match set_quantifier {
+                    ast::SetQuantifier::All => {}
+                    ast::SetQuantifier::None | ast::SetQuantifier::Distinct => {
+                        *distinct_until = Some(branches.len() - 1);
+                    }
+                    other => return Err(SqlError::not_supported(&format!("UNION {other}"))),
+                }
+                Ok(())
+            }
+            ast::SetExpr::Select(select) => {
+                branches.push(self.select(select, vec![], Limit::default())?);
+                Ok(())
+            }
+            ast::SetExpr::Query(query) => {
+                branches.push(self.query(query)?);
+                Ok(())
+            }
+            ast::SetExpr::SetOperation { op, .. } => Err(SqlError::not_supported(&op.to_string())),
+            _ => Err(SqlError::not_supported("this kind of query")),
+        }
+    }
+
+    /// ORDER BY of a union: columns of its result, by name or position.
+    fn union_order(
+        &self,
+        item: &ast::OrderByExpr,
+        metas: &[ColumnMeta],
+        columns: &[Column],
+    ) -> Result<SortItem, SqlError> {
+        let unknown = || SqlError::unknown_column(&item.expr.to_string(), "order clause");
+        let position = match &item.expr {
+            ast::Expr::Identifier(name) => metas
+                .iter()
+                .position(|meta| meta.name.eq_ignore_ascii_case(&name.value))
+                .ok_or_else(unknown)?,
+            ast::Expr::Value(value) => match &value.value {
+                ast::Value::Number(text, _) => match text.parse::<usize>() {
+                    Ok(position) if (1..=metas.len()).contains(&position) => position - 1,
+                    _ => return Err(unknown()),
+                },
+                _ => return Err(SqlError::not_supported("ORDER BY of an expression over a UNION")),
+            },
+            _ => return Err(SqlError::not_supported("ORDER BY of an expression over a UNION")),
+        };
+        Ok(SortItem {
+            value: SortValue::Output(position),
+            column: columns[position].clone(),
+            descending: is_descending(item),
+        })
+    }
+}
+
+impl Subqueries for Planner<'_> {
+    fn plan(&self, query: &ast::Query, use_as: SubqueryUse) -> Result<(usize, SlotKind), SqlError> {
+        let plan = self.query(query)?;
+        let kind = match use_as {
+            SubqueryUse::Exists => SlotKind::Int,
+            _ if plan.columns.len() != 1 => {
+                return Err(SqlError::new(1241, b"21000", "Operand should contain 1 column(s)"));
+            }
+            _ => kind_of_type(&plan.columns[0].column_type),
+        };
+        let mut subqueries = self.subqueries.borrow_mut();
+        let slot = self.slots.len() + subqueries.len();
+        subqueries.push(SubqueryPlan { query: plan, slot, use_as });
+        Ok((slot, kind))
+    }
+}
+
+/// The items of ORDER BY.
+pub(super) fn order_items(query: &ast::Query) -> Result<Vec<&ast::OrderByExpr>, SqlError> {
+    match query.order_by.as_ref().map(|order| &order.kind) {
+        None => Ok(vec![]),
+        // ORDER BY NULL: no order at all.
+        Some(ast::OrderByKind::Expressions(items)) => {
+            let is_null = |item: &&ast::OrderByExpr| matches!(&item.expr, ast::Expr::Value(value) if value.value == ast::Value::Null);
+            Ok(items.iter().filter(|item| !is_null(item)).collect())
+        }
+        Some(ast::OrderByKind::All(_)) => Err(SqlError::syntax("ALL", 1)),
+    }
+}
+
+pub(super) fn is_descending(item: &ast::OrderByExpr) -> bool {
+    item.options.sort == Some(ast::OrderBySort::Desc)
+}
+
+/// A codec for keys made of all of these columns.
+pub(super) fn whole_codec(columns: &[Column]) -> KeyCodec {
+    let parts: Vec<KeyPart> =
+        (0..columns.len()).map(|column| KeyPart { column, prefix_chars: None, descending: false }).collect();
+    KeyCodec::new(columns, &parts)
+}
+
+/// What the columns of a union hold: something that takes the values of every branch.
+fn union_columns(branches: &[QueryPlan]) -> Result<Vec<Column>, SqlError> {
+    let width = branches[0].columns.len();
+    if branches.iter().any(|branch| branch.columns.len() != width) {
+        let text = "The used SELECT statements have a different number of columns";
+        return Err(SqlError::new(1222, b"21000", text));
+    }
+    let column = |position: usize| {
+        let metas = branches.iter().map(|branch| &branch.columns[position]);
+        let mut column_type: Option<ColumnType> = None;
+        for meta in metas.clone() {
+            if meta.column_type == (ColumnType::Binary { bytes: 0 }) {
+                continue;
+            }
+            column_type = Some(match column_type {
+                None => meta.column_type.clone(),
+                Some(before) => wider(&before, &meta.column_type),
+            });
+        }
+        Column {
+            name: branches[0].columns[position].name.clone(),
+            column_type: column_type.unwrap_or(ColumnType::Binary { bytes: 0 }),
+            nullable: metas.clone().any(|meta| !meta.not_null),
+        }
+    };
+    Ok((0..width).map(column).collect())
+}
+
+/// A type that takes the values of both.
+fn wider(left: &ColumnType, right: &ColumnType) -> ColumnType {
+    use ColumnType::*;
+    if left == right {
+        return left.clone();
+    }
+    let digits = |bytes: u8| match bytes {
+        1 => 3,
+        2 => 5,
+        3 => 8,
+        4 => 10,
+        _ => 20,
+    };
+    match (left, right) {
+        (Int { bytes: a, unsigned: ua }, Int { bytes: b, unsigned: ub }) => {
+            if ua == ub {
+                Int { bytes: *a.max(b), unsigned: *ua }
+            } else if *a < 8 && *b < 8 {
+                Int { bytes: 8, unsigned: false }
+            } else {
+                Decimal { precision: 20, scale: 0, unsigned: false }
+            }
+        }
+        (Int { bytes, .. }, Decimal { precision, scale, .. })
+        | (Decimal { precision, scale, .. }, Int { bytes, .. }) => {
+            let whole = (precision - scale).max(digits(*bytes));
+            Decimal { precision: (whole + scale).min(65), scale: *scale, unsigned: false }
+        }
+        (Decimal { precision: p, scale: s, .. }, Decimal { precision: q, scale: t, .. }) => {
+            let scale = *s.max(t);
+            let whole = (p - s).max(q - t);
+            Decimal { precision: (whole + scale).min(65), scale, unsigned: false }
+        }
+        (
+            Int { .. } | Decimal { .. } | Float { .. } | Double { .. } | Year,
+            Int { .. } | Decimal { .. } | Float { .. } | Double { .. } | Year,
+        ) => Double { unsigned: false },
+        (Date | DateTime { .. } | Timestamp { .. }, Date | DateTime { .. } | Timestamp { .. }) => {
+            DateTime { fsp: 6 }
+        }
+        (Time { fsp: a }, Time { fsp: b }) => Time { fsp: *a.max(b) },
+        (left, right) if left.is_binary() || right.is_binary() => Varbinary { bytes: 65_535 },
+        (left, right) => {
+            let collation = if left.is_text() { left.collation() } else { right.collation() };
+            let collation =
+                if collation == Collation::Binary { Collation::Utf8mb4GeneralCi } else { collation };
+            Varchar { chars: 16_383, collation }
+        }
+    }
+}

@@ -1,0 +1,274 @@
+//! Conditions that an index can answer.
+
+use super::walk::{Parts, parts_of};
+use crate::expr::{Comparison, Expr, SlotKind};
+use types::{ColumnType, Value};
+
+/// A condition on one column, as an index sees it.
+#[derive(Clone, Debug)]
+pub struct Sarg {
+    /// Position of the column in its table.
+    pub column: usize,
+    pub test: Test,
+    /// Which condition of the table's it came from.
+    pub condition: usize,
+    /// False if rows that the index gives must still be tested.
+    pub exact: bool,
+    /// The other tables that its values come from.
+    pub needs: Parts,
+}
+
+#[derive(Clone, Debug)]
+pub enum Test {
+    Equal {
+        value: Expr,
+        null_safe: bool,
+    },
+    /// Equal to one of the values of a slot.
+    InSlot {
+        index: usize,
+    },
+    InList {
+        values: Vec<Expr>,
+    },
+    /// In one of these intervals.
+    Intervals(Vec<Interval>),
+}
+
+/// All of these bounds hold.
+#[derive(Clone, Debug, Default)]
+pub struct Interval {
+    pub lower: Vec<Bound>,
+    pub upper: Vec<Bound>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Bound {
+    pub value: Expr,
+    pub inclusive: bool,
+    /// The value is a LIKE pattern whose fixed beginning is the bound.
+    pub like: Option<Escape>,
+}
+
+/// The escape character of a LIKE.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Escape(pub Option<char>);
+
+/// What an index can make of a condition on table `part` once the tables `before` are read.
+pub fn sarg(expr: &Expr, condition: usize, part: usize, before: Parts) -> Option<Sarg> {
+    let finder = Finder { part, before };
+    let (column, test, exact) = finder.test(expr)?;
+    let needs = Parts(parts_of(expr).0 & !Parts::one(part).0);
+    Some(Sarg { column, test, condition, exact, needs })
+}
+
+struct Finder {
+    part: usize,
+    before: Parts,
+}
+
+type Found = (usize, Test, bool);
+
+impl Finder {
+    fn column(&self, expr: &Expr) -> Option<usize> {
+        match expr {
+            Expr::Column(column) if column.part == self.part => Some(column.column),
+            _ => None,
+        }
+    }
+
+    /// True if the value is known before the table is read.
+    fn is_known(&self, expr: &Expr) -> bool {
+        parts_of(expr).is_within(self.before) && !super::walk::has_side_effects(expr)
+    }
+
+    fn test(&self, expr: &Expr) -> Option<Found> {
+        match expr {
+            Expr::Compare { op, left, right } => {
+                if let (Some(column), true) = (self.column(left), self.is_known(right)) {
+                    return self.comparison(column, left, *op, right);
+                }
+                if let (Some(column), true) = (self.column(right), self.is_known(left)) {
+                    return self.comparison(column, right, op.mirrored(), left);
+                }
+                None
+            }
+            Expr::IsNull { operand, negated: false } => {
+                let value = Expr::Constant(Value::Null);
+                Some((self.column(operand)?, Test::Equal { value, null_safe: true }, true))
+            }
+            Expr::InSlot { operand, index, kind, negated: false } => {
+                let column = self.column(operand)?;
+                kind_fits(operand, *kind).then_some((column, Test::InSlot { index: *index }, true))
+            }
+            Expr::InList { operand, list, negated: false } => {
+                let column = self.column(operand)?;
+                if !list.iter().all(|value| self.is_known(value) && value_fits(operand, value)) {
+                    return None;
+                }
+                Some((column, Test::InList { values: list.clone() }, true))
+            }
+            Expr::Between { operand, low, high, negated: false } => {
+                let column = self.column(operand)?;
+                if !self.is_known(low) || !self.is_known(high) {
+                    return None;
+                }
+                if !value_fits(operand, low) || !value_fits(operand, high) {
+                    return None;
+                }
+                let bound = |value: &Expr| Bound { value: value.clone(), inclusive: true, like: None };
+                let interval = Interval { lower: vec![bound(low)], upper: vec![bound(high)] };
+                Some((column, Test::Intervals(vec![interval]), true))
+            }
+            Expr::Like { operand, pattern, escape, negated: false } => {
+                let column = self.column(operand)?;
+                if !self.is_known(pattern) || !is_text(operand) || !value_fits(operand, pattern) {
+                    return None;
+                }
+                let bound =
+                    Bound { value: (**pattern).clone(), inclusive: true, like: Some(Escape(*escape)) };
+                let interval = Interval { lower: vec![bound.clone()], upper: vec![bound] };
+                Some((column, Test::Intervals(vec![interval]), false))
+            }
+            Expr::Or(branches) => self.union(branches),
+            Expr::And(conditions) => self.intersection(conditions),
+            _ => None,
+        }
+    }
+
+    fn comparison(&self, column: usize, operand: &Expr, op: Comparison, value: &Expr) -> Option<Found> {
+        if !value_fits(operand, value) {
+            return None;
+        }
+        let bound = |inclusive| vec![Bound { value: value.clone(), inclusive, like: None }];
+        let interval = match op {
+            Comparison::Equal => {
+                return Some((column, Test::Equal { value: value.clone(), null_safe: false }, true));
+            }
+            Comparison::NullSafeEqual => {
+                return Some((column, Test::Equal { value: value.clone(), null_safe: true }, true));
+            }
+            Comparison::NotEqual => return None,
+            Comparison::Less => Interval { lower: vec![], upper: bound(false) },
+            Comparison::LessOrEqual => Interval { lower: vec![], upper: bound(true) },
+            Comparison::Greater => Interval { lower: bound(false), upper: vec![] },
+            Comparison::GreaterOrEqual => Interval { lower: bound(true), upper: vec![] },
+        };
+        Some((column, Test::Intervals(vec![interval]), true))
+    }
+
+    /// OR of conditions on one column.
+    fn union(&self, branches: &[Expr]) -> Option<Found> {
+        let mut column = None;
+        let mut intervals = Vec::new();
+        let mut exact = true;
+        for branch in branches {
+            let (found, test, found_exact) = self.test(branch)?;
+            if *column.get_or_insert(found) != found {
+                return None;
+            }
+            exact &= found_exact;
+            intervals.extend(as_intervals(test)?);
+        }
+        Some((column?, Test::Intervals(intervals), exact))
+    }
+
+    /// AND of conditions on one column, inside of an OR. Conditions on other columns are left to be tested.
+    fn intersection(&self, conditions: &[Expr]) -> Option<Found> {
+        let mut merged: Option<(usize, Interval)> = None;
+        let mut exact = true;
+        for condition in conditions {
+            let Some((column, test, found_exact)) = self.test(condition) else {
+                exact = false;
+                continue;
+            };
+            let mut intervals = as_intervals(test)?;
+            match (&mut merged, intervals.pop()) {
+                (None, Some(interval)) if intervals.is_empty() => merged = Some((column, interval)),
+                (Some((known, before)), Some(interval)) if intervals.is_empty() && *known == column => {
+                    before.lower.extend(interval.lower);
+                    before.upper.extend(interval.upper);
+                }
+                _ => {
+                    exact = false;
+                    continue;
+                }
+            }
+            exact &= found_exact;
+        }
+        let (column, interval) = merged?;
+        Some((column, Test::Intervals(vec![interval]), exact))
+    }
+}
+
+fn as_intervals(test: Test) -> Option<Vec<Interval>> {
+    let point = |value: Expr| {
+        let bound = Bound { value, inclusive: true, like: None };
+        Interval { lower: vec![bound.clone()], upper: vec![bound] }
+    };
+    match test {
+        Test::Intervals(intervals) => Some(intervals),
+        Test::Equal { value, null_safe: false } => Some(vec![point(value)]),
+        Test::InList { values } => Some(values.into_iter().map(point).collect()),
+        Test::Equal { null_safe: true, .. } | Test::InSlot { .. } => None,
+    }
+}
+
+fn is_text(operand: &Expr) -> bool {
+    matches!(operand, Expr::Column(column) if column.column_type.is_text())
+}
+
+/// True if comparing the column with such a value is a comparison in the column's own order. A number beside a text
+/// column is not: then the texts are compared as numbers.
+fn kind_fits(operand: &Expr, kind: SlotKind) -> bool {
+    let Expr::Column(column) = operand else { return false };
+    type_takes(&column.column_type, kind)
+}
+
+pub(super) fn type_takes(column_type: &ColumnType, kind: SlotKind) -> bool {
+    use SlotKind::*;
+    match column_type {
+        _ if kind == Null => true,
+        ColumnType::Int { .. } => matches!(kind, Int | UInt | Decimal | Double | Text | Mixed),
+        ColumnType::Year => matches!(kind, Int | UInt),
+        ColumnType::Float { .. } | ColumnType::Double { .. } | ColumnType::Decimal { .. } => {
+            matches!(kind, Int | UInt | Decimal | Double | Text | Mixed)
+        }
+        ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => {
+            matches!(kind, Text | Date | DateTime)
+        }
+        ColumnType::Time { .. } => matches!(kind, Text | Time),
+        text if text.is_text() => matches!(kind, Text),
+        _ => matches!(kind, Text | Binary),
+    }
+}
+
+fn value_fits(operand: &Expr, value: &Expr) -> bool {
+    let Expr::Column(column) = operand else { return false };
+    match value {
+        Expr::Slot { kind, .. } => type_takes(&column.column_type, *kind),
+        Expr::Constant(value) => type_takes(&column.column_type, SlotKind::of(&value.as_ref())),
+        // A column of another table: the orders must be the same.
+        Expr::Column(other) => {
+            let (left, right) = (&column.column_type, &other.column_type);
+            match (left, right) {
+                (ColumnType::Int { .. }, ColumnType::Int { .. }) => true,
+                _ if left.is_text() => right.is_text() && left.collation() == right.collation(),
+                _ => std::mem::discriminant(left) == std::mem::discriminant(right),
+            }
+        }
+        // Anything else: its value will tell when it is known.
+        other => !super::walk::has_collate(other),
+    }
+}
+
+/// The range that takes in everything behind `points` equal parts: to read it in order.
+pub(super) fn whole_part(index: &super::access::IndexShape, points: usize) -> Sarg {
+    Sarg {
+        column: index.parts.get(points).map_or(usize::MAX, |part| part.column),
+        test: Test::Intervals(vec![Interval::default()]),
+        condition: usize::MAX,
+        exact: true,
+        needs: Parts::default(),
+    }
+}

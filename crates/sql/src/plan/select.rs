@@ -1,0 +1,527 @@
+//! One SELECT: its clauses bound, its tables put in order, its output described.
+
+use super::access;
+use super::bind::{AliasUse, Binder};
+use super::from::From;
+use super::join::{JoinPlan, Wanted};
+use super::names::Name;
+use super::plan::*;
+use super::query::{Planner, is_descending, whole_codec};
+use super::walk::{conjuncts, for_each_column, is_fixed};
+use super::{object_name, walk};
+use crate::expr::{Aggregate, AggregateKind, Compiled, CompiledAggregate, Expr};
+use crate::{ColumnMeta, SqlError};
+use sqlparser::ast;
+use std::sync::Arc;
+use types::{Collation, Column, Value};
+
+/// One item of the select list.
+struct Item {
+    expr: Expr,
+    name: Name,
+    /// An alias was given.
+    aliased: bool,
+    /// Set for a plain column.
+    meta: Option<ColumnMeta>,
+}
+
+/// ORDER BY, bound.
+pub(super) struct Order {
+    pub(super) expr: Expr,
+    /// The column of the output that it is.
+    pub(super) output: Option<usize>,
+    pub(super) descending: bool,
+}
+
+impl Planner<'_> {
+    pub(super) fn select(
+        &self,
+        select: &ast::Select,
+        order: Vec<&ast::OrderByExpr>,
+        limit: Limit,
+    ) -> Result<QueryPlan, SqlError> {
+        refuse(select)?;
+        let from = self.from(&select.from)?;
+        let mut aggregates: Vec<Aggregate> = Vec::new();
+        let items = self.items(select, &from, &mut aggregates)?;
+        let mut conditions = Vec::new();
+        if let Some(selection) = &select.selection {
+            let mut binder = Binder::new(&from.scope, self.slots, "where clause");
+            binder.subqueries = Some(self);
+            conditions = conjuncts(binder.bind(selection)?);
+        }
+        let aliases: Vec<(String, Expr)> = items
+            .iter()
+            .filter_map(|item| match &item.name {
+                Name::Fixed(name) if item.aliased => Some((name.clone(), item.expr.clone())),
+                _ => None,
+            })
+            .collect();
+        let keys = self.group_keys(&select.group_by, &from, &items, &aliases)?;
+        let mut late = Binder::new(&from.scope, self.slots, "having clause");
+        late.subqueries = Some(self);
+        late.aggregate_part = from.inputs.len();
+        late.aggregates = Some(&mut aggregates);
+        late.aliases = &aliases;
+        late.alias_use = AliasUse::First;
+        let having = select.having.as_ref().map(|having| late.bind(having)).transpose()?;
+        late.place = "order clause";
+        let order: Vec<Order> =
+            order.iter().map(|item| bind_order(&mut late, item, &items)).collect::<Result<_, SqlError>>()?;
+        let is_grouped = !keys.is_empty() || !aggregates.is_empty();
+        self.assemble(Parts {
+            distinct: matches!(select.distinct, Some(ast::Distinct::Distinct)),
+            calculates_found_rows: select
+                .select_modifiers
+                .as_ref()
+                .is_some_and(|modifiers| modifiers.sql_calc_found_rows),
+            straight: select.select_modifiers.as_ref().is_some_and(|modifiers| modifiers.straight_join),
+            from,
+            items,
+            conditions,
+            keys,
+            aggregates,
+            is_grouped,
+            having,
+            order,
+            limit,
+        })
+    }
+
+    fn items(
+        &self,
+        select: &ast::Select,
+        from: &From,
+        aggregates: &mut Vec<Aggregate>,
+    ) -> Result<Vec<Item>, SqlError> {
+        let mut binder = Binder::new(&from.scope, self.slots, "field list");
+        binder.subqueries = Some(self);
+        binder.aggregate_part = from.inputs.len();
+        binder.aggregates = Some(aggregates);
+        let mut items = Vec::new();
+        // Only the first select list of a statement has its text at hand.
+        let is_first = *self.depth.borrow() == 1 && self.names.len() == select.projection.len();
+        for (position, item) in select.projection.iter().enumerate() {
+            let wildcard = |database: Option<&str>, table: Option<&str>| {
+                from.scope.wildcard(database, table).map(|columns| {
+                    columns.into_iter().map(|(part, column)| {
+                        let meta = from.scope.meta(part, column);
+                        Item {
+                            expr: from.scope.column(part, column),
+                            name: Name::Fixed(meta.name.clone()),
+                            aliased: false,
+                            meta: Some(meta),
+                        }
+                    })
+                })
+            };
+            match item {
+                ast::SelectItem::Wildcard(_) => items.extend(wildcard(None, None)?),
+                ast::SelectItem::QualifiedWildcard(kind, _) => {
+                    let path = match kind {
+                        ast::SelectItemQualifiedWildcardKind::ObjectName(name) => object_name(name),
+                        other => return Err(SqlError::not_supported(&other.to_string())),
+                    };
+                    match path.as_slice() {
+                        [table] => items.extend(wildcard(None, Some(table))?),
+                        [database, table] => items.extend(wildcard(Some(database), Some(table))?),
+                        _ => return Err(SqlError::syntax(&path.join("."), 1)),
+                    }
+                }
+                ast::SelectItem::ExprWithAlias { expr, alias } => {
+                    let expr = binder.bind(expr)?;
+                    items.push(Item {
+                        meta: column_meta(from, &expr),
+                        expr,
+                        name: Name::Fixed(alias.value.clone()),
+                        aliased: true,
+                    });
+                }
+                ast::SelectItem::UnnamedExpr(expr) => {
+                    let bound = binder.bind(expr)?;
+                    let name = match (expr, self.names.get(position)) {
+                        (ast::Expr::Identifier(name), _) => Name::Fixed(name.value.clone()),
+                        (ast::Expr::CompoundIdentifier(path), _) if !path[0].value.starts_with('@') => {
+                            Name::Fixed(path.last().map(|name| name.value.clone()).unwrap_or_default())
+                        }
+                        (ast::Expr::Value(value), _) if string_name(&value.value).is_some() => {
+                            Name::Fixed(string_name(&value.value).unwrap_or_default())
+                        }
+                        (_, Some(name)) if is_first => name.clone(),
+                        _ => Name::Fixed(expr.to_string()),
+                    };
+                    items.push(Item { meta: column_meta(from, &bound), expr: bound, name, aliased: false });
+                }
+                other => return Err(SqlError::syntax(&other.to_string(), 1)),
+            }
+        }
+        Ok(items)
+    }
+
+    fn group_keys(
+        &self,
+        group_by: &ast::GroupByExpr,
+        from: &From,
+        items: &[Item],
+        aliases: &[(String, Expr)],
+    ) -> Result<Vec<Expr>, SqlError> {
+        let keys = match group_by {
+            ast::GroupByExpr::Expressions(keys, modifiers) if modifiers.is_empty() => keys,
+            ast::GroupByExpr::Expressions(..) => return Err(SqlError::not_supported("WITH ROLLUP")),
+            ast::GroupByExpr::All(_) => return Err(SqlError::syntax("ALL", 1)),
+        };
+        let mut binder = Binder::new(&from.scope, self.slots, "group statement");
+        binder.subqueries = Some(self);
+        binder.aliases = aliases;
+        binder.alias_use = AliasUse::Last;
+        let mut bound = Vec::new();
+        for key in keys {
+            let expr = match position(key) {
+                Some(at) => match at.checked_sub(1).and_then(|at| items.get(at)) {
+                    Some(item) => item.expr.clone(),
+                    None => return Err(SqlError::unknown_column(&at.to_string(), "group statement")),
+                },
+                None => binder.bind(key)?,
+            };
+            let mut has_aggregate = false;
+            for_each_column(&expr, &mut |column| has_aggregate |= column.part >= from.inputs.len());
+            if has_aggregate {
+                return Err(SqlError::new(1056, b"42000", format!("Can't group on '{key}'")));
+            }
+            bound.push(expr);
+        }
+        Ok(bound)
+    }
+
+    fn assemble(&self, parts: Parts) -> Result<QueryPlan, SqlError> {
+        let Parts { from, items, conditions, keys, aggregates, having, order, limit, .. } = &parts;
+        let width = from.inputs.len();
+        let shortcut = shortcut(&parts);
+        let mut needed: Vec<Vec<bool>> =
+            from.scope.tables.iter().map(|table| vec![false; table.columns.len()]).collect();
+        let mut mark = |expr: &Expr| {
+            for_each_column(expr, &mut |column| {
+                if let Some(needed) = needed.get_mut(column.part) {
+                    needed[column.column] = true;
+                }
+            });
+        };
+        let counted: Vec<bool> = aggregates.iter().map(counts_every_row).collect();
+        items.iter().for_each(|item| mark(&item.expr));
+        keys.iter().for_each(&mut mark);
+        order.iter().for_each(|order| mark(&order.expr));
+        having.iter().for_each(&mut mark);
+        for (aggregate, counted) in aggregates.iter().zip(&counted) {
+            if !counted {
+                aggregate.arguments.iter().for_each(&mut mark);
+                aggregate.order.iter().for_each(|(expr, _)| mark(expr));
+            }
+        }
+        let wanted = wanted_order(&parts);
+        let join = JoinPlan {
+            from,
+            conditions,
+            needed: &needed,
+            wanted: &wanted,
+            limit: match (parts.is_grouped || parts.distinct, limit.count) {
+                (false, Some(LimitValue::Number(count))) => Some(count),
+                (false, Some(LimitValue::Slot(_))) => Some(20),
+                _ => None,
+            },
+            straight: parts.straight || from.straight,
+            connection: self.connection,
+        };
+        let joined = join.plan()?;
+        let compile = |expr: &Expr| Compiled::new(expr, self.connection);
+        let mut output = Vec::new();
+        let mut columns = Vec::new();
+        let mut metas = Vec::new();
+        let mut names = Vec::new();
+        for (at, item) in items.iter().enumerate() {
+            let compiled = compile(&item.expr)?;
+            let name = match &item.name {
+                Name::Fixed(name) => name.clone(),
+                template => {
+                    names.push((at, template.clone()));
+                    String::new()
+                }
+            };
+            let mut meta = meta_of(&compiled, &name);
+            if let Some(known) = &item.meta {
+                meta = ColumnMeta { name, ..known.clone() };
+            }
+            columns.push(pseudo_column(&compiled));
+            metas.push(meta);
+            output.push(match &item.expr {
+                Expr::Column(column) => Output::Column { part: column.part, column: column.column },
+                _ => Output::Value(compiled),
+            });
+        }
+        let sorted_by_group = joined.ordered && wanted.by_group;
+        let group = if parts.is_grouped {
+            let compiled: Vec<Compiled> = keys.iter().map(compile).collect::<Result<_, _>>()?;
+            let key_columns: Vec<Column> = compiled.iter().map(pseudo_column).collect();
+            let mut keeps_row = false;
+            let mut look = |expr: &Expr| {
+                for_each_column(expr, &mut |column| keeps_row |= column.part < width);
+            };
+            items.iter().for_each(|item| look(&item.expr));
+            order.iter().for_each(|order| look(&order.expr));
+            having.iter().for_each(&mut look);
+            Some(Group {
+                codec: whole_codec(&key_columns),
+                keys: compiled,
+                key_columns,
+                aggregates: aggregates
+                    .iter()
+                    .zip(&counted)
+                    .map(|(aggregate, counted)| self.compile_aggregate(aggregate, *counted))
+                    .collect::<Result<_, _>>()?,
+                keeps_row,
+                ordered: sorted_by_group && !keys.is_empty(),
+            })
+        } else {
+            None
+        };
+        let order_is_met = joined.ordered && wanted.meets_order;
+        let sort: Vec<SortItem> = if order_is_met || (parts.is_grouped && keys.is_empty()) {
+            vec![]
+        } else {
+            order.iter().map(|order| self.sort_item(order, &columns)).collect::<Result<_, SqlError>>()?
+        };
+        let uses_temporary = (parts.is_grouped && !keys.is_empty() && !sorted_by_group) || parts.distinct;
+        let plan = SelectPlan {
+            steps: joined.steps,
+            constant: joined.constant,
+            output,
+            group,
+            having: having.as_ref().map(compile).transpose()?,
+            distinct: parts.distinct.then(|| whole_codec(&columns)),
+            order: sort,
+            limit: *limit,
+            calculates_found_rows: parts.calculates_found_rows,
+            shortcut,
+            uses_temporary,
+            inputs: parts.from.inputs,
+        };
+        Ok(QueryPlan { columns: Arc::from(metas), names, body: Body::Select(Box::new(plan)) })
+    }
+
+    fn compile_aggregate(&self, aggregate: &Aggregate, counted: bool) -> Result<CompiledAggregate, SqlError> {
+        if counted {
+            let rows = Aggregate { kind: AggregateKind::CountRows, arguments: vec![], ..aggregate.clone() };
+            return CompiledAggregate::new(&rows, self.connection);
+        }
+        CompiledAggregate::new(aggregate, self.connection)
+    }
+
+    fn sort_item(&self, order: &Order, columns: &[Column]) -> Result<SortItem, SqlError> {
+        let compiled = Compiled::new(&order.expr, self.connection)?;
+        Ok(match order.output {
+            Some(at) => SortItem {
+                value: SortValue::Output(at),
+                column: columns[at].clone(),
+                descending: order.descending,
+            },
+            None => SortItem {
+                column: pseudo_column(&compiled),
+                value: SortValue::Value(compiled),
+                descending: order.descending,
+            },
+        })
+    }
+}
+
+/// A SELECT with its clauses bound.
+struct Parts {
+    from: From,
+    items: Vec<Item>,
+    conditions: Vec<Expr>,
+    keys: Vec<Expr>,
+    aggregates: Vec<Aggregate>,
+    is_grouped: bool,
+    having: Option<Expr>,
+    order: Vec<Order>,
+    limit: Limit,
+    distinct: bool,
+    calculates_found_rows: bool,
+    straight: bool,
+}
+
+/// Refuses clauses that MySQL does not have or that are not supported.
+fn refuse(select: &ast::Select) -> Result<(), SqlError> {
+    if select.into.is_some() {
+        return Err(SqlError::not_supported("SELECT ... INTO"));
+    }
+    if !select.named_window.is_empty() {
+        return Err(SqlError::not_supported("window functions"));
+    }
+    if matches!(select.distinct, Some(ast::Distinct::On(_))) {
+        return Err(SqlError::syntax("ON", 1));
+    }
+    if select.top.is_some() || select.prewhere.is_some() || select.qualify.is_some() {
+        return Err(SqlError::syntax(&select.to_string(), 1));
+    }
+    Ok(())
+}
+
+/// The position that a number in ORDER BY or GROUP BY means.
+fn position(expr: &ast::Expr) -> Option<usize> {
+    match expr {
+        ast::Expr::Value(value) => match &value.value {
+            ast::Value::Number(text, _) => text.parse().ok(),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+fn bind_order(binder: &mut Binder<'_>, item: &ast::OrderByExpr, items: &[Item]) -> Result<Order, SqlError> {
+    let descending = is_descending(item);
+    if let Some(at) = position(&item.expr) {
+        let Some(found) = at.checked_sub(1).and_then(|at| items.get(at)) else {
+            return Err(SqlError::unknown_column(&at.to_string(), "order clause"));
+        };
+        return Ok(Order { expr: found.expr.clone(), output: Some(at - 1), descending });
+    }
+    let expr = binder.bind(&item.expr)?;
+    let output = items.iter().position(|item| item.expr == expr && is_fixed_or_column(&expr));
+    Ok(Order { expr, output, descending })
+}
+
+fn is_fixed_or_column(expr: &Expr) -> bool {
+    !walk::has_side_effects(expr)
+}
+
+fn column_meta(from: &From, expr: &Expr) -> Option<ColumnMeta> {
+    match expr {
+        Expr::Column(column) if column.part < from.scope.tables.len() => {
+            Some(from.scope.meta(column.part, column.column))
+        }
+        _ => None,
+    }
+}
+
+/// Text literals that stayed in the text are named by what is in the quotes.
+fn string_name(value: &ast::Value) -> Option<String> {
+    match value {
+        ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) => Some(text.clone()),
+        ast::Value::Null => Some("NULL".to_string()),
+        _ => None,
+    }
+}
+
+/// The description of an expression in a result.
+pub fn meta_of(compiled: &Compiled, name: &str) -> ColumnMeta {
+    let result = compiled.result_type();
+    ColumnMeta {
+        name: name.to_string(),
+        org_name: String::new(),
+        table: String::new(),
+        org_table: String::new(),
+        database: String::new(),
+        column_type: result.column_type.clone(),
+        collation: result.collation,
+        not_null: !result.nullable,
+        primary_key: false,
+        unique_key: false,
+        multiple_key: false,
+        auto_increment: false,
+        decimals: result.decimals,
+        display_chars: result.display_chars,
+    }
+}
+
+/// A column that holds an expression's values in keys. Always nullable: better one byte than a wrong order.
+fn pseudo_column(compiled: &Compiled) -> Column {
+    let result = compiled.result_type();
+    Column { name: String::new(), column_type: result.column_type.clone(), nullable: true }
+}
+
+/// COUNT(*), or COUNT of something that is never NULL.
+fn counts_every_row(aggregate: &Aggregate) -> bool {
+    match (aggregate.kind, aggregate.arguments.as_slice()) {
+        (AggregateKind::CountRows, _) => true,
+        (AggregateKind::Count, [Expr::Column(column)]) => !column.nullable && !aggregate.distinct,
+        (AggregateKind::Count, [Expr::Constant(value)]) => *value != Value::Null && !aggregate.distinct,
+        (AggregateKind::Count, [Expr::Slot { kind, .. }]) => {
+            *kind != crate::expr::SlotKind::Null && !aggregate.distinct
+        }
+        _ => false,
+    }
+}
+
+/// The order that the first table's rows had best come in.
+fn wanted_order(parts: &Parts) -> Wanted {
+    let columns = |exprs: &mut dyn Iterator<Item = (&Expr, bool)>| -> Option<(usize, Vec<(usize, bool)>)> {
+        let mut part = None;
+        let mut columns = Vec::new();
+        for (expr, descending) in exprs {
+            match expr {
+                Expr::Column(column) if column.part < parts.from.inputs.len() => {
+                    if *part.get_or_insert(column.part) != column.part {
+                        return None;
+                    }
+                    columns.push((column.column, descending));
+                }
+                expr if is_fixed(expr) => {}
+                _ => return None,
+            }
+        }
+        Some((part?, columns))
+    };
+    if parts.is_grouped {
+        let Some((part, keys)) = columns(&mut parts.keys.iter().map(|key| (key, false))) else {
+            return Wanted::default();
+        };
+        // Groups come in the order of their keys; that is the wanted one if ORDER BY asks for nothing else.
+        let meets_order =
+            parts.order.iter().zip(&parts.keys).all(|(order, key)| order.expr == *key && !order.descending)
+                && parts.order.len() <= parts.keys.len();
+        return Wanted { part, columns: keys, by_group: true, meets_order };
+    }
+    match columns(&mut parts.order.iter().map(|order| (&order.expr, order.descending))) {
+        Some((part, columns)) => Wanted { part, columns, by_group: false, meets_order: true },
+        None => Wanted::default(),
+    }
+}
+
+/// Queries that need no rows: COUNT(*) of a whole table, MIN and MAX of indexed columns.
+fn shortcut(parts: &Parts) -> Option<Shortcut> {
+    let Parts { from, conditions, keys, aggregates, .. } = parts;
+    let [input] = from.inputs.as_slice() else { return None };
+    let Source::Table { def, .. } = &input.source else { return None };
+    if !conditions.is_empty() || !keys.is_empty() || aggregates.is_empty() {
+        return None;
+    }
+    let mut reads_row = false;
+    for expr in parts.items.iter().map(|item| &item.expr).chain(&parts.having) {
+        for_each_column(expr, &mut |column| reads_row |= column.part == 0);
+    }
+    if reads_row {
+        return None;
+    }
+    if aggregates.iter().all(counts_every_row) {
+        return Some(Shortcut::RowCount);
+    }
+    let indexes = access::indexes(def);
+    let end = |aggregate: &Aggregate| {
+        let last = match aggregate.kind {
+            AggregateKind::Minimum => false,
+            AggregateKind::Maximum => true,
+            _ => return None,
+        };
+        let [Expr::Column(column)] = aggregate.arguments.as_slice() else { return None };
+        let leads = |index: &&access::IndexShape| {
+            index.parts.first().is_some_and(|part| {
+                part.column == column.column && part.prefix_chars.is_none() && !part.descending
+            })
+        };
+        let index = indexes.iter().find(leads)?;
+        Some(End { index: index.id, column: column.column, last })
+    };
+    aggregates.iter().map(end).collect::<Option<Vec<End>>>().map(Shortcut::Ends)
+}
+
+/// The collation of literals if the session says nothing else.
+pub const CONNECTION_COLLATION: Collation = Collation::Utf8mb4GeneralCi;

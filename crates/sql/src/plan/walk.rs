@@ -1,0 +1,145 @@
+//! Looking at all of an expression.
+
+use crate::expr::{ColumnRef, Expr, Function};
+
+/// Calls `visit` for each direct operand.
+pub fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
+    match expr {
+        Expr::Constant(_)
+        | Expr::Slot { .. }
+        | Expr::Column(_)
+        | Expr::SystemVariable { .. }
+        | Expr::UserVariable(_) => {}
+        Expr::Negate(operand)
+        | Expr::BitNot(operand)
+        | Expr::Not(operand)
+        | Expr::IsNull { operand, .. }
+        | Expr::IsTruth { operand, .. }
+        | Expr::InSlot { operand, .. }
+        | Expr::Cast { operand, .. }
+        | Expr::Collate { operand, .. }
+        | Expr::Interval { amount: operand, .. }
+        | Expr::AssignUserVariable { value: operand, .. } => visit(operand),
+        Expr::Arithmetic { left, right, .. } | Expr::Compare { left, right, .. } | Expr::Xor(left, right) => {
+            visit(left);
+            visit(right);
+        }
+        Expr::Like { operand, pattern, .. } | Expr::Regexp { operand, pattern, .. } => {
+            visit(operand);
+            visit(pattern);
+        }
+        Expr::And(operands) | Expr::Or(operands) | Expr::Call { arguments: operands, .. } => {
+            operands.iter().for_each(visit);
+        }
+        Expr::Between { operand, low, high, .. } => {
+            visit(operand);
+            visit(low);
+            visit(high);
+        }
+        Expr::InList { operand, list, .. } => {
+            visit(operand);
+            list.iter().for_each(visit);
+        }
+        Expr::Case { operand, whens, otherwise } => {
+            operand.iter().for_each(|operand| visit(operand));
+            for (when, then) in whens {
+                visit(when);
+                visit(then);
+            }
+            otherwise.iter().for_each(|otherwise| visit(otherwise));
+        }
+    }
+}
+
+/// Calls `visit` for each column in an expression.
+pub fn for_each_column<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e ColumnRef)) {
+    if let Expr::Column(column) = expr {
+        visit(column);
+    }
+    for_each_operand(expr, &mut |operand| for_each_column(operand, visit));
+}
+
+/// A set of the parts of a row.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Parts(pub u64);
+
+/// The most tables that a statement can join, as in MySQL.
+pub const TABLES_MAX: usize = 61;
+
+impl Parts {
+    pub fn one(part: usize) -> Parts {
+        Parts(1 << part.min(63))
+    }
+    pub fn with(self, part: usize) -> Parts {
+        Parts(self.0 | Parts::one(part).0)
+    }
+    pub fn has(self, part: usize) -> bool {
+        self.0 & Parts::one(part).0 != 0
+    }
+    pub fn is_within(self, other: Parts) -> bool {
+        self.0 & !other.0 == 0
+    }
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+/// The parts that an expression reads.
+pub fn parts_of(expr: &Expr) -> Parts {
+    let mut parts = Parts::default();
+    for_each_column(expr, &mut |column| parts = parts.with(column.part));
+    parts
+}
+
+/// True if the value is the same for every row of one execution: no columns, nothing random, no side effect.
+pub fn is_fixed(expr: &Expr) -> bool {
+    let here = match expr {
+        Expr::Column(_) | Expr::UserVariable(_) | Expr::AssignUserVariable { .. } => false,
+        Expr::Call { function, .. } => !matches!(
+            function,
+            Function::Random | Function::Uuid | Function::Sleep | Function::Benchmark | Function::SysDate
+        ),
+        _ => true,
+    };
+    let mut all = here;
+    for_each_operand(expr, &mut |operand| all &= is_fixed(operand));
+    all
+}
+
+/// True if evaluating the expression once more or once less can be seen.
+pub fn has_side_effects(expr: &Expr) -> bool {
+    let mut any = match expr {
+        Expr::AssignUserVariable { .. } => true,
+        Expr::Call { function, arguments } => {
+            matches!(function, Function::Random | Function::Uuid | Function::Sleep | Function::Benchmark)
+                || (*function == Function::LastInsertId && !arguments.is_empty())
+        }
+        _ => false,
+    };
+    for_each_operand(expr, &mut |operand| any |= has_side_effects(operand));
+    any
+}
+
+/// True if a COLLATE changes how something in the expression compares.
+pub fn has_collate(expr: &Expr) -> bool {
+    let mut any = matches!(expr, Expr::Collate { .. });
+    for_each_operand(expr, &mut |operand| any |= has_collate(operand));
+    any
+}
+
+/// Splits a condition at its top-level ANDs.
+pub fn conjuncts(expr: Expr) -> Vec<Expr> {
+    match expr {
+        Expr::And(operands) => operands.into_iter().flat_map(conjuncts).collect(),
+        other => vec![other],
+    }
+}
+
+/// The opposite of [`conjuncts`]; `None` for no condition.
+pub fn conjunction(mut conditions: Vec<Expr>) -> Option<Expr> {
+    match conditions.len() {
+        0 => None,
+        1 => conditions.pop(),
+        _ => Some(Expr::And(conditions)),
+    }
+}
