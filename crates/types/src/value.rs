@@ -4,8 +4,7 @@ use crate::{Date, DateTime, Decimal, Time};
 
 /// A value that borrows its bytes from a row image, a packet or a [`Value`].
 ///
-/// YEAR columns give [`ValueRef::UInt`] (0 or 1901 to 2155); TIMESTAMP columns give
-/// [`ValueRef::DateTime`] in UTC, which the SQL layer turns into the session's time zone.
+/// YEAR columns give [`ValueRef::UInt`] (0 or 1901 to 2155); TIMESTAMP columns give [`ValueRef::DateTime`].
 /// Equality here is that of the representation, not SQL's `=`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum ValueRef<'a> {

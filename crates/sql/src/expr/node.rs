@@ -14,11 +14,6 @@ pub(super) enum Node {
         column: usize,
         name: Box<str>,
     },
-    /// A TIMESTAMP column: stored in UTC, shown in the session's time zone.
-    TimestampColumn {
-        part: usize,
-        column: usize,
-    },
     Negate(Box<Node>),
     BitNot(Box<Node>),
     Arithmetic {

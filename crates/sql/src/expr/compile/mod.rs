@@ -64,11 +64,8 @@ impl Compiler {
                 let typed = Typed::new(column.column_type.clone(), column.nullable);
                 let typed =
                     if typed.class.is_text() { typed.with_derivation(Derivation::Implicit) } else { typed };
-                let (part, position) = (column.part, column.column);
-                let node = match column.column_type {
-                    ColumnType::Timestamp { .. } => Node::TimestampColumn { part, column: position },
-                    _ => Node::Column { part, column: position, name: column.name.as_str().into() },
-                };
+                let name = column.name.as_str().into();
+                let node = Node::Column { part: column.part, column: column.column, name };
                 (node, typed)
             }
             Expr::Negate(operand) => self.negate(operand)?,

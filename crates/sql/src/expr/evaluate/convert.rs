@@ -85,9 +85,18 @@ fn with_fraction(whole: i64, micros: u32, fsp: u8) -> Decimal {
 }
 
 /// The number that arithmetic sees; `None` for NULL.
+#[inline]
 pub(crate) fn to_number(value: &ValueRef<'_>, context: &Context<'_>) -> Option<Number> {
+    match *value {
+        ValueRef::Text(text) | ValueRef::Binary(text) => Some(Number::Double(text_to_f64(text, context))),
+        _ => plain_number(value),
+    }
+}
+
+/// The number that a value other than a text is; `None` for texts and NULL.
+pub(crate) fn plain_number(value: &ValueRef<'_>) -> Option<Number> {
     Some(match *value {
-        ValueRef::Null => return None,
+        ValueRef::Null | ValueRef::Text(_) | ValueRef::Binary(_) => return None,
         ValueRef::Int(number) => Number::Int(number),
         ValueRef::UInt(number) => Number::UInt(number),
         ValueRef::Float(number) => Number::Double(number as f64),
@@ -104,7 +113,6 @@ pub(crate) fn to_number(value: &ValueRef<'_>, context: &Context<'_>) -> Option<N
         ValueRef::DateTime(moment) => {
             Number::Decimal(with_fraction(moment.to_number() as i64, moment.micros, moment.fsp))
         }
-        ValueRef::Text(text) | ValueRef::Binary(text) => Number::Double(text_to_f64(text, context)),
     })
 }
 

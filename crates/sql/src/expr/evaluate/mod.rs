@@ -19,7 +19,8 @@ pub use like::like_start;
 
 pub(super) use arithmetic::{add, divide};
 pub(super) use convert::{
-    Number, now, number_to_int, round_f64, shown, to_decimal, to_number, to_text, to_truth, write_text,
+    Number, number_to_int, plain_number, round_f64, shown, to_decimal, to_number, to_text, to_truth,
+    write_text,
 };
 
 use super::node::{Conversion, Node};
@@ -35,13 +36,6 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         Node::Constant(value) => value.as_ref(),
         Node::Slot(index) => context.slots.value(*index),
         Node::Column { part, column, .. } => row.get(*part, *column),
-        Node::TimestampColumn { part, column } => match row.get(*part, *column) {
-            ValueRef::DateTime(moment) if !moment.date.is_zero() => {
-                let zone = context.environment.time_zone_seconds() as i64 * 1_000_000;
-                ValueRef::DateTime(moment.add_micros(zone).unwrap_or(moment))
-            }
-            value => value,
-        },
         Node::Negate(operand) => arithmetic::negate(operand, row, context)?,
         Node::BitNot(operand) => match convert::to_int(&value(operand, row, context)?, context) {
             Some(bits) => ValueRef::UInt(!(bits as u64)),

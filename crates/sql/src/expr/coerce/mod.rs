@@ -1,0 +1,183 @@
+//! Values made fit for a column.
+
+mod numbers;
+mod texts;
+mod times;
+
+use super::evaluate::Number;
+use crate::SqlError;
+use bumpalo::Bump;
+use types::{Column, ColumnType, Date, DateTime, Decimal, Time, ValueRef};
+
+/// A value as its column stores it, and what had to be done to it.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Coerced<'a> {
+    /// What is stored if the issue is no error: clipped, cut, or zero.
+    pub value: ValueRef<'a>,
+    pub issue: Option<CoerceIssue>,
+}
+
+impl<'a> Coerced<'a> {
+    fn fits(value: ValueRef<'a>) -> Coerced<'a> {
+        Coerced { value, issue: None }
+    }
+
+    fn with(value: ValueRef<'a>, issue: CoerceIssue) -> Coerced<'a> {
+        Coerced { value, issue: Some(issue) }
+    }
+
+    fn maybe(value: ValueRef<'a>, issue: Option<CoerceIssue>) -> Coerced<'a> {
+        Coerced { value, issue }
+    }
+}
+
+/// Why a value did not fit.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum CoerceIssue {
+    /// 1048. The value is then the type's zero, which non-strict multi-row inserts store.
+    Null,
+    /// 1264.
+    OutOfRange,
+    /// 1406.
+    DataTooLong,
+    /// 1265: digits or characters were cut that nobody misses; only a note, in strict mode too.
+    TruncatedNote,
+    /// 1265.
+    Truncated,
+    /// 1366: no number, or characters that the character set lacks. What kind of value, and the value.
+    Incorrect { kind: &'static str, value: String },
+    /// 1292. What kind of value, and the value.
+    IncorrectTime { kind: &'static str, value: String },
+}
+
+impl CoerceIssue {
+    /// True if strict mode refuses the statement.
+    pub fn is_error_when_strict(&self) -> bool {
+        !matches!(self, CoerceIssue::TruncatedNote)
+    }
+
+    /// The error, or the warning's number and text. `row` counts from 1.
+    pub fn to_error(&self, column: &str, row: u64) -> SqlError {
+        self.to_error_at(&format!("`{column}`"), column, row)
+    }
+
+    /// As [`CoerceIssue::to_error`], with the table for the messages that name it, as MariaDB does.
+    pub fn to_error_in(&self, database: &str, table: &str, column: &str, row: u64) -> SqlError {
+        self.to_error_at(&format!("`{database}`.`{table}`.`{column}`"), column, row)
+    }
+
+    fn to_error_at(&self, place: &str, column: &str, row: u64) -> SqlError {
+        match self {
+            CoerceIssue::Null => SqlError::new(1048, b"23000", format!("Column '{column}' cannot be null")),
+            CoerceIssue::OutOfRange => SqlError::new(
+                1264,
+                b"22003",
+                format!("Out of range value for column '{column}' at row {row}"),
+            ),
+            CoerceIssue::DataTooLong => {
+                SqlError::new(1406, b"22001", format!("Data too long for column '{column}' at row {row}"))
+            }
+            CoerceIssue::Truncated | CoerceIssue::TruncatedNote => {
+                SqlError::new(1265, b"01000", format!("Data truncated for column '{column}' at row {row}"))
+            }
+            CoerceIssue::Incorrect { kind, value } => SqlError::new(
+                1366,
+                b"22007",
+                format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
+            ),
+            CoerceIssue::IncorrectTime { kind, value } => SqlError::new(
+                1292,
+                b"22007",
+                format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
+            ),
+        }
+    }
+}
+
+/// Makes `value` fit `column`. New bytes go to `arena`.
+#[inline]
+pub fn coerce<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) -> Coerced<'a> {
+    match (&column.column_type, value) {
+        // The values of almost all statements: nothing to do but look.
+        (ColumnType::Int { bytes: 4, unsigned: false }, ValueRef::Int(number))
+            if i32::try_from(number).is_ok() =>
+        {
+            Coerced::fits(value)
+        }
+        (
+            ColumnType::Char { chars, collation } | ColumnType::Varchar { chars, collation },
+            ValueRef::Text(text),
+        ) if text.len() <= *chars as usize
+            && (text.is_ascii()
+                || collation.character_bytes_max() == 4 && std::str::from_utf8(text).is_ok()) =>
+        {
+            Coerced::fits(value)
+        }
+        _ => coerce_any(value, column, arena),
+    }
+}
+
+fn coerce_any<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) -> Coerced<'a> {
+    let column_type = &column.column_type;
+    if value.is_null() {
+        return match column.nullable {
+            true => Coerced::fits(ValueRef::Null),
+            false => Coerced::with(zero_of(column_type), CoerceIssue::Null),
+        };
+    }
+    match *column_type {
+        ColumnType::Int { bytes, unsigned } => numbers::integer(value, bytes, unsigned),
+        ColumnType::Float { unsigned } => numbers::float(value, unsigned),
+        ColumnType::Double { unsigned } => numbers::double(value, unsigned),
+        ColumnType::Decimal { precision, scale, unsigned } => {
+            numbers::decimal(value, precision, scale, unsigned)
+        }
+        ColumnType::Year => numbers::year(value),
+        ColumnType::Char { chars, collation } => texts::characters(value, chars, true, collation, arena),
+        ColumnType::Varchar { chars, collation } => texts::characters(value, chars, false, collation, arena),
+        ColumnType::Text { bytes_max, collation } => texts::text(value, bytes_max, collation, arena),
+        ColumnType::Binary { bytes } => texts::fixed_binary(value, bytes, arena),
+        ColumnType::Varbinary { bytes } | ColumnType::Blob { bytes_max: bytes } => {
+            texts::binary(value, bytes, arena)
+        }
+        ColumnType::Date => times::date(value),
+        ColumnType::Time { fsp } => times::time(value, fsp),
+        ColumnType::DateTime { fsp } => times::date_time(value, fsp, false),
+        ColumnType::Timestamp { fsp } => times::date_time(value, fsp, true),
+    }
+}
+
+/// What a type holds where it holds nothing: 0, the empty text, the zero date.
+fn zero_of(column_type: &ColumnType) -> ValueRef<'static> {
+    match *column_type {
+        ColumnType::Int { unsigned: false, .. } => ValueRef::Int(0),
+        ColumnType::Int { unsigned: true, .. } | ColumnType::Year => ValueRef::UInt(0),
+        ColumnType::Float { .. } => ValueRef::Float(0.0),
+        ColumnType::Double { .. } => ValueRef::Double(0.0),
+        ColumnType::Decimal { scale, .. } => ValueRef::Decimal(Decimal::new(0i64.into(), scale)),
+        ColumnType::Char { .. } | ColumnType::Varchar { .. } | ColumnType::Text { .. } => ValueRef::Text(b""),
+        ColumnType::Binary { .. } | ColumnType::Varbinary { .. } | ColumnType::Blob { .. } => {
+            ValueRef::Binary(b"")
+        }
+        ColumnType::Date => ValueRef::Date(Date::ZERO),
+        ColumnType::Time { fsp } => ValueRef::Time(Time { micros: 0, fsp }),
+        ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => {
+            ValueRef::DateTime(DateTime { fsp, ..DateTime::ZERO })
+        }
+    }
+}
+
+/// A value's text, for messages and for columns of characters.
+fn text_of(value: &ValueRef<'_>) -> String {
+    let mut text = String::new();
+    super::evaluate::write_text(value, &mut text);
+    text
+}
+
+/// The number that a value other than a text is.
+fn number_of(value: &ValueRef<'_>) -> Option<Number> {
+    super::evaluate::plain_number(value)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! Columns of dates and times.
+
+use super::super::evaluate::{Number, shown};
+use super::{CoerceIssue, Coerced, number_of, text_of};
+use types::temporal::{Reading, date_time_from_number, read_date_time, read_time, time_from_number};
+use types::{Date, DateTime, Decimal, Time, ValueRef};
+
+fn incorrect(kind: &'static str, value: &ValueRef<'_>) -> CoerceIssue {
+    CoerceIssue::IncorrectTime { kind, value: shown(text_of(value).as_bytes()) }
+}
+
+/// Whole part, microseconds, and digits of fraction of a number.
+fn split(number: Number) -> (Decimal, u32, u8) {
+    let number = number.to_decimal();
+    let micros = number
+        .remainder(&1i64.into())
+        .flatten()
+        .and_then(|fraction| fraction.truncated(6).with_scale(6))
+        .map_or(0, |fraction| fraction.unscaled().unsigned_abs().as_u32());
+    (number.truncated(0), micros, number.scale().min(6))
+}
+
+fn moment(value: &ValueRef<'_>) -> Option<Reading<DateTime>> {
+    let exact = |value, has_time| Some(Reading { value, truncated: false, has_time });
+    match *value {
+        ValueRef::DateTime(moment) => exact(moment, true),
+        ValueRef::Date(date) => exact(DateTime::from_date(date), false),
+        // Which day it is, only the session knows.
+        ValueRef::Time(_) => None,
+        ValueRef::Text(text) | ValueRef::Binary(text) => read_date_time(text),
+        _ => {
+            let (whole, micros, fsp) = split(number_of(value)?);
+            date_time_from_number(whole.to_u64()?, micros, fsp)
+        }
+    }
+}
+
+pub(super) fn date<'a>(value: ValueRef<'a>) -> Coerced<'a> {
+    match moment(&value) {
+        Some(reading) if !reading.truncated => {
+            let midnight = reading.value.time().micros == 0;
+            let issue = (!midnight).then_some(CoerceIssue::TruncatedNote);
+            Coerced::maybe(ValueRef::Date(reading.value.date), issue)
+        }
+        Some(reading) => Coerced::with(ValueRef::Date(reading.value.date), incorrect("date", &value)),
+        None => Coerced::with(ValueRef::Date(Date::ZERO), incorrect("date", &value)),
+    }
+}
+
+/// The years that a TIMESTAMP holds in 32 bits of seconds.
+const TIMESTAMP_SECONDS_MAX: i64 = i32::MAX as i64;
+
+pub(super) fn date_time<'a>(value: ValueRef<'a>, fsp: u8, is_timestamp: bool) -> Coerced<'a> {
+    let zero = ValueRef::DateTime(DateTime { fsp, ..DateTime::ZERO });
+    let Some(reading) = moment(&value) else { return Coerced::with(zero, incorrect("datetime", &value)) };
+    let moment = reading.value.with_fsp(fsp);
+    if is_timestamp && !moment.date.is_zero() {
+        let seconds = moment.to_unix_micros().div_euclid(1_000_000);
+        if !moment.date.is_complete() || !(1..=TIMESTAMP_SECONDS_MAX).contains(&seconds) {
+            return Coerced::with(zero, incorrect("datetime", &value));
+        }
+    }
+    let issue = reading.truncated.then(|| incorrect("datetime", &value));
+    Coerced::maybe(ValueRef::DateTime(moment), issue)
+}
+
+pub(super) fn time<'a>(value: ValueRef<'a>, fsp: u8) -> Coerced<'a> {
+    let exact = |time: Time, note: bool| {
+        Coerced::maybe(ValueRef::Time(time.with_fsp(fsp)), note.then_some(CoerceIssue::TruncatedNote))
+    };
+    let reading = match value {
+        ValueRef::Time(time) => return exact(time, false),
+        ValueRef::DateTime(moment) => return exact(moment.time(), true),
+        ValueRef::Date(_) => return exact(Time::default(), true),
+        ValueRef::Text(text) | ValueRef::Binary(text) => read_time(text),
+        _ => number_of(&value).and_then(|number| {
+            let (whole, micros, digits) = split(number);
+            let magnitude = whole.abs().to_u64().unwrap_or(u64::MAX);
+            time_from_number(magnitude, whole.is_negative(), micros, digits)
+        }),
+    };
+    match reading {
+        Some(reading) => {
+            let issue = if reading.truncated {
+                Some(incorrect("time", &value))
+            } else {
+                // The date of a date and time is left out.
+                reading.has_time.then_some(CoerceIssue::TruncatedNote)
+            };
+            Coerced::maybe(ValueRef::Time(reading.value.with_fsp(fsp)), issue)
+        }
+        None => Coerced::with(ValueRef::Time(Time { micros: 0, fsp }), incorrect("time", &value)),
+    }
+}
