@@ -66,28 +66,18 @@ impl Server {
         for remark in &options.remarks {
             log.note(remark);
         }
-        let mut listeners = Listeners::default();
-        let (socket, tcp) = (options.socket(), options.tcp());
-        // TCP first: its failure needs no clean-up. Clients that connect now wait until `run`.
-        if let Some((bind, port)) = &tcp {
-            listeners.listen_tcp(bind, *port).map_err(|error| StartError(error.to_string()))?;
-        }
-        let in_datadir = socket.parent() == Some(datadir.as_path());
-        if !in_datadir {
-            listeners.listen_unix(&socket).map_err(|error| StartError(error.to_string()))?;
-        }
+        let socket = options.socket();
+        // The data directory first: two servers on one folder is the mistake that matters most.
         let database = open_database(&datadir, &options)?;
-        let opened = (|| {
-            if in_datadir {
-                listeners.listen_unix(&socket).map_err(|error| StartError(error.to_string()))?;
-            }
-            match skip_grant_tables {
-                true => Ok(None),
-                false => Accounts::open(&datadir).map(Some).map_err(|error| StartError(error.to_string())),
-            }
-        })();
-        let accounts = match opened {
-            Ok(accounts) => accounts,
+        let opened = listen(&options, &socket).and_then(|listeners| {
+            let accounts = match skip_grant_tables {
+                true => None,
+                false => Some(Accounts::open(&datadir).map_err(|error| StartError(error.to_string()))?),
+            };
+            Ok((listeners, accounts))
+        });
+        let (listeners, accounts) = match opened {
+            Ok(opened) => opened,
             Err(error) => {
                 // Opened and not used: it closes as clean as it was found.
                 let _ = database.close();
@@ -226,6 +216,17 @@ fn check_folders(options: &Options) -> Result<(), StartError> {
         return Err(StartError(format!("--tmpdir: there is no folder {}", tmpdir.display())));
     }
     Ok(())
+}
+
+/// Clients that connect before [`Server::run`] wait.
+fn listen(options: &Options, socket: &Path) -> Result<Listeners, StartError> {
+    let mut listeners = Listeners::default();
+    let error = |error: crate::listeners::ListenError| StartError(error.to_string());
+    if let Some((bind, port)) = options.tcp() {
+        listeners.listen_tcp(&bind, port).map_err(error)?;
+    }
+    listeners.listen_unix(socket).map_err(error)?;
+    Ok(listeners)
 }
 
 fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, StartError> {
