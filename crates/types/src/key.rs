@@ -18,6 +18,8 @@ use crate::{Collation, Column, RowView, ValueRef};
 mod decode;
 mod encode;
 
+pub use encode::{encode_binary, encode_text};
+
 /// One column of an index.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct KeyPart {

@@ -1,8 +1,12 @@
 //! Aggregate functions.
 
-use super::{Context, Expr, ResultType, Row};
+use super::evaluate::{self, Number};
+use super::result_type::{Class, Typed};
+use super::{Compiled, Context, Expr, ResultType, Row};
 use crate::SqlError;
-use types::{Collation, Value};
+use std::cmp::Ordering;
+use std::collections::HashSet;
+use types::{Collation, Value, ValueRef};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum AggregateKind {
@@ -50,6 +54,27 @@ impl AggregateKind {
     }
 }
 
+impl AggregateKind {
+    /// The name that messages use.
+    pub fn name(self) -> &'static str {
+        match self {
+            AggregateKind::CountRows | AggregateKind::Count => "count",
+            AggregateKind::Sum => "sum",
+            AggregateKind::Average => "avg",
+            AggregateKind::Minimum => "min",
+            AggregateKind::Maximum => "max",
+            AggregateKind::GroupConcat => "group_concat",
+            AggregateKind::BitAnd => "bit_and",
+            AggregateKind::BitOr => "bit_or",
+            AggregateKind::BitXor => "bit_xor",
+            AggregateKind::StandardDeviation => "std",
+            AggregateKind::SampleStandardDeviation => "stddev_samp",
+            AggregateKind::Variance => "variance",
+            AggregateKind::SampleVariance => "var_samp",
+        }
+    }
+}
+
 /// An aggregate function as the statement has it.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Aggregate {
@@ -65,27 +90,92 @@ pub struct Aggregate {
 /// An aggregate ready to run: shared by all groups, each of which has its [`Accumulator`].
 #[derive(Debug)]
 pub struct CompiledAggregate {
-    result: ResultType,
+    kind: AggregateKind,
+    distinct: bool,
+    arguments: Vec<Compiled>,
+    order: Vec<(Compiled, bool)>,
+    separator: Vec<u8>,
+    collation: Collation,
+    typed: Typed,
 }
 
 /// What one group has gathered.
 #[derive(Debug)]
-pub struct Accumulator {}
+pub struct Accumulator {
+    state: State,
+    /// Keys of the values that were seen, for DISTINCT.
+    seen: HashSet<Vec<u8>>,
+}
+
+#[derive(Debug)]
+enum State {
+    Count(u64),
+    /// The sum so far, and of how many; `None` = nothing yet.
+    Sum(Option<Number>, u64),
+    /// MIN and MAX.
+    Extreme(Value),
+    Bits(u64),
+    /// Welford's running mean and sum of squared differences (Technometrics 4, 1962).
+    Variance {
+        count: u64,
+        mean: f64,
+        squares: f64,
+    },
+    /// GROUP_CONCAT: the order's values and the text of each row.
+    Texts(Vec<(Vec<Value>, Vec<u8>)>),
+}
+
+/// `@@group_concat_max_len`: bytes of a GROUP_CONCAT.
+const GROUP_CONCAT_BYTES_MAX: usize = 1 << 20;
 
 impl CompiledAggregate {
     /// # Errors
     /// As [`Compiled::new`](super::Compiled::new).
-    pub fn new(_aggregate: &Aggregate, _connection: Collation) -> Result<CompiledAggregate, SqlError> {
-        Err(SqlError::not_supported("aggregates"))
+    pub fn new(aggregate: &Aggregate, connection: Collation) -> Result<CompiledAggregate, SqlError> {
+        let compile = |expr: &Expr| Compiled::new(expr, connection);
+        let arguments = aggregate.arguments.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
+        let wanted = match aggregate.kind {
+            AggregateKind::CountRows => 0..=0,
+            AggregateKind::GroupConcat => 1..=usize::MAX,
+            AggregateKind::Count if aggregate.distinct => 1..=usize::MAX,
+            _ => 1..=1,
+        };
+        if !wanted.contains(&arguments.len()) {
+            return Err(SqlError::wrong_parameter_count(aggregate.kind.name()));
+        }
+        let order = aggregate.order.iter().map(|(expr, descending)| Ok((compile(expr)?, *descending)));
+        let types: Vec<&Typed> = arguments.iter().map(Compiled::typed).collect();
+        let typed = result_type(aggregate.kind, &types, connection);
+        Ok(CompiledAggregate {
+            kind: aggregate.kind,
+            distinct: aggregate.distinct,
+            order: order.collect::<Result<Vec<_>, SqlError>>()?,
+            separator: aggregate.separator.as_ref().map_or(b",".to_vec(), |text| text.as_bytes().to_vec()),
+            collation: types.first().map_or(connection, |typed| match typed.class.is_text() {
+                true => typed.collation(),
+                false => connection,
+            }),
+            typed,
+            arguments,
+        })
     }
 
     pub fn result_type(&self) -> &ResultType {
-        &self.result
+        &self.typed.result
     }
 
     /// An empty group.
     pub fn start(&self) -> Accumulator {
-        Accumulator {}
+        let state = match self.kind {
+            AggregateKind::CountRows | AggregateKind::Count => State::Count(0),
+            AggregateKind::Sum | AggregateKind::Average => State::Sum(None, 0),
+            AggregateKind::Minimum | AggregateKind::Maximum => State::Extreme(Value::Null),
+            AggregateKind::BitAnd => State::Bits(u64::MAX),
+            AggregateKind::BitOr | AggregateKind::BitXor => State::Bits(0),
+            AggregateKind::GroupConcat => State::Texts(Vec::new()),
+            _ => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
+        };
+        Accumulator { state, seen: HashSet::new() }
     }
 
     /// Takes one row in.
@@ -94,15 +184,225 @@ impl CompiledAggregate {
     /// As [`Compiled::evaluate`](super::Compiled::evaluate).
     pub fn add<'a>(
         &'a self,
-        _group: &mut Accumulator,
-        _row: &Row<'a>,
-        _context: &Context<'a>,
+        group: &mut Accumulator,
+        row: &Row<'a>,
+        context: &Context<'a>,
     ) -> Result<(), SqlError> {
-        Err(SqlError::not_supported("aggregates"))
+        if let (AggregateKind::CountRows, State::Count(count)) = (self.kind, &mut group.state) {
+            *count += 1;
+            return Ok(());
+        }
+        let value = match self.arguments.as_slice() {
+            [argument] => argument.evaluate(row, context)?,
+            arguments => match joined(arguments, row, context)? {
+                Some(joined) => joined,
+                None => return Ok(()),
+            },
+        };
+        if value.is_null() {
+            return Ok(());
+        }
+        if self.distinct && !self.is_new(&value, row, context, &mut group.seen)? {
+            return Ok(());
+        }
+        match &mut group.state {
+            State::Count(count) => *count += 1,
+            State::Sum(sum, count) => {
+                let Some(number) = evaluate::to_number(&value, context) else { return Ok(()) };
+                let exact = match number {
+                    Number::Int(_) | Number::UInt(_) => Number::Decimal(number.to_decimal()),
+                    number => number,
+                };
+                *sum = Some(match *sum {
+                    None => exact,
+                    Some(sum) => evaluate::add(sum, exact).ok_or_else(|| self.overflow())?,
+                });
+                *count += 1;
+            }
+            State::Extreme(extreme) => {
+                let wanted = match self.kind {
+                    AggregateKind::Minimum => Ordering::Less,
+                    _ => Ordering::Greater,
+                };
+                let better = extreme.is_null()
+                    || evaluate::compare(&value, &extreme.as_ref(), self.collation, context) == Some(wanted);
+                if better {
+                    *extreme = value.to_value();
+                }
+            }
+            State::Bits(bits) => {
+                let number = evaluate::to_number(&value, context).map_or(0, evaluate::number_to_int) as u64;
+                match self.kind {
+                    AggregateKind::BitAnd => *bits &= number,
+                    AggregateKind::BitOr => *bits |= number,
+                    _ => *bits ^= number,
+                }
+            }
+            State::Variance { count, mean, squares } => {
+                let number = evaluate::to_number(&value, context).map_or(0.0, Number::to_f64);
+                *count += 1;
+                let difference = number - *mean;
+                *mean += difference / *count as f64;
+                *squares += difference * (number - *mean);
+            }
+            State::Texts(texts) => {
+                let Some(text) = evaluate::to_text(&value, context) else { return Ok(()) };
+                let mut order = Vec::with_capacity(self.order.len());
+                for (key, _) in &self.order {
+                    order.push(key.evaluate(row, context)?.to_value());
+                }
+                texts.push((order, text.to_vec()));
+            }
+        }
+        Ok(())
+    }
+
+    /// True the first time that a value comes; texts that the collation makes equal are one.
+    fn is_new<'a>(
+        &'a self,
+        value: &ValueRef<'a>,
+        row: &Row<'a>,
+        context: &Context<'a>,
+        seen: &mut HashSet<Vec<u8>>,
+    ) -> Result<bool, SqlError> {
+        let mut key = Vec::new();
+        match self.arguments.len() {
+            1 => self.arguments[0].write_group_key(value, &mut key),
+            _ => {
+                for argument in &self.arguments {
+                    let value = argument.evaluate(row, context)?;
+                    argument.write_group_key(&value, &mut key);
+                }
+            }
+        }
+        Ok(seen.insert(key))
+    }
+
+    fn overflow(&self) -> SqlError {
+        let kind = if self.typed.class == Class::Double { "DOUBLE" } else { "DECIMAL" };
+        SqlError::new(1690, b"22003", format!("{kind} value is out of range in '{}()'", self.kind.name()))
     }
 
     /// The result of a group.
-    pub fn finish(&self, _group: Accumulator, _context: &Context<'_>) -> Value {
-        Value::Null
+    pub fn finish(&self, group: Accumulator, context: &Context<'_>) -> Value {
+        match group.state {
+            State::Count(count) => Value::Int(count as i64),
+            State::Sum(None, _) => Value::Null,
+            State::Sum(Some(sum), _) if self.kind == AggregateKind::Sum => finished(sum),
+            State::Sum(Some(sum), count) => {
+                evaluate::divide(sum, Number::UInt(count)).map_or(Value::Null, finished)
+            }
+            State::Extreme(value) => value,
+            State::Bits(bits) => Value::UInt(bits),
+            State::Variance { count, squares, .. } => {
+                let sample = matches!(
+                    self.kind,
+                    AggregateKind::SampleVariance | AggregateKind::SampleStandardDeviation
+                );
+                let divisor = count.saturating_sub(sample as u64);
+                if divisor == 0 {
+                    return Value::Null;
+                }
+                let variance = squares / divisor as f64;
+                Value::Double(match self.kind {
+                    AggregateKind::Variance | AggregateKind::SampleVariance => variance,
+                    _ => variance.sqrt(),
+                })
+            }
+            State::Texts(texts) => self.join(texts, context),
+        }
+    }
+
+    fn join(&self, mut texts: Vec<(Vec<Value>, Vec<u8>)>, context: &Context<'_>) -> Value {
+        if texts.is_empty() {
+            return Value::Null;
+        }
+        texts.sort_by(|(a, _), (b, _)| {
+            for ((a, b), (key, descending)) in a.iter().zip(b).zip(&self.order) {
+                let order = match (a.is_null(), b.is_null()) {
+                    (true, true) => Ordering::Equal,
+                    (true, false) => Ordering::Less,
+                    (false, true) => Ordering::Greater,
+                    _ => evaluate::compare(&a.as_ref(), &b.as_ref(), key.typed().collation(), context)
+                        .unwrap_or(Ordering::Equal),
+                };
+                if order.is_ne() {
+                    return if *descending { order.reverse() } else { order };
+                }
+            }
+            Ordering::Equal
+        });
+        let mut joined = Vec::new();
+        for (index, (_, text)) in texts.iter().enumerate() {
+            if index > 0 {
+                joined.extend_from_slice(&self.separator);
+            }
+            joined.extend_from_slice(text);
+            if joined.len() > GROUP_CONCAT_BYTES_MAX {
+                joined.truncate(GROUP_CONCAT_BYTES_MAX);
+                let message = format!("Row {} was cut by group_concat()", index + 1);
+                context.environment.warn(1260, message);
+                break;
+            }
+        }
+        match self.typed.class {
+            Class::Binary => Value::Binary(joined),
+            _ => Value::Text(joined),
+        }
+    }
+}
+
+/// The texts of several arguments put together; `None` if one is NULL.
+fn joined<'a>(
+    arguments: &'a [Compiled],
+    row: &Row<'a>,
+    context: &Context<'a>,
+) -> Result<Option<ValueRef<'a>>, SqlError> {
+    let mut joined = Vec::new();
+    for argument in arguments {
+        let value = argument.evaluate(row, context)?;
+        match evaluate::to_text(&value, context) {
+            Some(text) => joined.extend_from_slice(text),
+            None => return Ok(None),
+        }
+    }
+    Ok(Some(ValueRef::Text(context.arena.alloc_slice_copy(&joined))))
+}
+
+fn finished(number: Number) -> Value {
+    match number {
+        Number::Decimal(number) => Value::Decimal(number.rounded()),
+        number => number.to_value().to_value(),
+    }
+}
+
+fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation) -> Typed {
+    use AggregateKind as K;
+    let Some(first) = arguments.first() else { return Typed::int(8, false, false).with_display(21) };
+    let is_double = matches!(first.class, Class::Double | Class::Text | Class::Binary);
+    let (whole, scale) = first.digits();
+    match kind {
+        K::CountRows | K::Count => Typed::int(8, false, false).with_display(21),
+        K::Sum | K::Average if is_double => Typed::double(true),
+        // SUM has room for 22 more digits than its argument.
+        K::Sum => Typed::decimal(whole + scale as u32 + 22, scale, true),
+        K::Average => {
+            let scale = scale.saturating_add(super::DIVISION_INCREMENT);
+            Typed::decimal(whole + scale as u32, scale, true)
+        }
+        K::Minimum | K::Maximum => {
+            let mut typed = (*first).clone();
+            typed.result.nullable = true;
+            typed
+        }
+        K::BitAnd | K::BitOr | K::BitXor => Typed::int(8, true, false),
+        K::GroupConcat => {
+            let collation = match arguments.iter().find(|typed| typed.class.is_text()) {
+                Some(typed) => typed.collation(),
+                None => connection,
+            };
+            Typed::text(GROUP_CONCAT_BYTES_MAX as u32, collation, true)
+        }
+        _ => Typed::double(true),
     }
 }

@@ -51,4 +51,37 @@ impl Compiled {
     pub fn is_true<'a>(&'a self, row: &Row<'a>, context: &Context<'a>) -> Result<bool, SqlError> {
         Ok(evaluate::truth(&self.node, row, context)? == Some(true))
     }
+
+    /// Appends bytes that are the same for values that GROUP BY and DISTINCT take for equal, and tell their own
+    /// end: so keys of several expressions can be put together.
+    pub fn write_group_key(&self, value: &ValueRef<'_>, out: &mut Vec<u8>) {
+        let mut fixed = |tag: u8, bytes: &[u8]| {
+            out.push(tag);
+            out.extend_from_slice(bytes);
+        };
+        match *value {
+            ValueRef::Null => out.push(0),
+            // An expression's integers may come signed and unsigned.
+            ValueRef::Int(number) => fixed(1, &(number as i128).to_le_bytes()),
+            ValueRef::UInt(number) => fixed(1, &(number as i128).to_le_bytes()),
+            ValueRef::Float(number) => fixed(2, &(number + 0.0).to_bits().to_le_bytes()),
+            ValueRef::Double(number) => fixed(3, &(number + 0.0).to_bits().to_le_bytes()),
+            ValueRef::Decimal(number) => {
+                // 1.0 and 1.00 are one value.
+                let scaled = number.with_scale(types::decimal::SCALE_MAX).unwrap_or(number);
+                fixed(4, &scaled.unscaled().to_le_bytes());
+            }
+            ValueRef::Date(date) => fixed(5, &date.to_packed().to_le_bytes()),
+            ValueRef::Time(time) => fixed(6, &time.micros.to_le_bytes()),
+            ValueRef::DateTime(moment) => fixed(7, &moment.to_packed().to_le_bytes()),
+            ValueRef::Text(text) => {
+                out.push(8);
+                types::key::encode_text(self.typed.collation(), text, out);
+            }
+            ValueRef::Binary(bytes) => {
+                out.push(9);
+                types::key::encode_binary(bytes, out);
+            }
+        }
+    }
 }

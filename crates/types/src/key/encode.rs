@@ -44,12 +44,10 @@ impl Part {
             }
             (Kind::Int { bytes, unsigned }, _) => push_int(0, bytes, !unsigned, out),
             (Kind::Char | Kind::Text, value) => {
-                self.encode_text(self.cut(value.as_bytes().unwrap_or(&[])), out);
-                out.extend([Collation::SPACE as u8, after_spaces::END]);
+                encode_text(self.collation, self.cut(value.as_bytes().unwrap_or(&[])), out);
             }
             (Kind::Binary, value) => {
                 encode_binary(self.cut(value.as_bytes().unwrap_or(&[])), out);
-                out.extend([0, 0]);
             }
             (Kind::FixedBinary { bytes }, value) => {
                 let value = value.as_bytes().unwrap_or(&[]);
@@ -70,26 +68,6 @@ impl Part {
         }
     }
 
-    /// Weights without the trailing spaces and without an end.
-    fn encode_text(&self, text: &[u8], out: &mut Vec<u8>) {
-        let mut spaces = 0;
-        for weight in self.collation.weights(text) {
-            if weight == Collation::SPACE {
-                spaces += 1;
-                continue;
-            }
-            if spaces > 0 {
-                let marker =
-                    if weight < Collation::SPACE { after_spaces::LESS } else { after_spaces::GREATER };
-                for _ in 0..spaces {
-                    out.extend([Collation::SPACE as u8, marker]);
-                }
-                spaces = 0;
-            }
-            push_weight(weight, out);
-        }
-    }
-
     pub(super) fn encode_start(&self, text: &[u8], out: &mut Vec<u8>) {
         let start = out.len();
         if !matches!(self.kind, Kind::Char | Kind::Text | Kind::Binary) {
@@ -99,12 +77,44 @@ impl Part {
             out.push(1);
         }
         match self.kind {
-            Kind::Binary => encode_binary(self.cut(text), out),
-            _ => self.encode_text(self.cut(text), out),
+            Kind::Binary => write_binary(self.cut(text), out),
+            _ => write_weights(self.collation, self.cut(text), out),
         }
         if self.descending {
             invert(&mut out[start..]);
         }
+    }
+}
+
+/// Appends a text as a key part has it: texts that the collation makes equal give the same bytes, and no
+/// text's bytes are the start of another's.
+pub fn encode_text(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
+    write_weights(collation, text, out);
+    out.extend([Collation::SPACE as u8, after_spaces::END]);
+}
+
+/// Appends bytes as a key part has them.
+pub fn encode_binary(bytes: &[u8], out: &mut Vec<u8>) {
+    write_binary(bytes, out);
+    out.extend([0, 0]);
+}
+
+/// Weights without the trailing spaces and without an end.
+fn write_weights(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
+    let mut spaces = 0;
+    for weight in collation.weights(text) {
+        if weight == Collation::SPACE {
+            spaces += 1;
+            continue;
+        }
+        if spaces > 0 {
+            let marker = if weight < Collation::SPACE { after_spaces::LESS } else { after_spaces::GREATER };
+            for _ in 0..spaces {
+                out.extend([Collation::SPACE as u8, marker]);
+            }
+            spaces = 0;
+        }
+        push_weight(weight, out);
     }
 }
 
@@ -133,7 +143,7 @@ fn push_weight(weight: u32, out: &mut Vec<u8>) {
     }
 }
 
-fn encode_binary(bytes: &[u8], out: &mut Vec<u8>) {
+fn write_binary(bytes: &[u8], out: &mut Vec<u8>) {
     for &byte in bytes {
         out.push(byte);
         if byte == 0 {
