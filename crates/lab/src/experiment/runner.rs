@@ -34,7 +34,9 @@ pub fn run(
     let started = unix_now();
     let folder = match &options.out {
         Some(folder) => folder.clone(),
-        None => PathBuf::from("lab-results").join(format!("{}-{}", experiment.name(), timestamp(started))),
+        None => {
+            PathBuf::from("lab-results").join(format!("{}-{}", experiment.name(), report::timestamp(started)))
+        }
     };
     fs::create_dir_all(&folder).map_err(Error::path("create", &folder))?;
     let mut results = blank(experiment, options, started);
@@ -67,13 +69,12 @@ pub fn run(
 
 fn publish(results: &Results, options: &RunOptions, folder: &Path, progress: &mut Progress) -> Result<()> {
     let json = report::save_json(results, folder)?;
+    let html = report::save_html(results, folder)?;
+    let places = format!("result: {}\nreport: {}", json.display(), html.display());
     match options.format {
-        Format::Table => {
-            print(&report::text::render(results))?;
-            print(&format!("result: {}\n", json.display()))
-        }
+        Format::Table => print(&format!("{}{places}\n", report::text::render(results))),
         Format::Json => {
-            progress.note(&format!("result: {}", json.display()));
+            progress.note(&places);
             print(&results.to_json().to_pretty())
         }
     }
@@ -252,37 +253,4 @@ fn seconds(duration: Duration) -> String {
 
 fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
-}
-
-/// `20261121-101500`, UTC.
-fn timestamp(unix_s: u64) -> String {
-    let (year, month, day) = civil(unix_s / 86_400);
-    let rest = unix_s % 86_400;
-    format!("{year:04}{month:02}{day:02}-{:02}{:02}{:02}", rest / 3_600, rest % 3_600 / 60, rest % 60)
-}
-
-/// The date of a day counted from 1970-01-01, by counting 400-year cycles from a March (H. Hinnant's method).
-pub fn civil(days: u64) -> (u64, u64, u64) {
-    let shifted = days + 719_468;
-    let cycle = shifted / 146_097;
-    let day_of_cycle = shifted % 146_097;
-    let year_of_cycle =
-        (day_of_cycle - day_of_cycle / 1_460 + day_of_cycle / 36_524 - day_of_cycle / 146_096) / 365;
-    let day_of_year = day_of_cycle - (365 * year_of_cycle + year_of_cycle / 4 - year_of_cycle / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    (cycle * 400 + year_of_cycle + u64::from(month <= 2), month, day)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn folders_are_named_by_the_time_in_utc() {
-        assert_eq!(timestamp(0), "19700101-000000");
-        assert_eq!(timestamp(951_782_400), "20000229-000000");
-        assert_eq!(timestamp(1_795_255_815), "20261121-101015");
-    }
 }

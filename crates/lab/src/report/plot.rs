@@ -1,0 +1,331 @@
+//! One plot as SVG: lines over a log2 axis of x, told apart by dashes, markers and labels at their ends as
+//! well as by colour. `report.js` lays a plot out again, by the same rules, when lines are hidden.
+
+use super::html::escape;
+use super::json::Json;
+use super::view::grouped;
+use crate::stats::Estimate;
+use std::fmt::Write;
+
+/// The viewBox, in pixels at its natural size, and the margins around the plotted area.
+const WIDTH: f64 = 720.0;
+const HEIGHT: f64 = 360.0;
+const LEFT: f64 = 60.0;
+const TOP: f64 = 14.0;
+const BOTTOM: f64 = 46.0;
+/// Between a line's last marker and its label, and what a bold letter of it is wide.
+const LABEL_GAP: f64 = 22.0;
+const LABEL_LETTER: f64 = 7.3;
+/// Between the labels at the lines' ends.
+const LABEL_STEP: f64 = 15.0;
+const TICKS_MAX: f64 = 6.0;
+pub const COLOURS: usize = 8;
+const DASHES: [&str; 6] = ["none", "7 4", "2 3", "10 4 2 4", "14 5", "5 2 2 2 2 2"];
+/// Markers of about eight pixels around the origin.
+const MARKERS: [&str; 8] = [
+    "M-4 0A4 4 0 1 0 4 0A4 4 0 1 0 -4 0Z",
+    "M-3.5 -3.5H3.5V3.5H-3.5Z",
+    "M0 -5L5 0L0 5L-5 0Z",
+    "M0 -4.5L4.5 3.5H-4.5Z",
+    "M0 4.5L-4.5 -3.5H4.5Z",
+    "M-4 -4L4 4M-4 4L4 -4",
+    "M0 -5V5M-5 0H5",
+    "M-4.5 0L-2 -4H2L4.5 0L2 4H-2Z",
+];
+
+/// A plot's data.
+#[derive(Clone, Debug)]
+pub struct Plot {
+    pub title: String,
+    pub y_name: String,
+    pub x_name: String,
+    pub xs: Vec<u32>,
+    pub lines: Vec<Line>,
+}
+
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// Decides colour, dash and marker, the same in all plots.
+    pub number: usize,
+    pub label: String,
+    pub points: Vec<(u32, Estimate)>,
+}
+
+/// The dash pattern and marker of line `number`.
+pub fn style(number: usize) -> (&'static str, &'static str) {
+    (DASHES[number % DASHES.len()], MARKERS[number % MARKERS.len()])
+}
+
+impl Plot {
+    /// The margin that the labels need.
+    fn right(&self) -> f64 {
+        let letters = self.lines.iter().map(|line| line.label.chars().count()).max().unwrap_or(0);
+        (LABEL_GAP + LABEL_LETTER * letters as f64).clamp(60.0, WIDTH / 2.0)
+    }
+
+    /// The `<svg>` element. `id` is unique in the page.
+    pub fn to_svg(&self, id: &str) -> String {
+        let scale = Scale::of(self);
+        let mut svg = String::new();
+        let _ = write!(
+            svg,
+            "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-labelledby=\"{id}-title\" \
+             data-plot=\"{}\"><title id=\"{id}-title\">{}</title>",
+            escape(&self.data(&scale).to_string()),
+            escape(&format!("{}: {} over {}", self.title, self.y_name, self.x_name)),
+        );
+        self.frame(&scale, &mut svg);
+        let labels = label_places(
+            &self
+                .lines
+                .iter()
+                .map(|line| line.points.last().map(|(_, last)| scale.y(last.median)))
+                .collect::<Vec<_>>(),
+        );
+        for (line, label_y) in self.lines.iter().zip(labels) {
+            line_svg(line, &scale, label_y, self, &mut svg);
+        }
+        svg.push_str("</svg>");
+        svg
+    }
+
+    /// Axes, ticks and names.
+    fn frame(&self, scale: &Scale, svg: &mut String) {
+        svg.push_str("<g class=\"ticks\">");
+        for tick in scale.ticks() {
+            let y = scale.y(tick);
+            let zero = if tick == 0.0 { " class=\"zero\"" } else { "" };
+            let _ = write!(
+                svg,
+                "<line x1=\"{LEFT}\" x2=\"{}\" y1=\"{y:.1}\" y2=\"{y:.1}\"{zero}/><text x=\"{}\" y=\"{:.1}\" \
+                 text-anchor=\"end\">{}</text>",
+                WIDTH - scale.right,
+                LEFT - 8.0,
+                y + 4.0,
+                tick_text(tick)
+            );
+        }
+        svg.push_str("</g>");
+        for &x in &self.xs {
+            let _ = write!(
+                svg,
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{x}</text>",
+                scale.x(x),
+                HEIGHT - BOTTOM + 18.0
+            );
+        }
+        let _ = write!(
+            svg,
+            "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{} (log2)</text>",
+            (LEFT + WIDTH - scale.right) / 2.0,
+            HEIGHT - 8.0,
+            escape(&self.x_name)
+        );
+    }
+
+    /// What the page's script needs to lay the plot out again.
+    fn data(&self, scale: &Scale) -> Json {
+        let number = |value: f64| Json::Number((value * 100.0).round() / 100.0);
+        let lines = self.lines.iter().map(|line| {
+            let points = line.points.iter().map(|(x, estimate)| {
+                let values = [estimate.median, estimate.low, estimate.high].map(number);
+                let mut point = vec![number(scale.x(*x))];
+                point.extend(values);
+                Json::List(point)
+            });
+            Json::object([("number", line.number.into()), ("points", Json::List(points.collect()))])
+        });
+        Json::object([
+            ("height", number(HEIGHT)),
+            ("width", number(WIDTH)),
+            ("left", number(LEFT)),
+            ("right", number(scale.right)),
+            ("top", number(TOP)),
+            ("bottom", number(BOTTOM)),
+            ("labelStep", number(LABEL_STEP)),
+            ("ticksMax", number(TICKS_MAX)),
+            ("lines", Json::List(lines.collect())),
+        ])
+    }
+}
+
+fn line_svg(line: &Line, scale: &Scale, label_y: Option<f64>, plot: &Plot, svg: &mut String) {
+    let (dash, marker) = style(line.number);
+    let places: Vec<(f64, f64)> =
+        line.points.iter().map(|(x, estimate)| (scale.x(*x), scale.y(estimate.median))).collect();
+    let path: Vec<String> = places.iter().map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
+    let _ = write!(
+        svg,
+        "<g class=\"line c{}\" data-line=\"{}\"><polyline points=\"{}\" stroke-dasharray=\"{dash}\"/>",
+        line.number % COLOURS,
+        line.number,
+        path.join(" ")
+    );
+    for ((x, estimate), (left, top)) in line.points.iter().zip(&places) {
+        let _ = write!(
+            svg,
+            "<line class=\"whisker\" x1=\"{left:.1}\" x2=\"{left:.1}\" y1=\"{:.1}\" y2=\"{:.1}\"/>\
+             <path class=\"marker\" d=\"{marker}\" transform=\"translate({left:.1} {top:.1})\"><title>{}</title></path>",
+            scale.y(estimate.low),
+            scale.y(estimate.high),
+            escape(&format!(
+                "{}, {x} {}: {} {} ({} to {})",
+                line.label,
+                plot.x_name,
+                value_text(estimate.median),
+                plot.y_name,
+                value_text(estimate.low),
+                value_text(estimate.high)
+            ))
+        );
+    }
+    if let (Some(label_y), Some((left, top))) = (label_y, places.last()) {
+        let label_x = WIDTH - scale.right + LABEL_GAP;
+        let _ = write!(
+            svg,
+            "<polyline class=\"leader\" points=\"{left:.1},{top:.1} {:.1},{label_y:.1}\"/>\
+             <text class=\"label\" x=\"{label_x:.1}\" y=\"{:.1}\">{}</text>",
+            label_x - 4.0,
+            label_y + 4.0,
+            escape(&line.label)
+        );
+    }
+    svg.push_str("</g>");
+}
+
+/// From data to pixels.
+struct Scale {
+    low: f64,
+    high: f64,
+    step: f64,
+    x_low: f64,
+    x_high: f64,
+    /// The margin at the right.
+    right: f64,
+}
+
+impl Scale {
+    /// Covers all lines, their intervals, and zero.
+    fn of(plot: &Plot) -> Scale {
+        let estimates =
+            || plot.lines.iter().flat_map(|line| line.points.iter().map(|(_, estimate)| estimate));
+        let low = estimates().map(|estimate| estimate.low).fold(0.0, f64::min);
+        let high = estimates().map(|estimate| estimate.high).fold(0.0, f64::max);
+        let step = nice_step(high - low);
+        let logs: Vec<f64> = plot.xs.iter().map(|&x| f64::from(x.max(1)).log2()).collect();
+        Scale {
+            low: (low / step).floor() * step,
+            high: ((high / step).ceil() * step).max((low / step).floor() * step + step),
+            step,
+            x_low: logs.iter().copied().fold(f64::INFINITY, f64::min),
+            x_high: logs.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            right: plot.right(),
+        }
+    }
+
+    fn x(&self, x: u32) -> f64 {
+        let span = self.x_high - self.x_low;
+        // A single column stands in the middle.
+        let share = if span > 0.0 { (f64::from(x.max(1)).log2() - self.x_low) / span } else { 0.5 };
+        let padding = 14.0;
+        LEFT + padding + share * (WIDTH - LEFT - self.right - 2.0 * padding)
+    }
+
+    fn y(&self, value: f64) -> f64 {
+        TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
+    }
+
+    fn ticks(&self) -> impl Iterator<Item = f64> {
+        let count = ((self.high - self.low) / self.step).round() as u32;
+        let (low, step) = (self.low, self.step);
+        // Adding zero turns a negative zero into a plain one.
+        (0..=count).map(move |tick| low + f64::from(tick) * step + 0.0)
+    }
+}
+
+/// 1, 2 or 5 times a power of ten, for at most [`TICKS_MAX`] steps.
+fn nice_step(span: f64) -> f64 {
+    if span <= 0.0 || !span.is_finite() {
+        return 1.0;
+    }
+    let rough = span / TICKS_MAX;
+    let power = 10f64.powf(rough.log10().floor());
+    let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|factor| factor * power >= rough * 0.999_999);
+    factor.unwrap_or(10.0) * power
+}
+
+/// Where labels go so that they do not overlap: near their lines, in the lines' order.
+fn label_places(ends: &[Option<f64>]) -> Vec<Option<f64>> {
+    let mut order: Vec<(usize, f64)> =
+        ends.iter().enumerate().filter_map(|(line, end)| Some((line, (*end)?))).collect();
+    order.sort_by(|left, right| left.1.total_cmp(&right.1));
+    let mut next = TOP;
+    for (_, y) in &mut order {
+        *y = y.max(next);
+        next = *y + LABEL_STEP;
+    }
+    let mut limit = HEIGHT - 6.0;
+    for (_, y) in order.iter_mut().rev() {
+        *y = y.min(limit);
+        limit = *y - LABEL_STEP;
+    }
+    let mut places = vec![None; ends.len()];
+    for (line, y) in order {
+        places[line] = Some(y);
+    }
+    places
+}
+
+fn tick_text(value: f64) -> String {
+    if value != 0.0 && value.abs() < 10.0 && value.fract().abs() > 1e-9 {
+        format!("{value:.1}")
+    } else {
+        grouped(value)
+    }
+}
+
+fn value_text(value: f64) -> String {
+    if value.abs() < 100.0 { format!("{value:.1}") } else { grouped(value) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_nice_and_few() {
+        for (span, step) in [(6.0, 1.0), (61.0, 20.0), (100.0, 20.0), (270.0, 50.0), (0.9, 0.2), (0.0, 1.0)] {
+            assert!((nice_step(span) - step).abs() < 1e-9, "{span}: {}", nice_step(span));
+        }
+    }
+
+    #[test]
+    fn labels_keep_their_order_and_their_distance() {
+        let places = label_places(&[Some(50.0), None, Some(52.0), Some(51.0), Some(400.0)]);
+        let ys: Vec<f64> = [0, 3, 2, 4].map(|line: usize| places[line].unwrap()).to_vec();
+        assert!(ys.windows(2).all(|pair| pair[1] - pair[0] >= LABEL_STEP));
+        assert!(ys[3] <= HEIGHT);
+        assert_eq!(places[1], None);
+    }
+
+    #[test]
+    fn neighbouring_lines_differ_in_more_than_colour() {
+        let styles: Vec<_> = (0..24).map(style).collect();
+        for (number, style) in styles.iter().enumerate() {
+            assert!(!styles[..number].contains(style), "line {number} looks like another");
+        }
+    }
+
+    #[test]
+    fn an_empty_plot_is_still_a_plot() {
+        let plot = Plot {
+            title: "t".to_string(),
+            y_name: "y".to_string(),
+            x_name: "x".to_string(),
+            xs: Vec::new(),
+            lines: Vec::new(),
+        };
+        let svg = plot.to_svg("id");
+        assert!(svg.ends_with("</svg>") && !svg.contains("NaN") && !svg.contains("inf"));
+    }
+}
