@@ -16,6 +16,9 @@ fn refused(options: &[&str], words: &[&str]) {
     let mut arguments =
         vec!["serve", "--datadir", data.to_str().unwrap(), "--socket", socket.to_str().unwrap()];
     arguments.extend(options);
+    if !options.contains(&"--port") {
+        arguments.extend(["--port", "0"]);
+    }
     refused_with(&arguments, words);
 }
 
@@ -44,7 +47,7 @@ fn an_unknown_option_is_refused_by_name() {
 fn a_wrong_value_is_refused_with_its_option() {
     refused(&["--key_buffer_size=banana"], &["key_buffer_size", "banana"]);
     refused(&["--key-cache-segments=many"], &["key_cache_segments", "many"]);
-    refused(&["--port=99999999"], &["port"]);
+    refused(&["--port", "99999999"], &["port"]);
     refused(&["--max_connections=1e3x"], &["max_connections"]);
     refused(&["--key_cache_hit_path=psychic"], &["key_cache_hit_path", "psychic"]);
     refused(&["--key_buffer_size"], &["key_buffer_size"]);
@@ -69,10 +72,13 @@ fn a_missing_or_impossible_folder_is_named() {
     let socket = scratch.path().join("socket");
     let socket = socket.to_str().unwrap();
     refused_with(
-        &["serve", "--datadir", inside.to_str().unwrap(), "--socket", socket],
+        &["serve", "--datadir", inside.to_str().unwrap(), "--socket", socket, "--port", "0"],
         &[inside.to_str().unwrap()],
     );
-    refused_with(&["serve", "--datadir", file.to_str().unwrap(), "--socket", socket], &["plain-file"]);
+    refused_with(
+        &["serve", "--datadir", file.to_str().unwrap(), "--socket", socket, "--port", "0"],
+        &["plain-file"],
+    );
     refused_with(&["check", "/nonexistent/data"], &["/nonexistent/data"]);
 }
 
@@ -84,7 +90,7 @@ fn a_folder_of_something_else_is_left_alone() {
     std::fs::write(data.join("ibdata1"), "another server's").unwrap();
     let socket = scratch.path().join("socket");
     refused_with(
-        &["serve", "--datadir", data.to_str().unwrap(), "--socket", socket.to_str().unwrap()],
+        &["serve", "--datadir", data.to_str().unwrap(), "--socket", socket.to_str().unwrap(), "--port", "0"],
         &["data"],
     );
     assert_eq!(std::fs::read_dir(&data).unwrap().count(), 1, "files were added");

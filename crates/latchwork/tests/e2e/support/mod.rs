@@ -62,14 +62,14 @@ pub fn client(socket: &Path) -> Command {
 /// Runs a statement or script through the client; its standard output, or a panic with what it complained of.
 pub fn sql(socket: &Path, script: &str) -> String {
     let output = feed(client(socket).arg("--skip-column-names"), script);
-    assert!(output.status.success(), "{script}\n{}", text(&output.stderr));
+    assert!(output.status.success(), "{}\n{}", short(script), short(&text(&output.stderr)));
     text(&output.stdout)
 }
 
 /// Runs a script that must fail; what the client complained of.
 pub fn sql_error(socket: &Path, script: &str) -> String {
     let output = feed(&mut client(socket), script);
-    assert!(!output.status.success(), "{script}\nwent well: {}", text(&output.stdout));
+    assert!(!output.status.success(), "{}\nwent well: {}", short(script), text(&output.stdout));
     text(&output.stderr)
 }
 
@@ -92,6 +92,17 @@ pub fn feed(command: &mut Command, input: &str) -> Output {
 
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// The two ends of a text that may be long.
+pub fn short(text: &str) -> String {
+    let characters = text.chars().count();
+    if characters <= 800 {
+        return text.to_string();
+    }
+    let end: String = text.chars().skip(characters - 400).collect();
+    let start: String = text.chars().take(400).collect();
+    format!("{start} [...] {end}")
 }
 
 /// Polls until `done`; false when patience ends.
