@@ -13,4 +13,5 @@ mod generated;
 mod lifecycle;
 mod login;
 mod sql_equality;
+mod stress;
 mod sysbench;
