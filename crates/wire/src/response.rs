@@ -28,8 +28,10 @@ pub fn ok(writer: &mut PacketWriter, header: OkHeader, fields: &OkFields<'_>) {
     put::lenenc(out, fields.last_insert_id);
     out.extend_from_slice(&fields.status.to_le_bytes());
     out.extend_from_slice(&fields.warnings.to_le_bytes());
-    // Without session tracking the text is whatever is left of the packet.
-    out.extend_from_slice(fields.info);
+    // The documents say that the text is whatever is left; servers and clients agree on a length before it.
+    if !fields.info.is_empty() {
+        put::lenenc_bytes(out, fields.info);
+    }
     writer.finish();
 }
 
@@ -111,7 +113,7 @@ impl<'a> OkFields<'a> {
             last_insert_id: cursor.lenenc("last insert id")?,
             status: cursor.u16("status")?,
             warnings: cursor.u16("warnings")?,
-            info: cursor.rest(),
+            info: if cursor.is_empty() { b"" } else { cursor.lenenc_bytes("text of an OK packet")? },
         })
     }
 
