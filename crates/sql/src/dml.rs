@@ -79,3 +79,16 @@ pub(crate) fn row_with_key_of(
         None => None,
     })
 }
+
+/// Plans a parsed INSERT, REPLACE, UPDATE or DELETE.
+///
+/// # Errors
+/// Those of names and types.
+pub(crate) fn plan_change(
+    _session: &Session,
+    _planner: crate::plan::query::Planner<'_>,
+    statement: &sqlparser::ast::Statement,
+) -> Result<Box<dyn crate::cache::plans::ChangePlan>, SqlError> {
+    let word = statement.to_string();
+    Err(SqlError::not_supported(word.split(' ').next().unwrap_or_default()))
+}

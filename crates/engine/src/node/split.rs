@@ -23,8 +23,7 @@ pub fn shortest_separator(left: &[u8], right: &[u8]) -> Vec<u8> {
 }
 
 impl Node<'_> {
-    /// Both fences; an upper one of `None` is plus infinity.
-    pub fn fences(self) -> (Vec<u8>, Option<Vec<u8>>) {
+    fn fences(self) -> (Vec<u8>, Option<Vec<u8>>) {
         let mut lower = Vec::new();
         self.append_lower_fence(&mut lower);
         let mut upper = Vec::new();
@@ -32,8 +31,7 @@ impl Node<'_> {
         (lower, upper)
     }
 
-    /// The whole key of slot `index`.
-    pub fn key(self, index: usize) -> Vec<u8> {
+    fn key(self, index: usize) -> Vec<u8> {
         let mut key = Vec::new();
         self.append_key(index, &mut key);
         key

@@ -12,7 +12,6 @@ mod disk_full;
 mod generated;
 mod lifecycle;
 mod login;
-mod prepared;
 mod sql_equality;
 mod stress;
 mod sysbench;

@@ -7,6 +7,7 @@
 //! key when it is executed, so that both protocols share plans.
 
 pub mod literal;
+pub mod plans;
 pub mod scan;
 mod words;
 

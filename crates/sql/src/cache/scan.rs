@@ -97,6 +97,23 @@ impl Scan {
         }
     }
 
+    /// The kind that a slot has in the key: that of the parameter bound to it.
+    pub fn kind_in_key(&self, slot: &SlotShape) -> SlotKind {
+        match self.key.get(slot.key_at as usize) {
+            Some(b'i') => SlotKind::Int,
+            Some(b'u') => SlotKind::UInt,
+            Some(b'd') => SlotKind::Decimal,
+            Some(b'e') => SlotKind::Double,
+            Some(b't') => SlotKind::Text,
+            Some(b'b') => SlotKind::Binary,
+            Some(b'D') => SlotKind::Date,
+            Some(b'T') => SlotKind::Time,
+            Some(b'M') => SlotKind::DateTime,
+            Some(b'x') => SlotKind::Mixed,
+            _ => SlotKind::Null,
+        }
+    }
+
     /// The text for the parser: slots as numbered placeholders.
     pub fn parser_text(&self) -> Vec<u8> {
         let key = &self.key[self.key_start..];

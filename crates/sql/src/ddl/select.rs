@@ -48,7 +48,7 @@ pub(super) fn create_from_select(
     let mut result = Collected::default();
     // The query is a statement of its own; its warnings are added to ours.
     let earlier = session.state.warnings.clone();
-    session.run_statement(&statement, &[], &mut result)?;
+    session.run_statement(&statement, &mut result)?;
     let later = std::mem::replace(&mut session.state.warnings, earlier);
     add_warnings(&mut session.state.warnings, &later);
 

@@ -13,7 +13,7 @@ mod query;
 mod sort;
 
 pub use access::{Scratch, for_each_row};
-pub use query::{Runtime, run_statement};
+pub use query::{Done, Runtime, collect_statement, limits, named_columns, run_statement};
 
 use crate::SqlError;
 use crate::expr::{Context, Row};

@@ -48,7 +48,7 @@ pub fn run_statement(
     if plan.query.names.is_empty() {
         sink.columns(&plan.query.columns)?;
     } else {
-        sink.columns(&named_columns(&plan.query, runtime))?;
+        sink.columns(&named_columns(&plan.query, runtime.literal_text))?;
     }
     with_subqueries(plan, slots, runtime, scratch, &mut |slots, scratch| {
         run_query(&plan.query, slots, runtime, scratch, &mut ToClient(sink))
@@ -73,7 +73,7 @@ pub fn collect_statement(
 }
 
 /// The columns of a query with the literals of this run in their names.
-pub fn named_columns(query: &QueryPlan, runtime: &Runtime<'_>) -> Vec<ColumnMeta> {
+pub fn named_columns(query: &QueryPlan, literal_text: &dyn Fn(usize) -> String) -> Vec<ColumnMeta> {
     let mut columns = query.columns.to_vec();
     for (at, name) in &query.names {
         columns[*at].name = match name {
@@ -82,7 +82,7 @@ pub fn named_columns(query: &QueryPlan, runtime: &Runtime<'_>) -> Vec<ColumnMeta
                 .iter()
                 .map(|piece| match piece {
                     Piece::Text(text) => text.clone(),
-                    Piece::Slot(slot) => literal_name(&(runtime.literal_text)(*slot), pieces.len() == 1),
+                    Piece::Slot(slot) => literal_name(&literal_text(*slot), pieces.len() == 1),
                 })
                 .collect(),
         };

@@ -171,6 +171,16 @@ pub(super) fn has_words(text: &str) -> bool {
     Pieces::new(text).any(|(piece, _, _)| !matches!(piece, Piece::Blank | Piece::Comment))
 }
 
+/// The text without the blanks and comments before its first word.
+pub(super) fn skip(text: &str) -> &str {
+    for (piece, from, _) in Pieces::new(text) {
+        if !matches!(piece, Piece::Blank | Piece::Comment) {
+            return &text[from..];
+        }
+    }
+    ""
+}
+
 /// The first word, or an empty text if something else (a parenthesis) comes first.
 pub(super) fn first_word(text: &str) -> &str {
     for (piece, from, end) in Pieces::new(text) {

@@ -91,6 +91,11 @@ pub fn split(text: &str) -> Vec<&str> {
     statements
 }
 
+/// The text from its first word on.
+pub fn skip_comments(text: &str) -> &str {
+    comments::skip(text)
+}
+
 /// How many `?` parameters a text has.
 pub fn count_placeholders(text: &str) -> usize {
     comments::count_placeholders(text)

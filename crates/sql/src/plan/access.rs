@@ -22,6 +22,8 @@ pub struct Access {
     /// For EXPLAIN: how many rows the planner expects, and what the keys are made of.
     pub rows: u64,
     pub references: Vec<String>,
+    /// The indexes that a condition could use.
+    pub possible: Vec<String>,
 }
 
 #[derive(Debug)]
@@ -214,7 +216,9 @@ pub fn choose(target: &Target<'_>, conditions: &[Expr]) -> Result<Chosen, SqlErr
     let best = best(target, conditions);
     let unique = best.is_unique() && best.points.iter().all(|point| matches!(point.test, Test::Equal { .. }));
     let (ordered, cost) = (best.ordered, best.cost);
-    Ok(Chosen { access: build(target, conditions, &best)?, ordered, cost, unique })
+    let mut access = build(target, conditions, &best)?;
+    access.possible = possible(target, conditions);
+    Ok(Chosen { access, ordered, cost, unique })
 }
 
 /// The cheapest candidate.
@@ -243,6 +247,23 @@ pub(super) fn best(target: &Target<'_>, conditions: &[Expr]) -> Candidate {
     best.unwrap_or_else(|| {
         super::cost::candidate(target, conditions, indexes(target.def).swap_remove(0), &[])
     })
+}
+
+/// The indexes whose first part has a condition.
+fn possible(target: &Target<'_>, conditions: &[Expr]) -> Vec<String> {
+    let sargs: Vec<Sarg> = conditions
+        .iter()
+        .enumerate()
+        .filter_map(|(at, condition)| sarg(condition, at, target.part, target.before))
+        .collect();
+    indexes(target.def)
+        .into_iter()
+        .filter(|index| target.hints.allows(&index.name))
+        .filter(|index| {
+            index.parts.first().is_some_and(|part| sargs.iter().any(|sarg| sarg.column == part.column))
+        })
+        .map(|index| index.name)
+        .collect()
 }
 
 fn build(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Result<Access, SqlError> {
@@ -275,6 +296,7 @@ fn build(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Res
         covering: covering(target, candidate, &needed),
         rows: candidate.rows,
         references: references(candidate),
+        possible: vec![],
     })
 }
 

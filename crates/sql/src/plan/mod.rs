@@ -7,6 +7,7 @@ pub mod access;
 pub mod bind;
 mod bind_function;
 mod cost;
+pub mod explain;
 pub mod from;
 mod join;
 pub mod names;

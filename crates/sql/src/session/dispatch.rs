@@ -5,15 +5,34 @@
 //! its first word) and an arm in [`Session::run_statement`].
 
 use super::{Prepared, PreparedText, Session};
+use crate::cache::plans::Plan;
+use crate::cache::{Scan, ScanEnd};
+use crate::expr::SlotKind;
 use crate::parse::{self, Statement};
-use crate::{Completion, ResultSink, SqlError};
+use crate::plan::plan::StatementPlan;
+use crate::{ColumnMeta, Completion, ResultSink, SqlError};
+use sqlparser::ast;
 use std::sync::Arc;
 use types::ValueRef;
 
 impl Session {
     pub(super) fn run_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+        self.interrupt.begin_statement();
+        let result = self.run_any_text(sql, sink);
+        if let Err(error) = &result {
+            self.state.warnings.error(error);
+        }
+        result
+    }
+
+    fn run_any_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         if let Some(result) = self.try_plain_insert(sql, &[], sink) {
             return result;
+        }
+        if Session::is_planned(sql) {
+            if let Some(result) = self.run_planned(sql, sink) {
+                return result;
+            }
         }
         let text = parse::to_text(sql)?;
         let statements = parse::split(&text);
@@ -24,23 +43,100 @@ impl Session {
             return Err(parse::error_at(&text, parse::offset_in(&text, statements[1])));
         }
         for statement in statements {
-            let statement = parse::parse(statement)?;
-            self.run_statement(&statement, &[], sink)?;
+            self.run_one(statement, sink)?;
         }
         Ok(())
     }
 
+    /// Runs a statement whose executable comments are opened and that has no other behind it.
+    fn run_one(&mut self, text: &str, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+        let text = parse::skip_comments(text);
+        if let Some(result) = self.try_plain_insert(text.as_bytes(), &[], sink) {
+            return result;
+        }
+        if Session::is_planned(text.as_bytes()) {
+            if let Some(result) = self.run_planned(text.as_bytes(), sink) {
+                return result;
+            }
+        }
+        let statement = parse::parse(text)?;
+        self.run_statement(&statement, sink)
+    }
+
+    fn run_planned(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Option<Result<(), SqlError>> {
+        // SHOW WARNINGS looks back at the last statement; a query starts with a clean list.
+        self.state.warnings.clear();
+        self.run_by_shape(sql, sink)
+    }
+
     pub(super) fn prepare_text(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
         let text = parse::to_text(sql)?;
-        parse::parse(&text)?;
-        let params = parse::count_placeholders(&text);
-        let params = u16::try_from(params).map_err(|_| {
+        let statements = parse::split(&text);
+        let text = match statements.as_slice() {
+            [] => return Err(SqlError::empty_query()),
+            [statement] => parse::skip_comments(statement).to_string(),
+            [_, second, ..] => return Err(parse::error_at(&text, parse::offset_in(&text, second))),
+        };
+        let params = u16::try_from(parse::count_placeholders(&text)).map_err(|_| {
             SqlError::new(1390, b"HY000", "Prepared statement contains too many placeholders")
         })?;
+        let mut prepared = PreparedText {
+            text: text.into_bytes(),
+            params,
+            scan: Scan::default(),
+            is_scanned: false,
+            kinds: vec![],
+            plan: None,
+        };
+        let columns = self.prepare_plan(&mut prepared)?;
         self.prepared_last = self.prepared_last.wrapping_add(1);
         let id = self.prepared_last;
-        self.prepared.insert(id, PreparedText { text: text.into_owned().into_bytes(), params });
-        Ok(Prepared { id, params, columns: Arc::from([]) })
+        self.prepared.insert(id, prepared);
+        Ok(Prepared { id, params, columns })
+    }
+
+    /// Scans and plans a statement that is being prepared, as if its parameters were integers; gives its columns.
+    fn prepare_plan(&mut self, prepared: &mut PreparedText) -> Result<Arc<[ColumnMeta]>, SqlError> {
+        let none: Arc<[ColumnMeta]> = Arc::from([]);
+        let text = String::from_utf8_lossy(&prepared.text).into_owned();
+        if !Session::is_planned(&prepared.text) {
+            parse::parse(&text)?;
+            return Ok(none);
+        }
+        self.key_prefix();
+        let scanned = prepared.scan.scan(&self.prefix, &prepared.text) == ScanEnd::Whole;
+        if !scanned {
+            parse::parse(&text)?;
+            return Ok(none);
+        }
+        prepared.is_scanned = true;
+        let kinds: Vec<SlotKind> =
+            prepared.scan.slots.iter().map(|slot| slot.kind.unwrap_or(SlotKind::Int)).collect();
+        let mut bound = prepared.scan.clone();
+        bound.bind_kinds(&kinds);
+        let mut kept = std::mem::take(&mut self.kept);
+        let plan = self.plan_scan(&bound, &prepared.text, &mut kept.plans);
+        self.kept = kept;
+        let plan = plan?;
+        let columns = match &*plan {
+            Plan::Query(plan) => self.prepared_columns(plan, prepared),
+            Plan::Change(_) => none,
+        };
+        prepared.kinds = kinds;
+        prepared.plan = Some(plan);
+        Ok(columns)
+    }
+
+    fn prepared_columns(&self, plan: &StatementPlan, prepared: &PreparedText) -> Arc<[ColumnMeta]> {
+        if plan.query.names.is_empty() {
+            return plan.query.columns.clone();
+        }
+        let literal = |slot: usize| {
+            let slot = prepared.scan.slots.get(slot);
+            let text = slot.and_then(|slot| prepared.text.get(slot.from as usize..slot.end as usize));
+            String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
+        };
+        Arc::from(crate::exec::named_columns(&plan.query, &literal))
     }
 
     pub(super) fn execute_prepared(
@@ -49,26 +145,47 @@ impl Session {
         params: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        let Some(statement) = self.prepared.get(&id) else {
+        self.interrupt.begin_statement();
+        // Out of the table while it runs; back afterwards.
+        let Some(mut statement) = self.prepared.remove(&id) else {
             return Err(SqlError::unknown_statement(id, "mysqld_stmt_execute"));
         };
+        let result = self.execute_statement(&mut statement, params, sink);
+        self.prepared.insert(id, statement);
+        if let Err(error) = &result {
+            self.state.warnings.error(error);
+        }
+        result
+    }
+
+    fn execute_statement(
+        &mut self,
+        statement: &mut PreparedText,
+        params: &[ValueRef<'_>],
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
         if params.len() != usize::from(statement.params) {
             return Err(SqlError::wrong_arguments("mysqld_stmt_execute"));
         }
-        let text = statement.text.clone();
-        if let Some(result) = self.try_plain_insert(&text, params, sink) {
+        if let Some(result) = self.try_plain_insert(&statement.text, params, sink) {
             return result;
         }
-        let text = String::from_utf8_lossy(&text).into_owned();
+        self.state.warnings.clear();
+        if let Some(result) = self.run_prepared(statement, params, sink) {
+            return result;
+        }
+        let text = String::from_utf8_lossy(&statement.text).into_owned();
         let statement = parse::parse(&text)?;
-        self.run_statement(&statement, params, sink)
+        if !params.is_empty() {
+            return Err(SqlError::not_supported("parameters in this statement"));
+        }
+        self.run_statement(&statement, sink)
     }
 
     /// Runs one parsed statement.
     pub(crate) fn run_statement(
         &mut self,
         statement: &Statement,
-        _params: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         match statement {
@@ -76,12 +193,25 @@ impl Session {
                 self.use_database(name)?;
                 sink.end(&Completion::default())
             }
-            Statement::Query(_) => Err(SqlError::not_supported("SELECT")),
-            Statement::Explain(_) => Err(SqlError::not_supported("EXPLAIN")),
-            Statement::Insert(_) => Err(SqlError::not_supported("INSERT")),
-            Statement::Update(_) => Err(SqlError::not_supported("UPDATE")),
-            Statement::Delete(_) => Err(SqlError::not_supported("DELETE")),
+            Statement::Query(query) => self.run_parsed(&ast::Statement::Query(query.clone()), sink),
+            Statement::Explain(inner) => self.explain(inner, sink),
+            Statement::Insert(change) | Statement::Update(change) | Statement::Delete(change) => {
+                self.run_parsed(change, sink)
+            }
             Statement::Other(other) => crate::statements::run(self, other, sink),
+        }
+    }
+
+    fn explain(&mut self, statement: &Statement, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+        match statement {
+            Statement::Query(query) => {
+                let plan = self.plan_statement(&ast::Statement::Query(query.clone()), &[], vec![])?;
+                match plan {
+                    Plan::Query(plan) => crate::plan::explain::send(&plan, sink),
+                    Plan::Change(_) => Err(SqlError::internal("a query without a query's plan")),
+                }
+            }
+            _ => Err(SqlError::not_supported("EXPLAIN of a statement that changes rows")),
         }
     }
 }

@@ -13,6 +13,8 @@ pub struct Instance {
     pub(crate) globals: Globals,
     pub(crate) table_locks: TableLocks,
     host: OnceLock<Weak<dyn Host>>,
+    /// Plans that all sessions share.
+    pub(crate) plans: crate::cache::plans::SharedPlans,
 }
 
 impl Instance {
@@ -22,7 +24,13 @@ impl Instance {
 
     /// With variables that the command line has set.
     pub fn with_globals(database: Arc<Database>, globals: Globals) -> Arc<Instance> {
-        Arc::new(Instance { database, globals, table_locks: TableLocks::default(), host: OnceLock::new() })
+        Arc::new(Instance {
+            database,
+            globals,
+            table_locks: TableLocks::default(),
+            plans: crate::cache::plans::SharedPlans::default(),
+            host: OnceLock::new(),
+        })
     }
 
     /// The global variables.

@@ -1,16 +1,21 @@
 //! The door of the SQL layer: what a server or an embedding program calls.
 
 mod dispatch;
+pub(crate) mod environment;
 mod instance;
+mod query;
 
 pub use instance::Instance;
 
+use crate::cache::Scan;
+use crate::cache::plans::Plan;
+use crate::expr::SlotKind;
 use crate::host::Interrupt;
 use crate::variables::SessionVariables;
 use crate::{ColumnMeta, Level, ResultSink, SqlError, Warnings};
 use std::collections::HashMap;
 use std::sync::Arc;
-use types::ValueRef;
+use types::{Value, ValueRef};
 
 /// A prepared statement, as COM_STMT_PREPARE answers it.
 #[derive(Clone, Debug)]
@@ -26,6 +31,12 @@ pub struct Prepared {
 struct PreparedText {
     text: Vec<u8>,
     params: u16,
+    scan: Scan,
+    /// False for statements that have no plan.
+    is_scanned: bool,
+    /// The kinds of the slots that `plan` was made for.
+    kinds: Vec<SlotKind>,
+    plan: Option<Arc<Plan>>,
 }
 
 /// One client's session.
@@ -44,6 +55,11 @@ pub struct Session {
     /// Tables that INSERT and its like used last.
     pub(crate) targets: crate::dml::Targets,
     multi_statements: bool,
+    /// `user@host`.
+    account: String,
+    kept: query::Kept,
+    /// Scratch: what stands in front of a statement's key.
+    prefix: Vec<u8>,
     prepared: HashMap<u32, PreparedText>,
     prepared_last: u32,
 }
@@ -59,6 +75,8 @@ pub(crate) struct SessionState {
     pub(crate) row_count: i64,
     /// FOUND_ROWS().
     pub(crate) found_rows: u64,
+    /// `@name`, by name in small letters.
+    pub(crate) user_variables: HashMap<String, Value>,
 }
 
 impl SessionState {
@@ -84,6 +102,9 @@ impl Session {
             counts_found_rows: false,
             targets: crate::dml::Targets::default(),
             multi_statements: false,
+            account: format!("{user}@{host}"),
+            kept: query::Kept::default(),
+            prefix: Vec::new(),
             prepared: HashMap::new(),
             prepared_last: 0,
         }

@@ -1,0 +1,260 @@
+//! EXPLAIN: a plan as MySQL's table describes it.
+
+use super::access::{Access, Path, PointValues};
+use super::plan::*;
+use crate::{ColumnMeta, Completion, ResultSink, SqlError};
+use types::{Collation, ColumnType, Value, ValueRef};
+
+/// Columns of EXPLAIN: name, whether it is a number, width.
+const COLUMNS: [(&str, bool, u32); 10] = [
+    ("id", true, 3),
+    ("select_type", false, 19),
+    ("table", false, 64),
+    ("type", false, 10),
+    ("possible_keys", false, 4_096),
+    ("key", false, 64),
+    ("key_len", false, 393),
+    ("ref", false, 2_048),
+    ("rows", true, 10),
+    ("Extra", false, 255),
+];
+
+/// One line.
+type Line = Vec<Value>;
+
+/// Sends the lines of a plan.
+///
+/// # Errors
+/// The sink's.
+pub fn send(plan: &StatementPlan, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    let mut lines = Vec::new();
+    let mut ids = 1;
+    query(&plan.query, "SIMPLE", plan.subqueries.is_empty(), &mut ids, &mut lines);
+    for subquery in &plan.subqueries {
+        ids += 1;
+        query(&subquery.query, "SUBQUERY", false, &mut ids, &mut lines);
+    }
+    send_lines(&lines, sink)
+}
+
+/// Sends the line of one table alone: UPDATE and DELETE.
+///
+/// # Errors
+/// The sink's.
+pub fn send_access(
+    table: &str,
+    def: &engine::TableDef,
+    access: &Access,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let mut line = vec![Value::Int(1), Value::text("SIMPLE"), Value::text(table)];
+    line.extend(access_columns(access, def, false));
+    line.push(Value::text(if access.residual.is_some() { "Using where" } else { "" }));
+    send_lines(&[line], sink)
+}
+
+fn send_lines(lines: &[Line], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    let columns: Vec<ColumnMeta> =
+        COLUMNS.iter().map(|(name, number, chars)| meta(name, *number, *chars)).collect();
+    sink.columns(&columns)?;
+    for line in lines {
+        let values: Vec<ValueRef<'_>> = line.iter().map(Value::as_ref).collect();
+        sink.row(&values)?;
+    }
+    sink.end(&Completion::default())
+}
+
+fn meta(name: &str, number: bool, chars: u32) -> ColumnMeta {
+    let collation = if number { Collation::Binary } else { Collation::Utf8mb4GeneralCi };
+    ColumnMeta {
+        name: name.to_string(),
+        org_name: String::new(),
+        table: String::new(),
+        org_table: String::new(),
+        database: String::new(),
+        column_type: match number {
+            true => ColumnType::Int { bytes: 8, unsigned: false },
+            false => ColumnType::Varchar { chars, collation },
+        },
+        collation,
+        not_null: name == "id" || name == "select_type" || name == "Extra",
+        primary_key: false,
+        unique_key: false,
+        multiple_key: false,
+        auto_increment: false,
+        decimals: if number { 0 } else { 31 },
+        display_chars: chars,
+    }
+}
+
+fn query(plan: &QueryPlan, select_type: &str, simple: bool, ids: &mut i64, lines: &mut Vec<Line>) {
+    match &plan.body {
+        Body::Select(plan) => {
+            let has_derived = plan.inputs.iter().any(|input| matches!(input.source, Source::Derived(_)));
+            let kind = match select_type {
+                "SIMPLE" if !simple || has_derived => "PRIMARY",
+                other => other,
+            };
+            select(plan, kind, *ids, lines);
+            for input in &plan.inputs {
+                if let Source::Derived(inner) = &input.source {
+                    *ids += 1;
+                    query(inner, "DERIVED", true, ids, lines);
+                }
+            }
+        }
+        Body::Union(plan) => {
+            let first = *ids;
+            for (at, branch) in plan.branches.iter().enumerate() {
+                if at > 0 {
+                    *ids += 1;
+                }
+                let kind = match (at, select_type) {
+                    (0, "SIMPLE") => "PRIMARY",
+                    (0, other) => other,
+                    _ => "UNION",
+                };
+                query(branch, kind, true, ids, lines);
+            }
+            if plan.distinct_until.is_some() || !plan.order.is_empty() {
+                let members: Vec<String> = (first..=*ids).map(|id| id.to_string()).collect();
+                let name = format!("<union{}>", members.join(","));
+                let mut line =
+                    vec![Value::Null, Value::text("UNION RESULT"), Value::text(name), Value::text("ALL")];
+                line.extend([Value::Null, Value::Null, Value::Null, Value::Null, Value::Null]);
+                line.push(Value::text(if plan.order.is_empty() { "" } else { "Using filesort" }));
+                lines.push(line);
+            }
+        }
+    }
+}
+
+fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
+    let whole = |extra: &str| {
+        let mut line = vec![Value::Int(id), Value::text(kind)];
+        line.extend(vec![Value::Null; 7]);
+        line.push(Value::text(extra));
+        line
+    };
+    if plan.shortcut.is_some() {
+        lines.push(whole("Select tables optimized away"));
+        return;
+    }
+    if plan.steps.is_empty() {
+        lines.push(whole("No tables used"));
+        return;
+    }
+    for (depth, step) in plan.steps.iter().enumerate() {
+        let input = &plan.inputs[step.part];
+        let mut line = vec![Value::Int(id), Value::text(kind), Value::text(input.name.clone())];
+        let mut extra: Vec<&str> = Vec::new();
+        match (&input.source, &step.access) {
+            (Source::Table { def, .. }, Some(access)) => {
+                line.extend(access_columns(access, def, depth > 0));
+                let is_range = matches!(&access.path, Path::Ranges { .. });
+                if access.residual.is_some()
+                    || step.after.is_some()
+                    || (is_range && access.covering.is_some())
+                {
+                    extra.push("Using where");
+                } else if is_range {
+                    extra.push("Using index condition");
+                }
+                if access.covering.is_some() {
+                    extra.push("Using index");
+                }
+            }
+            (source, _) => {
+                if let Source::Derived(_) = source {
+                    line[2] = Value::text(format!("<derived:{}>", input.name));
+                }
+                line.extend([
+                    Value::text("ALL"),
+                    Value::Null,
+                    Value::Null,
+                    Value::Null,
+                    Value::Null,
+                    Value::Null,
+                ]);
+                if step.filter.is_some() || step.after.is_some() {
+                    extra.push("Using where");
+                }
+            }
+        }
+        if depth == 0 {
+            if plan.uses_temporary {
+                extra.push("Using temporary");
+            }
+            if !plan.order.is_empty() {
+                extra.push("Using filesort");
+            }
+        }
+        line.push(Value::text(extra.join("; ")));
+        lines.push(line);
+    }
+}
+
+/// type, possible_keys, key, key_len, ref, rows.
+fn access_columns(access: &Access, def: &engine::TableDef, inner: bool) -> Vec<Value> {
+    let (index, kind, parts) = match &access.path {
+        Path::Whole { index, .. } if access.covering.is_some() => (Some(*index), "index", usize::MAX),
+        Path::Whole { index, .. } => {
+            ((index.0 != 0).then_some(*index), if index.0 == 0 { "ALL" } else { "index" }, usize::MAX)
+        }
+        Path::Points { index, points, unique, .. } => {
+            let is_list = points
+                .iter()
+                .any(|point| matches!(point.values, PointValues::Slots(_) | PointValues::Values(_)));
+            let kind = match (is_list, unique, inner) {
+                (true, ..) => "range",
+                (false, true, true) => "eq_ref",
+                (false, true, false) => "const",
+                (false, false, _) => "ref",
+            };
+            (Some(*index), kind, points.len())
+        }
+        Path::Ranges { index, points, part, intervals, .. } => {
+            let unbounded =
+                intervals.iter().all(|interval| interval.lower.is_empty() && interval.upper.is_empty());
+            let kind = if unbounded && !points.is_empty() { "ref" } else { "range" };
+            let ranged = usize::from(part.is_some() && !unbounded);
+            (Some(*index), kind, points.len() + ranged)
+        }
+    };
+    let text = |text: String| if text.is_empty() { Value::Null } else { Value::text(text) };
+    let shape =
+        index.and_then(|index| super::access::indexes(def).into_iter().find(|shape| shape.id == index));
+    let name = shape.as_ref().map(|shape| shape.name.clone()).unwrap_or_default();
+    let length: u64 = shape
+        .iter()
+        .flat_map(|shape| shape.parts.iter().take(parts))
+        .map(|part| key_bytes(&def.columns[part.column], part.prefix_chars))
+        .sum();
+    let possible: Vec<String> = access.possible.clone();
+    let reference =
+        if matches!(kind, "const" | "ref" | "eq_ref") { access.references.join(",") } else { String::new() };
+    let rows = if kind == "const" { 1 } else { access.rows };
+    vec![
+        Value::text(kind),
+        text(possible.join(",")),
+        text(name.clone()),
+        text(if name.is_empty() { String::new() } else { length.to_string() }),
+        text(reference),
+        Value::Int(i64::try_from(rows).unwrap_or(i64::MAX)),
+    ]
+}
+
+/// What MySQL says that a key part takes.
+fn key_bytes(column: &types::Column, prefix: Option<u32>) -> u64 {
+    let chars = |chars: u32| u64::from(prefix.unwrap_or(chars)) * 4;
+    let of_type = match &column.column_type {
+        ColumnType::Char { chars: length, .. } => chars(*length),
+        ColumnType::Varchar { chars: length, .. } => chars(*length) + 2,
+        ColumnType::Text { .. } => chars(prefix.unwrap_or(0)) + 2,
+        ColumnType::Varbinary { bytes } => u64::from(prefix.unwrap_or(*bytes)) + 2,
+        ColumnType::Blob { .. } => u64::from(prefix.unwrap_or(0)) + 2,
+        ColumnType::Binary { bytes } => u64::from(prefix.unwrap_or(*bytes)),
+        other => other.image_bytes_max() as u64,
+    };
+    of_type + u64::from(column.nullable)
+}

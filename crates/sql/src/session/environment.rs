@@ -1,0 +1,152 @@
+//! The session as expressions see it.
+
+use super::Session;
+use crate::SqlError;
+use crate::expr::{Environment, SqlMode, VariableScope};
+use crate::variables::{Asked, Live, SqlMode as Modes};
+use std::cell::{Cell, RefCell};
+use types::Value;
+
+/// A view of a session while a statement runs. What the statement leaves behind (warnings, user variables) is gathered
+/// here and handed over at the end.
+pub(crate) struct SessionEnvironment<'s> {
+    session: &'s Session,
+    user: Cell<Option<&'s str>>,
+    now: Cell<Option<i64>>,
+    pub(super) left: Leftovers,
+}
+
+/// What a statement leaves behind.
+#[derive(Default)]
+pub(crate) struct Leftovers {
+    pub(super) warnings: RefCell<Vec<(u16, String)>>,
+    pub(super) assigned: RefCell<Vec<(String, Value)>>,
+}
+
+/// More warnings than this are only counted by none: the session keeps fewer.
+const WARNINGS_MAX: usize = 1 << 16;
+
+impl<'s> SessionEnvironment<'s> {
+    pub(crate) fn new(session: &'s Session) -> SessionEnvironment<'s> {
+        SessionEnvironment {
+            session,
+            user: Cell::new(Some(&session.account)),
+            now: Cell::new(None),
+            left: Leftovers::default(),
+        }
+    }
+
+    pub(crate) fn into_leftovers(self) -> Leftovers {
+        self.left
+    }
+}
+
+impl Leftovers {
+    /// Hands everything over.
+    pub(crate) fn settle(self, session: &mut Session) {
+        for (code, message) in self.warnings.into_inner() {
+            session.state.warnings.warn(code, message);
+        }
+        for (name, value) in self.assigned.into_inner() {
+            session.state.user_variables.insert(name, value);
+        }
+    }
+}
+
+impl Environment for SessionEnvironment<'_> {
+    fn system_variable(
+        &self,
+        scope: VariableScope,
+        cache: Option<&str>,
+        name: &str,
+    ) -> Result<Value, SqlError> {
+        let session = self.session;
+        let asked = match scope {
+            VariableScope::Default => Asked::Unscoped,
+            VariableScope::Session => Asked::Session,
+            VariableScope::Global => Asked::Global,
+        };
+        let live = Live {
+            warning_count: session.state.warnings.count(),
+            error_count: session.state.warnings.error_count(),
+            in_transaction: false,
+        };
+        session.variables.value(&session.instance.globals, asked, cache, name, live)
+    }
+
+    fn user_variable(&self, name: &str) -> Value {
+        let assigned = self.left.assigned.borrow();
+        match assigned.iter().rev().find(|(known, _)| known == name) {
+            Some((_, value)) => value.clone(),
+            None => self.session.state.user_variables.get(name).cloned().unwrap_or(Value::Null),
+        }
+    }
+
+    fn set_user_variable(&self, name: &str, value: Value) {
+        let mut assigned = self.left.assigned.borrow_mut();
+        match assigned.iter_mut().find(|(known, _)| known == name) {
+            Some((_, known)) => *known = value,
+            None => assigned.push((name.to_string(), value)),
+        }
+    }
+
+    fn database(&self) -> Option<&str> {
+        self.session.state.database.as_deref()
+    }
+
+    fn user(&self) -> &str {
+        self.user.get().unwrap_or_default()
+    }
+
+    fn connection_id(&self) -> u64 {
+        self.session.id
+    }
+
+    fn last_insert_id(&self) -> u64 {
+        self.session.variables.last_insert_id
+    }
+
+    fn found_rows(&self) -> u64 {
+        self.session.state.found_rows
+    }
+
+    fn row_count(&self) -> i64 {
+        self.session.state.row_count
+    }
+
+    fn now_micros(&self) -> i64 {
+        match self.now.get() {
+            Some(now) => now,
+            None => {
+                let now = (self.session.variables.timestamp() * 1e6) as i64;
+                self.now.set(Some(now));
+                now
+            }
+        }
+    }
+
+    fn time_zone_seconds(&self) -> i32 {
+        self.session.variables.common.zone_seconds
+    }
+
+    fn warn(&self, code: u16, message: String) {
+        let mut warnings = self.left.warnings.borrow_mut();
+        if warnings.len() < WARNINGS_MAX {
+            warnings.push((code, message));
+        }
+    }
+
+    fn sql_mode(&self) -> SqlMode {
+        let mode = self.session.variables.common.sql_mode;
+        SqlMode {
+            strict: mode.is_strict(),
+            error_for_division_by_zero: mode.contains(Modes::ERROR_FOR_DIVISION_BY_ZERO),
+            no_zero_date: mode.contains(Modes::NO_ZERO_DATE),
+            no_zero_in_date: mode.contains(Modes::NO_ZERO_IN_DATE),
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.session.interrupt.check().is_err()
+    }
+}

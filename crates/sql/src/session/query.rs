@@ -1,0 +1,300 @@
+//! Statements that are planned: from text or parameters to a plan, and running it.
+
+use super::environment::SessionEnvironment;
+use super::{PreparedText, Session};
+use crate::cache::plans::{Plan, SessionPlans};
+use crate::cache::{Scan, ScanEnd, SlotShape};
+use crate::exec::{Runtime, Scratch, recycle, run_statement};
+use crate::expr::{SlotKind, Slots};
+use crate::parse;
+use crate::plan::bind::SlotInfo;
+use crate::plan::names::select_list;
+use crate::plan::plan::StatementPlan;
+use crate::plan::query::Planner;
+use crate::{Completion, ResultSink, SqlError};
+use sqlparser::ast;
+use std::sync::Arc;
+use types::ValueRef;
+
+/// Memory and plans that a session keeps from statement to statement. Taken out of the session while one runs.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(super) scan: Scan,
+    pub(super) values: Vec<ValueRef<'static>>,
+    pub(super) scratch: Vec<Scratch>,
+    pub(super) plans: SessionPlans,
+}
+
+/// How the scanner left a statement.
+pub(super) enum Scanned {
+    Done,
+    /// It has to be cut or unwrapped first.
+    NotScanned,
+}
+
+impl Session {
+    /// True for the statements that are planned, by their first word.
+    pub(super) fn is_planned(sql: &[u8]) -> bool {
+        let start = sql.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != b'(').unwrap_or(0);
+        let rest = &sql[start..];
+        let words: [&[u8]; 5] = [b"select", b"update", b"delete", b"insert", b"replace"];
+        words.iter().any(|word| {
+            rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+                && rest.get(word.len()).is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+        })
+    }
+
+    /// Runs one statement of text by its shape. `None` if it cannot be scanned as it is.
+    pub(super) fn run_by_shape(
+        &mut self,
+        sql: &[u8],
+        sink: &mut dyn ResultSink,
+    ) -> Option<Result<(), SqlError>> {
+        let mut kept = std::mem::take(&mut self.kept);
+        let result = self.run_scanned(&mut kept, sql, sink);
+        self.kept = kept;
+        result
+    }
+
+    fn run_scanned(
+        &mut self,
+        kept: &mut Kept,
+        sql: &[u8],
+        sink: &mut dyn ResultSink,
+    ) -> Option<Result<(), SqlError>> {
+        let Kept { scan, values, scratch, plans } = kept;
+        self.key_prefix();
+        if scan.scan(&self.prefix, sql) != ScanEnd::Whole || scan.parameters > 0 {
+            return None;
+        }
+        let mut bound = recycle(std::mem::take(values));
+        bound.extend(scan.literals.iter().map(|literal| literal.value(sql, &scan.unescaped, &[])));
+        let slots = Slots { values: &bound, starts: &scan.starts };
+        let text = Literals { text: sql, slots: &scan.slots };
+        let result = match plans.find(&scan.key) {
+            // The plan is borrowed, not cloned: its counter is shared with other sessions.
+            Some(plan) => self.run_plan(plan, slots, &text, scratch, sink),
+            None => match self.plan_scan(scan, sql, plans) {
+                Ok(plan) => self.run_plan(&plan, slots, &text, scratch, sink),
+                Err(error) => Err(error),
+            },
+        };
+        *values = recycle(bound);
+        Some(result)
+    }
+
+    /// Runs a prepared statement. `None` if it was not scanned.
+    pub(super) fn run_prepared(
+        &mut self,
+        prepared: &mut PreparedText,
+        parameters: &[ValueRef<'_>],
+        sink: &mut dyn ResultSink,
+    ) -> Option<Result<(), SqlError>> {
+        if !prepared.is_scanned {
+            return None;
+        }
+        let mut kept = std::mem::take(&mut self.kept);
+        let result = self.run_bound(&mut kept, prepared, parameters, sink);
+        self.kept = kept;
+        Some(result)
+    }
+
+    fn run_bound(
+        &mut self,
+        kept: &mut Kept,
+        prepared: &mut PreparedText,
+        parameters: &[ValueRef<'_>],
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let PreparedText { text, scan, kinds, plan, .. } = prepared;
+        let mut bound = recycle(std::mem::take(&mut kept.values));
+        bound.extend(scan.literals.iter().map(|literal| literal.value(text, &scan.unescaped, parameters)));
+        let slots = Slots { values: &bound, starts: &scan.starts };
+        let same = kinds.len() == scan.slots.len()
+            && scan.slots.iter().zip(kinds.iter()).enumerate().all(|(at, (slot, kind))| {
+                slot.kind.is_some() || kind_of_slot(&slots, at, slot.list) == *kind
+            });
+        let current = plan.as_ref().filter(|plan| same && plan.is_current());
+        let literals = Literals { text, slots: &scan.slots };
+        let result = match current {
+            Some(plan) => self.run_plan(plan, slots, &literals, &mut kept.scratch, sink),
+            None => {
+                kinds.clear();
+                kinds.extend(
+                    scan.slots
+                        .iter()
+                        .enumerate()
+                        .map(|(at, slot)| slot.kind.unwrap_or_else(|| kind_of_slot(&slots, at, slot.list))),
+                );
+                let mut with_kinds = scan.clone();
+                with_kinds.bind_kinds(kinds);
+                match self.plan_scan(&with_kinds, text, &mut kept.plans) {
+                    Ok(made) => {
+                        let made = plan.insert(made);
+                        self.run_plan(made, slots, &literals, &mut kept.scratch, sink)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        kept.values = recycle(bound);
+        result
+    }
+
+    /// What a plan depends on beside the shape of the text: put in front of the key.
+    pub(super) fn key_prefix(&mut self) {
+        self.prefix.clear();
+        if let Some(database) = &self.state.database {
+            self.prefix.extend_from_slice(database.as_bytes());
+        }
+        self.prefix.push(0);
+        let limit = self.variables.common.sql_select_limit;
+        if limit != u64::MAX {
+            self.prefix.extend_from_slice(&limit.to_le_bytes());
+        }
+        self.prefix.push(0);
+    }
+
+    /// The plan of a scanned statement: from the shared store, or made now.
+    pub(super) fn plan_scan(
+        &self,
+        scan: &Scan,
+        sql: &[u8],
+        plans: &mut SessionPlans,
+    ) -> Result<Arc<Plan>, SqlError> {
+        plans.make(&scan.key, &self.instance.plans, || {
+            let text = scan.parser_text();
+            let text = std::str::from_utf8(&text).map_err(|_| invalid_text(sql))?;
+            let statement = parse::parse_ast(text).map_err(|error| self.syntax_error(sql, scan, error))?;
+            let slots: Vec<SlotInfo> = kinds_in_key(scan);
+            self.plan_statement(&statement, &slots, select_list(&scan.key[scan.key_start..]))
+        })
+    }
+
+    /// An error in a normalised text is told by the text that the client sent.
+    fn syntax_error(&self, sql: &[u8], scan: &Scan, error: SqlError) -> SqlError {
+        if error.code != 1064 {
+            return error;
+        }
+        let original = String::from_utf8_lossy(sql);
+        match parse::parse_ast(original.trim_end_matches([';', ' ', '\n', '\t', '\r'])) {
+            Err(error) => error,
+            Ok(_) if scan.slots.is_empty() => error,
+            // Only the shape is wrong: a literal stands where it must not change.
+            Ok(_) => error,
+        }
+    }
+
+    /// Plans a parsed statement.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(crate) fn plan_statement(
+        &self,
+        statement: &ast::Statement,
+        slots: &[SlotInfo],
+        names: Vec<crate::plan::names::Name>,
+    ) -> Result<Plan, SqlError> {
+        let mut planner = Planner::new(&self.instance.database, self.state.database.as_deref(), slots);
+        planner.names = names;
+        match statement {
+            ast::Statement::Query(query) => {
+                planner.select_limit = self.variables.common.sql_select_limit;
+                Ok(Plan::Query(planner.statement(query)?))
+            }
+            other => crate::dml::plan_change(self, planner, other).map(Plan::Change),
+        }
+    }
+
+    fn run_plan(
+        &mut self,
+        plan: &Plan,
+        slots: Slots<'_>,
+        literals: &Literals<'_>,
+        scratch: &mut Vec<Scratch>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        match plan {
+            Plan::Query(plan) => self.run_query(plan, slots, &|slot| literals.text_of(slot), scratch, sink),
+            Plan::Change(plan) => plan.run(self, slots, sink),
+        }
+    }
+
+    /// Runs a query's plan and ends the result.
+    pub(crate) fn run_query(
+        &mut self,
+        plan: &StatementPlan,
+        slots: Slots<'_>,
+        literal_text: &dyn Fn(usize) -> String,
+        scratch: &mut Vec<Scratch>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let environment = SessionEnvironment::new(self);
+        let runtime =
+            Runtime { environment: &environment, interrupt: &self.interrupt, session: self, literal_text };
+        let done = run_statement(plan, slots, &runtime, scratch, sink);
+        environment.into_leftovers().settle(self);
+        let done = done?;
+        self.state.found_rows = done.found;
+        self.state.row_count = -1;
+        sink.end(&Completion { warnings: self.state.warnings.count_u16(), ..Completion::default() })
+    }
+
+    /// Plans and runs a statement that was parsed without a shape.
+    pub(super) fn run_parsed(
+        &mut self,
+        statement: &ast::Statement,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let plan = self.plan_statement(statement, &[], vec![])?;
+        let literals = Literals { text: &[], slots: &[] };
+        let mut scratch = Vec::new();
+        self.run_plan(&plan, Slots::EMPTY, &literals, &mut scratch, sink)
+    }
+}
+
+/// The literals of a statement as they are written.
+struct Literals<'a> {
+    text: &'a [u8],
+    slots: &'a [SlotShape],
+}
+
+impl Literals<'_> {
+    fn text_of(&self, slot: usize) -> String {
+        let text = self.slots.get(slot).and_then(|slot| self.text.get(slot.from as usize..slot.end as usize));
+        String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
+    }
+}
+
+/// The kind of what is bound to a slot.
+#[inline]
+fn kind_of_slot(slots: &Slots<'_>, at: usize, list: bool) -> SlotKind {
+    if !list {
+        return SlotKind::of(&slots.value(at));
+    }
+    let mut kind = None;
+    for value in slots.list(at) {
+        let this = SlotKind::of(value);
+        match kind {
+            None => kind = Some(this),
+            Some(known) if known != this => return SlotKind::Mixed,
+            Some(_) => {}
+        }
+    }
+    kind.unwrap_or(SlotKind::Null)
+}
+
+/// The kinds of a scan's slots; those of parameters as they were bound into its key.
+fn kinds_in_key(scan: &Scan) -> Vec<SlotInfo> {
+    scan.slots
+        .iter()
+        .map(|slot| SlotInfo { kind: slot.kind.unwrap_or_else(|| scan.kind_in_key(slot)), list: slot.list })
+        .collect()
+}
+
+fn invalid_text(sql: &[u8]) -> SqlError {
+    match parse::to_text(sql) {
+        Err(error) => error,
+        Ok(text) => SqlError::syntax(&text, 1),
+    }
+}
