@@ -9,6 +9,8 @@ mod compile;
 mod compiled;
 mod evaluate;
 mod function;
+#[cfg(test)]
+mod golden;
 mod node;
 mod result_type;
 mod row;
