@@ -85,13 +85,8 @@ fn decimal_value<'a>(digits: &[u8], negative: bool) -> ValueRef<'a> {
 
 /// The decimal number that digits with a point (and no exponent) mean; `None` if it has too many.
 pub fn decimal(text: &str) -> Option<types::Decimal> {
-    let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
-    let digits = [whole, fraction].concat();
-    let unscaled: i128 = if digits.is_empty() { 0 } else { digits.parse().ok()? };
-    Some(types::Decimal::new(
-        unscaled.into(),
-        u8::try_from(fraction.len()).ok().filter(|&scale| scale <= 30)?,
-    ))
+    let (value, length) = types::Decimal::parse_prefix(text.as_bytes());
+    (length == text.len()).then_some(value)
 }
 
 impl Place {

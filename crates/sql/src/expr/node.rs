@@ -119,8 +119,8 @@ pub(super) struct Call {
     pub unit: Option<IntervalUnit>,
     /// The class of the result.
     pub class: Class,
-    /// The classes of the arguments.
-    pub classes: Box<[Class]>,
+    /// Digits after the point that the result shows.
+    pub decimals: u8,
     /// Facts about arguments that CHARSET(), COLLATION() and COERCIBILITY() tell.
     pub argument_collation: (Collation, i64),
 }

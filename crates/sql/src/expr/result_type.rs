@@ -112,11 +112,9 @@ impl Class {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Derivation {
     /// COLLATE.
-    Explicit,
-    /// Two columns whose collations do not mix: good only where no comparison needs one.
-    None,
+    Explicit = 0,
     /// A column.
-    Implicit,
+    Implicit = 2,
     /// What the system gives: USER(), VERSION().
     System,
     /// A literal or parameter.
@@ -135,7 +133,6 @@ impl Derivation {
     pub(super) fn name(self) -> &'static str {
         match self {
             Derivation::Explicit => "EXPLICIT",
-            Derivation::None => "NONE",
             Derivation::Implicit => "IMPLICIT",
             Derivation::System => "SYSCONST",
             Derivation::Coercible => "COERCIBLE",
@@ -230,7 +227,7 @@ impl Typed {
             ColumnType::Decimal { precision, scale, .. } => {
                 ((precision - scale.min(precision)) as u32, scale)
             }
-            ColumnType::Int { .. } => (self.chars().min(20).max(1), 0),
+            ColumnType::Int { .. } => (self.chars().clamp(1, 20), 0),
             ColumnType::Year => (4, 0),
             ColumnType::Date => (8, 0),
             ColumnType::Time { fsp } => (7, fsp),

@@ -4,7 +4,7 @@ use super::bind_function;
 use super::scope::Scope;
 use crate::SqlError;
 use crate::expr::{
-    Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, IntervalUnit, SlotKind,
+    Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, Function, IntervalUnit, SlotKind,
     VariableScope,
 };
 use sqlparser::ast;
@@ -92,10 +92,7 @@ impl<'a> Binder<'a> {
             Ast::Value(value) => self.value(&value.value)?,
             Ast::TypedString(typed) => {
                 let text = typed.value.value.clone().into_string().unwrap_or_default();
-                Expr::Cast {
-                    operand: Box::new(Expr::Constant(Value::text(text))),
-                    to: bind_function::temporal_type(&typed.data_type)?,
-                }
+                Expr::Constant(bind_function::temporal_literal(&typed.data_type, &text)?)
             }
             Ast::UnaryOp { op, expr } => self.unary(*op, expr)?,
             Ast::BinaryOp { left, op, right } => self.binary(left, op, right)?,
@@ -249,6 +246,20 @@ impl<'a> Binder<'a> {
             return self.assignment(left, right);
         }
         let (left, right) = (self.boxed(left)?, self.boxed(right)?);
+        // `date + INTERVAL 1 DAY`, `INTERVAL 1 DAY + date`, `date - INTERVAL 1 DAY`.
+        let moved = |function, arguments| Expr::Call { function, arguments };
+        match (op, &*left, &*right) {
+            (Operator::Plus, _, Expr::Interval { .. }) => {
+                return Ok(moved(Function::DateAdd, vec![*left, *right]));
+            }
+            (Operator::Plus, Expr::Interval { .. }, _) => {
+                return Ok(moved(Function::DateAdd, vec![*right, *left]));
+            }
+            (Operator::Minus, _, Expr::Interval { .. }) => {
+                return Ok(moved(Function::DateSub, vec![*left, *right]));
+            }
+            _ => {}
+        }
         let comparison = |op| Expr::Compare { op, left: left.clone(), right: right.clone() };
         let arithmetic = |op| Expr::Arithmetic { op, left: left.clone(), right: right.clone() };
         Ok(match op {

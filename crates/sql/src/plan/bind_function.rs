@@ -12,6 +12,12 @@ impl Binder<'_> {
         use ast::Expr as Ast;
         match expr {
             Ast::Function(function) => self.function(function),
+            Ast::Cast { kind: ast::CastKind::Cast, expr, data_type: ast::DataType::Binary(None), .. }
+                if matches!(&**expr, Ast::BinaryOp { .. }) =>
+            {
+                // The parser lets BINARY take all that follows; to MySQL it binds tighter than any operator.
+                self.bind(&binary_of_first(expr))
+            }
             Ast::Cast { kind: ast::CastKind::Cast, expr, data_type, .. } => {
                 Ok(Expr::Cast { operand: self.boxed(expr)?, to: cast_type(data_type)? })
             }
@@ -305,4 +311,45 @@ fn charset_collation(name: &str) -> Result<Collation, SqlError> {
         "binary" => Collation::Binary,
         _ => return Err(SqlError::new(1115, b"42000", format!("Unknown character set: '{name}'"))),
     })
+}
+
+/// An expression whose first operand is turned to bytes.
+fn binary_of_first(expr: &ast::Expr) -> ast::Expr {
+    match expr {
+        ast::Expr::BinaryOp { left, op, right } => ast::Expr::BinaryOp {
+            left: Box::new(binary_of_first(left)),
+            op: op.clone(),
+            right: right.clone(),
+        },
+        operand => ast::Expr::Cast {
+            kind: ast::CastKind::Cast,
+            expr: Box::new(operand.clone()),
+            data_type: ast::DataType::Binary(None),
+            format: None,
+        },
+    }
+}
+
+/// The value of `DATE '2026-11-21'` and its like.
+///
+/// # Errors
+/// 1525 for a text that is none.
+pub(super) fn temporal_literal(data_type: &ast::DataType, text: &str) -> Result<Value, SqlError> {
+    use types::temporal::{read_date_time, read_time};
+    let column_type = temporal_type(data_type)?;
+    let moment = || read_date_time(text.as_bytes()).filter(|reading| !reading.truncated);
+    let (kind, value) = match column_type {
+        ColumnType::Date => (
+            "DATE",
+            moment().filter(|reading| !reading.has_time).map(|reading| Value::Date(reading.value.date)),
+        ),
+        ColumnType::Time { .. } => (
+            "TIME",
+            read_time(text.as_bytes())
+                .filter(|reading| !reading.truncated)
+                .map(|reading| Value::Time(reading.value)),
+        ),
+        _ => ("DATETIME", moment().map(|reading| Value::DateTime(reading.value))),
+    };
+    value.ok_or_else(|| SqlError::new(1525, b"HY000", format!("Incorrect {kind} value: '{text}'")))
 }

@@ -195,6 +195,19 @@ impl Compiler {
 
     fn negate(&mut self, operand: &Expr) -> Result<Compiled, SqlError> {
         let (node, typed) = self.boxed(operand)?;
+        // A negative literal is a literal.
+        let negated = match &*node {
+            Node::Constant(Value::Int(number)) => number.checked_neg().map(Value::Int),
+            // The smallest integer, whose magnitude is none of the signed ones.
+            Node::Constant(Value::UInt(number)) => i64::try_from(-(*number as i128)).ok().map(Value::Int),
+            Node::Constant(Value::Double(number)) => Some(Value::Double(-number)),
+            Node::Constant(Value::Decimal(number)) => Some(Value::Decimal(number.negate())),
+            _ => None,
+        };
+        if let Some(negated) = negated {
+            let typed = constants::constant_type(&negated, self.connection);
+            return Ok((Node::Constant(negated), typed));
+        }
         let nullable = typed.nullable();
         let typed = match typed.class {
             Class::Text | Class::Binary | Class::Double => Typed::double(nullable),
@@ -298,7 +311,17 @@ impl Compiler {
             nodes.push(node);
             types.push(typed);
         }
-        let (collation, typed, to) = functions::call_type(function, &types, unit, self.connection)?;
+        let (collation, mut typed, to) = functions::call_type(function, &types, unit, self.connection)?;
+        if let (Function::Round | Function::Truncate, Class::Decimal, Some(Node::Constant(places))) =
+            (function, typed.class, nodes.get(1))
+        {
+            let places = match places {
+                Value::Int(places) => (*places).clamp(0, types::decimal::SCALE_MAX as i64) as u8,
+                _ => typed.result.decimals,
+            };
+            let (whole, _) = typed.digits();
+            typed = Typed::decimal(whole + places as u32, places, typed.nullable());
+        }
         let call = Call {
             function,
             arguments: nodes.into(),
@@ -306,7 +329,7 @@ impl Compiler {
             to,
             unit,
             class: typed.class,
-            classes: types.iter().map(|typed| typed.class).collect(),
+            decimals: typed.result.decimals,
             argument_collation: types
                 .first()
                 .map_or((collation, 0), |typed| (typed.collation(), typed.derivation.number())),
@@ -329,11 +352,20 @@ impl Compiler {
             return Err(SqlError::wrong_parameter_count(function.name()));
         };
         let (operand, typed) = self.expr(operand)?;
-        let (amount, unit) = match interval {
-            Expr::Interval { amount, unit } => (self.expr(amount)?.0, *unit),
-            days => (self.expr(days)?.0, super::IntervalUnit::Day),
+        let ((amount, amount_type), unit) = match interval {
+            Expr::Interval { amount, unit } => (self.expr(amount)?, *unit),
+            days => (self.expr(days)?, super::IntervalUnit::Day),
         };
-        let fsp = if unit.has_fraction() { 6 } else { typed.result.decimals.min(6) };
+        let amount_decimals = match amount_type.class {
+            Class::Decimal => amount_type.result.decimals,
+            Class::Text | Class::Binary | Class::Double => 6,
+            _ => 0,
+        };
+        let fsp = match unit {
+            _ if unit.has_fraction() => 6,
+            super::IntervalUnit::Second => typed.result.decimals.min(6).max(amount_decimals.min(6)),
+            _ => typed.result.decimals.min(6),
+        };
         let result = match typed.class {
             Class::Date if unit.is_of_days() => Typed::new(ColumnType::Date, true),
             Class::Date | Class::DateTime => Typed::new(ColumnType::DateTime { fsp }, true),

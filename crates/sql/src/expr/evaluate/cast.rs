@@ -29,14 +29,9 @@ fn try_cast<'a>(value: &ValueRef<'a>, to: &ColumnType, context: &Context<'a>) ->
                 rounded
             };
             if clipped != rounded {
-                let mut text = String::new();
-                convert::write_text(value, &mut text);
-                context.environment.warn(
-                    1916,
-                    format!(
-                        "Got overflow when casting '{text}' to DECIMAL({precision},{scale}). Value truncated"
-                    ),
-                );
+                let message =
+                    format!("Out of range value for column 'CAST' at row 1 (DECIMAL({precision},{scale}))");
+                context.environment.warn(1264, message);
             }
             ValueRef::Decimal(clipped)
         }
@@ -96,21 +91,43 @@ fn text_of<'a>(value: &ValueRef<'a>, context: &Context<'a>) -> Option<&'a [u8]> 
 }
 
 fn to_integer<'a>(value: &ValueRef<'_>, unsigned: bool, context: &Context<'_>) -> Option<ValueRef<'a>> {
+    let (low, high) = match unsigned {
+        true => (0, u64::MAX as i128),
+        false => (i64::MIN as i128, i64::MAX as i128),
+    };
     let number = match *value {
         ValueRef::Text(_) | ValueRef::Binary(_) => convert::to_int(value, context)?,
         _ => match convert::to_number(value, context)? {
-            Number::Double(number) => {
-                // Cut at the signed range, or the unsigned one above it.
-                (convert::round_f64(number) as i128)
-                    .clamp(i64::MIN as i128, if unsigned { u64::MAX as i128 } else { i64::MAX as i128 })
-            }
-            Number::Decimal(number) => {
-                let rounded = convert::number_to_int(Number::Decimal(number));
-                if unsigned { rounded.max(0) } else { rounded.min(i64::MAX as i128) }
+            number @ (Number::Double(_) | Number::Decimal(_)) => {
+                let whole = match number {
+                    // Doubles below zero keep their bits.
+                    Number::Double(number) => (convert::round_f64(number) as i128).max(i64::MIN as i128),
+                    number => convert::decimal_to_int(&number.to_decimal()),
+                };
+                let low = if matches!(number, Number::Double(_)) { i64::MIN as i128 } else { low };
+                let clipped = whole.clamp(low, high);
+                if clipped != whole {
+                    let mut text = String::new();
+                    convert::write_text(value, &mut text);
+                    let to = if unsigned { "UNSIGNED INT" } else { "INT" };
+                    let message = format!("Got overflow when casting '{text}' to {to}. Value truncated");
+                    context.environment.warn(1916, message);
+                }
+                clipped
             }
             number => convert::number_to_int(number),
         },
     };
     // A number of the other sign keeps its bits, as `CAST(-1 AS UNSIGNED)` shows.
+    let message = match (unsigned, number) {
+        (true, ..0) => Some("Cast to unsigned converted negative integer to its positive complement"),
+        (false, number) if number > high && value.as_bytes().is_some() => {
+            Some("Cast to signed converted positive out-of-range integer to its negative complement")
+        }
+        _ => None,
+    };
+    if let Some(message) = message {
+        context.environment.warn(1105, message.into());
+    }
     Some(if unsigned { ValueRef::UInt(number as u64) } else { ValueRef::Int(number as i64) })
 }

@@ -36,7 +36,8 @@ fn compare_others(
             (Text(_), Text(_)) => collation.compare(a, b),
             _ => a.cmp(b),
         },
-        (Decimal(a), Decimal(b)) => a.compare(&b),
+        // Quotients compare as they are shown.
+        (Decimal(a), Decimal(b)) => a.rounded().compare(&b.rounded()),
         (Date(a), Date(b)) => a.cmp(&b),
         (Time(a), Time(b)) => a.micros.cmp(&b.micros),
         (Time(a), Text(_) | Binary(_)) => a.micros.cmp(&convert::to_time(right, context)?.micros),
@@ -59,7 +60,7 @@ fn compare_others(
                 (Number::Double(_), _) | (_, Number::Double(_)) => {
                     return a.to_f64().partial_cmp(&b.to_f64());
                 }
-                _ => a.to_decimal().compare(&b.to_decimal()),
+                _ => a.to_decimal().rounded().compare(&b.to_decimal().rounded()),
             }
         }
     })

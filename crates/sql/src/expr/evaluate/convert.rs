@@ -56,14 +56,10 @@ pub(crate) fn warn_truncated(kind: &str, text: &[u8], context: &Context<'_>) {
     context.environment.warn(1292, format!("Truncated incorrect {kind} value: '{}'", shown(text)));
 }
 
-fn only_blanks(text: &[u8]) -> bool {
-    text.iter().all(u8::is_ascii_whitespace)
-}
-
 /// A text as a double; warns if it is not wholly one.
 pub(crate) fn text_to_f64(text: &[u8], context: &Context<'_>) -> f64 {
     let (number, length) = number::parse_f64_prefix(text);
-    if length == 0 || !only_blanks(&text[length..]) {
+    if length == 0 || length < text.len() {
         warn_truncated("DOUBLE", text, context);
     }
     number
@@ -71,7 +67,7 @@ pub(crate) fn text_to_f64(text: &[u8], context: &Context<'_>) -> f64 {
 
 fn text_to_decimal(text: &[u8], context: &Context<'_>) -> Decimal {
     let (number, length) = Decimal::parse_prefix(text);
-    if length == 0 || !only_blanks(&text[length..]) {
+    if length == 0 || length < text.len() {
         warn_truncated("DECIMAL", text, context);
     }
     number
@@ -132,7 +128,7 @@ pub(crate) fn to_int(value: &ValueRef<'_>, context: &Context<'_>) -> Option<i128
     Some(match *value {
         ValueRef::Text(text) | ValueRef::Binary(text) => {
             let (magnitude, negative, length) = number::parse_integer_prefix(text);
-            if length == 0 || !only_blanks(&text[length..]) {
+            if length == 0 || length < text.len() {
                 warn_truncated("INTEGER", text, context);
             }
             if negative { -(magnitude as i128) } else { magnitude as i128 }
@@ -155,6 +151,12 @@ pub(crate) fn number_to_int(number: Number) -> i128 {
             None => HIGH,
         },
     }
+}
+
+/// Half away from zero, and clipped to 128 bits.
+pub(crate) fn decimal_to_int(number: &Decimal) -> i128 {
+    let limit = if number.is_negative() { i128::MIN } else { i128::MAX };
+    number.with_scale(0).and_then(|whole| i128::try_from(whole.unscaled()).ok()).unwrap_or(limit)
 }
 
 /// Half to even, as the C library's `rint` does for MySQL.

@@ -104,6 +104,12 @@ fn add(moment: DateTime, interval: Interval) -> Option<DateTime> {
     moment.add_micros(interval.micros)
 }
 
+/// At least as many digits as the sum's fraction needs.
+fn fsp_of(micros: i64, fsp: u8) -> u8 {
+    let shown = micros % 10i64.pow(6 - fsp as u32) == 0;
+    if shown { fsp } else { 6 }
+}
+
 /// `operand ± INTERVAL amount unit`.
 pub(super) fn date_arithmetic<'a>(
     sides: &'a (Node, Node),
@@ -122,6 +128,11 @@ pub(super) fn date_arithmetic<'a>(
         context.environment.warn(1441, "Datetime function: datetime field overflow".into());
         Ok(ValueRef::Null)
     };
+    let amount_fsp = match amount {
+        ValueRef::Decimal(number) if unit == IntervalUnit::Second => number.shown().min(6),
+        _ if unit.has_fraction() => 6,
+        _ => 0,
+    };
     let Some(interval) = interval(&amount, unit, context) else { return overflow() };
     let interval = match subtract {
         true => Interval { months: -interval.months, micros: -interval.micros },
@@ -132,7 +143,7 @@ pub(super) fn date_arithmetic<'a>(
         if sum.unsigned_abs() > (TIME_SECONDS_MAX * SECOND) as u64 {
             return overflow();
         }
-        let fsp = if unit.has_fraction() || sum % SECOND != 0 { 6 } else { time.fsp };
+        let fsp = fsp_of(sum, amount_fsp.max(time.fsp));
         return Ok(ValueRef::Time(Time { micros: sum, fsp }));
     }
     let has_time = match operand {
@@ -148,7 +159,7 @@ pub(super) fn date_arithmetic<'a>(
         return Ok(ValueRef::Null);
     }
     let Some(moved) = add(moment, interval) else { return overflow() };
-    let fsp = if unit.has_fraction() || moved.micros != 0 { 6 } else { moment.fsp };
+    let fsp = fsp_of(moved.micros as i64, amount_fsp.max(moment.fsp));
     let moved = DateTime { fsp, ..moved };
     Ok(match class {
         Class::Date => ValueRef::Date(moved.date),

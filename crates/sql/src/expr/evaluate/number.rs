@@ -1,10 +1,12 @@
 //! Functions of numbers.
 
+use super::super::node::Node;
 use super::super::result_type::Class;
 use super::super::{Arithmetic, Function};
 use super::calls::Arguments;
 use super::convert::{self, Number, out_of_range};
 use super::{Result, session};
+use types::decimal::SCALE_MAX;
 use types::{Decimal, ValueRef};
 
 pub(super) fn call<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
@@ -75,7 +77,13 @@ fn round<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     Ok(match number {
         Number::Double(number) => ValueRef::Double(round_double(number, places, truncate)),
         Number::Decimal(number) => {
-            ValueRef::Decimal(number.rounded_at(places, truncate).ok_or_else(overflow)?)
+            let number = number.rounded_at(places, truncate).ok_or_else(overflow)?;
+            // A constant number of digits is what the result shows; else it shows as many as the argument.
+            let shown = match arguments.call.arguments.get(1) {
+                Some(Node::Constant(_) | Node::Slot(_)) | None => places.clamp(0, SCALE_MAX as i32) as u8,
+                Some(_) => arguments.call.decimals,
+            };
+            ValueRef::Decimal(number.with_scale(shown).unwrap_or(number))
         }
         number if places >= 0 => number.to_value(),
         number => {
@@ -142,7 +150,12 @@ fn floating<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     match result {
         Some(result) if result.is_finite() => Ok(ValueRef::Double(result)),
         Some(_) => Err(out_of_range("DOUBLE", &format!("{}({x})", arguments.call.function.name()))),
-        None => Ok(ValueRef::Null),
+        None => {
+            if matches!(arguments.call.function, F::Ln | F::Log | F::Log2 | F::Log10) {
+                arguments.context.environment.warn(1365, "Division by 0".into());
+            }
+            Ok(ValueRef::Null)
+        }
     }
 }
 

@@ -122,7 +122,9 @@ pub(super) fn call<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         F::Locate => {
             let (part, text) = (text!(arguments, 0), text!(arguments, 1));
             let from = if arguments.len() == 3 { int!(arguments, 2) } else { 1 };
-            ValueRef::Int(locate(part, text, from, collation))
+            // Not even nothing is found behind the end.
+            let behind = from > 1 && from as usize > length_of(text, arguments.is_binary());
+            ValueRef::Int(if behind { 0 } else { locate(part, text, from, collation) })
         }
         F::FindInSet => {
             let (wanted, set) = (text!(arguments, 0), text!(arguments, 1));
@@ -338,7 +340,7 @@ fn pad<'a>(arguments: &Arguments<'a, '_>, text: &'a [u8], length: i64, padding: 
     }
     let unit = length_of(padding, binary);
     if unit == 0 {
-        return arguments.give(b"");
+        return ValueRef::Null;
     }
     let missing = length - own;
     let mut filler = padding.repeat(missing / unit);

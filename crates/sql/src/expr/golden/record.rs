@@ -35,7 +35,8 @@ fn ask(socket: &str, expressions: &[String]) -> Vec<String> {
 fn result_of(block: &str) -> String {
     let (value, warnings) = block.split_once("@warnings\n").unwrap_or((block, ""));
     let value = value.trim_end_matches('\n');
-    if let Some(error) = value.strip_prefix("ERROR ") {
+    // The client may show the statement before the error.
+    if let Some(error) = value.lines().find_map(|line| line.strip_prefix("ERROR ")) {
         let number: String = error.chars().take_while(char::is_ascii_digit).collect();
         return format!("ERROR {number}");
     }
