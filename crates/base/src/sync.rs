@@ -26,6 +26,9 @@ mod imp {
 }
 
 pub use imp::{MutexGuard, RwLockReadGuard, RwLockWriteGuard, hint, thread, thread_local};
+/// The scheduler itself, for models.
+#[cfg(feature = "shuttle")]
+pub use shuttle;
 pub use std::sync::{Arc, OnceLock, Weak};
 
 mod counts;

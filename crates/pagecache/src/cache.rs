@@ -27,7 +27,12 @@ use std::path::PathBuf;
 
 /// So few frames are enough for every operation of the engine: a split holds seven pages at most, and the thread
 /// with the frame permit is alone in holding any while it waits. The rest is slack.
-pub const FRAMES_MIN: usize = 16;
+///
+/// Models have fewer, so that they evict soon.
+pub const FRAMES_MIN: usize = if cfg!(feature = "shuttle") { 3 } else { 16 };
+
+/// Every access to a word of a page is a step of a model, so pages of models are small.
+const PAGE_BYTES_MIN: usize = if cfg!(feature = "shuttle") { 128 } else { PAGE_SIZE_MIN };
 
 /// Optimistic attempts inside one `read` before it takes a latch.
 const ATTEMPTS_MAX: usize = 4;
@@ -98,7 +103,7 @@ impl PageCache {
     /// none, or if the operating system has no address space for it.
     pub fn new(config: CacheConfig) -> Result<Arc<PageCache>, Error> {
         let page_size = config.page_size;
-        if !page_size.is_power_of_two() || !(PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&page_size) {
+        if !page_size.is_power_of_two() || !(PAGE_BYTES_MIN..=PAGE_SIZE_MAX).contains(&page_size) {
             let why = format!("page size {page_size}: a power of two from 1 KiB to 64 KiB is needed");
             return Err(Error::Config { why });
         }
@@ -207,7 +212,6 @@ impl PageCache {
         let number = self.count_read_request(id);
         self.shells[number].counters.fallbacks.fetch_add(1, Relaxed);
         let frame = self.latch_page(id, Keep::Shared)?;
-        self.header(frame).touch();
         Ok(ReadGuard::latched(self, id, frame))
     }
 
@@ -215,7 +219,6 @@ impl PageCache {
     pub fn write(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
         self.count_read_request(id);
         let frame = self.latch_page(id, Keep::Exclusive)?;
-        self.header(frame).touch();
         Ok(WriteGuard::new(self, id, frame))
     }
 
@@ -290,13 +293,17 @@ impl PageCache {
         }
         let number = self.count_read_request(id);
         for _ in 0..ATTEMPTS_MAX {
-            let frame = match self.find_or_load(id, Keep::Nothing)? {
-                Located::Found(frame) | Located::Loaded(frame) => frame,
+            // A load is no second use: only a page that was there is marked as used.
+            let (frame, was_there) = match self.find_or_load(id, Keep::Nothing)? {
+                Located::Found(frame) => (frame, true),
+                Located::Loaded(frame) => (frame, false),
             };
             let header = self.header(frame);
             let word = header.state.load();
             if word.is_readable() && header.page_word() == id.to_word() {
-                header.touch();
+                if was_there {
+                    header.touch();
+                }
                 return Ok(ReadGuard::optimistic(self, id, frame, word.snapshot()));
             }
             if word.mode() == Mode::Loading {
@@ -307,7 +314,6 @@ impl PageCache {
         }
         self.shells[number].counters.fallbacks.fetch_add(1, Relaxed);
         let frame = self.latch_page(id, Keep::Shared)?;
-        self.header(frame).touch();
         Ok(ReadGuard::latched(self, id, frame))
     }
 
@@ -343,6 +349,7 @@ impl PageCache {
                 Located::Loaded(frame) => return Ok(frame),
                 Located::Found(frame) => {
                     if self.latch_frame(id, frame, keep)? {
+                        self.header(frame).touch();
                         return Ok(frame);
                     }
                 }

@@ -76,6 +76,9 @@ impl CacheConfig {
 /// Segments for this machine: four a core, so that two threads rarely want the same one, at
 /// least 8 and at most 64 (more than 64 have never been measured to help).
 pub fn default_segments() -> u32 {
+    if cfg!(feature = "shuttle") {
+        return 2;
+    }
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     (cores * 4).next_power_of_two().clamp(8, 64) as u32
 }

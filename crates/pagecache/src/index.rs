@@ -18,13 +18,13 @@
 
 use crate::arena::{Region, Zeroable};
 use crate::frames::FrameNo;
+use crate::local::SEGMENTS_MAX;
 use crate::page::prefetch_line;
 use base::PageId;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::io;
 
 pub const SLOTS: usize = 8;
-const SEGMENTS_MAX: usize = 64;
 
 /// Frames a bucket on average at most. At four of eight slots one bucket in fifty overflows into its neighbour.
 const LOAD_MAX: usize = 4;
@@ -162,7 +162,6 @@ impl Index {
         // Rounding up to a power of two at most doubles; every segment has its minimum.
         let half = (frames_max.div_ceil(LOAD_MAX) * 2).next_power_of_two().max(SEGMENTS_MAX * BUCKETS_MIN)
             + SEGMENTS_MAX * BUCKETS_MIN;
-        let half = if cfg!(feature = "shuttle") { half.min(frames_max.max(16) * 2) } else { half };
         Ok(Index { buckets: Region::new(half * 2)?, half })
     }
 

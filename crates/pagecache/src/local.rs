@@ -12,7 +12,8 @@ use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use base::sync::{Mutex, thread_local};
 use std::cell::Cell;
 
-pub const SEGMENTS_MAX: usize = 64;
+/// Models have fewer, because they make a cache thousands of times.
+pub const SEGMENTS_MAX: usize = if cfg!(feature = "shuttle") { 4 } else { 64 };
 
 /// One thread's counters for one cache, by segment.
 #[derive(Debug)]

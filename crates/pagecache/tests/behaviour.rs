@@ -4,7 +4,7 @@
 mod common;
 
 use common::{FILE, Rig, VALUE_AT, config, id, on_both_paths};
-use latchwork_pagecache::{Conflict, Detach, Error, FRAMES_MIN};
+use latchwork_pagecache::{Conflict, Detach, Error, FRAMES_MIN, Reconfigure};
 use vfs::{Create, Vfs};
 
 #[test]
@@ -114,5 +114,85 @@ fn counters_are_exact() {
         assert_eq!(sum(|segment| segment.blocks.unused), 22);
         assert_eq!(sum(|segment| segment.blocks.used), 10);
         assert_eq!(sum(|segment| segment.blocks.warm), status.blocks.warm);
+    });
+}
+
+#[test]
+fn a_scan_does_not_flush_the_hot_set() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::new(config(100, 4, hit_path));
+        // What users of the locked path set to protect a hot set from scans; the other path needs nothing.
+        let protect =
+            Reconfigure { division_limit: Some(30), age_threshold: Some(2000), ..Reconfigure::default() };
+        rig.cache.reconfigure(protect).unwrap();
+        rig.fill(1000);
+        rig.cache.detach(FILE, Detach::Flush).unwrap();
+        rig.attach();
+        let hot = || (0..20).for_each(|page| assert_eq!(rig.value(page), u64::from(page)));
+        // The hot set proves itself while the cache turns over.
+        for round in 0..20_u32 {
+            hot();
+            (0..10).for_each(|page| _ = rig.value(100 + round * 10 + page));
+        }
+        rig.cache.reset_counters();
+        (300..1000).for_each(|page| _ = rig.value(page));
+        hot();
+        let reads = rig.cache.status().counters.reads;
+        assert!(reads < 700 + 5, "{hit_path:?}: {} hot pages were lost to the scan", reads - 700);
+    });
+}
+
+#[test]
+fn a_freed_page_leaves_the_cache_unwritten() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::small(hit_path);
+        rig.fill(3);
+        let mut guard = rig.cache.write(id(1)).unwrap();
+        guard.page_mut().set_u64(VALUE_AT, 9);
+        rig.cache.free(guard);
+        let status = rig.cache.status();
+        assert_eq!((status.blocks.used, status.blocks.not_flushed), (2, 0));
+        assert_eq!(rig.value(1), 1);
+    });
+}
+
+#[test]
+fn a_page_created_over_a_cached_one_is_empty() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::small(hit_path);
+        rig.fill(3);
+        let guard = rig.cache.create(id(1)).unwrap();
+        assert_eq!(guard.page().u64_at(VALUE_AT), 0);
+        drop(guard);
+        rig.cache.flush_file(FILE).unwrap();
+        assert_eq!(rig.device_value(1), 0);
+    });
+}
+
+#[test]
+fn only_cached_pages_are_read_without_the_device() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::small(hit_path);
+        rig.fill(3);
+        assert_eq!(rig.cache.try_read_cached(id(2)).unwrap().page().u64_at(VALUE_AT), 2);
+        assert!(rig.cache.try_read_cached(id(9)).is_none());
+        let guard = rig.cache.write(id(2)).unwrap();
+        assert!(rig.cache.try_read_cached(id(2)).is_none(), "held exclusively");
+        drop(guard);
+    });
+}
+
+#[test]
+fn who_holds_latches_is_told_to_back_out_of_a_full_cache() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::small(hit_path);
+        rig.fill(40);
+        let mut guards: Vec<_> =
+            (0..FRAMES_MIN as u32).map(|page| rig.cache.write(id(page)).unwrap()).collect();
+        assert!(matches!(rig.cache.write(id(30)), Err(Error::Busy)));
+        assert!(matches!(rig.cache.read(id(30)), Err(Error::Busy)));
+        assert!(matches!(rig.cache.create(id(50)), Err(Error::Busy)));
+        guards.pop();
+        assert_eq!(rig.value(30), 30);
     });
 }

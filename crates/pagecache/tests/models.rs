@@ -1,0 +1,403 @@
+//! Models: every interleaving that a randomised scheduler finds, of the few steps that matter.
+//!
+//! `cargo test -p latchwork-pagecache --features shuttle`
+//!
+//! The scheduler switches threads at every atomic, mutex and condition variable, and reports a deadlock when
+//! nobody can go on: that is how a lost wake-up shows. It runs sequentially consistent memory only; the weak
+//! orderings are argued beside each in the code. A canary at the end shows that the models can fail.
+#![cfg(feature = "shuttle")]
+
+use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use base::sync::{Arc, shuttle, thread};
+use base::{FileId, PageId, PageNo};
+use latchwork_pagecache::{CacheConfig, Detach, Error, HitPath, PageCache, Reconfigure, WriteBack};
+use std::io;
+use std::path::PathBuf;
+
+const PAGE_SIZE: usize = 128;
+const FILE: FileId = FileId(7);
+const VALUE_AT: usize = 32;
+const VALUE_AGAIN_AT: usize = 120;
+
+/// A device of a few pages that counts how often each was read.
+#[derive(Debug, Default)]
+struct Device {
+    file: Option<Arc<dyn vfs::File>>,
+    reads: AtomicU64,
+}
+
+impl vfs::File for Device {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.reads.fetch_add(1, SeqCst);
+        self.inner().read_at(buffer, offset)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.inner().write_at(bytes, offset)
+    }
+    fn sync(&self) -> io::Result<()> {
+        Ok(())
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.inner().len()
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner().set_len(len)
+    }
+    fn try_lock_exclusive(&self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Device {
+    fn new() -> Arc<Device> {
+        use vfs::Vfs;
+        let file = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
+        Arc::new(Device { file: Some(file), reads: AtomicU64::new(0) })
+    }
+
+    fn inner(&self) -> &Arc<dyn vfs::File> {
+        self.file.as_ref().expect("made by `new`")
+    }
+}
+
+#[derive(Clone)]
+struct Model {
+    cache: Arc<PageCache>,
+    device: Arc<Device>,
+}
+
+fn id(page: u32) -> PageId {
+    PageId::new(FILE, PageNo(page))
+}
+
+impl Model {
+    /// A cache of three frames (the minimum under the model checker) with pages 0 to `pages` on the device.
+    fn new(hit_path: HitPath, segments: u32, pages: u32) -> Model {
+        let config = CacheConfig {
+            segments,
+            hit_path,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(0, PAGE_SIZE)
+        };
+        let model = Model { cache: PageCache::new(config).unwrap(), device: Device::new() };
+        model.attach();
+        for page in 0..pages {
+            let mut guard = model.cache.create(id(page)).unwrap();
+            guard.page_mut().set_u64(VALUE_AT, u64::from(page));
+            guard.page_mut().set_u64(VALUE_AGAIN_AT, u64::from(page));
+        }
+        model.cache.flush_file(FILE).unwrap();
+        model
+    }
+
+    fn attach(&self) {
+        self.cache.attach(FILE, PathBuf::from("file"), self.device.clone()).unwrap();
+    }
+
+    fn value(&self, page: u32) -> u64 {
+        self.try_value(page).unwrap()
+    }
+
+    fn try_value(&self, page: u32) -> Result<u64, Error> {
+        let guard = self.cache.read(id(page))?;
+        let (first, second) = (guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
+        if guard.validate().is_ok() {
+            assert_eq!(first, second, "a torn page passed validation");
+            return Ok(first);
+        }
+        drop(guard);
+        let guard = self.cache.read_shared(id(page))?;
+        let (first, second) = (guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
+        guard.validate().expect("a latched page does not change");
+        assert_eq!(first, second, "a latched page was torn");
+        Ok(first)
+    }
+
+    fn add(&self, page: u32, amount: u64) {
+        let mut guard = self.cache.write(id(page)).unwrap();
+        let value = guard.page().u64_at(VALUE_AT) + amount;
+        guard.page_mut().set_u64(VALUE_AT, value);
+        guard.page_mut().set_u64(VALUE_AGAIN_AT, value);
+    }
+
+    /// Runs `body` in a thread of the model.
+    fn spawn(&self, body: impl FnOnce(Model) + Send + 'static) -> thread::JoinHandle<()> {
+        let model = self.clone();
+        thread::spawn(move || body(model))
+    }
+}
+
+/// Interleavings a model and hit path, times the weight of the model. All models together take about
+/// ten seconds of processor time.
+const ITERATIONS: usize = 10;
+
+fn explore(weight: usize, model: impl Fn(HitPath) + Send + Sync + 'static) {
+    let model = Arc::new(model);
+    for hit_path in [HitPath::Optimistic, HitPath::Locked] {
+        let model = model.clone();
+        shuttle::check_random(move || model(hit_path), ITERATIONS * weight);
+    }
+}
+
+fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_hit_against_an_eviction_gives_the_page_or_a_conflict() {
+    explore(400, |hit_path| {
+        let model = Model::new(hit_path, 2, 5);
+        let reader = model.spawn(|model| {
+            for page in [0, 1, 0] {
+                assert_eq!(model.value(page), u64::from(page));
+            }
+        });
+        let evictor = model.spawn(|model| {
+            for page in [2, 3, 4] {
+                assert_eq!(model.value(page), u64::from(page));
+            }
+        });
+        join([reader, evictor]);
+    });
+}
+
+#[test]
+fn a_dirty_page_evicted_under_its_readers_comes_back_changed() {
+    explore(300, |hit_path| {
+        let model = Model::new(hit_path, 1, 5);
+        let writer = model.spawn(|model| {
+            model.add(0, 100);
+            model.add(0, 100);
+        });
+        let evictor = model.spawn(|model| {
+            for page in [1, 2, 3, 4] {
+                assert_eq!(model.value(page), u64::from(page));
+            }
+        });
+        let value = model.value(0);
+        assert!([0, 100, 200].contains(&value), "{value}");
+        join([writer, evictor]);
+        assert_eq!(model.value(0), 200);
+    });
+}
+
+#[test]
+fn a_miss_against_a_miss_is_a_single_flight() {
+    explore(500, |hit_path| {
+        let model = Model::new(hit_path, 2, 1);
+        model.cache.detach(FILE, Detach::Flush).unwrap();
+        model.attach();
+        let before = model.device.reads.load(SeqCst);
+        let threads = [0; 3].map(|page| model.spawn(move |model| assert_eq!(model.value(page), 0)));
+        join(threads);
+        assert_eq!(model.device.reads.load(SeqCst) - before, 1);
+    });
+}
+
+#[test]
+fn a_write_against_a_read_is_seen_whole_or_not_at_all() {
+    explore(400, |hit_path| {
+        let model = Model::new(hit_path, 1, 1);
+        let writer = model.spawn(|model| model.add(0, 5));
+        let upgrader = model.spawn(|model| {
+            let guard = model.cache.read(id(0)).unwrap();
+            let seen = guard.page().u64_at(VALUE_AT);
+            if let Ok(mut guard) = guard.upgrade() {
+                assert_eq!(guard.page().u64_at(VALUE_AT), seen, "upgraded over a change");
+                guard.page_mut().set_u64(VALUE_AT, seen + 10);
+                guard.page_mut().set_u64(VALUE_AGAIN_AT, seen + 10);
+            } else {
+                model.add(0, 10);
+            }
+        });
+        let value = model.value(0);
+        assert!([0, 5, 10, 15].contains(&value), "{value}");
+        join([writer, upgrader]);
+        assert_eq!(model.value(0), 15);
+    });
+}
+
+#[test]
+fn a_segment_borrows_a_frame_from_its_neighbour() {
+    explore(300, |hit_path| {
+        // Three frames, four segments: most pages need a frame that another segment has.
+        let model = Model::new(hit_path, 4, 6);
+        let threads = [[0, 1, 2], [3, 4, 5]].map(|pages| {
+            model.spawn(move |model| {
+                for page in pages {
+                    model.add(page, 10);
+                }
+            })
+        });
+        join(threads);
+        let sum: u64 = (0..6).map(|page| model.value(page)).sum();
+        assert_eq!(sum, 15 + 60);
+        assert_eq!(model.cache.status().blocks.used, 3);
+    });
+}
+
+#[test]
+fn closing_a_file_waits_for_its_users_and_keeps_their_changes() {
+    explore(400, |hit_path| {
+        let model = Model::new(hit_path, 2, 2);
+        let writer = model.spawn(|model| match model.cache.write(id(0)) {
+            Ok(mut guard) => {
+                guard.page_mut().set_u64(VALUE_AT, 77);
+                guard.page_mut().set_u64(VALUE_AGAIN_AT, 77);
+            }
+            Err(Error::NotAttached { .. }) => {}
+            Err(error) => panic!("{error}"),
+        });
+        let reader = model.spawn(|model| match model.try_value(1) {
+            Ok(value) => assert_eq!(value, 1),
+            Err(Error::NotAttached { .. }) => {}
+            Err(error) => panic!("{error}"),
+        });
+        model.cache.detach(FILE, Detach::Flush).unwrap();
+        join([reader, writer]);
+        assert_eq!(model.cache.status().blocks.used, 0);
+        let closed = model.cache.read(id(0));
+        assert!(matches!(closed, Err(Error::NotAttached { .. })));
+        drop(closed);
+        model.attach();
+        let value = model.value(0);
+        assert!([0, 77].contains(&value), "{value}");
+    });
+}
+
+#[test]
+fn dropping_a_file_leaves_no_frame_behind() {
+    explore(400, |hit_path| {
+        let model = Model::new(hit_path, 2, 3);
+        let users = [0, 1].map(|page| {
+            model.spawn(move |model| match model.try_value(page) {
+                Ok(value) => assert_eq!(value, u64::from(page)),
+                Err(Error::NotAttached { .. }) => {}
+                Err(error) => panic!("{error}"),
+            })
+        });
+        model.cache.detach(FILE, Detach::Discard).unwrap();
+        join(users);
+        let blocks = model.cache.status().blocks;
+        assert_eq!((blocks.used, blocks.unused, blocks.not_flushed), (0, 3, 0));
+    });
+}
+
+#[test]
+fn no_wake_up_is_lost_between_those_who_wait_for_one_page() {
+    explore(400, |hit_path| {
+        let model = Model::new(hit_path, 1, 1);
+        let writers = [1, 2, 3].map(|amount| model.spawn(move |model| model.add(0, amount)));
+        let reader = model.spawn(|model| {
+            let guard = model.cache.read_shared(id(0)).unwrap();
+            assert_eq!(guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
+        });
+        join(writers.into_iter().chain([reader]));
+        assert_eq!(model.value(0), 6);
+    });
+}
+
+#[test]
+fn a_page_is_flushed_whole_while_it_changes() {
+    explore(300, |hit_path| {
+        let model = Model::new(hit_path, 1, 2);
+        model.add(0, 1);
+        let writer = model.spawn(|model| model.add(0, 2));
+        let flusher = model.spawn(|model| model.cache.flush_file(FILE).unwrap());
+        model.cache.flush_file(FILE).unwrap();
+        join([writer, flusher]);
+        model.cache.detach(FILE, Detach::Flush).unwrap();
+        model.attach();
+        assert_eq!(model.value(0), 3);
+    });
+}
+
+#[test]
+fn the_permit_lets_one_of_two_who_want_all_frames_go_on() {
+    explore(300, |hit_path| {
+        let model = Model::new(hit_path, 1, 4);
+        let threads = [[0, 1], [2, 3]].map(|pages| {
+            model.spawn(move |model| {
+                let mut permit = None;
+                loop {
+                    let first = model.cache.write(id(pages[0]));
+                    let second = model.cache.write(id(pages[1]));
+                    match (first, second) {
+                        (Ok(_first), Ok(_second)) => break,
+                        (first, second) => {
+                            let busy = |result: &Result<_, Error>| matches!(result, Ok(_) | Err(Error::Busy));
+                            assert!(busy(&first) && busy(&second));
+                        }
+                    }
+                    permit = permit.or_else(|| Some(model.cache.wait_for_frames()));
+                }
+                drop(permit);
+            })
+        });
+        join(threads);
+    });
+}
+
+#[test]
+fn reconfiguration_stops_nobody_and_loses_nothing() {
+    explore(200, |hit_path| {
+        let model = Model::new(hit_path, 1, 5);
+        let writer = model.spawn(|model| {
+            model.add(0, 100);
+            model.add(1, 100);
+        });
+        let reader = model.spawn(|model| {
+            for page in [2, 3] {
+                assert_eq!(model.value(page), u64::from(page));
+            }
+        });
+        let segments = Reconfigure { segments: Some(3), ..Reconfigure::default() };
+        model.cache.reconfigure(segments).unwrap();
+        let other = if hit_path == HitPath::Locked { HitPath::Optimistic } else { HitPath::Locked };
+        let hit_path = Reconfigure { hit_path: Some(other), ..Reconfigure::default() };
+        model.cache.reconfigure(hit_path).unwrap();
+        join([writer, reader]);
+        let sum: u64 = (0..5).map(|page| model.value(page)).sum();
+        assert_eq!(sum, 10 + 200);
+    });
+}
+
+/// The canary: a reader that skips validation must be caught.
+#[test]
+#[should_panic(expected = "torn")]
+fn a_reader_that_skips_validation_is_caught() {
+    shuttle::check_random(
+        || {
+            let model = Model::new(HitPath::Optimistic, 1, 1);
+            let writer = model.spawn(|model| model.add(0, 5));
+            let guard = model.cache.read(id(0)).unwrap();
+            let (first, second) = (guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
+            assert_eq!(first, second, "torn, as it must be");
+            drop(guard);
+            join([writer]);
+        },
+        2000,
+    );
+}
+
+/// The canary for single flights: two device reads must be caught.
+#[test]
+#[should_panic(expected = "two flights")]
+fn a_miss_that_bypasses_the_cache_is_caught() {
+    shuttle::check_random(
+        || {
+            use vfs::File;
+            let model = Model::new(HitPath::Optimistic, 1, 1);
+            model.cache.detach(FILE, Detach::Flush).unwrap();
+            model.attach();
+            let other = model.spawn(|model| {
+                let mut bytes = [0; PAGE_SIZE];
+                model.device.read_at(&mut bytes, 0).unwrap();
+            });
+            model.value(0);
+            join([other]);
+            assert!(model.device.reads.load(SeqCst) <= 1, "two flights, as it must be");
+        },
+        50,
+    );
+}
