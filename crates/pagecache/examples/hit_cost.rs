@@ -32,7 +32,7 @@ fn hits(cache: &PageCache, pages: u32, count: u64, seed: u64) -> u64 {
     let (mut random, mut sum) = (seed, 0_u64);
     for _ in 0..count {
         random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let page = ((random >> 32) * u64::from(pages) >> 32) as u32;
+        let page = (((random >> 32) * u64::from(pages)) >> 32) as u32;
         let guard = cache.read(PageId::new(FILE, PageNo(page))).expect("cached");
         let value = guard.page().u64_at(64);
         if guard.validate().is_ok() {

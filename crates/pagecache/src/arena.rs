@@ -93,8 +93,27 @@ impl<T: Zeroable> Deref for Region<T> {
     }
 }
 
+#[cfg(not(any(feature = "shuttle", miri)))]
+impl<T: Zeroable> Region<T> {
+    /// The `number`th block of `1 << len_log2` elements. Panics beyond the end.
+    #[inline(always)]
+    pub fn block(&self, number: u32, len_log2: u32) -> &[T] {
+        // A number of 32 bits shifted by less than 32 does not overflow.
+        let len_log2 = len_log2 % 32;
+        let start = (number as usize) << len_log2;
+        let len = 1 << len_log2;
+        assert!(start + len <= self.len);
+        // SAFETY: the block lies inside the region, as just asserted. For the rest see `deref`.
+        unsafe { std::slice::from_raw_parts(self.first.add(start), len) }
+    }
+}
+
 #[cfg(any(feature = "shuttle", miri))]
 impl<T: Zeroable> Region<T> {
+    pub fn block(&self, number: u32, len_log2: u32) -> &[T] {
+        &self.items[(number as usize) << len_log2..(number as usize + 1) << len_log2]
+    }
+
     pub fn new(len: usize) -> io::Result<Region<T>> {
         Ok(Region { items: (0..len).map(|_| T::default()).collect() })
     }

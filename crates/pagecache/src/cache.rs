@@ -279,7 +279,7 @@ impl PageCache {
             if header.page_word() == id.to_word() && word.is_readable() {
                 header.touch();
                 self.hot.registry.with(|cells| cells.count_read(geometry.segment_of(hash)));
-                return Some(ReadGuard::optimistic(self, id, frame, word.snapshot()));
+                return Some(ReadGuard::optimistic(self, id, frame, header, word.snapshot()));
             }
         }
         None
@@ -304,7 +304,7 @@ impl PageCache {
                 if was_there {
                     header.touch();
                 }
-                return Ok(ReadGuard::optimistic(self, id, frame, word.snapshot()));
+                return Ok(ReadGuard::optimistic(self, id, frame, header, word.snapshot()));
             }
             if word.mode() == Mode::Loading {
                 self.wait(frame, |word| word.mode() == Mode::Loading)?;

@@ -172,8 +172,7 @@ impl PageMemory {
     /// The words of one page; their number is a power of two.
     #[inline(always)]
     pub fn words(&self, frame: FrameNo) -> &[AtomicU64] {
-        let start = frame.index() << self.words_log2;
-        &self.words[start..start + (1 << self.words_log2)]
+        self.words.block(frame.0, self.words_log2)
     }
 
     pub fn page(&self, frame: FrameNo) -> Page<'_> {

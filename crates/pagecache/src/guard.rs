@@ -2,7 +2,7 @@
 
 use crate::cache::PageCache;
 use crate::error::Conflict;
-use crate::frames::FrameNo;
+use crate::frames::{FrameNo, Header};
 use crate::local;
 use crate::page::{Page, PageMut};
 use crate::state::{Snapshot, Wake};
@@ -19,6 +19,8 @@ const UPGRADE_SPINS: usize = 64;
 /// under a shared latch (`validate` always succeeds).
 pub struct ReadGuard<'c> {
     cache: &'c PageCache,
+    header: &'c Header,
+    page: Page<'c>,
     id: PageId,
     snapshot: Snapshot,
     frame: FrameNo,
@@ -33,22 +35,25 @@ impl<'c> ReadGuard<'c> {
         cache: &'c PageCache,
         id: PageId,
         frame: FrameNo,
+        header: &'c Header,
         snapshot: Snapshot,
     ) -> ReadGuard<'c> {
-        ReadGuard { cache, id, snapshot, frame, latched: false, not_send: PhantomData }
+        let page = cache.page(frame);
+        ReadGuard { cache, header, page, id, snapshot, frame, latched: false, not_send: PhantomData }
     }
 
     /// The caller holds a shared latch on the frame, which the guard takes over.
     pub(crate) fn latched(cache: &'c PageCache, id: PageId, frame: FrameNo) -> ReadGuard<'c> {
         local::latch_taken();
-        let snapshot = cache.header(frame).state.load().snapshot();
-        ReadGuard { cache, id, snapshot, frame, latched: true, not_send: PhantomData }
+        let header = cache.header(frame);
+        let snapshot = header.state.load().snapshot();
+        ReadGuard { latched: true, ..ReadGuard::optimistic(cache, id, frame, header, snapshot) }
     }
 
     /// The page. Until validated, anything read from it may be torn.
     #[inline(always)]
     pub fn page(&self) -> Page<'_> {
-        self.cache.page(self.frame)
+        self.page
     }
 
     #[inline(always)]
@@ -65,7 +70,7 @@ impl<'c> ReadGuard<'c> {
     /// The guard may be used on after success, and validated again.
     #[inline(always)]
     pub fn validate(&self) -> Result<(), Conflict> {
-        if self.cache.header(self.frame).state.is_unchanged(self.snapshot) {
+        if self.header.state.is_unchanged(self.snapshot) {
             Ok(())
         } else {
             self.cache.count_conflict(self.id);
@@ -76,7 +81,7 @@ impl<'c> ReadGuard<'c> {
     /// Turns the guard into an exclusive one if the page has not changed since the guard was
     /// made. Does not wait for other latch holders: they are a conflict.
     pub fn upgrade(self) -> Result<WriteGuard<'c>, Conflict> {
-        let state = &self.cache.header(self.frame).state;
+        let state = &self.header.state;
         let own = u64::from(self.latched);
         for spin in 0..UPGRADE_SPINS {
             match state.upgrade(self.snapshot, own) {

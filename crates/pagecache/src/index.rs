@@ -31,22 +31,21 @@ const LOAD_MAX: usize = 4;
 /// So many buckets a segment at least, so that each has a neighbour.
 const BUCKETS_MIN: usize = 2;
 
-/// A page's hash: every bit depends on every bit of the id (a folded multiplication).
+/// A page's hash, a folded multiplication: the upper half chooses the bucket, the lowest byte is the tag.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Hash(u64);
 
 impl Hash {
     #[inline(always)]
     pub fn of(id: PageId) -> Hash {
-        let mixed = id.to_word() ^ 0x243f_6a88_85a3_08d3;
-        let product = u128::from(mixed) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
+        let product = u128::from(id.to_word()) * u128::from(0x9e37_79b9_7f4a_7c15_u64);
         Hash(product as u64 ^ (product >> 64) as u64)
     }
 
     /// From 1 to 255.
     #[inline(always)]
     fn tag(self) -> u8 {
-        ((self.0 >> 40) as u8).max(1)
+        (self.0 as u8).max(1)
     }
 
     pub fn bits(self) -> u64 {
@@ -56,12 +55,12 @@ impl Hash {
 
 /// How pages are dealt to segments and buckets, in one word that is replaced as a whole.
 ///
-/// | bits   | field                                                     |
-/// |--------|-----------------------------------------------------------|
-/// | 0..8   | segments, 1 to 64                                         |
-/// | 8..16  | log2 of the buckets of a segment                          |
-/// | 16     | which of the two halves of the index is in use            |
-/// | 32..64 | generation, grows with every change                       |
+/// | bits   | field                                                             |
+/// |--------|-------------------------------------------------------------------|
+/// | 0..32  | buckets of all segments together                                  |
+/// | 32..40 | log2 of the buckets of one segment, which lie behind each other   |
+/// | 40     | which of the two halves of the index is in use                    |
+/// | 41..64 | generation, grows with every change                               |
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry(pub u64);
 
@@ -70,35 +69,40 @@ impl Geometry {
     pub fn new(segments: usize, frames: usize, last: Option<Geometry>) -> Geometry {
         assert!((1..=SEGMENTS_MAX).contains(&segments));
         let buckets = frames.div_ceil(segments * LOAD_MAX).next_power_of_two().max(BUCKETS_MIN);
-        let (half, generation) = last.map_or((0, 0), |last| ((last.0 >> 16 & 1) ^ 1, (last.0 >> 32) + 1));
+        let (half, generation) = last.map_or((0, 0), |last| (last.half() as u64 ^ 1, (last.0 >> 41) + 1));
         let log2 = u64::from(buckets.trailing_zeros());
-        Geometry(segments as u64 | log2 << 8 | half << 16 | generation << 32)
+        Geometry((segments * buckets) as u64 | log2 << 32 | half << 40 | generation << 41)
     }
 
     #[inline(always)]
     pub fn segments(self) -> usize {
-        (self.0 & 0xff) as usize
+        self.buckets() >> self.buckets_log2()
     }
 
     #[inline(always)]
     fn buckets_log2(self) -> u32 {
-        (self.0 >> 8 & 0xff) as u32
+        (self.0 >> 32 & 0x1f) as u32
     }
 
+    #[inline(always)]
     fn buckets(self) -> usize {
-        self.segments() << self.buckets_log2()
+        self.0 as u32 as usize
+    }
+
+    #[inline(always)]
+    fn half(self) -> usize {
+        (self.0 >> 40 & 1) as usize
     }
 
     #[inline(always)]
     pub fn segment_of(self, hash: Hash) -> usize {
-        (((hash.0 >> 48) * (self.0 & 0xff)) >> 16) as usize
+        self.bucket_of(hash) >> self.buckets_log2()
     }
 
-    /// The bucket, counted inside the half in use.
+    /// The bucket, counted inside the half in use: the upper half of the hash, scaled.
     #[inline(always)]
     fn bucket_of(self, hash: Hash) -> usize {
-        let log2 = self.buckets_log2();
-        (self.segment_of(hash) << log2) + (hash.0 & ((1 << log2) - 1)) as usize
+        (((hash.0 >> 32) * u64::from(self.0 as u32)) >> 32) as usize
     }
 }
 
@@ -167,8 +171,7 @@ impl Index {
 
     #[inline(always)]
     fn bucket(&self, geometry: Geometry, number: usize) -> &Bucket {
-        let half = (geometry.0 >> 16 & 1) as usize;
-        &self.buckets[half * self.half + number]
+        &self.buckets[geometry.half() * self.half + number]
     }
 
     /// The frames that may hold the page, from its home bucket. For readers without latch.

@@ -26,6 +26,14 @@ pub struct Cells {
 }
 
 impl Cells {
+    const fn new(claim: u64) -> Cells {
+        Cells {
+            read_requests: [const { AtomicU64::new(0) }; SEGMENTS_MAX],
+            write_requests: [const { AtomicU64::new(0) }; SEGMENTS_MAX],
+            claim: AtomicU64::new(claim),
+        }
+    }
+
     #[inline(always)]
     pub fn count_read(&self, segment: usize) {
         add_owned(&self.read_requests[segment % SEGMENTS_MAX]);
@@ -52,9 +60,12 @@ pub struct Requests {
 /// A cache remembers so many of the calling thread's cells without searching.
 const SLOTS: usize = 4;
 
+/// What a slot points to before it is used; never counted in, since no cache has the id 0.
+static NOBODYS: Cells = Cells::new(0);
+
 struct Local {
     /// The cells of the caches used last, by cache id modulo [`SLOTS`].
-    slots: [Cell<(u64, Option<&'static Cells>)>; SLOTS],
+    slots: [Cell<(u64, &'static Cells)>; SLOTS],
     latches_held: Cell<u32>,
     /// The cache whose frame permit this thread has; 0 = none.
     permit_of: Cell<u64>,
@@ -65,7 +76,7 @@ struct Local {
 thread_local! {
     static LOCAL: Local = const {
         Local {
-            slots: [const { Cell::new((0, None)) }; SLOTS],
+            slots: [const { Cell::new((0, &NOBODYS)) }; SLOTS],
             latches_held: Cell::new(0),
             permit_of: Cell::new(0),
             claim: Cell::new(0),
@@ -143,10 +154,8 @@ impl Registry {
     pub fn with(&self, use_cells: impl FnOnce(&Cells)) {
         LOCAL.with(|local| {
             let slot = &local.slots[self.cache as usize % SLOTS];
-            match slot.get() {
-                (cache, Some(cells)) if cache == self.cache => use_cells(cells),
-                _ => use_cells(self.find_cells(local)),
-            }
+            let (cache, cells) = slot.get();
+            use_cells(if cache == self.cache { cells } else { self.find_cells(local) });
         });
     }
 
@@ -171,7 +180,7 @@ impl Registry {
             new
         });
         exit::remember(mine);
-        local.slots[self.cache as usize % SLOTS].set((self.cache, Some(mine)));
+        local.slots[self.cache as usize % SLOTS].set((self.cache, mine));
         mine
     }
 
@@ -197,11 +206,7 @@ fn new_cells(claim: u64) -> &'static Cells {
         cells.claim.store_owned(claim, Relaxed);
         return cells;
     }
-    Box::leak(Box::new(Cells {
-        read_requests: [const { AtomicU64::new(0) }; SEGMENTS_MAX],
-        write_requests: [const { AtomicU64::new(0) }; SEGMENTS_MAX],
-        claim: AtomicU64::new(claim),
-    }))
+    Box::leak(Box::new(Cells::new(claim)))
 }
 
 #[cfg(not(feature = "shuttle"))]

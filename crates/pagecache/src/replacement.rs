@@ -108,3 +108,6 @@ impl Policy for Replacement {
         each_policy!(self, policy => policy.drain(frames))
     }
 }
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;

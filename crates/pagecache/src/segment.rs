@@ -139,3 +139,99 @@ impl Segment {
         order
     }
 }
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use base::{FileId, PageNo};
+
+    const FRAMES: usize = 64;
+
+    struct Rig {
+        frames: Frames,
+        index: Index,
+        segment: Segment,
+    }
+
+    fn id(page: u32) -> PageId {
+        PageId::new(FileId(1), PageNo(page))
+    }
+
+    impl Rig {
+        /// One segment, whose index expects `frames_expected` frames.
+        fn new(frames_expected: usize, hit_path: HitPath) -> Rig {
+            let geometry = Geometry::new(1, frames_expected, None);
+            let mut segment = Segment::new(geometry, hit_path);
+            segment.set_limits(frames_expected, Limits::default());
+            Rig { frames: Frames::new(FRAMES).unwrap(), index: Index::new(FRAMES).unwrap(), segment }
+        }
+
+        fn load(&mut self, frame: u32, page: u32) {
+            self.frames.header(FrameNo(frame)).set_page_id(id(page));
+            self.segment.install(Shared { frames: &self.frames, index: &self.index }, FrameNo(frame));
+        }
+
+        fn find(&self, page: u32) -> Option<FrameNo> {
+            self.segment.find(Shared { frames: &self.frames, index: &self.index }, id(page))
+        }
+
+        fn evict(&mut self, take: &mut dyn FnMut(FrameNo) -> Take) -> Option<FrameNo> {
+            self.segment.evict(Shared { frames: &self.frames, index: &self.index }, take)
+        }
+    }
+
+    #[test]
+    fn no_hash_is_so_odd_that_a_page_cannot_be_cached() {
+        for hit_path in [HitPath::Locked, HitPath::Optimistic] {
+            // Two buckets for eight frames: most of these pages overflow.
+            let mut rig = Rig::new(8, hit_path);
+            (0..60).for_each(|n| rig.load(n, 1000 + n));
+            assert_eq!(rig.segment.resident(), 60);
+            assert!(rig.segment.overflow.len() >= 60 - 16);
+            assert!((0..60).all(|n| rig.find(1000 + n) == Some(FrameNo(n))));
+            let mut evicted: Vec<u32> =
+                std::iter::from_fn(|| rig.evict(&mut |_| Take::Taken)).map(|frame| frame.0).collect();
+            evicted.sort_unstable();
+            assert_eq!(evicted, (0..60).collect::<Vec<u32>>());
+            assert!(rig.segment.overflow.is_empty() && rig.segment.resident() == 0);
+            assert!((0..60).all(|n| rig.find(1000 + n).is_none()));
+            assert_eq!(rig.segment.resident_high_water(), 60);
+        }
+    }
+
+    #[test]
+    fn every_page_is_proposed_before_an_eviction_gives_up() {
+        for hit_path in [HitPath::Locked, HitPath::Optimistic] {
+            let mut rig = Rig::new(32, hit_path);
+            (0..32).for_each(|n| rig.load(n, n));
+            (0..32).step_by(2).for_each(|n| rig.frames.header(FrameNo(n)).touch());
+            let mut proposed = [false; 32];
+            let victim = rig.evict(&mut |frame| {
+                proposed[frame.index()] = true;
+                Take::Skip
+            });
+            assert_eq!((victim, rig.segment.resident()), (None, 32));
+            assert!(proposed.iter().all(|&was| was), "{hit_path:?}: {proposed:?}");
+        }
+    }
+
+    #[test]
+    fn a_stopped_eviction_changes_nothing_and_a_substitute_takes_the_place() {
+        for hit_path in [HitPath::Locked, HitPath::Optimistic] {
+            let mut rig = Rig::new(16, hit_path);
+            (0..16).for_each(|n| rig.load(n, n));
+            assert_eq!(rig.evict(&mut |_| Take::Stop), None);
+            let mut first = None;
+            rig.evict(&mut |frame| {
+                first = Some(frame);
+                Take::Stop
+            });
+            let first = first.expect("a proposal");
+            let page = rig.frames.header(first).page_id();
+            rig.frames.header(FrameNo(40)).set_page_id(page);
+            rig.segment.substitute(Shared { frames: &rig.frames, index: &rig.index }, first, FrameNo(40));
+            assert_eq!(rig.find(page.page.0), Some(FrameNo(40)));
+            assert_eq!(rig.evict(&mut |_| Take::Taken), Some(FrameNo(40)));
+        }
+    }
+}

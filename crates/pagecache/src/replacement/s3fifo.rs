@@ -156,8 +156,15 @@ impl Policy for S3Fifo {
     fn evict(&mut self, frames: &Frames, take: &mut dyn FnMut(FrameNo) -> Take) -> Option<FrameNo> {
         let all = self.young.len() + self.small.len() + self.main.len();
         for turn in 0..2 * all {
+            // The main queue gives only what it has beyond its share: frames come and go between segments, and
+            // a segment that lends some should not lend its hot ones.
             let has_many_new = self.young.len() + self.small.len() >= self.small_wanted();
-            let judged = if !self.small.is_empty() && (has_many_new || self.main.is_empty()) {
+            let has_few_used = self.main.len() <= self.frames_expected - self.small_wanted();
+            let from_new = has_many_new || has_few_used;
+            if from_new && self.small.is_empty() {
+                self.age(frames, self.young.len().saturating_sub(1));
+            }
+            let judged = if from_new && !self.small.is_empty() {
                 self.judge_small(frames, take)
             } else {
                 self.judge_main(frames, turn < ROUNDS_MAX, take)
