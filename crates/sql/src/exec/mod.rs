@@ -5,6 +5,7 @@
 //! [`RowSink`]. Nothing is allocated for a row that is only projected.
 
 pub mod access;
+mod change;
 mod group;
 mod join;
 pub mod key_value;
@@ -13,6 +14,7 @@ mod query;
 mod sort;
 
 pub use access::{Scratch, for_each_row};
+pub use change::{matching_keys, with_read_slots};
 pub use query::{Done, Runtime, collect_statement, limits, named_columns, run_statement};
 
 use crate::SqlError;

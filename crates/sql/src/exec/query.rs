@@ -99,21 +99,30 @@ fn literal_name(text: &str, alone: bool) -> String {
     }
 }
 
-type Runner<'f> = dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<Done, SqlError> + 'f;
-
 /// Runs the subqueries of a statement, then `body` with their results in its slots.
 fn with_subqueries(
     plan: &StatementPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
-    body: &mut Runner<'_>,
+    body: &mut dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<Done, SqlError>,
 ) -> Result<Done, SqlError> {
-    if plan.subqueries.is_empty() {
+    run_subqueries(&plan.subqueries, slots, runtime, scratch, body)
+}
+
+/// Runs subqueries, then `body` with their results behind the statement's slots.
+pub(super) fn run_subqueries<T>(
+    subqueries: &[SubqueryPlan],
+    slots: Slots<'_>,
+    runtime: &Runtime<'_>,
+    scratch: &mut Vec<Scratch>,
+    body: &mut dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<T, SqlError>,
+) -> Result<T, SqlError> {
+    if subqueries.is_empty() {
         return body(slots, scratch);
     }
     let mut results: Vec<Vec<Value>> = Vec::new();
-    for subquery in &plan.subqueries {
+    for subquery in subqueries {
         let result = {
             let (values, starts) = extended(slots, &results);
             let slots = Slots { values: &values, starts: &starts };

@@ -175,3 +175,41 @@ impl RowSink for SortResult<'_, '_> {
         Ok(Flow::Continue)
     }
 }
+
+/// Sorts primary keys by ORDER BY.
+pub(super) struct KeySorter<'a, 'p>(Sorter<'a, 'p>);
+
+impl<'a, 'p> KeySorter<'a, 'p> {
+    pub(super) fn new(items: &'p [SortItem], arena: &'a Bump, wanted: u64) -> KeySorter<'a, 'p> {
+        KeySorter(Sorter::new(items, arena, wanted))
+    }
+
+    pub(super) fn add(
+        &mut self,
+        primary_key: &[u8],
+        row: &Row<'_>,
+        context: &Context<'_>,
+    ) -> Result<(), SqlError> {
+        let mut keys = recycle(std::mem::take(&mut self.0.keys));
+        for item in self.0.items {
+            match &item.value {
+                SortValue::Value(value) => keys.push(value.evaluate(row, context)?),
+                SortValue::Output(_) => {
+                    return Err(SqlError::internal("a sort key in a result that there is not"));
+                }
+            }
+        }
+        self.0.encode_key(&keys);
+        self.0.keys = recycle(keys);
+        self.0.push(&[ValueRef::Binary(primary_key)]);
+        Ok(())
+    }
+
+    /// Appends the keys that are wanted, in order.
+    pub(super) fn finish(mut self, keys: &mut engine::KeyList) {
+        self.0.rows.sort_unstable_by(Sorted::order);
+        for row in self.0.rows.iter().take(self.0.wanted) {
+            keys.push(row.values[0].as_bytes().unwrap_or_default());
+        }
+    }
+}

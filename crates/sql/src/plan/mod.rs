@@ -6,6 +6,7 @@
 pub mod access;
 pub mod bind;
 mod bind_function;
+pub mod change;
 mod cost;
 pub mod explain;
 pub mod from;

@@ -1,0 +1,149 @@
+//! UPDATE and DELETE: the rows of one table that a condition means.
+
+use super::access::{Access, Hints, Target, choose};
+use super::bind::{Binder, SlotInfo};
+use super::object_name;
+use super::plan::*;
+use super::query::{Planner, is_descending};
+use super::scope::Scope;
+use super::walk::{Parts, conjunction, conjuncts};
+use crate::SqlError;
+use crate::expr::{Compiled, Expr};
+use engine::{Table, TableDef};
+use sqlparser::ast;
+use std::sync::Arc;
+
+/// Which rows of a table a statement changes, and in which order.
+///
+/// [`crate::exec::matching_keys`] finds their primary keys; the condition must be tested again on the newest image of a row
+/// while it is changed ([`TableRead::condition`]), because nothing holds the rows in between.
+#[derive(Debug)]
+pub struct TableRead {
+    pub table: Arc<Table>,
+    pub def: Arc<TableDef>,
+    pub scope: Scope,
+    pub access: Access,
+    /// The whole WHERE.
+    pub condition: Option<Compiled>,
+    /// Empty if the access gives the wanted order.
+    pub order: Vec<SortItem>,
+    pub limit: Limit,
+    /// At most one row.
+    pub unique: bool,
+    pub dependencies: Vec<Dependency>,
+    /// Run first; their results are slots.
+    pub subqueries: Vec<SubqueryPlan>,
+}
+
+impl TableRead {
+    pub fn is_current(&self) -> bool {
+        self.dependencies.iter().all(Dependency::is_current)
+    }
+}
+
+/// The clauses of UPDATE and DELETE that say which rows are meant.
+#[derive(Clone, Copy, Debug)]
+pub struct Meant<'a> {
+    pub table: &'a ast::TableFactor,
+    pub selection: Option<&'a ast::Expr>,
+    pub order: &'a [ast::OrderByExpr],
+    pub limit: Option<&'a ast::Expr>,
+}
+
+impl Planner<'_> {
+    /// The slots of the statement.
+    pub fn slots(&self) -> &[SlotInfo] {
+        self.slots
+    }
+
+    /// Plans finding the rows that an UPDATE or DELETE of one table means. `changed` are the columns that are assigned to:
+    /// an index that they are in must not be followed while it changes, which [`crate::exec::matching_keys`] sees to by
+    /// finding all keys first.
+    ///
+    /// # Errors
+    /// 1146, 1054 and their like; 1235 for several tables.
+    pub fn table_read(self, meant: &Meant<'_>) -> Result<TableRead, SqlError> {
+        let ast::TableFactor::Table { name, alias, .. } = meant.table else {
+            return Err(SqlError::not_supported("changing anything but one table"));
+        };
+        let path = object_name(name);
+        let (database, table_name) = match path.as_slice() {
+            [table] => (self.default_database()?.to_string(), table.clone()),
+            [database, table] => (database.clone(), table.clone()),
+            _ => return Err(SqlError::syntax(&name.to_string(), 1)),
+        };
+        let (source, mut named) = self.table(&database, &table_name)?;
+        let Source::Table { table, def } = source else {
+            let text = format!("The target table {table_name} of the statement is not updatable");
+            return Err(SqlError::new(1288, b"HY000", text));
+        };
+        if let Some(alias) = alias {
+            named.name.clone_from(&alias.name.value);
+            named.by_database = false;
+        }
+        let scope = Scope { tables: vec![named] };
+        let mut conditions = Vec::new();
+        if let Some(selection) = meant.selection {
+            let mut binder = Binder::new(&scope, self.slots, "where clause");
+            binder.subqueries = Some(&self);
+            conditions = conjuncts(binder.bind(selection)?);
+        }
+        let mut wanted = Vec::new();
+        let mut order = Vec::new();
+        let mut is_plain = true;
+        for item in meant.order {
+            let expr = Binder::new(&scope, self.slots, "order clause").bind(&item.expr)?;
+            let descending = is_descending(item);
+            match &expr {
+                Expr::Column(column) => wanted.push((column.column, descending)),
+                _ => is_plain = false,
+            }
+            let value = Compiled::new(&expr, self.connection)?;
+            let column = types::Column {
+                name: String::new(),
+                column_type: value.result_type().column_type.clone(),
+                nullable: true,
+            };
+            order.push(SortItem { value: SortValue::Value(value), column, descending });
+        }
+        if !is_plain {
+            wanted.clear();
+        }
+        let limit =
+            Limit { count: meant.limit.map(|limit| self.limit_value(limit)).transpose()?, offset: None };
+        let needed = vec![true; def.columns.len()];
+        let target = Target {
+            table: &table,
+            def: &def,
+            part: 0,
+            before: Parts::default(),
+            hints: &Hints::default(),
+            needed: &needed,
+            order: &wanted,
+            limit: match limit.count {
+                Some(LimitValue::Number(count)) => Some(count),
+                Some(LimitValue::Slot(_)) => Some(20),
+                None => None,
+            },
+            connection: self.connection,
+        };
+        let chosen = choose(&target, &conditions)?;
+        if chosen.ordered && !wanted.is_empty() {
+            order.clear();
+        }
+        let condition = conjunction(conditions);
+        let condition = condition.map(|condition| Compiled::new(&condition, self.connection)).transpose()?;
+        Ok(TableRead {
+            access: chosen.access,
+            unique: chosen.unique,
+            table,
+            def,
+            scope,
+            condition,
+            order,
+            limit,
+            dependencies: self.dependencies.into_inner(),
+            subqueries: self.subqueries.into_inner(),
+        })
+    }
+}
