@@ -12,7 +12,7 @@ use crate::evict::pause;
 use crate::files::{OpenFile, copy_of};
 use crate::frames::{DIRTY, FrameNo, WRITING};
 use crate::state::{Keep, Mode};
-use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, CachePadded, Mutex};
 use base::{FileId, PageId};
 
@@ -43,6 +43,8 @@ pub(crate) struct WriteBackState {
     dirty_count: CachePadded<AtomicUsize>,
     signal: Arc<background::Signal>,
     failures: Mutex<Failures>,
+    /// The last write failed: `failures.last` says how.
+    is_failing: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -58,6 +60,7 @@ impl WriteBackState {
             dirty_count: CachePadded::default(),
             signal: Arc::default(),
             failures: Mutex::default(),
+            is_failing: AtomicBool::default(),
         }
     }
 
@@ -82,6 +85,17 @@ pub(crate) enum WriteOut {
 }
 
 impl PageCache {
+    /// Why pages cannot be written at the moment: the last write failed and none has succeeded since, or the cache
+    /// is poisoned. Two loads while all is well.
+    #[inline]
+    pub fn write_failure(&self) -> Option<String> {
+        // ORDER: a flag that is seen soon enough; the text is under its mutex.
+        if self.write_back.is_failing.load(Relaxed) {
+            return self.write_back.failures().1;
+        }
+        self.poison.get().cloned()
+    }
+
     /// Writes the page in `frame` if it is `id` and dirty. A failed write leaves it dirty.
     pub(crate) fn write_out(&self, frame: FrameNo, id: PageId) -> Result<WriteOut, Error> {
         self.check_poison()?;
@@ -129,7 +143,10 @@ impl PageCache {
             Ok(()) => {
                 self.shells[self.segment_number(id)].counters.writes.fetch_add(1, Relaxed);
                 let mut failures = self.write_back.failures.lock();
-                failures.last = None;
+                if failures.last.take().is_some() {
+                    // ORDER: a flag that is seen soon enough; the text is under its mutex.
+                    self.write_back.is_failing.store(false, Relaxed);
+                }
             }
             Err(error) => {
                 // CRASH: the device may hold the old page, the new one, or a mixture that its checksum gives
@@ -140,6 +157,8 @@ impl PageCache {
                 let mut failures = self.write_back.failures.lock();
                 failures.count += 1;
                 failures.last = Some(error.to_string());
+                // ORDER: as above.
+                self.write_back.is_failing.store(true, Relaxed);
             }
         }
         // The mark in the map goes first and comes back if the page is dirty: a writer sets the flag first and

@@ -249,9 +249,11 @@ fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, Sta
             },
             division_limit: values.unsigned("key_cache_division_limit") as u32,
             age_threshold: values.unsigned("key_cache_age_threshold") as u32,
+            ..engine::CacheOptions::default()
         },
         page_size: 16 << 10,
         create: true,
+        ..engine::Options::default()
     };
     Database::open(datadir, engine_options).map_err(|problem| error(format!("{problem:?}")))
 }

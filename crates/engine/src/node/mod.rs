@@ -3,12 +3,13 @@
 
 pub mod layout;
 mod read;
+mod shape;
 mod split;
 mod write;
 
 #[cfg(test)]
 mod tests;
 
-pub use read::Node;
+pub use read::{Node, Search};
 pub use split::{SplitPoint, merge, merged_bytes, pull_up, shortest_separator, split, split_root};
 pub use write::{Full, NodeHeader, NodeMut};

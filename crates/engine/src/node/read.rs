@@ -168,6 +168,15 @@ impl<'a> Node<'a> {
         offset == 0 || self.page.compare(offset, len, key) == Ordering::Greater
     }
 
+    /// True if keys that start with `prefix`, as the last ones here do, may go on in the next leaf.
+    #[inline]
+    pub fn upper_fence_starts_with(self, prefix: &[u8]) -> bool {
+        let (offset, len) = self.fence(UPPER_FENCE);
+        offset != 0
+            && len >= prefix.len()
+            && self.page.compare(offset, prefix.len(), prefix) == Ordering::Equal
+    }
+
     /// True if `key` lies between the fences.
     pub fn covers(self, key: &[u8]) -> bool {
         self.compare_lower_fence(key) != Ordering::Greater && self.is_below_upper_fence(key)
@@ -241,6 +250,14 @@ impl<'a> Node<'a> {
             len -= half;
         }
         base + usize::from(len == 1 && self.slot(base).head() < head)
+    }
+
+    /// The same search, a step at a time, for [`Search`].
+    #[inline(always)]
+    pub fn begin_search<'k>(self, key: &'k [u8]) -> Search<'k, 'a> {
+        let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
+        let count = self.count();
+        Search { node: self, suffix, head: head_of(suffix), base: 0, len: count, count }
     }
 
     fn search_equal_heads(self, first: usize, count: usize, head: u32, suffix: &[u8]) -> (usize, bool) {
@@ -362,5 +379,52 @@ impl<'a> Node<'a> {
             at += 64;
         }
         self.page.prefetch(offset + bytes);
+    }
+}
+
+/// A search in progress: many of them advance in turn, so that their cache misses overlap.
+#[derive(Clone, Copy, Debug)]
+pub struct Search<'k, 'a> {
+    node: Node<'a>,
+    suffix: &'k [u8],
+    head: u32,
+    base: usize,
+    len: usize,
+    count: usize,
+}
+
+impl Search<'_, '_> {
+    /// How often [`Search::step`] is to be called; more does no harm.
+    #[inline(always)]
+    pub fn steps(&self) -> u32 {
+        usize::BITS - self.count.leading_zeros()
+    }
+
+    /// Halves what is left.
+    #[inline(always)]
+    pub fn step(&mut self) {
+        if self.len > 1 {
+            let half = self.len / 2;
+            let below = self.node.slot(self.base + half - 1).head() < self.head;
+            self.base = std::hint::select_unpredictable(below, self.base + half, self.base);
+            self.len -= half;
+        }
+    }
+
+    /// Asks for the cell that the heads lead to; `bytes` is a guess of its length.
+    #[inline(always)]
+    pub fn prefetch_cell(&self, bytes: usize) {
+        self.node.prefetch_cell(self.base, bytes);
+    }
+
+    /// As [`Node::search`] gives it, once all steps are done.
+    #[inline(always)]
+    pub fn finish(&self) -> (usize, bool) {
+        let below = self.len == 1 && self.node.slot(self.base).head() < self.head;
+        let first = self.base + usize::from(below);
+        if first == self.count || self.node.slot(first).head() != self.head {
+            return (first, false);
+        }
+        self.node.search_equal_heads(first, self.count, self.head, self.suffix)
     }
 }

@@ -23,7 +23,8 @@ pub fn shortest_separator(left: &[u8], right: &[u8]) -> Vec<u8> {
 }
 
 impl Node<'_> {
-    fn fences(self) -> (Vec<u8>, Option<Vec<u8>>) {
+    /// Both fences; an upper one of `None` is plus infinity.
+    pub fn fences(self) -> (Vec<u8>, Option<Vec<u8>>) {
         let mut lower = Vec::new();
         self.append_lower_fence(&mut lower);
         let mut upper = Vec::new();
@@ -31,7 +32,8 @@ impl Node<'_> {
         (lower, upper)
     }
 
-    fn key(self, index: usize) -> Vec<u8> {
+    /// The whole key of slot `index`.
+    pub fn key(self, index: usize) -> Vec<u8> {
         let mut key = Vec::new();
         self.append_key(index, &mut key);
         key

@@ -57,8 +57,9 @@ impl Embedded {
             hit_path,
             division_limit: 100,
             age_threshold: 300,
+            ..CacheOptions::default()
         };
-        Options { cache, page_size: PAGE_BYTES, create: true }
+        Options { cache, page_size: PAGE_BYTES, create: true, ..Options::default() }
     }
 
     fn open(&self) -> Result<&Open> {

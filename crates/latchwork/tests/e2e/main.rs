@@ -12,6 +12,7 @@ mod disk_full;
 mod generated;
 mod lifecycle;
 mod login;
+mod prepared;
 mod sql_equality;
 mod stress;
 mod sysbench;

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// A script's name and text.
-type Script = (String, String);
+pub type Script = (String, String);
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/sql")
 }
 
 /// The scripts of the folder and the generated ones; `LATCHWORK_SCRIPT=name` picks one.
-fn scripts() -> Vec<Script> {
+pub fn scripts() -> Vec<Script> {
     let mut scripts: Vec<Script> = std::fs::read_dir(folder())
         .unwrap()
         .map(|entry| entry.unwrap().path())

@@ -41,9 +41,11 @@ impl Fixture {
                 hit_path: HitPath::Optimistic,
                 division_limit: 100,
                 age_threshold: 300,
+                ..CacheOptions::default()
             },
             page_size: 16 << 10,
             create: true,
+            ..Options::default()
         };
         let database = Database::open(&folder.path().join("data"), options).expect("a new database");
         let instance: Arc<Instance> = Instance::new(database);

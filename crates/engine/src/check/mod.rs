@@ -1,0 +1,261 @@
+//! Verification of a data directory: every page, every order, every reference.
+//!
+//! For each file: the checksum and identity of every page in use; of every tree the shape of its pages, the order of
+//! their keys, fences that agree with the parents' separators, levels; that each page is used once and every page of
+//! the file is used, free or the header; of every table that its rows can be read, that each row has its entry in every
+//! index and each entry its row, and that the row count is right.
+
+mod report;
+mod source;
+mod table;
+mod tree;
+
+pub use report::{CheckReport, Finding};
+
+use crate::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Record, TableRecord, decode};
+use crate::control::Control;
+use crate::database::{CATALOGUE_NAME, Database, table_path};
+use crate::overflow::Reference;
+use crate::table::row::split_cell;
+use crate::{Error, Result};
+use base::sync::Arc;
+use base::{FileId, PageNo};
+use source::{CacheSource, FileSource, PageSource};
+use std::path::{Path, PathBuf};
+use vfs::{Create, Vfs};
+
+/// A file under examination.
+struct FileCheck<'r> {
+    report: &'r mut CheckReport,
+    path: PathBuf,
+    source: &'r mut dyn PageSource,
+    /// The index that findings are about.
+    index: Option<String>,
+    /// Which pages have been met.
+    met: Vec<bool>,
+}
+
+impl FileCheck<'_> {
+    fn find(&mut self, page: Option<u32>, what: impl Into<String>) {
+        self.report.findings.push(Finding {
+            path: self.path.clone(),
+            page,
+            index: self.index.clone(),
+            what: what.into(),
+        });
+    }
+
+    /// Notes that a page is in use; false, and a finding, if it has been met before or lies outside the file.
+    fn meet(&mut self, page: PageNo, by: &str) -> bool {
+        match self.met.get_mut(page.0 as usize) {
+            None => {
+                self.find(Some(page.0), format!("{by}, but the file has {} pages", self.met.len()));
+                false
+            }
+            Some(true) => {
+                self.find(Some(page.0), format!("{by}, but it is used elsewhere, or free"));
+                false
+            }
+            Some(met) => {
+                *met = true;
+                true
+            }
+        }
+    }
+
+    fn meet_free(&mut self, free: &[PageNo]) {
+        for page in free {
+            self.meet(*page, "it is on the free list");
+        }
+    }
+
+    fn find_lost_pages(&mut self) {
+        let lost: Vec<u32> = (0..self.met.len() as u32).filter(|page| !self.met[*page as usize]).collect();
+        if let Some(first) = lost.first() {
+            let what = format!("{} page(s), this one first, are neither in use nor free", lost.len());
+            self.find(Some(*first), what);
+        }
+    }
+
+    /// The bytes of a large row, its pages noted as in use.
+    fn chain(&mut self, reference: Reference) -> Option<Vec<u8>> {
+        let mut image = Vec::new();
+        let mut page = reference.first;
+        let mut position = 0;
+        while (image.len() as u64) < reference.len {
+            if !self.meet(page, "an overflow chain leads to it") {
+                return None;
+            }
+            let buffer = match self.source.page(page) {
+                Ok(buffer) => buffer,
+                Err(why) => {
+                    self.find(Some(page.0), why);
+                    return None;
+                }
+            };
+            let link = crate::overflow::parse_link(buffer.page(), reference.chain, position);
+            let Some(link) = link.filter(|link| link.bytes > 0) else {
+                self.find(Some(page.0), format!("not page {position} of overflow chain {}", reference.chain));
+                return None;
+            };
+            buffer.page().append_to(crate::node::layout::HEADER_BYTES, link.bytes, &mut image);
+            page = link.next;
+            position += 1;
+        }
+        Some(image)
+    }
+
+    /// The image in a row's cell.
+    fn image<'c>(&mut self, page: u32, cell: &'c [u8], scratch: &'c mut Vec<u8>) -> Option<&'c [u8]> {
+        let Some((header, rest)) = split_cell(cell) else {
+            self.find(Some(page), "a row without a header");
+            return None;
+        };
+        if !header.is_overflow() {
+            return Some(rest);
+        }
+        let Some(reference) = Reference::from_bytes(rest) else {
+            self.find(Some(page), "a reference to an overflow chain that is cut short");
+            return None;
+        };
+        *scratch = self.chain(reference)?;
+        Some(scratch)
+    }
+
+    /// Reads the catalogue's records.
+    fn catalogue(&mut self) -> Vec<Record> {
+        let mut cells = Vec::new();
+        self.tree(CATALOGUE_ROOT, CATALOGUE_TREE, &mut |_, page, key, cell| {
+            cells.push((page, key.to_vec(), cell.to_vec()));
+        });
+        let mut records = Vec::new();
+        for (page, key, cell) in cells {
+            let mut scratch = Vec::new();
+            let Some(value) = self.image(page, &cell, &mut scratch) else { continue };
+            match decode(&key, value) {
+                Some(record) => records.push(record),
+                None => self.find(Some(page), "a catalogue record cannot be read"),
+            }
+        }
+        records
+    }
+}
+
+/// Verifies a data directory that nobody has open. Findings are in the report; `Err` means that it could not
+/// be examined at all.
+///
+/// # Errors
+/// [`Error::AlreadyOpen`] if a process has the directory open; [`Error::WrongFormat`] if it is no data directory.
+pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
+    let (control, is_clean) = Control::open_for_check(vfs.clone(), dir)?;
+    let mut report = CheckReport::default();
+    if !is_clean {
+        let error = Error::UncleanShutdown { path: dir.to_path_buf() };
+        report.findings.push(Finding {
+            path: dir.to_path_buf(),
+            page: None,
+            index: None,
+            what: error.to_string(),
+        });
+    }
+    let page_size = control.page_size();
+    let path = dir.join(CATALOGUE_NAME);
+    let records = check_file(&mut report, &*vfs, &path, FileId(1), page_size, |file, _| file.catalogue());
+    for record in records.unwrap_or_default() {
+        if let Record::Table(record) = record {
+            let path = table_path(dir, record.file);
+            check_file(&mut report, &*vfs, &path, record.file, page_size, |file, rows| {
+                file.table(&record, rows)
+            });
+        }
+    }
+    Ok(report)
+}
+
+/// Opens a file and examines its header and free list; `contents` examines the rest. It gets the row count that the
+/// header names.
+fn check_file<T>(
+    report: &mut CheckReport,
+    vfs: &dyn Vfs,
+    path: &Path,
+    file_id: FileId,
+    page_size: usize,
+    contents: impl FnOnce(&mut FileCheck<'_>, u64) -> T,
+) -> Option<T> {
+    let mut find = |page, what: String| {
+        report.findings.push(Finding { path: path.to_path_buf(), page, index: None, what });
+    };
+    let mut source = match vfs.open(path, Create::Never) {
+        Ok(file) => FileSource::new(file, file_id, page_size),
+        Err(error) => {
+            find(None, format!("cannot be opened: {error}"));
+            return None;
+        }
+    };
+    let header =
+        source.page(PageNo(0)).and_then(|page| crate::tablespace::parse_header(page.page(), page_size));
+    let header = match header {
+        Ok(header) => header,
+        Err(why) => {
+            find(Some(0), why);
+            return None;
+        }
+    };
+    let free = source.free_list(&header);
+    let mut check = start(report, path, &mut source, header.pages);
+    match free {
+        Ok(free) => check.meet_free(&free),
+        Err((page, why)) => check.find(Some(page), why),
+    }
+    let result = contents(&mut check, header.numbers.rows);
+    check.find_lost_pages();
+    Some(result)
+}
+
+fn start<'r>(
+    report: &'r mut CheckReport,
+    path: &Path,
+    source: &'r mut dyn PageSource,
+    pages: u32,
+) -> FileCheck<'r> {
+    report.files += 1;
+    report.pages += u64::from(pages);
+    let mut check =
+        FileCheck { report, path: path.to_path_buf(), source, index: None, met: vec![false; pages as usize] };
+    check.meet(PageNo(0), "the file header");
+    check
+}
+
+impl Database {
+    /// Verifies an open database, as its cache has it. Waits for statements under way and keeps others out meanwhile.
+    pub fn check(&self) -> Result<CheckReport> {
+        let mut report = CheckReport::default();
+        let (catalogue, _closure) = self.quiesce();
+        let space = catalogue.tree().space();
+        let (pages, free) = space.occupancy();
+        let mut source = CacheSource(space);
+        let mut file = start(&mut report, &space.path(), &mut source, pages);
+        file.meet_free(&free);
+        file.catalogue();
+        file.find_lost_pages();
+        for (name, _) in self.databases() {
+            for table in self.tables(&name)? {
+                let state = table.live_state()?;
+                let record = TableRecord {
+                    id: table.id(),
+                    file: state.space.file_id(),
+                    next_tree: state.next_tree,
+                    roots: state.indexes.iter().map(|index| (index.tree.root(), index.tree.id())).collect(),
+                    def: (*state.def).clone(),
+                };
+                let (pages, free) = state.space.occupancy();
+                let mut source = CacheSource(&state.space);
+                let mut file = start(&mut report, &state.space.path(), &mut source, pages);
+                file.meet_free(&free);
+                file.table(&record, table.row_count());
+                file.find_lost_pages();
+            }
+        }
+        Ok(report)
+    }
+}

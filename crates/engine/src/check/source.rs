@@ -1,0 +1,84 @@
+//! Where the pages come from: a file nobody has open, or the cache.
+
+use crate::node::layout::{FILE_ID, LSN, PAGE_NO};
+use crate::tablespace::{Header, Tablespace, parse_trunk};
+use base::checksum::checksum;
+use base::sync::Arc;
+use base::{FileId, PageNo};
+use pagecache::page::PageBuf;
+use vfs::File;
+
+/// Gives copies of a file's pages, verified as far as the page itself goes.
+pub(super) trait PageSource {
+    /// The page, or what is wrong with it.
+    fn page(&mut self, page: PageNo) -> Result<PageBuf, String>;
+}
+
+/// Reads and verifies pages of a file.
+pub(super) struct FileSource {
+    file: Arc<dyn File>,
+    file_id: FileId,
+    bytes: Vec<u8>,
+}
+
+impl FileSource {
+    pub(super) fn new(file: Arc<dyn File>, file_id: FileId, page_size: usize) -> FileSource {
+        FileSource { file, file_id, bytes: vec![0; page_size] }
+    }
+
+    /// The pages of the free list, its trunks included.
+    pub(super) fn free_list(&mut self, header: &Header) -> Result<Vec<PageNo>, (u32, String)> {
+        let mut free = Vec::new();
+        let mut trunk = header.first_trunk;
+        while trunk != 0 {
+            let page = self.page(PageNo(trunk)).map_err(|why| (trunk, why))?;
+            let (next, entries) = parse_trunk(page.page()).map_err(|why| (trunk, why))?;
+            free.push(PageNo(trunk));
+            free.extend(entries);
+            if free.len() > header.pages as usize {
+                return Err((trunk, "the free list is longer than the file".to_string()));
+            }
+            trunk = next;
+        }
+        if free.len() as u64 != header.free_pages {
+            let what = format!("{} free pages, the header says {}", free.len(), header.free_pages);
+            return Err((0, what));
+        }
+        Ok(free)
+    }
+}
+
+impl PageSource for FileSource {
+    fn page(&mut self, page: PageNo) -> Result<PageBuf, String> {
+        let offset = u64::from(page.0) * self.bytes.len() as u64;
+        self.file.read_at(&mut self.bytes, offset).map_err(|error| format!("cannot be read: {error}"))?;
+        let mut buffer = PageBuf::new(self.bytes.len());
+        buffer.page_mut().write(0, &self.bytes);
+        let (said, sum) = (buffer.page().u32_at(0), checksum(0, &self.bytes[4..]));
+        if self.bytes.iter().all(|byte| *byte == 0) {
+            return Err("all zeroes: it was never written".to_string());
+        }
+        if said != sum {
+            let lsn = buffer.page().u64_at(LSN);
+            return Err(format!("its checksum is {sum:08x}, the page says {said:08x} (LSN {lsn})"));
+        }
+        let (number, file) = (buffer.page().u32_at(PAGE_NO), buffer.page().u32_at(FILE_ID));
+        if (number, file) != (page.0, self.file_id.0) {
+            return Err(format!("it says that it is page {number} of file {file}"));
+        }
+        Ok(buffer)
+    }
+}
+
+/// Copies pages out of the cache, which has verified what it read.
+pub(super) struct CacheSource<'s>(pub(super) &'s Tablespace);
+
+impl PageSource for CacheSource<'_> {
+    fn page(&mut self, page: PageNo) -> Result<PageBuf, String> {
+        let id = self.0.page_id(page);
+        let guard = self.0.cache().read_shared(id).map_err(|error| error.to_string())?;
+        let mut buffer = PageBuf::new(self.0.page_size());
+        buffer.page_mut().copy_from(guard.page());
+        Ok(buffer)
+    }
+}

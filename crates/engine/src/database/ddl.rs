@@ -1,0 +1,330 @@
+//! Changes of definition. One at a time, under the catalogue's latch; a table's gate is closed while its trees change,
+//! so that no row changes meanwhile. Readers go on.
+
+use super::{Database, DatabaseNames, SORT_BYTES, index_parts, table_path};
+use crate::bulk::TreeBuilder;
+use crate::catalogue::{Catalogue, Record, TableRecord};
+use crate::definition::{IndexDef, TableDef};
+use crate::sort::Sorter;
+use crate::table::state::TableState;
+use crate::table::{Entry, Index, Table};
+use crate::tablespace::{TableNumbers, Tablespace};
+use crate::tree::{Chunk, Remainder, Tree};
+use crate::{Error, Result};
+use base::sync::Arc;
+use base::sync::atomic::Ordering;
+use base::{FileId, IndexId, Stamp};
+use pagecache::Detach;
+use std::collections::BTreeSet;
+use types::KeyCodec;
+use vfs::Create;
+
+/// The tree id of a table's clustered index in its file.
+const CLUSTERED_TREE: u32 = 1;
+
+impl Database {
+    pub fn create_database(&self, name: &str, sql_metadata: &[u8]) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        if self.names.read().databases.contains_key(name) {
+            return Err(Error::DatabaseExists);
+        }
+        let sql_metadata = sql_metadata.to_vec();
+        catalogue.put(&Record::Database { name: name.to_string(), sql_metadata: sql_metadata.clone() })?;
+        let names = DatabaseNames { sql_metadata, ..DatabaseNames::default() };
+        self.names.write().databases.insert(name.to_string(), names);
+        Ok(())
+    }
+
+    /// Replaces a database's opaque metadata.
+    pub fn alter_database(&self, name: &str, sql_metadata: &[u8]) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        if !self.names.read().databases.contains_key(name) {
+            return Err(Error::NoSuchDatabase);
+        }
+        let sql_metadata = sql_metadata.to_vec();
+        catalogue.put(&Record::Database { name: name.to_string(), sql_metadata: sql_metadata.clone() })?;
+        if let Some(database) = self.names.write().databases.get_mut(name) {
+            database.sql_metadata = sql_metadata;
+        }
+        Ok(())
+    }
+
+    /// Drops a database with all its tables.
+    pub fn drop_database(&self, name: &str) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        for table in self.tables(name)? {
+            self.drop_one(&mut catalogue, &table)?;
+        }
+        catalogue.remove_database(name)?;
+        self.names.write().databases.remove(name);
+        Ok(())
+    }
+
+    /// Makes an empty table.
+    pub fn create_table(&self, def: TableDef) -> Result<Arc<Table>> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        check_definition(&def)?;
+        {
+            let names = self.names.read();
+            let database = names.databases.get(&def.database).ok_or(Error::NoSuchDatabase)?;
+            if database.tables.contains_key(&def.name) {
+                return Err(Error::TableExists);
+            }
+        }
+        let state = self.create_file(Arc::new(def))?;
+        let id = self.core.control.lock().take_table_id()?;
+        if let Err(error) = catalogue.put(&record(id, &state)) {
+            self.remove_file(&state);
+            return Err(error);
+        }
+        let (database, name) = (state.def.database.clone(), state.def.name.clone());
+        let table = Table::new(id, self.core.clone(), state, TableNumbers::default());
+        if let Some(database) = self.names.write().databases.get_mut(&database) {
+            database.tables.insert(name, table.clone());
+        }
+        Ok(table)
+    }
+
+    /// Makes a file with an empty tree for each index.
+    fn create_file(&self, def: Arc<TableDef>) -> Result<TableState> {
+        let file_id = self.core.control.lock().take_file_id()?;
+        let path = table_path(&self.dir, file_id);
+        let file = self.vfs.open(&path, Create::New)?;
+        let cache = self.core.cache.clone();
+        let space = match Tablespace::create(cache, file_id, &path, file, self.core.page_size) {
+            Ok(space) => space,
+            Err(error) => {
+                let _ = self.vfs.remove(&path);
+                return Err(error);
+            }
+        };
+        let mut indexes = Vec::new();
+        for (position, (codec, unique)) in index_parts(&def).enumerate() {
+            match Tree::create(space.clone(), CLUSTERED_TREE + position as u32) {
+                Ok(tree) => indexes.push(Index { tree, codec, unique }),
+                Err(error) => {
+                    let _ = space.close(Detach::Discard);
+                    let _ = self.vfs.remove(&path);
+                    return Err(error);
+                }
+            }
+        }
+        let next_tree = CLUSTERED_TREE + indexes.len() as u32;
+        Ok(TableState { def, space, indexes, next_tree, dropped: false })
+    }
+
+    /// Forgets a file that no table has any more. What cannot be removed now is removed at the next start.
+    fn remove_file(&self, state: &TableState) {
+        let _ = state.space.close(Detach::Discard);
+        let _ = self.vfs.remove(&state.space.path());
+    }
+
+    pub fn drop_table(&self, database: &str, name: &str) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        let table = self.table(database, name)?;
+        self.drop_one(&mut catalogue, &table)
+    }
+
+    fn drop_one(&self, catalogue: &mut Catalogue, table: &Table) -> Result<()> {
+        let _closure = table.gate.close();
+        let state = table.live_state()?;
+        catalogue.remove_table(table.id())?;
+        if let Some(database) = self.names.write().databases.get_mut(&state.def.database) {
+            database.tables.remove(&state.def.name);
+        }
+        table.set_state(TableState { dropped: true, ..state.clone() });
+        self.remove_file(state);
+        Ok(())
+    }
+
+    /// Gives a table another name, or another database. No file is touched.
+    pub fn rename_table(&self, from: (&str, &str), to: (&str, &str)) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        let table = self.table(from.0, from.1)?;
+        match self.table(to.0, to.1) {
+            Ok(_) => return Err(Error::TableExists),
+            Err(Error::NoSuchTable) => {}
+            Err(error) => return Err(error),
+        }
+        let state = table.live_state()?;
+        let mut def = (*state.def).clone();
+        (def.database, def.name) = (to.0.to_string(), to.1.to_string());
+        let state = TableState { def: Arc::new(def), ..state.clone() };
+        catalogue.put(&record(table.id(), &state))?;
+        table.set_state(state);
+        let mut names = self.names.write();
+        if let Some(database) = names.databases.get_mut(from.0) {
+            database.tables.remove(from.1);
+        }
+        if let Some(database) = names.databases.get_mut(to.0) {
+            database.tables.insert(to.1.to_string(), table);
+        }
+        Ok(())
+    }
+
+    /// Replaces a table's opaque metadata.
+    pub fn alter_metadata(&self, table: &Table, sql_metadata: &[u8]) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        let state = table.live_state()?;
+        let mut def = (*state.def).clone();
+        def.sql_metadata = sql_metadata.to_vec();
+        let state = TableState { def: Arc::new(def), ..state.clone() };
+        catalogue.put(&record(table.id(), &state))?;
+        table.set_state(state);
+        Ok(())
+    }
+
+    /// Removes all rows, by giving the table a new file. AUTO_INCREMENT starts again at 1.
+    pub fn truncate(&self, table: &Table) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        let _closure = table.gate.close();
+        let old = table.live_state()?;
+        let new = self.create_file(old.def.clone())?;
+        if let Err(error) = catalogue.put(&record(table.id(), &new)) {
+            self.remove_file(&new);
+            return Err(error);
+        }
+        table.set_state(new);
+        table.set_numbers(&TableNumbers::default());
+        self.remove_file(old);
+        Ok(())
+    }
+
+    /// Builds the index by sorting. Blocks writers of the table, not readers.
+    /// The `Arc<Table>`s that sessions hold stay valid; `Table::def` and `Table::version` change.
+    pub fn create_index(&self, table: &Table, index: IndexDef) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        let _closure = table.gate.close();
+        let state = table.live_state()?;
+        let mut def = (*state.def).clone();
+        def.indexes.push(index);
+        check_definition(&def)?;
+        let index = &def.indexes[def.indexes.len() - 1];
+        let codec = Arc::new(KeyCodec::new(&def.columns, &index.parts));
+        let unique = index.unique;
+        let tree = self.build(table, state, codec.clone(), unique)?;
+        let mut indexes = state.indexes.clone();
+        indexes.push(Index { tree: tree.clone(), codec, unique });
+        let new = TableState {
+            def: Arc::new(def),
+            indexes,
+            next_tree: state.next_tree + 1,
+            space: state.space.clone(),
+            dropped: false,
+        };
+        if let Err(error) = catalogue.put(&record(table.id(), &new)) {
+            let _ = tree.free_all();
+            return Err(error);
+        }
+        table.set_state(new);
+        Ok(())
+    }
+
+    /// Sorts the entries of all rows and builds a tree of them.
+    fn build(&self, table: &Table, state: &TableState, codec: Arc<KeyCodec>, unique: bool) -> Result<Tree> {
+        // ORDER: a setting, see `set_sort_bytes`.
+        let sort_bytes = self.sort_bytes.load(Ordering::Relaxed).min(SORT_BYTES.max(1 << 30));
+        let path = self.dir.join(super::TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
+        let mut sorter = Sorter::new(self.vfs.clone(), &path, sort_bytes);
+        // A stand-in for the tree that does not exist yet: only codec and uniqueness make entries.
+        let maker = Index { tree: state.indexes[0].tree.clone(), codec, unique };
+        let mut entry = Entry::default();
+        let mut rest = Remainder::new(Vec::new(), None);
+        let mut chunk = Chunk::default();
+        while !rest.done {
+            state.indexes[0].tree.read_forward(&mut rest, &mut chunk, usize::MAX)?;
+            for i in 0..chunk.len() {
+                let (primary_key, cell) = chunk.entry(i);
+                let image;
+                let row = match crate::table::row::split_cell(cell) {
+                    Some((header, rest)) if !header.is_overflow() => rest,
+                    _ => {
+                        image = table.image_of(&state.space, cell)?;
+                        &image
+                    }
+                };
+                maker.entry(&table.row_codec().view(row), primary_key, &mut entry);
+                table.check_key(state, &entry.key)?;
+                sorter.push(&entry.key, &entry.value)?;
+            }
+        }
+        let mut builder = TreeBuilder::new(state.space.clone(), state.next_tree, Stamp(0))?;
+        let mut last: Option<Vec<u8>> = None;
+        let built = sorter.finish(|key, value| {
+            match &mut last {
+                Some(last) if last.as_slice() == key => {
+                    return Err(Error::DuplicateKey { index: IndexId(state.indexes.len() as u16) });
+                }
+                Some(last) => {
+                    last.clear();
+                    last.extend_from_slice(key);
+                }
+                None => last = Some(key.to_vec()),
+            }
+            builder.push(key, value)
+        });
+        match built {
+            Ok(()) => builder.finish(),
+            Err(error) => {
+                builder.discard();
+                Err(error)
+            }
+        }
+    }
+
+    /// Drops a secondary index. Scans under way through it fail with [`Error::TableChanged`].
+    pub fn drop_index(&self, table: &Table, name: &str) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        let _closure = table.gate.close();
+        let state = table.live_state()?;
+        let position = state.def.indexes.iter().position(|index| index.name == name);
+        let position = position.ok_or(Error::NoSuchIndex)?;
+        let mut def = (*state.def).clone();
+        def.indexes.remove(position);
+        let mut indexes = state.indexes.clone();
+        let dropped = indexes.remove(position + 1);
+        let new = TableState { def: Arc::new(def), indexes, ..state.clone() };
+        catalogue.put(&record(table.id(), &new))?;
+        table.set_state(new);
+        // Readers who still are in the tree find pages of another tree, and look at the new state.
+        dropped.tree.free_all()
+    }
+}
+
+fn record(id: base::TableId, state: &TableState) -> Record {
+    Record::Table(Box::new(TableRecord {
+        id,
+        file: FileId(state.space.file_id().0),
+        next_tree: state.next_tree,
+        roots: state.indexes.iter().map(|index| (index.tree.root(), index.tree.id())).collect(),
+        def: (*state.def).clone(),
+    }))
+}
+
+/// Refuses definitions that name columns which do not exist, or an index twice.
+fn check_definition(def: &TableDef) -> Result<()> {
+    let parts = def.primary.iter().flatten().chain(def.indexes.iter().flat_map(|index| &index.parts));
+    let mut columns = parts.map(|part| part.column).chain(def.auto_increment);
+    if let Some(column) = columns.find(|column| *column >= def.columns.len()) {
+        let why = format!("column {column} of a table with {} columns", def.columns.len());
+        return Err(Error::BadOption { why });
+    }
+    if def.primary.as_ref().is_some_and(Vec::is_empty) || def.indexes.iter().any(|i| i.parts.is_empty()) {
+        return Err(Error::BadOption { why: "an index without columns".to_string() });
+    }
+    let mut names = BTreeSet::new();
+    if def.indexes.iter().any(|index| !names.insert(index.name.as_str())) {
+        return Err(Error::IndexExists);
+    }
+    Ok(())
+}

@@ -1,0 +1,286 @@
+//! A data directory: open, close, names.
+//!
+//! ```text
+//! DIR/latchwork.control   what the directory says about itself (see `control`)
+//! DIR/latchwork.lock      locked while a process has the directory open
+//! DIR/catalogue.lwt       what tables there are (see `catalogue`)
+//! DIR/tables/T<file>.lwt  a table with all its indexes; the number is never used again
+//! DIR/tables/sort-<n>     scratch of an index build
+//! ```
+
+mod ddl;
+
+use crate::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Catalogue, Record, TableRecord};
+use crate::control::Control;
+use crate::core::Core;
+use crate::definition::{CacheOptions, Options};
+use crate::latch::Closure;
+use crate::statement::WriteStatement;
+use crate::table::state::TableState;
+use crate::table::{Index, Table};
+use crate::tablespace::{TableNumbers, Tablespace};
+use crate::tree::Tree;
+use crate::{Error, Result};
+use base::FileId;
+use base::sync::atomic::{AtomicUsize, Ordering};
+use base::sync::{Arc, Mutex, MutexGuard, RwLock};
+use pagecache::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
+use pagecache::{CacheConfig, Detach, PageCache};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use types::KeyCodec;
+use vfs::{Create, Vfs};
+
+pub(crate) const CATALOGUE_NAME: &str = "catalogue.lwt";
+pub(crate) const TABLES_DIR: &str = "tables";
+const CATALOGUE_FILE: FileId = FileId(1);
+
+/// Memory that an index build sorts in before it uses a scratch file.
+const SORT_BYTES: usize = 64 << 20;
+
+/// An open data directory.
+#[derive(Debug)]
+pub struct Database {
+    core: Arc<Core>,
+    vfs: Arc<dyn Vfs>,
+    dir: PathBuf,
+    names: RwLock<Names>,
+    /// Held by whoever changes definitions.
+    catalogue: Mutex<Catalogue>,
+    sort_bytes: AtomicUsize,
+}
+
+#[derive(Default, Debug)]
+struct Names {
+    databases: BTreeMap<String, DatabaseNames>,
+}
+
+#[derive(Default, Debug)]
+struct DatabaseNames {
+    sql_metadata: Vec<u8>,
+    tables: BTreeMap<String, Arc<Table>>,
+}
+
+impl Database {
+    /// Opens a data directory, or makes one if `options.create` says so and there is none.
+    ///
+    /// # Errors
+    /// [`Error::UncleanShutdown`] if the last process that changed it did not close it;
+    /// [`Error::AlreadyOpen`] if another process has it open; [`Error::WrongFormat`] if it is not a data directory, or
+    /// one of another version or page size; [`Error::Corrupt`] if the catalogue or a file header cannot be read.
+    pub fn open(dir: &Path, options: Options) -> Result<Arc<Database>> {
+        let size = options.page_size;
+        if !size.is_power_of_two() || !(PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&size) {
+            let why = format!("a page size of {size} bytes; it is a power of two from 1,024 to 65,536");
+            return Err(Error::BadOption { why });
+        }
+        let vfs = options.vfs;
+        let (control, is_new) = Control::open(vfs.clone(), dir, size, options.create)?;
+        let page_size = control.page_size();
+        let cache = PageCache::new(cache_config(&options.cache, page_size))?;
+        let path = dir.join(CATALOGUE_NAME);
+        let core = Arc::new(Core::new(cache.clone(), page_size, control));
+        let database = |catalogue| Database {
+            core: core.clone(),
+            vfs: vfs.clone(),
+            dir: dir.to_path_buf(),
+            names: RwLock::new(Names::default()),
+            catalogue: Mutex::new(catalogue),
+            sort_bytes: AtomicUsize::new(SORT_BYTES),
+        };
+        if is_new {
+            vfs.create_dir_all(&dir.join(TABLES_DIR))?;
+            let file = vfs.open(&path, Create::IfMissing)?;
+            file.set_len(0)?;
+            let space = Tablespace::create(cache, CATALOGUE_FILE, &path, file, page_size)?;
+            let tree = Tree::create(space, CATALOGUE_TREE)?;
+            debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
+            let database = database(Catalogue::new(tree, 1));
+            // CRASH: the control file comes last: until it is there, the directory counts as empty.
+            database.write_back()?;
+            return Ok(Arc::new(database));
+        }
+        let file = vfs.open(&path, Create::Never)?;
+        let (space, numbers) = Tablespace::open(cache, CATALOGUE_FILE, &path, file, page_size)?;
+        let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
+        let database = database(Catalogue::new(tree, numbers.next_chain));
+        database.load()?;
+        Ok(Arc::new(database))
+    }
+
+    /// Opens what the catalogue names.
+    fn load(&self) -> Result<()> {
+        let records = self.catalogue.lock().load()?;
+        let mut names = self.names.write();
+        let mut files = Vec::new();
+        for record in records {
+            match record {
+                // Databases come before tables: 'd' < 't'.
+                Record::Database { name, sql_metadata } => {
+                    names.databases.insert(name, DatabaseNames { sql_metadata, tables: BTreeMap::new() });
+                }
+                Record::Table(record) => {
+                    let table = self.open_table(&record)?;
+                    files.push(table_path(&self.dir, record.file));
+                    let TableRecord { def, .. } = *record;
+                    let Some(database) = names.databases.get_mut(&def.database) else {
+                        let why = format!("table '{}' belongs to no database", def.name);
+                        return Err(self.catalogue_corrupt(why));
+                    };
+                    database.tables.insert(def.name, table);
+                }
+            }
+        }
+        // What is left of files that were being made or removed is nobody's.
+        let tables = self.dir.join(TABLES_DIR);
+        for name in self.vfs.list(&tables)? {
+            let path = tables.join(name);
+            if !files.contains(&path) {
+                self.vfs.remove(&path)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn catalogue_corrupt(&self, why: String) -> Error {
+        Error::Corrupt { path: self.dir.join(CATALOGUE_NAME), page: CATALOGUE_ROOT.0, lsn: 0, why }
+    }
+
+    fn open_table(&self, record: &TableRecord) -> Result<Arc<Table>> {
+        let path = table_path(&self.dir, record.file);
+        let file = self
+            .vfs
+            .open(&path, Create::Never)
+            .map_err(|error| std::io::Error::new(error.kind(), format!("'{}': {error}", path.display())))?;
+        let (space, numbers) =
+            Tablespace::open(self.core.cache.clone(), record.file, &path, file, self.core.page_size)?;
+        let indexes = record
+            .roots
+            .iter()
+            .zip(index_parts(&record.def))
+            .map(|((root, tree), (codec, unique))| Index {
+                tree: Tree::new(space.clone(), *root, *tree),
+                codec,
+                unique,
+            })
+            .collect();
+        let def = Arc::new(record.def.clone());
+        let state = TableState { def, space, indexes, next_tree: record.next_tree, dropped: false };
+        Ok(Table::new(record.id, self.core.clone(), state, numbers))
+    }
+
+    /// Writes everything back and marks the directory clean, after waiting for statements under way. Later changes
+    /// fail with [`Error::Closed`], and so do reads of what is no longer in memory.
+    pub fn close(&self) -> Result<()> {
+        let _closure = self.core.statements.close();
+        if self.core.is_closed() {
+            return Ok(());
+        }
+        // Definitions are changed outside of statements.
+        let catalogue = self.catalogue.lock();
+        drop(catalogue);
+        self.core.set_closed();
+        self.write_back()?;
+        let names = self.names.read();
+        for table in names.databases.values().flat_map(|database| database.tables.values()) {
+            table.state().space.close(Detach::Discard)?;
+        }
+        self.catalogue.lock().tree().space().close(Detach::Discard)?;
+        self.core.control.lock().unlock();
+        Ok(())
+    }
+
+    /// Writes all files' headers and pages and marks the directory clean. Nobody changes anything meanwhile.
+    fn write_back(&self) -> Result<()> {
+        let names = self.names.read();
+        for table in names.databases.values().flat_map(|database| database.tables.values()) {
+            table.state().space.save(&table.numbers())?;
+        }
+        {
+            let catalogue = self.catalogue.lock();
+            let numbers = TableNumbers { next_chain: catalogue.next_chain(), ..TableNumbers::default() };
+            catalogue.tree().space().save(&numbers)?;
+        }
+        self.core.cache.flush_all()?;
+        self.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
+        // CRASH: only now that every page is on the device.
+        self.core.control.lock().mark_clean(self.core.next_stamp())
+    }
+
+    /// Opens a statement that changes rows. Dropped without `commit`, everything it did is undone.
+    pub fn begin_write(&self) -> WriteStatement<'_> {
+        WriteStatement::new(self)
+    }
+
+    /// The page cache: its status, and changes of its settings while it runs.
+    pub fn cache(&self) -> &Arc<PageCache> {
+        &self.core.cache
+    }
+
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Bytes a page, as the directory was made with.
+    pub fn page_size(&self) -> usize {
+        self.core.page_size
+    }
+
+    /// How much memory an index build sorts in before it uses a scratch file.
+    pub fn set_sort_bytes(&self, bytes: usize) {
+        // ORDER: a setting; a build that misses the change uses the old one.
+        self.sort_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Waits for changes under way and keeps others out.
+    pub(crate) fn quiesce(&self) -> (MutexGuard<'_, Catalogue>, Closure<'_>) {
+        let catalogue = self.catalogue.lock();
+        (catalogue, self.core.statements.close())
+    }
+
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// Names and their opaque metadata, sorted.
+    pub fn databases(&self) -> Vec<(String, Vec<u8>)> {
+        let names = self.names.read();
+        names.databases.iter().map(|(name, d)| (name.clone(), d.sql_metadata.clone())).collect()
+    }
+
+    pub fn table(&self, database: &str, name: &str) -> Result<Arc<Table>> {
+        let names = self.names.read();
+        let tables = &names.databases.get(database).ok_or(Error::NoSuchDatabase)?.tables;
+        tables.get(name).cloned().ok_or(Error::NoSuchTable)
+    }
+
+    /// The tables of a database, sorted by name.
+    pub fn tables(&self, database: &str) -> Result<Vec<Arc<Table>>> {
+        let names = self.names.read();
+        let database = names.databases.get(database).ok_or(Error::NoSuchDatabase)?;
+        Ok(database.tables.values().cloned().collect())
+    }
+}
+
+/// Where a table's file lies.
+pub(crate) fn table_path(dir: &Path, file: FileId) -> PathBuf {
+    dir.join(TABLES_DIR).join(format!("T{file}.lwt"))
+}
+
+/// The codec of each index, and whether it is unique, the clustered one first.
+pub(crate) fn index_parts(def: &crate::TableDef) -> impl Iterator<Item = (Arc<KeyCodec>, bool)> + '_ {
+    let clustered = std::iter::once((def.primary.as_deref().unwrap_or(&[]), true));
+    let secondary = def.indexes.iter().map(|index| (index.parts.as_slice(), index.unique));
+    clustered.chain(secondary).map(|(parts, unique)| (Arc::new(KeyCodec::new(&def.columns, parts)), unique))
+}
+
+fn cache_config(options: &CacheOptions, page_size: usize) -> CacheConfig {
+    CacheConfig {
+        segments: options.segments,
+        hit_path: options.hit_path,
+        division_limit: options.division_limit,
+        age_threshold: options.age_threshold,
+        write_back: options.write_back,
+        ..CacheConfig::new(options.size_bytes, page_size)
+    }
+}

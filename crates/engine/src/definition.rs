@@ -1,0 +1,159 @@
+//! What a caller tells the engine: how to open a directory, what a table looks like, what to scan.
+
+use base::sync::Arc;
+use pagecache::{CacheConfig, WriteBack};
+use std::ops::Bound;
+use types::{Column, KeyPart};
+use vfs::{OsVfs, Vfs};
+
+pub use pagecache::HitPath;
+
+/// How a data directory is opened.
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub cache: CacheOptions,
+    /// Bytes a page: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
+    pub page_size: usize,
+    /// Create the data directory if it is missing or empty.
+    pub create: bool,
+    /// Where the files are: the operating system's, memory, or one that fails on demand.
+    pub vfs: Arc<dyn Vfs>,
+}
+
+impl Default for Options {
+    /// 16 KiB pages, the cache's defaults with 128 MiB, the operating system's files; creates nothing.
+    fn default() -> Options {
+        Options { cache: CacheOptions::default(), page_size: 16 << 10, create: false, vfs: Arc::new(OsVfs) }
+    }
+}
+
+/// The key cache's settings, named after the server variables `key_*`.
+#[derive(Clone, Debug)]
+pub struct CacheOptions {
+    pub size_bytes: usize,
+    /// 0 = one mutex; 1 to 64.
+    pub segments: u32,
+    pub hit_path: HitPath,
+    pub division_limit: u32,
+    pub age_threshold: u32,
+    /// Who writes dirty pages; anything but `Background` is for tests.
+    pub write_back: WriteBack,
+}
+
+impl Default for CacheOptions {
+    fn default() -> CacheOptions {
+        let config = CacheConfig::new(128 << 20, 16 << 10);
+        CacheOptions {
+            size_bytes: config.size_bytes,
+            segments: config.segments,
+            hit_path: config.hit_path,
+            division_limit: config.division_limit,
+            age_threshold: config.age_threshold,
+            write_back: config.write_back,
+        }
+    }
+}
+
+/// What CREATE TABLE asks for. Index 0 is the clustered one; without `primary` the engine
+/// adds a hidden 8-byte row id as its key.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TableDef {
+    pub database: String,
+    pub name: String,
+    pub columns: Vec<Column>,
+    pub primary: Option<Vec<KeyPart>>,
+    pub indexes: Vec<IndexDef>,
+    /// The column that AUTO_INCREMENT fills.
+    pub auto_increment: Option<usize>,
+    /// Opaque to the engine, kept in the catalogue: defaults, comments, the ENGINE= that was written.
+    pub sql_metadata: Vec<u8>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub struct IndexDef {
+    pub name: String,
+    pub unique: bool,
+    pub parts: Vec<KeyPart>,
+}
+
+/// The bounds of a scan, as keys (or prefixes of keys) of its index. A prefix bound covers all keys
+/// that start with it: `Included(prefix)` as upper bound takes them all in, `Excluded(prefix)` as lower bound
+/// leaves them all out.
+#[derive(Clone, Debug)]
+pub struct KeyRange {
+    pub lower: Bound<Vec<u8>>,
+    pub upper: Bound<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// Every key.
+    pub fn all() -> KeyRange {
+        KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
+    }
+
+    /// The keys that start with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> KeyRange {
+        KeyRange { lower: Bound::Included(prefix.to_vec()), upper: Bound::Included(prefix.to_vec()) }
+    }
+
+    /// The range as a first key and the first key behind it (`None` = no bound). `None` if nothing can lie in it.
+    pub(crate) fn to_half_open(&self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
+        let start = match &self.lower {
+            Bound::Unbounded => Vec::new(),
+            Bound::Included(prefix) => prefix.clone(),
+            Bound::Excluded(prefix) => key_behind_prefix(prefix)?,
+        };
+        let end = match &self.upper {
+            Bound::Unbounded => None,
+            Bound::Included(prefix) => key_behind_prefix(prefix),
+            Bound::Excluded(prefix) => Some(prefix.clone()),
+        };
+        Some((start, end))
+    }
+}
+
+/// The smallest key above all that start with `prefix`; `None` if there is no such key.
+pub(crate) fn key_behind_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let last = prefix.iter().rposition(|&byte| byte != u8::MAX)?;
+    let mut key = prefix[..=last].to_vec();
+    key[last] += 1;
+    Some(key)
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    Forward,
+    Backward,
+}
+
+/// Gets the position of a key, a primary key and a row image; returns false to stop.
+pub type RowVisitor<'a> = dyn FnMut(usize, &[u8], &[u8]) -> bool + 'a;
+
+/// Byte strings (keys, rows), one behind the other in one buffer.
+#[derive(Clone, Default, Debug)]
+pub struct KeyList {
+    pub bytes: Vec<u8>,
+    /// `ends[i]` is where key `i` ends in `bytes`.
+    pub ends: Vec<u32>,
+}
+impl KeyList {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+    /// Key `position`; panics if there is none.
+    pub fn get(&self, position: usize) -> &[u8] {
+        let start = if position == 0 { 0 } else { self.ends[position - 1] as usize };
+        &self.bytes[start..self.ends[position] as usize]
+    }
+    pub fn push(&mut self, key: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        self.ends.push(self.bytes.len() as u32);
+    }
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+}

@@ -1,0 +1,147 @@
+//! What can go wrong.
+
+use base::IndexId;
+use std::fmt;
+use std::path::PathBuf;
+
+#[non_exhaustive]
+#[derive(Debug)]
+pub enum Error {
+    Io(std::io::Error),
+    /// A page that is not what it should be, with where and why.
+    Corrupt {
+        path: PathBuf,
+        page: u32,
+        lsn: u64,
+        why: String,
+    },
+    /// A unique index already has the key. The index's position: 0 = PRIMARY, n = `indexes[n - 1]`.
+    DuplicateKey {
+        index: IndexId,
+    },
+    TableExists,
+    NoSuchTable,
+    DatabaseExists,
+    NoSuchDatabase,
+    IndexExists,
+    NoSuchIndex,
+    /// The table was redefined while a scan was under way.
+    TableChanged,
+    RowTooLarge {
+        bytes: usize,
+        bytes_max: usize,
+    },
+    KeyTooLong {
+        bytes: usize,
+        bytes_max: usize,
+    },
+    /// The data directory was not shut down cleanly; there is no log to recover from yet.
+    UncleanShutdown {
+        path: PathBuf,
+    },
+    AlreadyOpen {
+        path: PathBuf,
+    },
+    WrongFormat {
+        path: PathBuf,
+        why: String,
+    },
+    /// The disk is full. Nothing that was acknowledged is lost.
+    Full,
+    /// AUTO_INCREMENT ran out of numbers.
+    AutoIncrementExhausted,
+    /// The engine refuses writes after a failed write or sync, and says which.
+    ReadOnly {
+        why: String,
+    },
+    /// An option has a value that it cannot have.
+    BadOption {
+        why: String,
+    },
+    /// The database has been closed.
+    Closed,
+}
+
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Io(source) => write!(f, "input/output error: {source}"),
+            Error::Corrupt { path, page, lsn, why } => {
+                write!(f, "page {page} of '{}' is corrupt: {why} (LSN {lsn})", path.display())
+            }
+            Error::DuplicateKey { index } => write!(f, "duplicate key in index {index}"),
+            Error::TableExists => write!(f, "the table exists already"),
+            Error::NoSuchTable => write!(f, "no such table"),
+            Error::DatabaseExists => write!(f, "the database exists already"),
+            Error::NoSuchDatabase => write!(f, "no such database"),
+            Error::IndexExists => write!(f, "the index exists already"),
+            Error::NoSuchIndex => write!(f, "no such index"),
+            Error::TableChanged => write!(f, "the table was redefined meanwhile"),
+            Error::RowTooLarge { bytes, bytes_max } => {
+                write!(f, "a row of {bytes} bytes, the largest has {bytes_max}")
+            }
+            Error::KeyTooLong { bytes, bytes_max } => {
+                write!(f, "a key of {bytes} bytes, the longest has {bytes_max}")
+            }
+            Error::UncleanShutdown { path } => write!(
+                f,
+                "the data directory '{}' was not shut down cleanly, and there is no log to recover it from: \
+                 restore it from a copy, or remove it and load the data again",
+                path.display()
+            ),
+            Error::AlreadyOpen { path } => {
+                write!(f, "the data directory '{}' is in use by another process", path.display())
+            }
+            Error::WrongFormat { path, why } => {
+                write!(f, "'{}' is not a data directory of this version: {why}", path.display())
+            }
+            Error::Full => write!(f, "the disk is full"),
+            Error::AutoIncrementExhausted => write!(f, "AUTO_INCREMENT ran out of numbers"),
+            Error::ReadOnly { why } => write!(f, "writes are refused: {why}"),
+            Error::BadOption { why } => write!(f, "bad option: {why}"),
+            Error::Closed => write!(f, "the database is closed"),
+        }
+    }
+}
+
+impl Error {
+    /// True if the error may come of a table whose file was replaced (TRUNCATE, DROP INDEX) under the reader.
+    pub(crate) fn may_be_stale(&self) -> bool {
+        matches!(self, Error::NoSuchTable | Error::Corrupt { .. })
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Error::Io(source) => Some(source),
+            _ => None,
+        }
+    }
+}
+
+impl From<std::io::Error> for Error {
+    fn from(source: std::io::Error) -> Error {
+        if crate::tablespace::is_disk_full(&source) { Error::Full } else { Error::Io(source) }
+    }
+}
+
+impl From<pagecache::Error> for Error {
+    fn from(error: pagecache::Error) -> Error {
+        use pagecache::Error as Cache;
+        match error {
+            Cache::Io { path, page, source } => {
+                let page = page.map(|page| format!(" page {}", page.page)).unwrap_or_default();
+                let why = format!("'{}'{page}: {source}", path.display());
+                Error::from(std::io::Error::new(source.kind(), why))
+            }
+            Cache::Corrupt { path, page, lsn, why } => Error::Corrupt { path, page: page.page.0, lsn, why },
+            Cache::NotAttached { .. } => Error::NoSuchTable,
+            Cache::Poisoned { why } => Error::ReadOnly { why },
+            Cache::Config { why } => Error::BadOption { why },
+            other => Error::Io(std::io::Error::other(format!("{other:?}"))),
+        }
+    }
+}

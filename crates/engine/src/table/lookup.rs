@@ -1,0 +1,320 @@
+//! Batched lookups of rows by keys of an index.
+
+use super::state::TableState;
+use super::{Index, Table};
+use crate::definition::{KeyList, RowVisitor, key_behind_prefix};
+use crate::tree::{Chunk, Found, LeafVisitor, Remainder};
+use crate::{Error, Result};
+use base::IndexId;
+
+/// Prefixes that are looked up and delivered together: large enough to overlap their cache misses, small
+/// enough that what they found still lies in the processor's cache when it is delivered.
+const PREFIXES: usize = 32;
+
+/// What a cell is taken to be long before any has been seen, in bytes.
+const CELL_BYTES_GUESS: usize = 256;
+/// No more than this of a cell is asked for ahead.
+const CELL_BYTES_AHEAD_MAX: usize = 1_024;
+
+/// Scratch memory of batched lookups. One a session.
+#[derive(Default, Debug)]
+pub struct Batch {
+    entries: Entries,
+    /// Where the primary key of each entry lies in `entries.bytes`, and where its own parts end.
+    primary: Vec<PrimaryKey>,
+    rows: Rows,
+    own: Vec<u8>,
+    image: Vec<u8>,
+    chunk: Chunk,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct PrimaryKey {
+    start: u32,
+    end: u32,
+    own_end: u32,
+}
+
+/// Entries of an index, found for prefixes.
+#[derive(Default, Debug)]
+struct Entries {
+    bytes: Vec<u8>,
+    items: Vec<Item>,
+    /// The length of `items` before the last visit.
+    mark: usize,
+    /// A run of entries goes on in the next leaf.
+    is_cut: bool,
+    /// The length of the longest cell seen.
+    cell_bytes: usize,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Item {
+    position: u32,
+    key_end: u32,
+    value_end: u32,
+}
+
+impl Entries {
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.items.clear();
+        self.is_cut = false;
+    }
+
+    fn start(&self, index: usize) -> usize {
+        if index == 0 { 0 } else { self.items[index - 1].value_end as usize }
+    }
+
+    fn key(&self, index: usize) -> &[u8] {
+        &self.bytes[self.start(index)..self.items[index].key_end as usize]
+    }
+
+    fn value(&self, index: usize) -> &[u8] {
+        let item = self.items[index];
+        &self.bytes[item.key_end as usize..item.value_end as usize]
+    }
+
+    fn push(&mut self, position: usize, key: &[u8], value: &[u8]) {
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len() as u32;
+        self.bytes.extend_from_slice(value);
+        self.items.push(Item { position: position as u32, key_end, value_end: self.bytes.len() as u32 });
+    }
+}
+
+/// Collects every entry of a leaf that starts with the prefix looked up.
+struct PrefixVisitor<'b, 'k> {
+    entries: &'b mut Entries,
+    prefixes: &'k KeyList,
+    /// The position in `prefixes` of the lookup's position 0.
+    first: usize,
+}
+
+impl LeafVisitor for PrefixVisitor<'_, '_> {
+    fn visit(&mut self, position: usize, found: Found<'_>) {
+        let position = self.first + position;
+        let prefix = self.prefixes.get(position);
+        let Found { leaf, mut index, .. } = found;
+        let entries = &mut *self.entries;
+        entries.mark = entries.items.len();
+        let count = leaf.count();
+        while index < count && leaf.key_starts_with(index, prefix) {
+            let start = entries.bytes.len();
+            leaf.append_key(index, &mut entries.bytes);
+            let key_end = entries.bytes.len() as u32;
+            leaf.append_value(index, &mut entries.bytes);
+            let value_end = entries.bytes.len();
+            entries.cell_bytes = entries.cell_bytes.max(value_end - start);
+            entries.items.push(Item { position: position as u32, key_end, value_end: value_end as u32 });
+            index += 1;
+        }
+        if index == count && leaf.upper_fence_starts_with(prefix) {
+            entries.is_cut = true;
+        }
+    }
+
+    fn undo(&mut self, _position: usize) {
+        let entries = &mut *self.entries;
+        entries.items.truncate(entries.mark);
+        let end = entries.items.last().map_or(0, |item| item.value_end as usize);
+        entries.bytes.truncate(end);
+    }
+
+    fn cell_bytes(&self) -> usize {
+        cells_ahead(self.entries.cell_bytes)
+    }
+}
+
+fn cells_ahead(seen: usize) -> usize {
+    if seen == 0 { CELL_BYTES_GUESS } else { seen.min(CELL_BYTES_AHEAD_MAX) }
+}
+
+/// Cells of clustered rows, one for each primary key looked up; an empty one if there is no such row.
+#[derive(Default, Debug)]
+pub(super) struct Rows {
+    bytes: Vec<u8>,
+    ends: Vec<u32>,
+    cell_bytes: usize,
+}
+
+impl Rows {
+    pub(super) fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    pub(super) fn cell(&self, index: usize) -> &[u8] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] as usize };
+        &self.bytes[start..self.ends[index] as usize]
+    }
+}
+
+impl LeafVisitor for Rows {
+    fn visit(&mut self, _position: usize, found: Found<'_>) {
+        if found.exact {
+            let start = self.bytes.len();
+            found.leaf.append_value(found.index, &mut self.bytes);
+            self.cell_bytes = self.cell_bytes.max(self.bytes.len() - start);
+        }
+        self.ends.push(self.bytes.len() as u32);
+    }
+
+    fn undo(&mut self, _position: usize) {
+        self.ends.pop();
+        self.bytes.truncate(self.ends.last().map_or(0, |end| *end as usize));
+    }
+
+    fn cell_bytes(&self) -> usize {
+        cells_ahead(self.cell_bytes)
+    }
+}
+
+impl Table {
+    /// Every row whose key in `index` starts with one of `prefixes` (sorted, distinct), in the order of the
+    /// prefixes. Descents are interleaved. `each` gets the position of the prefix, the primary key and the row image; it
+    /// returns false to stop early. `batch` keeps the buffers from call to call.
+    pub fn multi_get(
+        &self,
+        index: IndexId,
+        prefixes: &KeyList,
+        batch: &mut Batch,
+        each: &mut RowVisitor<'_>,
+    ) -> Result<()> {
+        let mut first = 0;
+        while first < prefixes.len() {
+            let last = (first + PREFIXES).min(prefixes.len());
+            let state = self.with_state(|state| {
+                self.find_rows(state, index, prefixes, first..last, batch)?;
+                Ok(state)
+            })?;
+            if !self.deliver(state, index, batch, each)? {
+                return Ok(());
+            }
+            first = last;
+        }
+        Ok(())
+    }
+
+    /// Fills `batch` with the entries of some prefixes and, for a secondary index, their rows' cells.
+    fn find_rows(
+        &self,
+        state: &TableState,
+        index_id: IndexId,
+        prefixes: &KeyList,
+        range: std::ops::Range<usize>,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let index = self.index(state, index_id)?;
+        batch.entries.clear();
+        let first = range.start;
+        let mut visitor = PrefixVisitor { entries: &mut batch.entries, prefixes, first };
+        index.tree.lookup_many(range.len(), |i| prefixes.get(first + i), &mut visitor)?;
+        if batch.entries.is_cut {
+            read_prefixes(index, prefixes, range, &mut batch.entries, &mut batch.chunk)?;
+        }
+        if index_id.0 > 0 {
+            self.find_clustered(state, index, batch)?;
+        }
+        Ok(())
+    }
+
+    /// Looks up the rows that secondary entries lead to.
+    fn find_clustered(&self, state: &TableState, index: &Index, batch: &mut Batch) -> Result<()> {
+        let Batch { entries, primary, rows, .. } = batch;
+        primary.clear();
+        rows.clear();
+        for item in 0..entries.items.len() {
+            let (key, value) = (entries.key(item), entries.value(item));
+            let Some(own) = index.codec.len_in(key) else {
+                return Err(state.space.corrupt(0, "an index entry without the index's parts"));
+            };
+            let start = entries.start(item);
+            let own_end = start + own;
+            let key_end = start + key.len();
+            let (from, to) =
+                if own == key.len() { (key_end, key_end + value.len()) } else { (own_end, key_end) };
+            primary.push(PrimaryKey { start: from as u32, end: to as u32, own_end: own_end as u32 });
+        }
+        let bytes = &entries.bytes;
+        let key = |i: usize| &bytes[primary[i].start as usize..primary[i].end as usize];
+        state.indexes[0].tree.lookup_many(primary.len(), key, rows)
+    }
+
+    /// Hands out what [`Table::find_rows`] found; false if the visitor wants no more.
+    fn deliver(
+        &self,
+        state: &TableState,
+        index_id: IndexId,
+        batch: &mut Batch,
+        each: &mut RowVisitor<'_>,
+    ) -> Result<bool> {
+        let index = self.index(state, index_id)?;
+        let is_secondary = index_id.0 > 0;
+        for item in 0..batch.entries.items.len() {
+            let position = batch.entries.items[item].position as usize;
+            let (primary_key, own, cell) = if is_secondary {
+                let place = batch.primary[item];
+                let bytes = &batch.entries.bytes;
+                let own = &bytes[batch.entries.start(item)..place.own_end as usize];
+                (&bytes[place.start as usize..place.end as usize], Some(own), batch.rows.cell(item))
+            } else {
+                (batch.entries.key(item), None, batch.entries.value(item))
+            };
+            let Some((header, mut image)) = super::row::split_cell(cell) else { continue };
+            if header.is_overflow() {
+                batch.image.clear();
+                if self.fetch(state, primary_key, &mut batch.image)?.is_none() {
+                    continue;
+                }
+                image = &batch.image;
+            }
+            if let Some(own) = own
+                && !self.row_has_key(index, image, own, &mut batch.own)
+            {
+                continue;
+            }
+            if !each(position, primary_key, image) {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// True if a row still has the parts of the entry that led to it: it may have been changed in between.
+    #[inline]
+    pub(super) fn row_has_key(&self, index: &Index, image: &[u8], own: &[u8], scratch: &mut Vec<u8>) -> bool {
+        scratch.clear();
+        index.codec.encode_row(&self.row_codec.view(image), scratch);
+        scratch.as_slice() == own
+    }
+}
+
+/// Reads prefixes one by one, across leaves.
+fn read_prefixes(
+    index: &Index,
+    prefixes: &KeyList,
+    range: std::ops::Range<usize>,
+    entries: &mut Entries,
+    chunk: &mut Chunk,
+) -> Result<()> {
+    entries.clear();
+    for position in range {
+        let prefix = prefixes.get(position);
+        let mut rest = Remainder::new(prefix.to_vec(), key_behind_prefix(prefix));
+        while !rest.done {
+            index.tree.read_forward(&mut rest, chunk, usize::MAX)?;
+            for i in 0..chunk.len() {
+                let (key, value) = chunk.entry(i);
+                entries.push(position, key, value);
+            }
+            if entries.bytes.len() > u32::MAX as usize / 2 {
+                return Err(Error::RowTooLarge {
+                    bytes: entries.bytes.len(),
+                    bytes_max: u32::MAX as usize / 2,
+                });
+            }
+        }
+    }
+    Ok(())
+}

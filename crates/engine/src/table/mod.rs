@@ -1,0 +1,337 @@
+//! Tables: rows in a clustered index, secondary indexes that lead to them.
+
+pub mod bulk;
+pub mod lookup;
+pub mod row;
+pub mod scan;
+pub mod state;
+pub mod write;
+
+#[cfg(test)]
+mod tests;
+
+use crate::core::Core;
+use crate::definition::{KeyRange, TableDef};
+use crate::latch::{Gate, SpreadCounter};
+use crate::overflow::{self, Reference};
+use crate::tablespace::TableNumbers;
+use crate::tree::Tree;
+use crate::{Error, Result};
+use base::sync::atomic::{AtomicU64, Ordering};
+use base::sync::{Arc, Weak};
+use base::{IndexId, TableId};
+use row::{ROW_HEADER_BYTES, RowHeader};
+use state::{States, TableState};
+use types::{KeyCodec, RowCodec, RowView};
+
+/// A table. Sessions share it; it stays valid while its definition changes.
+#[derive(Debug)]
+pub struct Table {
+    id: TableId,
+    pub(crate) core: Arc<Core>,
+    this: Weak<Table>,
+    row_codec: RowCodec,
+    version: AtomicU64,
+    states: States,
+    /// Passed by whoever changes rows, closed by whoever changes the definition.
+    pub(crate) gate: Gate,
+    rows: SpreadCounter,
+    next_auto_increment: AtomicU64,
+    next_row_id: AtomicU64,
+    next_chain: AtomicU64,
+}
+
+/// One index of a table.
+#[derive(Clone, Debug)]
+pub struct Index {
+    pub tree: Tree,
+    /// Of the index's own parts.
+    pub codec: Arc<KeyCodec>,
+    pub unique: bool,
+}
+
+/// An entry of a secondary index, made from a row.
+///
+/// A unique index without NULL in the row: key = its parts, value = the primary key, so that the tree itself
+/// refuses a second one. Else: key = its parts, then the primary key; no value.
+#[derive(Default, Clone, PartialEq, Eq, Debug)]
+pub struct Entry {
+    pub key: Vec<u8>,
+    pub value: Vec<u8>,
+}
+
+/// Makes the entry of a row in an index with these parts.
+pub(crate) fn entry_of(
+    codec: &KeyCodec,
+    unique: bool,
+    row: &RowView<'_>,
+    primary_key: &[u8],
+    entry: &mut Entry,
+) {
+    entry.key.clear();
+    entry.value.clear();
+    codec.encode_row(row, &mut entry.key);
+    if unique && !codec.row_has_null(row) {
+        entry.value.extend_from_slice(primary_key);
+    } else {
+        entry.key.extend_from_slice(primary_key);
+    }
+}
+
+impl Index {
+    /// Makes the entry of a row, reusing the memory of `entry`.
+    pub fn entry(&self, row: &RowView<'_>, primary_key: &[u8], entry: &mut Entry) {
+        entry_of(&self.codec, self.unique, row, primary_key, entry);
+    }
+
+    /// Splits an entry into the index's own parts and the primary key; `None` if it is none of this index.
+    #[inline]
+    pub fn split_entry<'e>(&self, key: &'e [u8], value: &'e [u8]) -> Option<(&'e [u8], &'e [u8])> {
+        let own = self.codec.len_in(key)?;
+        let (own, rest) = key.split_at(own);
+        Some((own, if rest.is_empty() { value } else { rest }))
+    }
+}
+
+impl Table {
+    pub(crate) fn new(id: TableId, core: Arc<Core>, state: TableState, numbers: TableNumbers) -> Arc<Table> {
+        Arc::new_cyclic(|this| {
+            let table = Table {
+                id,
+                core,
+                this: this.clone(),
+                row_codec: RowCodec::new(&state.def.columns),
+                version: AtomicU64::new(1),
+                states: States::new(state),
+                gate: Gate::default(),
+                rows: SpreadCounter::default(),
+                next_auto_increment: AtomicU64::new(1),
+                next_row_id: AtomicU64::new(1),
+                next_chain: AtomicU64::new(1),
+            };
+            table.set_numbers(&numbers);
+            table
+        })
+    }
+
+    pub fn id(&self) -> TableId {
+        self.id
+    }
+
+    /// The definition as of now. Cheap (an `Arc`).
+    pub fn def(&self) -> Arc<TableDef> {
+        self.state().def.clone()
+    }
+
+    /// Grows with every change of definition, drop included: a cached plan compares it (one relaxed load).
+    #[inline]
+    pub fn version(&self) -> u64 {
+        // ORDER: a plan compares the number alone; what follows takes the state with acquire.
+        self.version.load(Ordering::Relaxed)
+    }
+
+    pub fn row_codec(&self) -> &RowCodec {
+        &self.row_codec
+    }
+
+    /// The codec of an index's own parts (without the primary key that a secondary entry ends in).
+    /// An index that does not exist has the clustered one's.
+    pub fn key_codec(&self, index: IndexId) -> Arc<KeyCodec> {
+        let indexes = &self.state().indexes;
+        indexes.get(usize::from(index.0)).unwrap_or(&indexes[0]).codec.clone()
+    }
+
+    /// The longest key of an index, in bytes, the primary key that a secondary entry ends in included.
+    pub fn key_bytes_max(&self) -> usize {
+        crate::node::layout::key_bytes_max(self.core.page_size)
+    }
+
+    #[inline]
+    pub(crate) fn state(&self) -> &TableState {
+        self.states.current()
+    }
+
+    /// The state, unless the table has been dropped.
+    pub(crate) fn live_state(&self) -> Result<&TableState> {
+        let state = self.state();
+        if state.dropped { Err(Error::NoSuchTable) } else { Ok(state) }
+    }
+
+    /// Replaces the state. The caller holds the definition latch and, if trees change, the gate.
+    pub(crate) fn set_state(&self, state: TableState) {
+        self.states.push(state);
+        // ORDER: see `version`; the state was published with release.
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
+    pub(crate) fn arc(&self) -> Result<Arc<Table>> {
+        self.this.upgrade().ok_or(Error::NoSuchTable)
+    }
+
+    pub(crate) fn index<'s>(&self, state: &'s TableState, index: IndexId) -> Result<&'s Index> {
+        state.indexes.get(usize::from(index.0)).ok_or(Error::NoSuchIndex)
+    }
+
+    /// Runs `work` on the current state, and once more if the table's file was replaced under it.
+    pub(crate) fn with_state<'t, T>(
+        &'t self,
+        mut work: impl FnMut(&'t TableState) -> Result<T>,
+    ) -> Result<T> {
+        loop {
+            let state = self.state();
+            if state.dropped {
+                return Err(Error::NoSuchTable);
+            }
+            match work(state) {
+                Err(error) if error.may_be_stale() && !std::ptr::eq(state, self.state()) => {
+                    let new = self.state();
+                    if !new.dropped && new.def.indexes != state.def.indexes {
+                        // The caller's numbers of indexes may mean others by now.
+                        return Err(Error::TableChanged);
+                    }
+                }
+                result => return result,
+            }
+        }
+    }
+
+    /// Appends the row image with this whole primary key to `out`; false if there is none.
+    pub fn get(&self, primary_key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        self.with_state(|state| Ok(self.fetch(state, primary_key, out)?.is_some()))
+    }
+
+    /// Appends a row's image and gives its header.
+    pub(crate) fn fetch(
+        &self,
+        state: &TableState,
+        primary_key: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<Option<RowHeader>> {
+        let start = out.len();
+        let mut previous = None;
+        loop {
+            let found = state.indexes[0].tree.read_leaf(primary_key, |leaf, index, exact| {
+                out.truncate(start);
+                if !exact {
+                    return None;
+                }
+                let (offset, len) = leaf.value_place(index);
+                let header = RowHeader(leaf.page().u64_at(offset));
+                leaf.page().append_to(offset + ROW_HEADER_BYTES, len.saturating_sub(ROW_HEADER_BYTES), out);
+                Some(header)
+            });
+            let header = match found {
+                Ok(Some(header)) => header,
+                Ok(None) => return Ok(None),
+                Err(error) => {
+                    out.truncate(start);
+                    return Err(error);
+                }
+            };
+            if !header.is_overflow() {
+                return Ok(Some(header));
+            }
+            let Some(reference) = Reference::from_bytes(&out[start..]) else {
+                return Err(state.space.corrupt(0, "a row's reference to its overflow pages is cut short"));
+            };
+            out.truncate(start);
+            match overflow::load(&state.space, reference, out) {
+                Ok(true) => return Ok(Some(header)),
+                // The row still says so: it is not a change under our hands.
+                Ok(false) if previous == Some(reference) => {
+                    return Err(state.space.corrupt(reference.first.0, "an overflow chain is broken"));
+                }
+                Err(error) if previous == Some(reference) => return Err(error),
+                _ => previous = Some(reference),
+            }
+        }
+    }
+
+    /// How many rows lie in the range, roughly: for the planner. Costs two descents.
+    pub fn estimate(&self, index: IndexId, range: &KeyRange) -> Result<u64> {
+        let Some((start, end)) = range.to_half_open() else { return Ok(0) };
+        if end.as_ref().is_some_and(|end| *end <= start) {
+            return Ok(0);
+        }
+        let guess =
+            self.with_state(|state| self.index(state, index)?.tree.estimate(&start, end.as_deref()))?;
+        Ok(guess.min(self.row_count()))
+    }
+
+    /// The number of rows; exact when no statement is running.
+    pub fn row_count(&self) -> u64 {
+        self.rows.sum()
+    }
+
+    pub(crate) fn add_rows(&self, delta: i64) {
+        self.rows.add(delta);
+    }
+
+    /// Takes `count` consecutive AUTO_INCREMENT numbers and gives the first; never hands one out twice.
+    pub fn reserve_auto_increment(&self, count: u64) -> Result<u64> {
+        // ORDER: the counter stands alone; the read-modify-write makes the numbers distinct.
+        let mut next = self.next_auto_increment.load(Ordering::Relaxed);
+        loop {
+            let after = next.checked_add(count).ok_or(Error::AutoIncrementExhausted)?;
+            // ORDER: as above.
+            match self.next_auto_increment.compare_exchange_weak(
+                next,
+                after,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => {
+                    self.core.touch()?;
+                    return Ok(next);
+                }
+                Err(newer) => next = newer,
+            }
+        }
+    }
+
+    /// The number that the next insert would get.
+    pub fn next_auto_increment(&self) -> u64 {
+        // ORDER: as in `reserve_auto_increment`.
+        self.next_auto_increment.load(Ordering::Relaxed)
+    }
+
+    /// An explicit value was stored (or ALTER TABLE ... AUTO_INCREMENT = n): the next number is at least `value + 1`.
+    pub fn raise_auto_increment(&self, value: u64) {
+        let next = value.saturating_add(1);
+        // Reading first keeps the line shared when there is nothing to raise.
+        if self.next_auto_increment() < next {
+            // ORDER: as in `reserve_auto_increment`.
+            self.next_auto_increment.fetch_max(next, Ordering::Relaxed);
+        }
+    }
+
+    pub(crate) fn take_row_ids(&self, count: u64) -> u64 {
+        // ORDER: as in `reserve_auto_increment`.
+        self.next_row_id.fetch_add(count, Ordering::Relaxed)
+    }
+
+    pub(crate) fn take_chain(&self) -> u64 {
+        // ORDER: as in `reserve_auto_increment`.
+        self.next_chain.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What the file header remembers.
+    pub(crate) fn numbers(&self) -> TableNumbers {
+        TableNumbers {
+            rows: self.row_count(),
+            next_auto_increment: self.next_auto_increment(),
+            // ORDER: nobody changes the table meanwhile.
+            next_row_id: self.next_row_id.load(Ordering::Relaxed),
+            next_chain: self.next_chain.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Nobody else uses the table meanwhile.
+    pub(crate) fn set_numbers(&self, numbers: &TableNumbers) {
+        self.rows.set(numbers.rows);
+        // ORDER: nobody else uses the table meanwhile.
+        self.next_auto_increment.store(numbers.next_auto_increment, Ordering::Relaxed);
+        self.next_row_id.store(numbers.next_row_id, Ordering::Relaxed);
+        self.next_chain.store(numbers.next_chain, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,66 @@
+//! What a table is at a moment: its definition and its trees. A change of definition makes a new state;
+//! the old ones stay where they are until the table goes, so that readers follow plain references and
+//! count nothing.
+
+use super::Index;
+use crate::definition::TableDef;
+use crate::tablespace::Tablespace;
+use base::sync::atomic::{AtomicUsize, Ordering};
+use base::sync::{Arc, OnceLock};
+
+/// A table's definition with its trees, fixed.
+#[derive(Clone, Debug)]
+pub struct TableState {
+    pub def: Arc<TableDef>,
+    pub space: Arc<Tablespace>,
+    /// 0 = clustered, n = `def.indexes[n - 1]`.
+    pub indexes: Vec<Index>,
+    /// The id of the next tree made in the file.
+    pub next_tree: u32,
+    /// The table has been dropped; only this is left to say so.
+    pub dropped: bool,
+}
+
+/// Buckets of states: bucket `b` holds `2^b`.
+const BUCKETS: usize = 32;
+
+/// The states of a table, of which the last counts. Grows only.
+#[derive(Debug)]
+pub struct States {
+    /// How many there are. Published after the state it counts.
+    count: AtomicUsize,
+    buckets: [OnceLock<Box<[OnceLock<TableState>]>>; BUCKETS],
+}
+
+impl States {
+    pub fn new(first: TableState) -> States {
+        let states = States { count: AtomicUsize::new(0), buckets: [const { OnceLock::new() }; BUCKETS] };
+        states.push(first);
+        states
+    }
+
+    fn place(&self, index: usize) -> &OnceLock<TableState> {
+        let bucket = (index + 1).ilog2() as usize;
+        let slots =
+            self.buckets[bucket].get_or_init(|| (0..1usize << bucket).map(|_| OnceLock::new()).collect());
+        &slots[index + 1 - (1 << bucket)]
+    }
+
+    /// The state as of now. Writes nothing shared.
+    #[inline]
+    pub fn current(&self) -> &TableState {
+        // ORDER: pairs with the release in `push`: the state is complete before it is counted.
+        let count = self.count.load(Ordering::Acquire);
+        self.place(count - 1).get().expect("a counted state is in its place")
+    }
+
+    /// Makes `state` the current one. Callers take turns (the latch for definitions).
+    pub fn push(&self, state: TableState) {
+        // ORDER: only the holder of the definition latch changes it.
+        let count = self.count.load(Ordering::Relaxed);
+        let fresh = self.place(count).set(state).is_ok();
+        assert!(fresh, "two changes of definition at once");
+        // ORDER: pairs with the acquire in `current`.
+        self.count.store(count + 1, Ordering::Release);
+    }
+}

@@ -1,0 +1,176 @@
+//! Insert, replace, remove.
+
+use super::{Attempt, Mode, Tree, retry};
+use crate::Result;
+use crate::node::layout::{HEADER_BYTES, LEAF_CELL_HEADER, SLOT_BYTES};
+use crate::node::{Node, NodeMut};
+use base::Stamp;
+use pagecache::WriteGuard;
+
+/// A leaf below this share of its bytes looks for a sibling to merge with.
+///
+/// A quarter: half of what a split leaves in each part, so that a key that comes and goes does not
+/// split and merge a page over and over.
+const UNDERFULL_DIVISOR: usize = 4;
+
+/// True if a page is so empty that it should be merged.
+pub(super) fn is_underfull(node: Node<'_>) -> bool {
+    node.used_bytes() < (node.page().size() - HEADER_BYTES) / UNDERFULL_DIVISOR
+}
+
+/// How far a run of sorted inserts got in one leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RunEnd {
+    /// All of the run's keys are in.
+    Done,
+    /// The next key exists already; those before it are in.
+    Duplicate,
+}
+
+/// What an attempt on a leaf came to.
+enum Step<T> {
+    Done(T),
+    /// The leaf lacks this many bytes' room for the key.
+    Full(usize),
+}
+
+impl Tree {
+    /// Inserts a key; false if it exists already, and nothing is changed. `value` is its parts, one behind the other.
+    pub fn insert(&self, key: &[u8], value: &[&[u8]], stamp: Stamp) -> Result<bool> {
+        self.with_room(key, |mode| self.try_insert(key, value, stamp, mode))
+    }
+
+    fn try_insert(&self, key: &[u8], value: &[&[u8]], stamp: Stamp, mode: Mode) -> Attempt<Step<bool>> {
+        let mut leaf = self.leaf_for_write(key, mode)?;
+        let node = Node::new(leaf.page());
+        let (index, exact) = node.search(key);
+        if exact {
+            return Ok(Step::Done(false));
+        }
+        let need = cell_bytes(key, value);
+        if node.free_bytes() + node.prefix_len() < need {
+            return Ok(Step::Full(need));
+        }
+        Ok(insert_at(&mut leaf, index, key, value, stamp).map_or(Step::Full(need), Step::Done))
+    }
+
+    /// Inserts sorted keys, as many at a time as fall into one leaf: `entry(i)` gives key and value parts of
+    /// the `i`th of `count`. Stops at the first key that exists. `done` counts those that are in, also on an error.
+    pub fn insert_run<'e, const PARTS: usize>(
+        &self,
+        count: usize,
+        stamp: Stamp,
+        done: &mut usize,
+        entry: impl Fn(usize) -> (&'e [u8], [&'e [u8]; PARTS]),
+    ) -> Result<RunEnd> {
+        while *done < count {
+            let (key, _) = entry(*done);
+            let (inserted, duplicate) =
+                self.with_room(key, |mode| self.try_insert_run(*done..count, stamp, &entry, mode))?;
+            *done += inserted;
+            if duplicate {
+                return Ok(RunEnd::Duplicate);
+            }
+        }
+        Ok(RunEnd::Done)
+    }
+
+    /// The number of keys inserted, and whether the next one exists.
+    fn try_insert_run<'e, const PARTS: usize>(
+        &self,
+        run: std::ops::Range<usize>,
+        stamp: Stamp,
+        entry: &impl Fn(usize) -> (&'e [u8], [&'e [u8]; PARTS]),
+        mode: Mode,
+    ) -> Attempt<Step<(usize, bool)>> {
+        let first = run.start;
+        let count = run.len();
+        let mut leaf = self.leaf_for_write(entry(first).0, mode)?;
+        for position in run {
+            let (key, value) = entry(position);
+            let node = Node::new(leaf.page());
+            if position > first && !node.is_below_upper_fence(key) {
+                return Ok(Step::Done((position - first, false)));
+            }
+            let (index, exact) = node.search(key);
+            if exact {
+                return Ok(Step::Done((position - first, true)));
+            }
+            let need = cell_bytes(key, &value);
+            let room = node.free_bytes() + node.prefix_len() >= need;
+            if !room || insert_at(&mut leaf, index, key, &value, stamp).is_none() {
+                // What is in stays in; the rest begins with the key that found no room.
+                return Ok(if position > first {
+                    Step::Done((position - first, false))
+                } else {
+                    Step::Full(need)
+                });
+            }
+        }
+        Ok(Step::Done((count, false)))
+    }
+
+    /// Replaces the value of a key; false if there is no such key.
+    pub fn replace(&self, key: &[u8], value: &[&[u8]], stamp: Stamp) -> Result<bool> {
+        self.with_room(key, |mode| {
+            let mut leaf = self.leaf_for_write(key, mode)?;
+            let (index, exact) = Node::new(leaf.page()).search(key);
+            if !exact {
+                return Ok(Step::Done(false));
+            }
+            let mut node = NodeMut::new(leaf.page_mut());
+            if node.replace(index, value).is_err() {
+                return Ok(Step::Full(cell_bytes(key, value)));
+            }
+            node.raise_stamp(stamp.0);
+            Ok(Step::Done(true))
+        })
+    }
+
+    /// Removes a key; false if there is no such key.
+    pub fn remove(&self, key: &[u8]) -> Result<bool> {
+        let (removed, underfull) = retry(self.cache(), |mode| {
+            let mut leaf = self.leaf_for_write(key, mode)?;
+            let (index, exact) = Node::new(leaf.page()).search(key);
+            if !exact {
+                return Ok((false, false));
+            }
+            let mut node = NodeMut::new(leaf.page_mut());
+            node.remove(index);
+            Ok((true, is_underfull(node.node())))
+        })?;
+        if underfull {
+            self.merge(key)?;
+        }
+        Ok(removed)
+    }
+
+    /// Repeats `attempt`, splitting the leaf that covers `key` whenever it is full.
+    fn with_room<T>(&self, key: &[u8], mut attempt: impl FnMut(Mode) -> Attempt<Step<T>>) -> Result<T> {
+        loop {
+            match retry(self.cache(), &mut attempt)? {
+                Step::Done(result) => return Ok(result),
+                Step::Full(need) => self.make_room(key, 0, need)?,
+            }
+        }
+    }
+}
+
+/// Bytes that a new cell takes in a page without prefix.
+fn cell_bytes(key: &[u8], value: &[&[u8]]) -> usize {
+    let value: usize = value.iter().map(|part| part.len()).sum();
+    SLOT_BYTES + LEAF_CELL_HEADER + key.len() + value
+}
+
+fn insert_at(
+    leaf: &mut WriteGuard<'_>,
+    index: usize,
+    key: &[u8],
+    value: &[&[u8]],
+    stamp: Stamp,
+) -> Option<bool> {
+    let mut node = NodeMut::new(leaf.page_mut());
+    node.insert(index, key, value).ok()?;
+    node.raise_stamp(stamp.0);
+    Some(true)
+}

@@ -1,0 +1,206 @@
+//! The way down.
+//!
+//! ```text
+//! guard root -> read child number -> guard child -> validate parent -> drop parent -> ...
+//! ```
+//! A parent that validates after its child was guarded held that child's number while the child had the
+//! version that the guard will later be checked against: so the child covers the key. An error while the
+//! child is fetched counts only if the parent validates: the number may have been torn.
+
+use super::{Attempt, Interrupt, Mode, Tree};
+use crate::Error;
+use crate::node::Node;
+use crate::node::layout::{FORMAT, FORMAT_AT, PageType};
+use base::PageNo;
+use pagecache::page::Page;
+use pagecache::{ReadGuard, WriteGuard};
+
+/// Which child a descent takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Toward<'k> {
+    /// The leaf that covers the key.
+    Key(&'k [u8]),
+    /// The leaf that covers what lies just below the key.
+    Below(&'k [u8]),
+    /// The last leaf.
+    End,
+}
+
+impl Toward<'_> {
+    /// The position of the child to take.
+    #[inline(always)]
+    fn child_index(self, node: Node<'_>) -> usize {
+        match self {
+            Toward::Key(key) => node.child_index(key),
+            Toward::Below(key) => node.child_index_below(key),
+            Toward::End => node.count(),
+        }
+    }
+}
+
+impl Tree {
+    #[inline(always)]
+    pub(super) fn read(&self, page: PageNo, mode: Mode) -> Attempt<ReadGuard<'_>> {
+        let id = self.page_id(page);
+        Ok(match mode {
+            Mode::Configured => self.cache().read(id)?,
+            Mode::Latched => self.cache().read_shared(id)?,
+        })
+    }
+
+    /// The level of a page that should belong to this tree; `None` if the page says otherwise.
+    #[inline(always)]
+    pub(super) fn level_of(&self, page: Page<'_>) -> Option<u8> {
+        // One word: checksum, format, type, level, flags.
+        let word = page.word_at(0);
+        let level = (word >> 48) as u8;
+        let page_type = if level == 0 { PageType::Leaf } else { PageType::Inner };
+        let expected = u64::from(FORMAT) | (page_type as u64) << 8;
+        const { assert!(FORMAT_AT == 4) };
+        ((word >> 32) & 0xffff == expected && Node::new(page).tree() == self.id).then_some(level)
+    }
+
+    /// What a page that `level_of` refused is, once it has been validated.
+    #[cold]
+    pub(super) fn foreign_page(&self, page: PageNo, lsn: u64, what: &str) -> Interrupt {
+        Interrupt::Failed(Error::Corrupt {
+            path: self.space().path(),
+            page: page.0,
+            lsn,
+            why: format!("{what} of tree {}", self.id),
+        })
+    }
+
+    #[inline(always)]
+    fn check_level(&self, guard: &ReadGuard<'_>, expected: Option<u8>) -> Attempt<u8> {
+        match self.level_of(guard.page()) {
+            Some(level) if expected.is_none_or(|expected| expected == level) => Ok(level),
+            _ => {
+                guard.validate()?;
+                let lsn = Node::new(guard.page()).lsn();
+                Err(self.foreign_page(guard.page_id().page, lsn, "not the page expected on the way down"))
+            }
+        }
+    }
+
+    /// The page of `level` on the way to a key; `note` hears of the child taken at each step, and of how many
+    /// there were. With `level` above the root's: `Ok(None)`.
+    #[inline(always)]
+    fn find(
+        &self,
+        toward: Toward<'_>,
+        level: u8,
+        mode: Mode,
+        note: &mut impl FnMut(usize, usize),
+    ) -> Attempt<Option<ReadGuard<'_>>> {
+        let mut guard = self.read(self.root, mode)?;
+        let mut at = self.check_level(&guard, None)?;
+        if at < level {
+            guard.validate()?;
+            return Ok(None);
+        }
+        while at > level {
+            let node = Node::new(guard.page());
+            let index = toward.child_index(node);
+            let child = node.child(index);
+            note(index, node.count() + 1);
+            // Before its number is used: a torn one could name a page far beyond the file.
+            guard.validate()?;
+            let next = match self.read(PageNo(child), mode) {
+                Ok(next) => next,
+                Err(error) => {
+                    guard.validate()?;
+                    return Err(error);
+                }
+            };
+            guard.validate()?;
+            guard = next;
+            at -= 1;
+            self.check_level(&guard, Some(at))?;
+        }
+        Ok(Some(guard))
+    }
+
+    /// The leaf toward a key, to be validated by the caller.
+    #[inline(always)]
+    pub(super) fn find_leaf(&self, toward: Toward<'_>, mode: Mode) -> Attempt<ReadGuard<'_>> {
+        self.find(toward, 0, mode, &mut |_, _| ())?.ok_or(Interrupt::Conflict)
+    }
+
+    /// As [`Tree::find_leaf`]; `note` hears of the position taken and the number of children at each inner page.
+    pub(super) fn find_leaf_noting(
+        &self,
+        toward: Toward<'_>,
+        mode: Mode,
+        note: &mut impl FnMut(usize, usize),
+    ) -> Attempt<ReadGuard<'_>> {
+        self.find(toward, 0, mode, note)?.ok_or(Interrupt::Conflict)
+    }
+
+    /// The page of `level` that covers `key`, latched exclusively; `None` if the root lies lower.
+    pub(super) fn find_for_write(
+        &self,
+        key: &[u8],
+        level: u8,
+        mode: Mode,
+    ) -> Attempt<Option<WriteGuard<'_>>> {
+        match mode {
+            Mode::Configured => match self.find(Toward::Key(key), level, mode, &mut |_, _| ())? {
+                Some(guard) => Ok(Some(guard.upgrade()?)),
+                None => Ok(None),
+            },
+            Mode::Latched => self.find_latched_for_write(key, level),
+        }
+    }
+
+    /// As [`Tree::find_for_write`] without optimism: the parent is held shared while the target is latched.
+    fn find_latched_for_write(&self, key: &[u8], level: u8) -> Attempt<Option<WriteGuard<'_>>> {
+        let root = self.read(self.root, Mode::Latched)?;
+        let mut at = self.check_level(&root, None)?;
+        if at < level {
+            return Ok(None);
+        }
+        if at == level {
+            drop(root);
+            let root = self.cache().write(self.page_id(self.root))?;
+            // The root may have grown in between.
+            return match self.level_of(root.page()) {
+                Some(at) if at == level => Ok(Some(root)),
+                _ => Err(Interrupt::Again),
+            };
+        }
+        let mut parent = root;
+        loop {
+            let node = Node::new(parent.page());
+            let child = PageNo(node.child(node.child_index(key)));
+            at -= 1;
+            if at == level {
+                let guard = self.cache().write(self.page_id(child))?;
+                if self.level_of(guard.page()) != Some(level) {
+                    let lsn = Node::new(guard.page()).lsn();
+                    return Err(self.foreign_page(child, lsn, "not the page that its parent names"));
+                }
+                return Ok(Some(guard));
+            }
+            let next = self.read(child, Mode::Latched)?;
+            self.check_level(&next, Some(at))?;
+            parent = next;
+        }
+    }
+
+    /// The leaf that covers `key`, latched exclusively.
+    #[inline]
+    pub(super) fn leaf_for_write(&self, key: &[u8], mode: Mode) -> Attempt<WriteGuard<'_>> {
+        self.find_for_write(key, 0, mode)?.ok_or(Interrupt::Conflict)
+    }
+
+    /// The child of a parent that is held exclusively, latched exclusively as well.
+    pub(super) fn child_for_write(&self, child: u32, level: u8) -> Attempt<WriteGuard<'_>> {
+        let guard = self.cache().write(self.page_id(PageNo(child)))?;
+        if self.level_of(guard.page()) != Some(level) {
+            let lsn = Node::new(guard.page()).lsn();
+            return Err(self.foreign_page(PageNo(child), lsn, "not the page that its parent names"));
+        }
+        Ok(guard)
+    }
+}

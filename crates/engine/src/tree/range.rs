@@ -1,0 +1,210 @@
+//! Ranges, a leaf at a time: what lies in a leaf is copied out and validated before anyone looks at it.
+
+use super::descend::Toward;
+use super::{Tree, retry};
+use crate::Result;
+use crate::node::Node;
+
+/// Entries of one leaf in private memory, in the order of the scan.
+#[derive(Default, Debug)]
+pub struct Chunk {
+    bytes: Vec<u8>,
+    /// Where each entry's key and value end; the key starts where the entry before it ends.
+    ends: Vec<(u32, u32)>,
+}
+
+impl Chunk {
+    pub fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ends.is_empty()
+    }
+
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.ends.clear();
+    }
+
+    /// Key and value of an entry.
+    pub fn entry(&self, index: usize) -> (&[u8], &[u8]) {
+        let start = match index {
+            0 => 0,
+            _ => self.ends[index - 1].1 as usize,
+        };
+        let (key_end, value_end) = self.ends[index];
+        (&self.bytes[start..key_end as usize], &self.bytes[key_end as usize..value_end as usize])
+    }
+
+    fn push(&mut self, node: Node<'_>, index: usize) {
+        node.append_key(index, &mut self.bytes);
+        let key_end = self.bytes.len() as u32;
+        node.append_value(index, &mut self.bytes);
+        self.ends.push((key_end, self.bytes.len() as u32));
+    }
+}
+
+/// What of a range has not been read yet: keys from `start` (inclusive) to `end` (exclusive; `None` = no bound).
+#[derive(Clone, Default, Debug)]
+pub struct Remainder {
+    pub start: Vec<u8>,
+    pub end: Option<Vec<u8>>,
+    /// Nothing is left.
+    pub done: bool,
+}
+
+impl Remainder {
+    pub fn new(start: Vec<u8>, end: Option<Vec<u8>>) -> Remainder {
+        let done = end.as_ref().is_some_and(|end| *end <= start);
+        Remainder { start, end, done }
+    }
+}
+
+impl Tree {
+    /// Fills `chunk` with the next entries from the front of `rest`, at most `limit` and at most a leaf's.
+    /// An empty chunk does not mean the end: `rest.done` does.
+    pub fn read_forward(&self, rest: &mut Remainder, chunk: &mut Chunk, limit: usize) -> Result<()> {
+        let mut fence = Vec::new();
+        let (cut, has_fence) = retry(self.cache(), |mode| {
+            chunk.clear();
+            fence.clear();
+            let leaf = self.find_leaf(Toward::Key(&rest.start), mode)?;
+            let node = Node::new(leaf.page());
+            let from = node.search(&rest.start).0;
+            let to = node.end_index(rest.end.as_deref());
+            let taken = to.saturating_sub(from).min(limit);
+            for index in from..from + taken {
+                chunk.push(node, index);
+            }
+            let cut = from + taken < to;
+            let has_fence = node.append_upper_fence(&mut fence);
+            leaf.validate()?;
+            Ok((cut, has_fence))
+        })?;
+        if cut {
+            let (last, _) = chunk.entry(chunk.len() - 1);
+            rest.start.clear();
+            rest.start.extend_from_slice(last);
+            rest.start.push(0);
+        } else if has_fence && rest.end.as_ref().is_none_or(|end| fence < *end) {
+            rest.start = fence;
+        } else {
+            rest.done = true;
+        }
+        Ok(())
+    }
+
+    /// As [`Tree::read_forward`], from the back of `rest`; the chunk's entries descend.
+    pub fn read_backward(&self, rest: &mut Remainder, chunk: &mut Chunk, limit: usize) -> Result<()> {
+        let mut fence = Vec::new();
+        let cut = retry(self.cache(), |mode| {
+            chunk.clear();
+            fence.clear();
+            let toward = rest.end.as_deref().map_or(Toward::End, Toward::Below);
+            let leaf = self.find_leaf(toward, mode)?;
+            let node = Node::new(leaf.page());
+            let to = node.end_index(rest.end.as_deref());
+            node.append_lower_fence(&mut fence);
+            let from = if fence <= rest.start { node.search(&rest.start).0 } else { 0 };
+            let taken = to.saturating_sub(from).min(limit);
+            for index in (to - taken..to).rev() {
+                chunk.push(node, index);
+            }
+            let cut = from + taken < to;
+            leaf.validate()?;
+            Ok(cut)
+        })?;
+        if cut {
+            let (last, _) = chunk.entry(chunk.len() - 1);
+            rest.end = Some(last.to_vec());
+        } else if fence > rest.start {
+            rest.end = Some(fence);
+        } else {
+            rest.done = true;
+        }
+        Ok(())
+    }
+
+    /// Reads at the place of `key`: `read` gets the leaf, the first slot not below the key, and whether it is
+    /// the key's. What it returns counts only once the page has been validated; `read` is called again if not,
+    /// so it begins by forgetting what it did before.
+    #[inline]
+    pub fn read_leaf<R>(&self, key: &[u8], mut read: impl FnMut(Node<'_>, usize, bool) -> R) -> Result<R> {
+        retry(self.cache(), |mode| {
+            let leaf = self.find_leaf(Toward::Key(key), mode)?;
+            let node = Node::new(leaf.page());
+            let (index, exact) = node.search(key);
+            let result = read(node, index, exact);
+            leaf.validate()?;
+            Ok(result)
+        })
+    }
+
+    /// Appends the value of a key to `out`; false, and nothing appended, if there is none.
+    pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        let start = out.len();
+        let found = self.read_leaf(key, |leaf, index, exact| {
+            out.truncate(start);
+            if exact {
+                leaf.append_value(index, out);
+            }
+            exact
+        });
+        if found.is_err() {
+            out.truncate(start);
+        }
+        found
+    }
+
+    /// A guess at the number of keys from `start` to `end`: exact within one leaf, else from the positions of the
+    /// two bounds among the children on their ways down.
+    pub fn estimate(&self, start: &[u8], end: Option<&[u8]>) -> Result<u64> {
+        let lower = self.position(Toward::Key(start))?;
+        let upper = self.position(end.map_or(Toward::End, Toward::Below))?;
+        Ok(lower.distance_to(&upper))
+    }
+
+    /// The steps of a descent: at each level, the position taken and the number of children (or keys).
+    fn position(&self, toward: Toward<'_>) -> Result<Position> {
+        retry(self.cache(), |mode| {
+            let mut steps = Vec::new();
+            let leaf = self.find_leaf_noting(toward, mode, &mut |index, count| steps.push((index, count)))?;
+            let node = Node::new(leaf.page());
+            let index = match toward {
+                Toward::Key(key) | Toward::Below(key) => node.search(key).0,
+                Toward::End => node.count(),
+            };
+            steps.push((index, node.count()));
+            leaf.validate()?;
+            Ok(Position { steps })
+        })
+    }
+}
+
+/// Where a bound lies: from the root to the leaf, the child taken and how many there are.
+#[derive(Debug)]
+struct Position {
+    steps: Vec<(usize, usize)>,
+}
+
+impl Position {
+    fn distance_to(&self, upper: &Position) -> u64 {
+        let levels = self.steps.len().min(upper.steps.len());
+        let mut whole = 0.0f64;
+        // Once the two ways part, the children between them are counted as full as those on the ways.
+        for level in 0..levels {
+            let (low, low_count) = self.steps[level];
+            let (high, high_count) = upper.steps[level];
+            let (low, low_count, high) = (low as f64, low_count as f64, high as f64);
+            whole = if whole < 0.5 {
+                (high - low).max(0.0)
+            } else {
+                // Behind the lower bound in its page, whole pages, before the upper bound in its page.
+                let fan_out = low_count.max(high_count as f64);
+                (low_count - low).max(0.0) + (whole - 1.0) * fan_out + high
+            };
+        }
+        whole.round() as u64
+    }
+}

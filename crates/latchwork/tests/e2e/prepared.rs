@@ -1,0 +1,102 @@
+//! The text and the binary protocol say the same.
+
+use crate::support::Latchwork;
+use std::os::unix::net::UnixStream;
+use wire::client::{ClientError, ConnectOptions, Connection, OwnedColumn, QueryResult, Value};
+
+type Outcome = Result<QueryResult, u16>;
+
+fn outcome(result: Result<QueryResult, ClientError>) -> Outcome {
+    match result {
+        Ok(result) => Ok(result),
+        Err(ClientError::Server(error)) => Err(error.code),
+        Err(other) => panic!("{other:?}"),
+    }
+}
+
+/// Compares a value that came as text with one that came as what it is.
+fn same_value(text: &Value, binary: &Value, column: &OwnedColumn) -> bool {
+    let text = text.to_text();
+    match binary {
+        Value::Float(value) => {
+            text.parse::<f32>().is_ok_and(|text| (text - value).abs() <= value.abs() * 1e-5)
+        }
+        // A fixed number of digits is kept by text alone.
+        Value::Double(value) if column.decimals < 31 => text
+            .parse::<f64>()
+            .is_ok_and(|text| (text - value).abs() <= 0.5 / 10f64.powi(column.decimals.into())),
+        Value::Double(value) => text.parse() == Ok(*value),
+        // A fraction is printed to the column's digits, and sent as it is.
+        Value::Time(_) | Value::DateTime(_) => {
+            let whole = |text: &str| match text.contains('.') {
+                true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
+                false => text.to_string(),
+            };
+            whole(&text) == whole(&binary.to_text())
+        }
+        _ => text == binary.to_text(),
+    }
+}
+
+fn same(text: &Outcome, binary: &Outcome) -> bool {
+    match (text, binary) {
+        (Ok(text), Ok(binary)) => {
+            text.columns == binary.columns
+                && text.rows.len() == binary.rows.len()
+                && text.rows.iter().zip(&binary.rows).all(|(text_row, row)| {
+                    let values = text_row.iter().zip(row).zip(&text.columns);
+                    values.into_iter().all(|((text, value), column)| same_value(text, value, column))
+                })
+        }
+        (text, binary) => text == binary,
+    }
+}
+
+fn same_twice(first: &Outcome, second: &Outcome) -> bool {
+    // NaN-proof: by what is printed.
+    format!("{first:?}") == format!("{second:?}")
+}
+
+#[test]
+fn a_prepared_statement_gives_what_its_text_gives() {
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &[]);
+    let stream = UnixStream::connect(&server.socket).unwrap();
+    let mut client = Connection::connect(stream, &ConnectOptions::default()).unwrap();
+    client.query("CREATE DATABASE corpus").unwrap();
+    client.query("USE corpus").unwrap();
+    let (mut compared, mut wrong) = (0, String::new());
+    for (name, script) in crate::sql_equality::scripts() {
+        for statement in script.split(";\n").map(str::trim) {
+            let select = statement.starts_with("SELECT");
+            let text = outcome(client.query(statement));
+            if !select || statement.contains("LAST_INSERT_ID") || statement.contains('@') {
+                continue;
+            }
+            let prepared = client.prepare(statement);
+            let binary = match prepared {
+                Ok(prepared) => {
+                    let first = outcome(client.execute(prepared.id, &[]));
+                    let second = outcome(client.execute(prepared.id, &[]));
+                    client.close_statement(prepared.id).unwrap();
+                    assert!(
+                        same_twice(&first, &second),
+                        "[{name}] {statement}: the second execution differs"
+                    );
+                    first
+                }
+                Err(error) => outcome(Err(error)),
+            };
+            compared += 1;
+            if !same(&text, &binary) {
+                wrong += &format!("[{name}] {statement}\n    text   {text:?}\n    binary {binary:?}\n");
+            }
+        }
+        // Some scripts end with their database dropped.
+        client.query("DROP DATABASE IF EXISTS corpus").unwrap();
+        client.query("CREATE DATABASE corpus").unwrap();
+        client.query("USE corpus").unwrap();
+    }
+    println!("{compared} statements compared");
+    assert!(wrong.is_empty(), "\n{wrong}");
+}
