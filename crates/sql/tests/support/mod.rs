@@ -1,6 +1,6 @@
 //! A session over a scratch database, and results as text.
 
-use engine::{CacheOptions, Database, HitPath, Options};
+use engine::{CacheOptions, Database, Options};
 use latchwork_sql::{ColumnMeta, Completion, Instance, ResultSink, Session, SqlError};
 use std::sync::Arc;
 use types::ValueRef;
@@ -14,15 +14,9 @@ pub struct World {
 pub fn world() -> World {
     let folder = tempfile::tempdir().expect("a scratch folder");
     let options = Options {
-        cache: CacheOptions {
-            size_bytes: 8 << 20,
-            segments: 2,
-            hit_path: HitPath::Optimistic,
-            division_limit: 100,
-            age_threshold: 300,
-        },
-        page_size: 16 << 10,
+        cache: CacheOptions { size_bytes: 8 << 20, ..CacheOptions::default() },
         create: true,
+        ..Options::default()
     };
     let database = Database::open(folder.path(), options).expect("a new database");
     database.create_database("test", &[]).expect("a database");
