@@ -119,6 +119,20 @@ impl Collation {
         if *self == Collation::Binary {
             return left.cmp(right);
         }
+        // Bytes that are the same weigh the same.
+        let common = common_characters(left, right);
+        let (mut left, mut right) = (&left[common..], &right[common..]);
+        let folds = self.folds_ascii();
+        while let ([a, left_rest @ ..], [b, right_rest @ ..]) = (left, right)
+            && a.is_ascii()
+            && b.is_ascii()
+        {
+            let (a, b) = if folds { (a.to_ascii_uppercase(), b.to_ascii_uppercase()) } else { (*a, *b) };
+            if a != b {
+                return a.cmp(&b);
+            }
+            (left, right) = (left_rest, right_rest);
+        }
         let mut left = self.weights(left);
         let mut right = self.weights(right);
         loop {
@@ -131,6 +145,30 @@ impl Collation {
             }
         }
     }
+
+    /// True if the letters of ASCII weigh the same in either case.
+    pub(crate) fn folds_ascii(self) -> bool {
+        matches!(self, Collation::Utf8mb4GeneralCi | Collation::Latin1SwedishCi | Collation::AsciiGeneralCi)
+    }
+}
+
+/// How many bytes two texts have in common at their start, cut back to the start of a character.
+fn common_characters(left: &[u8], right: &[u8]) -> usize {
+    const STEP: usize = 16;
+    let same_steps =
+        left.chunks_exact(STEP).zip(right.chunks_exact(STEP)).take_while(|(a, b)| a == b).count();
+    let mut common = same_steps * STEP;
+    common += left[common..].iter().zip(&right[common..]).take_while(|(a, b)| a == b).count();
+    let inside = |text: &[u8]| text.get(common).is_some_and(|byte| byte & 0xc0 == 0x80);
+    if !inside(left) && !inside(right) {
+        return common;
+    }
+    // A character has at most three bytes behind its first. Where there are more, it is no UTF-8, and the
+    // way back goes on to something that is.
+    while common > 0 && left[common - 1] & 0xc0 == 0x80 {
+        common -= 1;
+    }
+    common.saturating_sub(1)
 }
 
 /// Compares the rest of a text with endless spaces.

@@ -37,13 +37,16 @@ impl Part {
 
     fn text_len(&self, key: &[u8]) -> Option<usize> {
         // A space byte is never inside a longer weight: those continue with bytes from 0x80 up.
+        let space = self.byte(Collation::SPACE as u8);
+        let end = self.byte(after_spaces::END);
         let mut at = 0;
-        while self.byte(*key.get(at)?) != Collation::SPACE as u8
-            || self.byte(*key.get(at + 1)?) != after_spaces::END
-        {
-            at += if self.byte(key[at]) == Collation::SPACE as u8 { 2 } else { 1 };
+        loop {
+            at += key.get(at..)?.iter().position(|byte| *byte == space)?;
+            if *key.get(at + 1)? == end {
+                return Some(at + 2);
+            }
+            at += 2;
         }
-        Some(at + 2)
     }
 
     fn binary_len(&self, key: &[u8]) -> Option<usize> {

@@ -101,6 +101,28 @@ pub fn encode_binary(bytes: &[u8], out: &mut Vec<u8>) {
 
 /// Weights without the trailing spaces and without an end.
 fn write_weights(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
+    let folds = collation.folds_ascii();
+    // Long runs of ASCII letters and digits are copied as a whole.
+    let mut text = text;
+    loop {
+        let run = text.iter().position(|byte| *byte == b' ' || !byte.is_ascii()).unwrap_or(text.len());
+        let start = out.len();
+        out.extend_from_slice(&text[..run]);
+        if folds {
+            out[start..].make_ascii_uppercase();
+        }
+        text = &text[run..];
+        // A single space inside is common; what begins otherwise goes the long way.
+        match text {
+            [b' ', next, ..] if next.is_ascii() && *next != b' ' => {
+                let marker = if *next < b' ' { after_spaces::LESS } else { after_spaces::GREATER };
+                out.extend([b' ', marker]);
+                text = &text[1..];
+            }
+            [] => return,
+            _ => break,
+        }
+    }
     let mut spaces = 0;
     for weight in collation.weights(text) {
         if weight == Collation::SPACE {
