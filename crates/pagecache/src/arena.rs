@@ -60,13 +60,18 @@ impl<T: Zeroable> Region<T> {
         let start = map.as_mut_ptr();
         let skip = if huge { start.align_offset(HUGE_PAGE) } else { 0 };
         assert!(skip <= slack && align_of::<T>() <= 4096);
-        if huge {
-            // A hint: without huge pages the cache is slower and not wrong.
-            let _ = map.advise(Advice::HugePage);
-        }
         // SAFETY: `skip <= slack` bytes lie inside the mapping, whose length is `bytes + slack`.
         let first = unsafe { start.add(skip) }.cast_const().cast::<T>();
         Ok(Region { map, skip, first, len })
+    }
+
+    /// Asks for huge pages under the first `count` elements, as far as they fill any. A hint: without them
+    /// the cache misses more in the processor's address translation, and is not wrong.
+    pub fn use_huge_pages(&self, count: usize) {
+        let whole = count.min(self.len) * size_of::<T>() / HUGE_PAGE * HUGE_PAGE;
+        if whole > 0 {
+            let _ = self.map.advise_range(Advice::HugePage, self.skip, whole);
+        }
     }
 
     /// Gives the memory of the elements from `from` on back to the operating system (as far as
@@ -117,6 +122,8 @@ impl<T: Zeroable> Region<T> {
     pub fn new(len: usize) -> io::Result<Region<T>> {
         Ok(Region { items: (0..len).map(|_| T::default()).collect() })
     }
+
+    pub fn use_huge_pages(&self, _count: usize) {}
 
     pub fn release_from(&self, _from: usize) {}
 }

@@ -154,6 +154,8 @@ impl PageCache {
             baseline: Mutex::new(Baseline::default()),
             poison: OnceLock::new(),
         });
+        cache.hot.frames.use_huge_pages(frames);
+        cache.hot.memory.use_huge_pages(frames);
         cache.pool.resize(frames);
         cache.apply_limits(frames, limits);
         if config.write_back == WriteBack::Background {
@@ -181,12 +183,13 @@ impl PageCache {
     /// thread that holds the page exclusively, not for the device of a page that is there.
     #[inline]
     pub fn read(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
-        if self.hot.is_optimistic.load(Relaxed)
-            && let Some(guard) = self.look(id)
-        {
-            return Ok(guard);
+        if !self.hot.is_optimistic.load(Relaxed) {
+            return self.read_locked(id);
         }
-        self.read_slow(id)
+        match self.look(id) {
+            Some(guard) => Ok(guard),
+            None => self.read_slow(id),
+        }
     }
 
     /// The page if it can be read at once, by the optimistic path or with a latch that is free. No I/O.
@@ -288,9 +291,6 @@ impl PageCache {
     #[cold]
     #[inline(never)]
     fn read_slow(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
-        if !self.hot.is_optimistic.load(Relaxed) {
-            return self.read_locked(id);
-        }
         let number = self.count_read_request(id);
         for _ in 0..ATTEMPTS_MAX {
             // A load is no second use: only a page that was there is marked as used.
@@ -318,6 +318,7 @@ impl PageCache {
     }
 
     /// The locked hit: mutex, index, LRU, pin.
+    #[inline(never)]
     fn read_locked(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
         let mut counted = false;
         loop {

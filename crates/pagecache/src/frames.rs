@@ -143,6 +143,12 @@ impl Frames {
         self.headers.len()
     }
 
+    /// See [`PageMemory::use_huge_pages`].
+    pub fn use_huge_pages(&self, frames: usize) {
+        self.headers.use_huge_pages(frames);
+        self.links.use_huge_pages(frames);
+    }
+
     #[inline(always)]
     pub fn header(&self, frame: FrameNo) -> &Header {
         &self.headers[frame.index()]
@@ -177,6 +183,12 @@ impl PageMemory {
 
     pub fn page(&self, frame: FrameNo) -> Page<'_> {
         Page::new(self.words(frame))
+    }
+
+    /// Asks for huge pages of memory under the first `frames` frames. Not beyond, or a small cache would use
+    /// more than its budget.
+    pub fn use_huge_pages(&self, frames: usize) {
+        self.words.use_huge_pages(frames << self.words_log2);
     }
 
     /// Gives the memory of the frames from `frame` on back to the operating system.

@@ -88,6 +88,8 @@ impl PageCache {
         if frames != frames_old || change.segments.is_some() {
             self.repartition(segments_for(settings.segments), frames, settings.hit_path, settings.limits);
             if frames > frames_old {
+                self.hot.frames.use_huge_pages(frames);
+                self.hot.memory.use_huge_pages(frames);
                 self.pool.resize(frames);
                 self.frame_count.store(frames, Relaxed);
             }

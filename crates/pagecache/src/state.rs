@@ -19,7 +19,7 @@
 //! unreadable as it was before that store, so the comparison fails.
 
 use base::sync::atomic::{
-    AtomicU64, Ordering,
+    AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
     fence,
 };
@@ -148,11 +148,14 @@ pub enum Keep {
 #[derive(Debug, Default)]
 pub struct FrameState(AtomicU64);
 
+fn is_legal(from: u64, to: u64) -> bool {
+    LEGAL[Word(from).mode() as usize][Word(to).mode() as usize]
+}
+
 /// The transition must be in the table. Stays in release builds: a wrong transition loses data.
 #[inline(always)]
 fn check(from: u64, to: u64) {
-    let (from, to) = (Word(from), Word(to));
-    assert!(LEGAL[from.mode() as usize][to.mode() as usize], "illegal transition {from:?} to {to:?}");
+    assert!(is_legal(from, to), "illegal transition {:?} to {:?}", Word(from), Word(to));
 }
 
 impl FrameState {
@@ -180,19 +183,13 @@ impl FrameState {
         if from & WAITERS != 0 { Wake::Waiters } else { Wake::Nobody }
     }
 
-    /// One attempt to replace `from` by `to`.
-    #[inline(always)]
-    fn exchange(&self, from: u64, to: u64, order: Ordering) -> bool {
-        check(from, to);
-        self.0.compare_exchange(from, to, order, Relaxed).is_ok()
-    }
-
     /// Makes the page unreadable and keeps the caller's later stores behind that.
     #[inline(always)]
     fn claim(&self, from: u64, to: u64) -> bool {
         // ORDER: Acquire sees everything the last holder did; the Release fence keeps the stores to the
         // page behind the exclusive bit, see the head of this file.
-        let won = self.exchange(from, to, Acquire);
+        check(from, to);
+        let won = self.0.compare_exchange(from, to, Acquire, Relaxed).is_ok();
         fence(Release);
         won
     }
@@ -227,8 +224,11 @@ impl FrameState {
             if !Word(from).is_readable() || from & SHARED_MAX == SHARED_MAX {
                 return Err(Word(from));
             }
+            // Readable is Unlatched or Shared, so the transition is legal; to look it up on each locked hit
+            // would cost more than the hit's own work on the word.
+            debug_assert!(is_legal(from, from + 1));
             // ORDER: Acquire sees what the last exclusive holder published.
-            if self.exchange(from, from + 1, Acquire) {
+            if self.0.compare_exchange(from, from + 1, Acquire, Relaxed).is_ok() {
                 return Ok(Word(from + 1));
             }
             from = self.0.load(Relaxed);
@@ -241,8 +241,10 @@ impl FrameState {
             assert!(from & SHARED_MAX > 0, "unlatched twice");
             let last = from & SHARED_MAX == 1;
             let to = if last { (from - 1) & !WAITERS } else { from - 1 };
+            // As above: who counts a sharer is Shared.
+            debug_assert!(is_legal(from, to));
             // ORDER: Release keeps the holder's reads before the next exclusive holder's stores.
-            if self.exchange(from, to, Release) {
+            if self.0.compare_exchange(from, to, Release, Relaxed).is_ok() {
                 return if last && from & WAITERS != 0 { Wake::Waiters } else { Wake::Nobody };
             }
             from = self.0.load(Relaxed);

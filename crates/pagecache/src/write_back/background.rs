@@ -11,8 +11,6 @@ const PAUSE: Duration = Duration::from_millis(500);
 /// The wait after a failed write doubles from the first to the second of these.
 const RETRY_FIRST: Duration = Duration::from_millis(10);
 const RETRY_MAX: Duration = Duration::from_secs(2);
-/// Pages written before the thread looks whether it is still wanted.
-const BATCH_PAGES: usize = 256;
 
 /// How the cache talks to its thread. Outlives the cache.
 #[derive(Debug, Default)]
@@ -76,16 +74,17 @@ impl PageCache {
         self.write_back.signal.state.lock().thread = spawned.ok();
     }
 
-    /// Writes what is dirty, up to a batch; false if a write failed.
-    fn write_batch(&self) -> bool {
-        let mut pages = self.dirty_pages(|_| true);
-        pages.truncate(BATCH_PAGES);
-        pages.into_iter().all(|(id, frame)| {
-            matches!(
-                self.write_out(frame, id),
-                Ok(WriteOut::Written | WriteOut::NothingToDo | WriteOut::InFlight | WriteOut::Latched)
-            )
-        })
+    /// Writes what is dirty, in the order of the device; false if a write failed. Ends early when
+    /// nobody but the thread has the cache any more.
+    fn write_dirty(self: &Arc<PageCache>) -> bool {
+        self.dirty_pages(|_| true).into_iter().take_while(|_| Arc::strong_count(self) > 1).all(
+            |(id, frame)| {
+                matches!(
+                    self.write_out(frame, id),
+                    Ok(WriteOut::Written | WriteOut::NothingToDo | WriteOut::InFlight | WriteOut::Latched)
+                )
+            },
+        )
     }
 }
 
@@ -94,7 +93,7 @@ fn run(cache: &Weak<PageCache>, signal: &Signal) {
     let mut pause = PAUSE;
     while signal.sleep(pause) {
         let Some(cache) = cache.upgrade() else { return };
-        if cache.write_batch() {
+        if cache.write_dirty() {
             retry = RETRY_FIRST;
             pause = if cache.has_much_dirt() { Duration::ZERO } else { PAUSE };
         } else {
