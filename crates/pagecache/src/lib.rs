@@ -1,6 +1,35 @@
 //! The page cache: segments, frames, two hit paths, replacement, write-back.
 //!
-//! The README beside this crate's manifest has the terms, the access rules and the latch order.
+//! The README beside this crate's manifest has the terms, the access rules, the latch order and the reasons.
+//!
+//! ```
+//! use base::{FileId, PageId, PageNo};
+//! use latchwork_pagecache::{CacheConfig, PageCache};
+//! use vfs::{Create, MemVfs, Vfs};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let cache = PageCache::new(CacheConfig::new(1 << 20, 4096))?;
+//! let file = MemVfs::new().open("table".as_ref(), Create::New)?;
+//! cache.attach(FileId(1), "table".into(), file)?;
+//! let id = PageId::new(FileId(1), PageNo(0));
+//!
+//! let mut guard = cache.create(id)?;
+//! guard.page_mut().set_u64(64, 4711);
+//! drop(guard);
+//!
+//! // A reader copies out, validates, and only then believes. After some conflicts it takes a latch.
+//! let value = loop {
+//!     let guard = cache.read(id)?;
+//!     let value = guard.page().u64_at(64);
+//!     if guard.validate().is_ok() {
+//!         break value;
+//!     }
+//! };
+//! assert_eq!(value, 4711);
+//! cache.flush_file(FileId(1))?;
+//! # Ok(())
+//! # }
+//! ```
 
 mod arena;
 mod cache;

@@ -48,7 +48,9 @@ pub struct FramePermit<'c> {
 impl PageCache {
     /// Waits for the frame permit. The caller holds no latches and got [`crate::Error::Busy`]; with the permit
     /// in hand the same operation succeeds as soon as the others have backed out.
+    /// A thread takes one permit at a time.
     pub fn wait_for_frames(&self) -> FramePermit<'_> {
+        assert!(!local::has_permit(self.hot.registry.cache()), "the thread has the permit already");
         let mut out = self.permits.out.lock();
         while *out {
             out = self.permits.returned.wait(out);
