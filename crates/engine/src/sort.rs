@@ -198,7 +198,6 @@ impl Run {
         Ok(self.buffer.len() >= len)
     }
 
-    #[expect(clippy::type_complexity, reason = "a key and a value")]
     fn next(&mut self, file: &dyn File) -> Result<Option<(Vec<u8>, Vec<u8>)>> {
         if !self.fill(file, ENTRY_HEADER)? {
             return Ok(None);

@@ -255,11 +255,6 @@ impl Tablespace {
         Ok(result?)
     }
 
-    /// Writes the file's dirty pages and makes them durable.
-    pub fn flush(&self) -> Result<()> {
-        Ok(self.cache.flush_file(self.file_id)?)
-    }
-
     pub fn cache(&self) -> &PageCache {
         &self.cache
     }

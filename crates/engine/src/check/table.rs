@@ -4,6 +4,7 @@
 //! the entries themselves laid side by side.
 
 use super::FileCheck;
+use super::tree::Visitor;
 use crate::catalogue::TableRecord;
 use crate::database::index_parts;
 use crate::table::{Entry, entry_of};
@@ -94,12 +95,7 @@ impl FileCheck<'_> {
     }
 
     /// Walks the clustered index: key and image of each row.
-    fn rows(
-        &mut self,
-        record: &TableRecord,
-        _codec: &RowCodec,
-        each: &mut dyn FnMut(&mut FileCheck<'_>, u32, &[u8], &[u8]),
-    ) {
+    fn rows(&mut self, record: &TableRecord, _codec: &RowCodec, each: &mut Visitor<'_>) {
         let (root, tree) = record.roots[0];
         self.tree(root, tree, &mut |file, page, key, cell| {
             let mut scratch = Vec::new();

@@ -378,7 +378,7 @@ fn a_table_without_primary_key_keeps_rows_in_the_order_of_their_arrival() {
     let row = |id| Row { id, k: 1, u: None, c: vec![] };
     fixture.insert(&row(9)).unwrap();
     let mut images = KeyList::default();
-    [5, 5, 7].map(|id| images.push(&row(id).image(&fixture.table)));
+    [5, 5, 7].iter().for_each(|id| images.push(&row(*id).image(&fixture.table)));
     let mut statement = fixture.database.begin_write();
     statement.insert_many(&fixture.table, &images).unwrap();
     statement.commit();

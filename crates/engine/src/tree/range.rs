@@ -13,13 +13,10 @@ pub struct Chunk {
     ends: Vec<(u32, u32)>,
 }
 
+#[allow(clippy::len_without_is_empty, reason = "an empty chunk means nothing: `Remainder::done` does")]
 impl Chunk {
     pub fn len(&self) -> usize {
         self.ends.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
     }
 
     pub fn clear(&mut self) {
