@@ -254,6 +254,9 @@ impl<'a> PageMut<'a> {
         if from == to || len == 0 {
             return;
         }
+        if (from | to | len) % 8 == 0 {
+            return self.move_words(from / 8, to / 8, len / 8);
+        }
         let mut buffer = [0u8; 64];
         if to < from {
             let mut done = 0;
@@ -272,6 +275,12 @@ impl<'a> PageMut<'a> {
                 self.write(to + left, &buffer[..take]);
             }
         }
+    }
+
+    fn move_words(&mut self, from: usize, to: usize, len: usize) {
+        let move_word =
+            |index: usize| self.words[to + index].store(self.words[from + index].load(Relaxed), Relaxed);
+        if to < from { (0..len).for_each(move_word) } else { (0..len).rev().for_each(move_word) }
     }
 
     /// Sets every byte to zero.

@@ -21,7 +21,7 @@ use pagecache::ReadGuard;
 ///
 /// A core of today keeps 10 to 16 cache misses in flight (line fill buffers); more keys would only queue,
 /// fewer would leave buffers idle.
-pub const GROUP: usize = 16;
+pub(super) const GROUP: usize = 16;
 
 /// Where a lookup ended: a leaf, and the first slot whose key is not below the one looked for.
 /// The page is not validated yet: copy, and believe nothing.
@@ -81,6 +81,18 @@ impl Tree {
             self.lookup_alone(key, first + offset, visitor)?;
         }
         Ok(())
+    }
+
+    /// Brings the leaves of the next keys into the processor's cache, for one who is going to visit them one by one.
+    pub(super) fn warm_up<'k>(&self, count: usize, key: impl Fn(usize) -> &'k [u8]) {
+        let count = count.min(GROUP);
+        let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
+        for (offset, slot) in keys[..count].iter_mut().enumerate() {
+            *slot = key(offset);
+        }
+        let mut group = Group { tree: self, keys: &keys[..count], guards: [const { None }; GROUP] };
+        group.descend();
+        std::hint::black_box(group.search(0));
     }
 
     fn lookup_alone(&self, key: &[u8], position: usize, visitor: &mut impl LeafVisitor) -> Result<()> {
@@ -151,6 +163,9 @@ impl<'t> Group<'t, '_> {
         for child in &children[..count] {
             tree.cache().prefetch_index(tree.page_id(PageNo(*child)));
         }
+        for child in &children[..count] {
+            tree.cache().prefetch_frame(tree.page_id(PageNo(*child)), 0);
+        }
         for (guard, child) in self.guards[..count].iter_mut().zip(children) {
             if root.is_none() && guard.is_none() {
                 continue;
@@ -161,9 +176,6 @@ impl<'t> Group<'t, '_> {
                 None => guard.as_ref().is_some_and(|parent| parent.validate().is_ok()),
             };
             *guard = next.filter(|next| parent_held && next.is_optimistic());
-            if let Some(guard) = guard {
-                guard.prefetch(0);
-            }
         }
     }
 

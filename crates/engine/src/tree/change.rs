@@ -1,5 +1,6 @@
 //! Insert, replace, remove.
 
+use super::batch::GROUP;
 use super::{Attempt, Mode, Tree, retry};
 use crate::Result;
 use crate::node::layout::{HEADER_BYTES, LEAF_CELL_HEADER, SLOT_BYTES};
@@ -63,11 +64,20 @@ impl Tree {
         done: &mut usize,
         entry: impl Fn(usize) -> (&'e [u8], [&'e [u8]; PARTS]),
     ) -> Result<RunEnd> {
+        // Keys that fall into a leaf each: their leaves are fetched together, ahead of the inserts.
+        let mut is_scattered = false;
+        let mut warm_until = 0;
         while *done < count {
             let (key, _) = entry(*done);
+            if is_scattered && *done >= warm_until {
+                let first = *done;
+                self.warm_up(count - first, |offset| entry(first + offset).0);
+                warm_until = first + GROUP;
+            }
             let (inserted, duplicate) =
                 self.with_room(key, |mode| self.try_insert_run(*done..count, stamp, &entry, mode))?;
             *done += inserted;
+            is_scattered = inserted < GROUP / 2;
             if duplicate {
                 return Ok(RunEnd::Duplicate);
             }
