@@ -13,7 +13,7 @@ pub(crate) use duplicate::duplicate_entry;
 
 pub(crate) use defaults::Clock;
 pub(crate) use duplicate::push_text;
-pub(crate) use target::{Target, Targets};
+pub(crate) use target::Targets;
 
 use crate::expr::Coerced;
 use crate::{Session, SqlError};
@@ -91,4 +91,16 @@ pub(crate) fn plan_change(
 ) -> Result<Box<dyn crate::cache::plans::ChangePlan>, SqlError> {
     let word = statement.to_string();
     Err(SqlError::not_supported(word.split(' ').next().unwrap_or_default()))
+}
+
+/// CHECK TABLE: reads every row through the clustered index and checks its image.
+pub(crate) fn check_table(table: &Table) -> Result<(), SqlError> {
+    let range = engine::KeyRange { lower: std::ops::Bound::Unbounded, upper: std::ops::Bound::Unbounded };
+    let mut scan = table.scan(base::IndexId(0), range, engine::Direction::Forward);
+    while let Some(image) = scan.next_row()? {
+        table.row_codec().validate(image).map_err(|corrupt| {
+            SqlError::internal(format!("a row of '{}' is damaged: {corrupt}", table.def().name))
+        })?;
+    }
+    Ok(())
 }

@@ -3,6 +3,7 @@
 //! The life of a statement: [`session`] takes the bytes, the statement cache finds its plan by the shape of the text,
 //! or [`parse`] and the planner make one; the executor runs the plan and sends rows to a [`ResultSink`].
 
+mod administration;
 pub mod cache;
 pub mod ddl;
 mod dml;
@@ -17,7 +18,9 @@ pub mod parse;
 pub mod plan;
 pub mod result;
 pub mod session;
+mod show;
 mod statements;
+pub mod status;
 pub mod variables;
 pub mod warning;
 

@@ -1,8 +1,9 @@
 //! Statements that are neither queries nor changes of rows: SET, SHOW, DDL and administration.
 
-use crate::ddl;
+use crate::administration as admin;
 use crate::parse::{OtherStatement, Words};
 use crate::{ResultSink, Session, SqlError};
+use crate::{ddl, show, variables};
 
 /// Runs a statement by its first word.
 ///
@@ -33,8 +34,43 @@ pub(crate) fn run(
             }
             ddl::rename_table(session, &mut words, sink)
         }
+        "SET" => variables::set::set(session, &mut words, sink),
+        "SHOW" => show::show(session, &mut words, sink),
+        "DESCRIBE" | "DESC" | "EXPLAIN" => show::describe(session, &mut words, sink),
+        "BEGIN" => admin::begin(session, &mut words, false, sink),
+        "START" => admin::begin(session, &mut words, true, sink),
+        "COMMIT" => admin::commit(session, &mut words, sink),
+        "ROLLBACK" => admin::rollback(session, &mut words, sink),
+        "SAVEPOINT" => admin::set_savepoint(session, &mut words, false, sink),
+        "RELEASE" => admin::set_savepoint(session, &mut words, true, sink),
+        "LOCK" => admin::lock_tables(session, &mut words, sink),
+        "UNLOCK" => admin::unlock_tables(session, &mut words, sink),
+        "FLUSH" => admin::flush(session, &mut words, sink),
+        "KILL" => admin::kill(session, &mut words, sink),
+        "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR" => {
+            let operation = statement.word.to_ascii_lowercase();
+            admin::maintain(session, &mut words, &operation, sink)
+        }
+        "DO" => {
+            variables::set::evaluate(session, words.rest())?;
+            session.done(0, String::new(), sink)
+        }
+        // Known to MySQL and not here.
+        "GRANT" | "REVOKE" | "CALL" | "CACHE" | "LOAD" | "HANDLER" | "HELP" | "INSTALL" | "UNINSTALL"
+        | "PREPARE" | "EXECUTE" | "DEALLOCATE" | "PURGE" | "RESET" | "CHANGE" | "STOP" | "XA" | "BINLOG"
+        | "SHUTDOWN" | "SIGNAL" | "CHECKSUM" => Err(SqlError::not_supported(&statement.word)),
         _ => Err(at_start),
     }
+}
+
+/// True for a statement that leaves the warnings of the one before in place.
+pub(crate) fn keeps_warnings(statement: &OtherStatement) -> bool {
+    if statement.word != "SHOW" {
+        return false;
+    }
+    let Ok(mut words) = statement.words() else { return false };
+    words.next();
+    words.is("WARNINGS") || words.is("ERRORS") || words.is("COUNT")
 }
 
 /// 1235 for a kind of object that there is not, 1064 for a word that is none.

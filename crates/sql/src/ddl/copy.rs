@@ -2,7 +2,7 @@
 
 use super::metadata::TableMetadata;
 use crate::dml::{column_default, implicit_default, note_issue, write_error};
-use crate::expr::coerce;
+use crate::expr::{CoerceIssue, Coerced, coerce};
 use crate::{Session, SqlError};
 use base::IndexId;
 use bumpalo::Bump;
@@ -69,6 +69,7 @@ pub(super) fn copy_rows(
             let column = &new.columns[position];
             let value = match source {
                 Some(source) if old.columns[*source].column_type == column.column_type => view.get(*source),
+                Some(source) if view.is_null(*source) => ValueRef::Null,
                 Some(source) => {
                     let coerced = coerce(view.get(*source), column, &arena);
                     note_issue(session, &coerced, &column.name, count)?;
@@ -80,9 +81,11 @@ pub(super) fn copy_rows(
                 None => defaults[position].as_ref(),
             };
             let value = if value.is_null() && !column.nullable {
-                let coerced = coerce(value, column, &arena);
-                note_issue(session, &coerced, &column.name, count)?;
-                coerced.value
+                // As MariaDB does, a NULL that has no place any more counts as cut, not as NULL.
+                let value = coerce(value, column, &arena).value;
+                let cut = Coerced { value, issue: Some(CoerceIssue::Truncated) };
+                note_issue(session, &cut, &column.name, count)?;
+                cut.value
             } else {
                 value
             };

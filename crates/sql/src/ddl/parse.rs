@@ -515,3 +515,19 @@ pub(super) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation
     }
     Ok(chosen)
 }
+
+/// Columns as CREATE TABLE writes them between its parentheses: for the tables that are computed. A definition that
+/// does not parse gives no columns; a test looks for that.
+pub(crate) fn virtual_columns(definition: &str) -> Vec<types::Column> {
+    let text = format!("({definition})");
+    let Ok(mut words) = Words::new(&text) else { return Vec::new() };
+    let Ok(spec) = table_body(&mut words, Collation::Utf8mb4GeneralCi) else { return Vec::new() };
+    spec.columns
+        .into_iter()
+        .map(|column| types::Column {
+            name: column.name,
+            column_type: column.column_type,
+            nullable: column.nullable.unwrap_or(true),
+        })
+        .collect()
+}

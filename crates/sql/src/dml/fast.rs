@@ -64,11 +64,10 @@ impl Session {
             }
             if let Err(error) = inserter.add(self, &given, &arena) {
                 // The rest may not be a statement at all, which would come first.
-                while another {
+                let mut more = another;
+                while more {
                     scanner.row(&mut literals)?;
-                    if !scanner.another_row()? {
-                        break;
-                    }
+                    more = scanner.another_row()?;
                 }
                 return Some(Err(error));
             }
@@ -95,6 +94,9 @@ impl Session {
             String::new()
         };
         self.state.row_count = inserted.affected as i64;
+        if inserted.affected > 0 {
+            self.note_change();
+        }
         sink.end(&Completion {
             affected_rows: inserted.affected,
             last_insert_id: inserted.insert_id,

@@ -1,5 +1,5 @@
 use crate::{ColumnMeta, Completion, Instance, ResultSink, Session, SqlError};
-use engine::{CacheOptions, Database, Direction, HitPath, KeyRange, Options};
+use engine::{CacheOptions, Database, Direction, KeyRange, Options};
 use std::ops::Bound;
 use std::sync::Arc;
 use types::{Value, ValueRef};
@@ -35,15 +35,7 @@ impl Fixture {
     pub fn new() -> Fixture {
         let folder = tempfile::tempdir().expect("a scratch folder");
         let options = Options {
-            cache: CacheOptions {
-                size_bytes: 1 << 24,
-                segments: 2,
-                hit_path: HitPath::Optimistic,
-                division_limit: 100,
-                age_threshold: 300,
-                ..CacheOptions::default()
-            },
-            page_size: 16 << 10,
+            cache: CacheOptions { size_bytes: 1 << 22, segments: 2, ..CacheOptions::default() },
             create: true,
             ..Options::default()
         };

@@ -188,6 +188,9 @@ impl Session {
         statement: &Statement,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        if !matches!(statement, Statement::Other(other) if crate::statements::keeps_warnings(other)) {
+            self.state.warnings.clear();
+        }
         match statement {
             Statement::Use(name) => {
                 self.use_database(name)?;

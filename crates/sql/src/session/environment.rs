@@ -3,7 +3,7 @@
 use super::Session;
 use crate::SqlError;
 use crate::expr::{Environment, SqlMode, VariableScope};
-use crate::variables::{Asked, Live, SqlMode as Modes};
+use crate::variables::{Asked, SqlMode as Modes};
 use std::cell::{Cell, RefCell};
 use types::Value;
 
@@ -66,11 +66,7 @@ impl Environment for SessionEnvironment<'_> {
             VariableScope::Session => Asked::Session,
             VariableScope::Global => Asked::Global,
         };
-        let live = Live {
-            warning_count: session.state.warnings.count(),
-            error_count: session.state.warnings.error_count(),
-            in_transaction: false,
-        };
+        let live = session.live();
         session.variables.value(&session.instance.globals, asked, cache, name, live)
     }
 

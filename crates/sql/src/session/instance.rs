@@ -2,7 +2,8 @@
 
 use crate::ddl::TableLocks;
 use crate::host::Host;
-use crate::variables::Globals;
+use crate::status::StatusRegistry;
+use crate::variables::{CacheEffects, Globals};
 use engine::Database;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -12,6 +13,7 @@ pub struct Instance {
     pub(crate) database: Arc<Database>,
     pub(crate) globals: Globals,
     pub(crate) table_locks: TableLocks,
+    pub(crate) status: StatusRegistry,
     host: OnceLock<Weak<dyn Host>>,
     /// Plans that all sessions share.
     pub(crate) plans: crate::cache::plans::SharedPlans,
@@ -24,11 +26,13 @@ impl Instance {
 
     /// With variables that the command line has set.
     pub fn with_globals(database: Arc<Database>, globals: Globals) -> Arc<Instance> {
+        globals.on_change(Box::new(CacheEffects::new(&database)));
         Arc::new(Instance {
             database,
             globals,
             table_locks: TableLocks::default(),
             plans: crate::cache::plans::SharedPlans::default(),
+            status: StatusRegistry::default(),
             host: OnceLock::new(),
         })
     }

@@ -7,11 +7,12 @@ mod query;
 
 pub use instance::Instance;
 
+use crate::administration::Transaction;
 use crate::cache::Scan;
 use crate::cache::plans::Plan;
 use crate::expr::SlotKind;
 use crate::host::Interrupt;
-use crate::variables::SessionVariables;
+use crate::variables::{Live, SessionVariables};
 use crate::{ColumnMeta, Level, ResultSink, SqlError, Warnings};
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -54,6 +55,8 @@ pub struct Session {
     pub(crate) counts_found_rows: bool,
     /// Tables that INSERT and its like used last.
     pub(crate) targets: crate::dml::Targets,
+    /// What this session did, for SHOW STATUS.
+    pub(crate) counters: Arc<crate::status::SessionCounters>,
     multi_statements: bool,
     /// `user@host`.
     account: String,
@@ -71,6 +74,7 @@ pub(crate) struct SessionState {
     pub(crate) database: Option<Arc<str>>,
     /// Of the last statement that could warn.
     pub(crate) warnings: Warnings,
+    pub(crate) transaction: Transaction,
     /// ROW_COUNT().
     pub(crate) row_count: i64,
     /// FOUND_ROWS().
@@ -91,7 +95,9 @@ impl Session {
     pub fn new(instance: Arc<Instance>, id: u64, user: &str, host: &str) -> Session {
         let mut variables = SessionVariables::new(&instance.globals);
         variables.pseudo_thread_id = id;
+        let counters = instance.status.register();
         Session {
+            counters,
             instance,
             id,
             user: user.to_string(),
@@ -168,7 +174,8 @@ impl Session {
     /// # Errors
     /// The statement's own error; nothing of it was sent to `sink` as an end.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-        self.run_text(sql, sink)
+        let result = self.run_text(sql, sink);
+        self.keep_error(result)
     }
 
     pub fn set_multi_statements(&mut self, on: bool) {
@@ -191,7 +198,25 @@ impl Session {
         params: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        self.execute_prepared(id, params, sink)
+        let result = self.execute_prepared(id, params, sink);
+        self.keep_error(result)
+    }
+
+    /// ROW_COUNT() after a statement that failed.
+    fn keep_error(&mut self, result: Result<(), SqlError>) -> Result<(), SqlError> {
+        if result.is_err() {
+            self.state.row_count = -1;
+        }
+        result
+    }
+
+    /// What system variables say of the session's state.
+    pub(crate) fn live(&self) -> Live {
+        Live {
+            warning_count: self.state.warnings.count(),
+            error_count: self.state.warnings.error_count(),
+            in_transaction: self.state.transaction.open,
+        }
     }
 
     /// How many parameters a prepared statement takes; 1243 if there is no such statement.
@@ -221,6 +246,15 @@ impl Session {
     /// True between BEGIN and COMMIT, and whether autocommit is on: the status flags of OK packets.
     pub fn status_flags(&self) -> u16 {
         const SERVER_STATUS_AUTOCOMMIT: u16 = 2;
-        if self.variables.common.autocommit { SERVER_STATUS_AUTOCOMMIT } else { 0 }
+        const SERVER_STATUS_IN_TRANS: u16 = 1;
+        let autocommit = if self.variables.common.autocommit { SERVER_STATUS_AUTOCOMMIT } else { 0 };
+        let in_transaction = if self.state.transaction.open { SERVER_STATUS_IN_TRANS } else { 0 };
+        autocommit | in_transaction
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.instance.status.retire(&self.counters);
     }
 }

@@ -317,6 +317,14 @@ impl SessionVariables {
         Ok(())
     }
 
+    /// The collation that literals have; a name that is none changes nothing.
+    pub fn set_connection_collation(&mut self, name: &str) {
+        if let Some(found) = charsets::collation_named(name) {
+            self.store_named("collation_connection", Setting::Text(found.name.into()));
+            self.store_named("character_set_connection", Setting::Text(found.charset.into()));
+        }
+    }
+
     /// USE: the database's character set shows in two variables.
     pub fn set_database_collation(&mut self, collation: &charsets::CollationInfo) {
         self.store_named("character_set_database", Setting::Text(collation.charset.into()));

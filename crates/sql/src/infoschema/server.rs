@@ -1,0 +1,280 @@
+//! What describes the server: variables, status, connections, engines, character sets, key caches.
+
+use super::Definition;
+use crate::names::charsets::{CHARSETS, COLLATIONS, is_default};
+use crate::variables::{self, Scope};
+use crate::{Session, SqlError, status};
+use types::{Decimal, Value};
+
+const NAME_AND_VALUE: &str = "VARIABLE_NAME varchar(64) NOT NULL, VARIABLE_VALUE varchar(4096) NOT NULL";
+
+pub(super) static DEFINITIONS: &[Definition] = &[
+    ("GLOBAL_VARIABLES", NAME_AND_VALUE, |session| Ok(variable_rows(session, true))),
+    ("SESSION_VARIABLES", NAME_AND_VALUE, |session| Ok(variable_rows(session, false))),
+    ("GLOBAL_STATUS", NAME_AND_VALUE, |session| Ok(status_rows(session, true))),
+    ("SESSION_STATUS", NAME_AND_VALUE, |session| Ok(status_rows(session, false))),
+    (
+        "KEY_CACHES",
+        "KEY_CACHE_NAME varchar(192) NOT NULL, SEGMENTS int(3) unsigned, SEGMENT_NUMBER int(3) unsigned, \
+         FULL_SIZE bigint(21) unsigned NOT NULL, BLOCK_SIZE bigint(21) unsigned NOT NULL, \
+         USED_BLOCKS bigint(21) unsigned NOT NULL, UNUSED_BLOCKS bigint(21) unsigned NOT NULL, \
+         DIRTY_BLOCKS bigint(21) unsigned NOT NULL, READ_REQUESTS bigint(21) unsigned NOT NULL, \
+         READS bigint(21) unsigned NOT NULL, WRITE_REQUESTS bigint(21) unsigned NOT NULL, \
+         WRITES bigint(21) unsigned NOT NULL",
+        |session| Ok(status::key_caches(session)),
+    ),
+    (
+        "PROCESSLIST",
+        "ID bigint(4) NOT NULL, USER varchar(128) NOT NULL, HOST varchar(64) NOT NULL, DB varchar(64), \
+         COMMAND varchar(16) NOT NULL, TIME int(7) NOT NULL, STATE varchar(64), INFO longtext, \
+         TIME_MS decimal(22,3) NOT NULL, STAGE tinyint(2) NOT NULL, MAX_STAGE tinyint(2) NOT NULL, \
+         PROGRESS decimal(7,3) NOT NULL",
+        processes,
+    ),
+    (
+        "ENGINES",
+        "ENGINE varchar(64) NOT NULL, SUPPORT varchar(8) NOT NULL, COMMENT varchar(160) NOT NULL, \
+         TRANSACTIONS varchar(3), XA varchar(3), SAVEPOINTS varchar(3)",
+        |_| Ok(engine_rows()),
+    ),
+    (
+        "CHARACTER_SETS",
+        "CHARACTER_SET_NAME varchar(32) NOT NULL, DEFAULT_COLLATE_NAME varchar(64) NOT NULL, \
+         DESCRIPTION varchar(60) NOT NULL, MAXLEN bigint(3) NOT NULL",
+        |_| Ok(charset_rows(false)),
+    ),
+    (
+        "COLLATIONS",
+        "COLLATION_NAME varchar(64) NOT NULL, CHARACTER_SET_NAME varchar(32), ID bigint(11), IS_DEFAULT varchar(3), \
+         IS_COMPILED varchar(3) NOT NULL, SORTLEN bigint(3) NOT NULL",
+        |_| Ok(collation_rows()),
+    ),
+    (
+        "COLLATION_CHARACTER_SET_APPLICABILITY",
+        "COLLATION_NAME varchar(64) NOT NULL, CHARACTER_SET_NAME varchar(32) NOT NULL, \
+         FULL_COLLATION_NAME varchar(64) NOT NULL, ID bigint(11) NOT NULL, IS_DEFAULT varchar(3) NOT NULL",
+        applicability,
+    ),
+    (
+        "PLUGINS",
+        "PLUGIN_NAME varchar(64) NOT NULL, PLUGIN_VERSION varchar(20) NOT NULL, \
+         PLUGIN_STATUS varchar(16) NOT NULL, PLUGIN_TYPE varchar(80) NOT NULL, \
+         PLUGIN_TYPE_VERSION varchar(20) NOT NULL, PLUGIN_LIBRARY varchar(64), \
+         PLUGIN_LIBRARY_VERSION varchar(20), PLUGIN_AUTHOR varchar(64), PLUGIN_DESCRIPTION longtext, \
+         PLUGIN_LICENSE varchar(80) NOT NULL, LOAD_OPTION varchar(64) NOT NULL",
+        plugins,
+    ),
+    (
+        "USER_PRIVILEGES",
+        "GRANTEE varchar(385) NOT NULL, TABLE_CATALOG varchar(512) NOT NULL, PRIVILEGE_TYPE varchar(64) NOT NULL, \
+         IS_GRANTABLE varchar(3) NOT NULL",
+        user_privileges,
+    ),
+];
+
+fn pair(name: String, value: String) -> Vec<Value> {
+    vec![Value::text(name), Value::text(value)]
+}
+
+/// Names in capitals, as MariaDB has them here.
+fn variable_rows(session: &Session, global: bool) -> Vec<Vec<Value>> {
+    show_variables(session, global)
+        .into_iter()
+        .map(|(name, value)| pair(name.to_ascii_uppercase(), value))
+        .collect()
+}
+
+fn status_rows(session: &Session, global: bool) -> Vec<Vec<Value>> {
+    status::rows(session, global)
+        .into_iter()
+        .map(|(name, value)| pair(name.to_ascii_uppercase(), value))
+        .collect()
+}
+
+/// The rows of SHOW [GLOBAL | SESSION] VARIABLES.
+pub(crate) fn show_variables(session: &Session, global: bool) -> Vec<(String, String)> {
+    let values = session.instance.globals.values();
+    let live = session.live();
+    let mut rows = Vec::new();
+    for named in variables::listed() {
+        let definition = named.variable.definition();
+        let setting = match (definition.scope, global) {
+            (Scope::Session, true) => continue,
+            (Scope::Global, _) | (Scope::Both, true) => values.get(named.variable).clone(),
+            _ => {
+                let asked = variables::Asked::Session;
+                let read = session.variables.read(
+                    &session.instance.globals,
+                    asked,
+                    named.variable,
+                    named.name,
+                    live,
+                );
+                match read {
+                    Ok(setting) => setting,
+                    Err(_) => continue,
+                }
+            }
+        };
+        rows.push((named.name.to_owned(), setting.show(definition).into_owned()));
+    }
+    rows
+}
+
+/// The columns of SHOW PROCESSLIST; a statement is cut to 100 characters unless `full`.
+pub(crate) fn process_rows(session: &Session, full: bool) -> Vec<Vec<Value>> {
+    let Some(host) = session.instance.host() else { return Vec::new() };
+    host.processes()
+        .into_iter()
+        .map(|process| {
+            let info = process.info.map(|info| if full { info } else { info.chars().take(100).collect() });
+            vec![
+                Value::UInt(process.id),
+                Value::text(process.user),
+                Value::text(process.host),
+                process.database.map_or(Value::Null, Value::text),
+                Value::text(process.command),
+                Value::Int((process.millis / 1000) as i64),
+                Value::text(process.state),
+                info.map_or(Value::Null, Value::text),
+                Value::Decimal(Decimal::new(0.into(), 3)),
+            ]
+        })
+        .collect()
+}
+
+fn processes(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    let millis: Vec<u64> = match session.instance.host() {
+        Some(host) => host.processes().iter().map(|process| process.millis).collect(),
+        None => Vec::new(),
+    };
+    let mut rows = process_rows(session, true);
+    // Two looks at the list may differ in length; what is missing counts as nothing.
+    for (position, row) in rows.iter_mut().enumerate() {
+        let progress = row.pop().unwrap_or(Value::Null);
+        let millis = millis.get(position).copied().unwrap_or(0);
+        row.push(Value::Decimal(Decimal::new(millis.into(), 3)));
+        row.extend([Value::Int(0), Value::Int(0), progress]);
+    }
+    Ok(rows)
+}
+
+pub(crate) fn engine_rows() -> Vec<Vec<Value>> {
+    let row = |name: &str, support: &str, comment: &str| {
+        vec![
+            Value::text(name),
+            Value::text(support),
+            Value::text(comment),
+            Value::text("NO"),
+            Value::text("NO"),
+            Value::text("NO"),
+        ]
+    };
+    vec![
+        row("Latchwork", "DEFAULT", "Clustered B+trees in a segmented page cache; every table is one"),
+        row("MyISAM", "YES", "Accepted in ENGINE=, makes a Latchwork table"),
+        row("Aria", "YES", "Accepted in ENGINE=, makes a Latchwork table"),
+        row("InnoDB", "YES", "Accepted in ENGINE=, makes a Latchwork table (no transactions yet)"),
+        row("MEMORY", "YES", "Accepted in ENGINE=, makes a Latchwork table (kept on disk)"),
+    ]
+}
+
+/// CHARACTER_SETS, or with the description second, SHOW CHARACTER SET.
+pub(crate) fn charset_rows(show: bool) -> Vec<Vec<Value>> {
+    CHARSETS
+        .iter()
+        .map(|charset| {
+            let mut row = vec![
+                Value::text(charset.name),
+                Value::text(charset.collation_default),
+                Value::text(charset.description),
+                Value::Int(charset.bytes_max.into()),
+            ];
+            if show {
+                row.swap(1, 2);
+            }
+            row
+        })
+        .collect()
+}
+
+pub(crate) fn collation_rows() -> Vec<Vec<Value>> {
+    COLLATIONS
+        .iter()
+        .map(|collation| {
+            vec![
+                Value::text(collation.name),
+                Value::text(collation.charset),
+                Value::Int(collation.id.into()),
+                Value::text(if is_default(collation) { "Yes" } else { "" }),
+                Value::text("Yes"),
+                Value::Int(1),
+            ]
+        })
+        .collect()
+}
+
+fn applicability(_session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    Ok(COLLATIONS
+        .iter()
+        .map(|collation| {
+            vec![
+                Value::text(collation.name),
+                Value::text(collation.charset),
+                Value::text(collation.name),
+                Value::Int(collation.id.into()),
+                Value::text(if is_default(collation) { "Yes" } else { "" }),
+            ]
+        })
+        .collect())
+}
+
+/// The rows of SHOW PLUGINS.
+pub(crate) fn plugin_rows() -> Vec<Vec<Value>> {
+    [("mysql_native_password", "AUTHENTICATION"), ("Latchwork", "STORAGE ENGINE")]
+        .into_iter()
+        .map(|(name, kind)| {
+            vec![
+                Value::text(name),
+                Value::text("ACTIVE"),
+                Value::text(kind),
+                Value::Null,
+                Value::text("Apache-2.0 OR MIT"),
+            ]
+        })
+        .collect()
+}
+
+fn plugins(_session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    Ok(plugin_rows()
+        .into_iter()
+        .map(|mut row| {
+            let license = row.pop().unwrap_or(Value::Null);
+            let library = row.pop().unwrap_or(Value::Null);
+            row.insert(1, Value::text("1.0"));
+            row.extend([
+                Value::text("1.0"),
+                library,
+                Value::Null,
+                Value::text("Latchwork"),
+                Value::text(""),
+                license,
+                Value::text("FORCE"),
+            ]);
+            row
+        })
+        .collect())
+}
+
+fn user_privileges(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    let grantee = format!("'{}'@'{}'", session.user, session.host);
+    Ok([
+        "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "PROCESS", "RELOAD",
+        "SUPER",
+    ]
+    .iter()
+    .map(|privilege| {
+        vec![Value::text(&grantee), Value::text("def"), Value::text(*privilege), Value::text("YES")]
+    })
+    .collect())
+}

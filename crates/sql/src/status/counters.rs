@@ -1,0 +1,192 @@
+//! The counters and where they live.
+
+use base::sync::Mutex;
+use base::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
+use std::time::Instant;
+
+macro_rules! counters {
+    ($($name:ident = $text:literal,)*) => {
+        /// What is counted, by MySQL's names.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Counter {
+            $($name,)*
+        }
+
+        impl Counter {
+            pub(super) const NAMES: &'static [&'static str] = &[$($text,)*];
+        }
+    };
+}
+
+counters! {
+    Questions = "Questions",
+    ComAdmin = "Com_admin_commands",
+    ComAlterTable = "Com_alter_table",
+    ComBegin = "Com_begin",
+    ComChangeDb = "Com_change_db",
+    ComCommit = "Com_commit",
+    ComCreateDb = "Com_create_db",
+    ComCreateIndex = "Com_create_index",
+    ComCreateTable = "Com_create_table",
+    ComDelete = "Com_delete",
+    ComDropDb = "Com_drop_db",
+    ComDropIndex = "Com_drop_index",
+    ComDropTable = "Com_drop_table",
+    ComFlush = "Com_flush",
+    ComInsert = "Com_insert",
+    ComInsertSelect = "Com_insert_select",
+    ComKill = "Com_kill",
+    ComLockTables = "Com_lock_tables",
+    ComRenameTable = "Com_rename_table",
+    ComReplace = "Com_replace",
+    ComReplaceSelect = "Com_replace_select",
+    ComRollback = "Com_rollback",
+    ComSelect = "Com_select",
+    ComSetOption = "Com_set_option",
+    ComShow = "Com_show",
+    ComStmtClose = "Com_stmt_close",
+    ComStmtExecute = "Com_stmt_execute",
+    ComStmtPrepare = "Com_stmt_prepare",
+    ComTruncate = "Com_truncate",
+    ComUnlockTables = "Com_unlock_tables",
+    ComUpdate = "Com_update",
+    HandlerDelete = "Handler_delete",
+    HandlerReadFirst = "Handler_read_first",
+    HandlerReadKey = "Handler_read_key",
+    HandlerReadNext = "Handler_read_next",
+    HandlerReadPrev = "Handler_read_prev",
+    HandlerReadRndNext = "Handler_read_rnd_next",
+    HandlerUpdate = "Handler_update",
+    HandlerWrite = "Handler_write",
+    RowsRead = "Rows_read",
+    RowsSent = "Rows_sent",
+    SelectScan = "Select_scan",
+    SlowQueries = "Slow_queries",
+    SortRows = "Sort_rows",
+}
+
+const COUNT: usize = Counter::NAMES.len();
+
+/// One session's counters. Only the session's thread writes them.
+#[derive(Debug)]
+pub struct SessionCounters {
+    cells: Box<[AtomicU64; COUNT]>,
+}
+
+impl Default for SessionCounters {
+    fn default() -> SessionCounters {
+        SessionCounters { cells: Box::new(std::array::from_fn(|_| AtomicU64::new(0))) }
+    }
+}
+
+impl SessionCounters {
+    /// Adds to a counter. Only the session itself may call this.
+    #[inline]
+    pub fn add(&self, counter: Counter, count: u64) {
+        let cell = &self.cells[counter as usize];
+        // ORDER: only this thread writes; readers want a recent number and nothing with it.
+        cell.store_owned(cell.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
+    }
+
+    #[inline]
+    pub fn get(&self, counter: Counter) -> u64 {
+        // ORDER: as in `add`.
+        self.cells[counter as usize].load(Ordering::Relaxed)
+    }
+
+    pub(super) fn at(&self, position: usize) -> u64 {
+        // ORDER: as in `add`.
+        self.cells[position].load(Ordering::Relaxed)
+    }
+
+    fn add_to(&self, sums: &mut [u64; COUNT]) {
+        for (sum, cell) in sums.iter_mut().zip(self.cells.iter()) {
+            // ORDER: as in `add`.
+            *sum = sum.wrapping_add(cell.load(Ordering::Relaxed));
+        }
+    }
+}
+
+/// The counters of all sessions, those that ended included.
+#[derive(Debug)]
+pub struct StatusRegistry {
+    state: Mutex<State>,
+    started: Instant,
+}
+
+#[derive(Debug)]
+struct State {
+    live: Vec<Arc<SessionCounters>>,
+    ended: [u64; COUNT],
+    /// What was counted when FLUSH STATUS last ran.
+    flushed: [u64; COUNT],
+}
+
+impl Default for StatusRegistry {
+    fn default() -> StatusRegistry {
+        let state = State { live: Vec::new(), ended: [0; COUNT], flushed: [0; COUNT] };
+        StatusRegistry { state: Mutex::new(state), started: Instant::now() }
+    }
+}
+
+impl StatusRegistry {
+    /// Counters for a new session.
+    pub fn register(&self) -> Arc<SessionCounters> {
+        let counters = Arc::new(SessionCounters::default());
+        self.state.lock().live.push(counters.clone());
+        counters
+    }
+
+    /// The session is over; what it counted stays in the sums.
+    pub fn retire(&self, counters: &Arc<SessionCounters>) {
+        let mut state = self.state.lock();
+        let Some(position) = state.live.iter().position(|live| Arc::ptr_eq(live, counters)) else { return };
+        state.live.swap_remove(position);
+        counters.add_to(&mut state.ended);
+    }
+
+    /// FLUSH STATUS: the sums start at zero again.
+    pub fn flush(&self) {
+        let mut state = self.state.lock();
+        let mut sums = state.ended;
+        for live in &state.live {
+            live.add_to(&mut sums);
+        }
+        state.flushed = sums;
+    }
+
+    pub(super) fn sums(&self) -> Vec<u64> {
+        let state = self.state.lock();
+        let mut sums = state.ended;
+        for live in &state.live {
+            live.add_to(&mut sums);
+        }
+        // Questions goes on over FLUSH STATUS in MySQL; so does nothing here.
+        sums.iter().zip(&state.flushed).map(|(sum, flushed)| sum.wrapping_sub(*flushed)).collect()
+    }
+
+    pub(super) fn uptime_seconds(&self) -> u64 {
+        self.started.elapsed().as_secs()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_ended_session_counted_stays_in_the_sums() {
+        let registry = StatusRegistry::default();
+        let (first, second) = (registry.register(), registry.register());
+        first.add(Counter::ComSelect, 2);
+        second.add(Counter::ComSelect, 3);
+        registry.retire(&first);
+        registry.retire(&first);
+        assert_eq!(registry.sums()[Counter::ComSelect as usize], 5);
+        registry.flush();
+        assert_eq!(registry.sums()[Counter::ComSelect as usize], 0);
+        second.add(Counter::ComSelect, 1);
+        assert_eq!(registry.sums()[Counter::ComSelect as usize], 1);
+    }
+}

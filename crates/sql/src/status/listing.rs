@@ -1,0 +1,151 @@
+//! The rows of SHOW STATUS and of `information_schema.KEY_CACHES`.
+
+use super::Counter;
+use crate::Session;
+use types::Value;
+
+/// Names and values, sorted by name.
+pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let mut add = |name: &str, value: u64| rows.push((name.to_owned(), value.to_string()));
+    let counts = if global {
+        session.instance.status.sums()
+    } else {
+        let mut counts = Vec::new();
+        for position in 0..Counter::NAMES.len() {
+            counts.push(session.counters.at(position));
+        }
+        counts
+    };
+    for (name, count) in Counter::NAMES.iter().zip(&counts) {
+        add(name, *count);
+    }
+    add("Queries", session.instance.status.sums()[Counter::Questions as usize]);
+    let uptime = session.instance.status.uptime_seconds();
+    if let Some(host) = session.instance.host() {
+        let connections = host.connections();
+        add("Threads_connected", connections.connected);
+        add("Threads_running", connections.running);
+        add("Connections", connections.attempts);
+        add("Max_used_connections", connections.connected_max);
+        add("Aborted_connects", connections.aborted_connects);
+        add("Aborted_clients", connections.aborted_clients);
+        add("Connection_errors_max_connections", connections.refused_max_connections);
+        add("Bytes_received", connections.bytes_received);
+        add("Bytes_sent", connections.bytes_sent);
+    }
+    add("Threads_cached", 0);
+    add("Threads_created", session.instance.host().map_or(0, |host| host.connections().attempts));
+    add("Uptime", uptime);
+    add("Uptime_since_flush_status", uptime);
+    add("Open_tables", open_tables(session));
+    add("Prepared_stmt_count", 0);
+    for (name, value) in key_status(session) {
+        add(name, value);
+    }
+    let counters = session.instance.database.cache().status().counters;
+    add("Latch_waits", counters.latch_waits);
+    add("Latch_conflicts", counters.conflicts);
+    add("Latch_fallbacks", counters.fallbacks);
+    rows.sort();
+    rows
+}
+
+fn open_tables(session: &Session) -> u64 {
+    let engine = &session.instance.database;
+    let count = |name: &str| engine.tables(name).map_or(0, |tables| tables.len());
+    engine.databases().iter().map(|(name, _)| count(name) as u64).sum()
+}
+
+/// Names and values of `SHOW STATUS LIKE 'Key%'`.
+fn key_status(session: &Session) -> [(&'static str, u64); 8] {
+    let cache = CacheNumbers::of(session);
+    [
+        ("Key_blocks_not_flushed", cache.dirty),
+        ("Key_blocks_unused", cache.unused),
+        ("Key_blocks_used", cache.used_max),
+        ("Key_blocks_warm", cache.warm),
+        ("Key_read_requests", cache.read_requests),
+        ("Key_reads", cache.reads),
+        ("Key_write_requests", cache.write_requests),
+        ("Key_writes", cache.writes),
+    ]
+}
+
+/// One row of KEY_CACHES: a segment, or the cache as a whole.
+#[derive(Clone, Copy, Default)]
+struct CacheNumbers {
+    dirty: u64,
+    unused: u64,
+    used_max: u64,
+    warm: u64,
+    read_requests: u64,
+    reads: u64,
+    write_requests: u64,
+    writes: u64,
+}
+
+macro_rules! numbers_of {
+    ($status:expr) => {{
+        let status = $status;
+        CacheNumbers {
+            dirty: status.blocks.not_flushed,
+            unused: status.blocks.unused,
+            used_max: status.blocks.used_high_water,
+            warm: status.blocks.warm,
+            read_requests: status.counters.read_requests,
+            reads: status.counters.reads,
+            write_requests: status.counters.write_requests,
+            writes: status.counters.writes,
+        }
+    }};
+}
+
+impl CacheNumbers {
+    fn of(session: &Session) -> CacheNumbers {
+        numbers_of!(session.instance.database.cache().status())
+    }
+
+    fn row(&self, segments: Value, number: Value, size: u64, block: u64) -> Vec<Value> {
+        let mut row = vec![Value::text("default"), segments, number, Value::UInt(size), Value::UInt(block)];
+        for value in [
+            self.used_max,
+            self.unused,
+            self.dirty,
+            self.read_requests,
+            self.reads,
+            self.write_requests,
+            self.writes,
+        ] {
+            row.push(Value::UInt(value));
+        }
+        row
+    }
+}
+
+/// The rows of `information_schema.KEY_CACHES`: one a segment, then the cache as a whole.
+pub(crate) fn key_caches(session: &Session) -> Vec<Vec<Value>> {
+    let cache = session.instance.database.cache();
+    let status = cache.status();
+    let (size, block) = (status.size_bytes as u64, status.page_size as u64);
+    let whole = numbers_of!(&status);
+    if status.segments == 0 {
+        return vec![whole.row(Value::Null, Value::Null, size, block)];
+    }
+    let count = Value::UInt(status.segments.into());
+    let share = size / u64::from(status.segments);
+    let mut rows: Vec<Vec<Value>> = cache
+        .segment_status()
+        .iter()
+        .map(|segment| {
+            numbers_of!(segment).row(count.clone(), Value::UInt(segment.number.into()), share, block)
+        })
+        .collect();
+    rows.push(whole.row(count, Value::Null, share * u64::from(status.segments), block));
+    rows
+}
+
+/// FLUSH STATUS: the cache's counters of requests start at zero.
+pub(crate) fn reset_cache_counters(session: &Session) {
+    session.instance.database.cache().reset_counters();
+}

@@ -1,0 +1,41 @@
+//! What changes in the engine when a key cache variable changes.
+
+use super::{Effects, Setting, Values, Variable};
+use crate::SqlError;
+use engine::{Database, HitPath, Reconfigure};
+use std::sync::{Arc, Weak};
+
+/// Resizes and repartitions the database's cache.
+pub(crate) struct CacheEffects(Weak<Database>);
+
+impl CacheEffects {
+    pub fn new(database: &Arc<Database>) -> CacheEffects {
+        CacheEffects(Arc::downgrade(database))
+    }
+}
+
+impl Effects for CacheEffects {
+    fn apply(&self, changed: Variable, after: &Values) -> Result<(), SqlError> {
+        let number = match after.get(changed) {
+            Setting::Unsigned(number) => *number,
+            _ => 0,
+        };
+        let short = u32::try_from(number).unwrap_or(u32::MAX);
+        let mut change = Reconfigure::default();
+        match changed.definition().name {
+            "key_buffer_size" => change.size_bytes = Some(usize::try_from(number).unwrap_or(usize::MAX)),
+            "key_cache_segments" => change.segments = Some(short),
+            "key_cache_division_limit" => change.division_limit = Some(short),
+            "key_cache_age_threshold" => change.age_threshold = Some(short),
+            "key_cache_hit_path" => {
+                let locked = after.text("key_cache_hit_path") == "locked";
+                change.hit_path = Some(if locked { HitPath::Locked } else { HitPath::Optimistic });
+            }
+            _ => return Ok(()),
+        }
+        let Some(database) = self.0.upgrade() else { return Ok(()) };
+        database.cache().reconfigure(change).map_err(|error| {
+            SqlError::new(1231, b"42000", format!("The key cache cannot be changed so: {error}"))
+        })
+    }
+}
