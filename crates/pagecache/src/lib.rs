@@ -7,6 +7,9 @@
 //! use latchwork_pagecache::{CacheConfig, PageCache};
 //! use vfs::{Create, MemVfs, Vfs};
 //!
+//! # #[cfg(feature = "shuttle")]
+//! # fn main() {}
+//! # #[cfg(not(feature = "shuttle"))]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let cache = PageCache::new(CacheConfig::new(1 << 20, 4096))?;
 //! let file = MemVfs::new().open("table".as_ref(), Create::New)?;

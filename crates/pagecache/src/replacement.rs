@@ -1,6 +1,6 @@
 //! Which page to give up: the replacement policies, each a single-threaded core that a segment owns.
 //!
-//! A policy knows the frames of its segment through intrusive lists ([`Link`]) and the heat of their
+//! A policy knows the frames of its segment through intrusive lists ([`crate::frames::Link`]) and the heat of their
 //! headers, which hits set without a latch. `hit` is called by the locked hit path only, under the mutex.
 
 mod clock;
