@@ -1,5 +1,7 @@
 //! The `latchwork` binary: `serve`, `lab`, `check`.
 
+mod check;
+
 use std::process::ExitCode;
 
 const HELP: &str = "\
@@ -29,6 +31,7 @@ fn main() -> ExitCode {
             server::serve(&arguments)
         }
         Some("lab") => lab::main(arguments),
+        Some("check") => check::main(arguments),
         Some("--help" | "-h" | "help") => {
             print!("{HELP}");
             ExitCode::SUCCESS

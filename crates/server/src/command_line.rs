@@ -76,6 +76,6 @@ fn try_serve(arguments: &[String]) -> Result<ExitCode, Box<dyn fmt::Display>> {
     log.note(&ready);
     match server.run() {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        Err(error) => Err(boxed(format!("the database was not closed cleanly: {error:?}"))),
+        Err(error) => Err(boxed(format!("the database was not closed cleanly: {error}"))),
     }
 }

@@ -193,7 +193,7 @@ impl Server {
         let closed = shared.instance.engine().close();
         match &closed {
             Ok(()) => shared.log.note("stopped"),
-            Err(error) => shared.log.error(&format!("the database was not closed cleanly: {error:?}")),
+            Err(error) => shared.log.error(&format!("the database was not closed cleanly: {error}")),
         }
         closed
     }
@@ -255,5 +255,5 @@ fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, Sta
         create: true,
         ..engine::Options::default()
     };
-    Database::open(datadir, engine_options).map_err(|problem| error(format!("{problem:?}")))
+    Database::open(datadir, engine_options).map_err(|problem| error(problem.to_string()))
 }

@@ -1,0 +1,43 @@
+//! `latchwork check DIR`: is every page of a data directory what it should be?
+
+use std::ffi::OsString;
+use std::path::Path;
+use std::process::ExitCode;
+
+const HELP: &str = "\
+latchwork check DIR: verify a data directory
+
+Reads every page of every table: checksums, order of keys, references, and that each row has its entry in every
+index and each entry its row. Writes nothing. No server may have the directory open.
+
+Findings go to standard output, a line each, then a verdict.
+Exit status: 0 all is well; 1 something is wrong, or the directory cannot be read; 2 wrong use.
+";
+
+pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {
+    let arguments: Vec<OsString> = arguments.collect();
+    match &arguments[..] {
+        [option] if ["--help", "-h"].iter().any(|help| option == help) => {
+            print!("{HELP}");
+            ExitCode::SUCCESS
+        }
+        [directory] if !directory.to_string_lossy().starts_with("--") => check(Path::new(directory)),
+        _ => {
+            eprint!("{HELP}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+fn check(directory: &Path) -> ExitCode {
+    match engine::check(directory, engine::Options::default().vfs) {
+        Ok(report) => {
+            println!("{report}");
+            if report.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("latchwork check: cannot read the data directory {}: {error}", directory.display());
+            ExitCode::FAILURE
+        }
+    }
+}
