@@ -10,13 +10,13 @@ use crate::workload::{DATABASE, Row, Sbtest, Script, Statement, TABLE, Workload}
 use base::IndexId;
 use base::sync::Arc;
 use engine::{
-    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Table, TableDef,
+    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Reconfigure, Table,
+    TableDef,
 };
 use std::hint::black_box;
 use std::ops::Bound;
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 
-const PAGE_BYTES: usize = 16 << 10;
 /// Rows a statement of the bulk load.
 const ROWS_PER_STATEMENT: u32 = 10_000;
 /// Random queries whose answers are compared with the data's definition before anything is measured.
@@ -42,24 +42,9 @@ impl Embedded {
         Embedded { cache_bytes, open: None }
     }
 
-    fn options(&self, setting: Setting) -> Options {
-        let segments = match setting.segments {
-            Segments::Count(count) => count,
-            Segments::Auto => automatic_segments(),
-        };
-        let hit_path = match setting.hit_path {
-            HitPath::Locked => engine::HitPath::Locked,
-            HitPath::Optimistic => engine::HitPath::Optimistic,
-        };
-        let cache = CacheOptions {
-            size_bytes: self.cache_bytes as usize,
-            segments,
-            hit_path,
-            division_limit: 100,
-            age_threshold: 300,
-            ..CacheOptions::default()
-        };
-        Options { cache, page_size: PAGE_BYTES, create: true, ..Options::default() }
+    fn options(&self) -> Options {
+        let cache = CacheOptions { size_bytes: self.cache_bytes as usize, ..CacheOptions::default() };
+        Options { cache, create: true, ..Options::default() }
     }
 
     fn open(&self) -> Result<&Open> {
@@ -67,11 +52,9 @@ impl Embedded {
     }
 }
 
-/// The engine's choice for this machine: enough that two threads rarely meet.
+/// The engine's choice for this machine.
 fn automatic_segments() -> u32 {
-    (crate::doctor::machine::processors() as u32 * 4)
-        .next_power_of_two()
-        .clamp(1, super::setting::SEGMENTS_MAX)
+    CacheOptions::default().segments
 }
 
 impl Target for Embedded {
@@ -84,8 +67,7 @@ impl Target for Embedded {
     }
 
     fn start(&mut self, table: &Sbtest, context: &mut Context<'_>) -> Result<()> {
-        let setting = Setting { segments: Segments::Auto, hit_path: HitPath::Optimistic };
-        let database = Database::open(context.folder, self.options(setting))?;
+        let database = Database::open(context.folder, self.options())?;
         database.create_database(DATABASE, b"")?;
         let created = database.create_table(definition())?;
         load(&database, &created, table, context)?;
@@ -99,15 +81,30 @@ impl Target for Embedded {
     fn facts(&self) -> Vec<(String, String)> {
         vec![
             ("version".to_string(), crate::doctor::machine::version()),
-            ("page bytes".to_string(), PAGE_BYTES.to_string()),
+            ("page bytes".to_string(), Options::default().page_size.to_string()),
             ("cache bytes".to_string(), self.cache_bytes.to_string()),
             ("automatic segments".to_string(), automatic_segments().to_string()),
         ]
     }
 
     fn apply(&mut self, series: &Series, context: &mut Context<'_>) -> Result<()> {
-        let _ = series;
-        warm(&self.open()?.table, context)
+        let open = self.open()?;
+        if let Some(setting) = series.setting {
+            let segments = match setting.segments {
+                Segments::Count(count) => count,
+                Segments::Auto => automatic_segments(),
+            };
+            let hit_path = match setting.hit_path {
+                HitPath::Locked => engine::HitPath::Locked,
+                HitPath::Optimistic => engine::HitPath::Optimistic,
+            };
+            let change =
+                Reconfigure { segments: Some(segments), hit_path: Some(hit_path), ..Reconfigure::default() };
+            let failed = |error: &dyn std::fmt::Debug| wrong(&format!("the cache cannot be set: {error:?}"));
+            open.database.cache().reconfigure(change).map_err(|error| failed(&error))?;
+        }
+        // Pages stay through a change of settings; this is for those that had to make room.
+        warm(&open.table, context)
     }
 
     fn sample(&mut self, load: &Load, context: &mut Context<'_>) -> Result<Sample> {
@@ -119,7 +116,8 @@ impl Target for Embedded {
                 move |phases: &Phases| -> Result<Recorder> { workers::repeat(phases, || client.query()) }
             })
             .collect();
-        let observed = Observed { server: Some(Process::Own), client: None, latch_waits: &|| None };
+        let latch_waits = || Some(open.database.cache().status().counters.latch_waits);
+        let observed = Observed { server: Some(Process::Own), client: None, latch_waits: &latch_waits };
         workers::run(clients, load, &observed, context.interrupt)
     }
 

@@ -1,0 +1,226 @@
+//! The lab as its users start it: `latchwork lab ...`, on the engine and on real servers, in tiny sizes.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+fn lab(arguments: &[&str], folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_latchwork"));
+    let scratch = folder.join("scratch");
+    let out = folder.join("out");
+    command.arg("lab").args(arguments);
+    if arguments.first() == Some(&"run") {
+        command.arg("--scratch").arg(scratch).arg("--out").arg(out);
+    }
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str], folder: &Path) -> Output {
+    lab(arguments, folder).output().unwrap()
+}
+
+fn succeed(arguments: &[&str], folder: &Path) -> String {
+    let output = run(arguments, folder);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn result(folder: &Path) -> serde_json::Value {
+    serde_json::from_slice(&fs::read(folder.join("out/result.json")).unwrap()).unwrap()
+}
+
+/// Every cell has `samples` samples; there were queries, and rows where the driver counts them. (On a busy machine a
+/// window of milliseconds may pass without a query.)
+fn assert_measured(result: &serde_json::Value, cells: usize, samples: usize, rows_counted: bool) {
+    assert_eq!(result["complete"], true);
+    let measured = result["cells"].as_array().unwrap();
+    assert_eq!(measured.len(), cells);
+    let mut queries = 0;
+    for cell in measured {
+        assert_eq!(cell["samples"].as_array().unwrap().len(), samples, "{cell}");
+        assert!(cell["median"].is_f64() || cell["median"].is_u64());
+        for sample in cell["samples"].as_array().unwrap().iter().filter(|sample| sample["queries"] != 0) {
+            queries += sample["queries"].as_u64().unwrap();
+            assert_eq!(sample["rows"].as_u64().unwrap() > 0, rows_counted);
+            assert!(sample["latency_us"]["p99"].as_f64().unwrap() > 0.0);
+        }
+    }
+    assert!(queries > 0);
+}
+
+fn assert_nothing_left_behind(folder: &Path) {
+    assert_eq!(fs::read_dir(folder.join("scratch")).unwrap().count(), 0, "scratch folders are left");
+}
+
+#[test]
+fn segments_on_the_embedded_engine_gives_table_json_and_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes =
+        "run segments --rows 3000 --threads 1,3 --points 5,10 --segments 0,4,auto --time 30ms --warmup 10ms";
+    let text = succeed(&sizes.split(' ').collect::<Vec<_>>(), folder.path());
+    for expected in [
+        "embedded: throughput gain over segments off, in percent",
+        "4/off",
+        "optimistic auto/off",
+        "report.html",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in:\n{text}");
+    }
+    assert_measured(&result(folder.path()), 6 * 2 * 2, 3, true);
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("<svg") && page.ends_with("</html>\n"));
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn one_run_compares_latchwork_mariadb_and_the_ceiling() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run segments --target latchwork,mariadb:myisam,mariadb:innodb,null --rows 2000 --threads 1,4 \
+                 --points 10 --segments 0,8 --samples 1 --time 100ms --warmup 20ms --cache-size 64M --format json";
+    let text = succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    let printed: serde_json::Value = serde_json::from_str(&text).unwrap();
+    // Four series of latchwork, two of MyISAM, one each of the others, two thread counts.
+    assert_measured(&printed, (4 + 2 + 1 + 1) * 2, 1, true);
+    assert_eq!(printed, result(folder.path()));
+    let sample = &printed["cells"][0]["samples"][0];
+    assert!(sample["server_cpus"].as_f64().is_some());
+    assert!(sample["context_switches_per_s"].as_f64().is_some());
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn sysbench_drives_the_same_servers() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run segments --driver sysbench --target latchwork,mariadb:myisam --rows 2000 --threads 2 \
+                 --points 10 --segments 8 --hit-path optimistic --samples 1 --time 1 --warmup 1 --cache-size 64M";
+    succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    assert_measured(&result(folder.path()), 2, 1, false);
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn a_server_that_runs_already_is_measured_and_left_as_it_was() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("socket");
+    let server = Command::new(env!("CARGO_BIN_EXE_latchwork"))
+        .args(["serve", "--no-defaults", "--skip-grant-tables", "--skip-networking"])
+        .arg(format!("--datadir={}", folder.path().join("data").display()))
+        .arg(format!("--socket={}", socket.display()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let server = Stopping(server);
+    wait_for("the server's socket", || socket.exists());
+    let mut client = wire::client::Connection::connect(
+        std::os::unix::net::UnixStream::connect(&socket).unwrap(),
+        &wire::client::ConnectOptions::default(),
+    )
+    .unwrap();
+    client.query("CREATE DATABASE IF NOT EXISTS sbtest").unwrap();
+    let sizes =
+        "run segments --rows 1000 --threads 1 --points 5 --samples 1 --time 50ms --warmup 10ms --target";
+    let mut arguments: Vec<&str> = sizes.split(' ').collect();
+    arguments.push(socket.to_str().unwrap());
+    succeed(&arguments, folder.path());
+    assert_measured(&result(folder.path()), 1, 1, true);
+    assert!(client.query("SHOW TABLES FROM sbtest").unwrap().rows.is_empty());
+    // A table of that name which is not the lab's is never touched.
+    client.query("CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY)").unwrap();
+    let output = run(&arguments, folder.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is a table sbtest1 already"));
+    assert_eq!(client.query("SHOW TABLES FROM sbtest").unwrap().rows.len(), 1);
+    drop(server);
+}
+
+#[test]
+fn ctrl_c_keeps_the_cells_measured_so_far_and_cleans_up() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run segments --target embedded,mariadb:myisam --rows 2000 --threads 1 --points 5,10 --segments 0 \
+                 --hit-path locked --samples 1000 --time 20ms --warmup 0 --cache-size 64M";
+    let mut child = Stopping(
+        lab(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let path = folder.path().join("out/result.json");
+    wait_for("a first result", || path.exists());
+    let interrupted = Command::new("kill").args(["-INT", &child.0.id().to_string()]).status().unwrap();
+    assert!(interrupted.success());
+    let status = child.0.wait().unwrap();
+    assert_eq!(status.code(), Some(130));
+    let result = result(folder.path());
+    assert_eq!(result["complete"], false);
+    let samples = |cell: &serde_json::Value| cell["samples"].as_array().unwrap().len();
+    let measured = result["cells"].as_array().unwrap().iter().filter(|cell| samples(cell) > 0).count();
+    assert!(measured > 0);
+    let mut errors = String::new();
+    std::io::Read::read_to_string(child.0.stderr.as_mut().unwrap(), &mut errors).unwrap();
+    assert!(errors.contains(&format!("interrupted: {measured} of 4 cells")), "{errors}");
+    assert!(folder.path().join("out/report.html").exists());
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn wrong_command_lines_are_refused_with_status_2_before_anything_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    for (arguments, told) in [
+        ("run segmnets", "did you mean `segments`?"),
+        ("run segments --rows none", "--rows none"),
+        ("run segments --driver sysbench", "cannot reach the embedded engine"),
+        ("rnu", "did you mean `run`?"),
+    ] {
+        let output = run(&arguments.split(' ').collect::<Vec<_>>(), folder.path());
+        assert_eq!(output.status.code(), Some(2), "{arguments}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains(told), "{arguments}");
+    }
+    assert!(!folder.path().join("out").exists());
+}
+
+#[test]
+fn a_folder_that_cannot_be_written_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("out"), "a file").unwrap();
+    let output = run(&["run", "segments", "--rows", "100"], folder.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/out"));
+}
+
+#[test]
+fn list_doctor_and_help_explain_themselves() {
+    let folder = tempfile::tempdir().unwrap();
+    assert!(succeed(&["list"], folder.path()).contains("segments"));
+    assert!(succeed(&["run", "--help"], folder.path()).contains("--hit-path"));
+    assert!(succeed(&[], folder.path()).contains("latchwork lab run segments"));
+    let doctor = run(&["doctor", "--rows", "1000"], folder.path());
+    let text = String::from_utf8_lossy(&doctor.stdout);
+    for check in ["open files", "memory", "disk", "transparent huge pages", "other load"] {
+        assert!(text.contains(check), "{check} is not in:\n{text}");
+    }
+}
+
+/// A child that is ended with the test, whatever becomes of it.
+struct Stopping(Child);
+
+impl Drop for Stopping {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn wait_for(what: &str, done: impl Fn() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(120);
+    while !done() {
+        assert!(Instant::now() < deadline, "waited too long for {what}");
+        sleep(Duration::from_millis(10));
+    }
+}
