@@ -403,6 +403,8 @@ fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation)
             };
             Typed::text(GROUP_CONCAT_BYTES_MAX as u32, collation, true)
         }
-        _ => Typed::double(true),
+        // Of exact numbers, variances show four more digits.
+        _ if is_double => Typed::double(true),
+        _ => Typed::double_with(scale as u32 + super::DIVISION_INCREMENT as u32, true),
     }
 }

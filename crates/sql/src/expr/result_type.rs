@@ -10,7 +10,8 @@ pub struct ResultType {
     pub nullable: bool,
     /// `Binary` for numbers and times.
     pub collation: Collation,
-    /// Digits after the point; 31 for floating point without fixed digits,
+    /// Digits after the point; 31 for floating point without fixed digits, 39 for texts that are no column's, as
+    /// MariaDB tells it.
     pub decimals: u8,
     /// The widest value, in characters.
     pub display_chars: u32,
@@ -18,6 +19,8 @@ pub struct ResultType {
 
 /// `decimals` of floating point without fixed digits.
 pub(super) const DECIMALS_FLOATING: u8 = 31;
+/// `decimals` of a text that an expression makes.
+const DECIMALS_TEXT: u8 = 39;
 
 impl ResultType {
     pub(super) fn of(column_type: ColumnType, nullable: bool) -> ResultType {
@@ -181,6 +184,13 @@ impl Typed {
         Typed::new(ColumnType::Double { unsigned: false }, nullable)
     }
 
+    /// A double that shows so many digits after the point; all it has if they are more than 30.
+    pub(super) fn double_with(decimals: u32, nullable: bool) -> Typed {
+        let mut typed = Typed::double(nullable);
+        typed.result.decimals = decimals.min(DECIMALS_FLOATING as u32) as u8;
+        typed
+    }
+
     pub(super) fn decimal(precision: u32, scale: u8, nullable: bool) -> Typed {
         let scale = scale.min(types::decimal::SCALE_MAX);
         let precision = precision.clamp(scale.max(1) as u32, types::decimal::PRECISION_MAX as u32) as u8;
@@ -194,7 +204,8 @@ impl Typed {
             (_, 0..=16_383) => ColumnType::Varchar { chars, collation },
             _ => ColumnType::Text { bytes_max: chars.saturating_mul(4), collation },
         };
-        let typed = Typed::new(column_type, nullable);
+        let mut typed = Typed::new(column_type, nullable);
+        typed.result.decimals = DECIMALS_TEXT;
         if chars <= 16_383 || collation == Collation::Binary { typed } else { typed.with_display(chars) }
     }
 

@@ -123,7 +123,9 @@ pub(super) fn call_type(
         F::Crc32 => Typed::int(4, true, nullable),
 
         F::Abs => match arguments[0].class {
-            Class::Text | Class::Binary | Class::Double => Typed::double(nullable),
+            Class::Text | Class::Binary | Class::Double => {
+                Typed::double_with(arguments[0].result.decimals as u32, nullable)
+            }
             Class::Decimal | Class::UInt => arguments[0].clone(),
             _ => int(8),
         },
@@ -136,6 +138,9 @@ pub(super) fn call_type(
             _ => int(8),
         },
         F::Round | F::Truncate => match arguments[0].class {
+            Class::Text | Class::Binary | Class::Double if arguments.len() == 1 => {
+                Typed::double_with(0, nullable)
+            }
             Class::Text | Class::Binary | Class::Double => Typed::double(nullable),
             // The number of digits is a value: what is known is only that there are no more than before.
             Class::Decimal => {
@@ -150,7 +155,8 @@ pub(super) fn call_type(
         },
         F::Mod => super::arithmetic_type(super::Arithmetic::Modulo, &arguments[0], &arguments[1]),
         F::Sign => int(4),
-        F::Random | F::Pi => Typed::double(false),
+        F::Pi => Typed::double_with(6, false),
+        F::Random => Typed::double(false),
         F::Power
         | F::SquareRoot
         | F::Exp

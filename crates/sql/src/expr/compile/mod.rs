@@ -210,7 +210,9 @@ impl Compiler {
         }
         let nullable = typed.nullable();
         let typed = match typed.class {
-            Class::Text | Class::Binary | Class::Double => Typed::double(nullable),
+            Class::Text | Class::Binary | Class::Double => {
+                Typed::double_with(typed.result.decimals as u32, nullable)
+            }
             Class::Decimal => typed,
             Class::Time | Class::DateTime if typed.digits().1 > 0 => {
                 let (whole, scale) = typed.digits();
@@ -312,15 +314,22 @@ impl Compiler {
             types.push(typed);
         }
         let (collation, mut typed, to) = functions::call_type(function, &types, unit, self.connection)?;
-        if let (Function::Round | Function::Truncate, Class::Decimal, Some(Node::Constant(places))) =
-            (function, typed.class, nodes.get(1))
-        {
-            let places = match places {
-                Value::Int(places) => (*places).clamp(0, types::decimal::SCALE_MAX as i64) as u8,
-                _ => typed.result.decimals,
-            };
-            let (whole, _) = typed.digits();
-            typed = Typed::decimal(whole + places as u32, places, typed.nullable());
+        // A constant number of digits is what the result shows.
+        let places = match nodes.get(1) {
+            Some(Node::Constant(Value::Int(places))) => {
+                Some((*places).clamp(0, types::decimal::SCALE_MAX as i64) as u8)
+            }
+            _ => None,
+        };
+        match (function, typed.class, places) {
+            (Function::Round | Function::Truncate, Class::Decimal, Some(places)) => {
+                let (whole, _) = typed.digits();
+                typed = Typed::decimal(whole + places as u32, places, typed.nullable());
+            }
+            (Function::Round | Function::Truncate, Class::Double, Some(places)) => {
+                typed = Typed::double_with(places as u32, typed.nullable());
+            }
+            _ => {}
         }
         let call = Call {
             function,
@@ -409,6 +418,7 @@ fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Typed {
     let double = a == Class::Double || b == Class::Double;
     let decimal = a == Class::Decimal || b == Class::Decimal;
     let ((left_whole, left_scale), (right_whole, right_scale)) = (left.digits(), right.digits());
+    let (left_decimals, right_decimals) = (left.result.decimals as u32, right.result.decimals as u32);
     match op {
         Arithmetic::BitAnd
         | Arithmetic::BitOr
@@ -416,18 +426,21 @@ fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Typed {
         | Arithmetic::ShiftLeft
         | Arithmetic::ShiftRight => Typed::int(8, true, nullable),
         Arithmetic::IntegerDivide => Typed::int(8, unsigned, true),
-        Arithmetic::Divide if double => Typed::double(true),
+        Arithmetic::Divide if double => {
+            Typed::double_with(left_decimals.max(right_decimals) + super::DIVISION_INCREMENT as u32, true)
+        }
         Arithmetic::Divide => {
             let scale = left_scale.saturating_add(super::DIVISION_INCREMENT);
             Typed::decimal(left_whole + right_scale as u32 + scale as u32, scale, true)
         }
-        Arithmetic::Modulo if double => Typed::double(true),
+        Arithmetic::Modulo if double => Typed::double_with(left_decimals.max(right_decimals), true),
         Arithmetic::Modulo if decimal => {
             let scale = left_scale.max(right_scale);
             Typed::decimal(left_whole.max(right_whole) + scale as u32, scale, true)
         }
         Arithmetic::Modulo => Typed::int(8, a == Class::UInt, true),
-        _ if double => Typed::double(nullable),
+        Arithmetic::Multiply if double => Typed::double_with(left_decimals + right_decimals, nullable),
+        _ if double => Typed::double_with(left_decimals.max(right_decimals), nullable),
         Arithmetic::Multiply if decimal => {
             let scale = left_scale.saturating_add(right_scale);
             Typed::decimal(left_whole + right_whole + scale as u32, scale, nullable)

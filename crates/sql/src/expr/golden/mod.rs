@@ -97,6 +97,9 @@ fn evaluate(expression: &str, environment: &dyn Environment) -> Result<String, S
     }
     Ok(match value {
         ValueRef::Binary(bytes) | ValueRef::Text(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        ValueRef::Double(number) if compiled.result_type().decimals < 31 => {
+            format!("{number:.*}", compiled.result_type().decimals as usize)
+        }
         _ => {
             let mut text = String::new();
             super::evaluate::write_text(&value, &mut text);
