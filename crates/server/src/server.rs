@@ -23,7 +23,7 @@ use wire::{PacketWriter, response};
 /// How long statements may take to end when the server stops, before their connections are cut.
 const STOP_WAIT: Duration = Duration::from_secs(10);
 /// Virtual memory for a connection's stack; what is not touched costs nothing.
-const STACK_BYTES: usize = 2 << 20;
+const STACK_BYTES: usize = 8 << 20;
 
 /// Why a server cannot start.
 #[derive(Debug)]
