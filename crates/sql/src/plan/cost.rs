@@ -18,6 +18,8 @@ const RANGE_SHARE: f64 = 0.05;
 const HALF_RANGE_SHARE: f64 = 0.3;
 /// How many rows share a value of an index's first part, at most, if nothing better is known.
 const ROWS_A_VALUE: f64 = 10.0;
+/// Tables are taken to have at least so many rows: a plan is kept while its table grows.
+const ROWS_MIN: u64 = 1_000;
 /// How many values an IN list has, if that is not known.
 const LIST_VALUES: f64 = 10.0;
 
@@ -153,7 +155,8 @@ fn order(target: &Target<'_>, candidate: &mut Candidate) {
 }
 
 fn estimate(target: &Target<'_>, candidate: &mut Candidate) {
-    let all = target.table.row_count().max(1) as f64;
+    let actual = target.table.row_count().max(1);
+    let all = actual.max(ROWS_MIN) as f64;
     let lists = candidate.points.iter().map(values_in).product::<f64>();
     let rows = if candidate.is_whole() {
         all
@@ -176,7 +179,7 @@ fn estimate(target: &Target<'_>, candidate: &mut Candidate) {
         };
         (of_points * share).min(all).max(1.0)
     };
-    candidate.rows = rows.ceil() as u64;
+    candidate.rows = (rows.ceil() as u64).min(actual);
     let clustered = candidate.index.id.0 == 0;
     let unit = match (clustered, candidate.covering) {
         (true, _) => 1.0,

@@ -243,6 +243,11 @@ impl Session {
         self.prepared.clear();
     }
 
+    /// How many plans the session keeps, by the shapes of their statements.
+    pub fn cached_plans(&self) -> usize {
+        self.kept.plans.len()
+    }
+
     /// True between BEGIN and COMMIT, and whether autocommit is on: the status flags of OK packets.
     pub fn status_flags(&self) -> u16 {
         const SERVER_STATUS_AUTOCOMMIT: u16 = 2;

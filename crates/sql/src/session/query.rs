@@ -25,13 +25,6 @@ pub(crate) struct Kept {
     pub(super) plans: SessionPlans,
 }
 
-/// How the scanner left a statement.
-pub(super) enum Scanned {
-    Done,
-    /// It has to be cut or unwrapped first.
-    NotScanned,
-}
-
 impl Session {
     /// True for the statements that are planned, by their first word.
     pub(super) fn is_planned(sql: &[u8]) -> bool {
