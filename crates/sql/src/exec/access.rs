@@ -69,19 +69,19 @@ pub fn for_each_row(
         Path::Points { index, codec, points, unique } => {
             match point_keys(codec, points, outer, context, scratch)? {
                 Keys::Nothing => Ok(Flow::Continue),
-                Keys::Unusable => everything(table, scratch, each),
+                Keys::Unusable => everything(table, IndexId(0), Direction::Forward, scratch, each),
                 Keys::Found => points_found(table, *index, *unique, access.covering.as_ref(), scratch, each),
             }
         }
         Path::Ranges { index, codec, points, part, intervals, direction } => {
             match point_keys(codec, points, outer, context, scratch)? {
                 Keys::Nothing => return Ok(Flow::Continue),
-                Keys::Unusable => return everything(table, scratch, each),
+                Keys::Unusable => return everything(table, *index, *direction, scratch, each),
                 Keys::Found => {}
             }
             let builder = RangeBuilder { codec, points: points.len(), part: part.as_ref(), outer, context };
             let Some(mut ranges) = builder.ranges(intervals, &scratch.sorted)? else {
-                return everything(table, scratch, each);
+                return everything(table, *index, *direction, scratch, each);
             };
             if *direction == Direction::Backward {
                 ranges.reverse();
@@ -98,10 +98,17 @@ pub fn for_each_row(
     }
 }
 
-/// Every row, every condition left to test.
-fn everything(table: &Table, scratch: &mut Scratch, each: &mut Visitor<'_>) -> Result<Flow, SqlError> {
+/// Every row, every condition left to test. In the order in which the path would have found them, because whoever asked
+/// may not sort them any more.
+fn everything(
+    table: &Table,
+    index: IndexId,
+    direction: Direction,
+    scratch: &mut Scratch,
+    each: &mut Visitor<'_>,
+) -> Result<Flow, SqlError> {
     let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-    scan(table, IndexId(0), range, Direction::Forward, None, Left::All, scratch, each)
+    scan(table, index, range, direction, None, Left::All, scratch, each)
 }
 
 fn points_found(
@@ -413,6 +420,8 @@ struct RangeBuilder<'a, 'r> {
 struct Piece {
     lower: Option<(Vec<u8>, bool)>,
     upper: Option<(Vec<u8>, bool)>,
+    /// There is a condition, if one that every value meets: NULL does not.
+    excludes_null: bool,
 }
 
 impl<'a> RangeBuilder<'a, '_> {
@@ -444,7 +453,8 @@ impl<'a> RangeBuilder<'a, '_> {
     }
 
     fn piece(&self, interval: &'a RangeInterval, part: &RangePart, prefix: &[u8]) -> Result<Made, SqlError> {
-        let mut piece = Piece { lower: None, upper: None };
+        let excludes_null = !interval.lower.is_empty() || !interval.upper.is_empty();
+        let mut piece = Piece { lower: None, upper: None, excludes_null };
         for (side, bounds) in [(Side::Lower, &interval.lower), (Side::Upper, &interval.upper)] {
             for bound in bounds {
                 let (key, inclusive) = match self.key(bound, part, side, prefix)? {
@@ -550,7 +560,6 @@ fn like_start(pattern: &[u8], escape: Option<char>) -> Vec<u8> {
 /// The range of a piece. NULLs are outside of every interval that has a bound; they come first, or last in a
 /// descending part.
 fn range(piece: Piece, prefix: &[u8], part: &RangePart) -> KeyRange {
-    let has_bound = piece.lower.is_some() || piece.upper.is_some();
     let null = |byte: u8| Bound::Excluded([prefix, &[byte]].concat());
     let side = |bound: Option<(Vec<u8>, bool)>| match bound {
         Some((key, true)) => Bound::Included(key),
@@ -558,7 +567,7 @@ fn range(piece: Piece, prefix: &[u8], part: &RangePart) -> KeyRange {
         None if prefix.is_empty() => Bound::Unbounded,
         None => Bound::Included(prefix.to_vec()),
     };
-    let keeps_out_nulls = part.nullable && has_bound;
+    let keeps_out_nulls = part.nullable && piece.excludes_null;
     KeyRange {
         lower: match piece.lower {
             None if keeps_out_nulls && !part.descending => null(0),

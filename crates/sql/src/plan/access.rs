@@ -24,6 +24,8 @@ pub struct Access {
     pub references: Vec<String>,
     /// The indexes that a condition could use.
     pub possible: Vec<String>,
+    /// The path was chosen for the order of its rows.
+    pub in_order: bool,
 }
 
 #[derive(Debug)]
@@ -297,6 +299,7 @@ fn build(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Res
         rows: candidate.rows,
         references: references(candidate),
         possible: vec![],
+        in_order: candidate.ordered,
     })
 }
 

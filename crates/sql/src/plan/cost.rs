@@ -12,7 +12,7 @@ const ENTRY: f64 = 0.6;
 /// A descent, and whatever else a path costs before its first row.
 const DESCENT: f64 = 2.0;
 /// A row that is sorted, for each doubling of their number.
-const SORT_STEP: f64 = 0.3;
+const SORT_STEP: f64 = 0.08;
 /// The share of a table that a range is taken to hold if nothing better is known.
 const RANGE_SHARE: f64 = 0.05;
 const HALF_RANGE_SHARE: f64 = 0.3;

@@ -197,10 +197,10 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
 /// type, possible_keys, key, key_len, ref, rows.
 fn access_columns(access: &Access, def: &engine::TableDef, inner: bool) -> Vec<Value> {
     let (index, kind, parts) = match &access.path {
-        Path::Whole { index, .. } if access.covering.is_some() => (Some(*index), "index", usize::MAX),
-        Path::Whole { index, .. } => {
-            ((index.0 != 0).then_some(*index), if index.0 == 0 { "ALL" } else { "index" }, usize::MAX)
+        Path::Whole { index, .. } if access.covering.is_some() || access.in_order || index.0 != 0 => {
+            (Some(*index), "index", usize::MAX)
         }
+        Path::Whole { .. } => (None, "ALL", usize::MAX),
         Path::Points { index, points, unique, .. } => {
             let is_list = points
                 .iter()
