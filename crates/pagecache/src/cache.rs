@@ -200,6 +200,9 @@ impl PageCache {
         }
         let (mut segment, number) = self.lock_segment(Hash::of(id));
         let frame = segment.find(self.shared(), id)?;
+        if self.header(frame).state.load().has_waiters() {
+            return None;
+        }
         self.header(frame).state.lock_shared().ok()?;
         segment.hit(self.shared(), frame);
         drop(segment);
@@ -321,6 +324,7 @@ impl PageCache {
     #[inline(never)]
     fn read_locked(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
         let mut counted = false;
+        let mut gave_way = false;
         loop {
             let (mut segment, number) = self.lock_segment(Hash::of(id));
             if !std::mem::replace(&mut counted, true) {
@@ -333,6 +337,12 @@ impl PageCache {
                     Located::Found(_) => continue,
                 }
             };
+            // Somebody waits to have the page alone: let those who share it finish, once.
+            if self.header(frame).state.load().has_waiters() && !std::mem::replace(&mut gave_way, true) {
+                drop(segment);
+                thread::yield_now();
+                continue;
+            }
             // Under the mutex the frame cannot change its page.
             if self.header(frame).state.lock_shared().is_ok() {
                 segment.hit(self.shared(), frame);
@@ -361,6 +371,10 @@ impl PageCache {
     /// Latches the frame if it still holds the page; false if it holds another by now.
     pub(crate) fn latch_frame(&self, id: PageId, frame: FrameNo, keep: Keep) -> Result<bool, Error> {
         let header = self.header(frame);
+        // As in `read_locked`: sharers give way once to who waits to have the page alone.
+        if keep != Keep::Exclusive && header.state.load().has_waiters() {
+            thread::yield_now();
+        }
         loop {
             if header.page_word() != id.to_word() {
                 return Ok(false);

@@ -61,4 +61,5 @@ pub use error::{Conflict, Error};
 pub use files::header;
 pub use guard::{ReadGuard, WriteGuard};
 pub use permit::FramePermit;
+pub use reconfigure::size_for_frames;
 pub use status::{Blocks, CacheStatus, Counters, SegmentStatus};

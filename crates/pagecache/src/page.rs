@@ -254,7 +254,7 @@ impl<'a> PageMut<'a> {
         if from == to || len == 0 {
             return;
         }
-        if (from | to | len) % 8 == 0 {
+        if (from | to | len).is_multiple_of(8) {
             return self.move_words(from / 8, to / 8, len / 8);
         }
         let mut buffer = [0u8; 64];

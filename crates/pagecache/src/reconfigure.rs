@@ -23,6 +23,11 @@ pub(crate) fn frames_for(size_bytes: usize, page_size: usize) -> usize {
     (size_bytes / (page_size + OVERHEAD_BYTES)).max(FRAMES_MIN)
 }
 
+/// The smallest budget, in bytes, that has room for so many pages of `page_size` bytes.
+pub fn size_for_frames(frames: usize, page_size: usize) -> usize {
+    frames * (page_size + OVERHEAD_BYTES)
+}
+
 /// Segments in use for a setting: 0 means one mutex.
 pub(crate) fn segments_for(setting: u32) -> usize {
     (setting as usize).clamp(1, SEGMENTS_MAX)

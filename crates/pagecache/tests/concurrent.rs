@@ -241,6 +241,30 @@ fn a_file_can_be_detached_while_another_is_in_use() {
 }
 
 #[test]
+fn a_writer_gets_its_turn_among_readers_who_latch() {
+    on_both_paths(|hit_path| {
+        let rig = Rig::new(config(32, 1, hit_path));
+        rig.fill(1);
+        let stop = AtomicBool::new(false);
+        thread::scope(|scope| {
+            for _ in 0..8 {
+                let (rig, stop) = (&rig, &stop);
+                scope.spawn(move || {
+                    while !stop.load(Relaxed) {
+                        let first = rig.cache.read_shared(id(0)).unwrap();
+                        let second = rig.cache.read_shared(id(0)).unwrap();
+                        drop((first, second));
+                    }
+                });
+            }
+            (0..200).for_each(|_| set_value(&rig.cache, 0, |value| value + 1));
+            stop.store(true, Relaxed);
+        });
+        assert_eq!(rig.value(0), 200);
+    });
+}
+
+#[test]
 fn dropping_the_cache_ends_its_thread() {
     let mut config = config(32, 2, HitPath::Optimistic);
     config.write_back = WriteBack::Background;

@@ -79,6 +79,10 @@ impl Model {
             write_back: WriteBack::AtEvictionOnly,
             ..CacheConfig::new(0, PAGE_SIZE)
         };
+        Model::with(config, pages)
+    }
+
+    fn with(config: CacheConfig, pages: u32) -> Model {
         let model = Model { cache: PageCache::new(config).unwrap(), device: Device::new() };
         model.attach();
         for page in 0..pages {
@@ -357,6 +361,32 @@ fn reconfiguration_stops_nobody_and_loses_nothing() {
         let hit_path = Reconfigure { hit_path: Some(other), ..Reconfigure::default() };
         model.cache.reconfigure(hit_path).unwrap();
         join([writer, reader]);
+        let sum: u64 = (0..5).map(|page| model.value(page)).sum();
+        assert_eq!(sum, 10 + 200);
+    });
+}
+
+#[test]
+fn a_page_moves_to_another_frame_under_its_users() {
+    explore(200, |hit_path| {
+        let frames = |frames| latchwork_pagecache::size_for_frames(frames, PAGE_SIZE);
+        let config = CacheConfig {
+            segments: 2,
+            hit_path,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(frames(5), PAGE_SIZE)
+        };
+        let model = Model::with(config, 5);
+        let writer = model.spawn(|model| (0..2).for_each(|page| model.add(page, 100)));
+        let reader = model.spawn(|model| {
+            for page in [4, 3] {
+                assert_eq!(model.value(page), u64::from(page));
+            }
+        });
+        let smaller = Reconfigure { size_bytes: Some(frames(3)), ..Reconfigure::default() };
+        model.cache.reconfigure(smaller).unwrap();
+        join([writer, reader]);
+        assert_eq!(model.cache.status().frames, 3);
         let sum: u64 = (0..5).map(|page| model.value(page)).sum();
         assert_eq!(sum, 10 + 200);
     });

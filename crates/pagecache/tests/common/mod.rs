@@ -19,7 +19,7 @@ pub fn id(page: u32) -> PageId {
 
 /// A budget for exactly so many frames of [`PAGE_SIZE`].
 pub fn bytes_for(frames: usize) -> usize {
-    frames * (PAGE_SIZE + 64 + 32 + 32 + 32)
+    latchwork_pagecache::size_for_frames(frames, PAGE_SIZE)
 }
 
 pub fn config(frames: usize, segments: u32, hit_path: HitPath) -> CacheConfig {
