@@ -11,6 +11,33 @@ pub struct Step {
     pub outcome: String,
 }
 
+/// Which warnings of SELECTs count. Those of other statements always do, one by one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SelectWarnings {
+    /// Each warning once: how often a condition is evaluated, and so warns, is up to the executor.
+    Distinct,
+    Ignored,
+}
+
+impl Step {
+    /// The outcome as it is compared.
+    pub fn comparable(&self, warnings: SelectWarnings) -> String {
+        if !self.statement.starts_with("SELECT") {
+            return self.outcome.clone();
+        }
+        let mut lines: Vec<&str> = Vec::new();
+        for line in self.outcome.lines() {
+            let is_warning = ["Warning (Code", "Note (Code"].iter().any(|start| line.starts_with(start));
+            if is_warning && (warnings == SelectWarnings::Ignored || lines.contains(&line)) {
+                continue;
+            }
+            let counts = line.contains(" in set, ") || line.starts_with("Empty set, ");
+            lines.push(if counts { line.split(", ").next().unwrap_or(line) } else { line });
+        }
+        lines.join("\n").trim_end().to_string()
+    }
+}
+
 const RULE: &str = "--------------\n";
 
 /// Runs a script to its end, errors or not.
