@@ -54,7 +54,7 @@ const FIXED_EXPONENTS: std::ops::RangeInclusive<i32> = -15..=14;
 /// Appends a double as MySQL prints it: the shortest digits that read back as the same number.
 pub fn write_f64(number: f64, out: &mut String) {
     if number == 0.0 {
-        out.push_str(if number.is_sign_negative() { "-0" } else { "0" });
+        out.push('0');
         return;
     }
     write_scientific(&format!("{number:e}"), out);
@@ -63,7 +63,7 @@ pub fn write_f64(number: f64, out: &mut String) {
 /// Appends a FLOAT as MySQL prints it: six digits.
 pub fn write_f32(number: f32, out: &mut String) {
     if number == 0.0 {
-        out.push_str(if number.is_sign_negative() { "-0" } else { "0" });
+        out.push('0');
         return;
     }
     write_scientific(&format!("{:.5e}", number as f64), out);

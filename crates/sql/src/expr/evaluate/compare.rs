@@ -3,6 +3,7 @@
 use super::super::{Comparison, Context};
 use super::convert::{self, Number};
 use std::cmp::Ordering;
+use types::temporal::DateTime;
 use types::{Collation, ValueRef};
 
 /// Compares two values as `=` and `<` do; `None` if either is NULL (or no comparison exists, as with NaN).
@@ -40,13 +41,12 @@ fn compare_others(
         (Decimal(a), Decimal(b)) => a.rounded().compare(&b.rounded()),
         (Date(a), Date(b)) => a.cmp(&b),
         (Time(a), Time(b)) => a.micros.cmp(&b.micros),
-        (Time(a), Text(_) | Binary(_)) => a.micros.cmp(&convert::to_time(right, context)?.micros),
-        (Text(_) | Binary(_), Time(b)) => convert::to_time(left, context)?.micros.cmp(&b.micros),
-        (Time(a), Int(_) | UInt(_)) => a.micros.cmp(&convert::to_time(right, context)?.micros),
-        (Int(_) | UInt(_), Time(b)) => convert::to_time(left, context)?.micros.cmp(&b.micros),
+        (Time(a), Text(_) | Binary(_)) => a.micros.cmp(&micros(right, context)),
+        (Text(_) | Binary(_), Time(b)) => micros(left, context).cmp(&b.micros),
+        (Time(a), Int(_) | UInt(_)) => a.micros.cmp(&micros(right, context)),
+        (Int(_) | UInt(_), Time(b)) => micros(left, context).cmp(&b.micros),
         (Date(_) | DateTime(_), _) | (_, Date(_) | DateTime(_)) => {
-            let a = convert::to_date_time(left, context)?.to_packed();
-            a.cmp(&convert::to_date_time(right, context)?.to_packed())
+            moment(left, context).cmp(&moment(right, context))
         }
         (Int(_) | UInt(_) | Decimal(_), Text(text) | Binary(text)) => {
             compare_exact_with_text(left, text, context)?
@@ -64,6 +64,16 @@ fn compare_others(
             }
         }
     })
+}
+
+/// A value that is no time compares as midnight.
+fn micros(value: &ValueRef<'_>, context: &Context<'_>) -> i64 {
+    convert::to_time(value, context).unwrap_or_default().micros
+}
+
+/// A value that is no date compares as the zero date.
+fn moment(value: &ValueRef<'_>, context: &Context<'_>) -> u64 {
+    convert::to_date_time(value, context).unwrap_or(DateTime::ZERO).to_packed()
 }
 
 /// An exact number with a text: as exact numbers if the text is one, else as doubles.
