@@ -1,4 +1,41 @@
 //! The embeddable storage engine: tables of rows in B+trees, over one page cache.
+//!
+//! ```
+//! use latchwork_engine::{Database, Options, TableDef};
+//! use types::{Column, ColumnType, KeyPart, ValueRef};
+//!
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # let folder = tempfile::tempdir()?;
+//! # let dir = folder.path().join("data");
+//! let database = Database::open(&dir, Options { create: true, ..Options::default() })?;
+//! database.create_database("town", b"")?;
+//! let int = ColumnType::Int { bytes: 4, unsigned: false };
+//! let table = database.create_table(TableDef {
+//!     database: "town".into(),
+//!     name: "numbers".into(),
+//!     columns: vec![Column { name: "n".into(), column_type: int, nullable: false }],
+//!     primary: Some(vec![KeyPart { column: 0, prefix_chars: None, descending: false }]),
+//!     indexes: vec![],
+//!     auto_increment: None,
+//!     sql_metadata: vec![],
+//! })?;
+//!
+//! let mut row = Vec::new();
+//! table.row_codec().encode(&[ValueRef::Int(42)], &mut row);
+//! let mut statement = database.begin_write();
+//! statement.insert(&table, &row)?;
+//! statement.commit();
+//!
+//! let mut key = Vec::new();
+//! table.key_codec(base::IndexId(0)).encode_prefix(&[ValueRef::Int(42)], &mut key);
+//! let mut found = Vec::new();
+//! assert!(table.get(&key, &mut found)?);
+//! assert_eq!(found, row);
+//! database.close()?;
+//! # Ok(())
+//! # }
+//! ```
+//! A larger example: `examples/quick_start.rs`. Byte tables, access rules and latch order: the crate's README.
 
 mod bulk;
 mod catalogue;

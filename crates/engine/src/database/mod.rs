@@ -10,6 +10,9 @@
 
 mod ddl;
 
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;
+
 use crate::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Catalogue, Record, TableRecord};
 use crate::control::Control;
 use crate::core::Core;

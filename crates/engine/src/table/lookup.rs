@@ -184,7 +184,7 @@ impl Table {
         let mut first = 0;
         while first < prefixes.len() {
             let last = (first + PREFIXES).min(prefixes.len());
-            let state = self.with_state(|state| {
+            let state = self.with_state(index, |state| {
                 self.find_rows(state, index, prefixes, first..last, batch)?;
                 Ok(state)
             })?;

@@ -7,7 +7,7 @@ pub mod scan;
 pub mod state;
 pub mod write;
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests;
 
 use crate::core::Core;
@@ -172,9 +172,13 @@ impl Table {
         state.indexes.get(usize::from(index.0)).ok_or(Error::NoSuchIndex)
     }
 
-    /// Runs `work` on the current state, and once more if the table's file was replaced under it.
+    /// Runs `work`, which reads `index`, on the current state, and again if the table's file was replaced under it.
+    ///
+    /// What was read from an index that has been dropped meanwhile does not count: its pages are free, and may hold
+    /// anything that they once held.
     pub(crate) fn with_state<'t, T>(
         &'t self,
+        index: IndexId,
         mut work: impl FnMut(&'t TableState) -> Result<T>,
     ) -> Result<T> {
         loop {
@@ -182,22 +186,26 @@ impl Table {
             if state.dropped {
                 return Err(Error::NoSuchTable);
             }
-            match work(state) {
-                Err(error) if error.may_be_stale() && !std::ptr::eq(state, self.state()) => {
-                    let new = self.state();
-                    if !new.dropped && new.def.indexes != state.def.indexes {
-                        // The caller's numbers of indexes may mean others by now.
-                        return Err(Error::TableChanged);
-                    }
+            let result = work(state);
+            let new = self.state();
+            if std::ptr::eq(state, new) {
+                return result;
+            }
+            match result {
+                Ok(result) if new.has_tree_of(state, index) => return Ok(result),
+                Err(error) if !error.may_be_stale() => return Err(error),
+                // The caller's numbers of indexes may mean others by now.
+                _ if !new.dropped && new.def.indexes != state.def.indexes && index.0 > 0 => {
+                    return Err(Error::TableChanged);
                 }
-                result => return result,
+                _ => {}
             }
         }
     }
 
     /// Appends the row image with this whole primary key to `out`; false if there is none.
     pub fn get(&self, primary_key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        self.with_state(|state| Ok(self.fetch(state, primary_key, out)?.is_some()))
+        self.with_state(IndexId(0), |state| Ok(self.fetch(state, primary_key, out)?.is_some()))
     }
 
     /// Appends a row's image and gives its header.
@@ -254,7 +262,7 @@ impl Table {
             return Ok(0);
         }
         let guess =
-            self.with_state(|state| self.index(state, index)?.tree.estimate(&start, end.as_deref()))?;
+            self.with_state(index, |state| self.index(state, index)?.tree.estimate(&start, end.as_deref()))?;
         Ok(guess.min(self.row_count()))
     }
 

@@ -96,6 +96,11 @@ impl<'t> Scan<'t> {
                 Direction::Backward => tree.read_backward(&mut self.rest, &mut self.chunk, self.limit),
             };
             read.map_err(|error| self.explain(error))?;
+            let now = self.table.state();
+            if !std::ptr::eq(self.state, now) && !now.has_tree_of(self.state, self.index_id) {
+                // The pages just read may have been free, and hold anything that they once held.
+                return Err(if now.dropped { Error::NoSuchTable } else { Error::TableChanged });
+            }
             self.limit = (self.limit * 4).min(ENTRIES_MAX);
         }
         Ok(true)

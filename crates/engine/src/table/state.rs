@@ -5,6 +5,7 @@
 use super::Index;
 use crate::definition::TableDef;
 use crate::tablespace::Tablespace;
+use base::IndexId;
 use base::sync::atomic::{AtomicUsize, Ordering};
 use base::sync::{Arc, OnceLock};
 
@@ -19,6 +20,17 @@ pub struct TableState {
     pub next_tree: u32,
     /// The table has been dropped; only this is left to say so.
     pub dropped: bool,
+}
+
+impl TableState {
+    /// True if `index` is the same tree here as in `older`.
+    pub fn has_tree_of(&self, older: &TableState, index: IndexId) -> bool {
+        let tree = |state: &TableState| {
+            let index = state.indexes.get(usize::from(index.0))?;
+            Some((index.tree.space().file_id(), index.tree.id()))
+        };
+        !self.dropped && tree(self) == tree(older)
+    }
 }
 
 /// Buckets of states: bucket `b` holds `2^b`.

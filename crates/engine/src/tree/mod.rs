@@ -15,8 +15,11 @@ mod range;
 mod reshape;
 mod retry;
 
-#[cfg(test)]
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests;
+
+#[cfg(all(test, feature = "shuttle"))]
+mod models;
 
 pub use batch::{Found, LeafVisitor};
 pub use change::RunEnd;

@@ -1,0 +1,103 @@
+//! What a cached lookup costs, counted: `cargo test -p latchwork-engine --features counting --test counting`.
+#![cfg(all(feature = "counting", not(feature = "shuttle")))]
+
+use base::IndexId;
+use base::sync::{Arc, Counts, counts};
+use latchwork_engine::{
+    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Table, TableDef,
+};
+use std::path::Path;
+use types::{Column, ColumnType, KeyPart, ValueRef};
+use vfs::MemVfs;
+
+const ROWS: i64 = 20_000;
+
+fn table() -> (Arc<Database>, Arc<Table>) {
+    let options = Options {
+        create: true,
+        vfs: Arc::new(MemVfs::new()),
+        cache: CacheOptions { size_bytes: 64 << 20, ..CacheOptions::default() },
+        ..Options::default()
+    };
+    let database = Database::open(Path::new("data"), options).unwrap();
+    database.create_database("d", b"").unwrap();
+    let column = |name: &str| Column {
+        name: name.into(),
+        column_type: ColumnType::Int { bytes: 4, unsigned: false },
+        nullable: false,
+    };
+    let part = |column| KeyPart { column, prefix_chars: None, descending: false };
+    let table = database
+        .create_table(TableDef {
+            database: "d".into(),
+            name: "t".into(),
+            columns: vec![column("id"), column("k")],
+            primary: Some(vec![part(0)]),
+            indexes: vec![IndexDef { name: "k".into(), unique: false, parts: vec![part(1)] }],
+            auto_increment: None,
+            sql_metadata: Vec::new(),
+        })
+        .unwrap();
+    let mut rows = KeyList::default();
+    for id in 0..ROWS {
+        let mut image = Vec::new();
+        table.row_codec().encode(&[ValueRef::Int(id), ValueRef::Int(id % 100)], &mut image);
+        rows.push(&image);
+    }
+    let mut statement = database.begin_write();
+    statement.insert_many(&table, &rows).unwrap();
+    statement.commit();
+    // A page that is being written when it is looked at for the first time is looked at again later.
+    database.cache().flush_all().unwrap();
+    (database, table)
+}
+
+fn key(value: i64) -> [u8; 4] {
+    (value as u32 ^ 1 << 31).to_be_bytes()
+}
+
+fn cost(run: impl Fn()) -> Counts {
+    // The first visit may set a page's heat bit.
+    run();
+    run();
+    let before = counts();
+    run();
+    let after = counts();
+    Counts {
+        shared_writes: after.shared_writes - before.shared_writes,
+        latches: after.latches - before.latches,
+    }
+}
+
+#[test]
+fn a_cached_point_get_writes_nothing_shared_and_takes_no_latch() {
+    let (_database, table) = table();
+    let spent = cost(|| {
+        let mut image = Vec::new();
+        for id in 0..ROWS {
+            image.clear();
+            assert!(table.get(&key(id), &mut image).unwrap());
+        }
+    });
+    assert_eq!(spent, Counts::default());
+}
+
+#[test]
+fn a_cached_batch_and_a_cached_scan_write_nothing_shared_either() {
+    let (_database, table) = table();
+    let mut prefixes = KeyList::default();
+    (0..50).for_each(|k| prefixes.push(&key(k)));
+    let spent = cost(|| {
+        let mut found = 0;
+        table
+            .multi_get(IndexId(1), &prefixes, &mut Batch::default(), &mut |_, _, _| {
+                found += 1;
+                true
+            })
+            .unwrap();
+        assert_eq!(found, ROWS / 2);
+        let mut scan = table.scan(IndexId(1), KeyRange::prefix(&key(7)), Direction::Backward);
+        while scan.next_row().unwrap().is_some() {}
+    });
+    assert_eq!(spent, Counts::default());
+}
