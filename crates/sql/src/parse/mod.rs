@@ -6,6 +6,7 @@
 
 mod comments;
 mod errors;
+pub mod tokens;
 mod words;
 
 pub use errors::{error_at, offset_in};
@@ -14,7 +15,8 @@ pub use words::{Word, Words};
 use crate::SqlError;
 use sqlparser::ast;
 use sqlparser::dialect::MySqlDialect;
-use sqlparser::parser::{Parser, ParserOptions};
+use sqlparser::parser::{Parser, ParserError, ParserOptions};
+use sqlparser::tokenizer::Tokenizer;
 use std::borrow::Cow;
 
 /// How deep expressions and subqueries may nest. The parser needs up to 40 KiB of stack a level (measured,
@@ -168,11 +170,15 @@ fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
 pub fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
     let dialect = MySqlDialect {};
     let options = ParserOptions::new().with_unescape(true);
+    let mut tokens = Tokenizer::new(&dialect, text)
+        .with_unescape(true)
+        .tokenize_with_location()
+        .map_err(|error| errors::from_parser(text, &ParserError::TokenizerError(error.to_string())))?;
+    tokens::translate(&mut tokens);
     let mut parser = Parser::new(&dialect)
         .with_recursion_limit(RECURSION_LIMIT)
         .with_options(options)
-        .try_with_sql(text)
-        .map_err(|error| errors::from_parser(text, &error))?;
+        .with_tokens_with_locations(tokens);
     let statement = parser.parse_statement().map_err(|error| errors::from_parser(text, &error))?;
     parser
         .expect_token(&sqlparser::tokenizer::Token::EOF)

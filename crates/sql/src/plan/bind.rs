@@ -501,7 +501,7 @@ pub fn collation_of(name: &str) -> Result<Collation, SqlError> {
 /// # Errors
 /// 1064 for a unit that MySQL does not have.
 pub fn interval_unit(field: &ast::DateTimeField) -> Result<IntervalUnit, SqlError> {
-    let name = field.to_string().to_ascii_uppercase();
+    let name = crate::parse::tokens::unit_name(field);
     Ok(match name.as_str() {
         "MICROSECOND" => IntervalUnit::Microsecond,
         "SECOND" => IntervalUnit::Second,
