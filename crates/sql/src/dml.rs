@@ -1,12 +1,15 @@
 //! Statements that change rows: INSERT, REPLACE, UPDATE, DELETE.
 
+mod assign;
 mod defaults;
 mod duplicate;
 mod fast;
+mod insert;
 mod inserter;
 mod target;
 #[cfg(test)]
 pub(crate) mod tests;
+mod update;
 
 pub(crate) use defaults::{column_default, implicit_default};
 pub(crate) use duplicate::duplicate_entry;
@@ -15,7 +18,7 @@ pub(crate) use defaults::Clock;
 pub(crate) use duplicate::push_text;
 pub(crate) use target::Targets;
 
-use crate::expr::Coerced;
+use crate::expr::{CoerceIssue, Coerced};
 use crate::{Session, SqlError};
 use engine::{Error, Table};
 
@@ -37,14 +40,24 @@ pub(crate) fn note_issue(
     row: u64,
 ) -> Result<(), SqlError> {
     let Some(issue) = &coerced.issue else { return Ok(()) };
-    let error = issue.to_error(column, row);
     let strict = session.variables.common.sql_mode.is_strict();
     if strict && issue.is_error_when_strict() {
-        return Err(error);
+        return Err(issue.to_error(column, row));
     }
-    let level = if issue.is_error_when_strict() { crate::Level::Warning } else { crate::Level::Note };
-    session.state.warnings.push(level, error.code, error.message);
+    warn_of_issue(issue, column, row, &mut session.state.warnings);
     Ok(())
+}
+
+/// The warning of a value that was made to fit.
+pub(crate) fn warn_of_issue(issue: &CoerceIssue, column: &str, row: u64, warnings: &mut crate::Warnings) {
+    // What is an error of its own in strict mode is only a cut value otherwise.
+    let shown = match issue {
+        CoerceIssue::DataTooLong => &CoerceIssue::Truncated,
+        other => other,
+    };
+    let error = shown.to_error(column, row);
+    let level = if issue.is_error_when_strict() { crate::Level::Warning } else { crate::Level::Note };
+    warnings.push(level, error.code, error.message);
 }
 
 /// The client's error for an engine error while `image` was written.
@@ -85,12 +98,20 @@ pub(crate) fn row_with_key_of(
 /// # Errors
 /// Those of names and types.
 pub(crate) fn plan_change(
-    _session: &Session,
-    _planner: crate::plan::query::Planner<'_>,
+    session: &Session,
+    planner: crate::plan::query::Planner<'_>,
     statement: &sqlparser::ast::Statement,
 ) -> Result<Box<dyn crate::cache::plans::ChangePlan>, SqlError> {
-    let word = statement.to_string();
-    Err(SqlError::not_supported(word.split(' ').next().unwrap_or_default()))
+    use sqlparser::ast::Statement;
+    match statement {
+        Statement::Insert(insert) => insert::plan_insert(session, planner, insert),
+        Statement::Update(update) => update::plan_update(planner, update),
+        Statement::Delete(delete) => update::plan_delete(planner, delete),
+        other => {
+            let word = other.to_string();
+            Err(SqlError::not_supported(word.split(' ').next().unwrap_or_default()))
+        }
+    }
 }
 
 /// CHECK TABLE: reads every row through the clustered index and checks its image.

@@ -84,8 +84,18 @@ impl Session {
         inserted: &Inserted,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        self.end_insert_with_info(inserted, inserted.records > 1, sink)
+    }
+
+    /// As [`Session::end_insert`], with the line about records even for one row.
+    pub(crate) fn end_insert_with_info(
+        &mut self,
+        inserted: &Inserted,
+        tells: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
         let warnings = self.state.warnings.count_u16();
-        let info = if inserted.records > 1 {
+        let info = if tells {
             format!(
                 "Records: {}  Duplicates: {}  Warnings: {warnings}",
                 inserted.records, inserted.duplicates

@@ -3,7 +3,7 @@
 use super::target::Target;
 use super::{implicit_default, note_issue, write_error};
 use crate::expr::{CoerceIssue, Coerced, coerce};
-use crate::{Level, Session, SqlError};
+use crate::{Session, SqlError};
 use bumpalo::Bump;
 use engine::{Error, KeyList, WriteStatement};
 use std::sync::Arc;
@@ -253,8 +253,7 @@ impl Inserter {
     fn issue(&mut self, session: &mut Session, coerced: &Coerced<'_>, column: &str) -> Result<(), SqlError> {
         if self.on_duplicate == OnDuplicate::Skip {
             if let Some(issue) = &coerced.issue {
-                let error = issue.to_error(column, self.rows);
-                session.state.warnings.push(Level::Warning, error.code, error.message);
+                super::warn_of_issue(issue, column, self.rows, &mut session.state.warnings);
             }
             return Ok(());
         }
@@ -382,6 +381,19 @@ impl Inserter {
             inserted.insert_id = first;
         }
         Ok(())
+    }
+
+    /// The row images with their numbers, for a statement that writes them itself.
+    ///
+    /// # Errors
+    /// 1467.
+    pub fn into_images(mut self, session: &mut Session) -> Result<(KeyList, Inserted), SqlError> {
+        let mut inserted = Inserted { records: self.rows, ..Inserted::default() };
+        self.number(session, &mut inserted)?;
+        if self.generated > 0 {
+            session.variables.last_insert_id = inserted.insert_id;
+        }
+        Ok((self.images, inserted))
     }
 
     fn insert_or_skip(

@@ -31,7 +31,7 @@ pub(crate) struct AutoIncrement {
 }
 
 impl Target {
-    fn new(table: Arc<Table>) -> Result<Target, SqlError> {
+    pub fn new(table: Arc<Table>) -> Result<Target, SqlError> {
         let version = table.version();
         let def = table.def();
         let metadata = TableMetadata::of(&def)?;

@@ -45,7 +45,9 @@ impl Leftovers {
     /// Hands everything over.
     pub(crate) fn settle(self, session: &mut Session) {
         for (code, message) in self.warnings.into_inner() {
-            session.state.warnings.warn(code, message);
+            // 1105 tells of a conversion that was asked for.
+            let level = if code == 1105 { crate::Level::Note } else { crate::Level::Warning };
+            session.state.warnings.push(level, code, message);
         }
         for (name, value) in self.assigned.into_inner() {
             session.state.user_variables.insert(name, value);

@@ -1,0 +1,160 @@
+//! `SET column = expression` over the newest image of a row: what UPDATE and ON DUPLICATE KEY UPDATE share.
+
+use super::inserter::{copy_to, no_default};
+use super::target::Target;
+use crate::expr::{Compiled, Context, Part, Row, coerce};
+use crate::plan::bind::{Binder, SlotInfo};
+use crate::plan::object_name;
+use crate::plan::scope::Scope;
+use crate::{SqlError, Warnings};
+use sqlparser::ast;
+use types::{Collation, RowView, Value, ValueRef};
+
+/// What a column is set to.
+#[derive(Debug)]
+enum Right {
+    Default,
+    Value(Compiled),
+}
+
+/// The assignments of a statement.
+#[derive(Debug)]
+pub(super) struct Assignments(Vec<(usize, Right)>);
+
+/// How values that do not fit are treated.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Strictness {
+    pub strict: bool,
+    /// UPDATE IGNORE, INSERT IGNORE.
+    pub ignore: bool,
+}
+
+/// True for DEFAULT as a value.
+pub(super) fn is_default(expr: &ast::Expr) -> bool {
+    matches!(expr, ast::Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("DEFAULT"))
+}
+
+/// The position of an assignment's column.
+fn column_of(
+    target: &ast::AssignmentTarget,
+    scope: &Scope,
+    columns: &[types::Column],
+) -> Result<usize, SqlError> {
+    let ast::AssignmentTarget::ColumnName(name) = target else {
+        return Err(SqlError::not_supported("assignments to several columns at once"));
+    };
+    let path = object_name(name);
+    let last = path.last().map(String::as_str).unwrap_or_default();
+    // A qualifier must be one that a column of the table may have.
+    if path.len() > 1 {
+        let idents: Vec<ast::Ident> = path.iter().map(|part| ast::Ident::new(part.clone())).collect();
+        scope.resolve(&idents, "SET")?;
+    }
+    columns
+        .iter()
+        .position(|column| column.name.eq_ignore_ascii_case(last))
+        .ok_or_else(|| SqlError::unknown_column(&path.join("."), "SET"))
+}
+
+impl Assignments {
+    /// Binds assignments to columns of the first table in `scope`.
+    ///
+    /// # Errors
+    /// 1054, and those of the expressions.
+    pub fn new(
+        assignments: &[ast::Assignment],
+        scope: &Scope,
+        columns: &[types::Column],
+        slots: &[SlotInfo],
+        connection: Collation,
+    ) -> Result<Assignments, SqlError> {
+        let mut bound = Vec::with_capacity(assignments.len());
+        for assignment in assignments {
+            let column = column_of(&assignment.target, scope, columns)?;
+            let right = if is_default(&assignment.value) {
+                Right::Default
+            } else {
+                let expr = Binder::new(scope, slots, "SET").bind(&assignment.value)?;
+                Right::Value(Compiled::new(&expr, connection)?)
+            };
+            bound.push((column, right));
+        }
+        Ok(Assignments(bound))
+    }
+
+    /// Sets the columns, one after the other: a later assignment sees what an earlier one set. Appends the new image to
+    /// `out` and returns true if it differs from the old one. `others` are the rows of further tables in the scope.
+    ///
+    /// # Errors
+    /// Those of the expressions, and of values that do not fit.
+    #[allow(clippy::too_many_arguments)]
+    pub fn apply<'a>(
+        &'a self,
+        target: &'a Target,
+        defaults: &'a [Option<Value>],
+        now: &'a [(usize, Value)],
+        image: RowView<'a>,
+        others: &[Part<'a>],
+        row_number: u64,
+        strictness: Strictness,
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+        out: &mut Vec<u8>,
+    ) -> Result<bool, SqlError> {
+        let mut values: Vec<ValueRef<'a>> = Vec::new();
+        image.read_into(&mut values);
+        for (column, right) in &self.0 {
+            let described = &target.def.columns[*column];
+            let value = match right {
+                Right::Value(compiled) => {
+                    let current: &'a [ValueRef<'a>] = context.arena.alloc_slice_copy(&values);
+                    let mut parts = vec![Part::Values(current)];
+                    parts.extend_from_slice(others);
+                    let parts: &'a [Part<'a>] = context.arena.alloc_slice_copy(&parts);
+                    compiled.evaluate(&Row(parts), context)?
+                }
+                Right::Default => match &defaults[*column] {
+                    Some(value) => value.as_ref(),
+                    None if strictness.strict => return Err(no_default(&described.name)),
+                    None => copy_to(super::implicit_default(described).as_ref(), context.arena),
+                },
+            };
+            let coerced = coerce(value, described, context.arena);
+            if let Some(issue) = &coerced.issue {
+                let refuse = strictness.strict && issue.is_error_when_strict();
+                if refuse && !strictness.ignore {
+                    return Err(issue.to_error(&described.name, row_number));
+                }
+                super::warn_of_issue(issue, &described.name, row_number, warnings);
+            }
+            values[*column] = coerced.value;
+        }
+        let codec = target.table.row_codec();
+        let start = out.len();
+        codec.encode(&values, out);
+        if &out[start..] == image.image() {
+            return Ok(false);
+        }
+        let mut stamped = false;
+        for (column, value) in now {
+            if !self.0.iter().any(|(assigned, _)| assigned == column) {
+                values[*column] = value.as_ref();
+                stamped = true;
+            }
+        }
+        if stamped {
+            out.truncate(start);
+            codec.encode(&values, out);
+        }
+        Ok(true)
+    }
+}
+
+/// What ON UPDATE CURRENT_TIMESTAMP columns become.
+pub(super) fn on_update(target: &Target, clock: &super::Clock) -> Vec<(usize, Value)> {
+    let extras = target.metadata.columns.iter().enumerate();
+    extras
+        .filter(|(_, extras)| extras.on_update_now)
+        .map(|(position, _)| (position, clock.now_for(&target.def.columns[position].column_type)))
+        .collect()
+}

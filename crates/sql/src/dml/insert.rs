@@ -1,0 +1,431 @@
+//! INSERT and REPLACE that are more than literals: expressions, SET, SELECT, ON DUPLICATE KEY UPDATE.
+
+use super::assign::{Assignments, Strictness, is_default, on_update};
+use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to, definition_changed};
+use super::target::Target;
+use super::{row_with_key_of, write_error};
+use crate::cache::plans::ChangePlan;
+use crate::exec::{Runtime, collect_statement};
+use crate::expr::{Compiled, Context, Part, Row, Slots};
+use crate::plan::bind::Binder;
+use crate::plan::from::single_scope;
+use crate::plan::object_name;
+use crate::plan::plan::StatementPlan;
+use crate::plan::query::Planner;
+use crate::plan::scope::Scope;
+use crate::session::environment::SessionEnvironment;
+use crate::{ResultSink, Session, SqlError, Warnings};
+use bumpalo::Bump;
+use engine::{Error, KeyList};
+use sqlparser::ast;
+use std::sync::Arc;
+use types::Value;
+
+/// One value of a VALUES row.
+#[derive(Debug)]
+enum Item {
+    Default,
+    Value(Compiled),
+}
+
+#[derive(Debug)]
+enum Source {
+    Rows(Vec<Vec<Item>>),
+    Query(Box<StatementPlan>),
+}
+
+#[derive(Debug)]
+struct InsertPlan {
+    target: Arc<Target>,
+    columns: Option<Vec<String>>,
+    source: Source,
+    on_duplicate: OnDuplicate,
+    /// ON DUPLICATE KEY UPDATE.
+    update: Option<Assignments>,
+}
+
+/// The name under which ON DUPLICATE KEY UPDATE sees the row that could not be inserted. No table can be called so.
+const NEW_ROW: &str = "values ";
+
+fn forbid(what: bool, name: &str) -> Result<(), SqlError> {
+    if what { Err(SqlError::not_supported(name)) } else { Ok(()) }
+}
+
+/// Plans an INSERT or REPLACE.
+pub(super) fn plan_insert(
+    session: &Session,
+    planner: Planner<'_>,
+    insert: &ast::Insert,
+) -> Result<Box<dyn ChangePlan>, SqlError> {
+    forbid(insert.returning.is_some(), "RETURNING")?;
+    forbid(insert.partitioned.is_some() || insert.overwrite || insert.or.is_some(), "this form of INSERT")?;
+    let ast::TableObject::TableName(name) = &insert.table else {
+        return Err(SqlError::not_supported("INSERT into anything but a table"));
+    };
+    let path = object_name(name);
+    let (database, table_name) = match path.as_slice() {
+        [table] => (planner.database.ok_or_else(SqlError::no_database)?.to_owned(), table.clone()),
+        [database, table] => (database.clone(), table.clone()),
+        _ => return Err(SqlError::syntax(&name.to_string(), 1)),
+    };
+    if database.eq_ignore_ascii_case(crate::infoschema::DATABASE) {
+        return Err(SqlError::new(
+            1044,
+            b"42000",
+            format!("Access denied for user '{}'@'{}' to database '{database}'", session.user, session.host),
+        ));
+    }
+    let target = Arc::new(Target::new(session.table(&database, &table_name)?)?);
+    let slots = planner.slots;
+    let connection = planner.connection;
+    let mut columns: Option<Vec<String>> = None;
+    if !insert.columns.is_empty() {
+        let last = |name: &ast::ObjectName| object_name(name).pop().unwrap_or_default();
+        columns = Some(insert.columns.iter().map(last).collect());
+    }
+    let none = Scope::default();
+    let item = |expr: &ast::Expr| -> Result<Item, SqlError> {
+        if is_default(expr) {
+            return Ok(Item::Default);
+        }
+        let bound = Binder::new(&none, slots, "field list").bind(expr)?;
+        Compiled::new(&bound, connection).map(Item::Value)
+    };
+    let update = on_duplicate_update(insert, &database, &table_name, &target, &planner)?;
+    let source = if !insert.assignments.is_empty() {
+        let mut names = Vec::new();
+        let mut row = Vec::new();
+        for assignment in &insert.assignments {
+            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
+                return Err(SqlError::not_supported("assignments to several columns at once"));
+            };
+            names.push(object_name(name).pop().unwrap_or_default());
+            row.push(item(&assignment.value)?);
+        }
+        columns = Some(names);
+        Source::Rows(vec![row])
+    } else {
+        match insert.source.as_deref() {
+            None => Source::Rows(vec![Vec::new()]),
+            Some(query) => match &*query.body {
+                ast::SetExpr::Values(values) => {
+                    let mut rows = Vec::with_capacity(values.rows.len());
+                    for row in &values.rows {
+                        rows.push(row.content.iter().map(item).collect::<Result<Vec<Item>, SqlError>>()?);
+                    }
+                    Source::Rows(rows)
+                }
+                _ => Source::Query(Box::new(planner.statement(query)?)),
+            },
+        }
+    };
+    // Wrong columns are an error of the statement, not of its first row.
+    let on_duplicate = match (insert.replace_into, insert.ignore) {
+        (true, _) => OnDuplicate::Replace,
+        (false, true) => OnDuplicate::Skip,
+        (false, false) => OnDuplicate::Fail,
+    };
+    Inserter::new(session, target.clone(), columns.as_deref(), on_duplicate)?;
+    Ok(Box::new(InsertPlan { target, columns, source, on_duplicate, update }))
+}
+
+fn on_duplicate_update(
+    insert: &ast::Insert,
+    database: &str,
+    name: &str,
+    target: &Target,
+    planner: &Planner<'_>,
+) -> Result<Option<Assignments>, SqlError> {
+    let assignments = match &insert.on {
+        None => return Ok(None),
+        Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => assignments,
+        Some(_) => return Err(SqlError::not_supported("ON CONFLICT")),
+    };
+    let mut scope = single_scope(database, name, &target.table)?;
+    let mut new_row = single_scope(database, NEW_ROW, &target.table)?;
+    scope.tables.append(&mut new_row.tables);
+    let qualified: Vec<ast::Assignment> = assignments
+        .iter()
+        .map(|assignment| {
+            let mut value = assignment.value.clone();
+            qualify(&mut value, name);
+            ast::Assignment { target: assignment.target.clone(), value }
+        })
+        .collect();
+    Assignments::new(&qualified, &scope, &target.def.columns, planner.slots, planner.connection).map(Some)
+}
+
+/// Makes `VALUES(c)` a column of the new row and a bare `c` one of the old row.
+fn qualify(expr: &mut ast::Expr, table: &str) {
+    match expr {
+        ast::Expr::Identifier(column) if !is_default(&ast::Expr::Identifier(column.clone())) => {
+            *expr = ast::Expr::CompoundIdentifier(vec![ast::Ident::new(table), column.clone()]);
+        }
+        ast::Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("VALUES") => {
+            if let ast::FunctionArguments::List(list) = &function.args
+                && let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(column)))] =
+                    list.args.as_slice()
+            {
+                *expr = ast::Expr::CompoundIdentifier(vec![ast::Ident::new(NEW_ROW), column.clone()]);
+            }
+        }
+        ast::Expr::Function(function) => {
+            if let ast::FunctionArguments::List(list) = &mut function.args {
+                for argument in &mut list.args {
+                    if let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(inner)) = argument {
+                        qualify(inner, table);
+                    }
+                }
+            }
+        }
+        ast::Expr::BinaryOp { left, right, .. } => {
+            qualify(left, table);
+            qualify(right, table);
+        }
+        ast::Expr::UnaryOp { expr: inner, .. }
+        | ast::Expr::Nested(inner)
+        | ast::Expr::IsNull(inner)
+        | ast::Expr::IsNotNull(inner)
+        | ast::Expr::Cast { expr: inner, .. } => qualify(inner, table),
+        ast::Expr::Case { operand, conditions, else_result, .. } => {
+            if let Some(operand) = operand {
+                qualify(operand, table);
+            }
+            for when in conditions {
+                qualify(&mut when.condition, table);
+                qualify(&mut when.result, table);
+            }
+            if let Some(otherwise) = else_result {
+                qualify(otherwise, table);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl ChangePlan for InsertPlan {
+    fn is_current(&self) -> bool {
+        let query = match &self.source {
+            Source::Query(plan) => plan.is_current(),
+            Source::Rows(_) => true,
+        };
+        self.target.is_current() && query
+    }
+
+    fn run(
+        &self,
+        session: &mut Session,
+        slots: Slots<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let arena = Bump::new();
+        let rows = self.rows(session, slots, &arena)?;
+        let mut inserter =
+            Inserter::new(session, self.target.clone(), self.columns.as_deref(), self.on_duplicate)?;
+        if rows.len() > 1 {
+            inserter.many_rows();
+        }
+        for row in &rows {
+            inserter.add(session, row, &arena)?;
+        }
+        let is_query = matches!(self.source, Source::Query(_));
+        let mut inserted = match &self.update {
+            None => inserter.finish(session)?,
+            Some(update) => self.insert_or_update(session, inserter, update, slots)?,
+        };
+        if is_query && inserted.records == 1 {
+            // INSERT ... SELECT always tells.
+            return self.end_select(session, &mut inserted, sink);
+        }
+        session.end_insert(&inserted, sink)
+    }
+}
+
+impl InsertPlan {
+    fn end_select(
+        &self,
+        session: &mut Session,
+        inserted: &mut Inserted,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        session.end_insert_with_info(inserted, true, sink)
+    }
+
+    /// The values of all rows, in `arena`.
+    fn rows<'a>(
+        &self,
+        session: &mut Session,
+        slots: Slots<'_>,
+        arena: &'a Bump,
+    ) -> Result<Vec<Vec<Given<'a>>>, SqlError> {
+        let environment = SessionEnvironment::new(session);
+        let result = self.evaluate(session, &environment, slots, arena);
+        environment.into_leftovers().settle(session);
+        result
+    }
+
+    fn evaluate<'a>(
+        &self,
+        session: &Session,
+        environment: &SessionEnvironment<'_>,
+        slots: Slots<'_>,
+        arena: &'a Bump,
+    ) -> Result<Vec<Vec<Given<'a>>>, SqlError> {
+        let scratch_arena = Bump::new();
+        match &self.source {
+            Source::Rows(rows) => {
+                let context = Context { slots, arena: &scratch_arena, environment };
+                let value = |item: &Item| match item {
+                    Item::Default => Ok(Given::Default),
+                    Item::Value(compiled) => {
+                        let value = compiled.evaluate(&Row::EMPTY, &context)?;
+                        Ok(Given::Value(copy_to(value, arena)))
+                    }
+                };
+                rows.iter().map(|row| row.iter().map(value).collect()).collect()
+            }
+            Source::Query(plan) => {
+                let runtime = Runtime {
+                    environment,
+                    interrupt: &session.interrupt,
+                    session,
+                    literal_text: &|_| String::new(),
+                };
+                let rows = collect_statement(plan, slots, &runtime, &mut Vec::new())?;
+                let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));
+                Ok(rows.iter().map(|row| row.iter().map(given).collect()).collect())
+            }
+        }
+    }
+
+    /// ON DUPLICATE KEY UPDATE: inserts row by row, and where a key is there already, changes the row that has it.
+    fn insert_or_update(
+        &self,
+        session: &mut Session,
+        inserter: Inserter,
+        update: &Assignments,
+        slots: Slots<'_>,
+    ) -> Result<Inserted, SqlError> {
+        let instance = session.instance.clone();
+        let table = &self.target.table;
+        let _lock = instance.table_locks.change_rows(table.id());
+        if !self.target.is_current() {
+            return Err(definition_changed());
+        }
+        let (images, mut inserted) = inserter.into_images(session)?;
+        let clock = session.clock();
+        let defaults = self.target.defaults(&clock);
+        let now = on_update(&self.target, &clock);
+        let strictness = Strictness {
+            strict: session.variables.common.sql_mode.is_strict(),
+            ignore: self.on_duplicate == OnDuplicate::Skip,
+        };
+        let mut warnings = session.state.warnings.clone();
+        let environment = SessionEnvironment::new(session);
+        let mut write = instance.database.begin_write();
+        let mut arena = Bump::new();
+        let result: Result<(), SqlError> = (|| {
+            for position in 0..images.len() {
+                arena.reset();
+                let context = Context { slots, arena: &arena, environment: &environment };
+                self.insert_or_update_one(
+                    &mut write,
+                    &images,
+                    position,
+                    update,
+                    &defaults,
+                    &now,
+                    strictness,
+                    &context,
+                    &mut warnings,
+                    &mut inserted,
+                )?;
+            }
+            Ok(())
+        })();
+        let leftovers = environment.into_leftovers();
+        session.state.warnings = warnings;
+        leftovers.settle(session);
+        result?;
+        write.commit();
+        Ok(inserted)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn insert_or_update_one<'a>(
+        &'a self,
+        write: &mut engine::WriteStatement<'_>,
+        images: &'a KeyList,
+        position: usize,
+        update: &'a Assignments,
+        defaults: &'a [Option<Value>],
+        now: &'a [(usize, Value)],
+        strictness: Strictness,
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+        inserted: &mut Inserted,
+    ) -> Result<(), SqlError> {
+        let table = &self.target.table;
+        let image = images.get(position);
+        loop {
+            let index = match write.insert(table, image) {
+                Ok(()) => {
+                    inserted.affected += 1;
+                    return Ok(());
+                }
+                Err(Error::DuplicateKey { index }) => index,
+                Err(error) => return Err(error.into()),
+            };
+            let Some(primary_key) = row_with_key_of(table, index, image)? else { continue };
+            let mut found = false;
+            let mut wrong = None;
+            let mut written = Vec::new();
+            let result = write.update(table, &primary_key, &mut |old, out| {
+                found = true;
+                let old = table.row_codec().view(context.arena.alloc_slice_copy(old));
+                let new = [Part::Image(table.row_codec().view(image))];
+                let start = out.len();
+                let number = position as u64 + 1;
+                match update.apply(
+                    &self.target,
+                    defaults,
+                    now,
+                    old,
+                    &new,
+                    number,
+                    strictness,
+                    context,
+                    warnings,
+                    out,
+                ) {
+                    Ok(true) => {
+                        written.clear();
+                        written.extend_from_slice(&out[start..]);
+                        true
+                    }
+                    Ok(false) => {
+                        out.truncate(start);
+                        false
+                    }
+                    Err(error) => {
+                        out.truncate(start);
+                        wrong = Some(error);
+                        false
+                    }
+                }
+            });
+            if let Some(error) = wrong {
+                return Err(error);
+            }
+            let changed = result.map_err(|error| write_error(error, table, &written))?;
+            if !found {
+                // Deleted meanwhile: the next try may insert.
+                continue;
+            }
+            inserted.duplicates += 1;
+            // MySQL counts a changed row twice.
+            inserted.affected += if changed { 2 } else { 0 };
+            return Ok(());
+        }
+    }
+}
