@@ -155,20 +155,26 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
 impl Channel {
     /// The next packet of the exchange under way: after a first one, or in the handshake.
     fn packet(&mut self) -> Result<Packet, End> {
-        loop {
-            if let Some(packet) = self.whole_packet()? {
-                return Ok(packet);
+        // Between commands a client may take its time; once it has begun a packet it may not.
+        let mut hurried = false;
+        let result = loop {
+            match self.whole_packet() {
+                Ok(Some(packet)) => break Ok(packet),
+                Ok(None) => {}
+                Err(end) => break Err(end),
             }
-            let partial = self.reader.has_partial();
-            if partial {
+            if !hurried && self.reader.has_partial() {
+                hurried = true;
                 self.entry.stream.set_read_timeout(self.read_timeout)?;
             }
-            let received = self.receive();
-            if partial {
-                self.entry.stream.set_read_timeout(self.idle_timeout)?;
+            if let Err(end) = self.receive() {
+                break Err(end);
             }
-            received?;
+        };
+        if hurried {
+            self.entry.stream.set_read_timeout(self.idle_timeout)?;
         }
+        result
     }
 
     fn whole_packet(&mut self) -> Result<Option<Packet>, End> {

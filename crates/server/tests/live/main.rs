@@ -5,3 +5,4 @@ mod malformed;
 mod packets;
 mod sessions;
 mod support;
+mod waiting;
