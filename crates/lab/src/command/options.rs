@@ -2,7 +2,7 @@
 
 use super::suggest;
 use crate::doctor::Plan;
-use crate::target::{HitPath, Segments, Setting, TargetSpec};
+use crate::target::{HitPath, SEGMENTS_MAX, Segments, Setting, TargetSpec};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -328,7 +328,9 @@ fn segments(value: &str) -> Result<Segments, String> {
     match value {
         "auto" => Ok(Segments::Auto),
         "off" => Ok(Segments::Count(0)),
-        _ => number(value, 0, 64).map(Segments::Count).map_err(|why| format!("{why}, nor off, nor auto")),
+        _ => number(value, 0, SEGMENTS_MAX)
+            .map(Segments::Count)
+            .map_err(|why| format!("{why}, nor off, nor auto")),
     }
 }
 

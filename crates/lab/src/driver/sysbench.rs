@@ -10,6 +10,7 @@ use crate::results::Sample;
 use crate::target::Address;
 use crate::workload::Statement;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -107,7 +108,9 @@ struct Running {
 
 impl Running {
     fn start(mut command: Command) -> Result<Running> {
+        // In a process group of its own: Ctrl-C is for the lab, which ends it.
         let mut child = command
+            .process_group(0)
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
@@ -244,4 +247,109 @@ fn last_histogram(output: &str) -> Vec<(f64, u32)> {
             Some((value.trim().parse().ok()?, rest.split_whitespace().last()?.parse().ok()?))
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::workload::{Sbtest, Workload};
+
+    /// What sysbench 1.0.20 prints with a checkpoint and a histogram, shortened.
+    const OUTPUT: &str = "\
+sysbench 1.0.20 (using system LuaJIT 2.1.0-beta3)
+
+Threads started!
+
+[ 1s ] Checkpoint report:
+SQL statistics:
+    queries:                             21533  (21287.35 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+
+General statistics:
+    total time:                          1.0103s
+
+Latency histogram (values are in milliseconds)
+       value  ------------- distribution ------------- count
+       0.074 |**************************************** 38000
+       0.104 |                                         800
+      20.366 |                                         7
+ 
+SQL statistics:
+    queries performed:
+        read:                            38807
+    transactions:                        38807  (19460.55 per sec.)
+    queries:                             38807  (19460.55 per sec.)
+    ignored errors:                      0      (0.00 per sec.)
+    reconnects:                          0      (0.00 per sec.)
+
+General statistics:
+    total time:                          3.0047s
+";
+
+    #[test]
+    fn the_report_behind_the_last_checkpoint_counts() {
+        let report = parse(OUTPUT).unwrap();
+        assert_eq!(report.queries, 38_807);
+        // 38,807 queries at 19,460.55 a second: the two seconds behind the warm-up.
+        assert!((report.seconds - 1.994).abs() < 0.001);
+        assert_eq!(report.histogram, [(0.074, 38_000), (0.104, 800), (20.366, 7)]);
+    }
+
+    #[test]
+    fn latencies_come_from_the_histogram_and_counts_from_the_statistics() {
+        let observed = Observed { server: None, client: None, latch_waits: &|| None };
+        let (before, after) = (observed.read(), observed.read());
+        let sample = to_sample(&parse(OUTPUT).unwrap(), 2, &before, &after);
+        assert_eq!((sample.round, sample.queries), (2, 38_807));
+        assert!((sample.value - 19_460.55).abs() < 0.01);
+        let latency = sample.latency.unwrap();
+        assert!((latency.p50 / 74.0 - 1.0).abs() < 0.01 && (latency.max / 20_366.0 - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn output_that_is_no_report_is_refused() {
+        for (output, told) in [
+            ("", "no statistics"),
+            ("FATAL: unable to connect", "no statistics"),
+            ("SQL statistics:\n    queries: x", "no number"),
+            ("SQL statistics:\n    queries: 0 (0.00 per sec.)", "no queries"),
+            ("SQL statistics:\n    queries: 10", "no rate"),
+        ] {
+            assert!(parse(output).unwrap_err().contains(told), "{output}");
+        }
+        let failing = OUTPUT.replace("ignored errors:                      0  ", "ignored errors: 5");
+        assert!(parse(&failing).unwrap_err().contains("5 statements failed"));
+    }
+
+    #[test]
+    fn the_command_line_is_the_studys_workload() {
+        let login = Login {
+            target: "test".to_string(),
+            address: Address::Unix("/tmp/s".into()),
+            user: "root".to_string(),
+            password: String::new(),
+            database: Some("sbtest".to_string()),
+        };
+        let workload = Workload {
+            table: Sbtest { rows: 2_000_000, seed: 303 },
+            statement: Statement::PointsByK { points: 50 },
+        };
+        let (warmup, measure) = (Duration::from_millis(500), Duration::from_secs(4));
+        let load = Load { workload, clients: 64, warmup, measure, seed: 303, round: 0 };
+        let arguments = arguments(&login, &load, 1, 4);
+        for expected in [
+            "select_random_points",
+            "--random-points=50",
+            "--rand-type=uniform",
+            "--table-size=2000000",
+            "--threads=64",
+            "--time=5",
+            "--report-checkpoints=1",
+            "--report-interval=0",
+            "--mysql-socket=/tmp/s",
+        ] {
+            assert!(arguments.iter().any(|argument| argument == expected), "{expected}");
+        }
+        assert_eq!(arguments.last().unwrap(), "run");
+    }
 }

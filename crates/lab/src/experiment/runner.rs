@@ -51,7 +51,9 @@ pub fn run(
     let outcome = {
         // Dropped before the reports are written: servers and folders go first.
         let scratch = Scratch::create(&options.scratch)?;
-        measure(experiment, options, interrupt, progress, &scratch, &folder, &mut results)
+        let measured = measure(experiment, options, interrupt, progress, &scratch, &folder, &mut results);
+        // Whatever an interrupt made fail on its way, it was the interrupt.
+        measured.and_then(|()| interrupt.check()).map_err(|error| interrupt.check().err().unwrap_or(error))
     };
     results.finished = Some(unix_now());
     results.complete = outcome.is_ok();
@@ -130,7 +132,8 @@ fn rounds(
 ) -> Result<()> {
     let total = results.cells.len() as u64 * u64::from(options.samples);
     let each = options.warmup + options.time;
-    progress.stage(format!("measuring {total} samples of {:.2} s", each.as_secs_f64()), total);
+    let expected = progress::duration(each.mul_f64(total as f64));
+    progress.stage(format!("measuring {total} samples of {}, about {expected}", seconds(each)), total);
     let mut done = 0;
     for round in 0..options.samples {
         for &threads in &options.threads {
@@ -245,7 +248,7 @@ fn blank(experiment: &dyn Experiment, options: &RunOptions, started: u64) -> Res
 
 fn seconds(duration: Duration) -> String {
     if duration < Duration::from_secs(60) {
-        format!("{} s", duration.as_secs_f64())
+        format!("{} s", (duration.as_secs_f64() * 1_000.0).round() / 1_000.0)
     } else {
         progress::duration(duration)
     }

@@ -1,6 +1,6 @@
 //! A Latchwork server of this very build, on a scratch folder and a unix socket.
 
-use super::process::ServerProcess;
+use super::process::{ServerProcess, socket_path};
 use super::server::Flavour;
 use super::{Address, Context, Segments, SeriesPlan, Setting};
 use crate::driver::socket::Login;
@@ -39,7 +39,7 @@ impl Flavour for Latchwork {
     }
 
     fn start(&mut self, folder: &Path, context: &mut Context<'_>) -> Result<Login> {
-        let socket = folder.join("socket");
+        let socket = socket_path(folder)?;
         self.options = [
             "--no-defaults".to_string(),
             format!("--key_buffer_size={}", self.cache_bytes),
@@ -91,7 +91,7 @@ impl Flavour for Latchwork {
     }
 
     fn latch_waits_variable(&self) -> Option<&str> {
-        Some("Key_latch_waits")
+        Some("Latch_waits")
     }
 
     fn facts(&self) -> Vec<(String, String)> {

@@ -1,12 +1,13 @@
 //! The distribution's MariaDB on a scratch folder, with the published study's options.
 
-use super::process::{ServerProcess, find_program};
+use super::process::{ServerProcess, find_program, socket_path};
 use super::server::Flavour;
 use super::{Address, Context, Engine, HitPath, Segments, Series, SeriesPlan, Setting};
 use crate::driver::socket::Login;
 use crate::error::{Error, Result};
 use crate::measure::Process;
 use crate::workload::TABLE;
+use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -132,6 +133,7 @@ impl Flavour for MariaDb {
         let installed = Command::new(&installer)
             .args(&common)
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+            .process_group(0)
             .stdin(Stdio::null())
             .output()
             .map_err(Error::path("start", &installer))?;
@@ -143,7 +145,7 @@ impl Flavour for MariaDb {
             });
         }
         self.options = self.server_options();
-        let socket = folder.join("socket");
+        let socket = socket_path(folder)?;
         common.extend(self.options.iter().cloned());
         common.push(format!("--socket={}", socket.display()));
         common.push(format!("--tmpdir={}", temporary.display()));

@@ -10,7 +10,7 @@ mod server;
 mod setting;
 mod spec;
 
-pub use setting::{HitPath, Segments, Setting};
+pub use setting::{HitPath, SEGMENTS_MAX, Segments, Setting};
 pub use spec::{Address, Engine, TargetSpec, hidden};
 
 use crate::command::RunOptions;

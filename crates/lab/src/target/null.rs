@@ -44,7 +44,7 @@ impl Flavour for Null {
     }
 
     fn start(&mut self, folder: &Path, _context: &mut Context<'_>) -> Result<Login> {
-        let address = folder.join("socket");
+        let address = super::process::socket_path(folder)?;
         let listener = UnixListener::bind(&address).map_err(Error::path("listen on", &address))?;
         let closing = Arc::new(AtomicBool::new(false));
         let seen = closing.clone();

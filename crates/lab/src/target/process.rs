@@ -114,6 +114,20 @@ impl Drop for ServerProcess {
     }
 }
 
+/// Where a server in `folder` listens. The kernel takes no long paths.
+pub fn socket_path(folder: &Path) -> Result<PathBuf> {
+    const BYTES_MAX: usize = 100;
+    let path = folder.join("socket");
+    if path.as_os_str().len() > BYTES_MAX {
+        let why = format!(
+            "a unix socket's path may have {BYTES_MAX} bytes, {} is longer; choose a --scratch folder with a shorter name",
+            path.display()
+        );
+        return Err(Error::Usage(why));
+    }
+    Ok(path)
+}
+
 /// The path of a program in PATH or one of `folders`.
 pub fn find_program(name: &str, folders: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -147,6 +161,13 @@ mod tests {
             ServerProcess::start("test", &shell, &arguments, &folder.path().join("log")).unwrap();
         let error = server.wait_until_ready(&login(folder.path()), &Interrupt::default()).unwrap_err();
         assert!(error.to_string().contains("no such option"), "{error}");
+    }
+
+    #[test]
+    fn a_folder_too_deep_for_a_socket_is_refused() {
+        assert!(socket_path(Path::new("/tmp/x")).is_ok());
+        let deep = "/tmp/".to_string() + &"deep/".repeat(30);
+        assert!(socket_path(Path::new(&deep)).unwrap_err().to_string().contains("--scratch"));
     }
 
     #[test]
