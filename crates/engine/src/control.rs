@@ -133,6 +133,10 @@ impl Control {
         self.lock = None;
     }
 
+    pub fn is_unlocked(&self) -> bool {
+        self.lock.is_none()
+    }
+
     fn write(&self, contents: Contents) -> Result<()> {
         let new = self.dir.join(CONTROL_NEW_NAME);
         let file = self.vfs.open(&new, Create::IfMissing)?;

@@ -95,6 +95,11 @@ impl Core {
         Err(Error::ReadOnly { why: self.why_refusing.lock().clone() })
     }
 
+    /// A file that is not open because the database is closed.
+    pub fn explain(&self, error: Error) -> Error {
+        if matches!(error, Error::NoSuchTable) && self.is_closed() { Error::Closed } else { error }
+    }
+
     /// Stops all writing: what is in memory can no longer be trusted to be whole statements.
     pub fn refuse_writes(&self, why: String) {
         *self.why_refusing.lock() = why;

@@ -286,7 +286,7 @@ impl Space {
         // One step of the largest size short of 2^32, so that page numbers never wrap.
         let target = self.file_pages.checked_add(pages).ok_or(Error::Full)?;
         // Before a page is handed out: a full disk is found here, not when a row has been acknowledged.
-        match file.set_len(u64::from(target) * page_size as u64) {
+        match file.reserve(u64::from(target) * page_size as u64) {
             Ok(()) => {
                 self.file_pages = target;
                 Ok(())

@@ -12,6 +12,12 @@ use std::path::Path;
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 use vfs::{Create, MemVfs, Vfs};
 
+/// How many cases a property is tried with: `default`, or what PROPTEST_CASES says.
+pub fn cases(default: u32) -> proptest::test_runner::Config {
+    let cases = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(default);
+    proptest::test_runner::Config { cases, ..Default::default() }
+}
+
 /// How large a test's cache is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum CacheSize {

@@ -179,6 +179,12 @@ impl PageCache {
         self.page_size
     }
 
+    /// True if hits take no latch: the configured hit path is the optimistic one.
+    #[inline(always)]
+    pub fn is_optimistic(&self) -> bool {
+        self.hot.is_optimistic.load(Relaxed)
+    }
+
     /// The page, by the configured hit path; a miss reads the device, once however many ask. Waits for a
     /// thread that holds the page exclusively, not for the device of a page that is there.
     #[inline]

@@ -56,6 +56,11 @@ pub trait File: Send + Sync + std::fmt::Debug {
     }
     /// Cuts or extends (with zeroes) to `len` bytes.
     fn set_len(&self, len: u64) -> io::Result<()>;
+    /// Extends to `len` bytes, as [`File::set_len`], and has the device set the room aside, so that writes below `len`
+    /// do not meet a full disk later. A file system that cannot do so only extends.
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        self.set_len(len)
+    }
     /// Takes the exclusive advisory lock on the file, held until the last handle is dropped.
     /// `WouldBlock` when another process holds it.
     fn try_lock_exclusive(&self) -> io::Result<()>;

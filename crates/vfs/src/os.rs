@@ -86,6 +86,20 @@ impl File for OsFile {
         self.0.set_len(len)
     }
 
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::Errno;
+        let old = self.0.metadata()?.len();
+        if len <= old {
+            return Ok(());
+        }
+        match fallocate(&self.0, FallocateFlags::empty(), old, len - old) {
+            Ok(()) => Ok(()),
+            Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => self.0.set_len(len),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn try_lock_exclusive(&self) -> io::Result<()> {
         match self.0.try_lock() {
             Ok(()) => Ok(()),

@@ -176,13 +176,13 @@ impl Database {
     /// fail with [`Error::Closed`], and so do reads of what is no longer in memory.
     pub fn close(&self) -> Result<()> {
         let _closure = self.core.statements.close();
-        if self.core.is_closed() {
+        if self.core.control.lock().is_unlocked() {
             return Ok(());
         }
-        // Definitions are changed outside of statements.
-        let catalogue = self.catalogue.lock();
-        drop(catalogue);
+        // After a failure the database stays closed to changes, and `close` may be tried again.
         self.core.set_closed();
+        // Whoever changes definitions now has asked before; the next one is refused.
+        drop(self.catalogue.lock());
         self.write_back()?;
         let names = self.names.read();
         for table in names.databases.values().flat_map(|database| database.tables.values()) {
@@ -237,8 +237,8 @@ impl Database {
 
     /// Waits for changes under way and keeps others out.
     pub(crate) fn quiesce(&self) -> (MutexGuard<'_, Catalogue>, Closure<'_>) {
-        let catalogue = self.catalogue.lock();
-        (catalogue, self.core.statements.close())
+        let closure = self.core.statements.close();
+        (self.catalogue.lock(), closure)
     }
 
     pub(crate) fn core(&self) -> &Arc<Core> {

@@ -66,6 +66,7 @@ fn a_clean_shutdown_loses_nothing() {
         (0..500).for_each(|id| insert(&database, &table, &row(id)).unwrap());
         database.close().unwrap();
         assert!(matches!(insert(&database, &table, &row(1_000)), Err(Error::Closed)));
+        assert!(matches!(table.get(&int_key(1), &mut Vec::new()), Err(Error::Closed)));
         database.close().unwrap();
         let report = check(Path::new(DIR), vfs.clone()).unwrap();
         assert!(report.is_clean(), "{report}");
@@ -247,6 +248,20 @@ fn while_pages_cannot_be_written_writes_are_refused_and_reads_go_on() {
 }
 
 #[test]
+fn a_shutdown_that_failed_for_want_of_room_can_be_tried_again() {
+    let vfs = Arc::new(FaultyVfs::new(Arc::new(MemVfs::new())));
+    let (database, table) = with_table(vfs.clone());
+    (0..200).for_each(|id| insert(&database, &table, &row(id)).unwrap());
+    vfs.faults().fail_from(Operation::Write, 1, Fault::Error(ErrorKind::StorageFull));
+    assert!(database.close().is_err());
+    vfs.faults().heal();
+    database.close().unwrap();
+    drop((database, table));
+    let table = open(vfs).unwrap().table("d", "t").unwrap();
+    assert!((0..200).all(|id| has(&table, &row(id))));
+}
+
+#[test]
 fn writes_are_taken_again_once_the_device_writes_again() {
     let vfs = Arc::new(FaultyVfs::new(Arc::new(MemVfs::new())));
     let (database, table) = with_table(vfs.clone());
@@ -272,6 +287,7 @@ fn a_failed_sync_at_shutdown_does_not_mark_the_directory_clean() {
     assert!(database.close().is_err());
     vfs.faults().heal();
     assert!(has(&table, &row(1)), "reads go on");
+    assert!(database.close().is_err(), "what the device holds stays unknown");
     drop((database, table));
     assert!(matches!(open(vfs), Err(Error::UncleanShutdown { .. })));
 }

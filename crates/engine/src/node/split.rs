@@ -73,11 +73,13 @@ impl Node<'_> {
             let separator = shortest_separator(&self.key(index - 1), &self.key(index));
             return Some(SplitPoint { index, separator });
         }
-        if count < 3 {
+        if count == 0 {
             return None;
         }
+        // Both parts keep a key if there are enough: two of the longest may already fill the smallest page.
+        let (first, last) = if count >= 3 { (1, count - 2) } else { (0, count - 1) };
         let rightmost = !self.has_upper_fence() && self.search(incoming).0 == count;
-        let index = if rightmost { count - 2 } else { self.middle(incoming).clamp(1, count - 2) };
+        let index = if rightmost { last } else { self.middle(incoming).clamp(first, last) };
         Some(SplitPoint { index, separator: self.key(index) })
     }
 

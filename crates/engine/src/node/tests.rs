@@ -244,6 +244,29 @@ fn an_inner_page_moves_its_middle_key_up_and_takes_it_back_when_merged() {
 }
 
 #[test]
+fn an_inner_page_that_two_of_the_longest_keys_fill_can_be_split() {
+    let mut page = PageBuf::new(1024);
+    let key = |byte: u8| vec![byte; key_bytes_max(1024)];
+    let mut left = NodeMut::new(page.page_mut());
+    let (lower, upper) = (key(b'a'), key(b'z'));
+    left.init(ID, NodeHeader { level: 1, first_child: 100, ..leaf(&lower, Some(&upper)) });
+    let mut count = 0;
+    while left.insert_child(count, &key(b'b' + count as u8), 101 + count as u32).is_ok() {
+        count += 1;
+    }
+    assert_eq!(count, 2);
+    let point = left.node().split_point(&key(b'q')).unwrap();
+    let mut right_page = PageBuf::new(1024);
+    split(&mut left, ID, NodeMut::new(right_page.page_mut()), OTHER, &point);
+    let mut all = children(left.node());
+    all.extend(children(Node::new(right_page.page())));
+    assert_eq!(all, [100, 101, 102]);
+    let mut right = NodeMut::new(right_page.page_mut());
+    let at = right.node().search(&key(b'q')).0;
+    right.insert_child(at, &key(b'q'), 103).unwrap();
+}
+
+#[test]
 fn an_ascending_load_leaves_a_full_left_page() {
     let mut page = PageBuf::new(1024);
     let mut node = NodeMut::new(page.page_mut());

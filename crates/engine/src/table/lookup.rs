@@ -99,13 +99,20 @@ impl LeafVisitor for PrefixVisitor<'_, '_> {
         let entries = &mut *self.entries;
         entries.mark = entries.items.len();
         let count = leaf.count();
-        while index < count && leaf.key_starts_with(index, prefix) {
+        let prefix_len = leaf.prefix_len();
+        // More bytes than a page has are a torn page's.
+        let mut room = Some(leaf.page().size());
+        while let Some(left) = room
+            && index < count
+            && leaf.key_starts_with(index, prefix)
+        {
             let start = entries.bytes.len();
             leaf.append_key(index, &mut entries.bytes);
             let key_end = entries.bytes.len() as u32;
             leaf.append_value(index, &mut entries.bytes);
             let value_end = entries.bytes.len();
             entries.cell_bytes = entries.cell_bytes.max(value_end - start);
+            room = left.checked_sub((value_end - start).saturating_sub(prefix_len));
             entries.items.push(Item { position: position as u32, key_end, value_end: value_end as u32 });
             index += 1;
         }

@@ -189,7 +189,7 @@ impl Table {
             let result = work(state);
             let new = self.state();
             if std::ptr::eq(state, new) {
-                return result;
+                return result.map_err(|error| self.core.explain(error));
             }
             match result {
                 Ok(result) if new.has_tree_of(state, index) => return Ok(result),

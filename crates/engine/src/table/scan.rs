@@ -111,7 +111,7 @@ impl<'t> Scan<'t> {
         if error.may_be_stale() && !std::ptr::eq(self.state, self.table.state()) {
             return Error::TableChanged;
         }
-        error
+        self.table.core.explain(error)
     }
 
     /// The next row image.

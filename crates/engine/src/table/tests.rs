@@ -264,7 +264,7 @@ fn apply(fixture: Fixture, model: &mut Model, step: Step) -> Fixture {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(crate::testing::cases(48))]
     #[test]
     fn a_table_behaves_like_a_map_of_rows(steps in proptest::collection::vec(step(), 1..80)) {
         for (hit_path, size) in matrix() {

@@ -65,7 +65,7 @@ impl Tree {
 
     fn lookup_group(&self, keys: &[&[u8]], first: usize, visitor: &mut impl LeafVisitor) -> Result<()> {
         let mut group = Group { tree: self, keys, guards: [const { None }; GROUP] };
-        if keys.len() > 1 {
+        if keys.len() > 1 && self.cache().is_optimistic() {
             group.descend();
         }
         let searches = group.search(visitor.cell_bytes());
@@ -85,6 +85,9 @@ impl Tree {
 
     /// Brings the leaves of the next keys into the processor's cache, for one who is going to visit them one by one.
     pub(super) fn warm_up<'k>(&self, count: usize, key: impl Fn(usize) -> &'k [u8]) {
+        if !self.cache().is_optimistic() {
+            return;
+        }
         let count = count.min(GROUP);
         let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
         for (offset, slot) in keys[..count].iter_mut().enumerate() {

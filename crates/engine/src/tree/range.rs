@@ -34,11 +34,21 @@ impl Chunk {
         (&self.bytes[start..key_end as usize], &self.bytes[key_end as usize..value_end as usize])
     }
 
-    fn push(&mut self, node: Node<'_>, index: usize) {
-        node.append_key(index, &mut self.bytes);
-        let key_end = self.bytes.len() as u32;
-        node.append_value(index, &mut self.bytes);
-        self.ends.push((key_end, self.bytes.len() as u32));
+    /// Copies entries; ends early if they come to more bytes than a page has, which only a torn one says.
+    fn fill(&mut self, node: Node<'_>, indexes: impl Iterator<Item = usize>) {
+        let mut room = node.page().size();
+        let prefix_len = node.prefix_len();
+        for index in indexes {
+            let start = self.bytes.len();
+            node.append_key(index, &mut self.bytes);
+            let key_end = self.bytes.len() as u32;
+            node.append_value(index, &mut self.bytes);
+            self.ends.push((key_end, self.bytes.len() as u32));
+            let Some(left) = room.checked_sub((self.bytes.len() - start).saturating_sub(prefix_len)) else {
+                return;
+            };
+            room = left;
+        }
     }
 }
 
@@ -71,9 +81,7 @@ impl Tree {
             let from = node.search(&rest.start).0;
             let to = node.end_index(rest.end.as_deref());
             let taken = to.saturating_sub(from).min(limit);
-            for index in from..from + taken {
-                chunk.push(node, index);
-            }
+            chunk.fill(node, from..from + taken);
             let cut = from + taken < to;
             let has_fence = node.append_upper_fence(&mut fence);
             leaf.validate()?;
@@ -105,9 +113,7 @@ impl Tree {
             node.append_lower_fence(&mut fence);
             let from = if fence <= rest.start { node.search(&rest.start).0 } else { 0 };
             let taken = to.saturating_sub(from).min(limit);
-            for index in (to - taken..to).rev() {
-                chunk.push(node, index);
-            }
+            chunk.fill(node, (to - taken..to).rev());
             let cut = from + taken < to;
             leaf.validate()?;
             Ok(cut)

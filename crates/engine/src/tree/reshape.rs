@@ -164,6 +164,10 @@ impl Tree {
         let is_root = parent.page_id().page == self.root();
         let node = Node::new(parent.page());
         let (index, count) = (node.child_index(key), node.count());
+        if count == 0 && !is_root {
+            // An only child has no sibling; its parent may.
+            return Ok(Merge::ParentUnderfull);
+        }
         // The right sibling first; at the right edge, or if it is too full, the left one.
         let pairs = [(index < count).then_some(index), index.checked_sub(1)];
         for left_index in pairs.into_iter().flatten() {

@@ -235,7 +235,7 @@ fn in_range(model: &Model, start: &[u8], end: Option<&[u8]>) -> Vec<(Vec<u8>, Ve
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(crate::testing::cases(64))]
     #[test]
     fn a_tree_behaves_like_a_sorted_map(steps in proptest::collection::vec(step(), 1..250)) {
         for (hit_path, size) in matrix() {
