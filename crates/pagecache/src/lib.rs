@@ -40,6 +40,7 @@ mod config;
 mod error;
 mod evict;
 mod files;
+mod find;
 pub mod frames;
 mod guard;
 mod index;

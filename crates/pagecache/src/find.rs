@@ -1,0 +1,179 @@
+//! Finding a page's frame, loading it on a miss, latching it, and letting it go.
+
+use crate::cache::PageCache;
+use crate::error::Error;
+use crate::frames::FrameNo;
+use crate::index::{Geometry, Hash};
+use crate::local;
+use crate::page::PageMut;
+use crate::state::{Keep, Mode, Word};
+use base::PageId;
+use base::sync::atomic::Ordering::Relaxed;
+use base::sync::thread;
+
+/// Where a page was found or put.
+pub(crate) enum Located {
+    /// Some frame had it; not latched.
+    Found(FrameNo),
+    /// It was read from the device, and the caller's wish is fulfilled.
+    Loaded(FrameNo),
+}
+
+impl PageCache {
+    /// Latches the page as wished, wherever it is, loading it if need be.
+    pub(crate) fn latch_page(&self, id: PageId, keep: Keep) -> Result<FrameNo, Error> {
+        loop {
+            match self.find_or_load(id, keep)? {
+                Located::Loaded(frame) => return Ok(frame),
+                Located::Found(frame) => {
+                    if self.latch_frame(id, frame, keep)? {
+                        self.header(frame).touch();
+                        return Ok(frame);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Latches the frame if it still holds the page; false if it holds another by now.
+    pub(crate) fn latch_frame(&self, id: PageId, frame: FrameNo, keep: Keep) -> Result<bool, Error> {
+        let header = self.header(frame);
+        // As in `read_locked`: sharers give way once to who waits to have the page alone.
+        if keep != Keep::Exclusive && header.state.load().has_waiters() {
+            thread::yield_now();
+        }
+        loop {
+            if header.page_word() != id.to_word() {
+                return Ok(false);
+            }
+            let attempt = match keep {
+                Keep::Exclusive => header.state.lock_exclusive(),
+                Keep::Shared | Keep::Nothing => header.state.lock_shared(),
+            };
+            match attempt {
+                Ok(_) if header.page_word() == id.to_word() => return Ok(true),
+                Ok(_) => {
+                    let wake = match keep {
+                        Keep::Exclusive => header.state.unlock_exclusive(false),
+                        Keep::Shared | Keep::Nothing => header.state.unlock_shared(),
+                    };
+                    self.wake(frame, wake);
+                    return Ok(false);
+                }
+                Err(word) => match (word.mode(), keep) {
+                    (Mode::Free, _) => return Ok(false),
+                    (Mode::Evicting | Mode::Unlatched, _) => thread::yield_now(),
+                    (_, Keep::Exclusive) => self.wait(frame, is_closed_to_writers)?,
+                    _ => self.wait(frame, is_closed_to_readers)?,
+                },
+            }
+        }
+    }
+
+    /// Waits while `blocked` holds for the frame's word. Backs out with `Busy` if the caller holds latches while
+    /// the thread with the permit finds no frame: that thread may be waiting for the caller's latches.
+    pub(crate) fn wait(&self, frame: FrameNo, blocked: impl Fn(Word) -> bool) -> Result<(), Error> {
+        let must_back_out = || {
+            self.permits.is_starving()
+                && local::holds_latches()
+                && !local::has_permit(self.hot.registry.cache())
+        };
+        self.lot.wait(frame, &self.header(frame).state, blocked, must_back_out);
+        if must_back_out() { Err(Error::Busy) } else { Ok(()) }
+    }
+
+    /// The frame with the page; absent, the page is read from the device, and latched as wished.
+    pub(crate) fn find_or_load(&self, id: PageId, keep: Keep) -> Result<Located, Error> {
+        let hash = Hash::of(id);
+        let geometry = Geometry(self.hot.geometry.load(Relaxed));
+        let holds = |frame: &FrameNo| self.header(*frame).page_word() == id.to_word();
+        let index = &self.hot.index;
+        if let Some(frame) = (index.candidates(geometry, hash).find(holds))
+            .or_else(|| index.neighbour_candidates(geometry, hash).find(holds))
+            && self.header(frame).state.load().mode() != Mode::Free
+        {
+            return Ok(Located::Found(frame));
+        }
+        let file = self.file(id)?;
+        self.find_or_install(id, |frame| {
+            let mut page = PageMut::new(self.words(frame));
+            file.read_page(id, &mut page)?;
+            let number = Geometry(self.hot.geometry.load(Relaxed)).segment_of(hash);
+            self.shells[number].counters.reads.fetch_add(1, Relaxed);
+            Ok(keep)
+        })
+    }
+
+    /// The frame with the page, or a new one that `fill` has filled. One thread fills, the others wait for it.
+    pub(crate) fn find_or_install(
+        &self,
+        id: PageId,
+        fill: impl FnOnce(FrameNo) -> Result<Keep, Error>,
+    ) -> Result<Located, Error> {
+        let hash = Hash::of(id);
+        let (segment, number) = self.lock_segment(hash);
+        if let Some(frame) = segment.find(self.shared(), id) {
+            return Ok(Located::Found(frame));
+        }
+        drop(segment);
+        let file = self.file(id)?;
+        // No mutex is held while a frame is found: that may evict from any segment, and write.
+        let frame = self.take_frame(number)?;
+        let (mut segment, number) = self.lock_segment(hash);
+        if let Some(found) = segment.find(self.shared(), id) {
+            self.pool.put(frame);
+            return Ok(Located::Found(found));
+        }
+        if file.is_detached() {
+            self.pool.put(frame);
+            return Err(Error::NotAttached { page: id });
+        }
+        let header = self.header(frame);
+        header.state.begin_load();
+        header.set_page_id(id);
+        segment.install(self.shared(), frame);
+        self.shells[number].resident.store(segment.resident(), Relaxed);
+        drop(segment);
+        match fill(frame) {
+            Ok(keep) => {
+                let wake = header.state.finish_load(keep);
+                self.wake(frame, wake);
+                Ok(Located::Loaded(frame))
+            }
+            Err(error) => {
+                self.remove_from_segment(id, frame);
+                let wake = header.state.abort_load();
+                self.wake(frame, wake);
+                self.pool.put(frame);
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes a page out that the caller holds exclusively (or is loading); the frame becomes the caller's.
+    pub(crate) fn remove_from_segment(&self, id: PageId, frame: FrameNo) {
+        let (mut segment, number) = self.lock_segment(Hash::of(id));
+        segment.remove(self.shared(), frame);
+        self.shells[number].resident.store(segment.resident(), Relaxed);
+    }
+
+    /// Gives up a page under its exclusive latch, dirty or not; false if a copy is being written.
+    pub(crate) fn drop_latched_page(&self, id: PageId, frame: FrameNo) -> bool {
+        if !self.forget_dirt(frame) {
+            return false;
+        }
+        self.remove_from_segment(id, frame);
+        let wake = self.header(frame).state.discard();
+        self.wake(frame, wake);
+        self.pool.put(frame);
+        true
+    }
+}
+
+pub(crate) fn is_closed_to_readers(word: Word) -> bool {
+    matches!(word.mode(), Mode::Exclusive | Mode::Loading) || word.is_full()
+}
+
+fn is_closed_to_writers(word: Word) -> bool {
+    matches!(word.mode(), Mode::Exclusive | Mode::Loading | Mode::Shared)
+}
