@@ -59,9 +59,13 @@ impl Control {
             let why = "there is no control file in it".to_string();
             return Err(Error::WrongFormat { path: dir.to_path_buf(), why });
         }
-        let lock = lock(&*vfs, dir)?;
         if !has_control {
+            // Before the lock, whose file a folder of something else should not get.
             refuse_foreign_files(&*vfs, dir)?;
+        }
+        let lock = lock(&*vfs, dir)?;
+        // Only now: another process may have made the directory meanwhile.
+        if !vfs.exists(&dir.join(CONTROL_NAME))? {
             let contents = Contents {
                 page_size: page_size as u32,
                 clean: true,
@@ -171,6 +175,12 @@ fn refuse_foreign_files(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
             let why = format!("it has no control file, and '{name}' is in it");
             return Err(Error::WrongFormat { path: dir.to_path_buf(), why });
         }
+    }
+    // A making cut short leaves no tables behind; tables without a control file are somebody's rows.
+    let tables = dir.join(crate::database::TABLES_DIR);
+    if vfs.exists(&tables)? && !vfs.list(&tables)?.is_empty() {
+        let why = "it has tables but no control file".to_string();
+        return Err(Error::WrongFormat { path: dir.to_path_buf(), why });
     }
     Ok(())
 }
