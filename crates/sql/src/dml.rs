@@ -22,6 +22,14 @@ use crate::expr::{CoerceIssue, Coerced};
 use crate::{Session, SqlError};
 use engine::{Error, Table};
 
+/// How often a statement is tried again that met ALTER TABLE between its planning and its first change.
+pub(crate) const DEFINITION_RETRIES: usize = 10;
+
+/// True for the error of a statement that has changed nothing because its table is another one by now.
+pub(crate) fn is_definition_changed(error: &SqlError) -> bool {
+    error.code == 1412
+}
+
 impl Session {
     /// The clock of the statement that runs.
     pub(crate) fn clock(&self) -> Clock {
@@ -87,10 +95,8 @@ pub(crate) fn row_with_key_of(
         upper: std::ops::Bound::Included(key),
     };
     let mut scan = table.scan(index, range, engine::Direction::Forward);
-    Ok(match scan.next_row()? {
-        Some(_) => Some(scan.primary_key().to_vec()),
-        None => None,
-    })
+    let found = scan.next_row()?.is_some();
+    Ok(found.then(|| scan.primary_key().to_vec()))
 }
 
 /// Plans a parsed INSERT, REPLACE, UPDATE or DELETE.

@@ -1,7 +1,8 @@
 //! Statements that are neither queries nor changes of rows: SET, SHOW, DDL and administration.
 
 use crate::administration as admin;
-use crate::parse::{OtherStatement, Words};
+use crate::parse::{OtherStatement, Word, Words};
+use crate::status::Counter;
 use crate::{ResultSink, Session, SqlError};
 use crate::{ddl, show, variables};
 
@@ -17,6 +18,13 @@ pub(crate) fn run(
     let mut words = statement.words()?;
     let at_start = words.error();
     words.next();
+    let second = match words.peek() {
+        Word::Bare(word) => word.as_str(),
+        _ => "",
+    };
+    if let Some(counter) = Counter::of_statement(&statement.word, second) {
+        session.counters.add(counter, 1);
+    }
     match statement.word.as_str() {
         "CREATE" => create(session, &mut words, sink),
         "DROP" => drop(session, &mut words, sink),

@@ -82,6 +82,11 @@ impl Assignments {
         Ok(Assignments(bound))
     }
 
+    /// True if a column is set to DEFAULT.
+    pub fn need_defaults(&self) -> bool {
+        self.0.iter().any(|(_, right)| matches!(right, Right::Default))
+    }
+
     /// Sets the columns, one after the other: a later assignment sees what an earlier one set. Appends the new image to
     /// `out` and returns true if it differs from the old one. `others` are the rows of further tables in the scope.
     ///

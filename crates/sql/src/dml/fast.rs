@@ -1,7 +1,9 @@
 //! INSERT and REPLACE of literals, from the statement's bytes to row images.
 
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate};
+use super::{DEFINITION_RETRIES, is_definition_changed};
 use crate::insert_scanner::{Head, Literal, Scanner};
+use crate::status::Counter;
 use crate::variables::SqlMode;
 use crate::{Completion, ResultSink, Session, SqlError};
 use bumpalo::Bump;
@@ -26,8 +28,19 @@ impl Session {
             !mode.contains(SqlMode::ANSI_QUOTES),
         );
         let head = scanner.head()?;
+        let rows = scanner.clone();
         self.state.warnings.clear();
-        let result = self.plain_insert(&mut scanner, &head, sql.len(), parameters)?;
+        let mut result = self.plain_insert(&mut scanner, &head, sql.len(), parameters)?;
+        for _ in 0..DEFINITION_RETRIES {
+            if !matches!(&result, Err(error) if is_definition_changed(error)) {
+                break;
+            }
+            self.state.warnings.clear();
+            scanner = rows.clone();
+            result = self.plain_insert(&mut scanner, &head, sql.len(), parameters)?;
+        }
+        let counter = if head.replace { Counter::ComReplace } else { Counter::ComInsert };
+        self.counters.add(counter, 1);
         Some(result.and_then(|inserted| self.end_insert(&inserted, sink)))
     }
 

@@ -14,6 +14,7 @@ use crate::plan::plan::StatementPlan;
 use crate::plan::query::Planner;
 use crate::plan::scope::Scope;
 use crate::session::environment::SessionEnvironment;
+use crate::status::Counter;
 use crate::{ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
 use engine::{Error, KeyList};
@@ -218,6 +219,13 @@ impl ChangePlan for InsertPlan {
         slots: Slots<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        let counter = match (&self.source, self.on_duplicate) {
+            (Source::Rows(_), OnDuplicate::Replace) => Counter::ComReplace,
+            (Source::Rows(_), _) => Counter::ComInsert,
+            (Source::Query(_), OnDuplicate::Replace) => Counter::ComReplaceSelect,
+            (Source::Query(_), _) => Counter::ComInsertSelect,
+        };
+        session.counters.add(counter, 1);
         let arena = Bump::new();
         let rows = self.rows(session, slots, &arena)?;
         let mut inserter =

@@ -3,6 +3,7 @@
 use super::target::Target;
 use super::{implicit_default, note_issue, write_error};
 use crate::expr::{CoerceIssue, Coerced, coerce};
+use crate::status::Counter;
 use crate::{Session, SqlError};
 use bumpalo::Bump;
 use engine::{Error, KeyList, WriteStatement};
@@ -216,11 +217,12 @@ impl Inserter {
             (
                 ColumnType::Char { chars, collation } | ColumnType::Varchar { chars, collation },
                 ValueRef::Text(text),
-            ) if text.len() <= *chars as usize && collation.character_bytes_max() == 4 => {
+            ) if text.len() <= *chars as usize
+                && collation.character_bytes_max() == 4
+                && std::str::from_utf8(text).is_ok() =>
+            {
                 // Every character has at least one byte.
-                if text.is_ascii() || std::str::from_utf8(text).is_ok() {
-                    return Ok(value);
-                }
+                return Ok(value);
             }
             (_, ValueRef::Null) if column.nullable || self.target.def.auto_increment == Some(position) => {
                 return Ok(value);
@@ -330,6 +332,7 @@ impl Inserter {
             OnDuplicate::Replace => self.replace(&mut write, &mut inserted)?,
         }
         write.commit();
+        session.counters.add(Counter::HandlerWrite, inserted.affected);
         if self.generated > 0 {
             session.variables.last_insert_id = inserted.insert_id;
         }

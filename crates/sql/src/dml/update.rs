@@ -12,6 +12,7 @@ use crate::plan::change::{Meant, TableRead};
 use crate::plan::plan::Limit;
 use crate::plan::query::Planner;
 use crate::session::environment::SessionEnvironment;
+use crate::status::Counter;
 use crate::{Completion, ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
 use engine::KeyList;
@@ -96,6 +97,8 @@ impl ChangePlan for RowsPlan {
         slots: Slots<'_>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        let is_update = self.assignments.is_some();
+        session.counters.add(if is_update { Counter::ComUpdate } else { Counter::ComDelete }, 1);
         let common = &session.variables.common;
         let whole = matches!(self.read.access.path, Path::Whole { .. });
         if common.sql_safe_updates && whole && self.read.limit == Limit::default() {
@@ -133,6 +136,9 @@ impl ChangePlan for RowsPlan {
 impl RowsPlan {
     fn end(&self, session: &mut Session, done: Changed, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         if done.changed > 0 {
+            let is_update = self.assignments.is_some();
+            let counter = if is_update { Counter::HandlerUpdate } else { Counter::HandlerDelete };
+            session.counters.add(counter, done.changed);
             session.note_change();
         }
         let warnings = session.state.warnings.count_u16();
@@ -167,7 +173,10 @@ impl RowsPlan {
         let table = &self.read.table;
         let clock = session.clock();
         let (defaults, now) = match &self.assignments {
-            Some(_) => (self.target.defaults(&clock), on_update(&self.target, &clock)),
+            Some(assignments) if assignments.need_defaults() => {
+                (self.target.defaults(&clock), on_update(&self.target, &clock))
+            }
+            Some(_) => (Vec::new(), on_update(&self.target, &clock)),
             None => (Vec::new(), Vec::new()),
         };
         let strictness = Strictness { strict: session.variables.common.sql_mode.is_strict(), ignore: false };

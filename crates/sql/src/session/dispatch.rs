@@ -7,9 +7,11 @@
 use super::{Prepared, PreparedText, Session};
 use crate::cache::plans::Plan;
 use crate::cache::{Scan, ScanEnd};
+use crate::dml;
 use crate::expr::SlotKind;
 use crate::parse::{self, Statement};
 use crate::plan::plan::StatementPlan;
+use crate::status::Counter;
 use crate::{ColumnMeta, Completion, ResultSink, SqlError};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -66,7 +68,15 @@ impl Session {
     fn run_planned(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Option<Result<(), SqlError>> {
         // SHOW WARNINGS looks back at the last statement; a query starts with a clean list.
         self.state.warnings.clear();
-        self.run_by_shape(sql, sink)
+        let mut result = self.run_by_shape(sql, sink);
+        for _ in 0..dml::DEFINITION_RETRIES {
+            if !matches!(&result, Some(Err(error)) if dml::is_definition_changed(error)) {
+                break;
+            }
+            self.state.warnings.clear();
+            result = self.run_by_shape(sql, sink);
+        }
+        result
     }
 
     pub(super) fn prepare_text(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
@@ -171,7 +181,14 @@ impl Session {
             return result;
         }
         self.state.warnings.clear();
-        if let Some(result) = self.run_prepared(statement, params, sink) {
+        if let Some(mut result) = self.run_prepared(statement, params, sink) {
+            for _ in 0..dml::DEFINITION_RETRIES {
+                if !matches!(&result, Err(error) if dml::is_definition_changed(error)) {
+                    break;
+                }
+                self.state.warnings.clear();
+                result = self.run_prepared(statement, params, sink).unwrap_or(result);
+            }
             return result;
         }
         let text = String::from_utf8_lossy(&statement.text).into_owned();
@@ -193,6 +210,7 @@ impl Session {
         }
         match statement {
             Statement::Use(name) => {
+                self.counters.add(Counter::ComChangeDb, 1);
                 self.use_database(name)?;
                 sink.end(&Completion::default())
             }

@@ -12,6 +12,7 @@ use crate::cache::Scan;
 use crate::cache::plans::Plan;
 use crate::expr::SlotKind;
 use crate::host::Interrupt;
+use crate::status::Counter;
 use crate::variables::{Live, SessionVariables};
 use crate::{ColumnMeta, Level, ResultSink, SqlError, Warnings};
 use std::collections::HashMap;
@@ -174,6 +175,7 @@ impl Session {
     /// # Errors
     /// The statement's own error; nothing of it was sent to `sink` as an end.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+        self.counters.add(Counter::Questions, 1);
         let result = self.run_text(sql, sink);
         self.keep_error(result)
     }
@@ -185,6 +187,7 @@ impl Session {
     /// # Errors
     /// 1064 and whatever names in the statement are wrong.
     pub fn prepare(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
+        self.counters.add(Counter::ComStmtPrepare, 1);
         self.prepare_text(sql)
     }
 
@@ -198,6 +201,8 @@ impl Session {
         params: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
+        self.counters.add(Counter::Questions, 1);
+        self.counters.add(Counter::ComStmtExecute, 1);
         let result = self.execute_prepared(id, params, sink);
         self.keep_error(result)
     }
@@ -231,6 +236,7 @@ impl Session {
     }
 
     pub fn close_statement(&mut self, id: u32) {
+        self.counters.add(Counter::ComStmtClose, 1);
         self.prepared.remove(&id);
     }
 

@@ -11,6 +11,7 @@ use crate::plan::bind::SlotInfo;
 use crate::plan::names::select_list;
 use crate::plan::plan::StatementPlan;
 use crate::plan::query::Planner;
+use crate::status::Counter;
 use crate::{Completion, ResultSink, SqlError};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -208,7 +209,10 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         match plan {
-            Plan::Query(plan) => self.run_query(plan, slots, &|slot| literals.text_of(slot), scratch, sink),
+            Plan::Query(plan) => {
+                self.counters.add(Counter::ComSelect, 1);
+                self.run_query(plan, slots, &|slot| literals.text_of(slot), scratch, sink)
+            }
             Plan::Change(plan) => plan.run(self, slots, sink),
         }
     }
@@ -228,6 +232,7 @@ impl Session {
         let done = run_statement(plan, slots, &runtime, scratch, sink);
         environment.into_leftovers().settle(self);
         let done = done?;
+        self.counters.add(Counter::RowsSent, done.sent);
         self.state.found_rows = done.found;
         self.state.row_count = -1;
         sink.end(&Completion { warnings: self.state.warnings.count_u16(), ..Completion::default() })

@@ -21,11 +21,6 @@ pub(crate) fn number() -> ColumnType {
     ColumnType::Int { bytes: 8, unsigned: true }
 }
 
-/// Text, or NULL without.
-pub(crate) fn optional_text<T: Into<String>>(text: Option<T>) -> Value {
-    text.map_or(Value::Null, Value::text)
-}
-
 impl Listing {
     pub fn new<N: Into<String>>(columns: impl IntoIterator<Item = (N, ColumnType)>) -> Listing {
         let columns = columns.into_iter().map(|(name, kind)| (name.into(), kind)).collect();

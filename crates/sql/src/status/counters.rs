@@ -1,7 +1,7 @@
 //! The counters and where they live.
 
-use base::sync::Mutex;
 use base::sync::atomic::{AtomicU64, Ordering};
+use base::sync::{CachePadded, Mutex};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -19,9 +19,36 @@ macro_rules! counters {
     };
 }
 
+impl Counter {
+    /// What a statement of this first word counts as.
+    pub(crate) fn of_statement(word: &str, second: &str) -> Option<Counter> {
+        let second = |wanted: &str| second.eq_ignore_ascii_case(wanted);
+        Some(match word {
+            "ALTER" => Counter::ComAlterTable,
+            "BEGIN" | "START" => Counter::ComBegin,
+            "COMMIT" => Counter::ComCommit,
+            "CREATE" if second("TABLE") || second("OR") => Counter::ComCreateTable,
+            "CREATE" if second("DATABASE") || second("SCHEMA") => Counter::ComCreateDb,
+            "CREATE" if second("INDEX") || second("UNIQUE") => Counter::ComCreateIndex,
+            "DROP" if second("TABLE") => Counter::ComDropTable,
+            "DROP" if second("DATABASE") || second("SCHEMA") => Counter::ComDropDb,
+            "DROP" if second("INDEX") => Counter::ComDropIndex,
+            "FLUSH" => Counter::ComFlush,
+            "KILL" => Counter::ComKill,
+            "LOCK" => Counter::ComLockTables,
+            "RENAME" => Counter::ComRenameTable,
+            "ROLLBACK" => Counter::ComRollback,
+            "SET" => Counter::ComSetOption,
+            "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN" => Counter::ComShow,
+            "TRUNCATE" => Counter::ComTruncate,
+            "UNLOCK" => Counter::ComUnlockTables,
+            _ => return None,
+        })
+    }
+}
+
 counters! {
     Questions = "Questions",
-    ComAdmin = "Com_admin_commands",
     ComAlterTable = "Com_alter_table",
     ComBegin = "Com_begin",
     ComChangeDb = "Com_change_db",
@@ -52,18 +79,9 @@ counters! {
     ComUnlockTables = "Com_unlock_tables",
     ComUpdate = "Com_update",
     HandlerDelete = "Handler_delete",
-    HandlerReadFirst = "Handler_read_first",
-    HandlerReadKey = "Handler_read_key",
-    HandlerReadNext = "Handler_read_next",
-    HandlerReadPrev = "Handler_read_prev",
-    HandlerReadRndNext = "Handler_read_rnd_next",
     HandlerUpdate = "Handler_update",
     HandlerWrite = "Handler_write",
-    RowsRead = "Rows_read",
     RowsSent = "Rows_sent",
-    SelectScan = "Select_scan",
-    SlowQueries = "Slow_queries",
-    SortRows = "Sort_rows",
 }
 
 const COUNT: usize = Counter::NAMES.len();
@@ -71,12 +89,13 @@ const COUNT: usize = Counter::NAMES.len();
 /// One session's counters. Only the session's thread writes them.
 #[derive(Debug)]
 pub struct SessionCounters {
-    cells: Box<[AtomicU64; COUNT]>,
+    /// On cache lines of their own: two sessions never write to one.
+    cells: Box<CachePadded<[AtomicU64; COUNT]>>,
 }
 
 impl Default for SessionCounters {
     fn default() -> SessionCounters {
-        SessionCounters { cells: Box::new(std::array::from_fn(|_| AtomicU64::new(0))) }
+        SessionCounters { cells: Box::new(CachePadded(std::array::from_fn(|_| AtomicU64::new(0)))) }
     }
 }
 
