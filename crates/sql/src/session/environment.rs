@@ -21,6 +21,8 @@ pub(crate) struct SessionEnvironment<'s> {
 pub(crate) struct Leftovers {
     pub(super) warnings: RefCell<Vec<(u16, String)>>,
     pub(super) assigned: RefCell<Vec<(String, Value)>>,
+    /// What LAST_INSERT_ID(n) set.
+    last_insert_id: Cell<Option<u64>>,
 }
 
 /// More warnings than this are only counted by none: the session keeps fewer.
@@ -51,6 +53,9 @@ impl Leftovers {
         }
         for (name, value) in self.assigned.into_inner() {
             session.state.user_variables.insert(name, value);
+        }
+        if let Some(id) = self.last_insert_id.get() {
+            session.variables.last_insert_id = id;
         }
     }
 }
@@ -101,7 +106,11 @@ impl Environment for SessionEnvironment<'_> {
     }
 
     fn last_insert_id(&self) -> u64 {
-        self.session.variables.last_insert_id
+        self.left.last_insert_id.get().unwrap_or(self.session.variables.last_insert_id)
+    }
+
+    fn set_last_insert_id(&self, id: u64) {
+        self.left.last_insert_id.set(Some(id));
     }
 
     fn found_rows(&self) -> u64 {
