@@ -7,6 +7,9 @@ macro_rules! functions {
         pub enum Function { $($(#[$doc])* $variant),* }
 
         impl Function {
+            /// All of them.
+            pub const ALL: &[Function] = &[$(Function::$variant),*];
+
             /// The function of a name, whatever its case; `None` is error 1305.
             pub fn lookup(name: &str) -> Option<Function> {
                 Some(match name.to_ascii_lowercase().as_str() {

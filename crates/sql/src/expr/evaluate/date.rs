@@ -88,7 +88,7 @@ fn interval(amount: &ValueRef<'_>, unit: IntervalUnit, context: &Context<'_>) ->
         };
         total = total.checked_add(number.checked_mul(*factor)?)?;
     }
-    let total = if negative { -total } else { total };
+    let total = if negative { total.saturating_neg() } else { total };
     Some(match unit {
         U::YearMonth => Interval { months: total, micros: 0 },
         _ => Interval { months: 0, micros: total },
@@ -135,7 +135,10 @@ pub(super) fn date_arithmetic<'a>(
     };
     let Some(interval) = interval(&amount, unit, context) else { return overflow() };
     let interval = match subtract {
-        true => Interval { months: -interval.months, micros: -interval.micros },
+        // Whatever saturates is far beyond any date.
+        true => {
+            Interval { months: interval.months.saturating_neg(), micros: interval.micros.saturating_neg() }
+        }
         false => interval,
     };
     if let (ValueRef::Time(time), Class::Time) = (operand, class) {

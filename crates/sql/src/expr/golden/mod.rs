@@ -6,6 +6,7 @@
 //! ends with `?? result` and what Latchwork gives.
 
 mod environment;
+mod nasty;
 mod record;
 
 use super::{Compiled, Context, Environment, Row, Slots};
