@@ -136,6 +136,9 @@ impl From<engine::Error> for SqlError {
             Error::AutoIncrementExhausted => {
                 SqlError::new(1467, b"HY000", "Failed to read auto-increment value from storage engine")
             }
+            Error::TableChanged => {
+                SqlError::new(1412, b"HY000", "Table definition has changed, please retry transaction")
+            }
             Error::Full => SqlError::new(1021, b"HY000", "Disk full; waiting for someone to free some space"),
             Error::ReadOnly { why } => {
                 SqlError::new(1290, b"HY000", format!("The server refuses writes: {why}"))

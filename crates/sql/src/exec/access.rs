@@ -29,6 +29,16 @@ pub struct Scratch {
     batch: Batch,
     values: Vec<ValueRef<'static>>,
     decoded: Vec<u8>,
+    /// Primary keys are wanted from scans.
+    wants_keys: bool,
+}
+
+/// Whether the visitor needs primary keys.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wants {
+    Rows,
+    /// Rows with their primary keys: those who change them need these.
+    Keys,
 }
 
 /// Which of an access's conditions are left to test.
@@ -45,7 +55,7 @@ enum Keys {
     Unusable,
 }
 
-/// A row as an access finds it: its primary key (empty if only index keys were read), its columns, and which conditions
+/// A row as an access finds it: its primary key (may be empty unless it is wanted), its columns, and which conditions
 /// it still has to meet.
 pub type Visitor<'v> = dyn FnMut(&[u8], Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
 
@@ -59,8 +69,10 @@ pub fn for_each_row(
     outer: &Row<'_>,
     context: &Context<'_>,
     scratch: &mut Scratch,
+    wants: Wants,
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
+    scratch.wants_keys = wants == Wants::Keys;
     match &access.path {
         Path::Whole { index, direction } => {
             let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
@@ -169,6 +181,14 @@ fn scan(
     let codec = table.row_codec();
     let mut scan = table.scan(index, range, direction);
     match covering {
+        None if !scratch.wants_keys => {
+            while let Some(image) = scan.next_row()? {
+                if each(&[], Part::Image(codec.view(image)), left)? == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+            Ok(Flow::Continue)
+        }
         None => {
             let mut primary_key = Vec::new();
             let mut image = std::mem::take(&mut scratch.row);
@@ -522,7 +542,8 @@ impl<'a> RangeBuilder<'a, '_> {
                 KeyBound::Unusable => return Ok(MadeKey::Unusable),
             },
         }
-        Ok(MadeKey::Key([prefix, &key[head..]].concat(), inclusive))
+        let key = if head == 0 && prefix.is_empty() { key } else { [prefix, &key[head..]].concat() };
+        Ok(MadeKey::Key(key, inclusive))
     }
 }
 

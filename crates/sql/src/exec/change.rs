@@ -1,7 +1,7 @@
 //! The rows that an UPDATE or DELETE means.
 
 use super::Flow;
-use super::access::{Left, Scratch, for_each_row};
+use super::access::{Left, Scratch, Wants, for_each_row};
 use super::query::{Runtime, limits, run_subqueries};
 use super::sort::KeySorter;
 use crate::SqlError;
@@ -51,6 +51,7 @@ pub fn matching_keys(
         &Row::EMPTY,
         &outer_context,
         &mut scratch[0],
+        Wants::Keys,
         &mut |primary_key, part, left| {
             runtime.interrupt.check()?;
             arena.reset();

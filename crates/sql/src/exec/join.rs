@@ -1,6 +1,6 @@
 //! Joins: for each row of the tables before, the rows of the next one.
 
-use super::access::{Left, ROWS_BETWEEN_CHECKS, Scratch, for_each_row};
+use super::access::{Left, ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row};
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
@@ -68,6 +68,7 @@ impl<'p> Reader<'p> {
                     &Row::EMPTY,
                     &self.context(&outer_arena),
                     &mut scratch[0],
+                    Wants::Rows,
                     &mut each,
                 )
             }
@@ -129,9 +130,11 @@ impl<'p> Reader<'p> {
             (Input { source: Source::Table { table, .. }, .. }, Some(access)) => {
                 let outer_arena = Bump::new();
                 let context = self.context(&outer_arena);
-                for_each_row(table, access, &outer_row, &context, own, &mut |_, part, left| match left {
-                    Left::Residual => each(part, &access.residual),
-                    Left::All => each(part, &access.all),
+                for_each_row(table, access, &outer_row, &context, own, Wants::Rows, &mut |_, part, left| {
+                    match left {
+                        Left::Residual => each(part, &access.residual),
+                        Left::All => each(part, &access.all),
+                    }
                 })?
             }
             _ => self.materialized_rows(step, &mut |part| each(part, &step.filter))?,

@@ -13,9 +13,9 @@ mod output;
 mod query;
 mod sort;
 
-pub use access::{Scratch, for_each_row};
+pub use access::{Scratch, Wants, for_each_row};
 pub use change::{matching_keys, with_read_slots};
-pub use query::{Done, Runtime, collect_statement, limits, named_columns, run_statement};
+pub use query::{Done, LiteralText, Runtime, collect_statement, limits, named_columns, run_statement};
 
 use crate::SqlError;
 use crate::expr::{Context, Row};

@@ -16,6 +16,10 @@ use bumpalo::Bump;
 use std::collections::HashSet;
 use types::{Column, KeyCodec, Value, ValueRef};
 
+/// The text of the literal in a slot. True as second argument: the name of a column is this literal alone, which for a
+/// text is what it says, without quotes.
+pub type LiteralText<'r> = dyn Fn(usize, bool) -> String + 'r;
+
 /// What a running statement needs of its session.
 pub struct Runtime<'r> {
     pub environment: &'r dyn Environment,
@@ -23,7 +27,7 @@ pub struct Runtime<'r> {
     /// For tables that are computed.
     pub session: &'r Session,
     /// The text of the literal in a slot: names of columns show it.
-    pub literal_text: &'r dyn Fn(usize) -> String,
+    pub literal_text: &'r LiteralText<'r>,
 }
 
 /// How a query ended.
@@ -73,7 +77,7 @@ pub fn collect_statement(
 }
 
 /// The columns of a query with the literals of this run in their names.
-pub fn named_columns(query: &QueryPlan, literal_text: &dyn Fn(usize) -> String) -> Vec<ColumnMeta> {
+pub fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -> Vec<ColumnMeta> {
     let mut columns = query.columns.to_vec();
     for (at, name) in &query.names {
         columns[*at].name = match name {
@@ -82,21 +86,12 @@ pub fn named_columns(query: &QueryPlan, literal_text: &dyn Fn(usize) -> String) 
                 .iter()
                 .map(|piece| match piece {
                     Piece::Text(text) => text.clone(),
-                    Piece::Slot(slot) => literal_name(&literal_text(*slot), pieces.len() == 1),
+                    Piece::Slot(slot) => literal_text(*slot, pieces.len() == 1),
                 })
                 .collect(),
         };
     }
     columns
-}
-
-/// A text literal alone is named by what is in its quotes.
-fn literal_name(text: &str, alone: bool) -> String {
-    let inside = |quote: char| text.strip_prefix(quote).and_then(|text| text.strip_suffix(quote));
-    match inside('\'').or_else(|| inside('"')) {
-        Some(inside) if alone => inside.to_string(),
-        _ => text.to_string(),
-    }
 }
 
 /// Runs the subqueries of a statement, then `body` with their results in its slots.

@@ -2,7 +2,7 @@
 
 use sqlparser::ast::DateTimeField;
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan};
+use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
 /// MySQL's units of two parts, and the units of other dialects that stand for them between here and the binder.
 const COMPOUND_UNITS: [(&str, Keyword, DateTimeField); 11] = [
@@ -27,8 +27,18 @@ pub fn unit_name(field: &DateTimeField) -> String {
     }
 }
 
-/// Puts the tokens of a statement in the parser's terms: compound units, and the operator MOD.
+/// Puts the tokens of a statement in the parser's terms: compound units, the operators MOD, `&&` and `||`, and
+/// LOCK IN SHARE MODE, which means nothing here.
 pub fn translate(tokens: &mut [TokenWithSpan]) {
+    for token in tokens.iter_mut() {
+        match token.token {
+            Token::Overlap => token.token = Token::make_keyword("AND"),
+            // Without PIPES_AS_CONCAT.
+            Token::StringConcat => token.token = Token::make_keyword("OR"),
+            _ => {}
+        }
+    }
+    leave_out_share_mode(tokens);
     // The last token that is no blank, and whether an operand ends there.
     let mut operand_before = false;
     for index in 0..tokens.len() {
@@ -61,6 +71,25 @@ pub fn translate(tokens: &mut [TokenWithSpan]) {
             | Token::Placeholder(_)
             | Token::RParen => operand_before = true,
             _ => operand_before = false,
+        }
+    }
+}
+
+fn leave_out_share_mode(tokens: &mut [TokenWithSpan]) {
+    let words: Vec<usize> = tokens
+        .iter()
+        .enumerate()
+        .filter(|(_, token)| !matches!(token.token, Token::Whitespace(_)))
+        .map(|(at, _)| at)
+        .collect();
+    let is = |token: &Token, name: &str| match token {
+        Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name),
+        _ => false,
+    };
+    for places in words.windows(4) {
+        let phrase = ["LOCK", "IN", "SHARE", "MODE"];
+        if places.iter().zip(phrase).all(|(at, name)| is(&tokens[*at].token, name)) {
+            places.iter().for_each(|at| tokens[*at].token = Token::Whitespace(Whitespace::Space));
         }
     }
 }

@@ -4,11 +4,12 @@
 //! the statement and the sink. To add one: give it a variant of [`Statement`] (or take it out of [`Statement::Other`] by
 //! its first word) and an arm in [`Session::run_statement`].
 
+use super::query::Literals;
 use super::{Prepared, PreparedText, Session};
 use crate::cache::plans::Plan;
-use crate::cache::{Scan, ScanEnd};
+use crate::cache::{Literal, Scan, ScanEnd};
 use crate::dml;
-use crate::expr::SlotKind;
+use crate::expr::{SlotKind, Slots};
 use crate::parse::{self, Statement};
 use crate::plan::plan::StatementPlan;
 use crate::status::Counter;
@@ -101,7 +102,7 @@ impl Session {
         let columns = self.prepare_plan(&mut prepared)?;
         self.prepared_last = self.prepared_last.wrapping_add(1);
         let id = self.prepared_last;
-        self.prepared.insert(id, prepared);
+        self.prepared.insert(id, Some(Box::new(prepared)));
         Ok(Prepared { id, params, columns })
     }
 
@@ -124,10 +125,17 @@ impl Session {
             prepared.scan.slots.iter().map(|slot| slot.kind.unwrap_or(SlotKind::Int)).collect();
         let mut bound = prepared.scan.clone();
         bound.bind_kinds(&kinds);
-        let mut kept = std::mem::take(&mut self.kept);
+        let mut kept = self.kept.take().unwrap_or_default();
         let plan = self.plan_scan(&bound, &prepared.text, &mut kept.plans);
-        self.kept = kept;
-        let plan = plan?;
+        self.kept = Some(kept);
+        let plan = match plan {
+            // An error in the shape's text is told by the text that the client sent.
+            Err(error) if error.code == 1064 => {
+                parse::parse(&text)?;
+                return Err(error);
+            }
+            plan => plan?,
+        };
         let columns = match &*plan {
             Plan::Query(plan) => self.prepared_columns(plan, prepared),
             Plan::Change(_) => none,
@@ -141,11 +149,12 @@ impl Session {
         if plan.query.names.is_empty() {
             return plan.query.columns.clone();
         }
-        let literal = |slot: usize| {
-            let slot = prepared.scan.slots.get(slot);
-            let text = slot.and_then(|slot| prepared.text.get(slot.from as usize..slot.end as usize));
-            String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
-        };
+        let scan = &prepared.scan;
+        let value = |literal: &Literal| literal.value(&prepared.text, &scan.unescaped, &[]);
+        let values: Vec<ValueRef<'_>> = scan.literals.iter().map(value).collect();
+        let slots = Slots { values: &values, starts: &scan.starts };
+        let literals = Literals { text: &prepared.text, shapes: &scan.slots, slots };
+        let literal = |slot: usize, alone: bool| literals.text_of(slot, alone);
         Arc::from(crate::exec::named_columns(&plan.query, &literal))
     }
 
@@ -156,12 +165,14 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         self.interrupt.begin_statement();
-        // Out of the table while it runs; back afterwards.
-        let Some(mut statement) = self.prepared.remove(&id) else {
+        let Some(mut statement) = self.prepared.get_mut(&id).and_then(Option::take) else {
             return Err(SqlError::unknown_statement(id, "mysqld_stmt_execute"));
         };
         let result = self.execute_statement(&mut statement, params, sink);
-        self.prepared.insert(id, statement);
+        // It may have been closed meanwhile, by a reset of the session.
+        if let Some(place) = self.prepared.get_mut(&id) {
+            *place = Some(statement);
+        }
         if let Err(error) = &result {
             self.state.warnings.error(error);
         }

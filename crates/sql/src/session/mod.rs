@@ -9,12 +9,12 @@ pub use instance::Instance;
 
 use crate::administration::Transaction;
 use crate::cache::Scan;
-use crate::cache::plans::Plan;
+use crate::cache::plans::{KeyHash, Plan};
 use crate::expr::SlotKind;
 use crate::host::Interrupt;
 use crate::status::Counter;
 use crate::variables::{Live, SessionVariables};
-use crate::{ColumnMeta, Level, ResultSink, SqlError, Warnings};
+use crate::{ColumnMeta, ResultSink, SqlError, Warnings};
 use std::collections::HashMap;
 use std::sync::Arc;
 use types::{Value, ValueRef};
@@ -61,10 +61,12 @@ pub struct Session {
     multi_statements: bool,
     /// `user@host`.
     account: String,
-    kept: query::Kept,
+    /// `None` while a planned statement runs.
+    kept: Option<Box<query::Kept>>,
     /// Scratch: what stands in front of a statement's key.
     prefix: Vec<u8>,
-    prepared: HashMap<u32, PreparedText>,
+    /// A statement is taken out while it runs.
+    prepared: HashMap<u32, Option<Box<PreparedText>>, KeyHash>,
     prepared_last: u32,
 }
 
@@ -82,13 +84,6 @@ pub(crate) struct SessionState {
     pub(crate) found_rows: u64,
     /// `@name`, by name in small letters.
     pub(crate) user_variables: HashMap<String, Value>,
-}
-
-impl SessionState {
-    /// Adds a warning to the statement's list.
-    pub(crate) fn warn(&mut self, level: Level, code: u16, message: impl Into<String>) {
-        self.warnings.push(level, code, message);
-    }
 }
 
 impl Session {
@@ -110,9 +105,9 @@ impl Session {
             targets: crate::dml::Targets::default(),
             multi_statements: false,
             account: format!("{user}@{host}"),
-            kept: query::Kept::default(),
+            kept: Some(Box::default()),
             prefix: Vec::new(),
-            prepared: HashMap::new(),
+            prepared: HashMap::default(),
             prepared_last: 0,
         }
     }
@@ -230,8 +225,8 @@ impl Session {
     /// 1243.
     pub fn params(&self, id: u32) -> Result<u16, SqlError> {
         match self.prepared.get(&id) {
-            Some(statement) => Ok(statement.params),
-            None => Err(SqlError::unknown_statement(id, "mysqld_stmt_execute")),
+            Some(Some(statement)) => Ok(statement.params),
+            _ => Err(SqlError::unknown_statement(id, "mysqld_stmt_execute")),
         }
     }
 
@@ -251,7 +246,7 @@ impl Session {
 
     /// How many plans the session keeps, by the shapes of their statements.
     pub fn cached_plans(&self) -> usize {
-        self.kept.plans.len()
+        self.kept.as_ref().map_or(0, |kept| kept.plans.len())
     }
 
     /// True between BEGIN and COMMIT, and whether autocommit is on: the status flags of OK packets.

@@ -4,7 +4,7 @@ use super::environment::SessionEnvironment;
 use super::{PreparedText, Session};
 use crate::cache::plans::{Plan, SessionPlans};
 use crate::cache::{Scan, ScanEnd, SlotShape};
-use crate::exec::{Runtime, Scratch, recycle, run_statement};
+use crate::exec::{LiteralText, Runtime, Scratch, recycle, run_statement};
 use crate::expr::{SlotKind, Slots};
 use crate::parse;
 use crate::plan::bind::SlotInfo;
@@ -44,9 +44,9 @@ impl Session {
         sql: &[u8],
         sink: &mut dyn ResultSink,
     ) -> Option<Result<(), SqlError>> {
-        let mut kept = std::mem::take(&mut self.kept);
+        let mut kept = self.kept.take().unwrap_or_default();
         let result = self.run_scanned(&mut kept, sql, sink);
-        self.kept = kept;
+        self.kept = Some(kept);
         result
     }
 
@@ -64,12 +64,14 @@ impl Session {
         let mut bound = recycle(std::mem::take(values));
         bound.extend(scan.literals.iter().map(|literal| literal.value(sql, &scan.unescaped, &[])));
         let slots = Slots { values: &bound, starts: &scan.starts };
-        let text = Literals { text: sql, slots: &scan.slots };
+        let text = Literals { text: sql, shapes: &scan.slots, slots };
         let result = match plans.find(&scan.key) {
             // The plan is borrowed, not cloned: its counter is shared with other sessions.
             Some(plan) => self.run_plan(plan, slots, &text, scratch, sink),
             None => match self.plan_scan(scan, sql, plans) {
                 Ok(plan) => self.run_plan(&plan, slots, &text, scratch, sink),
+                // Perhaps only the shape is wrong, a literal standing where syntax is: the parser will see.
+                Err(error) if error.code == 1064 => return None,
                 Err(error) => Err(error),
             },
         };
@@ -87,9 +89,9 @@ impl Session {
         if !prepared.is_scanned {
             return None;
         }
-        let mut kept = std::mem::take(&mut self.kept);
+        let mut kept = self.kept.take().unwrap_or_default();
         let result = self.run_bound(&mut kept, prepared, parameters, sink);
-        self.kept = kept;
+        self.kept = Some(kept);
         Some(result)
     }
 
@@ -109,7 +111,7 @@ impl Session {
                 slot.kind.is_some() || kind_of_slot(&slots, at, slot.list) == *kind
             });
         let current = plan.as_ref().filter(|plan| same && plan.is_current());
-        let literals = Literals { text, slots: &scan.slots };
+        let literals = Literals { text, shapes: &scan.slots, slots };
         let result = match current {
             Some(plan) => self.run_plan(plan, slots, &literals, &mut kept.scratch, sink),
             None => {
@@ -159,24 +161,10 @@ impl Session {
         plans.make(&scan.key, &self.instance.plans, || {
             let text = scan.parser_text();
             let text = std::str::from_utf8(&text).map_err(|_| invalid_text(sql))?;
-            let statement = parse::parse_ast(text).map_err(|error| self.syntax_error(sql, scan, error))?;
+            let statement = parse::parse_ast(text)?;
             let slots: Vec<SlotInfo> = kinds_in_key(scan);
             self.plan_statement(&statement, &slots, select_list(&scan.key[scan.key_start..]))
         })
-    }
-
-    /// An error in a normalised text is told by the text that the client sent.
-    fn syntax_error(&self, sql: &[u8], scan: &Scan, error: SqlError) -> SqlError {
-        if error.code != 1064 {
-            return error;
-        }
-        let original = String::from_utf8_lossy(sql);
-        match parse::parse_ast(original.trim_end_matches([';', ' ', '\n', '\t', '\r'])) {
-            Err(error) => error,
-            Ok(_) if scan.slots.is_empty() => error,
-            // Only the shape is wrong: a literal stands where it must not change.
-            Ok(_) => error,
-        }
     }
 
     /// Plans a parsed statement.
@@ -211,7 +199,7 @@ impl Session {
         match plan {
             Plan::Query(plan) => {
                 self.counters.add(Counter::ComSelect, 1);
-                self.run_query(plan, slots, &|slot| literals.text_of(slot), scratch, sink)
+                self.run_query(plan, slots, &|slot, alone| literals.text_of(slot, alone), scratch, sink)
             }
             Plan::Change(plan) => plan.run(self, slots, sink),
         }
@@ -222,7 +210,7 @@ impl Session {
         &mut self,
         plan: &StatementPlan,
         slots: Slots<'_>,
-        literal_text: &dyn Fn(usize) -> String,
+        literal_text: &LiteralText<'_>,
         scratch: &mut Vec<Scratch>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
@@ -245,22 +233,27 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         let plan = self.plan_statement(statement, &[], vec![])?;
-        let literals = Literals { text: &[], slots: &[] };
+        let literals = Literals { text: &[], shapes: &[], slots: Slots::EMPTY };
         let mut scratch = Vec::new();
         self.run_plan(&plan, Slots::EMPTY, &literals, &mut scratch, sink)
     }
 }
 
 /// The literals of a statement as they are written.
-struct Literals<'a> {
-    text: &'a [u8],
-    slots: &'a [SlotShape],
+pub(super) struct Literals<'a> {
+    pub(super) text: &'a [u8],
+    pub(super) shapes: &'a [SlotShape],
+    pub(super) slots: Slots<'a>,
 }
 
 impl Literals<'_> {
-    fn text_of(&self, slot: usize) -> String {
-        let text = self.slots.get(slot).and_then(|slot| self.text.get(slot.from as usize..slot.end as usize));
-        String::from_utf8_lossy(text.unwrap_or_default()).into_owned()
+    pub(super) fn text_of(&self, slot: usize, alone: bool) -> String {
+        let Some(shape) = self.shapes.get(slot) else { return String::new() };
+        let text = match self.slots.list(slot) {
+            [ValueRef::Text(text)] if alone && shape.kind.is_some() => text,
+            _ => self.text.get(shape.from as usize..shape.end as usize).unwrap_or_default(),
+        };
+        String::from_utf8_lossy(text).into_owned()
     }
 }
 
