@@ -297,7 +297,7 @@ impl InsertPlan {
                     environment,
                     interrupt: &session.interrupt,
                     session,
-                    literal_text: &|_| String::new(),
+                    literal_text: &|_, _| String::new(),
                 };
                 let rows = collect_statement(plan, slots, &runtime, &mut Vec::new())?;
                 let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));

@@ -119,7 +119,7 @@ impl ChangePlan for RowsPlan {
             environment: &environment,
             interrupt: &session.interrupt,
             session,
-            literal_text: &|_| String::new(),
+            literal_text: &|_, _| String::new(),
         };
         let mut scratch: Vec<Scratch> = Vec::new();
         let result = with_read_slots(&self.read, slots, &runtime, &mut scratch, &mut |slots, scratch| {
