@@ -15,7 +15,7 @@ const CACHE_BYTES_MIN: u64 = 64 << 20;
 /// The study's key buffer, which holds the index alone.
 const KEY_BUFFER_BYTES: u64 = 512 << 20;
 /// How long the quick form measures a target, all cells together.
-const QUICK_BUDGET: Duration = Duration::from_secs(55);
+const QUICK_BUDGET: Duration = Duration::from_secs(45);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum DriverKind {

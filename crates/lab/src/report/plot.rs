@@ -19,6 +19,8 @@ const LABEL_LETTER: f64 = 7.3;
 /// Between the labels at the lines' ends.
 const LABEL_STEP: f64 = 15.0;
 const TICKS_MAX: f64 = 6.0;
+/// What the intervals may add to the range of the medians, at each end.
+const ROOM_SHARE: f64 = 0.25;
 pub const COLOURS: usize = 8;
 const DASHES: [&str; 6] = ["none", "7 4", "2 3", "10 4 2 4", "14 5", "5 2 2 2 2 2"];
 /// Markers of about eight pixels around the origin.
@@ -144,6 +146,7 @@ impl Plot {
             ("bottom", number(BOTTOM)),
             ("labelStep", number(LABEL_STEP)),
             ("ticksMax", number(TICKS_MAX)),
+            ("roomShare", number(ROOM_SHARE)),
             ("lines", Json::List(lines.collect())),
         ])
     }
@@ -166,8 +169,8 @@ fn line_svg(line: &Line, scale: &Scale, label_y: Option<f64>, plot: &Plot, svg: 
             svg,
             "<line class=\"whisker\" x1=\"{left:.1}\" x2=\"{left:.1}\" y1=\"{:.1}\" y2=\"{:.1}\"/>\
              <path class=\"marker\" d=\"{marker}\" transform=\"translate({left:.1} {top:.1})\"><title>{}</title></path>",
-            scale.y(estimate.low),
-            scale.y(estimate.high),
+            scale.y_inside(estimate.low),
+            scale.y_inside(estimate.high),
             escape(&format!(
                 "{}, {x} {}: {} {} ({} to {})",
                 line.label,
@@ -205,12 +208,16 @@ struct Scale {
 }
 
 impl Scale {
-    /// Covers all lines, their intervals, and zero.
+    /// Covers all medians and zero, and of their intervals as much as leaves the medians at least two thirds of the
+    /// height: one wild interval must not flatten every line.
     fn of(plot: &Plot) -> Scale {
         let estimates =
             || plot.lines.iter().flat_map(|line| line.points.iter().map(|(_, estimate)| estimate));
-        let low = estimates().map(|estimate| estimate.low).fold(0.0, f64::min);
-        let high = estimates().map(|estimate| estimate.high).fold(0.0, f64::max);
+        let lowest = estimates().map(|estimate| estimate.median).fold(0.0, f64::min);
+        let highest = estimates().map(|estimate| estimate.median).fold(0.0, f64::max);
+        let room = (highest - lowest) * ROOM_SHARE;
+        let low = estimates().map(|estimate| estimate.low).fold(lowest, f64::min).max(lowest - room);
+        let high = estimates().map(|estimate| estimate.high).fold(highest, f64::max).min(highest + room);
         let step = nice_step(high - low);
         let logs: Vec<f64> = plot.xs.iter().map(|&x| f64::from(x.max(1)).log2()).collect();
         Scale {
@@ -233,6 +240,11 @@ impl Scale {
 
     fn y(&self, value: f64) -> f64 {
         TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
+    }
+
+    /// For whiskers, which are cut at the edges.
+    fn y_inside(&self, value: f64) -> f64 {
+        self.y(value.clamp(self.low, self.high))
     }
 
     fn ticks(&self) -> impl Iterator<Item = f64> {
@@ -314,6 +326,23 @@ mod tests {
         for (number, style) in styles.iter().enumerate() {
             assert!(!styles[..number].contains(style), "line {number} looks like another");
         }
+    }
+
+    #[test]
+    fn one_wild_interval_does_not_flatten_the_lines() {
+        let estimate =
+            |median, high| Estimate { median, low: median - 1.0, high, confidence: 0.75, samples: 3 };
+        let points = vec![(1, estimate(100.0, 10_000.0)), (8, estimate(200.0, 210.0))];
+        let plot = Plot {
+            title: "t".to_string(),
+            y_name: "y".to_string(),
+            x_name: "x".to_string(),
+            xs: vec![1, 8],
+            lines: vec![Line { number: 0, label: "l".to_string(), points }],
+        };
+        let scale = Scale::of(&plot);
+        assert_eq!((scale.low, scale.high), (0.0, 250.0));
+        assert_eq!(scale.y_inside(10_000.0), TOP);
     }
 
     #[test]

@@ -26,12 +26,17 @@
     const plot = JSON.parse(svg.dataset.plot);
     const shown = plot.lines.filter((line) => !hidden.has(line.number));
     const points = shown.flatMap((line) => line.points);
-    let low = Math.min(0, ...points.map((point) => point[2]));
-    let high = Math.max(0, ...points.map((point) => point[3]));
+    const lowest = Math.min(0, ...points.map((point) => point[1]));
+    const highest = Math.max(0, ...points.map((point) => point[1]));
+    const room = (highest - lowest) * plot.roomShare;
+    let low = Math.max(Math.min(lowest, ...points.map((point) => point[2])), lowest - room);
+    let high = Math.min(Math.max(highest, ...points.map((point) => point[3])), highest + room);
     const step = niceStep(high - low, plot.ticksMax);
     low = Math.floor(low / step) * step;
     high = Math.max(Math.ceil(high / step) * step, low + step);
     const y = (value) => plot.top + ((high - value) / (high - low)) * (plot.height - plot.top - plot.bottom);
+
+    const inside = (value) => y(Math.min(Math.max(value, low), high));
 
     const ticks = [];
     for (let tick = 0; tick <= Math.round((high - low) / step); tick++) {
@@ -70,8 +75,8 @@
       const whiskers = group.querySelectorAll(".whisker");
       line.points.forEach((point, position) => {
         markers[position].setAttribute("transform", `translate(${point[0]} ${y(point[1])})`);
-        whiskers[position].setAttribute("y1", y(point[2]));
-        whiskers[position].setAttribute("y2", y(point[3]));
+        whiskers[position].setAttribute("y1", inside(point[2]));
+        whiskers[position].setAttribute("y2", inside(point[3]));
       });
       const label = labels.find((label) => label.number === line.number);
       const text = group.querySelector(".label");
