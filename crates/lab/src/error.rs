@@ -81,7 +81,7 @@ impl fmt::Display for Error {
                 write!(f, "{target} refused `{}`: error {code}: {message}", shortened(statement))
             }
             Error::Protocol { target, why } => write!(f, "{target} broke the protocol: {why}"),
-            Error::Engine(error) => write!(f, "embedded engine: {error:?}"),
+            Error::Engine(error) => write!(f, "embedded engine: {error}"),
             Error::WrongAnswer { target, why } => write!(f, "{target} gave a wrong answer: {why}"),
             Error::Driver { driver, why } => write!(f, "driver {driver}: {why}"),
             Error::Interrupted => f.write_str("interrupted"),

@@ -100,7 +100,7 @@ impl Target for Embedded {
             };
             let change =
                 Reconfigure { segments: Some(segments), hit_path: Some(hit_path), ..Reconfigure::default() };
-            let failed = |error: &dyn std::fmt::Debug| wrong(&format!("the cache cannot be set: {error:?}"));
+            let failed = |error: &dyn std::fmt::Display| wrong(&format!("the cache cannot be set: {error}"));
             open.database.cache().reconfigure(change).map_err(|error| failed(&error))?;
         }
         // Pages stay through a change of settings; this is for those that had to make room.
