@@ -210,10 +210,8 @@ impl<'a> Scanner<'a> {
                 memchr::memchr(quote, rest)?
             };
             at += found;
-            if self.bytes[at] == quote {
-                if self.bytes.get(at + 1) != Some(&quote) {
-                    break;
-                }
+            if self.bytes[at] == quote && self.bytes.get(at + 1) != Some(&quote) {
+                break;
             }
             // A backslash and what it escapes, or a doubled quote.
             escaped = true;

@@ -74,16 +74,25 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         "PARTITIONS",
         "TABLE_CATALOG varchar(512) NOT NULL, TABLE_SCHEMA varchar(64) NOT NULL, TABLE_NAME varchar(64) NOT NULL, \
          PARTITION_NAME varchar(64), SUBPARTITION_NAME varchar(64), PARTITION_ORDINAL_POSITION bigint(21) unsigned, \
-         PARTITION_METHOD varchar(18), PARTITION_EXPRESSION longtext, PARTITION_DESCRIPTION longtext, \
-         TABLE_ROWS bigint(21) unsigned NOT NULL",
+         SUBPARTITION_ORDINAL_POSITION bigint(21) unsigned, PARTITION_METHOD varchar(18), \
+         SUBPARTITION_METHOD varchar(12), PARTITION_EXPRESSION longtext, SUBPARTITION_EXPRESSION longtext, \
+         PARTITION_DESCRIPTION longtext, TABLE_ROWS bigint(21) unsigned NOT NULL, \
+         AVG_ROW_LENGTH bigint(21) unsigned NOT NULL, DATA_LENGTH bigint(21) unsigned NOT NULL, \
+         MAX_DATA_LENGTH bigint(21) unsigned, INDEX_LENGTH bigint(21) unsigned NOT NULL, \
+         DATA_FREE bigint(21) unsigned NOT NULL, CREATE_TIME datetime, UPDATE_TIME datetime, CHECK_TIME datetime, \
+         CHECKSUM bigint(21) unsigned, PARTITION_COMMENT varchar(80) NOT NULL, NODEGROUP varchar(12) NOT NULL, \
+         TABLESPACE_NAME varchar(64)",
         nothing,
     ),
     (
         "FILES",
         "FILE_ID bigint(4) NOT NULL, FILE_NAME varchar(512), FILE_TYPE varchar(20) NOT NULL, \
-         TABLESPACE_NAME varchar(64), TABLE_SCHEMA varchar(64), TABLE_NAME varchar(64), \
-         LOGFILE_GROUP_NAME varchar(64), ENGINE varchar(64) NOT NULL, TOTAL_EXTENTS bigint(4), \
-         EXTENT_SIZE bigint(4) NOT NULL, INITIAL_SIZE bigint(21) unsigned, EXTRA varchar(255)",
+         TABLESPACE_NAME varchar(64), TABLE_CATALOG varchar(64) NOT NULL, TABLE_SCHEMA varchar(64), \
+         TABLE_NAME varchar(64), LOGFILE_GROUP_NAME varchar(64), LOGFILE_GROUP_NUMBER bigint(4), \
+         ENGINE varchar(64) NOT NULL, FULLTEXT_KEYS varchar(64), DELETED_ROWS bigint(4), UPDATE_COUNT bigint(4), \
+         FREE_EXTENTS bigint(4), TOTAL_EXTENTS bigint(4), EXTENT_SIZE bigint(4) NOT NULL, \
+         INITIAL_SIZE bigint(21) unsigned, MAXIMUM_SIZE bigint(21) unsigned, AUTOEXTEND_SIZE bigint(21) unsigned, \
+         STATUS varchar(20) NOT NULL, EXTRA varchar(255)",
         nothing,
     ),
     (
