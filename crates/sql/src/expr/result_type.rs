@@ -191,6 +191,14 @@ impl Typed {
         typed
     }
 
+    /// The digits after the point that a double made of this shows: a text has as many as it has.
+    pub(super) fn digits_as_double(&self) -> u32 {
+        match self.class {
+            Class::Text | Class::Binary => DECIMALS_FLOATING as u32,
+            _ => self.result.decimals as u32,
+        }
+    }
+
     pub(super) fn decimal(precision: u32, scale: u8, nullable: bool) -> Typed {
         let scale = scale.min(types::decimal::SCALE_MAX);
         let precision = precision.clamp(scale.max(1) as u32, types::decimal::PRECISION_MAX as u32) as u8;

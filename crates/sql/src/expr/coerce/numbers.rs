@@ -1,6 +1,6 @@
 //! Columns of numbers.
 
-use super::super::evaluate::{Number, number_to_int, round_f64, shown};
+use super::super::evaluate::{Number, number_to_whole, round_f64, shown};
 use super::{CoerceIssue, Coerced, number_of};
 use types::{Decimal, ValueRef, number};
 
@@ -20,7 +20,7 @@ fn issue_of_rest(kind: &'static str, text: &[u8], length: usize) -> Option<Coerc
 
 /// Half away from zero, as texts and decimals round.
 fn rounded(number: Decimal) -> i128 {
-    number_to_int(Number::Decimal(number))
+    number_to_whole(Number::Decimal(number))
 }
 
 /// The whole number nearest to a value, and what was wrong with it.
@@ -40,7 +40,7 @@ fn whole(value: ValueRef<'_>) -> (i128, Option<CoerceIssue>) {
         _ => match number_of(&value) {
             // Far beyond 64 bits the cast saturates, which is out of range too.
             Some(Number::Double(number)) => (round_f64(number) as i128, None),
-            Some(number) => (number_to_int(number), None),
+            Some(number) => (number_to_whole(number), None),
             None => (0, None),
         },
     }

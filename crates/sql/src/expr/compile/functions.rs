@@ -124,7 +124,7 @@ pub(super) fn call_type(
 
         F::Abs => match arguments[0].class {
             Class::Text | Class::Binary | Class::Double => {
-                Typed::double_with(arguments[0].result.decimals as u32, nullable)
+                Typed::double_with(arguments[0].digits_as_double(), nullable)
             }
             Class::Decimal | Class::UInt => arguments[0].clone(),
             _ => int(8),

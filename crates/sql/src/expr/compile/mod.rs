@@ -211,7 +211,7 @@ impl Compiler {
         let nullable = typed.nullable();
         let typed = match typed.class {
             Class::Text | Class::Binary | Class::Double => {
-                Typed::double_with(typed.result.decimals as u32, nullable)
+                Typed::double_with(typed.digits_as_double(), nullable)
             }
             Class::Decimal => typed,
             Class::Time | Class::DateTime if typed.digits().1 > 0 => {
@@ -418,7 +418,7 @@ fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Typed {
     let double = a == Class::Double || b == Class::Double;
     let decimal = a == Class::Decimal || b == Class::Decimal;
     let ((left_whole, left_scale), (right_whole, right_scale)) = (left.digits(), right.digits());
-    let (left_decimals, right_decimals) = (left.result.decimals as u32, right.result.decimals as u32);
+    let (left_decimals, right_decimals) = (left.digits_as_double(), right.digits_as_double());
     match op {
         Arithmetic::BitAnd
         | Arithmetic::BitOr

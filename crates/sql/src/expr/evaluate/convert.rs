@@ -138,17 +138,18 @@ pub(crate) fn to_int(value: &ValueRef<'_>, context: &Context<'_>) -> Option<i128
 }
 
 pub(crate) fn number_to_int(number: Number) -> i128 {
-    const LOW: i128 = i64::MIN as i128;
-    const HIGH: i128 = u64::MAX as i128;
+    number_to_whole(number).clamp(i64::MIN as i128, u64::MAX as i128)
+}
+
+/// The nearest whole number, however far beyond 64 bits: so that a column sees that it does not fit.
+pub(crate) fn number_to_whole(number: Number) -> i128 {
     match number {
         Number::Int(number) => number as i128,
         Number::UInt(number) => number as i128,
-        Number::Double(number) => (round_f64(number) as i128).clamp(LOW, HIGH),
+        Number::Double(number) => round_f64(number) as i128,
         Number::Decimal(number) => match number.with_scale(0).map(|whole| whole.unscaled()) {
-            Some(whole) => {
-                i128::try_from(whole).unwrap_or(if whole < 0 { LOW } else { HIGH }).clamp(LOW, HIGH)
-            }
-            None => HIGH,
+            Some(whole) => i128::try_from(whole).unwrap_or(if whole < 0 { i128::MIN } else { i128::MAX }),
+            None => i128::MAX,
         },
     }
 }

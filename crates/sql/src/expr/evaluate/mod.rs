@@ -19,8 +19,8 @@ pub use like::like_start;
 
 pub(super) use arithmetic::{add, divide};
 pub(super) use convert::{
-    Number, number_to_int, plain_number, round_f64, shown, to_decimal, to_number, to_text, to_truth,
-    write_text,
+    Number, number_to_int, number_to_whole, plain_number, round_f64, shown, to_decimal, to_number, to_text,
+    to_truth, write_text,
 };
 
 use super::node::{Conversion, Node};
