@@ -430,7 +430,7 @@ fn builtin(settings: &Settings, socket: &Path, connections: usize, process: u32)
             request.clear();
         }
     }
-    let mut send = |(stream, reader, scanner): &mut (UnixStream, PacketReader, ResponseScanner)| {
+    let send = |(stream, reader, scanner): &mut (UnixStream, PacketReader, ResponseScanner)| {
         scanner.expect(ResponseKind::Results);
         reader.set_sequence(1);
         stream.write_all(request.bytes())

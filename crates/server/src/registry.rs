@@ -66,8 +66,7 @@ struct Info {
 }
 
 /// The commands as SHOW PROCESSLIST calls them.
-static COMMAND_NAMES: [&str; 12] = [
-    "Connect",
+static COMMAND_NAMES: [&str; 9] = [
     "Sleep",
     "Query",
     "Execute",
@@ -75,17 +74,14 @@ static COMMAND_NAMES: [&str; 12] = [
     "Init DB",
     "Ping",
     "Statistics",
-    "Field List",
     "Change user",
     "Reset connection",
-    "Quit",
 ];
 
 /// Which of [`COMMAND_NAMES`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum CommandName {
-    Connect,
     Sleep,
     Query,
     Execute,
@@ -93,10 +89,8 @@ pub(crate) enum CommandName {
     InitDb,
     Ping,
     Statistics,
-    FieldList,
     ChangeUser,
     ResetConnection,
-    Quit,
 }
 
 /// Why a connection is not let in.
@@ -276,10 +270,6 @@ impl Entry {
             details.killed = true;
             self.stream.shut_down_reading();
         }
-    }
-
-    pub fn is_killed(&self) -> bool {
-        self.details.lock().killed
     }
 }
 

@@ -150,7 +150,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             session.query(text.as_bytes(), &mut sink)
         })?;
     }
-    let ranges = vec!["k BETWEEN ? AND ?"; 10].join(" OR ");
+    let ranges = ["k BETWEEN ? AND ?"; 10].join(" OR ");
     let prepared = session.prepare(format!("SELECT COUNT(k) FROM sbtest1 WHERE {ranges}").as_bytes())?;
     measure("prepared 10 ranges of 5", span, || {
         let mut parameters = Vec::with_capacity(20);

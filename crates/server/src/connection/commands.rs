@@ -102,12 +102,16 @@ impl<'s> Connection<'s> {
         };
         let statement = match statements.get(id, "mysqld_stmt_execute") {
             Ok(statement) => statement,
-            Err(error) => return Ok(write_error(writer, &error)),
+            Err(error) => {
+                write_error(writer, &error);
+                return Ok(());
+            }
         };
         entry.begin_prepared(&statement.text);
         if let Some(error) = statement.long_data.take_error() {
             statement.long_data.clear();
-            return Ok(write_error(writer, &error));
+            write_error(writer, &error);
+            return Ok(());
         }
         let long_data = &statement.long_data;
         let mut values = scratch.take_params();
@@ -143,12 +147,16 @@ impl<'s> Connection<'s> {
             let message = format!(
                 "Can't create more than max_prepared_stmt_count statements (current value: {statements_max})"
             );
-            return Ok(write_error(writer, &SqlError::new(1461, b"42000", message)));
+            write_error(writer, &SqlError::new(1461, b"42000", message));
+            return Ok(());
         }
         let text = settings.statement(text);
         let prepared = match session.prepare(&text) {
             Ok(prepared) => prepared,
-            Err(error) => return Ok(write_error(writer, &error)),
+            Err(error) => {
+                write_error(writer, &error);
+                return Ok(());
+            }
         };
         statements.add(prepared.id, prepared.params.into(), &text);
         let answer = PrepareOk {

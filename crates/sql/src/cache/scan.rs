@@ -386,15 +386,16 @@ impl Scanner<'_, '_> {
                 _ => {}
             }
         }
-        if word[0] == b'_' && self.previous != Previous::Operand {
-            if let Some(binary) = introducer(word) {
-                let mut quote = end;
-                while self.text.get(quote).is_some_and(u8::is_ascii_whitespace) {
-                    quote += 1;
-                }
-                if let Some(b'\'' | b'"') = self.text.get(quote) {
-                    return self.string_from(from, quote, binary);
-                }
+        if word[0] == b'_'
+            && self.previous != Previous::Operand
+            && let Some(binary) = introducer(word)
+        {
+            let mut quote = end;
+            while self.text.get(quote).is_some_and(u8::is_ascii_whitespace) {
+                quote += 1;
+            }
+            if let Some(b'\'' | b'"') = self.text.get(quote) {
+                return self.string_from(from, quote, binary);
             }
         }
         if self.previous == Previous::Operand && from > 0 && self.text[from - 1] == b'.' {

@@ -2,7 +2,7 @@
 
 use super::Flow;
 use super::access::{Left, Scratch, Wants, for_each_row};
-use super::query::{Runtime, limits, run_subqueries};
+use super::query::{Inner, Runtime, limits, run_subqueries};
 use super::sort::KeySorter;
 use crate::SqlError;
 use crate::expr::{Context, Row, Slots};
@@ -19,7 +19,7 @@ pub fn with_read_slots<T>(
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
-    body: &mut dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<T, SqlError>,
+    body: &mut Inner<'_, T>,
 ) -> Result<T, SqlError> {
     run_subqueries(&read.subqueries, slots, runtime, scratch, body)
 }
@@ -62,10 +62,10 @@ pub fn matching_keys(
                 Left::Residual => &read.access.residual,
                 Left::All => &read.access.all,
             };
-            if let Some(filter) = filter {
-                if !filter.is_true(&row, &context)? {
-                    return Ok(Flow::Continue);
-                }
+            if let Some(filter) = filter
+                && !filter.is_true(&row, &context)?
+            {
+                return Ok(Flow::Continue);
             }
             if !read.order.is_empty() {
                 sorter.add(primary_key, &row, &context)?;

@@ -149,8 +149,8 @@ impl<'p, 'c> Grouper<'p, 'c> {
             .collect();
         let results: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(width + 1);
-        for part in 0..width {
-            parts.push(match (kept.get(part), &self.plan.inputs[part].source) {
+        for (part, input) in self.plan.inputs.iter().enumerate() {
+            parts.push(match (kept.get(part), &input.source) {
                 (Some(Kept::Image(image)), Source::Table { table, .. }) => {
                     Part::Image(table.row_codec().view(image))
                 }
@@ -160,10 +160,10 @@ impl<'p, 'c> Grouper<'p, 'c> {
         }
         parts.push(Part::Values(&results));
         let row = Row(&parts);
-        if let Some(having) = &self.plan.having {
-            if !having.is_true(&row, &context)? {
-                return Ok(());
-            }
+        if let Some(having) = &self.plan.having
+            && !having.is_true(&row, &context)?
+        {
+            return Ok(());
         }
         self.stopped |= self.after.row(&row, &context)? == Flow::Stop;
         Ok(())

@@ -89,7 +89,7 @@ impl<'p> Reader<'p> {
     #[inline]
     fn check(&self, rows: &mut u32) -> Result<(), SqlError> {
         *rows += 1;
-        if *rows % ROWS_BETWEEN_CHECKS == 0 { self.runtime.interrupt.check() } else { Ok(()) }
+        if (*rows).is_multiple_of(ROWS_BETWEEN_CHECKS) { self.runtime.interrupt.check() } else { Ok(()) }
     }
 
     /// Reads the first of `steps` for the row `outer`, and the others inside of it.

@@ -87,9 +87,7 @@ pub(super) fn is_of_type(value: &ValueRef<'_>, column: &Column) -> bool {
     use types::ColumnType as Type;
     match (value, &column.column_type) {
         (ValueRef::Null, _) => true,
-        (ValueRef::Int(number), Type::Int { bytes, unsigned }) => {
-            (*bytes == 8 || !unsigned) && (!unsigned || *number >= 0)
-        }
+        (ValueRef::Int(number), Type::Int { bytes, unsigned }) => !unsigned || (*bytes == 8 && *number >= 0),
         (ValueRef::UInt(number), Type::Int { bytes, unsigned }) => {
             *unsigned || (*bytes == 8 && i64::try_from(*number).is_ok())
         }

@@ -94,13 +94,16 @@ pub fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -> Vec<C
     columns
 }
 
+/// What runs once the results of subqueries are in the slots.
+pub(super) type Inner<'b, T> = dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<T, SqlError> + 'b;
+
 /// Runs the subqueries of a statement, then `body` with their results in its slots.
 fn with_subqueries(
     plan: &StatementPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
-    body: &mut dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<Done, SqlError>,
+    body: &mut Inner<'_, Done>,
 ) -> Result<Done, SqlError> {
     run_subqueries(&plan.subqueries, slots, runtime, scratch, body)
 }
@@ -111,7 +114,7 @@ pub(super) fn run_subqueries<T>(
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
-    body: &mut dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<T, SqlError>,
+    body: &mut Inner<'_, T>,
 ) -> Result<T, SqlError> {
     if subqueries.is_empty() {
         return body(slots, scratch);
@@ -286,10 +289,9 @@ fn read(
     let mut grouper = Grouper::new(plan, group, slots, runtime, consumer);
     if let (Some(shortcut), Some(Source::Table { table, .. })) =
         (&plan.shortcut, plan.inputs.first().map(|input| &input.source))
+        && grouper.shortcut(shortcut, table)?
     {
-        if grouper.shortcut(shortcut, table)? {
-            return Ok(());
-        }
+        return Ok(());
     }
     reader.run(scratch, &mut grouper)?;
     grouper.finish()

@@ -41,16 +41,16 @@ pub fn translate(tokens: &mut [TokenWithSpan]) {
     leave_out_share_mode(tokens);
     // The last token that is no blank, and whether an operand ends there.
     let mut operand_before = false;
-    for index in 0..tokens.len() {
+    for token in tokens.iter_mut() {
         let follows_operand = operand_before;
-        match &mut tokens[index].token {
+        match &mut token.token {
             Token::Whitespace(_) => continue,
             Token::Word(word) if word.quote_style.is_none() => {
                 let unit = COMPOUND_UNITS.iter().find(|(name, _, _)| word.value.eq_ignore_ascii_case(name));
                 if let Some((_, keyword, _)) = unit {
                     word.keyword = *keyword;
                 } else if follows_operand && word.value.eq_ignore_ascii_case("MOD") {
-                    tokens[index].token = Token::Mod;
+                    token.token = Token::Mod;
                     operand_before = false;
                     continue;
                 } else {

@@ -392,7 +392,7 @@ pub(super) fn covers(target: &Target<'_>, index: &IndexShape, needed: &[bool]) -
 
 fn covering(target: &Target<'_>, candidate: &Candidate, needed: &[bool]) -> Option<Covering> {
     let index = &candidate.index;
-    if matches!(candidate.range, None if !candidate.points.is_empty() && candidate.is_unique()) {
+    if candidate.range.is_none() && (!candidate.points.is_empty() && candidate.is_unique()) {
         return None;
     }
     if !covers(target, index, needed) && (index.id.0 != 0 || needed.contains(&true)) {

@@ -175,10 +175,10 @@ impl<'a> Binder<'a> {
             return variable(name);
         }
         if let [single] = name {
-            if self.alias_use == AliasUse::First {
-                if let Some(found) = self.alias(&single.value)? {
-                    return Ok(found);
-                }
+            if self.alias_use == AliasUse::First
+                && let Some(found) = self.alias(&single.value)?
+            {
+                return Ok(found);
             }
             if self.alias_use == AliasUse::Last {
                 if let Some(found) = self.scope.resolve_if_any(name, self.place)? {
@@ -330,12 +330,12 @@ impl<'a> Binder<'a> {
 
     fn in_list(&mut self, expr: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr, SqlError> {
         let operand = self.boxed(expr)?;
-        if let [ast::Expr::Value(value)] = list {
-            if let ast::Value::Placeholder(name) = &value.value {
-                let (index, info) = self.slot(name)?;
-                if info.list {
-                    return Ok(Expr::InSlot { operand, index, kind: info.kind, negated });
-                }
+        if let [ast::Expr::Value(value)] = list
+            && let ast::Value::Placeholder(name) = &value.value
+        {
+            let (index, info) = self.slot(name)?;
+            if info.list {
+                return Ok(Expr::InSlot { operand, index, kind: info.kind, negated });
             }
         }
         let list = list.iter().map(|item| self.bind(item)).collect::<Result<_, SqlError>>()?;

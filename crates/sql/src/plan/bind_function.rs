@@ -106,10 +106,10 @@ impl Binder<'_> {
         if matches!(lower.as_str(), "timestampdiff" | "timestampadd") {
             return self.timestamp_arithmetic(&lower, list);
         }
-        if lower == "values" {
-            if let Some(part) = self.values_part {
-                return self.values_of(list, part);
-            }
+        if lower == "values"
+            && let Some(part) = self.values_part
+        {
+            return self.values_of(list, part);
         }
         let Some(found) = Function::lookup(&name) else { return Err(SqlError::unknown_function(&name)) };
         let arguments =

@@ -76,15 +76,13 @@ fn merged_intervals<'s>(sargs: impl Iterator<Item = &'s Sarg>) -> Option<Sarg> {
         };
         if let (Test::Intervals(before_intervals), Test::Intervals(intervals)) =
             (&mut before.test, &sarg.test)
-        {
-            if let ([into], [from], true) =
+            && let ([into], [from], true) =
                 (before_intervals.as_mut_slice(), intervals.as_slice(), before.exact && sarg.exact)
-            {
-                into.lower.extend(from.lower.iter().cloned());
-                into.upper.extend(from.upper.iter().cloned());
-                before.needs.0 |= sarg.needs.0;
-                // Two conditions went in and only one can be marked as met: the other is tested again, which is cheap.
-            }
+        {
+            into.lower.extend(from.lower.iter().cloned());
+            into.upper.extend(from.upper.iter().cloned());
+            before.needs.0 |= sarg.needs.0;
+            // Two conditions went in and only one can be marked as met: the other is tested again, which is cheap.
         }
     }
     merged

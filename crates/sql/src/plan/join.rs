@@ -169,7 +169,7 @@ impl JoinPlan<'_> {
     fn order(&self, left: &[bool]) -> Vec<usize> {
         let tables = self.from.inputs.len();
         let written: Vec<usize> = (0..tables).collect();
-        if tables < 2 || tables > PERMUTED_TABLES_MAX || self.straight || left.contains(&true) {
+        if !(2..=PERMUTED_TABLES_MAX).contains(&tables) || self.straight || left.contains(&true) {
             return written;
         }
         let mut search = Search { plan: self, left, best: written.clone(), best_cost: f64::INFINITY };

@@ -32,10 +32,10 @@ impl Session {
         if let Some(result) = self.try_plain_insert(sql, &[], sink) {
             return result;
         }
-        if Session::is_planned(sql) {
-            if let Some(result) = self.run_planned(sql, sink) {
-                return result;
-            }
+        if Session::is_planned(sql)
+            && let Some(result) = self.run_planned(sql, sink)
+        {
+            return result;
         }
         let text = parse::to_text(sql)?;
         let statements = parse::split(&text);
@@ -57,10 +57,10 @@ impl Session {
         if let Some(result) = self.try_plain_insert(text.as_bytes(), &[], sink) {
             return result;
         }
-        if Session::is_planned(text.as_bytes()) {
-            if let Some(result) = self.run_planned(text.as_bytes(), sink) {
-                return result;
-            }
+        if Session::is_planned(text.as_bytes())
+            && let Some(result) = self.run_planned(text.as_bytes(), sink)
+        {
+            return result;
         }
         let statement = parse::parse(text)?;
         self.run_statement(&statement, sink)
