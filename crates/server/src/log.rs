@@ -4,24 +4,29 @@ use base::sync::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Where events that an operator wants to know of are written.
 #[derive(Debug)]
 pub struct Log {
     /// `None` is standard error.
     file: Mutex<Option<File>>,
+    /// The last error of the storage, and when it was written.
+    storage: Mutex<Option<(String, Instant)>>,
 }
+
+/// The same error of the storage is written once in so long.
+const REPEAT: Duration = Duration::from_secs(60);
 
 impl Log {
     pub fn to_stderr() -> Log {
-        Log { file: Mutex::new(None) }
+        Log { file: Mutex::new(None), storage: Mutex::new(None) }
     }
 
     /// Appends to a file, which is made if it is missing.
     pub fn to_file(path: &Path) -> io::Result<Log> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
-        Ok(Log { file: Mutex::new(Some(file)) })
+        Ok(Log { file: Mutex::new(Some(file)), storage: Mutex::new(None) })
     }
 
     pub fn note(&self, text: &str) {
@@ -34,6 +39,16 @@ impl Log {
 
     pub fn error(&self, text: &str) {
         self.line("ERROR", text);
+    }
+
+    /// A damaged page, a device that fails: every statement that meets it says so, the log once a minute.
+    pub fn storage_error(&self, text: &str) {
+        let mut last = self.storage.lock();
+        let repeats = last.as_ref().is_some_and(|(said, when)| said == text && when.elapsed() < REPEAT);
+        if !repeats {
+            *last = Some((text.to_string(), Instant::now()));
+            self.error(text);
+        }
     }
 
     fn line(&self, level: &str, text: &str) {
@@ -67,6 +82,17 @@ fn utc(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_storage_error_that_repeats_is_written_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("log");
+        let log = Log::to_file(&path).unwrap();
+        for text in ["Corrupt page 1", "Corrupt page 1", "Corrupt page 2"] {
+            log.storage_error(text);
+        }
+        assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 2);
+    }
 
     #[test]
     fn seconds_print_as_the_date_they_are() {

@@ -118,11 +118,9 @@ impl From<engine::Error> for SqlError {
             Error::Io(source) => {
                 SqlError::new(1030, b"HY000", format!("Got an I/O error from the storage engine: {source}"))
             }
-            Error::Corrupt { path, page, why, .. } => SqlError::new(
-                1034,
-                b"HY000",
-                format!("Page {page} of '{}' is corrupt: {why}", path.display()),
-            ),
+            Error::Corrupt { path, page, why, .. } => {
+                SqlError::new(1034, b"HY000", format!("Corrupt page {page} of '{}': {why}", path.display()))
+            }
             Error::RowTooLarge { bytes_max, .. } => SqlError::new(
                 1118,
                 b"42000",

@@ -75,7 +75,7 @@ impl<'s> Connection<'s> {
     }
 
     fn query(&mut self, packet: &Packet) -> Result<(), End> {
-        let Connection { channel, session, scratch, settings, .. } = self;
+        let Connection { channel, session, scratch, settings, shared, .. } = self;
         let Channel { reader, writer, entry, capabilities, .. } = channel;
         let Ok(Command::Query(text)) = Command::parse(reader.payload(packet)) else { return Ok(()) };
         entry.begin(CommandName::Query, text);
@@ -84,6 +84,7 @@ impl<'s> Connection<'s> {
         let form = form(*capabilities, session, settings, Encoding::Text);
         let mut sink = WireSink::new(writer, entry, scratch, form);
         let result = session.query(&text, &mut sink);
+        note_storage_error(shared, &result);
         let has_rows = sink.has_rows();
         sink.finish(result, session.status_flags())?;
         if !has_rows {
@@ -93,7 +94,7 @@ impl<'s> Connection<'s> {
     }
 
     fn execute(&mut self, packet: &Packet) -> Result<(), End> {
-        let Connection { channel, session, statements, scratch, settings, .. } = self;
+        let Connection { channel, session, statements, scratch, settings, shared, .. } = self;
         let Channel { reader, writer, entry, capabilities, .. } = channel;
         let Ok(Command::StmtExecute { statement: id, params: encoded, .. }) =
             Command::parse(reader.payload(packet))
@@ -127,6 +128,7 @@ impl<'s> Connection<'s> {
         let form = form(*capabilities, session, settings, Encoding::Binary);
         let mut sink = WireSink::new(writer, entry, scratch, form);
         let result = session.execute(id, &values, &mut sink);
+        note_storage_error(shared, &result);
         let has_rows = sink.has_rows();
         sink.finish(result, session.status_flags())?;
         scratch.keep_params(values);
@@ -300,6 +302,17 @@ fn form(capabilities: u32, session: &Session, settings: &Settings, encoding: Enc
         deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
         charset: settings.results,
         status: session.status_flags(),
+    }
+}
+
+/// Errors that an operator has to hear of, not only the client who met them.
+fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
+    /// Disk full, I/O errors, damaged pages, and what should not happen at all.
+    const CODES: [u16; 4] = [1021, 1030, 1034, 1105];
+    if let Err(error) = result
+        && CODES.contains(&error.code)
+    {
+        shared.log.storage_error(&error.message);
     }
 }
 
