@@ -63,7 +63,7 @@ step_smallest-cache() { # the engine's whole suite with the smallest cache that 
 }
 
 step_documents() { # links and examples in the documentation
-    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
+    RUSTDOCFLAGS="-D warnings -A rustdoc::private_intra_doc_links" cargo doc --workspace --no-deps --quiet
 }
 
 step_examples() { # every example runs to its end

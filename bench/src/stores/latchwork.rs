@@ -26,8 +26,9 @@ pub fn open(folder: &Path, rows: u32, hit_path: HitPath) -> Result<Latchwork> {
         hit_path,
         division_limit: 100,
         age_threshold: 300,
+        ..CacheOptions::default()
     };
-    let options = Options { cache, page_size: 16 << 10, create: true };
+    let options = Options { cache, create: true, ..Options::default() };
     let database = Database::open(folder, options).map_err(fail)?;
     database.create_database("bench", b"").map_err(fail)?;
     let column = |name: &str, column_type| Column { name: name.into(), column_type, nullable: false };

@@ -58,7 +58,7 @@ pub enum Expr {
         operand: Box<Expr>,
         negated: bool,
     },
-    /// IS [NOT] TRUE, FALSE, UNKNOWN (`None`).
+    /// IS `[NOT]` TRUE, FALSE, UNKNOWN (`None`).
     IsTruth {
         operand: Box<Expr>,
         truth: Option<bool>,
