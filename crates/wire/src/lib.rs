@@ -10,7 +10,7 @@
 //! | [`auth`] | checks `mysql_native_password` | answers it |
 //! | [`command`] | reads `COM_*` | writes them |
 //! | [`params`] | reads the parameters of `COM_STMT_EXECUTE` | writes them |
-//! | [`response`], [`column`], [`row`] | write OK, ERR, EOF, columns and rows | read them |
+//! | [`response`], [`mod@column`], [`row`] | write OK, ERR, EOF, columns and rows | read them |
 //! | [`client`] | | skips or collects whole responses |
 //!
 //! Every reader is total: bytes that make no sense are an [`error::Malformed`], never a panic.

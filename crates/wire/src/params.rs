@@ -60,7 +60,7 @@ pub fn write(out: &mut Vec<u8>, params: &[WireValue<'_>]) {
     write_except(out, params, |_| false);
 }
 
-/// As [`write`], leaving out the values of those that were sent as long data.
+/// As [`write()`], leaving out the values of those that were sent as long data.
 pub fn write_except(out: &mut Vec<u8>, params: &[WireValue<'_>], is_long_data: impl Fn(usize) -> bool) {
     if params.is_empty() {
         return;

@@ -1,5 +1,5 @@
-//! The node: one page of a B+tree. Byte table in [`layout`], reading in [`read`] (total on torn
-//! pages), changing in [`write`], cutting and joining in [`split`].
+//! The node: one page of a B+tree. Byte table in `layout`, reading in `read` (total on torn
+//! pages), changing in `write`, cutting and joining in `split`.
 
 pub mod layout;
 mod read;
