@@ -4,10 +4,14 @@
 mod faulty;
 mod memory;
 mod os;
+pub mod sim;
+mod throttled;
 
 pub use faulty::{Fault, Faults, FaultyVfs, Operation};
 pub use memory::MemVfs;
 pub use os::OsVfs;
+pub use sim::SimVfs;
+pub use throttled::{Clock, Limits, SystemClock, Throttled, Usage};
 
 use base::sync::Arc;
 use std::io;

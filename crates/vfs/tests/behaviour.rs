@@ -1,7 +1,7 @@
 //! Every file tree behaves alike; the faulty one also fails as told.
 
 use base::sync::Arc;
-use latchwork_vfs::{Create, Fault, FaultyVfs, MemVfs, Operation, OsVfs, Vfs};
+use latchwork_vfs::{Create, Fault, FaultyVfs, MemVfs, Operation, OsVfs, SimVfs, Vfs};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -52,6 +52,8 @@ fn the_operating_system_and_memory_behave_alike() {
     std::fs::remove_dir_all(&dir).unwrap();
     behaves(&MemVfs::new(), Path::new(""));
     locks_belong_to_handles(&MemVfs::new(), Path::new(""));
+    behaves(&SimVfs::new(), Path::new(""));
+    locks_belong_to_handles(&SimVfs::new(), Path::new(""));
     behaves(&FaultyVfs::new(Arc::new(MemVfs::new())), Path::new(""));
 }
 
