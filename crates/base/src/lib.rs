@@ -2,7 +2,9 @@
 //! checker, a simulator or a counter take the place of threads, latches and atomics.
 
 pub mod checksum;
+mod core_local;
 pub mod ids;
 pub mod sync;
 
+pub use core_local::CoreLocal;
 pub use ids::{FileId, IndexId, Lsn, PageId, PageNo, Stamp, TableId};

@@ -24,6 +24,8 @@ use wire::{FrameError, PacketReader, PacketWriter, response};
 
 /// Buffers beyond this many bytes are given back while a connection idles.
 const IDLE_BUFFER_BYTES_MAX: usize = 64 << 10;
+/// A larger buffer is given back to the allocator after the command whose answer needed it.
+const KEPT_BUFFER_BYTES_MAX: usize = 1 << 20;
 /// How long a connection with larger buffers must idle for that.
 const IDLE_BEFORE_SHRINKING: Duration = Duration::from_secs(1);
 /// Before a client has authenticated it may not send more than this.
@@ -190,12 +192,11 @@ impl Channel {
 
     /// Waits for bytes.
     fn receive(&mut self) -> Result<(), End> {
-        if self.reader.capacity().max(self.writer.capacity()) > IDLE_BUFFER_BYTES_MAX
+        if self.reader.capacity() > IDLE_BUFFER_BYTES_MAX
             && !self.reader.has_partial()
             && !self.entry.stream.wait_readable(IDLE_BEFORE_SHRINKING)?
         {
             self.reader.shrink(IDLE_BUFFER_BYTES_MAX);
-            self.writer.shrink(IDLE_BUFFER_BYTES_MAX);
         }
         loop {
             match self.entry.stream.read(self.reader.space()) {
@@ -280,9 +281,14 @@ impl Connection<'_> {
                 }
                 Err(end) => return Err(self.end_of_waiting(end)),
             };
+            self.channel.writer.use_memory(self.shared.buffers.take().unwrap_or_default());
             self.channel.answer();
             self.command(&packet)?;
             self.channel.flush()?;
+            let memory = self.channel.writer.take_memory();
+            if memory.capacity() <= KEPT_BUFFER_BYTES_MAX {
+                self.shared.buffers.put(memory);
+            }
             if self.session.interrupt().connection_is_killed() {
                 return Err(self.end_of_waiting(End::Quit));
             }

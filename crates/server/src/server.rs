@@ -99,6 +99,7 @@ impl Server {
             own_uid: rustix::process::geteuid().as_raw(),
             started: Instant::now(),
             counters: Counters::default(),
+            buffers: base::CoreLocal::new(),
             stopping: AtomicBool::new(false),
         });
         let host: Arc<dyn Host> = shared.clone();

@@ -22,6 +22,8 @@ pub(crate) struct Shared {
     pub own_uid: u32,
     pub started: Instant,
     pub counters: Counters,
+    /// Memory for answers: a connection borrows some for a command.
+    pub buffers: base::CoreLocal<Vec<u8>>,
     pub stopping: AtomicBool,
 }
 

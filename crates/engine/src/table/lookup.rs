@@ -16,7 +16,7 @@ const CELL_BYTES_GUESS: usize = 256;
 /// No more than this of a cell is asked for ahead.
 const CELL_BYTES_AHEAD_MAX: usize = 1_024;
 
-/// Scratch memory of batched lookups. One a session.
+/// Scratch memory of batched lookups. One a lookup under way.
 #[derive(Default, Debug)]
 pub struct Batch {
     entries: Entries,
@@ -26,6 +26,16 @@ pub struct Batch {
     own: Vec<u8>,
     image: Vec<u8>,
     chunk: Chunk,
+}
+
+impl Batch {
+    /// Its memory, in bytes, small lists left out.
+    pub fn capacity(&self) -> usize {
+        self.entries.bytes.capacity()
+            + self.rows.bytes.capacity()
+            + self.own.capacity()
+            + self.image.capacity()
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

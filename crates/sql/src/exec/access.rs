@@ -33,6 +33,14 @@ pub struct Scratch {
     wants_keys: bool,
 }
 
+impl Scratch {
+    /// Its memory, in bytes, small lists left out.
+    pub fn capacity(&self) -> usize {
+        let lists = self.keys.bytes.capacity() + self.sorted.bytes.capacity() + self.order.capacity() * 4;
+        lists + self.row.capacity() + self.decoded.capacity() + self.batch.capacity()
+    }
+}
+
 /// Whether the visitor needs primary keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wants {

@@ -17,6 +17,8 @@ pub struct Instance {
     host: OnceLock<Weak<dyn Host>>,
     /// Plans that all sessions share.
     pub(crate) plans: crate::cache::plans::SharedPlans,
+    /// Statements borrow it while they run.
+    pub(crate) working_memory: base::CoreLocal<super::query::WorkingMemory>,
 }
 
 impl Instance {
@@ -32,6 +34,7 @@ impl Instance {
             globals,
             table_locks: TableLocks::default(),
             plans: crate::cache::plans::SharedPlans::default(),
+            working_memory: base::CoreLocal::new(),
             status: StatusRegistry::default(),
             host: OnceLock::new(),
         })

@@ -17,13 +17,34 @@ use sqlparser::ast;
 use std::sync::Arc;
 use types::ValueRef;
 
-/// Memory and plans that a session keeps from statement to statement. Taken out of the session while one runs.
+/// What a session keeps from statement to statement. Taken out of the session while one runs.
 #[derive(Debug, Default)]
 pub(crate) struct Kept {
     pub(super) scan: Scan,
-    pub(super) values: Vec<ValueRef<'static>>,
-    pub(super) scratch: Vec<Scratch>,
     pub(super) plans: SessionPlans,
+}
+
+/// Memory for the statement that runs on a core, whoever's it is: keys, rows, values on their way.
+#[derive(Debug, Default)]
+pub(crate) struct WorkingMemory {
+    values: Vec<ValueRef<'static>>,
+    scratch: Vec<Scratch>,
+}
+
+/// A larger working memory is given back to the allocator after the statement that needed it.
+const WORKING_BYTES_MAX: usize = 4 << 20;
+
+impl Session {
+    fn take_working_memory(&self) -> WorkingMemory {
+        self.instance.working_memory.take().unwrap_or_default()
+    }
+
+    fn keep_working_memory(&self, memory: WorkingMemory) {
+        let bytes: usize = memory.scratch.iter().map(Scratch::capacity).sum();
+        if bytes + memory.values.capacity() * size_of::<ValueRef<'_>>() <= WORKING_BYTES_MAX {
+            self.instance.working_memory.put(memory);
+        }
+    }
 }
 
 impl Session {
@@ -56,26 +77,27 @@ impl Session {
         sql: &[u8],
         sink: &mut dyn ResultSink,
     ) -> Option<Result<(), SqlError>> {
-        let Kept { scan, values, scratch, plans } = kept;
+        let Kept { scan, plans } = kept;
         self.key_prefix();
         if scan.scan(&self.prefix, sql) != ScanEnd::Whole || scan.parameters > 0 {
             return None;
         }
-        let mut bound = recycle(std::mem::take(values));
+        let WorkingMemory { values, mut scratch } = self.take_working_memory();
+        let mut bound = recycle(values);
         bound.extend(scan.literals.iter().map(|literal| literal.value(sql, &scan.unescaped, &[])));
         let slots = Slots { values: &bound, starts: &scan.starts };
         let text = Literals { text: sql, shapes: &scan.slots, slots };
         let result = match plans.find(&scan.key) {
             // The plan is borrowed, not cloned: its counter is shared with other sessions.
-            Some(plan) => self.run_plan(plan, slots, &text, scratch, sink),
+            Some(plan) => self.run_plan(plan, slots, &text, &mut scratch, sink),
             None => match self.plan_scan(scan, sql, plans) {
-                Ok(plan) => self.run_plan(&plan, slots, &text, scratch, sink),
+                Ok(plan) => self.run_plan(&plan, slots, &text, &mut scratch, sink),
                 // Perhaps only the shape is wrong, a literal standing where syntax is: the parser will see.
                 Err(error) if error.code == 1064 => return None,
                 Err(error) => Err(error),
             },
         };
-        *values = recycle(bound);
+        self.keep_working_memory(WorkingMemory { values: recycle(bound), scratch });
         Some(result)
     }
 
@@ -103,7 +125,8 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         let PreparedText { text, scan, kinds, plan, .. } = prepared;
-        let mut bound = recycle(std::mem::take(&mut kept.values));
+        let WorkingMemory { values, mut scratch } = self.take_working_memory();
+        let mut bound = recycle(values);
         bound.extend(scan.literals.iter().map(|literal| literal.value(text, &scan.unescaped, parameters)));
         let slots = Slots { values: &bound, starts: &scan.starts };
         let same = kinds.len() == scan.slots.len()
@@ -113,7 +136,7 @@ impl Session {
         let current = plan.as_ref().filter(|plan| same && plan.is_current());
         let literals = Literals { text, shapes: &scan.slots, slots };
         let result = match current {
-            Some(plan) => self.run_plan(plan, slots, &literals, &mut kept.scratch, sink),
+            Some(plan) => self.run_plan(plan, slots, &literals, &mut scratch, sink),
             None => {
                 kinds.clear();
                 kinds.extend(
@@ -127,13 +150,13 @@ impl Session {
                 match self.plan_scan(&with_kinds, text, &mut kept.plans) {
                     Ok(made) => {
                         let made = plan.insert(made);
-                        self.run_plan(made, slots, &literals, &mut kept.scratch, sink)
+                        self.run_plan(made, slots, &literals, &mut scratch, sink)
                     }
                     Err(error) => Err(error),
                 }
             }
         };
-        kept.values = recycle(bound);
+        self.keep_working_memory(WorkingMemory { values: recycle(bound), scratch });
         result
     }
 

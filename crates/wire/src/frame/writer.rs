@@ -110,14 +110,16 @@ impl PacketWriter {
         self.sequence = sequence;
     }
 
-    /// Gives back memory beyond `bytes_max`. For idle connections.
-    pub fn shrink(&mut self, bytes_max: usize) {
-        if self.buffer.capacity() > bytes_max {
-            self.buffer.shrink_to(bytes_max);
-        }
+    /// Goes on in the memory of `buffer`. What was written and not sent is dropped.
+    pub fn use_memory(&mut self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        self.buffer = buffer;
+        self.open = None;
     }
 
-    pub fn capacity(&self) -> usize {
-        self.buffer.capacity()
+    /// Gives the memory away. What was written and not sent is dropped.
+    pub fn take_memory(&mut self) -> Vec<u8> {
+        self.open = None;
+        std::mem::take(&mut self.buffer)
     }
 }
