@@ -55,7 +55,7 @@ step_counting() { # a hit writes nothing shared and takes no latch
 }
 
 step_models() { # latches and frames under a scheduler that tries interleavings
-    cargo test -p latchwork-pagecache --features shuttle
+    cargo test -p latchwork-pagecache --features shuttle && cargo test -p latchwork-wal --features shuttle
 }
 
 step_smallest-cache() { # the engine's whole suite with the smallest cache that can be configured

@@ -1,0 +1,57 @@
+//! Settings of a log.
+
+use crate::error::{Error, Result};
+use crate::format::FILE_HEADER_BYTES;
+use std::path::PathBuf;
+
+/// Bytes of the smallest ring buffer: of use to tests and models.
+const BUFFER_SIZE_MIN: usize = 64;
+/// Bytes of the largest ring buffer.
+const BUFFER_SIZE_MAX: usize = 1 << 32;
+/// Files are whole blocks, so that a position's place in its block is the same in the log and in its file.
+const BLOCK: u64 = 4096;
+
+/// How a log is kept.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LogConfig {
+    /// The folder of the log's files. The log is alone in it.
+    pub dir: PathBuf,
+    /// Bytes of a file, header included: a multiple of 4096, at least 8192. May differ from one start to the next; files
+    /// that exist keep their size.
+    pub file_size: u64,
+    /// Bytes of the ring buffer: a power of two, from 64 bytes to 4 GiB.
+    pub buffer_size: usize,
+    /// How many files that are no longer needed are kept for the positions to come, rather than removed.
+    pub spare_files: usize,
+}
+
+impl LogConfig {
+    /// Files of 64 MiB, a buffer of 16 MiB, two spare files.
+    pub fn new(dir: impl Into<PathBuf>) -> LogConfig {
+        LogConfig { dir: dir.into(), file_size: 64 << 20, buffer_size: 16 << 20, spare_files: 2 }
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        let wrong = |why: String| Err(Error::Config { why });
+        if !self.file_size.is_multiple_of(BLOCK) || self.file_size < FILE_HEADER_BYTES + BLOCK {
+            return wrong(format!(
+                "a log file of {} bytes: not a multiple of 4096, or too small",
+                self.file_size
+            ));
+        }
+        if !self.buffer_size.is_power_of_two()
+            || !(BUFFER_SIZE_MIN..=BUFFER_SIZE_MAX).contains(&self.buffer_size)
+        {
+            return wrong(format!(
+                "a log buffer of {} bytes: not a power of two from 64 on",
+                self.buffer_size
+            ));
+        }
+        Ok(())
+    }
+
+    /// Bytes of log that a file holds.
+    pub(crate) fn capacity(&self) -> u64 {
+        self.file_size - FILE_HEADER_BYTES
+    }
+}

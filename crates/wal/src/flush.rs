@@ -1,0 +1,206 @@
+//! Flushing: one of those who wait writes and syncs for all.
+//!
+//! There is no flusher thread and no timer. Who finds nobody leading leads: it writes everything complete, syncs, and wakes
+//! the others. Records that are appended while it syncs are the next leader's, so the slower the device, the more of them
+//! share a sync.
+
+use crate::error::{Error, Result};
+use crate::log::{Device, Log};
+use base::Lsn;
+use base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use base::sync::{MutexGuard, hint, thread};
+use std::io;
+
+/// Bytes written at once: enough that the cost of a call does not count.
+const WRITE_MAX: u64 = 1 << 20;
+
+/// Looks for progress so often before giving up the processor: a copy takes less than a microsecond.
+#[cfg(not(feature = "shuttle"))]
+const SPINS: u32 = 100;
+#[cfg(feature = "shuttle")]
+const SPINS: u32 = 1;
+
+/// How safe a record is to be.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Durability {
+    /// With the operating system: survives this process.
+    Written,
+    /// Durable: survives this machine.
+    Synced,
+}
+
+/// Whose turn it is.
+#[derive(Debug, Default)]
+pub(crate) struct Leading {
+    pub has_leader: bool,
+}
+
+/// The right to write. Whatever happens to its holder, it ends, and everyone who waits looks again.
+#[derive(Debug)]
+pub(crate) struct Leadership<'l> {
+    log: &'l Log,
+}
+
+impl Drop for Leadership<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            self.log.poison("a thread that wrote the log panicked".to_string());
+        }
+        self.log.leading.lock().has_leader = false;
+        self.log.write_done.notify_all();
+        self.log.lead_ended.notify_all();
+    }
+}
+
+/// What a leader's round of writing came to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Round {
+    /// Everything below is written.
+    pub written: u64,
+    pub has_progress: bool,
+}
+
+impl Log {
+    /// Returns when everything below `up_to` is as safe as asked.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Poisoned`] if that cannot be promised any more, now or ever: the caller's records may or may not survive. What was
+    /// safe before stays so, and a flush that asks for no more than that still succeeds.
+    /// [`Error::Beyond`] if `up_to` was never given out.
+    pub fn flush(&self, up_to: Lsn, durability: Durability) -> Result<()> {
+        if self.is_safe(up_to.0, durability) {
+            return Ok(());
+        }
+        let next = self.next_lsn();
+        if next < up_to {
+            return Err(Error::Beyond { lsn: up_to, next });
+        }
+        let mut leading = self.leading.lock();
+        let leadership = loop {
+            if self.is_safe(up_to.0, durability) {
+                return Ok(());
+            }
+            self.check_poison()?;
+            if !leading.has_leader {
+                break self.take_leadership(&mut leading);
+            }
+            leading = match durability {
+                Durability::Written => self.write_done.wait(leading),
+                Durability::Synced => self.lead_ended.wait(leading),
+            };
+        };
+        drop(leading);
+        let written = self.write_up_to(up_to.0, &leadership)?;
+        match durability {
+            Durability::Written => Ok(()),
+            Durability::Synced => self.sync_up_to(written, &leadership),
+        }
+    }
+
+    fn is_safe(&self, up_to: u64, durability: Durability) -> bool {
+        let safe = match durability {
+            Durability::Written => &self.written,
+            Durability::Synced => &self.synced,
+        };
+        // ORDER: Acquire meets the leader's Release after the device said so.
+        safe.load(Acquire) >= up_to
+    }
+
+    /// The caller has seen that there is no leader.
+    pub(crate) fn take_leadership(&self, leading: &mut MutexGuard<'_, Leading>) -> Leadership<'_> {
+        assert!(!leading.has_leader, "one leader at a time");
+        leading.has_leader = true;
+        Leadership { log: self }
+    }
+
+    /// Writes until everything below `up_to` is written; gives how far it came.
+    fn write_up_to(&self, up_to: u64, leadership: &Leadership<'_>) -> Result<u64> {
+        let mut spins = 0;
+        loop {
+            let round = self.write_complete(leadership)?;
+            if round.written >= up_to {
+                return Ok(round.written);
+            }
+            self.check_poison()?;
+            // Someone is copying. If it waits for room, it has got some just now.
+            if round.has_progress {
+                spins = 0;
+            }
+            if spins < SPINS {
+                spins += 1;
+                hint::spin_loop();
+            } else {
+                thread::yield_now();
+            }
+        }
+    }
+
+    /// Writes what is complete. A failure poisons the log.
+    pub(crate) fn write_complete(&self, _leadership: &Leadership<'_>) -> Result<Round> {
+        // ORDER: only leaders change it, and leadership passes through a mutex.
+        let from = self.written.load(Relaxed);
+        let to = self.slots.complete_up_to(&self.next);
+        // After that look: an append that was given up leaves its slot, and a poisoned log is not written to.
+        self.check_poison()?;
+        let mut at = from;
+        // Uncontended: it belongs to the leader.
+        let mut device = self.device.lock();
+        while at < to {
+            at += self.write_piece(&mut device, at, to)?;
+            self.set_written(at);
+        }
+        Ok(Round { written: at, has_progress: at > from })
+    }
+
+    /// Writes from `at` on, at most up to `to`, inside one file; gives how many bytes.
+    fn write_piece(&self, device: &mut Device, at: u64, to: u64) -> Result<u64> {
+        let Device { staging, current, unsynced } = device;
+        let file = match current.take() {
+            Some(file) if file.holds(at) => file,
+            _ => self.files.holding(at).map_err(|error| self.poison(error.to_string()))?,
+        };
+        let bytes = (to - at).min(file.end() - at).min(WRITE_MAX);
+        staging.resize(bytes as usize, 0);
+        self.ring.copy_out(at, staging);
+        if unsynced.last().is_none_or(|last| last.first() != file.first()) {
+            unsynced.push(file.clone());
+        }
+        // CRASH: any part of this may be on the device or not. A record that is not all there fails its checksum.
+        let written = file.file.write_at(staging, file.offset(at));
+        // ORDER: a figure for people.
+        self.counters.writes.fetch_add(1, Relaxed);
+        written.map_err(|error| self.poison(format!("{}: write: {error}", file.path.display())))?;
+        *current = Some(file);
+        Ok(bytes)
+    }
+
+    fn set_written(&self, written: u64) {
+        // Under the mutex, so that nobody decides to wait between this and the wake-up.
+        let leading = self.leading.lock();
+        // ORDER: Release: the words below were read, and may be overwritten by who sees this.
+        self.written.store(written, Release);
+        drop(leading);
+        self.write_done.notify_all();
+    }
+
+    /// Makes everything below `written` durable. A failure poisons the log.
+    fn sync_up_to(&self, written: u64, _leadership: &Leadership<'_>) -> Result<()> {
+        let mut device = self.device.lock();
+        for file in &device.unsynced {
+            // CRASH: after a failed sync the operating system may have thrown away what it could not write, and a second sync
+            // would report success. Nothing more may be called durable.
+            file.file
+                .sync()
+                .map_err(|error: io::Error| self.poison(format!("{}: sync: {error}", file.path.display())))?;
+        }
+        device.unsynced.clear();
+        drop(device);
+        // ORDER: a figure for people.
+        self.counters.syncs.fetch_add(1, Relaxed);
+        // Those who wait for it are woken when the leadership ends; both pass through the mutex.
+        // ORDER: Release: what the device said comes before.
+        self.synced.store(written, Release);
+        Ok(())
+    }
+}
