@@ -57,7 +57,7 @@ fn every_workload(ps_mode: &str) {
     let server = Latchwork::start(scratch.path(), &["--max_connections=200"]);
     server.sql("CREATE DATABASE sbtest");
     for (workload, options) in WORKLOADS {
-        for threads in [1, 8, 64] {
+        for threads in [1, 8, 128] {
             let events = 40 * threads.max(5);
             let threads_option = format!("--threads={threads}");
             let events_option = format!("--events={events}");
