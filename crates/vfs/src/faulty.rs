@@ -194,6 +194,12 @@ struct FaultyFile {
 }
 
 impl FaultyFile {
+    /// Takes the room to grow to `len` bytes.
+    fn take_space(&self, len: u64) -> io::Result<()> {
+        let growth = len.saturating_sub(self.inner.len()?);
+        if self.faults.grow(growth) < growth { Err(io::ErrorKind::StorageFull.into()) } else { Ok(()) }
+    }
+
     /// Writes at most what the disk has room for.
     fn write_into_space(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let end = offset + bytes.len() as u64;
@@ -249,11 +255,13 @@ impl File for FaultyFile {
     }
 
     fn set_len(&self, len: u64) -> io::Result<()> {
-        let growth = len.saturating_sub(self.inner.len()?);
-        if self.faults.grow(growth) < growth {
-            return Err(io::ErrorKind::StorageFull.into());
-        }
+        self.take_space(len)?;
         self.inner.set_len(len)
+    }
+
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        self.take_space(len)?;
+        self.inner.reserve(len)
     }
 
     fn try_lock_exclusive(&self) -> io::Result<()> {

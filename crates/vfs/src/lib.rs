@@ -61,9 +61,9 @@ pub trait File: Send + Sync + std::fmt::Debug {
     /// Cuts or extends (with zeroes) to `len` bytes.
     fn set_len(&self, len: u64) -> io::Result<()>;
     /// Extends to `len` bytes, as [`File::set_len`], and has the device set the room aside, so that writes below `len`
-    /// do not meet a full disk later. A file system that cannot do so only extends.
+    /// do not meet a full disk later. A file system that cannot do so only extends. A longer file stays as it is.
     fn reserve(&self, len: u64) -> io::Result<()> {
-        self.set_len(len)
+        if self.len()? < len { self.set_len(len) } else { Ok(()) }
     }
     /// Takes the exclusive advisory lock on the file, held until the last handle is dropped.
     /// `WouldBlock` when another process holds it.

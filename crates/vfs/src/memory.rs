@@ -173,6 +173,15 @@ impl File for MemFile {
         Ok(())
     }
 
+    fn reserve(&self, len: u64) -> io::Result<()> {
+        let len = usize::try_from(len).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let mut content = self.content.bytes.lock();
+        if content.len() < len {
+            content.resize(len, 0);
+        }
+        Ok(())
+    }
+
     fn try_lock_exclusive(&self) -> io::Result<()> {
         if self.holds_lock.load(Relaxed) {
             return Ok(());

@@ -19,6 +19,12 @@ fn behaves(vfs: &dyn Vfs, dir: &Path) {
     file.read_at(&mut buffer, 9).unwrap();
     assert_eq!(&buffer, b"\0hello");
     assert_eq!(file.read_at(&mut buffer, 10).unwrap_err().kind(), ErrorKind::UnexpectedEof);
+    file.reserve(20).unwrap();
+    assert_eq!(file.len().unwrap(), 20);
+    file.reserve(10).unwrap();
+    assert_eq!(file.len().unwrap(), 20, "to reserve less than there is cuts nothing");
+    file.read_at(&mut buffer, 10).unwrap();
+    assert_eq!(&buffer, b"hello\0");
     file.set_len(12).unwrap();
     file.sync().unwrap();
     assert_eq!(vfs.open(&path, Create::IfMissing).unwrap().len().unwrap(), 12);

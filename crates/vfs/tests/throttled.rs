@@ -1,33 +1,40 @@
 //! The slow file tree, by a clock that is set by hand: what waits, until when, in which order.
 
+use base::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use base::sync::{Arc, Mutex};
 use latchwork_vfs::{Clock, Create, File, Limits, MemVfs, Throttled, Usage, Vfs};
 use std::path::Path;
 use std::time::Duration;
 
-/// A clock that stands still but for those who sleep; notes until when each slept.
+/// A clock that stands still but for those who sleep, or also for them: then all operations come at one moment, as from many
+/// threads. Notes until when each slept.
 #[derive(Debug, Default)]
-struct ManualClock(Mutex<(Duration, Vec<u64>)>);
+struct ManualClock {
+    state: Mutex<(Duration, Vec<u64>)>,
+    frozen: AtomicBool,
+}
 
 impl ManualClock {
     fn advance(&self, by: Duration) {
-        self.0.lock().0 += by;
+        self.state.lock().0 += by;
     }
 
     /// The moments, in milliseconds, until which someone slept.
     fn wakes(&self) -> Vec<u64> {
-        self.0.lock().1.clone()
+        self.state.lock().1.clone()
     }
 }
 
 impl Clock for ManualClock {
     fn now(&self) -> Duration {
-        self.0.lock().0
+        self.state.lock().0
     }
 
     fn sleep_until(&self, moment: Duration) {
-        let mut state = self.0.lock();
-        state.0 = state.0.max(moment);
+        let mut state = self.state.lock();
+        if !self.frozen.load(Relaxed) {
+            state.0 = state.0.max(moment);
+        }
         state.1.push(moment.as_millis() as u64);
     }
 }
@@ -85,6 +92,19 @@ fn latency_delays_the_answer_and_does_not_occupy_the_device() {
     assert_eq!(clock.wakes(), [107]);
     file.sync().unwrap();
     assert_eq!(clock.wakes(), [107, 107 + 100 + 37]);
+}
+
+#[test]
+fn operations_of_one_moment_queue_for_the_device_and_wait_for_the_latency_together() {
+    let latency = Duration::from_millis(7);
+    let (_, file, clock) =
+        throttled(Limits { operations_per_second: Some(10.0), latency, ..Limits::default() });
+    // ORDER: one thread.
+    clock.frozen.store(true, Relaxed);
+    for _ in 0..3 {
+        file.sync().unwrap();
+    }
+    assert_eq!(clock.wakes(), [107, 207, 307]);
 }
 
 #[test]
