@@ -51,11 +51,13 @@ step_unit() { # every crate's own tests, doc tests included
 }
 
 step_counting() { # a hit writes nothing shared and takes no latch
-    cargo test -p latchwork-pagecache --features counting
+    cargo test -p latchwork-pagecache --features counting &&
+        cargo test -p latchwork-transactions --features counting --test counting
 }
 
 step_models() { # latches and frames under a scheduler that tries interleavings
-    cargo test -p latchwork-pagecache --features shuttle && cargo test -p latchwork-wal --features shuttle
+    cargo test -p latchwork-pagecache --features shuttle && cargo test -p latchwork-wal --features shuttle &&
+        cargo test -p latchwork-transactions --features shuttle
 }
 
 step_smallest-cache() { # the engine's whole suite with the smallest cache that can be configured

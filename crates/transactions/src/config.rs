@@ -1,0 +1,39 @@
+//! What the transactions of a database start from, and their limits.
+
+use base::Stamp;
+
+/// Ids a chunk of the status table covers by default: 32 KiB of status words.
+pub const CHUNK_IDS: u64 = 4096;
+
+/// What becomes of the explicit locks taken since a savepoint when a transaction rolls back to it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum SavepointLocks {
+    /// They stay until the transaction ends: what InnoDB does. Another client cannot tell a savepoint from outside.
+    #[default]
+    Keep,
+    /// They are given back, and what was upgraded since becomes shared again.
+    Release,
+}
+
+/// The settings of [`crate::Transactions`].
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The id of the first write transaction, 1 or more. All ids below are finished and visible to everyone.
+    pub next_id: Stamp,
+    /// Ids a chunk of the status table covers: a power of two, 2 or more.
+    pub chunk_ids: u64,
+    /// Old versions may take so many bytes. Beyond, the oldest snapshots are cancelled.
+    pub version_limit_bytes: u64,
+    pub savepoint_locks: SavepointLocks,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config {
+            next_id: Stamp(1),
+            chunk_ids: CHUNK_IDS,
+            version_limit_bytes: 256 << 20,
+            savepoint_locks: SavepointLocks::default(),
+        }
+    }
+}

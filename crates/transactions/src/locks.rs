@@ -1,0 +1,241 @@
+//! Row locks and the end of transactions: who waits for whom.
+//!
+//! Explicit locks are in a table split into partitions by key. A request that cannot be met joins the key's queue; whoever
+//! gives a lock back hands it to the first in the queue before it lets go of the partition's latch, so that nobody overtakes.
+//! Waiting for a transaction to end goes by the same waiters and the same graph.
+//!
+//! Latches: a partition (of locks or of ends), then the graph, then a waiter's mutex.
+
+mod ends;
+mod graph;
+mod queue;
+mod waiter;
+
+use crate::error::LockError;
+use base::sync::{Arc, CachePadded, Mutex};
+use ends::Ends;
+use graph::Graph;
+pub use queue::LockMode;
+use queue::{Acquired, Queue};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::time::{Duration, Instant};
+pub use waiter::Waiter;
+use waiter::{Phase, Woken};
+
+/// Partitions of the lock table: many more than threads that lock at the same moment; 128 bytes each.
+#[cfg(not(feature = "shuttle"))]
+pub const PARTITIONS: usize = 64;
+#[cfg(feature = "shuttle")]
+pub const PARTITIONS: usize = 2;
+
+/// How long a request may wait.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Patience {
+    /// Not at all: NOWAIT and SKIP LOCKED.
+    None,
+    /// So long, from the moment it begins to wait. Under the model checker there is no time and no limit.
+    Limit(Duration),
+    Endless,
+}
+
+impl Patience {
+    fn deadline(self) -> Option<Instant> {
+        match self {
+            Patience::Limit(limit) => Instant::now().checked_add(limit),
+            Patience::None | Patience::Endless => None,
+        }
+    }
+}
+
+/// A lock that a transaction holds.
+#[derive(Debug)]
+pub struct Held {
+    table: u64,
+    key: Arc<[u8]>,
+    /// What it held before.
+    before: Option<LockMode>,
+}
+
+type Partition = HashMap<u64, HashMap<Arc<[u8]>, Queue>>;
+
+#[derive(Debug)]
+pub struct Locks {
+    partitions: Box<[CachePadded<Mutex<Partition>>]>,
+    ends: Ends,
+    graph: Graph,
+}
+
+impl Locks {
+    pub fn new() -> Locks {
+        Locks {
+            partitions: (0..PARTITIONS).map(|_| CachePadded::default()).collect(),
+            ends: Ends::new(),
+            graph: Graph::default(),
+        }
+    }
+
+    fn partition(&self, table: u64, key: &[u8]) -> &Mutex<Partition> {
+        let mut hasher = DefaultHasher::new();
+        (table, key).hash(&mut hasher);
+        &self.partitions[hasher.finish() as usize % self.partitions.len()]
+    }
+
+    /// Locks a key for `owner`. `None` if it had the lock already.
+    pub fn lock(
+        &self,
+        owner: u64,
+        waiter: &Arc<Waiter>,
+        (table, key): (u64, &[u8]),
+        mode: LockMode,
+        patience: Patience,
+    ) -> Result<Option<Held>, LockError> {
+        let mut partition = self.partition(table, key).lock();
+        let keys = partition.entry(table).or_default();
+        if !keys.contains_key(key) {
+            keys.insert(Arc::from(key), Queue::default());
+        }
+        let (stored, queue) = keys
+            .get_key_value(key)
+            .map(|(stored, _)| stored.clone())
+            .zip(keys.get_mut(key))
+            .expect("just made");
+        let held = |before| Some(Held { table, key: stored, before });
+        let before = match queue.acquire(owner, mode) {
+            Acquired::Already => return Ok(None),
+            Acquired::Now { before } => return Ok(held(before)),
+            Acquired::NotYet { before } => before,
+        };
+        if patience == Patience::None {
+            return Err(LockError::WouldBlock);
+        }
+        waiter.begin();
+        let place = queue.join(owner, mode, waiter.clone());
+        self.graph.with(|graph| {
+            graph.wait(owner, waiter.clone());
+            queue.link(place, graph);
+            graph.break_circles(owner);
+        });
+        drop(partition);
+
+        let woken = waiter.sleep(patience.deadline());
+        if woken != Woken::Granted {
+            let mut partition = self.partition(table, key).lock();
+            // It may have been granted since the sleep ended: then the lock is held and is as good as any.
+            let phase = self.graph.with(|graph| graph.give_up(owner, waiter));
+            if phase != Phase::Granted {
+                with_queue(&mut partition, table, key, |queue| {
+                    self.graph.with(|graph| queue.leave(owner, graph));
+                });
+                return Err(why(phase, woken));
+            }
+        } else {
+            waiter.finish();
+        }
+        Ok(held(before))
+    }
+
+    /// Gives a lock back: down to what was held before if `to_before`, altogether otherwise.
+    pub fn unlock(&self, owner: u64, held: &Held, to_before: bool) {
+        let mut partition = self.partition(held.table, &held.key).lock();
+        with_queue(&mut partition, held.table, &held.key, |queue| {
+            queue.release(owner, held.before.filter(|_| to_before));
+            if queue.has_waiters() {
+                self.graph.with(|graph| queue.advance(graph));
+            }
+        });
+    }
+
+    /// Waits until `blocker` has ended, or not at all if `is_active` says that it has.
+    pub fn wait_for_end(
+        &self,
+        owner: u64,
+        waiter: &Arc<Waiter>,
+        blocker: u64,
+        is_active: impl Fn() -> bool,
+        patience: Patience,
+    ) -> Result<(), LockError> {
+        // Asked under the latch that the blocker takes after it has ended: either it is seen to have ended, or it
+        // sees the waiter.
+        let mut ends = self.ends.partition(blocker).lock();
+        if !is_active() {
+            return Ok(());
+        }
+        if patience == Patience::None {
+            return Err(LockError::WouldBlock);
+        }
+        waiter.begin();
+        ends.entry(blocker).or_default().push((owner, waiter.clone()));
+        self.graph.with(|graph| {
+            graph.wait(owner, waiter.clone());
+            graph.set_edges(owner, || vec![blocker]);
+            graph.break_circles(owner);
+        });
+        drop(ends);
+
+        let woken = waiter.sleep(patience.deadline());
+        if woken == Woken::Granted {
+            waiter.finish();
+            return Ok(());
+        }
+        let mut ends = self.ends.partition(blocker).lock();
+        let phase = self.graph.with(|graph| graph.give_up(owner, waiter));
+        if phase == Phase::Granted {
+            return Ok(());
+        }
+        ends::leave(&mut ends, blocker, owner);
+        Err(why(phase, woken))
+    }
+
+    /// Wakes all who wait for this transaction's end. Its status says already that it has ended.
+    pub fn ended(&self, id: u64) {
+        let mut ends = self.ends.partition(id).lock();
+        if let Some(waiters) = ends.remove(&id) {
+            self.graph.with(|graph| {
+                for (owner, waiter) in waiters {
+                    graph.forget(owner);
+                    // A victim leaves by itself, with its own error.
+                    let _granted = waiter.grant();
+                }
+            });
+        }
+    }
+
+    /// Keys with a holder or a waiter, transactions waited for, transactions that wait.
+    pub fn usage(&self) -> LockUsage {
+        let keys = self.partitions.iter().map(|p| p.lock().values().map(HashMap::len).sum::<usize>()).sum();
+        LockUsage { keys, awaited: self.ends.len(), waiting: self.graph.with(|graph| graph.len()) }
+    }
+}
+
+/// What the lock table holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LockUsage {
+    /// Keys that somebody has locked or waits for.
+    pub keys: usize,
+    /// Transactions whose end somebody waits for.
+    pub awaited: usize,
+    /// Transactions that wait.
+    pub waiting: usize,
+}
+
+/// Runs `change` on the key's queue, if there is one, and forgets the queue if it is empty then.
+fn with_queue(partition: &mut Partition, table: u64, key: &[u8], change: impl FnOnce(&mut Queue)) {
+    let Some(keys) = partition.get_mut(&table) else { return };
+    let Some(queue) = keys.get_mut(key) else { return };
+    change(queue);
+    if queue.is_empty() {
+        keys.remove(key);
+        if keys.is_empty() {
+            partition.remove(&table);
+        }
+    }
+}
+
+fn why(phase: Phase, woken: Woken) -> LockError {
+    match (phase, woken) {
+        (Phase::Victim, _) | (_, Woken::Victim | Woken::Granted) => LockError::Deadlock,
+        (_, Woken::Interrupted) => LockError::Interrupted,
+        (_, Woken::TimedOut) => LockError::LockWaitTimeout,
+    }
+}

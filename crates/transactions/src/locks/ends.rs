@@ -1,0 +1,39 @@
+//! Who waits for which transaction to end.
+
+use super::PARTITIONS;
+use super::waiter::Waiter;
+use base::sync::{Arc, CachePadded, Mutex};
+use std::collections::HashMap;
+
+/// By the transaction waited for: who waits.
+pub type Partition = HashMap<u64, Vec<(u64, Arc<Waiter>)>>;
+
+/// Partitioned by id, so that transactions that nobody waits for end without meeting each other here.
+#[derive(Debug)]
+pub struct Ends {
+    partitions: Box<[CachePadded<Mutex<Partition>>]>,
+}
+
+impl Ends {
+    pub fn new() -> Ends {
+        Ends { partitions: (0..PARTITIONS).map(|_| CachePadded::default()).collect() }
+    }
+
+    pub fn partition(&self, id: u64) -> &Mutex<Partition> {
+        &self.partitions[id as usize % self.partitions.len()]
+    }
+
+    pub fn len(&self) -> usize {
+        self.partitions.iter().map(|partition| partition.lock().len()).sum()
+    }
+}
+
+/// `owner` no longer waits for `blocker`.
+pub fn leave(partition: &mut Partition, blocker: u64, owner: u64) {
+    if let Some(waiters) = partition.get_mut(&blocker) {
+        waiters.retain(|(waiting, _)| *waiting != owner);
+        if waiters.is_empty() {
+            partition.remove(&blocker);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! The place where a session sleeps until it is granted what it waits for, chosen as a victim, or interrupted.
+
+use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use base::sync::{Condvar, Mutex};
+use std::time::Instant;
+
+/// How far a wait has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Phase {
+    #[default]
+    Idle,
+    Waiting,
+    /// What was waited for has been given.
+    Granted,
+    /// Chosen to break a deadlock.
+    Victim,
+}
+
+/// Why a sleep ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Woken {
+    Granted,
+    Victim,
+    Interrupted,
+    #[cfg_attr(feature = "shuttle", allow(dead_code, reason = "the model checker knows no time"))]
+    TimedOut,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    phase: Phase,
+    interrupted: bool,
+}
+
+/// One for each session, which waits for one thing at a time.
+#[derive(Debug, Default)]
+pub struct Waiter {
+    state: Mutex<State>,
+    changed: Condvar,
+    /// Rows that the session's transaction has changed: what its rollback would cost.
+    rows_changed: AtomicU64,
+}
+
+impl Waiter {
+    pub fn begin(&self) {
+        let mut state = self.state.lock();
+        assert_eq!(state.phase, Phase::Idle, "a session waits for one thing at a time");
+        state.phase = Phase::Waiting;
+    }
+
+    /// Ends a wait and gives the phase that it had come to.
+    pub fn finish(&self) -> Phase {
+        std::mem::take(&mut self.state.lock().phase)
+    }
+
+    /// Grants what is waited for. False if the session has been made a victim before.
+    #[must_use]
+    pub fn grant(&self) -> bool {
+        self.decide(Phase::Granted)
+    }
+
+    /// Makes the session a victim.
+    pub fn condemn(&self) {
+        let condemned = self.decide(Phase::Victim);
+        assert!(condemned, "who is in the graph is waiting");
+    }
+
+    fn decide(&self, phase: Phase) -> bool {
+        let mut state = self.state.lock();
+        let is_waiting = state.phase == Phase::Waiting;
+        if is_waiting {
+            state.phase = phase;
+            self.changed.notify_one();
+        }
+        is_waiting
+    }
+
+    pub fn interrupt(&self) {
+        self.state.lock().interrupted = true;
+        self.changed.notify_one();
+    }
+
+    pub fn clear_interrupt(&self) {
+        self.state.lock().interrupted = false;
+    }
+
+    pub fn is_interrupted(&self) -> bool {
+        self.state.lock().interrupted
+    }
+
+    /// Sleeps until something is decided, the session is interrupted, or the time is over.
+    pub fn sleep(&self, deadline: Option<Instant>) -> Woken {
+        let mut state = self.state.lock();
+        loop {
+            match state.phase {
+                Phase::Granted => return Woken::Granted,
+                Phase::Victim => return Woken::Victim,
+                Phase::Idle | Phase::Waiting if state.interrupted => return Woken::Interrupted,
+                Phase::Idle | Phase::Waiting => {}
+            }
+            state = match deadline {
+                #[cfg(not(feature = "shuttle"))]
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Woken::TimedOut;
+                    }
+                    self.changed.wait_timeout(state, left).0
+                }
+                // The model checker knows no time: there is no limit.
+                _ => self.changed.wait(state),
+            };
+        }
+    }
+
+    pub fn rows_changed(&self) -> u64 {
+        // ORDER: Relaxed: it only weighs one victim against another.
+        self.rows_changed.load(Relaxed)
+    }
+
+    pub fn set_rows_changed(&self, rows: u64) {
+        // ORDER: Relaxed: as above; the session's own.
+        self.rows_changed.store_owned(rows, Relaxed);
+    }
+}

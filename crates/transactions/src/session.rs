@@ -1,0 +1,138 @@
+//! A session's place among the transactions: its snapshot, and where it sleeps.
+
+use crate::error::{IdsExhausted, SnapshotTooOld};
+use crate::locks::Waiter;
+use crate::registry::{SlotRef, Snapshot};
+use crate::status::Status;
+use crate::transaction::Transaction;
+use crate::transactions::Transactions;
+use crate::versions::Found;
+use base::Stamp;
+use base::sync::Arc;
+
+/// One for each session, and for each thread of the engine that reads by snapshots or locks rows. It has at most one
+/// snapshot open and waits for one lock at a time.
+#[derive(Debug)]
+pub struct Session {
+    shared: Arc<Transactions>,
+    slot: SlotRef,
+    snapshot: Option<Snapshot>,
+    /// The session's last write transaction: what it wrote is visible to itself.
+    own: u64,
+    waiter: Arc<Waiter>,
+}
+
+impl Session {
+    pub(crate) fn new(shared: Arc<Transactions>) -> Session {
+        let slot = shared.registry.register();
+        Session { shared, slot, snapshot: None, own: 0, waiter: Arc::default() }
+    }
+
+    /// Opens a snapshot of what is committed now, in place of the one that may be open. Writes the session's own slot and
+    /// nothing that another core writes; takes no latch.
+    #[inline]
+    pub fn open(&mut self) -> View<'_> {
+        let status = &self.shared.status;
+        // The lowest unfinished id before the clock: all ids below it have ended by that clock.
+        let snapshot = self.shared.registry.open(&self.slot, || (status.low(), status.clock()));
+        self.snapshot = Some(snapshot);
+        View { session: self, snapshot }
+    }
+
+    /// The open snapshot.
+    #[inline]
+    pub fn view(&self) -> Option<View<'_>> {
+        self.snapshot.map(|snapshot| View { session: self, snapshot })
+    }
+
+    /// Closes the snapshot: what only it needed may be purged.
+    pub fn close(&mut self) {
+        if self.snapshot.take().is_some() {
+            self.slot.close();
+        }
+    }
+
+    /// Begins a write transaction. An open snapshot stays open, and sees what the transaction will write. A session has one
+    /// transaction at a time.
+    pub fn begin(&mut self) -> Result<Transaction, IdsExhausted> {
+        let id = self.shared.status.begin(&self.shared.registry)?;
+        self.own = id;
+        self.waiter.set_rows_changed(0);
+        Ok(Transaction::new(self.shared.clone(), id, self.waiter.clone()))
+    }
+
+    /// What another thread interrupts this session's waits by.
+    pub fn interrupter(&self) -> Interrupter {
+        Interrupter(self.waiter.clone())
+    }
+
+    /// True if an interrupt has come since the last was cleared.
+    pub fn is_interrupted(&self) -> bool {
+        self.waiter.is_interrupted()
+    }
+
+    /// Forgets an interrupt: the next statement may wait again.
+    pub fn clear_interrupt(&self) {
+        self.waiter.clear_interrupt();
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.shared.registry.unregister(self.slot.clone());
+    }
+}
+
+/// Interrupts a session: its wait, or the next it begins, ends with [`crate::LockError::Interrupted`], until the session
+/// clears it.
+#[derive(Clone, Debug)]
+pub struct Interrupter(Arc<Waiter>);
+
+impl Interrupter {
+    pub fn interrupt(&self) {
+        self.0.interrupt();
+    }
+}
+
+/// A session's open snapshot.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'s> {
+    session: &'s Session,
+    snapshot: Snapshot,
+}
+
+impl View<'_> {
+    /// True if the snapshot sees what the transaction with this stamp wrote. One comparison for all that is older than the
+    /// oldest transaction that was active; no latch and no write ever. Right also for a cancelled snapshot.
+    ///
+    /// A stamp that no transaction has yet (read from a torn page) is not visible.
+    #[inline(always)]
+    pub fn sees(&self, stamp: Stamp) -> bool {
+        stamp.0 < self.snapshot.all_before || self.looks_up(stamp.0)
+    }
+
+    fn looks_up(&self, id: u64) -> bool {
+        if id == self.session.own {
+            return true;
+        }
+        match self.session.shared.status.status(id) {
+            Status::Committed(number) => number <= self.snapshot.number,
+            Status::Unborn | Status::Active | Status::RolledBack => false,
+        }
+    }
+
+    /// What the row was in this snapshot, which does not see the stamp that is on the page.
+    pub fn find_version(&self, table: u64, key: &[u8]) -> Result<Found, SnapshotTooOld> {
+        self.session.shared.versions.find((table, key), |id| self.sees(Stamp(id)), || self.check())
+    }
+
+    /// Fails if the snapshot has been cancelled. [`View::find_version`] asks by itself.
+    pub fn check(&self) -> Result<(), SnapshotTooOld> {
+        if self.session.slot.is_cancelled(&self.snapshot) { Err(SnapshotTooOld) } else { Ok(()) }
+    }
+
+    /// The clock that the snapshot was taken at.
+    pub fn number(&self) -> u64 {
+        self.snapshot.number
+    }
+}

@@ -1,0 +1,130 @@
+//! A write transaction: its id, the locks it holds, the old versions it left.
+
+use crate::config::SavepointLocks;
+use crate::error::LockError;
+use crate::locks::{Held, LockMode, Patience, Waiter};
+use crate::status::Outcome;
+use crate::transactions::Transactions;
+use crate::versions::{Version, VersionRef};
+use base::Stamp;
+use base::sync::Arc;
+
+/// A write transaction, until [`Transaction::commit`] or [`Transaction::roll_back`].
+///
+/// If it is dropped before (a panic between its changes), it stays active for ever: nothing that it changed becomes
+/// visible, its rows stay locked, and the next start rolls it back.
+#[must_use]
+#[derive(Debug)]
+pub struct Transaction {
+    shared: Arc<Transactions>,
+    id: u64,
+    waiter: Arc<Waiter>,
+    held: Vec<Held>,
+    left: Vec<VersionRef>,
+    left_bytes: u64,
+}
+
+/// How many locks a transaction held at a savepoint.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct LockMark(usize);
+
+impl Transaction {
+    pub(crate) fn new(shared: Arc<Transactions>, id: u64, waiter: Arc<Waiter>) -> Transaction {
+        Transaction { shared, id, waiter, held: Vec::new(), left: Vec::new(), left_bytes: 0 }
+    }
+
+    /// What the rows that it writes carry.
+    pub fn id(&self) -> Stamp {
+        Stamp(self.id)
+    }
+
+    /// One more row changed: of those who wait in a circle, who changed the fewest gives way.
+    pub fn count_row_changed(&self) {
+        self.waiter.set_rows_changed(self.waiter.rows_changed() + 1);
+    }
+
+    /// Locks a key until the transaction ends. The caller holds no latch. Having the lock already, or a stronger one, is fine.
+    pub fn lock(
+        &mut self,
+        table: u64,
+        key: &[u8],
+        mode: LockMode,
+        patience: Patience,
+    ) -> Result<(), LockError> {
+        let held = self.shared.locks.lock(self.id, &self.waiter, (table, key), mode, patience)?;
+        self.held.extend(held);
+        Ok(())
+    }
+
+    /// Waits until the transaction with this stamp has ended; returns at once if it has. The caller holds no latch, and
+    /// reads the row again afterwards.
+    pub fn wait_for_end(&mut self, stamp: Stamp, patience: Patience) -> Result<(), LockError> {
+        if stamp.0 == self.id {
+            return Ok(());
+        }
+        let is_active = || self.shared.is_active(stamp);
+        self.shared.locks.wait_for_end(self.id, &self.waiter, stamp.0, is_active, patience)
+    }
+
+    /// Where a savepoint stands among the locks.
+    pub fn lock_mark(&self) -> LockMark {
+        LockMark(self.held.len())
+    }
+
+    /// Gives back the explicit locks taken since the mark, if [`crate::Config::savepoint_locks`] says so.
+    pub fn roll_back_locks(&mut self, mark: LockMark) {
+        if self.shared.savepoint_locks == SavepointLocks::Keep {
+            return;
+        }
+        while self.held.len() > mark.0 {
+            if let Some(held) = self.held.pop() {
+                self.shared.locks.unlock(self.id, &held, true);
+            }
+        }
+    }
+
+    /// Keeps what a row was (`None`: there was none) for those who must not see this transaction's change. Called before the
+    /// page changes, with or without the page's latch. `written_by`: the stamp of what is kept. Of several changes of a row
+    /// only the first leaves a version.
+    pub fn add_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<&[u8]>) {
+        let version = Version { superseded_by: self.id, written_by: written_by.0, old: old.map(Arc::from) };
+        let bytes = version.bytes();
+        let shared = &self.shared;
+        let added = shared.versions.add((table, key), version, &shared.status, || shared.live());
+        if let Some(added) = added {
+            self.left.push(added);
+            self.left_bytes += bytes;
+        }
+    }
+
+    /// Takes a version back, after all this transaction's changes of the row have been undone on the page.
+    pub fn take_back_version(&mut self, table: u64, key: &[u8]) {
+        self.shared.versions.take_back(table, key, self.id);
+    }
+
+    /// Makes what it wrote visible to snapshots from now on, gives back its locks, wakes who waits. Gives its number.
+    pub fn commit(mut self) -> u64 {
+        let number = self.shared.status.finish(self.id, Outcome::Committed);
+        let has_left = !self.left.is_empty();
+        self.shared.versions.commit(&mut self.left);
+        self.release();
+        if has_left {
+            self.shared.look_at_limit(number, self.left_bytes);
+        }
+        number
+    }
+
+    /// Ends it after all its changes have been undone on their pages: takes back its versions and its locks, wakes who waits.
+    pub fn roll_back(mut self) {
+        self.shared.versions.roll_back(&self.left);
+        self.shared.status.finish(self.id, Outcome::RolledBack);
+        self.release();
+    }
+
+    fn release(&mut self) {
+        for held in self.held.drain(..).rev() {
+            self.shared.locks.unlock(self.id, &held, false);
+        }
+        self.shared.locks.ended(self.id);
+    }
+}

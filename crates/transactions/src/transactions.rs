@@ -1,0 +1,128 @@
+//! The transactions of one database.
+
+use crate::config::{Config, SavepointLocks};
+use crate::locks::{LockUsage, Locks};
+use crate::registry::{Live, Registry};
+use crate::session::Session;
+use crate::status::{Status, StatusTable, StatusUsage};
+use crate::versions::{Enforcer, VersionStore};
+use base::Stamp;
+use base::sync::Arc;
+
+/// Every so many commits, or after a transaction that left so many bytes of versions, the limit is looked at: the sum
+/// takes a look at every shard.
+const LIMIT_EVERY_COMMITS: u64 = if cfg!(feature = "shuttle") { 1 } else { 64 };
+const LIMIT_EVERY_BYTES: u64 = 64 << 10;
+
+/// The transactions of one database.
+#[derive(Debug)]
+pub struct Transactions {
+    pub(crate) status: StatusTable,
+    pub(crate) registry: Registry,
+    pub(crate) locks: Locks,
+    pub(crate) versions: VersionStore,
+    pub(crate) savepoint_locks: SavepointLocks,
+    enforcer: Enforcer,
+}
+
+/// A number that every snapshot, open or to come, has reached.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Horizon(u64);
+
+/// What the transactions keep in memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Usage {
+    pub status: StatusUsage,
+    pub locks: LockUsage,
+    /// See [`Transactions::version_bytes`].
+    pub version_bytes: u64,
+}
+
+impl Transactions {
+    pub fn new(config: &Config) -> Arc<Transactions> {
+        Arc::new(Transactions {
+            status: StatusTable::new(config.next_id.0, config.chunk_ids),
+            registry: Registry::new(),
+            locks: Locks::new(),
+            versions: VersionStore::new(config.version_limit_bytes),
+            savepoint_locks: config.savepoint_locks,
+            enforcer: Enforcer::default(),
+        })
+    }
+
+    pub fn session(self: &Arc<Transactions>) -> Session {
+        Session::new(self.clone())
+    }
+
+    /// True while the transaction with this stamp has not ended: rows that carry it are locked. Once this is false, every
+    /// new snapshot sees what the transaction committed. Takes no latch.
+    pub fn is_active(&self, stamp: Stamp) -> bool {
+        match self.status.status(stamp.0) {
+            Status::Active => true,
+            // A status is stored before the clock: in between, a new snapshot would not see it yet.
+            Status::Committed(number) => number > self.status.clock(),
+            Status::RolledBack | Status::Unborn => false,
+        }
+    }
+
+    /// How far all snapshots have come, cancelled ones included until they are closed. What is taken from pages goes by this.
+    pub fn horizon(&self) -> Horizon {
+        Horizon(self.live().horizon())
+    }
+
+    /// True if every snapshot, open or to come, sees what the transaction with this stamp wrote: a deleted row that carries it
+    /// can be removed.
+    pub fn is_seen_by_all(&self, stamp: Stamp, horizon: Horizon) -> bool {
+        matches!(self.status.status(stamp.0), Status::Committed(number) if number <= horizon.0)
+    }
+
+    /// How many transactions have ended: the number that the next snapshot gets.
+    pub fn clock(&self) -> u64 {
+        self.status.clock()
+    }
+
+    /// The oldest transaction that has not ended, or the next to begin.
+    pub fn oldest_active(&self) -> Stamp {
+        Stamp(self.status.low())
+    }
+
+    /// The id that the next write transaction gets.
+    pub fn next_id(&self) -> Stamp {
+        Stamp(self.status.next())
+    }
+
+    /// Removes the versions that no snapshot needs, and the statuses. To be called every now and then by a thread that holds no
+    /// latch.
+    pub fn purge(&self) {
+        self.status.reclaim(&self.registry);
+        self.versions.purge(&self.status, || self.live());
+    }
+
+    /// Bytes that old versions take: keys, cells and an allowance for what surrounds them.
+    pub fn version_bytes(&self) -> u64 {
+        self.versions.bytes()
+    }
+
+    pub fn usage(&self) -> Usage {
+        Usage { status: self.status.usage(), locks: self.locks.usage(), version_bytes: self.version_bytes() }
+    }
+
+    pub(crate) fn live(&self) -> Live {
+        self.registry.live(|| self.status.clock())
+    }
+
+    /// After a commit that left versions, now and then: if they take too much, purges, and cancels the oldest snapshots until
+    /// it is enough or none is left that is older than the clock.
+    pub(crate) fn look_at_limit(&self, number: u64, left_bytes: u64) {
+        let is_due = number.is_multiple_of(LIMIT_EVERY_COMMITS) || left_bytes >= LIMIT_EVERY_BYTES;
+        if !is_due || !self.versions.is_over_limit() {
+            return;
+        }
+        self.enforcer.run(|| {
+            self.purge();
+            while self.versions.is_over_limit() && self.registry.cancel_oldest(self.status.clock()) {
+                self.purge();
+            }
+        });
+    }
+}

@@ -1,0 +1,241 @@
+//! Old versions of rows, for snapshots that do not see the newest.
+//!
+//! A version is put here before the page changes, and stays until no snapshot can ask for it. Who finds a stamp on a page that its
+//! snapshot does not see comes here; the page's latch is not held meanwhile.
+//!
+//! What is to be purged is known from the transactions that committed. Each of their versions is looked at once; if a snapshot
+//! still needs it, it is filed under the newest such snapshot and looked at again when that has gone. So what is filed is never
+//! more than what is stored.
+
+mod chain;
+
+use crate::registry::Live;
+use crate::status::{Status, StatusTable};
+use base::sync::atomic::{
+    AtomicU64,
+    Ordering::{Acquire, Relaxed, Release},
+};
+use base::sync::{Arc, CachePadded, Mutex};
+use chain::Chain;
+pub use chain::{Found, Pin, Version};
+use std::collections::{BTreeMap, HashMap};
+use std::hash::{DefaultHasher, Hash, Hasher};
+
+/// Shards of the store: as many as partitions of the lock table, for the same reason.
+#[cfg(not(feature = "shuttle"))]
+const SHARDS: usize = 64;
+#[cfg(feature = "shuttle")]
+const SHARDS: usize = 2;
+
+/// Versions of one row at which an insertion prunes; from then on whenever their number has doubled.
+#[cfg(not(feature = "shuttle"))]
+pub const PRUNE_AT: usize = 4;
+#[cfg(feature = "shuttle")]
+pub const PRUNE_AT: usize = 2;
+
+/// Bytes counted for a version, on top of its cell: the entry in the chain, the allocation, the reference to purge it by.
+pub const VERSION_OVERHEAD: u64 = 96;
+/// Bytes counted for a row that has versions, on top of its key: the entry in the map and its share of empty ones.
+pub const ROW_OVERHEAD: u64 = 96;
+
+/// What a transaction remembers of a version that it left.
+#[derive(Clone, Debug)]
+pub struct VersionRef {
+    table: u64,
+    key: Arc<[u8]>,
+    writer: u64,
+}
+
+/// By table and key.
+type Rows = HashMap<u64, HashMap<Arc<[u8]>, Chain>>;
+
+#[derive(Debug, Default)]
+struct Shard {
+    rows: Mutex<Rows>,
+    /// What they take; changed under the latch.
+    bytes: AtomicU64,
+}
+
+#[derive(Debug)]
+pub struct VersionStore {
+    shards: Box<[CachePadded<Shard>]>,
+    /// Versions of committed transactions that purge has not looked at, or that are too new for it.
+    incoming: Mutex<Vec<VersionRef>>,
+    /// Versions that purge found needed, by the newest snapshot that needs them. Held through a purge.
+    filed: Mutex<BTreeMap<u64, Vec<VersionRef>>>,
+    limit_bytes: u64,
+}
+
+impl VersionStore {
+    pub fn new(limit_bytes: u64) -> VersionStore {
+        VersionStore {
+            shards: (0..SHARDS).map(|_| CachePadded::default()).collect(),
+            incoming: Mutex::default(),
+            filed: Mutex::default(),
+            limit_bytes,
+        }
+    }
+
+    fn shard(&self, table: u64, key: &[u8]) -> &Shard {
+        let mut hasher = DefaultHasher::new();
+        (table, key).hash(&mut hasher);
+        &self.shards[hasher.finish() as usize % self.shards.len()]
+    }
+
+    /// Adds a version. `None` if its writer has one of this row already.
+    pub fn add(
+        &self,
+        (table, key): (u64, &[u8]),
+        version: Version,
+        status: &StatusTable,
+        live: impl FnOnce() -> Live,
+    ) -> Option<VersionRef> {
+        let Shard { rows, bytes } = self.shard(table, key);
+        let mut tables = rows.lock();
+        let rows = tables.entry(table).or_default();
+        let mut added = 0;
+        if !rows.contains_key(key) {
+            rows.insert(Arc::from(key), Chain::default());
+            added = row_bytes(key);
+        }
+        let stored = rows.get_key_value(key).expect("just made").0.clone();
+        let chain = rows.get_mut(key).expect("just made");
+        let (writer, version_bytes) = (version.superseded_by, version.bytes());
+        if !chain.push(version) {
+            return None;
+        }
+        added += version_bytes;
+        let freed = match chain.is_long() {
+            true => {
+                let live = live();
+                chain.prune(|id| end_of(status, id), |from, to| pin(&live, from, to))
+            }
+            false => 0,
+        };
+        // ORDER: Relaxed: changed under the shard's latch; a sum for reports and the limit.
+        bytes.store(bytes.load(Relaxed) + added - freed, Relaxed);
+        Some(VersionRef { table, key: stored, writer })
+    }
+
+    /// What a snapshot finds of a row. `sees` and `check` are asked under the shard's latch.
+    pub fn find<E>(
+        &self,
+        (table, key): (u64, &[u8]),
+        sees: impl Fn(u64) -> bool,
+        check: impl FnOnce() -> Result<(), E>,
+    ) -> Result<Found, E> {
+        let tables = self.shard(table, key).rows.lock();
+        check()?;
+        let chain = tables.get(&table).and_then(|rows| rows.get(key));
+        Ok(chain.map_or(Found::Newest, |chain| chain.find(sees)))
+    }
+
+    /// Changes the chain of one row, if it has one, by what frees bytes.
+    fn shrink<R: Default>(&self, table: u64, key: &[u8], change: impl FnOnce(&mut Chain) -> (u64, R)) -> R {
+        let Shard { rows, bytes } = self.shard(table, key);
+        let mut tables = rows.lock();
+        let Some(rows) = tables.get_mut(&table) else { return R::default() };
+        let Some(chain) = rows.get_mut(key) else { return R::default() };
+        let (mut freed, result) = change(chain);
+        if chain.is_empty() {
+            rows.remove(key);
+            freed += row_bytes(key);
+            if rows.is_empty() {
+                tables.remove(&table);
+            }
+        }
+        // ORDER: Relaxed: as in `add`.
+        bytes.store(bytes.load(Relaxed) - freed, Relaxed);
+        result
+    }
+
+    /// Removes the version of a row that `writer` left, for its change has been undone on the page.
+    pub fn take_back(&self, table: u64, key: &[u8], writer: u64) {
+        self.shrink(table, key, |chain| (chain.take_back(writer), ()));
+    }
+
+    /// Removes all that a transaction left, after its changes have been undone on their pages.
+    pub fn roll_back(&self, left: &[VersionRef]) {
+        left.iter().for_each(|left| self.take_back(left.table, &left.key, left.writer));
+    }
+
+    /// Leaves the versions of a committed transaction to purge.
+    pub fn commit(&self, left: &mut Vec<VersionRef>) {
+        if !left.is_empty() {
+            self.incoming.lock().append(left);
+        }
+    }
+
+    /// Removes what no snapshot needs any more. Gives the bytes in use afterwards.
+    pub fn purge(&self, status: &StatusTable, live: impl FnOnce() -> Live) -> u64 {
+        let mut filed = self.filed.lock();
+        let mut due = std::mem::take(&mut *self.incoming.lock());
+        let live = live();
+        let gone: Vec<u64> = filed.keys().copied().filter(|number| !live.needs(*number)).collect();
+        for number in gone {
+            due.append(&mut filed.remove(&number).expect("just seen"));
+        }
+        let mut too_new = Vec::new();
+        for left in due {
+            let end_of = |id| end_of(status, id);
+            let pin = |from, to| pin(&live, from, to);
+            let pinned = self.shrink(left.table, &left.key, |chain| {
+                let freed = chain.prune(end_of, pin);
+                (freed, chain.pin_of(left.writer, end_of, pin))
+            });
+            match pinned {
+                Some(Pin::Snapshot(number)) => filed.entry(number).or_default().push(left),
+                Some(Pin::Future) => too_new.push(left),
+                None => {}
+            }
+        }
+        self.commit(&mut too_new);
+        drop(filed);
+        self.bytes()
+    }
+
+    pub fn bytes(&self) -> u64 {
+        // ORDER: Relaxed: as in `add`.
+        self.shards.iter().map(|shard| shard.bytes.load(Relaxed)).sum()
+    }
+
+    pub fn is_over_limit(&self) -> bool {
+        self.bytes() > self.limit_bytes
+    }
+}
+
+fn row_bytes(key: &[u8]) -> u64 {
+    ROW_OVERHEAD + key.len() as u64
+}
+
+/// When a transaction committed, as far as open snapshots can tell.
+fn end_of(status: &StatusTable, id: u64) -> u64 {
+    match status.status(id) {
+        Status::Committed(number) => number,
+        // What a rolled-back transaction left is taken back before it ends; until then nobody sees past it.
+        Status::Active | Status::Unborn | Status::RolledBack => u64::MAX,
+    }
+}
+
+/// Who needs what was current from one number on and before another.
+fn pin(live: &Live, from: u64, to: u64) -> Option<Pin> {
+    if to > live.announced {
+        return Some(Pin::Future);
+    }
+    live.last_needed_in(from, to).map(Pin::Snapshot)
+}
+
+/// Who enforces the limit: one thread at a time, and nobody waits for it.
+#[derive(Debug, Default)]
+pub struct Enforcer(AtomicU64);
+
+impl Enforcer {
+    /// Runs `enforce` unless another thread is at it.
+    pub fn run(&self, enforce: impl FnOnce()) {
+        // ORDER: Acquire here, Release below: one enforcer sees what the one before has done.
+        if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
+            enforce();
+            self.0.store(0, Release);
+        }
+    }
+}

@@ -1,0 +1,422 @@
+//! Models: every interleaving that a randomised scheduler finds, of the few steps that matter.
+//!
+//! `cargo test -p latchwork-transactions --features shuttle`
+//!
+//! The scheduler switches threads at every atomic, mutex and condition variable, and reports a deadlock when
+//! nobody can go on: that is how a lost wake-up shows. It runs sequentially consistent memory only; the weak
+//! orderings are argued beside each in the code. Canaries at the end show that the models can fail.
+#![cfg(feature = "shuttle")]
+
+use base::Stamp;
+use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use base::sync::{Arc, shuttle, thread};
+use latchwork_transactions::{
+    Config, Found, LockError, LockMode, LockUsage, Patience, SnapshotTooOld, Transactions, View,
+};
+
+const TABLE: u64 = 1;
+const KEY: &[u8] = b"k";
+
+/// Interleavings a model, times its weight. All models together take about ten seconds of processor time.
+const ITERATIONS: usize = 1000;
+
+fn explore(weight: usize, model: impl Fn() + Send + Sync + 'static) {
+    let model = Arc::new(model);
+    let (random, priorities) = (model.clone(), model);
+    shuttle::check_random(move || random(), ITERATIONS * weight);
+    // Priorities with a few changes find what needs one thread to stand still while another runs far.
+    shuttle::check_pct(move || priorities(), ITERATIONS * weight, 3);
+}
+
+fn new() -> Arc<Transactions> {
+    Transactions::new(&Config { chunk_ids: 2, ..Config::default() })
+}
+
+/// Runs `body` in a thread of the model.
+fn spawn(
+    transactions: &Arc<Transactions>,
+    body: impl FnOnce(Arc<Transactions>) + Send + 'static,
+) -> thread::JoinHandle<()> {
+    let transactions = transactions.clone();
+    thread::spawn(move || body(transactions))
+}
+
+fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+/// A page with one row: its stamp, which is also its content.
+#[derive(Debug, Default)]
+struct Page(AtomicU64);
+
+impl Page {
+    /// Reads as the engine does: the page, then the versions, then perhaps the page again.
+    fn read(&self, view: View<'_>) -> Result<u64, SnapshotTooOld> {
+        loop {
+            let stamp = self.0.load(SeqCst);
+            if view.sees(Stamp(stamp)) {
+                return Ok(stamp);
+            }
+            match view.find_version(TABLE, KEY)? {
+                Found::Row(cell) => return Ok(u64::from_le_bytes(cell[..].try_into().unwrap())),
+                Found::NoRow => panic!("the row was always there"),
+                Found::Newest => {
+                    assert_ne!(self.0.load(SeqCst), stamp, "a version is missing");
+                }
+            }
+        }
+    }
+
+    /// Replaces the row, by a transaction that commits or rolls back.
+    fn update(&self, transactions: &Arc<Transactions>, commit: bool) {
+        let mut session = transactions.session();
+        let mut transaction = session.begin().unwrap();
+        let before = self.0.load(SeqCst);
+        transaction.add_version(TABLE, KEY, Stamp(before), Some(&before.to_le_bytes()));
+        self.0.store(transaction.id().0, SeqCst);
+        if commit {
+            transaction.commit();
+        } else {
+            self.0.store(before, SeqCst);
+            transaction.roll_back();
+        }
+    }
+}
+
+#[test]
+fn a_transaction_is_seen_whole_or_not_at_all_and_for_good() {
+    explore(10, || {
+        let transactions = new();
+        let mut writer = transactions.session();
+        let (first, second) = (writer.begin().unwrap(), writer.begin().unwrap());
+        let stamps = [first.id(), second.id()];
+        let commits = [first, second].map(|transaction| {
+            spawn(&transactions, move |_| {
+                transaction.commit();
+            })
+        });
+        let mut reader = transactions.session();
+        let mut before = [false; 2];
+        for _ in 0..2 {
+            let view = reader.open();
+            let seen = stamps.map(|stamp| view.sees(stamp));
+            // Another row of the same transaction, read later.
+            assert_eq!(stamps.map(|stamp| view.sees(stamp)), seen, "half a transaction");
+            assert!((0..2).all(|n| seen[n] || !before[n]), "a snapshot went back");
+            before = seen;
+        }
+        join(commits);
+        let view = reader.open();
+        assert!(stamps.iter().all(|stamp| view.sees(*stamp)));
+    });
+}
+
+#[test]
+fn what_is_rolled_back_is_never_seen() {
+    explore(10, || {
+        let transactions = new();
+        let mut writer = transactions.session();
+        let (early, late) = (writer.begin().unwrap(), writer.begin().unwrap());
+        let stamp = early.id();
+        let mut reader = transactions.session();
+        // Copied from a page before the rollback, tested while its chunk is on its way out.
+        reader.open();
+        let ender = spawn(&transactions, move |transactions| {
+            late.commit();
+            early.roll_back();
+            transactions.purge();
+            transactions.session().begin().unwrap().commit();
+            transactions.purge();
+        });
+        let view = reader.view().unwrap();
+        for _ in 0..2 {
+            assert!(!view.sees(stamp));
+        }
+        join([ender]);
+        assert!(!view.sees(stamp));
+    });
+}
+
+#[test]
+fn a_version_that_a_live_snapshot_needs_is_never_purged() {
+    explore(10, || {
+        let transactions = new();
+        let page = Arc::new(Page::default());
+        let writing = page.clone();
+        let writer = spawn(&transactions, move |transactions| {
+            (0..3).for_each(|_| writing.update(&transactions, true));
+        });
+        let purger = spawn(&transactions, |transactions| (0..2).for_each(|_| transactions.purge()));
+        let mut reader = transactions.session();
+        for _ in 0..2 {
+            let view = reader.open();
+            let value = page.read(view).unwrap();
+            assert_eq!(page.read(view), Ok(value), "a snapshot changed");
+        }
+        join([writer, purger]);
+        reader.close();
+        transactions.purge();
+        assert_eq!(transactions.version_bytes(), 0);
+    });
+}
+
+#[test]
+fn a_rollback_under_readers_shows_the_row_as_it_was() {
+    explore(10, || {
+        let transactions = new();
+        let page = Arc::new(Page::default());
+        let writing = page.clone();
+        let writer = spawn(&transactions, move |transactions| {
+            writing.update(&transactions, false);
+            transactions.purge();
+        });
+        let mut reader = transactions.session();
+        assert_eq!(page.read(reader.open()), Ok(0));
+        assert_eq!(page.read(reader.open()), Ok(0));
+        join([writer]);
+        assert_eq!(transactions.version_bytes(), 0);
+    });
+}
+
+#[test]
+fn a_cancelled_snapshot_finds_the_truth_or_an_error() {
+    explore(10, || {
+        let transactions =
+            Transactions::new(&Config { chunk_ids: 2, version_limit_bytes: 0, ..Config::default() });
+        let page = Arc::new(Page::default());
+        let mut reader = transactions.session();
+        reader.open();
+        let writing = page.clone();
+        let writer = spawn(&transactions, move |transactions| {
+            (0..2).for_each(|_| writing.update(&transactions, true));
+        });
+        let view = reader.view().unwrap();
+        for _ in 0..2 {
+            if let Ok(value) = page.read(view) {
+                assert_eq!(value, 0);
+            }
+        }
+        join([writer]);
+        assert_eq!(page.read(view), Err(SnapshotTooOld));
+        assert_eq!(transactions.version_bytes(), 0);
+    });
+}
+
+#[test]
+fn chunks_are_used_again_under_their_readers() {
+    explore(10, || {
+        let transactions = new();
+        let mut writer = transactions.session();
+        let (first, second) = (writer.begin().unwrap(), writer.begin().unwrap());
+        let stamps = [first.id(), second.id()];
+        first.commit();
+        let mut reader = transactions.session();
+        let seen = reader.open();
+        // The chunk of the first two collapses, settles or keeps its words as the threads meet.
+        let recycler = spawn(&transactions, move |transactions| {
+            second.commit();
+            let mut session = transactions.session();
+            (0..5).for_each(|_| {
+                session.begin().unwrap().commit();
+            });
+        });
+        for _ in 0..2 {
+            assert_eq!(stamps.map(|stamp| seen.sees(stamp)), [true, false]);
+            assert!(!transactions.is_active(stamps[0]));
+        }
+        reader.close();
+        let view = reader.open();
+        let second_seen = view.sees(stamps[1]);
+        assert_eq!([view.sees(stamps[0]), view.sees(stamps[1])], [true, second_seen]);
+        join([recycler]);
+    });
+}
+
+#[test]
+fn no_wake_up_is_lost_between_a_release_and_a_wait() {
+    explore(10, || {
+        let transactions = new();
+        let held = Arc::new(AtomicU64::new(0));
+        let threads = [LockMode::Exclusive, LockMode::Shared, LockMode::Exclusive].map(|mode| {
+            let held = held.clone();
+            spawn(&transactions, move |transactions| {
+                let mut session = transactions.session();
+                let mut transaction = session.begin().unwrap();
+                transaction.lock(TABLE, KEY, mode, Patience::Endless).unwrap();
+                assert_eq!(held.fetch_add(1, SeqCst), 0, "two hold what excludes");
+                held.fetch_sub(1, SeqCst);
+                transaction.commit();
+            })
+        });
+        join(threads);
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+    });
+}
+
+#[test]
+fn no_wake_up_is_lost_between_an_end_and_a_wait_for_it() {
+    explore(10, || {
+        let transactions = new();
+        let mut session = transactions.session();
+        let blocker = session.begin().unwrap();
+        let stamp = blocker.id();
+        let waiters = [0; 2].map(|_| {
+            spawn(&transactions, move |transactions| {
+                let mut session = transactions.session();
+                let mut transaction = session.begin().unwrap();
+                transaction.wait_for_end(stamp, Patience::Endless).unwrap();
+                assert!(session.open().sees(stamp));
+                transaction.commit();
+            })
+        });
+        blocker.commit();
+        join(waiters);
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+    });
+}
+
+#[test]
+fn an_interrupted_wait_ends_once_and_leaves_no_trace() {
+    explore(10, || {
+        let transactions = new();
+        let mut session = transactions.session();
+        let mut holder = session.begin().unwrap();
+        holder.lock(TABLE, KEY, LockMode::Exclusive, Patience::Endless).unwrap();
+        let mut session = transactions.session();
+        let interrupter = session.interrupter();
+        let waiter = spawn(&transactions, move |_| {
+            let mut transaction = session.begin().unwrap();
+            // Granted while it gives up: the lock is held, and goes with the transaction.
+            let result = transaction.lock(TABLE, KEY, LockMode::Exclusive, Patience::Endless);
+            assert!(matches!(result, Ok(()) | Err(LockError::Interrupted)));
+            transaction.commit();
+        });
+        let behind = spawn(&transactions, |transactions| {
+            let mut session = transactions.session();
+            let mut transaction = session.begin().unwrap();
+            transaction.lock(TABLE, KEY, LockMode::Shared, Patience::Endless).unwrap();
+            transaction.commit();
+        });
+        let killer = thread::spawn(move || interrupter.interrupt());
+        holder.commit();
+        join([waiter, behind, killer]);
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+    });
+}
+
+/// Locks two keys in a thread of its own. Counts itself among the victims if it was one.
+fn crossing(
+    transactions: &Arc<Transactions>,
+    keys: [u8; 2],
+    victims: &Arc<AtomicU64>,
+    met: &Arc<AtomicU64>,
+) -> thread::JoinHandle<()> {
+    let (victims, met) = (victims.clone(), met.clone());
+    spawn(transactions, move |transactions| {
+        let mut session = transactions.session();
+        let mut transaction = session.begin().unwrap();
+        transaction.lock(TABLE, &keys[..1], LockMode::Exclusive, Patience::Endless).unwrap();
+        met.fetch_add(1, SeqCst);
+        while met.load(SeqCst) < 2 {
+            thread::yield_now();
+        }
+        match transaction.lock(TABLE, &keys[1..], LockMode::Exclusive, Patience::Endless) {
+            Ok(()) => {
+                transaction.commit();
+            }
+            Err(LockError::Deadlock) => {
+                victims.fetch_add(1, SeqCst);
+                transaction.roll_back();
+            }
+            Err(error) => panic!("{error}"),
+        }
+    })
+}
+
+#[test]
+fn a_deadlock_of_two_has_exactly_one_victim() {
+    explore(10, || {
+        let transactions = new();
+        let (victims, met) = (Arc::default(), Arc::default());
+        let threads = [[1, 2], [2, 1]].map(|keys| crossing(&transactions, keys, &victims, &met));
+        join(threads);
+        assert_eq!(victims.load(SeqCst), 1);
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+    });
+}
+
+#[test]
+fn a_deadlock_meets_an_interrupt_and_somebody_always_goes_on() {
+    explore(10, || {
+        let transactions = new();
+        let mut sessions = [0; 3].map(|_| transactions.session());
+        let interrupter = sessions[0].interrupter();
+        let begun = sessions.each_mut().map(|session| session.begin().unwrap());
+        let mut n = 0;
+        let threads = begun.map(|mut transaction| {
+            let keys = [n, (n + 1) % 3];
+            n += 1;
+            spawn(&transactions, move |_| {
+                let locked = keys.iter().try_for_each(|key| {
+                    transaction.lock(TABLE, &[*key], LockMode::Shared, Patience::Endless)?;
+                    transaction.lock(TABLE, &[*key], LockMode::Exclusive, Patience::Endless)
+                });
+                match locked {
+                    Ok(()) => {
+                        transaction.commit();
+                    }
+                    Err(_) => transaction.roll_back(),
+                }
+            })
+        });
+        let killer = thread::spawn(move || interrupter.interrupt());
+        join(threads);
+        join([killer]);
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+    });
+}
+
+/// The canary: who takes a snapshot for each row sees half a transaction, and is caught.
+#[test]
+#[should_panic(expected = "half a transaction")]
+fn a_reader_with_a_snapshot_for_each_row_is_caught() {
+    shuttle::check_random(
+        || {
+            let transactions = new();
+            let mut writer = transactions.session();
+            let transaction = writer.begin().unwrap();
+            let stamp = transaction.id();
+            let commit = spawn(&transactions, move |_| {
+                transaction.commit();
+            });
+            let mut reader = transactions.session();
+            let first = reader.open().sees(stamp);
+            assert_eq!(reader.open().sees(stamp), first, "half a transaction, as it must be");
+            join([commit]);
+        },
+        2000,
+    );
+}
+
+/// The canary for purge: who closes its snapshot between two reads finds the row changed, and is caught.
+#[test]
+#[should_panic(expected = "a snapshot changed")]
+fn a_reader_that_lets_its_snapshot_go_is_caught() {
+    shuttle::check_random(
+        || {
+            let transactions = new();
+            let page = Arc::new(Page::default());
+            let writing = page.clone();
+            let writer = spawn(&transactions, move |transactions| {
+                writing.update(&transactions, true);
+                transactions.purge();
+            });
+            let mut reader = transactions.session();
+            let value = page.read(reader.open()).unwrap();
+            reader.close();
+            assert_eq!(page.read(reader.open()), Ok(value), "a snapshot changed, as it must");
+            join([writer]);
+        },
+        2000,
+    );
+}

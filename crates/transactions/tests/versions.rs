@@ -1,0 +1,230 @@
+//! Old versions against a model: every open snapshot finds each row as it was, and nothing stays behind.
+#![cfg(not(feature = "shuttle"))]
+
+use base::Stamp;
+use latchwork_transactions::{Config, Found, Session, SnapshotTooOld, Transaction, Transactions, View};
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+
+const TABLE: u64 = 7;
+const KEYS: usize = 3;
+
+/// A row on its page: its stamp, and its content (`None`: deleted). A row of the stamp 0 has never been written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Row {
+    stamp: u64,
+    content: Option<u64>,
+    /// It was inserted without leaving a version.
+    inserted: bool,
+}
+
+impl Row {
+    fn cell(self) -> Option<Vec<u8>> {
+        self.content.map(|content| content.to_le_bytes().to_vec())
+    }
+}
+
+fn key(n: usize) -> [u8; 1] {
+    [n as u8]
+}
+
+/// Reads as the engine does: the page first, then the versions.
+fn read(view: View<'_>, n: usize, page: Row) -> Result<Option<u64>, SnapshotTooOld> {
+    if view.sees(Stamp(page.stamp)) {
+        return Ok(page.content);
+    }
+    Ok(match view.find_version(TABLE, &key(n))? {
+        Found::Row(cell) => Some(u64::from_le_bytes(cell[..].try_into().unwrap())),
+        Found::NoRow => None,
+        Found::Newest => {
+            assert!(page.inserted, "a version is missing");
+            None
+        }
+    })
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// Who, which row; with `delete` its end.
+    Change {
+        writer: usize,
+        key: usize,
+        delete: bool,
+    },
+    Commit(usize),
+    RollBack(usize),
+    Open(usize),
+    Close(usize),
+    Purge,
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        8 => (0..3_usize, 0..KEYS, prop::bool::weighted(0.2))
+            .prop_map(|(writer, key, delete)| Step::Change { writer, key, delete }),
+        6 => (0..3_usize).prop_map(Step::Commit),
+        1 => (0..3_usize).prop_map(Step::RollBack),
+        3 => (0..4_usize).prop_map(Step::Open),
+        2 => (0..4_usize).prop_map(Step::Close),
+        2 => Just(Step::Purge),
+    ]
+}
+
+struct Writer {
+    session: Session,
+    transaction: Option<Transaction>,
+    /// Pages as they were before this transaction.
+    undo: BTreeMap<usize, Row>,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_snapshot_finds_each_row_as_it_was_and_nothing_stays_behind(
+        steps in proptest::collection::vec(step(), 1..250),
+        chunk_bits in 1..4_u32,
+    ) {
+        let transactions = Transactions::new(&Config { chunk_ids: 1 << chunk_bits, ..Config::default() });
+        let mut pages = [Row::default(); KEYS];
+        let mut committed = [None; KEYS];
+        let mut writers: Vec<Writer> = (0..3)
+            .map(|_| Writer { session: transactions.session(), transaction: None, undo: BTreeMap::new() })
+            .collect();
+        let mut readers: Vec<Session> = (0..4).map(|_| transactions.session()).collect();
+        let mut expected: BTreeMap<usize, [Option<u64>; KEYS]> = BTreeMap::new();
+        for (content, step) in steps.into_iter().enumerate() {
+            match step {
+                Step::Change { writer, key: n, delete } => {
+                    let Writer { session, transaction, undo } = &mut writers[writer];
+                    let page = &mut pages[n];
+                    let own = transaction.as_ref().map_or(u64::MAX, |own| own.id().0);
+                    if page.stamp != own && transactions.is_active(Stamp(page.stamp)) {
+                        continue;
+                    }
+                    let transaction = transaction.get_or_insert_with(|| session.begin().unwrap());
+                    undo.entry(n).or_insert(*page);
+                    let is_own_insert = page.inserted && page.stamp == transaction.id().0;
+                    page.inserted = page.stamp == 0 || is_own_insert;
+                    if !page.inserted {
+                        let old = page.cell();
+                        transaction.add_version(TABLE, &key(n), Stamp(page.stamp), old.as_deref());
+                    }
+                    page.stamp = transaction.id().0;
+                    page.content = (!delete).then_some(content as u64);
+                    transaction.count_row_changed();
+                }
+                Step::Commit(n) => {
+                    if let Some(transaction) = writers[n].transaction.take() {
+                        for n in std::mem::take(&mut writers[n].undo).keys() {
+                            committed[*n] = pages[*n].content;
+                        }
+                        transaction.commit();
+                    }
+                }
+                Step::RollBack(n) => {
+                    if let Some(transaction) = writers[n].transaction.take() {
+                        for (n, row) in std::mem::take(&mut writers[n].undo) {
+                            pages[n] = row;
+                        }
+                        transaction.roll_back();
+                    }
+                }
+                Step::Open(n) => {
+                    readers[n].open();
+                    expected.insert(n, committed);
+                }
+                Step::Close(n) => {
+                    readers[n].close();
+                    expected.remove(&n);
+                }
+                Step::Purge => transactions.purge(),
+            }
+            for (reader, expected) in &expected {
+                let view = readers[*reader].view().unwrap();
+                for n in 0..KEYS {
+                    prop_assert_eq!(read(view, n, pages[n]), Ok(expected[n]), "reader {} row {}", reader, n);
+                }
+            }
+        }
+        for writer in &mut writers {
+            if let Some(transaction) = writer.transaction.take() {
+                transaction.commit();
+            }
+        }
+        readers.clear();
+        transactions.purge();
+        prop_assert_eq!(transactions.version_bytes(), 0);
+    }
+}
+
+fn update(transactions: &std::sync::Arc<Transactions>, key: &[u8], before: Stamp, cell: &[u8]) -> Stamp {
+    let mut session = transactions.session();
+    let mut transaction = session.begin().unwrap();
+    transaction.add_version(TABLE, key, before, Some(cell));
+    let stamp = transaction.id();
+    transaction.commit();
+    stamp
+}
+
+#[test]
+fn one_old_snapshot_under_hot_updates_costs_one_version_a_row() {
+    let transactions = Transactions::new(&Config::default());
+    let mut old = transactions.session();
+    let mut stamp = Stamp(0);
+    old.open();
+    let mut most = 0;
+    for n in 0..10_000_u64 {
+        stamp = update(&transactions, b"hot", stamp, &n.to_le_bytes());
+        most = most.max(transactions.version_bytes());
+    }
+    assert!(most < 1500, "{most} bytes between purges");
+    transactions.purge();
+    assert!(transactions.version_bytes() < 300, "{}", transactions.version_bytes());
+    let found = old.view().unwrap().find_version(TABLE, b"hot").unwrap();
+    assert_eq!(found, Found::Row(0_u64.to_le_bytes()[..].into()));
+    old.close();
+    transactions.purge();
+    assert_eq!(transactions.version_bytes(), 0);
+}
+
+#[test]
+fn beyond_the_limit_the_oldest_snapshot_is_cancelled_and_newer_ones_are_not() {
+    let transactions = Transactions::new(&Config { version_limit_bytes: 200_000, ..Config::default() });
+    let (mut old, mut young) = (transactions.session(), transactions.session());
+    old.open();
+    let cell = [1; 1000];
+    for n in 0..150_u64 {
+        update(&transactions, &n.to_le_bytes(), Stamp(0), &cell);
+    }
+    young.open();
+    for n in 150..300_u64 {
+        update(&transactions, &n.to_le_bytes(), Stamp(0), &cell);
+    }
+    assert_eq!(old.view().unwrap().find_version(TABLE, &[0]), Err(SnapshotTooOld));
+    assert_eq!(old.view().unwrap().check(), Err(SnapshotTooOld));
+    // Visibility stays right even now: what is deleted from pages goes by the horizon, which still counts this one.
+    assert!(!old.view().unwrap().sees(Stamp(1)));
+    let found = young.view().unwrap().find_version(TABLE, &200_u64.to_le_bytes());
+    assert_eq!(found, Ok(Found::Row(cell[..].into())));
+    assert!(transactions.version_bytes() <= 200_000 + 65 * 1300);
+    old.open();
+    assert_eq!(old.view().unwrap().check(), Ok(()));
+}
+
+#[test]
+fn a_rollback_takes_its_versions_back_at_once() {
+    let transactions = Transactions::new(&Config::default());
+    let mut session = transactions.session();
+    let mut transaction = session.begin().unwrap();
+    for n in 0..10_u8 {
+        transaction.add_version(TABLE, &[n], Stamp(0), Some(b"cell"));
+        transaction.add_version(TABLE, &[n], transaction.id(), Some(b"again"));
+    }
+    transaction.take_back_version(TABLE, &[3]);
+    let mut reader = transactions.session();
+    assert_eq!(reader.open().find_version(TABLE, &[3]), Ok(Found::Newest));
+    assert_eq!(reader.open().find_version(TABLE, &[4]), Ok(Found::Row(b"cell"[..].into())));
+    transaction.roll_back();
+    assert_eq!(transactions.version_bytes(), 0);
+}
