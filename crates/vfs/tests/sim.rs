@@ -372,6 +372,25 @@ fn nothing_works_after_the_cut() {
 }
 
 #[test]
+fn a_killed_process_leaves_what_it_wrote_to_the_next_which_must_sync_it() {
+    let vfs = SimVfs::new();
+    let file = stored(&vfs, "file", &[1; SECTOR]);
+    vfs.set_plan(Plan { cut: Some(Cut::AfterEvent(1)), ..Plan::default() });
+    file.try_lock_exclusive().unwrap();
+    file.write_at(&[2; SECTOR], 0).unwrap();
+    assert!(file.sync().is_err());
+    drop(file);
+    vfs.set_plan(Plan::default());
+    let file = vfs.open(path("file"), Create::Never).unwrap();
+    file.try_lock_exclusive().unwrap();
+    assert_eq!(whole(&*file), [2; SECTOR]);
+    let seen = || outcomes(&vfs, |left| sectors(&content(left, "file").unwrap()));
+    assert_eq!(seen(), BTreeSet::from([vec![1], vec![2]]));
+    file.sync().unwrap();
+    assert_eq!(seen(), BTreeSet::from([vec![2]]));
+}
+
+#[test]
 fn reads_and_refused_operations_are_no_events() {
     let vfs = SimVfs::new();
     stored(&vfs, "file", b"data");
