@@ -165,6 +165,24 @@ fn records_larger_than_the_ring_pass_through_it_beside_others() {
     });
 }
 
+#[test]
+fn a_flush_of_the_records_of_others_lets_them_come_through_the_ring() {
+    explore(20, || {
+        let model = Model::new();
+        let writers = [(1, 90), (2, 40)]
+            .map(|(byte, bytes)| model.spawn(move |model| assert!(model.append(byte, bytes).start.0 > 0)));
+        // A page or a checkpoint asks for what others have reserved and not copied yet.
+        for _ in 0..2 {
+            let end = model.log.next_lsn();
+            model.log.flush(end, Durability::Synced).unwrap();
+            assert!(read_all(&model.device.durable).1 >= end);
+        }
+        join(writers);
+        model.log.flush(model.log.next_lsn(), Durability::Synced).unwrap();
+        model.assert_all_there(2);
+    });
+}
+
 /// Appends and flushes on a device that will fail: acknowledged means durable, everything else is told.
 fn try_commit(model: &Model, byte: u8, bytes: usize) {
     let committed = model.log.append(byte, &[&vec![byte; bytes]]).and_then(|place| {
