@@ -135,6 +135,13 @@ impl Locks {
         Ok(held(before))
     }
 
+    /// True if another transaction holds an explicit lock on the key.
+    pub fn is_held_by_others(&self, owner: u64, table: u64, key: &[u8]) -> bool {
+        let partition = self.partition(table, key).lock();
+        let queue = partition.get(&table).and_then(|keys| keys.get(key));
+        queue.is_some_and(|queue| queue.is_held_by_others(owner))
+    }
+
     /// Gives a lock back: down to what was held before if `to_before`, altogether otherwise.
     pub fn unlock(&self, owner: u64, held: &Held, to_before: bool) {
         let mut partition = self.partition(held.table, &held.key).lock();

@@ -56,6 +56,12 @@ impl Transaction {
         Ok(())
     }
 
+    /// True if another transaction holds an explicit lock on the key. Asked under the exclusive latch of the row's page, just
+    /// before the row gets this transaction's stamp: whoever takes an explicit lock later finds the stamp.
+    pub fn is_locked_by_others(&self, table: u64, key: &[u8]) -> bool {
+        self.shared.locks.is_held_by_others(self.id, table, key)
+    }
+
     /// Waits until the transaction with this stamp has ended; returns at once if it has. The caller holds no latch, and
     /// reads the row again afterwards.
     pub fn wait_for_end(&mut self, stamp: Stamp, patience: Patience) -> Result<(), LockError> {

@@ -44,9 +44,12 @@ fn shared_locks_are_shared_and_exclusive_ones_are_not() {
     assert_eq!(try_lock(&mut a, b"k", Shared), Ok(()));
     assert_eq!(try_lock(&mut b, b"k", Shared), Ok(()));
     assert_eq!(try_lock(&mut c, b"k", Exclusive), Err(LockError::WouldBlock));
+    assert!(a.is_locked_by_others(TABLE, b"k") && c.is_locked_by_others(TABLE, b"k"));
+    assert!(!c.is_locked_by_others(TABLE, b"other"));
     assert_eq!(c.lock(TABLE + 1, b"k", Exclusive, Patience::None), Ok(()), "another table, another key");
     assert_eq!(try_lock(&mut a, b"k", Exclusive), Err(LockError::WouldBlock));
     b.commit();
+    assert!(!a.is_locked_by_others(TABLE, b"k"));
     assert_eq!(try_lock(&mut a, b"k", Exclusive), Ok(()), "the only holder upgrades at once");
     assert_eq!(try_lock(&mut a, b"k", Shared), Ok(()), "the stronger lock is enough");
     assert_eq!(try_lock(&mut c, b"k", Shared), Err(LockError::WouldBlock));

@@ -9,7 +9,7 @@
 
 use base::Stamp;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use base::sync::{Arc, shuttle, thread};
+use base::sync::{Arc, Mutex, shuttle, thread};
 use latchwork_transactions::{
     Config, Found, LockError, LockMode, LockUsage, Patience, SnapshotTooOld, Transactions, View,
 };
@@ -301,6 +301,39 @@ fn an_interrupted_wait_ends_once_and_leaves_no_trace() {
         holder.commit();
         join([waiter, behind, killer]);
         assert_eq!(transactions.usage().locks, LockUsage::default());
+    });
+}
+
+#[test]
+fn of_a_stamp_and_an_explicit_lock_one_sees_the_other() {
+    explore(10, || {
+        let transactions = new();
+        let (latch, changed) = (Arc::new(Mutex::new(0)), Arc::new(AtomicU64::new(0)));
+        let (row, changing) = (latch.clone(), changed.clone());
+        let stamper = spawn(&transactions, move |transactions| {
+            let mut session = transactions.session();
+            let mut transaction = session.begin().unwrap();
+            loop {
+                let mut stamp = row.lock();
+                if !transaction.is_locked_by_others(TABLE, KEY) {
+                    *stamp = transaction.id().0;
+                    break;
+                }
+                drop(stamp);
+                transaction.lock(TABLE, KEY, LockMode::Exclusive, Patience::Endless).unwrap();
+            }
+            changing.fetch_add(1, SeqCst);
+            transaction.commit();
+        });
+        let mut session = transactions.session();
+        let mut locker = session.begin().unwrap();
+        locker.lock(TABLE, KEY, LockMode::Exclusive, Patience::Endless).unwrap();
+        let stamp = Stamp(*latch.lock());
+        locker.wait_for_end(stamp, Patience::Endless).unwrap();
+        let (before, _) = (changed.load(SeqCst), thread::yield_now());
+        assert_eq!(changed.load(SeqCst), before, "changed under an explicit lock");
+        locker.commit();
+        join([stamper]);
     });
 }
 

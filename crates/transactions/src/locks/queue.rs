@@ -153,6 +153,11 @@ impl Queue {
         }
     }
 
+    /// True if somebody else holds the key, in any mode.
+    pub fn is_held_by_others(&self, owner: u64) -> bool {
+        !self.is_free_for(owner, LockMode::Exclusive)
+    }
+
     pub fn has_waiters(&self) -> bool {
         !self.waiting.is_empty()
     }
