@@ -88,9 +88,7 @@ proptest! {
                     prop_assert!(end >= synced);
                     kept.truncate(records.len());
                     prop_assert_eq!(&records, &kept);
-                    device = CrashVfs::default();
-                    device.live = (*vfs).clone();
-                    device.durable = (*common::copy_of(&vfs)).clone();
+                    device = CrashVfs::holding(&vfs);
                     let config = configuration(blocks, buffer_bits, spare_files);
                     log = Log::open_at(Arc::new(device.clone()), config, end).unwrap();
                 }

@@ -56,7 +56,10 @@ impl Model {
     }
 
     fn assert_durable(&self, byte: u8, bytes: usize, place: &Range<Lsn>) {
-        assert!(self.survives(&self.device.durable, byte, bytes, place), "acknowledged and not durable");
+        assert!(
+            self.survives(&*self.device.after_crash(), byte, bytes, place),
+            "acknowledged and not durable"
+        );
     }
 
     fn survives(&self, vfs: &dyn Vfs, byte: u8, bytes: usize, place: &Range<Lsn>) -> bool {
@@ -98,7 +101,7 @@ fn no_hole_is_ever_reported_as_flushed() {
             [1, 2].map(|byte| model.spawn(move |model| assert!(model.append(byte, SMALL).start.0 > 0)));
         model.commit(3, SMALL);
         let flushed = model.log.flushed_lsn();
-        let (_, end, _) = read_all(&model.device.durable);
+        let (_, end, _) = read_all(&*model.device.after_crash());
         assert!(end >= flushed, "flushed up to {flushed}, whole up to {end}");
         join(writers);
         model.log.flush(model.log.next_lsn(), Durability::Synced).unwrap();
@@ -175,7 +178,7 @@ fn a_flush_of_the_records_of_others_lets_them_come_through_the_ring() {
         for _ in 0..2 {
             let end = model.log.next_lsn();
             model.log.flush(end, Durability::Synced).unwrap();
-            assert!(read_all(&model.device.durable).1 >= end);
+            assert!(read_all(&*model.device.after_crash()).1 >= end);
         }
         join(writers);
         model.log.flush(model.log.next_lsn(), Durability::Synced).unwrap();

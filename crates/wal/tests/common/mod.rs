@@ -4,6 +4,7 @@
 use base::Lsn;
 use base::sync::{Arc, Mutex};
 use latchwork_wal::{End, FIRST_LSN, LogConfig, Reader};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use vfs::{Create, File, MemVfs, Vfs};
@@ -15,39 +16,74 @@ pub fn config(buffer_size: usize) -> LogConfig {
     LogConfig { file_size: 8192, buffer_size, ..LogConfig::new(DIR) }
 }
 
-/// Keeps beside each file what of it was synced. Names are durable at once.
+/// Keeps beside each file what of it was synced, and beside the folder what its entries were when it was synced.
 #[derive(Clone, Debug, Default)]
 pub struct CrashVfs {
     pub live: MemVfs,
-    pub durable: MemVfs,
-    syncing: Arc<Mutex<()>>,
+    /// Synced contents, each under a name of its own that never changes.
+    contents: MemVfs,
+    names: Arc<Mutex<Names>>,
+}
+
+#[derive(Debug, Default)]
+struct Names {
+    made: u64,
+    /// Which content a path names now, and named when its folder was synced.
+    live: BTreeMap<PathBuf, PathBuf>,
+    durable: BTreeMap<PathBuf, PathBuf>,
 }
 
 #[derive(Debug)]
 struct CrashFile {
     live: Arc<dyn File>,
-    durable: Arc<dyn File>,
-    syncing: Arc<Mutex<()>>,
+    content: Arc<dyn File>,
+    /// Whoever copies contents holds it.
+    names: Arc<Mutex<Names>>,
 }
 
 impl CrashVfs {
+    /// A device that holds what is in `vfs`, all of it durable.
+    pub fn holding(vfs: &MemVfs) -> CrashVfs {
+        let device = CrashVfs::default();
+        device.create_dir_all(DIR.as_ref()).unwrap();
+        for (path, bytes) in files_of(vfs) {
+            let file = device.open(&path, Create::New).unwrap();
+            file.write_at(&bytes, 0).unwrap();
+            file.sync().unwrap();
+        }
+        device.sync_dir(DIR.as_ref()).unwrap();
+        device
+    }
+
     /// A copy of what a crash now would leave.
     pub fn after_crash(&self) -> Arc<MemVfs> {
-        let _syncing = self.syncing.lock();
-        copy_of(&self.durable)
+        let names = self.names.lock();
+        let copy = MemVfs::new();
+        copy.create_dir_all(DIR.as_ref()).unwrap();
+        for (path, content) in &names.durable {
+            let bytes = bytes_of(&*self.contents.open(content, Create::Never).unwrap());
+            copy.open(path, Create::New).unwrap().write_at(&bytes, 0).unwrap();
+        }
+        Arc::new(copy)
     }
+}
+
+fn bytes_of(file: &dyn File) -> Vec<u8> {
+    let mut bytes = vec![0; file.len().unwrap() as usize];
+    file.read_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+fn files_of(vfs: &MemVfs) -> Vec<(PathBuf, Vec<u8>)> {
+    let paths = vfs.list(DIR.as_ref()).unwrap().into_iter().map(|name| Path::new(DIR).join(name));
+    paths.map(|path| (path.clone(), bytes_of(&*vfs.open(&path, Create::Never).unwrap()))).collect()
 }
 
 /// A copy of the log's folder.
 pub fn copy_of(vfs: &MemVfs) -> Arc<MemVfs> {
     let copy = MemVfs::new();
     copy.create_dir_all(DIR.as_ref()).unwrap();
-    for name in vfs.list(DIR.as_ref()).unwrap() {
-        let path = Path::new(DIR).join(name);
-        // Removed between the list and now.
-        let Ok(file) = vfs.open(&path, Create::Never) else { continue };
-        let mut bytes = vec![0; file.len().unwrap() as usize];
-        file.read_at(&mut bytes, 0).unwrap();
+    for (path, bytes) in files_of(vfs) {
         copy.open(&path, Create::New).unwrap().write_at(&bytes, 0).unwrap();
     }
     Arc::new(copy)
@@ -55,36 +91,53 @@ pub fn copy_of(vfs: &MemVfs) -> Arc<MemVfs> {
 
 impl Vfs for CrashVfs {
     fn open(&self, path: &Path, create: Create) -> io::Result<Arc<dyn File>> {
+        let mut names = self.names.lock();
         let live = self.live.open(path, create)?;
-        let durable = self.durable.open(path, Create::IfMissing)?;
-        Ok(Arc::new(CrashFile { live, durable, syncing: self.syncing.clone() }))
+        let content = match names.live.get(path) {
+            Some(content) => content.clone(),
+            None => {
+                names.made += 1;
+                let content = PathBuf::from(format!("content {}", names.made));
+                names.live.insert(path.to_path_buf(), content.clone());
+                content
+            }
+        };
+        let content = self.contents.open(&content, Create::IfMissing)?;
+        Ok(Arc::new(CrashFile { live, content, names: self.names.clone() }))
     }
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.live.exists(path)
     }
     fn remove(&self, path: &Path) -> io::Result<()> {
-        let _syncing = self.syncing.lock();
+        let mut names = self.names.lock();
         self.live.remove(path)?;
-        self.durable.remove(path)
+        names.live.remove(path);
+        Ok(())
     }
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        let _syncing = self.syncing.lock();
+        let mut names = self.names.lock();
         self.live.rename(from, to)?;
-        self.durable.rename(from, to)
+        let content = names.live.remove(from).ok_or(io::ErrorKind::NotFound)?;
+        names.live.insert(to.to_path_buf(), content);
+        Ok(())
     }
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
         self.live.list(dir)
     }
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.live.create_dir_all(dir)?;
-        self.durable.create_dir_all(dir)
+        self.live.create_dir_all(dir)
     }
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
-        self.live.remove_dir(dir)?;
-        self.durable.remove_dir(dir)
+        self.live.remove_dir(dir)
     }
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
-        self.live.sync_dir(dir)
+        let mut names = self.names.lock();
+        self.live.sync_dir(dir)?;
+        let live: Vec<_> =
+            names.live.clone().into_iter().filter(|(path, _)| path.parent() == Some(dir)).collect();
+        names.durable.retain(|path, _| path.parent() != Some(dir));
+        names.durable.extend(live);
+        Ok(())
     }
 }
 
@@ -96,12 +149,10 @@ impl File for CrashFile {
         self.live.write_at(bytes, offset)
     }
     fn sync(&self) -> io::Result<()> {
-        let _syncing = self.syncing.lock();
-        let length = self.live.len()?;
-        let mut bytes = vec![0; length as usize];
-        self.live.read_at(&mut bytes, 0)?;
-        self.durable.set_len(length)?;
-        self.durable.write_at(&bytes, 0)
+        let _names = self.names.lock();
+        let bytes = bytes_of(&*self.live);
+        self.content.set_len(bytes.len() as u64)?;
+        self.content.write_at(&bytes, 0)
     }
     fn len(&self) -> io::Result<u64> {
         self.live.len()
