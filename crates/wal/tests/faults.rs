@@ -248,3 +248,21 @@ fn a_failed_read_is_not_the_end_of_the_log() {
     assert_eq!(reader.end(), None);
     assert_eq!(common::drain(reader).0, acknowledged);
 }
+
+#[test]
+fn what_only_the_operating_system_knew_is_durable_after_a_start() {
+    let device = CrashVfs::default();
+    let vfs: Arc<dyn vfs::Vfs> = Arc::new(device.clone());
+    let log = Log::create(vfs.clone(), config(1024)).unwrap();
+    for i in 0..40 {
+        log.append(1, &[&payload(i, 300)]).unwrap();
+    }
+    log.flush(log.next_lsn(), Durability::Written).unwrap();
+    // The process stops, the machine does not.
+    drop(log);
+    let (records, end, _) = read_all(&*vfs);
+    assert_eq!(records.len(), 40);
+    assert_eq!(read_all(&*device.after_crash()).0.len(), 0);
+    drop(Log::open_at(vfs, config(1024), end).unwrap());
+    assert_eq!(read_all(&*device.after_crash()).0, records);
+}
