@@ -337,6 +337,35 @@ fn of_a_stamp_and_an_explicit_lock_one_sees_the_other() {
     });
 }
 
+#[test]
+fn who_gives_up_lets_those_behind_pass() {
+    explore(10, || {
+        let transactions = new();
+        let mut session = transactions.session();
+        let mut holder = session.begin().unwrap();
+        holder.lock(TABLE, KEY, LockMode::Shared, Patience::Endless).unwrap();
+        let mut session = transactions.session();
+        let interrupter = session.interrupter();
+        let waiter = spawn(&transactions, move |_| {
+            let mut transaction = session.begin().unwrap();
+            let result = transaction.lock(TABLE, KEY, LockMode::Exclusive, Patience::Endless);
+            assert_eq!(result, Err(LockError::Interrupted));
+            transaction.roll_back();
+        });
+        let behind = spawn(&transactions, |transactions| {
+            let mut session = transactions.session();
+            let mut transaction = session.begin().unwrap();
+            transaction.lock(TABLE, KEY, LockMode::Shared, Patience::Endless).unwrap();
+            transaction.commit();
+        });
+        interrupter.interrupt();
+        // The holder stays until the one behind has the lock beside it.
+        join([waiter, behind]);
+        holder.commit();
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+    });
+}
+
 /// Locks two keys in a thread of its own. Counts itself among the victims if it was one.
 fn crossing(
     transactions: &Arc<Transactions>,
