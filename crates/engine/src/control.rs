@@ -52,7 +52,7 @@ impl Control {
     /// it. True if it is new.
     pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, page_size: usize, create: bool) -> Result<(Control, bool)> {
         if create {
-            vfs.create_dir_all(dir)?;
+            create_durable_dir(&*vfs, dir)?;
         }
         let has_control = vfs.exists(&dir.join(CONTROL_NAME))?;
         if !has_control && !create {
@@ -152,6 +152,26 @@ impl Control {
         self.vfs.sync_dir(&self.dir)?;
         Ok(())
     }
+}
+
+/// Makes a folder and what is missing above it.
+fn create_durable_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
+    let mut missing = Vec::new();
+    for folder in dir.ancestors() {
+        if folder.as_os_str().is_empty() || vfs.exists(folder)? {
+            break;
+        }
+        missing.push(folder);
+    }
+    vfs.create_dir_all(dir)?;
+    // CRASH: a folder whose parent was not synced may be gone after a power failure, with every table in it.
+    for folder in missing {
+        if let Some(parent) = folder.parent() {
+            let is_current = parent.as_os_str().is_empty();
+            vfs.sync_dir(if is_current { Path::new(".") } else { parent })?;
+        }
+    }
+    Ok(())
 }
 
 fn lock(vfs: &dyn Vfs, dir: &Path) -> Result<Arc<dyn File>> {

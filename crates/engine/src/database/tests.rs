@@ -321,3 +321,22 @@ fn a_table_that_cannot_be_made_leaves_nothing_behind() {
     let report = database.check().unwrap();
     assert!(report.is_clean(), "{report}");
 }
+
+#[test]
+fn a_clean_shutdown_survives_a_power_failure() {
+    let vfs = vfs::SimVfs::new();
+    let (database, table) = with_table(Arc::new(vfs.clone()));
+    for id in 0..200 {
+        insert(&database, &table, &row(id)).unwrap();
+    }
+    drop(table);
+    database.close().unwrap();
+    drop(database);
+    for seed in 0..60 {
+        let database = open(Arc::new(vfs.crash(seed))).unwrap();
+        let table = database.table("d", "t").unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        for id in 0..200 {
+            assert!(has(&table, &row(id)), "seed {seed}: row {id}");
+        }
+    }
+}
