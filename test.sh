@@ -43,7 +43,10 @@ step_format() { # rustfmt
 step_lint() { # clippy, warnings denied, features on and off
     cargo clippy --workspace --all-targets -- -D warnings &&
         cargo clippy -p latchwork-pagecache --all-targets --features counting -- -D warnings &&
-        cargo clippy -p latchwork-pagecache --all-targets --features shuttle -- -D warnings
+        cargo clippy -p latchwork-pagecache --all-targets --features shuttle -- -D warnings &&
+        cargo clippy -p latchwork-transactions --all-targets --features counting -- -D warnings &&
+        cargo clippy -p latchwork-transactions --all-targets --features shuttle -- -D warnings &&
+        cargo clippy -p latchwork-wal --all-targets --features shuttle -- -D warnings
 }
 
 step_unit() { # every crate's own tests, doc tests included
