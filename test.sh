@@ -8,7 +8,7 @@
 set -uo pipefail
 cd "$(dirname "$0")"
 
-steps=(tools format lint unit counting models smallest-cache documents examples release clients lab peers fuzz)
+steps=(tools format lint unit counting models smallest-cache documents examples release clients isolation lab peers fuzz)
 
 # What the end-to-end tests drive the server with. The servers' own packages come without a running service.
 packages=(build-essential mariadb-server-core mariadb-client-core mariadb-client sysbench python3 python3-pymysql
@@ -89,7 +89,11 @@ step_release() { # the binary as users build it
 }
 
 step_clients() { # real clients against the release build
-    LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork
+    LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork -- --skip isolation::
+}
+
+step_isolation() { # what sessions see of each other: docs/isolation.md
+    LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork --test e2e isolation::
 }
 
 step_lab() { # the segments experiment, its smallest form

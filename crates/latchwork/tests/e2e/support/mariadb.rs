@@ -15,33 +15,21 @@ pub struct MariaDb {
 }
 
 impl MariaDb {
+    /// A new data directory in `folder`, and a server on it.
     pub fn start(folder: &Path) -> MariaDb {
-        let data = folder.join("mariadb-data");
-        let socket = folder.join("mariadb-socket");
-        let user = text(&Command::new("id").arg("-un").output().unwrap().stdout);
-        let user = format!("--user={}", user.trim());
-        std::fs::create_dir(&data).unwrap();
         let output = Command::new(find("mariadb-install-db").unwrap())
-            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &user])
+            .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &user()])
             .arg("--innodb-log-file-size=8M")
-            .arg(format!("--datadir={}", data.display()))
+            .arg(format!("--datadir={}", data(folder).display()))
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
-        let log = std::fs::File::create(folder.join("mariadb.log")).unwrap();
-        let child = Command::new(find("mariadbd").unwrap())
-            .args(["--no-defaults", "--skip-networking", "--innodb-log-file-size=8M", &user])
-            .args(["--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"])
-            .args(["--innodb-flush-log-at-trx-commit=2", "--loose-innodb-buffer-pool-size=64M"])
-            .arg(format!("--datadir={}", data.display()))
-            .arg(format!("--socket={}", socket.display()))
-            .arg(format!("--pid-file={}", folder.join("mariadb.pid").display()))
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(log)
-            .spawn()
-            .unwrap();
-        let mut server = MariaDb { child, socket };
+        MariaDb::start_again(folder)
+    }
+
+    /// A server on the data directory that is there.
+    pub fn start_again(folder: &Path) -> MariaDb {
+        let mut server = MariaDb::begin(folder);
         let up = wait_until(|| {
             let gone = server.child.try_wait().unwrap().is_some();
             gone || super::client(&server.socket)
@@ -54,9 +42,40 @@ impl MariaDb {
         server
     }
 
+    /// Starts the process and does not wait until it serves.
+    pub fn begin(folder: &Path) -> MariaDb {
+        let socket = folder.join("mariadb-socket");
+        let _ = std::fs::remove_file(&socket);
+        let log = std::fs::File::create(folder.join("mariadb.log")).unwrap();
+        let child = Command::new(find("mariadbd").unwrap())
+            .args(["--no-defaults", "--skip-networking", "--innodb-log-file-size=8M", &user()])
+            .args(["--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"])
+            .args(["--innodb-flush-log-at-trx-commit=2", "--loose-innodb-buffer-pool-size=64M"])
+            // Newer versions refuse, at REPEATABLE READ, to change a row that is newer than the snapshot.
+            .arg("--loose-innodb-snapshot-isolation=OFF")
+            .arg(format!("--datadir={}", data(folder).display()))
+            .arg(format!("--socket={}", socket.display()))
+            .arg(format!("--pid-file={}", folder.join("mariadb.pid").display()))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        MariaDb { child, socket }
+    }
+
     pub fn sql(&self, script: &str) -> String {
         super::sql(&self.socket, script)
     }
+}
+
+fn data(folder: &Path) -> PathBuf {
+    folder.join("mariadb-data")
+}
+
+fn user() -> String {
+    let user = text(&Command::new("id").arg("-un").output().unwrap().stdout);
+    format!("--user={}", user.trim())
 }
 
 impl Drop for MariaDb {

@@ -2,6 +2,7 @@
 
 pub mod latchwork;
 pub mod mariadb;
+pub mod target;
 pub mod transcript;
 
 pub use latchwork::Latchwork;
