@@ -10,6 +10,7 @@ mod bad_input;
 mod clients;
 mod disk_full;
 mod generated;
+mod histories;
 mod isolation;
 mod lifecycle;
 mod login;

@@ -1,6 +1,7 @@
 //! Many clients at once, each with a model of its own rows, under caches of every kind.
 
 use crate::support::latchwork::run;
+use crate::support::random::Random;
 use crate::support::{Latchwork, text};
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
@@ -22,18 +23,6 @@ fn connect(server: &Latchwork) -> Client {
 
 fn rows(client: &mut Client, sql: &str) -> Vec<Vec<String>> {
     client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}")).to_text()
-}
-
-/// SplitMix64 (Steele et al. 2014).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (mixed ^ (mixed >> 31)) % limit
-    }
 }
 
 /// What one writer believes its rows to be, and how often it counted.
@@ -117,7 +106,7 @@ impl Writer {
 /// Looks at everything while it changes.
 fn watch(server: &Latchwork, stop: &AtomicBool) {
     let mut client = connect(server);
-    let mut random = Random(99);
+    let mut random = Random::new(99);
     let mut last_sum = 0;
     while !stop.load(Ordering::Relaxed) {
         let sum: u64 = rows(&mut client, "SELECT SUM(n) FROM counters")[0][0].parse().unwrap();
@@ -195,7 +184,7 @@ fn stress(options: &[&str]) {
                 let server = &server;
                 scope.spawn(move || {
                     let mut client = connect(server);
-                    let random = Random(owner + 1);
+                    let random = Random::new(owner + 1);
                     let mut writer = Writer { owner, random, model: BTreeMap::new(), counted: 0 };
                     for _ in 0..STEPS {
                         writer.step(&mut client);

@@ -2,6 +2,7 @@
 
 pub mod latchwork;
 pub mod mariadb;
+pub mod random;
 pub mod target;
 pub mod transcript;
 
