@@ -7,7 +7,7 @@
 //! 200 bytes a row. To see where the time goes: `perf record -g target/release/examples/lookup_rate`.
 
 use base::IndexId;
-use latchwork_engine::{Batch, CacheOptions, Database, HitPath, IndexDef, KeyList, Options, Table, TableDef};
+use latchwork_engine::{Reader, Batch, CacheOptions, Database, HitPath, IndexDef, KeyList, Options, Table, TableDef};
 use std::error::Error;
 use std::time::{Duration, Instant};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
@@ -39,7 +39,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut image = Vec::new();
     measure("get by primary key", time, 1, || {
         image.clear();
-        table.get(&int_key(random.below(rows)), &mut image)?;
+        table.get(Reader::newest(), &int_key(random.below(rows)), &mut image)?;
         Ok(())
     })?;
     for (index, name) in [(IndexId(0), "primary key"), (IndexId(1), "key k, then row")] {
@@ -53,7 +53,7 @@ fn main() -> Result<(), Box<dyn Error>> {
                 keys.dedup();
                 prefixes.clear();
                 keys.iter().for_each(|key| prefixes.push(&int_key(*key)));
-                table.multi_get(index, &prefixes, &mut batch, &mut |_, _, image| {
+                table.multi_get(Reader::newest(), index, &prefixes, &mut batch, &mut |_, _, image| {
                     found += u64::from(image[0] < 255);
                     true
                 })
@@ -112,9 +112,9 @@ fn load(database: &Database, table: &Table, rows: i32) -> Result<(), Box<dyn Err
             images.push(&image);
         }
         let span = Span::begin();
-        let mut statement = database.begin_write();
+        let mut statement = database.begin_write()?;
         statement.insert_many(table, &images).map_err(|(_, error)| error)?;
-        statement.commit();
+        statement.commit()?;
         let (clock, cpu) = span.end();
         took = (took.0 + clock, took.1 + cpu);
     }

@@ -5,7 +5,7 @@
 //! ```
 
 use base::IndexId;
-use latchwork_engine::{Batch, Database, Direction, IndexDef, KeyList, KeyRange, Options, Table, TableDef};
+use latchwork_engine::{Reader, Batch, Database, Direction, IndexDef, KeyList, KeyRange, Options, Table, TableDef};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -21,15 +21,15 @@ fn main() -> Result {
     let people = database.create_table(definition())?;
 
     // A statement keeps all of its changes or none.
-    let mut statement = database.begin_write();
+    let mut statement = database.begin_write()?;
     for (id, city, name) in [(1, "Ulm", "Ada"), (2, "Bern", "Bo"), (3, "Ulm", "Cy")] {
         statement.insert(&people, &row(&people, id, city, name))?;
     }
-    statement.commit();
+    statement.commit()?;
 
     // One row by its primary key.
     let mut image = Vec::new();
-    if people.get(&key(&people, PRIMARY, &[ValueRef::Int(2)]), &mut image)? {
+    if people.get(Reader::newest(), &key(&people, PRIMARY, &[ValueRef::Int(2)]), &mut image)? {
         println!("2 is {}", name(&people, &image));
     }
 
@@ -37,25 +37,25 @@ fn main() -> Result {
     let mut cities = KeyList::default();
     cities.push(&key(&people, BY_CITY, &[ValueRef::Text(b"Bern")]));
     cities.push(&key(&people, BY_CITY, &[ValueRef::Text(b"Ulm")]));
-    people.multi_get(BY_CITY, &cities, &mut Batch::default(), &mut |position, _, image| {
+    people.multi_get(Reader::newest(), BY_CITY, &cities, &mut Batch::default(), &mut |position, _, image| {
         println!("city {position}: {}", name(&people, image));
         true
     })?;
 
     // A range, backward.
-    let mut scan = people.scan(PRIMARY, KeyRange::all(), Direction::Backward);
+    let mut scan = people.scan(Reader::newest(), PRIMARY, KeyRange::all(), Direction::Backward);
     while let Some(image) = scan.next_row()? {
         println!("backward: {}", name(&people, image));
     }
 
     // Change a row; what the closure sees is its newest image.
-    let mut statement = database.begin_write();
+    let mut statement = database.begin_write()?;
     statement.update(&people, &key(&people, PRIMARY, &[ValueRef::Int(3)]), &mut |_, new| {
         new.extend(row(&people, 3, "Bern", "Cyd"));
         true
     })?;
     statement.delete(&people, &key(&people, PRIMARY, &[ValueRef::Int(1)]), &mut |_| true)?;
-    statement.commit();
+    statement.commit()?;
     println!("{} rows left", people.row_count());
 
     // Without this the next start refuses: there is no log yet to recover from.

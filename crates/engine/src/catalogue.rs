@@ -10,7 +10,7 @@
 
 use crate::definition::{IndexDef, TableDef};
 use crate::overflow;
-use crate::table::row::{Cell, ROW_HEADER_BYTES, chain_of, split_cell};
+use crate::table::row::{Cell, ROW_HEADER_BYTES, RowHeader, chain_of, split_cell};
 use crate::tree::{Chunk, Remainder, Tree};
 use crate::{Error, Result};
 use base::{FileId, PageNo, Stamp, TableId};
@@ -71,7 +71,7 @@ impl Catalogue {
         let inline_max = self.tree.value_bytes_max(key.len()).saturating_sub(ROW_HEADER_BYTES);
         let chain = self.next_chain;
         self.next_chain += 1;
-        let cell = Cell::new(self.tree.space(), &value, inline_max, Stamp(0), || chain)?;
+        let cell = Cell::new(self.tree.space(), &value, inline_max, RowHeader::new(Stamp(0), true), || chain)?;
         let mut old = Vec::new();
         let done = if self.tree.get(&key, &mut old)? {
             self.tree.replace(&key, &cell.parts(), Stamp(0))

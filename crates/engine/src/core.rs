@@ -1,12 +1,15 @@
 //! What the tables of a database share.
 
 use crate::control::Control;
-use crate::latch::{ActiveBulks, Gate, RowLatches};
+use crate::latch::{Gate, RowLatches};
+use crate::purge::Purge;
+use crate::session::under_way::UnderWay;
 use crate::{Error, Result};
 use base::Stamp;
-use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Mutex};
 use pagecache::PageCache;
+use transactions::{Config, Transactions};
 
 /// The engine below a database's tables.
 #[derive(Debug)]
@@ -14,10 +17,11 @@ pub(crate) struct Core {
     pub cache: Arc<PageCache>,
     pub page_size: usize,
     pub rows: RowLatches,
-    pub bulks: ActiveBulks,
+    pub transactions: Arc<Transactions>,
+    pub under_way: UnderWay,
+    pub purge: Purge,
     /// Passed by statements that change rows; closed by `Database::close`.
     pub statements: Gate,
-    next_stamp: AtomicU64,
     /// The directory says that it is not clean, or need not say so yet.
     touched: AtomicBool,
     closed: AtomicBool,
@@ -28,30 +32,21 @@ pub(crate) struct Core {
 
 impl Core {
     pub fn new(cache: Arc<PageCache>, page_size: usize, control: Control) -> Core {
+        let config = Config { next_id: Stamp(control.next_stamp()), ..Config::default() };
         Core {
             cache,
             page_size,
             rows: RowLatches::new(),
-            bulks: ActiveBulks::new(),
+            transactions: Transactions::new(&config),
+            under_way: UnderWay::default(),
+            purge: Purge::default(),
             statements: Gate::default(),
-            next_stamp: AtomicU64::new(control.next_stamp()),
             touched: AtomicBool::new(false),
             closed: AtomicBool::new(false),
             refusing: AtomicBool::new(false),
             why_refusing: Mutex::new(String::new()),
             control: Mutex::new(control),
         }
-    }
-
-    /// A stamp that no statement has had.
-    pub fn take_stamp(&self) -> Stamp {
-        // ORDER: the read-modify-write makes the stamps distinct; nothing is published through them.
-        Stamp(self.next_stamp.fetch_add(1, Ordering::Relaxed))
-    }
-
-    pub fn next_stamp(&self) -> u64 {
-        // ORDER: as in `take_stamp`.
-        self.next_stamp.load(Ordering::Relaxed)
     }
 
     /// To be called before anything is changed: refuses if the database is closed or has given up writing, and

@@ -3,6 +3,7 @@
 use base::IndexId;
 use std::fmt;
 use std::path::PathBuf;
+use transactions::LockError;
 
 #[non_exhaustive]
 #[derive(Debug)]
@@ -46,6 +47,18 @@ pub enum Error {
         path: PathBuf,
         why: String,
     },
+    /// The transaction waited in a circle with others and was chosen to give way: it has to be rolled back.
+    Deadlock,
+    /// A lock was not to be had within the session's limit.
+    LockWaitTimeout,
+    /// The row is locked, and the statement does not wait.
+    WouldBlock,
+    /// The session's wait was interrupted.
+    Interrupted,
+    /// The snapshot was given up because the old versions that it needed took too much memory.
+    SnapshotTooOld,
+    /// All transaction ids have been given out.
+    IdsExhausted,
     /// The disk is full. Nothing that was acknowledged is lost.
     Full,
     /// AUTO_INCREMENT ran out of numbers.
@@ -97,6 +110,12 @@ impl fmt::Display for Error {
             Error::WrongFormat { path, why } => {
                 write!(f, "'{}' is not a data directory of this version: {why}", path.display())
             }
+            Error::Deadlock => write!(f, "{}", LockError::Deadlock),
+            Error::LockWaitTimeout => write!(f, "{}", LockError::LockWaitTimeout),
+            Error::WouldBlock => write!(f, "{}", LockError::WouldBlock),
+            Error::Interrupted => write!(f, "{}", LockError::Interrupted),
+            Error::SnapshotTooOld => write!(f, "{}", transactions::SnapshotTooOld),
+            Error::IdsExhausted => write!(f, "{}", transactions::IdsExhausted),
             Error::Full => write!(f, "the disk is full"),
             Error::AutoIncrementExhausted => write!(f, "AUTO_INCREMENT ran out of numbers"),
             Error::ReadOnly { why } => write!(f, "writes are refused: {why}"),
@@ -125,6 +144,29 @@ impl std::error::Error for Error {
 impl From<std::io::Error> for Error {
     fn from(source: std::io::Error) -> Error {
         if crate::tablespace::is_disk_full(&source) { Error::Full } else { Error::Io(source) }
+    }
+}
+
+impl From<LockError> for Error {
+    fn from(error: LockError) -> Error {
+        match error {
+            LockError::Deadlock => Error::Deadlock,
+            LockError::LockWaitTimeout => Error::LockWaitTimeout,
+            LockError::WouldBlock => Error::WouldBlock,
+            LockError::Interrupted => Error::Interrupted,
+        }
+    }
+}
+
+impl From<transactions::SnapshotTooOld> for Error {
+    fn from(_: transactions::SnapshotTooOld) -> Error {
+        Error::SnapshotTooOld
+    }
+}
+
+impl From<transactions::IdsExhausted> for Error {
+    fn from(_: transactions::IdsExhausted) -> Error {
+        Error::IdsExhausted
     }
 }
 

@@ -1,24 +1,23 @@
 //! Latches above pages: rows, tables, statements.
 
-use base::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use base::sync::{CachePadded, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard, thread};
-use base::{Stamp, TableId};
+use base::sync::atomic::{AtomicU64, Ordering};
+use base::sync::{CachePadded, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use base::TableId;
 
 /// Stripes of row latches. Two writers of different rows meet on one with probability 1/4,096; the array takes
 /// 32 KiB.
 const STRIPES: usize = 4_096;
 
-/// Mutexes by (table, primary key), each held for one row's read, change and index entries.
+/// Mutexes by (table, primary key), each held while a row is read and gets another stamp.
 #[derive(Debug)]
 pub struct RowLatches {
     stripes: Box<[Mutex<()>]>,
 }
 
-/// Holds the latches of one row, or of the two rows that a changed primary key names.
+/// Holds the latch of a row.
 #[derive(Debug)]
 pub struct RowLatch<'l> {
-    _first: MutexGuard<'l, ()>,
-    _second: Option<MutexGuard<'l, ()>>,
+    _stripe: MutexGuard<'l, ()>,
 }
 
 impl RowLatches {
@@ -40,81 +39,7 @@ impl RowLatches {
     }
 
     pub fn latch(&self, table: TableId, primary_key: &[u8]) -> RowLatch<'_> {
-        RowLatch { _first: self.stripes[Self::stripe(table, primary_key)].lock(), _second: None }
-    }
-
-    /// Latches two rows, the lower stripe first.
-    pub fn latch_two(&self, table: TableId, one: &[u8], other: &[u8]) -> RowLatch<'_> {
-        let (one, other) = (Self::stripe(table, one), Self::stripe(table, other));
-        let first = self.stripes[one.min(other)].lock();
-        let second = (one != other).then(|| self.stripes[one.max(other)].lock());
-        RowLatch { _first: first, _second: second }
-    }
-}
-
-/// How many bulk inserts can be under way at once; more wait.
-const BULKS_MAX: usize = 64;
-
-/// The stamps of bulk inserts that are under way.
-///
-/// A bulk insert does not latch its rows one by one. It puts the rows into the clustered index first, and while its stamp
-/// stands here nobody else changes a row that carries it: the stamp in the row is the latch.
-#[derive(Debug)]
-pub struct ActiveBulks {
-    count: AtomicUsize,
-    slots: Box<[AtomicU64]>,
-}
-
-/// Takes the stamp back when dropped.
-#[derive(Debug)]
-pub struct ActiveBulk<'b> {
-    bulks: &'b ActiveBulks,
-    slot: usize,
-}
-
-impl ActiveBulks {
-    pub fn new() -> ActiveBulks {
-        ActiveBulks { count: AtomicUsize::new(0), slots: (0..BULKS_MAX).map(|_| AtomicU64::new(0)).collect() }
-    }
-
-    pub fn enter(&self, stamp: Stamp) -> ActiveBulk<'_> {
-        self.count.fetch_add(1, Ordering::SeqCst);
-        loop {
-            for (slot, word) in self.slots.iter().enumerate() {
-                // The stamp is in its slot before a row with it is in a page: page latches order the rest.
-                if word.compare_exchange(0, stamp.0, Ordering::SeqCst, Ordering::SeqCst).is_ok() {
-                    return ActiveBulk { bulks: self, slot };
-                }
-            }
-            pause();
-        }
-    }
-
-    /// True if a row with this stamp belongs to a bulk insert that has not ended.
-    pub fn owns(&self, stamp: Stamp) -> bool {
-        self.count.load(Ordering::SeqCst) != 0
-            && self.slots.iter().any(|slot| slot.load(Ordering::SeqCst) == stamp.0)
-    }
-
-    /// Returns once no bulk insert with this stamp is under way. The caller holds no latch.
-    pub fn wait_for(&self, stamp: Stamp) {
-        while self.owns(stamp) {
-            pause();
-        }
-    }
-}
-
-fn pause() {
-    #[cfg(not(feature = "shuttle"))]
-    thread::sleep(std::time::Duration::from_micros(50));
-    #[cfg(feature = "shuttle")]
-    thread::yield_now();
-}
-
-impl Drop for ActiveBulk<'_> {
-    fn drop(&mut self) {
-        self.bulks.slots[self.slot].store(0, Ordering::SeqCst);
-        self.bulks.count.fetch_sub(1, Ordering::SeqCst);
+        RowLatch { _stripe: self.stripes[Self::stripe(table, primary_key)].lock() }
     }
 }
 

@@ -22,15 +22,17 @@
 //!
 //! let mut row = Vec::new();
 //! table.row_codec().encode(&[ValueRef::Int(42)], &mut row);
-//! let mut statement = database.begin_write();
+//! let mut session = database.session();
+//! let mut statement = session.write()?;
 //! statement.insert(&table, &row)?;
-//! statement.commit();
+//! statement.commit()?;
 //!
 //! let mut key = Vec::new();
 //! table.key_codec(base::IndexId(0)).encode_prefix(&[ValueRef::Int(42)], &mut key);
 //! let mut found = Vec::new();
-//! assert!(table.get(&key, &mut found)?);
+//! assert!(table.get(session.read().reader(), &key, &mut found)?);
 //! assert_eq!(found, row);
+//! drop(session);
 //! database.close()?;
 //! # Ok(())
 //! # }
@@ -48,8 +50,9 @@ mod error;
 mod latch;
 pub mod node;
 mod overflow;
+mod purge;
+mod session;
 mod sort;
-mod statement;
 mod table;
 mod tablespace;
 mod tree;
@@ -64,7 +67,10 @@ pub use definition::{
 };
 pub use error::{Error, Result};
 pub use pagecache::{PageCache, Reconfigure, WriteBack};
-pub use statement::WriteStatement;
+pub use session::reader::{Reader, Readers};
+pub use session::statement::{LockWait, ReadStatement, WriteStatement, Writer};
+pub use session::{Isolation, Savepoint, Session};
 pub use table::Table;
 pub use table::lookup::Batch;
 pub use table::scan::Scan;
+pub use transactions::{Interrupter, LockMode};

@@ -3,7 +3,7 @@
 
 use base::IndexId;
 use base::sync::{Arc, Counts, counts};
-use latchwork_engine::{
+use latchwork_engine::{Reader, 
     Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Table, TableDef,
 };
 use std::path::Path;
@@ -44,9 +44,9 @@ fn table() -> (Arc<Database>, Arc<Table>) {
         table.row_codec().encode(&[ValueRef::Int(id), ValueRef::Int(id % 100)], &mut image);
         rows.push(&image);
     }
-    let mut statement = database.begin_write();
+    let mut statement = database.begin_write().unwrap();
     statement.insert_many(&table, &rows).unwrap();
-    statement.commit();
+    statement.commit().unwrap();
     // A page that is being written when it is looked at for the first time is looked at again later.
     database.cache().flush_all().unwrap();
     (database, table)
@@ -76,7 +76,7 @@ fn a_cached_point_get_writes_nothing_shared_and_takes_no_latch() {
         let mut image = Vec::new();
         for id in 0..ROWS {
             image.clear();
-            assert!(table.get(&key(id), &mut image).unwrap());
+            assert!(table.get(Reader::newest(), &key(id), &mut image).unwrap());
         }
     });
     assert_eq!(spent, Counts::default());
@@ -90,13 +90,13 @@ fn a_cached_batch_and_a_cached_scan_write_nothing_shared_either() {
     let spent = cost(|| {
         let mut found = 0;
         table
-            .multi_get(IndexId(1), &prefixes, &mut Batch::default(), &mut |_, _, _| {
+            .multi_get(Reader::newest(), IndexId(1), &prefixes, &mut Batch::default(), &mut |_, _, _| {
                 found += 1;
                 true
             })
             .unwrap();
         assert_eq!(found, ROWS / 2);
-        let mut scan = table.scan(IndexId(1), KeyRange::prefix(&key(7)), Direction::Backward);
+        let mut scan = table.scan(Reader::newest(), IndexId(1), KeyRange::prefix(&key(7)), Direction::Backward);
         while scan.next_row().unwrap().is_some() {}
     });
     assert_eq!(spent, Counts::default());

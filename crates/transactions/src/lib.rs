@@ -22,7 +22,7 @@
 //!
 //! // Before the row on the page is replaced, what it was is kept for those who still need it.
 //! let mut second = writer.begin()?;
-//! second.add_version(1, b"key", stamp, Some(b"old cell"));
+//! second.add_version(1, b"key", stamp, Some(b"old cell"[..].into()));
 //! let found = reader.open().find_version(1, b"key")?;
 //! assert_eq!(found, Found::Row(b"old cell"[..].into()));
 //! second.commit();

@@ -111,6 +111,12 @@ impl View<'_> {
         stamp.0 < self.snapshot.all_before || self.looks_up(stamp.0)
     }
 
+    /// True if the snapshot sees everything written by transactions up to this one.
+    #[inline]
+    pub fn sees_all_until(&self, stamp: Stamp) -> bool {
+        stamp.0 < self.snapshot.all_before
+    }
+
     fn looks_up(&self, id: u64) -> bool {
         if id == self.session.own {
             return true;

@@ -92,8 +92,8 @@ impl Transaction {
     /// Keeps what a row was (`None`: there was none) for those who must not see this transaction's change. Called before the
     /// page changes, with or without the page's latch. `written_by`: the stamp of what is kept. Of several changes of a row
     /// only the first leaves a version.
-    pub fn add_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<&[u8]>) {
-        let version = Version { superseded_by: self.id, written_by: written_by.0, old: old.map(Arc::from) };
+    pub fn add_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<Arc<[u8]>>) {
+        let version = Version { superseded_by: self.id, written_by: written_by.0, old };
         let bytes = version.bytes();
         let shared = &self.shared;
         let added = shared.versions.add((table, key), version, &shared.status, || shared.live());

@@ -98,6 +98,11 @@ impl Transactions {
         self.versions.purge(&self.status, || self.live());
     }
 
+    /// The old versions of a row that are kept, oldest first. Who must know that none comes or goes meanwhile keeps its writers away.
+    pub fn versions_of(&self, table: u64, key: &[u8]) -> Vec<Arc<[u8]>> {
+        self.versions.of((table, key))
+    }
+
     /// Bytes that old versions take: keys, cells and an allowance for what surrounds them.
     pub fn version_bytes(&self) -> u64 {
         self.versions.bytes()

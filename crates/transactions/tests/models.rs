@@ -72,7 +72,7 @@ impl Page {
         let mut session = transactions.session();
         let mut transaction = session.begin().unwrap();
         let before = self.0.load(SeqCst);
-        transaction.add_version(TABLE, KEY, Stamp(before), Some(&before.to_le_bytes()));
+        transaction.add_version(TABLE, KEY, Stamp(before), Some(before.to_le_bytes()[..].into()));
         self.0.store(transaction.id().0, SeqCst);
         if commit {
             transaction.commit();

@@ -108,7 +108,7 @@ proptest! {
                     page.inserted = page.stamp == 0 || is_own_insert;
                     if !page.inserted {
                         let old = page.cell();
-                        transaction.add_version(TABLE, &key(n), Stamp(page.stamp), old.as_deref());
+                        transaction.add_version(TABLE, &key(n), Stamp(page.stamp), old.as_deref().map(Into::into));
                     }
                     page.stamp = transaction.id().0;
                     page.content = (!delete).then_some(content as u64);
@@ -161,7 +161,7 @@ proptest! {
 fn update(transactions: &std::sync::Arc<Transactions>, key: &[u8], before: Stamp, cell: &[u8]) -> Stamp {
     let mut session = transactions.session();
     let mut transaction = session.begin().unwrap();
-    transaction.add_version(TABLE, key, before, Some(cell));
+    transaction.add_version(TABLE, key, before, Some(cell.into()));
     let stamp = transaction.id();
     transaction.commit();
     stamp
@@ -218,8 +218,8 @@ fn a_rollback_takes_its_versions_back_at_once() {
     let mut session = transactions.session();
     let mut transaction = session.begin().unwrap();
     for n in 0..10_u8 {
-        transaction.add_version(TABLE, &[n], Stamp(0), Some(b"cell"));
-        transaction.add_version(TABLE, &[n], transaction.id(), Some(b"again"));
+        transaction.add_version(TABLE, &[n], Stamp(0), Some(b"cell"[..].into()));
+        transaction.add_version(TABLE, &[n], transaction.id(), Some(b"again"[..].into()));
     }
     transaction.take_back_version(TABLE, &[3]);
     let mut reader = transactions.session();

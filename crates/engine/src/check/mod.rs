@@ -164,8 +164,8 @@ pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
     for record in records.unwrap_or_default() {
         if let Record::Table(record) = record {
             let path = table_path(dir, record.file);
-            check_file(&mut report, &*vfs, &path, record.file, page_size, |file, rows| {
-                file.table(&record, rows)
+            check_file(&mut report, &*vfs, &path, record.file, page_size, |file, _| {
+                file.table(&record)
             });
         }
     }
@@ -230,6 +230,7 @@ impl Database {
     /// Verifies an open database, as its cache has it. Waits for statements under way and keeps others out meanwhile.
     pub fn check(&self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
+        self.core().purge.drain(self.core());
         let (catalogue, _closure) = self.quiesce();
         let space = catalogue.tree().space();
         let (pages, free) = space.occupancy();
@@ -252,8 +253,11 @@ impl Database {
                 let mut source = CacheSource(&state.space);
                 let mut file = start(&mut report, &state.space.path(), &mut source, pages);
                 file.meet_free(&free);
-                file.table(&record, table.row_count());
-                file.find_lost_pages();
+                file.table(&record);
+                // Overflow pages of rows as they were are known to their versions only.
+                if self.core().purge.len() == 0 {
+                    file.find_lost_pages();
+                }
             }
         }
         Ok(report)

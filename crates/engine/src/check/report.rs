@@ -10,6 +10,8 @@ pub struct CheckReport {
     pub files: u64,
     pub pages: u64,
     pub rows: u64,
+    /// Deleted rows and old index entries that nobody sees and that have not been removed yet.
+    pub garbage: u64,
     /// What is wrong, in the order in which it was found.
     pub findings: Vec<Finding>,
 }

@@ -5,6 +5,7 @@ use super::{Database, DatabaseNames, SORT_BYTES, index_parts, table_path};
 use crate::bulk::TreeBuilder;
 use crate::catalogue::{Catalogue, Record, TableRecord};
 use crate::definition::{IndexDef, TableDef};
+use crate::session::active::DEFINITIONS;
 use crate::sort::Sorter;
 use crate::table::state::TableState;
 use crate::table::{Entry, Index, Table};
@@ -16,8 +17,12 @@ use base::sync::atomic::Ordering;
 use base::{FileId, IndexId, Stamp};
 use pagecache::Detach;
 use std::collections::BTreeSet;
+use transactions::{LockMode, Patience, Transaction};
 use types::KeyCodec;
 use vfs::Create;
+
+/// How long a change of definition waits for transactions that have changed the table.
+const DEFINITION_PATIENCE: Patience = Patience::Limit(std::time::Duration::from_secs(50));
 
 /// The tree id of a table's clustered index in its file.
 const CLUSTERED_TREE: u32 = 1;
@@ -56,11 +61,26 @@ impl Database {
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
         for table in self.tables(name)? {
+            let _definition = self.lock_definition(&table)?;
             self.drop_one(&mut catalogue, &table)?;
         }
         catalogue.remove_database(name)?;
         self.names.write().databases.remove(name);
         Ok(())
+    }
+
+    /// Waits for the transactions that have changed a table, and keeps others from it.
+    fn lock_definition(&self, table: &Table) -> Result<DefinitionLock> {
+        let mut session = self.core.transactions.session();
+        let mut transaction = session.begin()?;
+        let key = table.id().0.to_be_bytes();
+        match transaction.lock(DEFINITIONS, &key, LockMode::Exclusive, DEFINITION_PATIENCE) {
+            Ok(()) => Ok(DefinitionLock(Some(transaction))),
+            Err(error) => {
+                transaction.roll_back();
+                Err(error.into())
+            }
+        }
     }
 
     /// Makes an empty table.
@@ -102,10 +122,11 @@ impl Database {
                 return Err(error);
             }
         };
+        let since = self.core.transactions.clock();
         let mut indexes = Vec::new();
         for (position, (codec, unique)) in index_parts(&def).enumerate() {
             match Tree::create(space.clone(), CLUSTERED_TREE + position as u32) {
-                Ok(tree) => indexes.push(Index { tree, codec, unique }),
+                Ok(tree) => indexes.push(Index { tree, since, codec, unique }),
                 Err(error) => {
                     let _ = space.close(Detach::Discard);
                     let _ = self.vfs.remove(&path);
@@ -124,9 +145,10 @@ impl Database {
     }
 
     pub fn drop_table(&self, database: &str, name: &str) -> Result<()> {
+        let table = self.table(database, name)?;
+        let _definition = self.lock_definition(&table)?;
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
-        let table = self.table(database, name)?;
         self.drop_one(&mut catalogue, &table)
     }
 
@@ -183,6 +205,7 @@ impl Database {
 
     /// Removes all rows, by giving the table a new file. AUTO_INCREMENT starts again at 1.
     pub fn truncate(&self, table: &Table) -> Result<()> {
+        let _definition = self.lock_definition(table)?;
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
         let _closure = table.gate.close();
@@ -201,6 +224,7 @@ impl Database {
     /// Builds the index by sorting. Blocks writers of the table, not readers.
     /// The `Arc<Table>`s that sessions hold stay valid; `Table::def` and `Table::version` change.
     pub fn create_index(&self, table: &Table, index: IndexDef) -> Result<()> {
+        let _definition = self.lock_definition(table)?;
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
         let _closure = table.gate.close();
@@ -213,7 +237,7 @@ impl Database {
         let unique = index.unique;
         let tree = self.build(table, state, codec.clone(), unique)?;
         let mut indexes = state.indexes.clone();
-        indexes.push(Index { tree: tree.clone(), codec, unique });
+        indexes.push(Index { tree: tree.clone(), since: self.core.transactions.clock(), codec, unique });
         let new = TableState {
             def: Arc::new(def),
             indexes,
@@ -236,7 +260,7 @@ impl Database {
         let path = self.dir.join(super::TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
         let mut sorter = Sorter::new(self.vfs.clone(), &path, sort_bytes);
         // A stand-in for the tree that does not exist yet: only codec and uniqueness make entries.
-        let maker = Index { tree: state.indexes[0].tree.clone(), codec, unique };
+        let maker = Index { tree: state.indexes[0].tree.clone(), since: 0, codec, unique };
         let mut entry = Entry::default();
         let mut rest = Remainder::new(Vec::new(), None);
         let mut chunk = Chunk::default();
@@ -246,31 +270,31 @@ impl Database {
                 let (primary_key, cell) = chunk.entry(i);
                 let image;
                 let row = match crate::table::row::split_cell(cell) {
+                    Some((header, _)) if header.is_deleted() => continue,
                     Some((header, rest)) if !header.is_overflow() => rest,
                     _ => {
                         image = table.image_of(&state.space, cell)?;
                         &image
                     }
                 };
-                maker.entry(&table.row_codec().view(row), primary_key, &mut entry);
+                let row = table.row_codec().view(row);
+                maker.entry(&row, primary_key, &mut entry);
                 table.check_key(state, &entry.key)?;
-                sorter.push(&entry.key, &entry.value)?;
+                // The sorter carries how long the part is that no two entries may share; 0 = they may.
+                let own = if unique && !maker.codec.row_has_null(&row) { entry.own as u32 } else { 0 };
+                sorter.push(&entry.key, &own.to_le_bytes())?;
             }
         }
         let mut builder = TreeBuilder::new(state.space.clone(), state.next_tree, Stamp(0))?;
-        let mut last: Option<Vec<u8>> = None;
-        let built = sorter.finish(|key, value| {
-            match &mut last {
-                Some(last) if last.as_slice() == key => {
-                    return Err(Error::DuplicateKey { index: IndexId(state.indexes.len() as u16) });
-                }
-                Some(last) => {
-                    last.clear();
-                    last.extend_from_slice(key);
-                }
-                None => last = Some(key.to_vec()),
+        let mut last: Vec<u8> = Vec::new();
+        let built = sorter.finish(|key, own| {
+            let own = own.try_into().map_or(0, u32::from_le_bytes) as usize;
+            if own > 0 && last == key[..own] {
+                return Err(Error::DuplicateKey { index: IndexId(state.indexes.len() as u16) });
             }
-            builder.push(key, value)
+            last.clear();
+            last.extend_from_slice(&key[..own]);
+            builder.push(key, &[])
         });
         match built {
             Ok(()) => builder.finish(),
@@ -283,6 +307,7 @@ impl Database {
 
     /// Drops a secondary index. Scans under way through it fail with [`Error::TableChanged`].
     pub fn drop_index(&self, table: &Table, name: &str) -> Result<()> {
+        let _definition = self.lock_definition(table)?;
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
         let _closure = table.gate.close();
@@ -298,6 +323,17 @@ impl Database {
         table.set_state(new);
         // Readers who still are in the tree find pages of another tree, and look at the new state.
         dropped.tree.free_all()
+    }
+}
+
+/// Holds a table's definition still until it is dropped.
+struct DefinitionLock(Option<Transaction>);
+
+impl Drop for DefinitionLock {
+    fn drop(&mut self) {
+        if let Some(transaction) = self.0.take() {
+            transaction.roll_back();
+        }
     }
 }
 

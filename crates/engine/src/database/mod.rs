@@ -18,7 +18,8 @@ use crate::control::Control;
 use crate::core::Core;
 use crate::definition::{CacheOptions, Options};
 use crate::latch::Closure;
-use crate::statement::WriteStatement;
+use crate::session::Session;
+use crate::session::statement::WriteStatement;
 use crate::table::state::TableState;
 use crate::table::{Index, Table};
 use crate::tablespace::{TableNumbers, Tablespace};
@@ -101,6 +102,7 @@ impl Database {
             let database = database(Catalogue::new(tree, 1));
             // CRASH: the control file comes last: until it is there, the directory counts as empty.
             database.write_back()?;
+            database.core.purge.start(&database.core);
             return Ok(Arc::new(database));
         }
         let file = vfs.open(&path, Create::Never)?;
@@ -108,6 +110,7 @@ impl Database {
         let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
         let database = database(Catalogue::new(tree, numbers.next_chain));
         database.load()?;
+        database.core.purge.start(&database.core);
         Ok(Arc::new(database))
     }
 
@@ -163,6 +166,7 @@ impl Database {
             .zip(index_parts(&record.def))
             .map(|((root, tree), (codec, unique))| Index {
                 tree: Tree::new(space.clone(), *root, *tree),
+                since: 0,
                 codec,
                 unique,
             })
@@ -183,6 +187,8 @@ impl Database {
         self.core.set_closed();
         // Whoever changes definitions now has asked before; the next one is refused.
         drop(self.catalogue.lock());
+        self.core.purge.stop();
+        self.core.purge.drain(&self.core);
         self.write_back()?;
         let names = self.names.read();
         for table in names.databases.values().flat_map(|database| database.tables.values()) {
@@ -207,12 +213,17 @@ impl Database {
         self.core.cache.flush_all()?;
         self.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
         // CRASH: only now that every page is on the device.
-        self.core.control.lock().mark_clean(self.core.next_stamp())
+        self.core.control.lock().mark_clean(self.core.transactions.next_id().0)
     }
 
-    /// Opens a statement that changes rows. Dropped without `commit`, everything it did is undone.
-    pub fn begin_write(&self) -> WriteStatement<'_> {
-        WriteStatement::new(self)
+    /// A place for a client: transactions, statements. It outlives a closed database, and does nothing then.
+    pub fn session(&self) -> Session {
+        Session::new(self.core.clone())
+    }
+
+    /// Opens a statement that is a transaction of its own. Dropped without `commit`, everything it did is undone.
+    pub fn begin_write(&self) -> Result<WriteStatement<'_>> {
+        WriteStatement::alone(&self.core)
     }
 
     /// The page cache: its status, and changes of its settings while it runs.
@@ -262,6 +273,14 @@ impl Database {
         let names = self.names.read();
         let database = names.databases.get(database).ok_or(Error::NoSuchDatabase)?;
         Ok(database.tables.values().cloned().collect())
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // What is queued refers to tables, and they to what holds the queue.
+        self.core.purge.stop();
+        self.core.purge.clear();
     }
 }
 

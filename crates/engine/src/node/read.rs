@@ -177,6 +177,12 @@ impl<'a> Node<'a> {
             && self.page.compare(offset, prefix.len(), prefix) == Ordering::Equal
     }
 
+    /// True if keys that start with `prefix`, as the first ones here do, may begin in the leaf before.
+    pub fn lower_fence_starts_with(self, prefix: &[u8]) -> bool {
+        let (offset, len) = self.fence(LOWER_FENCE);
+        len >= prefix.len() && self.page.compare(offset, prefix.len(), prefix) == Ordering::Equal
+    }
+
     /// True if `key` lies between the fences.
     pub fn covers(self, key: &[u8]) -> bool {
         self.compare_lower_fence(key) != Ordering::Greater && self.is_below_upper_fence(key)

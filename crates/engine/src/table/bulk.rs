@@ -1,12 +1,13 @@
 //! Many rows at once: sorted index by index, so that runs of keys share a descent and a latch.
 
-use super::row::inline_header;
+use super::row::RowHeader;
 use super::state::TableState;
 use super::{Entry, Table};
+use crate::core::Core;
 use crate::definition::KeyList;
+use crate::session::active::Active;
 use crate::tree::RunEnd;
 use crate::{Error, Result};
-use base::Stamp;
 
 /// Rows that are sorted and inserted together. More rows share more leaves of a random index; the
 /// buffers (keys of all indexes) should stay in the processor's second-level cache.
@@ -18,27 +19,14 @@ const ROW_BYTES: usize = 4 << 20;
 pub(crate) struct Bulk {
     /// The rows that were taken on.
     pub rows: usize,
-    /// Their primary keys; `None` if one of them collides and none was inserted.
-    pub inserted: Option<KeyList>,
-}
-
-/// Something between rows of a bulk insert and its end.
-enum Stop {
-    Duplicate,
-    Failed(Error),
-}
-
-impl From<Error> for Stop {
-    fn from(error: Error) -> Stop {
-        Stop::Failed(error)
-    }
+    /// They are in. If not, one of them collides, and none is.
+    pub inserted: bool,
 }
 
 /// Entries of one index in key order.
 #[derive(Default)]
 struct Sorted {
     keys: KeyList,
-    values: KeyList,
     /// Positions of entries, in key order.
     order: Vec<u32>,
 }
@@ -63,8 +51,8 @@ impl Sorted {
         self.keys.get(self.order[index] as usize)
     }
 
-    fn value(&self, index: usize) -> &[u8] {
-        self.values.get(self.order[index] as usize)
+    fn position(&self, index: usize) -> usize {
+        self.order[index] as usize
     }
 }
 
@@ -76,14 +64,17 @@ fn head(key: &[u8]) -> u64 {
 }
 
 impl Table {
-    /// Inserts rows of `rows` from position `from` on, as many as are worth sorting together.
+    /// Inserts rows of `rows` from position `from` on, as many as are worth sorting together. On an error the caller takes back
+    /// what it did.
     pub(crate) fn insert_bulk(
         &self,
-        state: &TableState,
+        core: &Core,
+        active: &mut Active,
+        number: usize,
         rows: &KeyList,
         from: usize,
-        stamp: Stamp,
     ) -> Result<Bulk> {
+        let state = self.live_state()?;
         let mut count = 0;
         let mut bytes = 0;
         while from + count < rows.len() && count < ROWS {
@@ -97,7 +88,7 @@ impl Table {
         let value_max = state.indexes[0].tree.value_bytes_max(state.indexes[0].tree.key_bytes_max());
         let is_large = |position: usize| rows.get(position).len() + super::row::ROW_HEADER_BYTES > value_max;
         if count == 1 || (from..from + count).any(is_large) {
-            return Ok(Bulk { rows: count, inserted: None });
+            return Ok(Bulk { rows: count, inserted: false });
         }
         let mut clustered = Sorted::default();
         clustered.keys.ends.reserve(count);
@@ -114,99 +105,111 @@ impl Table {
             keys.ends.push(keys.bytes.len() as u32);
         }
         clustered.sort();
-        match self.insert_sorted(state, rows, from, &clustered, stamp) {
-            Ok(()) => Ok(Bulk { rows: count, inserted: Some(clustered.keys) }),
-            Err(Stop::Duplicate) => Ok(Bulk { rows: count, inserted: None }),
-            Err(Stop::Failed(error)) => Err(error),
-        }
+        let inserted = self.insert_sorted(core, state, active, number, rows, from, &clustered)?;
+        Ok(Bulk { rows: count, inserted })
     }
 
+    /// Inserts sorted rows; false, and none is in, if one of them has a key that is there already.
+    #[expect(clippy::too_many_arguments, reason = "rows, their keys, and who inserts them")]
     fn insert_sorted(
         &self,
+        core: &Core,
         state: &TableState,
+        active: &mut Active,
+        number: usize,
         rows: &KeyList,
         from: usize,
         clustered: &Sorted,
-        stamp: Stamp,
-    ) -> Result<(), Stop> {
+    ) -> Result<bool> {
         let count = clustered.order.len();
         for position in 0..count {
             self.check_key(state, clustered.keys.get(position))?;
         }
-        let header = inline_header(stamp);
-        // While this stands, nobody else touches rows that carry the stamp.
-        let _active = self.core.bulks.enter(stamp);
-        let tree = &state.indexes[0].tree;
+        let header = RowHeader::new(active.stamp(), true).to_bytes();
+        let mark = active.mark();
+        active.push_inserted(core, number, clustered.keys.clone())?;
         let mut inserted = 0;
-        let end = tree.insert_run(count, stamp, &mut inserted, |i| {
-            (clustered.key(i), [&header, rows.get(from + clustered.order[i] as usize)])
-        });
-        let stop = match end {
-            Ok(RunEnd::Done) => match self.insert_secondary(state, rows, from, clustered, stamp) {
-                Ok(()) => {
-                    self.add_rows(count as i64);
-                    return Ok(());
-                }
-                Err(stop) => stop,
-            },
-            Ok(RunEnd::Duplicate) => Stop::Duplicate,
-            Err(error) => Stop::Failed(error),
-        };
-        for i in 0..inserted {
-            tree.remove(clustered.key(i))?;
+        let row = |i: usize| (clustered.key(i), [&header[..], rows.get(from + clustered.position(i))]);
+        let end = state.indexes[0].tree.insert_run(count, active.stamp(), &mut inserted, row, |_| None);
+        self.add_rows(inserted as i64);
+        if inserted < count {
+            // Only these are ours; a row of the same key, which may be this transaction's too, stays.
+            let mut keys = KeyList::default();
+            (0..inserted).for_each(|i| keys.push(clustered.key(i)));
+            active.set_inserted(keys);
         }
-        Err(stop)
+        match end? {
+            RunEnd::Done => {}
+            RunEnd::Duplicate => {
+                active.take_back(core, mark)?;
+                return Ok(false);
+            }
+        }
+        match self.insert_secondary(core, state, active, rows, from, clustered) {
+            Ok(()) => Ok(true),
+            Err(Error::DuplicateKey { .. }) => {
+                active.take_back(core, mark)?;
+                Ok(false)
+            }
+            Err(error) => Err(error),
+        }
     }
 
-    /// Adds the rows' entries to all secondary indexes, or to none.
+    /// Adds the rows' entries to all secondary indexes.
     fn insert_secondary(
         &self,
+        core: &Core,
         state: &TableState,
+        active: &mut Active,
         rows: &KeyList,
         from: usize,
         clustered: &Sorted,
-        stamp: Stamp,
-    ) -> Result<(), Stop> {
-        let mut done: Vec<(usize, Sorted, usize)> = Vec::new();
+    ) -> Result<()> {
         let mut entry = Entry::default();
-        let mut stop = None;
         for (position, index) in state.indexes.iter().enumerate().skip(1) {
             let mut sorted = Sorted::default();
+            // Of unique entries: how long the part is that no other may begin with; 0 = it may.
+            let mut owns = Vec::new();
             for i in 0..clustered.keys.len() {
                 let row = self.row_codec.view(rows.get(from + i));
                 index.entry(&row, clustered.keys.get(i), &mut entry);
+                self.check_key(state, &entry.key)?;
                 sorted.keys.push(&entry.key);
-                sorted.values.push(&entry.value);
-            }
-            let checked = (0..sorted.keys.len()).try_for_each(|i| self.check_key(state, sorted.keys.get(i)));
-            if let Err(error) = checked {
-                stop = Some(Stop::Failed(error));
-                break;
+                if index.unique {
+                    owns.push(if index.codec.row_has_null(&row) { 0 } else { entry.own });
+                }
             }
             sorted.sort();
-            let mut inserted = 0;
-            let end = index
-                .tree
-                .insert_run(sorted.order.len(), stamp, &mut inserted, |i| (sorted.key(i), [sorted.value(i)]));
-            done.push((position, sorted, inserted));
-            match end {
-                Ok(RunEnd::Done) => {}
-                Ok(RunEnd::Duplicate) => {
-                    stop = Some(Stop::Duplicate);
-                    break;
-                }
-                Err(error) => {
-                    stop = Some(Stop::Failed(error));
-                    break;
+            let own = |i: usize| {
+                let own = owns.get(sorted.position(i)).copied().unwrap_or(0);
+                (own > 0).then(|| &sorted.key(i)[..own])
+            };
+            let count = sorted.order.len();
+            let mut done = 0;
+            while done < count {
+                let first = done;
+                let mut inserted = 0;
+                let end = index.tree.insert_run(
+                    count - first,
+                    active.stamp(),
+                    &mut inserted,
+                    |i| (sorted.key(first + i), []),
+                    |i| own(first + i),
+                )?;
+                done += inserted;
+                if end == RunEnd::Duplicate {
+                    // It was there before, or has neighbours: whose they are takes a closer look.
+                    if let Some(own) = own(done) {
+                        entry.key.clear();
+                        entry.key.extend_from_slice(sorted.key(done));
+                        entry.own = own.len();
+                        let key = clustered.keys.get(sorted.position(done));
+                        self.insert_unique(core, state, active, position, &entry, key)?;
+                    }
+                    done += 1;
                 }
             }
         }
-        let Some(stop) = stop else { return Ok(()) };
-        for (position, sorted, inserted) in done {
-            for i in 0..inserted {
-                state.indexes[position].tree.remove(sorted.key(i))?;
-            }
-        }
-        Err(stop)
+        Ok(())
     }
 }

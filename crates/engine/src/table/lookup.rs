@@ -1,8 +1,10 @@
 //! Batched lookups of rows by keys of an index.
 
 use super::state::TableState;
+use super::row::split_cell;
 use super::{Index, Table};
 use crate::definition::{KeyList, RowVisitor, key_behind_prefix};
+use crate::session::reader::{Reader, Sight};
 use crate::tree::{Chunk, Found, LeafVisitor, Remainder};
 use crate::{Error, Result};
 use base::IndexId;
@@ -20,7 +22,7 @@ const CELL_BYTES_AHEAD_MAX: usize = 1_024;
 #[derive(Default, Debug)]
 pub struct Batch {
     entries: Entries,
-    /// Where the primary key of each entry lies in `entries.bytes`, and where its own parts end.
+    /// Where the primary key of each entry lies in `entries.bytes`. Its own parts end where it starts.
     primary: Vec<PrimaryKey>,
     rows: Rows,
     own: Vec<u8>,
@@ -42,7 +44,6 @@ impl Batch {
 struct PrimaryKey {
     start: u32,
     end: u32,
-    own_end: u32,
 }
 
 /// Entries of an index, found for prefixes.
@@ -188,11 +189,12 @@ impl LeafVisitor for Rows {
 }
 
 impl Table {
-    /// Every row whose key in `index` starts with one of `prefixes` (sorted, distinct), in the order of the
+    /// Every row that `reader` sees and whose key in `index` starts with one of `prefixes` (sorted, distinct), in the order of the
     /// prefixes. Descents are interleaved. `each` gets the position of the prefix, the primary key and the row image; it
     /// returns false to stop early. `batch` keeps the buffers from call to call.
     pub fn multi_get(
         &self,
+        reader: Reader<'_>,
         index: IndexId,
         prefixes: &KeyList,
         batch: &mut Batch,
@@ -202,10 +204,11 @@ impl Table {
         while first < prefixes.len() {
             let last = (first + PREFIXES).min(prefixes.len());
             let state = self.with_state(index, |state| {
+                reader.check_since(self.index(state, index)?.since)?;
                 self.find_rows(state, index, prefixes, first..last, batch)?;
                 Ok(state)
             })?;
-            if !self.deliver(state, index, batch, each)? {
+            if !self.deliver(reader, state, index, batch, each)? {
                 return Ok(());
             }
             first = last;
@@ -242,25 +245,22 @@ impl Table {
         primary.clear();
         rows.clear();
         for item in 0..entries.items.len() {
-            let (key, value) = (entries.key(item), entries.value(item));
+            let key = entries.key(item);
             let Some(own) = index.codec.len_in(key) else {
                 return Err(state.space.corrupt(0, "an index entry without the index's parts"));
             };
             let start = entries.start(item);
-            let own_end = start + own;
-            let key_end = start + key.len();
-            let (from, to) =
-                if own == key.len() { (key_end, key_end + value.len()) } else { (own_end, key_end) };
-            primary.push(PrimaryKey { start: from as u32, end: to as u32, own_end: own_end as u32 });
+            primary.push(PrimaryKey { start: (start + own) as u32, end: (start + key.len()) as u32 });
         }
         let bytes = &entries.bytes;
         let key = |i: usize| &bytes[primary[i].start as usize..primary[i].end as usize];
         state.indexes[0].tree.lookup_many(primary.len(), key, rows)
     }
 
-    /// Hands out what [`Table::find_rows`] found; false if the visitor wants no more.
+    /// Hands out what [`Table::find_rows`] found and `reader` sees; false if the visitor wants no more.
     fn deliver(
         &self,
+        reader: Reader<'_>,
         state: &TableState,
         index_id: IndexId,
         batch: &mut Batch,
@@ -268,31 +268,40 @@ impl Table {
     ) -> Result<bool> {
         let index = self.index(state, index_id)?;
         let is_secondary = index_id.0 > 0;
+        let file = u64::from(state.space.file_id().0);
         for item in 0..batch.entries.items.len() {
             let position = batch.entries.items[item].position as usize;
             let (primary_key, own, cell) = if is_secondary {
                 let place = batch.primary[item];
                 let bytes = &batch.entries.bytes;
-                let own = &bytes[batch.entries.start(item)..place.own_end as usize];
+                let own = &bytes[batch.entries.start(item)..place.start as usize];
                 (&bytes[place.start as usize..place.end as usize], Some(own), batch.rows.cell(item))
             } else {
                 (batch.entries.key(item), None, batch.entries.value(item))
             };
-            let Some((header, mut image)) = super::row::split_cell(cell) else { continue };
-            if header.is_overflow() {
-                batch.image.clear();
-                if self.fetch(state, primary_key, &mut batch.image)?.is_none() {
-                    continue;
+            let Some((header, image)) = split_cell(cell) else { continue };
+            let is_meant = |image: &[u8], scratch: &mut Vec<u8>| {
+                own.is_none_or(|own| self.row_has_key(index, image, own, scratch))
+            };
+            let sight = reader.look(header, file, primary_key)?;
+            if matches!(sight, Sight::This | Sight::Both(_)) && !header.is_overflow() {
+                if is_meant(image, &mut batch.own) && !each(position, primary_key, image) {
+                    return Ok(false);
                 }
-                image = &batch.image;
+            } else if matches!(sight, Sight::This | Sight::Both(_) | Sight::Again) {
+                batch.image.clear();
+                if self.fetch(reader, state, primary_key, &mut batch.image)?
+                    && is_meant(&batch.image, &mut batch.own)
+                    && !each(position, primary_key, &batch.image)
+                {
+                    return Ok(false);
+                }
             }
-            if let Some(own) = own
-                && !self.row_has_key(index, image, own, &mut batch.own)
-            {
-                continue;
-            }
-            if !each(position, primary_key, image) {
-                return Ok(false);
+            if let Sight::Other(cell) | Sight::Both(cell) = sight {
+                let image = self.image_of(&state.space, &cell)?;
+                if is_meant(&image, &mut batch.own) && !each(position, primary_key, &image) {
+                    return Ok(false);
+                }
             }
         }
         Ok(true)

@@ -14,13 +14,14 @@ use crate::core::Core;
 use crate::definition::{KeyRange, TableDef};
 use crate::latch::{Gate, SpreadCounter};
 use crate::overflow::{self, Reference};
+use crate::session::reader::{Reader, Sight};
 use crate::tablespace::TableNumbers;
 use crate::tree::Tree;
 use crate::{Error, Result};
 use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{Arc, Weak};
 use base::{IndexId, TableId};
-use row::{ROW_HEADER_BYTES, RowHeader};
+use row::{ROW_HEADER_BYTES, RowHeader, split_cell};
 use state::{States, TableState};
 use types::{KeyCodec, RowCodec, RowView};
 
@@ -36,6 +37,8 @@ pub struct Table {
     /// Passed by whoever changes rows, closed by whoever changes the definition.
     pub(crate) gate: Gate,
     rows: SpreadCounter,
+    /// Deleted rows and old index entries that purge has not removed yet, and one for ever if a crash may have left some.
+    garbage: SpreadCounter,
     next_auto_increment: AtomicU64,
     next_row_id: AtomicU64,
     next_chain: AtomicU64,
@@ -45,51 +48,42 @@ pub struct Table {
 #[derive(Clone, Debug)]
 pub struct Index {
     pub tree: Tree,
+    /// The clock when the tree was built: older snapshots do not find their versions through it.
+    pub since: u64,
     /// Of the index's own parts.
     pub codec: Arc<KeyCodec>,
     pub unique: bool,
 }
 
-/// An entry of a secondary index, made from a row.
+/// An entry of a secondary index, made from a row: the row's parts, then its primary key. No value.
 ///
-/// A unique index without NULL in the row: key = its parts, value = the primary key, so that the tree itself
-/// refuses a second one. Else: key = its parts, then the primary key; no value.
+/// Also in a unique index: the entries of deleted rows, and the old ones of changed rows, stay for a while, and a row with the same
+/// parts may come meanwhile.
 #[derive(Default, Clone, PartialEq, Eq, Debug)]
 pub struct Entry {
     pub key: Vec<u8>,
-    pub value: Vec<u8>,
+    /// How many bytes of the key are the parts'.
+    pub own: usize,
 }
 
 /// Makes the entry of a row in an index with these parts.
-pub(crate) fn entry_of(
-    codec: &KeyCodec,
-    unique: bool,
-    row: &RowView<'_>,
-    primary_key: &[u8],
-    entry: &mut Entry,
-) {
+pub(crate) fn entry_of(codec: &KeyCodec, row: &RowView<'_>, primary_key: &[u8], entry: &mut Entry) {
     entry.key.clear();
-    entry.value.clear();
     codec.encode_row(row, &mut entry.key);
-    if unique && !codec.row_has_null(row) {
-        entry.value.extend_from_slice(primary_key);
-    } else {
-        entry.key.extend_from_slice(primary_key);
-    }
+    entry.own = entry.key.len();
+    entry.key.extend_from_slice(primary_key);
 }
 
 impl Index {
     /// Makes the entry of a row, reusing the memory of `entry`.
     pub fn entry(&self, row: &RowView<'_>, primary_key: &[u8], entry: &mut Entry) {
-        entry_of(&self.codec, self.unique, row, primary_key, entry);
+        entry_of(&self.codec, row, primary_key, entry);
     }
 
     /// Splits an entry into the index's own parts and the primary key; `None` if it is none of this index.
     #[inline]
-    pub fn split_entry<'e>(&self, key: &'e [u8], value: &'e [u8]) -> Option<(&'e [u8], &'e [u8])> {
-        let own = self.codec.len_in(key)?;
-        let (own, rest) = key.split_at(own);
-        Some((own, if rest.is_empty() { value } else { rest }))
+    pub fn split_entry<'e>(&self, key: &'e [u8]) -> Option<(&'e [u8], &'e [u8])> {
+        Some(key.split_at(self.codec.len_in(key)?))
     }
 }
 
@@ -105,6 +99,7 @@ impl Table {
                 states: States::new(state),
                 gate: Gate::default(),
                 rows: SpreadCounter::default(),
+                garbage: SpreadCounter::default(),
                 next_auto_increment: AtomicU64::new(1),
                 next_row_id: AtomicU64::new(1),
                 next_chain: AtomicU64::new(1),
@@ -204,20 +199,26 @@ impl Table {
     }
 
     /// Appends the row image with this whole primary key to `out`; false if there is none.
-    pub fn get(&self, primary_key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
-        self.with_state(IndexId(0), |state| Ok(self.fetch(state, primary_key, out)?.is_some()))
+    pub fn get(&self, reader: Reader<'_>, primary_key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        self.with_state(IndexId(0), |state| {
+            reader.check_since(state.indexes[0].since)?;
+            self.fetch(reader, state, primary_key, out)
+        })
     }
 
-    /// Appends a row's image and gives its header.
+    /// Appends the image of a row as `reader` sees it; false if it sees none. Of two candidates it is the newest.
     pub(crate) fn fetch(
         &self,
+        reader: Reader<'_>,
         state: &TableState,
         primary_key: &[u8],
         out: &mut Vec<u8>,
-    ) -> Result<Option<RowHeader>> {
+    ) -> Result<bool> {
         let start = out.len();
+        let file = u64::from(state.space.file_id().0);
         let mut previous = None;
         loop {
+            out.truncate(start);
             let found = state.indexes[0].tree.read_leaf(primary_key, |leaf, index, exact| {
                 out.truncate(start);
                 if !exact {
@@ -228,23 +229,40 @@ impl Table {
                 leaf.page().append_to(offset + ROW_HEADER_BYTES, len.saturating_sub(ROW_HEADER_BYTES), out);
                 Some(header)
             });
-            let header = match found {
+            let mut header = match found {
                 Ok(Some(header)) => header,
-                Ok(None) => return Ok(None),
+                Ok(None) => return Ok(false),
                 Err(error) => {
                     out.truncate(start);
                     return Err(error);
                 }
             };
+            match reader.look(header, file, primary_key) {
+                Ok(Sight::This | Sight::Both(_)) => {}
+                Ok(Sight::Other(cell)) => {
+                    out.truncate(start);
+                    let Some((older, body)) = split_cell(&cell) else { return Ok(false) };
+                    header = older;
+                    out.extend_from_slice(body);
+                }
+                Ok(Sight::Again) => {
+                    base::sync::thread::yield_now();
+                    continue;
+                }
+                nothing => {
+                    out.truncate(start);
+                    return nothing.map(|_| false);
+                }
+            }
             if !header.is_overflow() {
-                return Ok(Some(header));
+                return Ok(true);
             }
             let Some(reference) = Reference::from_bytes(&out[start..]) else {
                 return Err(state.space.corrupt(0, "a row's reference to its overflow pages is cut short"));
             };
             out.truncate(start);
             match overflow::load(&state.space, reference, out) {
-                Ok(true) => return Ok(Some(header)),
+                Ok(true) => return Ok(true),
                 // The row still says so: it is not a change under our hands.
                 Ok(false) if previous == Some(reference) => {
                     return Err(state.space.corrupt(reference.first.0, "an overflow chain is broken"));
@@ -266,9 +284,19 @@ impl Table {
         Ok(guess.min(self.row_count()))
     }
 
-    /// The number of rows; exact when no statement is running.
+    /// The number of rows, those included that are not committed yet: an estimate.
     pub fn row_count(&self) -> u64 {
         self.rows.sum()
+    }
+
+    /// Deleted rows and old index entries that are still there. While there are none, index entries can be believed
+    /// without a look at their rows.
+    pub(crate) fn garbage(&self) -> u64 {
+        self.garbage.sum()
+    }
+
+    pub(crate) fn add_garbage(&self, delta: i64) {
+        self.garbage.add(delta);
     }
 
     pub(crate) fn add_rows(&self, delta: i64) {

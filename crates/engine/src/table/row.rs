@@ -1,7 +1,9 @@
 //! A row in the clustered index: a header of one word, then the image, or where the image lies.
 //!
 //! ```text
-//! 0 flags u16 | 2 stamp u48 | 8 row image, or with FLAG_OVERFLOW a reference (see `overflow`)
+//! 0 flags u16: 1 OVERFLOW, 2 DELETED, 4 FIRST
+//! 2 stamp u48: the transaction that left the row so
+//! 8 row image, or with OVERFLOW a reference (see `overflow`)
 //! ```
 
 use crate::overflow::{self, REFERENCE_BYTES, Reference};
@@ -14,6 +16,11 @@ pub const ROW_HEADER_BYTES: usize = 8;
 
 /// The image lies in overflow pages.
 const FLAG_OVERFLOW: u64 = 1;
+/// The row has been deleted, by whoever the stamp names. It stays, with its index entries, for older snapshots.
+const FLAG_DELETED: u64 = 2;
+/// Whoever the stamp names has inserted the row where there was none: who does not see the stamp sees no row, and needs
+/// no older version to know.
+const FLAG_FIRST: u64 = 4;
 
 const STAMP_SHIFT: u32 = 16;
 /// The largest stamp that a row can carry.
@@ -24,6 +31,18 @@ pub const STAMP_MAX: u64 = (1 << 48) - 1;
 pub struct RowHeader(pub u64);
 
 impl RowHeader {
+    /// Of a row that is there.
+    pub fn new(stamp: Stamp, is_first: bool) -> RowHeader {
+        debug_assert!(stamp.0 <= STAMP_MAX);
+        RowHeader(stamp.0 << STAMP_SHIFT | if is_first { FLAG_FIRST } else { 0 })
+    }
+
+    /// The same row, deleted by `stamp`.
+    pub fn deleted(self, stamp: Stamp, is_first: bool) -> RowHeader {
+        RowHeader(RowHeader::new(stamp, is_first).0 | FLAG_DELETED | self.0 & FLAG_OVERFLOW)
+    }
+
+    #[inline(always)]
     pub fn stamp(self) -> Stamp {
         Stamp(self.0 >> STAMP_SHIFT)
     }
@@ -31,6 +50,19 @@ impl RowHeader {
     #[inline(always)]
     pub fn is_overflow(self) -> bool {
         self.0 & FLAG_OVERFLOW != 0
+    }
+
+    #[inline(always)]
+    pub fn is_deleted(self) -> bool {
+        self.0 & FLAG_DELETED != 0
+    }
+
+    pub fn is_first(self) -> bool {
+        self.0 & FLAG_FIRST != 0
+    }
+
+    pub fn to_bytes(self) -> [u8; ROW_HEADER_BYTES] {
+        self.0.to_le_bytes()
     }
 }
 
@@ -65,17 +97,17 @@ impl<'i> Cell<'i> {
         space: &Tablespace,
         image: &'i [u8],
         inline_bytes_max: usize,
-        stamp: Stamp,
+        header: RowHeader,
         chain: impl FnOnce() -> u64,
     ) -> Result<Cell<'i>> {
         if image.len() <= inline_bytes_max {
-            return Ok(Cell { header: inline_header(stamp), body: Body::Inline(image) });
+            return Ok(Cell { header: header.to_bytes(), body: Body::Inline(image) });
         }
         if image.len() > u32::MAX as usize {
             return Err(Error::RowTooLarge { bytes: image.len(), bytes_max: u32::MAX as usize });
         }
         let reference = overflow::store(space, chain(), image)?;
-        let header = ((stamp.0 << STAMP_SHIFT) | FLAG_OVERFLOW).to_le_bytes();
+        let header = RowHeader(header.0 | FLAG_OVERFLOW).to_bytes();
         Ok(Cell { header, body: Body::Chain(reference, reference.to_bytes()) })
     }
 
@@ -94,10 +126,4 @@ impl<'i> Cell<'i> {
             let _ = overflow::free(space, reference);
         }
     }
-}
-
-/// The header of a row whose image lies in the leaf.
-pub fn inline_header(stamp: Stamp) -> [u8; ROW_HEADER_BYTES] {
-    debug_assert!(stamp.0 <= STAMP_MAX);
-    (stamp.0 << STAMP_SHIFT).to_le_bytes()
 }

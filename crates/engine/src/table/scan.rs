@@ -1,25 +1,28 @@
 //! Cursors over an index.
 
 use super::lookup::Rows;
-use super::row::{ROW_HEADER_BYTES, split_cell};
+use super::row::{ROW_HEADER_BYTES, RowHeader, split_cell};
 use super::state::TableState;
 use super::{Index, Table};
 use crate::definition::{Direction, KeyRange};
+use crate::session::reader::{Reader, Sight};
 use crate::tree::{Chunk, Remainder};
 use crate::{Error, Result};
 use base::IndexId;
+use base::sync::Arc;
 
 /// Entries copied at a time: few at first, since many scans stop early, then four times as many each time.
 const ENTRIES_FIRST: usize = 16;
 /// At most so many rows are fetched ahead through a secondary index.
 const ENTRIES_MAX: usize = 256;
 
-/// A cursor. It holds no latch between calls; rows inserted or deleted meanwhile may or may not be seen,
-/// a row that stays put is seen exactly once.
+/// A cursor over the rows that its reader sees. It holds no latch between calls. By a snapshot it gives each row exactly once; a
+/// reader of newest states may or may not see rows inserted or deleted meanwhile.
 #[derive(Debug)]
 pub struct Scan<'t> {
     table: &'t Table,
     state: &'t TableState,
+    reader: Reader<'t>,
     index_id: IndexId,
     direction: Direction,
     rest: Remainder,
@@ -34,6 +37,10 @@ pub struct Scan<'t> {
     key: Vec<u8>,
     image: Vec<u8>,
     own: Vec<u8>,
+    /// Of the row delivered last: the other candidate, which comes next.
+    pending: Option<Arc<[u8]>>,
+    /// The chunk's entries need no look at their rows.
+    is_trusted: bool,
 }
 
 /// Where the image of the row found lies.
@@ -47,8 +54,14 @@ enum Image {
 }
 
 impl Table {
-    /// Rows of `index` in key order inside `range`.
-    pub fn scan(&self, index: IndexId, range: KeyRange, direction: Direction) -> Scan<'_> {
+    /// The rows that `reader` sees, in the order of `index` inside `range`.
+    pub fn scan<'t>(
+        &'t self,
+        reader: Reader<'t>,
+        index: IndexId,
+        range: KeyRange,
+        direction: Direction,
+    ) -> Scan<'t> {
         let rest = match range.to_half_open() {
             Some((start, end)) => Remainder::new(start, end),
             None => Remainder { done: true, ..Remainder::default() },
@@ -56,6 +69,7 @@ impl Table {
         Scan {
             table: self,
             state: self.state(),
+            reader,
             index_id: index,
             direction,
             rest,
@@ -68,6 +82,8 @@ impl Table {
             key: Vec::new(),
             image: Vec::new(),
             own: Vec::new(),
+            pending: None,
+            is_trusted: false,
         }
     }
 }
@@ -90,7 +106,10 @@ impl<'t> Scan<'t> {
             if let Some(rows) = self.rows.take() {
                 self.spare_rows = Some(rows);
             }
-            let tree = &self.index()?.tree;
+            let Index { tree, since, .. } = self.index()?;
+            self.reader.check_since(*since)?;
+            // Before the entries are read: what becomes garbage later the snapshot still sees.
+            let has_garbage = self.table.garbage() > 0;
             let read = match self.direction {
                 Direction::Forward => tree.read_forward(&mut self.rest, &mut self.chunk, self.limit),
                 Direction::Backward => tree.read_backward(&mut self.rest, &mut self.chunk, self.limit),
@@ -101,6 +120,7 @@ impl<'t> Scan<'t> {
                 // The pages just read may have been free, and hold anything that they once held.
                 return Err(if now.dropped { Error::NoSuchTable } else { Error::TableChanged });
             }
+            self.is_trusted = !has_garbage && self.reader.sees_all_until(self.chunk.stamp_max());
             self.limit = (self.limit * 4).min(ENTRIES_MAX);
         }
         Ok(true)
@@ -117,6 +137,12 @@ impl<'t> Scan<'t> {
     /// The next row image.
     pub fn next_row(&mut self) -> Result<Option<&[u8]>> {
         let place = loop {
+            if let Some(cell) = self.pending.take() {
+                if self.take_other(&cell)? {
+                    break Image::Own;
+                }
+                continue;
+            }
             if !self.advance()? {
                 return Ok(None);
             }
@@ -140,17 +166,60 @@ impl<'t> Scan<'t> {
         let (key, cell) = self.chunk.entry(self.next);
         self.primary_key.clear();
         self.primary_key.extend_from_slice(key);
-        match split_cell(cell) {
-            Some((header, _)) if header.is_overflow() => self.fetch_large(),
-            Some(_) => Ok(Some(Image::Chunk(self.next))),
-            None => Err(self.state.space.corrupt(0, "a row without a header")),
+        let Some((header, _)) = split_cell(cell) else {
+            return Err(self.state.space.corrupt(0, "a row without a header"));
+        };
+        self.see(header, Image::Chunk(self.next))
+    }
+
+    /// What the reader sees of the row whose cell lies at `place`. The primary key has been set, and through a secondary index the
+    /// entry's parts in `key`.
+    fn see(&mut self, header: RowHeader, place: Image) -> Result<Option<Image>> {
+        let file = u64::from(self.state.space.file_id().0);
+        match self.reader.look(header, file, &self.primary_key).map_err(|error| self.explain(error))? {
+            Sight::Nothing => Ok(None),
+            Sight::Other(cell) => Ok(self.take_other(&cell)?.then_some(Image::Own)),
+            Sight::Both(cell) => {
+                self.pending = Some(cell);
+                self.see_newest(header, place)
+            }
+            Sight::This => self.see_newest(header, place),
+            Sight::Again => self.fetch_row(),
         }
     }
 
-    fn fetch_large(&mut self) -> Result<Option<Image>> {
+    fn see_newest(&mut self, header: RowHeader, place: Image) -> Result<Option<Image>> {
+        if header.is_overflow() {
+            return self.fetch_row();
+        }
+        let image = match (&place, &self.rows) {
+            (Image::Cell(entry), Some(rows)) => &rows.cell(*entry)[ROW_HEADER_BYTES..],
+            _ => return Ok(Some(place)),
+        };
+        let index = self.index()?;
+        let is_meant = self.table.row_has_key(index, image, &self.key, &mut self.own);
+        Ok(is_meant.then_some(place))
+    }
+
+    /// Takes an older state of the row into `image`; false if it is not the entry's.
+    fn take_other(&mut self, cell: &[u8]) -> Result<bool> {
+        self.image = self.table.image_of(&self.state.space, cell).map_err(|error| self.explain(error))?;
+        self.has_entrys_key()
+    }
+
+    /// Reads the row by its key, into `image`.
+    fn fetch_row(&mut self) -> Result<Option<Image>> {
         self.image.clear();
-        let found = self.table.fetch(self.state, &self.primary_key, &mut self.image);
-        Ok(found.map_err(|error| self.explain(error))?.map(|_| Image::Own))
+        let found = self.table.fetch(self.reader, self.state, &self.primary_key, &mut self.image);
+        let is_there = found.map_err(|error| self.explain(error))?;
+        Ok((is_there && self.has_entrys_key()?).then_some(Image::Own))
+    }
+
+    /// True if the row in `image` has the parts of the entry that led to it.
+    fn has_entrys_key(&mut self) -> Result<bool> {
+        let index = self.index()?;
+        Ok(self.index_id.0 == 0
+            || self.table.row_has_key(index, &self.image, &self.key, &mut self.own))
     }
 
     fn row_of_entry(&mut self) -> Result<Option<Image>> {
@@ -158,28 +227,19 @@ impl<'t> Scan<'t> {
         if self.rows.is_none() {
             self.fetch_rows(index)?;
         }
-        let Some(rows) = &self.rows else { return Ok(None) };
-        let (key, value) = self.chunk.entry(self.next);
-        let Some((own, primary_key)) = index.split_entry(key, value) else {
+        let (key, _) = self.chunk.entry(self.next);
+        let Some((own, primary_key)) = index.split_entry(key) else {
             return Err(self.state.space.corrupt(0, "an index entry without the index's parts"));
         };
         self.primary_key.clear();
         self.primary_key.extend_from_slice(primary_key);
-        let Some((header, image)) = split_cell(rows.cell(self.next)) else {
+        self.key.clear();
+        self.key.extend_from_slice(own);
+        let Some((header, _)) = self.rows.as_ref().and_then(|rows| split_cell(rows.cell(self.next))) else {
             // The row is gone by now.
             return Ok(None);
         };
-        if header.is_overflow() {
-            self.key.clear();
-            self.key.extend_from_slice(own);
-            if self.fetch_large()?.is_none() {
-                return Ok(None);
-            }
-            let still = self.table.row_has_key(index, &self.image, &self.key, &mut self.own);
-            return Ok(still.then_some(Image::Own));
-        }
-        let still = self.table.row_has_key(index, image, own, &mut self.own);
-        Ok(still.then_some(Image::Cell(self.next)))
+        self.see(header, Image::Cell(self.next))
     }
 
     /// Looks up the rows of all of the chunk's entries in one batch.
@@ -188,9 +248,8 @@ impl<'t> Scan<'t> {
         rows.clear();
         let chunk = &self.chunk;
         let primary_key = |entry: usize| -> &[u8] {
-            let (key, value) = chunk.entry(entry);
             // An entry that is none of the index leads to no row here and is reported when it is reached.
-            index.split_entry(key, value).map_or(&[], |(_, primary_key)| primary_key)
+            index.split_entry(chunk.entry(entry).0).map_or(&[], |(_, primary_key)| primary_key)
         };
         let found = self.state.indexes[0].tree.lookup_many(chunk.len(), primary_key, &mut rows);
         found.map_err(|error| self.explain(error))?;
@@ -203,28 +262,37 @@ impl<'t> Scan<'t> {
         &self.primary_key
     }
 
-    /// The next key of the index (a secondary entry's own parts, then the primary key), without
-    /// fetching the row: for COUNT(*) and covered queries.
+    /// The next key of the index (a secondary entry's own parts, then the primary key) whose row the reader sees, without
+    /// fetching the row if that can be: for COUNT(*) and covered queries.
     pub fn next_key(&mut self) -> Result<Option<&[u8]>> {
-        if !self.advance()? {
-            return Ok(None);
+        loop {
+            self.pending = None;
+            if !self.advance()? {
+                return Ok(None);
+            }
+            let is_seen = self.is_trusted
+                || match self.index_id.0 {
+                    0 => self.clustered_row()?,
+                    _ => self.row_of_entry()?,
+                }
+                .is_some();
+            let (key, _) = self.chunk.entry(self.next);
+            self.next += 1;
+            if is_seen {
+                self.key.clear();
+                self.key.extend_from_slice(key);
+                break;
+            }
         }
-        let index = self.index()?;
-        let (key, value) = self.chunk.entry(self.next);
+        let own = match self.index_id.0 {
+            0 => 0,
+            _ => match self.index()?.split_entry(&self.key) {
+                Some((own, _)) => own.len(),
+                None => return Err(self.state.space.corrupt(0, "an index entry without the index's parts")),
+            },
+        };
         self.primary_key.clear();
-        self.key.clear();
-        self.key.extend_from_slice(key);
-        if self.index_id.0 == 0 {
-            self.primary_key.extend_from_slice(key);
-        } else {
-            let Some((own, primary_key)) = index.split_entry(key, value) else {
-                return Err(self.state.space.corrupt(0, "an index entry without the index's parts"));
-            };
-            self.primary_key.extend_from_slice(primary_key);
-            self.key.truncate(own.len());
-            self.key.extend_from_slice(primary_key);
-        }
-        self.next += 1;
+        self.primary_key.extend_from_slice(&self.key[own..]);
         Ok(Some(&self.key))
     }
 }

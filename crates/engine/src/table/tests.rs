@@ -1,5 +1,6 @@
 //! Tables against a model, through the public API.
 
+use crate::Reader;
 use crate::testing::{CacheSize, Row, fixed_table_def, int_key, matrix, options, part, table_def};
 use crate::{Batch, Database, Direction, Error, HitPath, IndexDef, KeyList, KeyRange, Table, TableDef};
 use base::IndexId;
@@ -36,9 +37,9 @@ impl Fixture {
     }
 
     fn insert(&self, row: &Row) -> crate::Result<()> {
-        let mut statement = self.database.begin_write();
+        let mut statement = self.database.begin_write().unwrap();
         statement.insert(&self.table, &row.image(&self.table))?;
-        statement.commit();
+        statement.commit().unwrap();
         Ok(())
     }
 
@@ -53,7 +54,7 @@ impl Fixture {
     }
 
     fn rows(&self, index: IndexId, range: KeyRange, direction: Direction) -> Vec<Row> {
-        let mut scan = self.table.scan(index, range, direction);
+        let mut scan = self.table.scan(Reader::newest(), index, range, direction);
         let mut rows = Vec::new();
         while let Some(image) = scan.next_row().unwrap() {
             rows.push(Row::read(&self.table, image));
@@ -153,18 +154,18 @@ fn apply(fixture: Fixture, model: &mut Model, step: Step) -> Fixture {
                 }
                 after.insert(row.id, row.clone());
             }
-            let mut statement = fixture.database.begin_write();
+            let mut statement = fixture.database.begin_write().unwrap();
             match (statement.insert_many(&table, &images), expected) {
                 (Ok(()), None) => {
                     if commit {
-                        statement.commit();
+                        statement.commit().unwrap();
                         *model = after;
                     }
                 }
                 (Err((position, Error::DuplicateKey { index })), Some(expected)) => {
                     assert_eq!((position, index), expected);
                     // The call left nothing behind, whatever becomes of the statement.
-                    statement.commit();
+                    statement.commit().unwrap();
                 }
                 (result, expected) => panic!("{result:?}, expected {expected:?}"),
             }
@@ -173,13 +174,13 @@ fn apply(fixture: Fixture, model: &mut Model, step: Step) -> Fixture {
             let mut without = model.clone();
             let old = without.remove(&id);
             let expected = old.as_ref().and_then(|_| collides(&without, &row));
-            let mut statement = fixture.database.begin_write();
+            let mut statement = fixture.database.begin_write().unwrap();
             let result = statement.update(&table, &int_key(id), &mut |image, new| {
                 assert_eq!(Some(&Row::read(&table, image)), model.get(&id));
                 new.extend(row.image(&table));
                 true
             });
-            statement.commit();
+            statement.commit().unwrap();
             let changed = result.as_ref().ok().copied();
             assert_duplicate(result.map(drop), expected);
             if let Some(changed) = changed {
@@ -191,19 +192,19 @@ fn apply(fixture: Fixture, model: &mut Model, step: Step) -> Fixture {
             }
         }
         Step::Delete(id) => {
-            let mut statement = fixture.database.begin_write();
+            let mut statement = fixture.database.begin_write().unwrap();
             let wants = model.get(&id).is_some_and(|row| row.k % 5 != 0);
             let deleted = statement
                 .delete(&table, &int_key(id), &mut |image| Row::read(&table, image).k % 5 != 0)
                 .unwrap();
             assert_eq!(deleted, wants);
-            statement.commit();
+            statement.commit().unwrap();
             if wants {
                 model.remove(&id);
             }
         }
         Step::RollBack(rows) => {
-            let mut statement = fixture.database.begin_write();
+            let mut statement = fixture.database.begin_write().unwrap();
             for row in rows {
                 let image = row.image(&table);
                 match row.k % 3 {
@@ -222,7 +223,7 @@ fn apply(fixture: Fixture, model: &mut Model, step: Step) -> Fixture {
             let mut found = Vec::new();
             let mut batch = Batch::default();
             table
-                .multi_get(index, &prefixes, &mut batch, &mut |position, primary_key, image| {
+                .multi_get(Reader::newest(), index, &prefixes, &mut batch, &mut |position, primary_key, image| {
                     let row = Row::read(&table, image);
                     assert_eq!(primary_key, int_key(row.id));
                     found.push((position, row));
@@ -250,7 +251,7 @@ fn apply(fixture: Fixture, model: &mut Model, step: Step) -> Fixture {
                 expected.reverse();
             }
             assert_eq!(fixture.rows(index, range.clone(), direction), expected);
-            let mut scan = table.scan(index, range, direction);
+            let mut scan = table.scan(Reader::newest(), index, range, direction);
             let mut keys = 0;
             while let Some(key) = scan.next_key().unwrap() {
                 assert!(key.ends_with(&int_key(expected[keys].id)));
@@ -290,9 +291,9 @@ fn load(fixture: &Fixture, count: i32) -> Model {
         images.push(&row.image(&fixture.table));
         model.insert(row.id, row);
     }
-    let mut statement = fixture.database.begin_write();
+    let mut statement = fixture.database.begin_write().unwrap();
     statement.insert_many(&fixture.table, &images).unwrap();
-    statement.commit();
+    statement.commit().unwrap();
     model
 }
 
@@ -354,18 +355,18 @@ fn a_row_of_sixteen_megabytes_comes_back_whole() {
     let mut row = Row { id: 1, k: 2, u: Some(3), c: c.clone() };
     fixture.insert(&row).unwrap();
     let mut image = Vec::new();
-    assert!(fixture.table.get(&int_key(1), &mut image).unwrap());
+    assert!(fixture.table.get(Reader::newest(), &int_key(1), &mut image).unwrap());
     assert!(Row::read(&fixture.table, &image) == row);
     c.truncate(10);
     row.c = c;
-    let mut statement = fixture.database.begin_write();
+    let mut statement = fixture.database.begin_write().unwrap();
     statement
         .update(&fixture.table, &int_key(1), &mut |_, new| {
             new.extend(row.image(&fixture.table));
             true
         })
         .unwrap();
-    statement.commit();
+    statement.commit().unwrap();
     // The old pages have gone back to the free list.
     fixture.check(&Model::from([(1, row)]));
 }
@@ -379,12 +380,12 @@ fn a_table_without_primary_key_keeps_rows_in_the_order_of_their_arrival() {
     fixture.insert(&row(9)).unwrap();
     let mut images = KeyList::default();
     [5, 5, 7].iter().for_each(|id| images.push(&row(*id).image(&fixture.table)));
-    let mut statement = fixture.database.begin_write();
+    let mut statement = fixture.database.begin_write().unwrap();
     statement.insert_many(&fixture.table, &images).unwrap();
-    statement.commit();
+    statement.commit().unwrap();
     let fixture = fixture.reopen();
     fixture.insert(&row(1)).unwrap();
-    let mut scan = fixture.table.scan(PRIMARY, KeyRange::all(), Direction::Forward);
+    let mut scan = fixture.table.scan(Reader::newest(), PRIMARY, KeyRange::all(), Direction::Forward);
     let mut ids = Vec::new();
     while let Some(image) = scan.next_row().unwrap() {
         ids.push(Row::read(&fixture.table, image).id);
@@ -426,7 +427,7 @@ fn stress(hit_path: HitPath, size: CacheSize) {
                 for round in 1..8 {
                     for id in (0..ROWS).filter(|id| id % 2 == writer) {
                         let new = row(id, round);
-                        let mut statement = fixture.database.begin_write();
+                        let mut statement = fixture.database.begin_write().unwrap();
                         let changed = statement
                             .update(&fixture.table, &int_key(id), &mut |_, out| {
                                 out.extend(new.image(&fixture.table));
@@ -438,7 +439,7 @@ fn stress(hit_path: HitPath, size: CacheSize) {
                             // Taken back: the row is as before.
                             drop(statement);
                         } else {
-                            statement.commit();
+                            statement.commit().unwrap();
                         }
                     }
                     // Rows that come and go, in bulk, with a duplicate now and then.
@@ -448,17 +449,17 @@ fn stress(hit_path: HitPath, size: CacheSize) {
                             &Row { u: None, ..row(1_000 + writer * 150 + id, id) }.image(&fixture.table),
                         );
                     }
-                    let mut statement = fixture.database.begin_write();
+                    let mut statement = fixture.database.begin_write().unwrap();
                     match statement.insert_many(&fixture.table, &images) {
-                        Ok(()) => statement.commit(),
+                        Ok(()) => statement.commit().unwrap(),
                         Err((_, Error::DuplicateKey { index: PRIMARY })) => drop(statement),
                         Err(error) => panic!("{error:?}"),
                     }
                     for id in 0..200 {
-                        let mut statement = fixture.database.begin_write();
+                        let mut statement = fixture.database.begin_write().unwrap();
                         let key = int_key(1_000 + writer * 150 + id);
                         statement.delete(&fixture.table, &key, &mut |_| true).unwrap();
-                        statement.commit();
+                        statement.commit().unwrap();
                     }
                 }
             });
@@ -475,7 +476,7 @@ fn stress(hit_path: HitPath, size: CacheSize) {
                     let mut found = 0;
                     fixture
                         .table
-                        .multi_get(index, prefixes, &mut batch, &mut |position, _, image| {
+                        .multi_get(Reader::newest(), index, prefixes, &mut batch, &mut |position, _, image| {
                             let row = Row::read(&fixture.table, image);
                             assert_eq!(row.id, position as i32);
                             assert_eq!(row.c.len(), 10 + (row.k % 7) as usize * 40, "a row is never torn");
@@ -489,7 +490,7 @@ fn stress(hit_path: HitPath, size: CacheSize) {
         });
         scope.spawn(move || {
             for _ in 0..10 {
-                let mut scan = fixture.table.scan(K, KeyRange::all(), Direction::Forward);
+                let mut scan = fixture.table.scan(Reader::newest(), K, KeyRange::all(), Direction::Forward);
                 while let Some(image) = scan.next_row().unwrap() {
                     let row = Row::read(&fixture.table, image);
                     assert_eq!(row.c.len(), 10 + (row.k % 7) as usize * 40);
@@ -498,11 +499,11 @@ fn stress(hit_path: HitPath, size: CacheSize) {
         });
     });
     // Both writers' bulk rows have been deleted by one or the other.
-    let mut statement = fixture.database.begin_write();
+    let mut statement = fixture.database.begin_write().unwrap();
     for id in 1_000..1_400 {
         statement.delete(&fixture.table, &int_key(id), &mut |_| true).unwrap();
     }
-    statement.commit();
+    statement.commit().unwrap();
     let mut model = Model::new();
     for id in 0..ROWS {
         let k = if id % 3 == 0 { 0 } else { 7 };
@@ -522,7 +523,7 @@ fn rows_and_their_index_entries_agree_after_concurrent_changes() {
 fn cached_rows_and_scans_survive_definition_changes_under_them() {
     let fixture = Fixture::new(table_def(), 1024, HitPath::Optimistic, CacheSize::from_environment());
     let model = load(&fixture, 1_000);
-    let mut scan = fixture.table.scan(K, KeyRange::all(), Direction::Forward);
+    let mut scan = fixture.table.scan(Reader::newest(), K, KeyRange::all(), Direction::Forward);
     scan.next_row().unwrap();
     fixture.database.drop_index(&fixture.table, "k").unwrap();
     let mut seen = 1;
@@ -536,10 +537,10 @@ fn cached_rows_and_scans_survive_definition_changes_under_them() {
     fixture.database.rename_table(("d", "t"), ("d", "new")).unwrap();
     assert!(matches!(fixture.database.table("d", "t"), Err(Error::NoSuchTable)));
     let mut image = Vec::new();
-    assert!(fixture.table.get(&int_key(5), &mut image).unwrap());
+    assert!(fixture.table.get(Reader::newest(), &int_key(5), &mut image).unwrap());
     assert_eq!(Row::read(&fixture.table, &image), model[&5]);
     fixture.database.drop_table("d", "new").unwrap();
-    assert!(matches!(fixture.table.get(&int_key(5), &mut image), Err(Error::NoSuchTable)));
+    assert!(matches!(fixture.table.get(Reader::newest(), &int_key(5), &mut image), Err(Error::NoSuchTable)));
     assert!(matches!(fixture.insert(&model[&1]), Err(Error::NoSuchTable)));
     fixture.database.drop_database("d").unwrap();
     assert!(fixture.database.databases().is_empty());

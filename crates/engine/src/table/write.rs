@@ -1,37 +1,32 @@
-//! Changing one row, with its entries in the secondary indexes.
+//! Changing rows, each with its entries in the secondary indexes.
 //!
-//! Who may change a row's entries owns the row: the holder of its row latch while the row is in the
-//! clustered index, or the bulk insert whose stamp it carries. Hence the order of every change:
-//! a row appears first in the clustered index and disappears last from it; a moved entry is added before the row
-//! changes and removed after. Readers who come through a secondary index check that the row still has the key.
+//! Nothing that an older snapshot may want is removed: a deleted row stays in its leaf, marked, and so do the index entries of
+//! deleted and of changed rows, until purge finds that nobody sees them. A row appears first in the clustered index and disappears
+//! last from it. Readers who come through a secondary index check that the row they may see has the entry's parts.
+//!
+//! A row that carries the stamp of a transaction under way is that transaction's. To make a row its own, a transaction
+//! holds the row's latch, finds that nobody else has it or has locked it, and writes its stamp; from then on it needs no latch.
 
-use super::row::{Cell, split_cell};
+use super::row::{Cell, RowHeader, chain_of, split_cell};
 use super::state::TableState;
 use super::{Entry, Table};
 use crate::core::Core;
 use crate::latch::RowLatch;
 use crate::overflow;
+use crate::purge::Garbage;
+use crate::session::active::Active;
+use crate::session::undo::{RowChange, What};
 use crate::tablespace::Tablespace;
 use crate::{Error, Result};
+use base::sync::Arc;
 use base::{IndexId, Stamp};
+use transactions::{LockMode, Patience, Transaction};
 
-/// What a row was before a statement changed it, enough to put it back.
-#[derive(Debug)]
-pub enum Undo {
-    Inserted,
-    /// The cell that was in the leaf.
-    Updated(Vec<u8>),
-    Deleted(Vec<u8>),
-}
-
-/// What an update came to.
-pub enum Updated {
-    /// There is no such row, or `change` left it alone.
-    No,
-    /// The row stayed under its key; its old cell.
-    InPlace(Vec<u8>),
-    /// The row went to another primary key: the old cell, the new key.
-    Moved(Vec<u8>, Vec<u8>),
+/// A row that the transaction may change while it holds the latch.
+struct Claimed<'c> {
+    _latch: RowLatch<'c>,
+    /// Its cell, with a header that has been read.
+    cell: Option<(RowHeader, Arc<[u8]>)>,
 }
 
 impl Table {
@@ -52,38 +47,100 @@ impl Table {
         Ok(())
     }
 
-    pub(crate) fn cell<'i>(
+    fn cell<'i>(
         &self,
         state: &TableState,
         primary_key: &[u8],
         image: &'i [u8],
-        stamp: Stamp,
+        header: RowHeader,
     ) -> Result<Cell<'i>> {
         let value_max = state.indexes[0].tree.value_bytes_max(primary_key.len());
         let inline_max = value_max.saturating_sub(super::row::ROW_HEADER_BYTES);
-        Cell::new(&state.space, image, inline_max, stamp, || self.take_chain())
+        Cell::new(&state.space, image, inline_max, header, || self.take_chain())
     }
 
-    /// Latches a row that no bulk insert owns.
-    fn latch_row<'c>(
+    /// Reads the newest cell of a row; the caller holds its latch or does not mind that it changes.
+    fn newest(
+        &self,
+        state: &TableState,
+        key: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<(RowHeader, Arc<[u8]>)>> {
+        scratch.clear();
+        if !state.indexes[0].tree.get(key, scratch)? {
+            return Ok(None);
+        }
+        match split_cell(scratch) {
+            Some((header, _)) => Ok(Some((header, Arc::from(scratch.as_slice())))),
+            None => Err(state.space.corrupt(0, "a row without a header")),
+        }
+    }
+
+    /// Latches a row once no other transaction has changed or locked it.
+    fn claim<'c>(
         &self,
         core: &'c Core,
         state: &TableState,
+        active: &mut Active,
         key: &[u8],
-    ) -> Result<(RowLatch<'c>, Option<Vec<u8>>)> {
+    ) -> Result<Claimed<'c>> {
+        let file = u64::from(state.space.file_id().0);
+        let mut is_locked = false;
         loop {
             let latch = core.rows.latch(self.id, key);
-            let mut cell = Vec::new();
-            if !state.indexes[0].tree.get(key, &mut cell)? {
-                return Ok((latch, None));
+            let cell = self.newest(state, key, &mut active.scratch)?;
+            let stamp = cell.as_ref().map_or(Stamp(0), |(header, _)| header.stamp());
+            if stamp == active.stamp() {
+                return Ok(Claimed { _latch: latch, cell });
             }
-            match split_cell(&cell) {
-                Some((header, _)) if core.bulks.owns(header.stamp()) => {
-                    drop(latch);
-                    core.bulks.wait_for(header.stamp());
-                }
-                Some(_) => return Ok((latch, Some(cell))),
-                None => return Err(state.space.corrupt(0, "a row without a header")),
+            let is_taken = cell.is_some() && core.transactions.is_active(stamp);
+            if !is_taken && (is_locked || !active.transaction.is_locked_by_others(file, key)) {
+                return Ok(Claimed { _latch: latch, cell });
+            }
+            drop(latch);
+            // The explicit lock queues those who wait for the same row: only the first waits for the transaction's end.
+            if !is_locked {
+                active.transaction.lock(file, key, LockMode::Exclusive, active.patience)?;
+                is_locked = true;
+            }
+            if is_taken {
+                active.transaction.wait_for_end(stamp, active.patience)?;
+            }
+        }
+    }
+
+    /// Locks a row until the transaction ends: see [`crate::Writer::lock`].
+    pub(crate) fn lock_row(
+        &self,
+        core: &Core,
+        active: &mut Active,
+        key: &[u8],
+        mode: LockMode,
+        patience: Patience,
+        keep: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
+        let state = self.live_state()?;
+        let file = u64::from(state.space.file_id().0);
+        let mut is_locked = false;
+        loop {
+            // Under the latch: who stamps the row asks for locks under it.
+            let latch = core.rows.latch(self.id, key);
+            let cell = self.newest(state, key, &mut active.scratch)?;
+            drop(latch);
+            let stamp = cell.as_ref().map_or(Stamp(0), |(header, _)| header.stamp());
+            let is_own = stamp == active.stamp();
+            let is_taken = !is_own && cell.is_some() && core.transactions.is_active(stamp);
+            if is_own || is_locked && !is_taken {
+                return match cell.filter(|(header, _)| !header.is_deleted()) {
+                    Some((_, cell)) => Ok(keep(&self.image_of(&state.space, &cell)?)),
+                    None => Ok(false),
+                };
+            }
+            if !is_locked {
+                active.transaction.lock(file, key, mode, patience)?;
+                is_locked = true;
+            } else {
+                active.transaction.wait_for_end(stamp, patience)?;
             }
         }
     }
@@ -97,394 +154,410 @@ impl Table {
             return Ok(rest.to_vec());
         }
         let mut image = Vec::new();
-        match super::row::chain_of(cell) {
+        match chain_of(cell) {
             Some(reference) if overflow::load(space, reference, &mut image)? => Ok(image),
             _ => Err(space.corrupt(0, "an overflow chain is broken")),
         }
     }
 
-    /// Inserts one row.
+    /// Inserts one row. On an error the caller takes back what it did.
     pub(crate) fn insert_row(
         &self,
-        state: &TableState,
-        primary_key: &[u8],
+        core: &Core,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
         image: &[u8],
-        stamp: Stamp,
     ) -> Result<()> {
-        self.check_key(state, primary_key)?;
-        let cell = self.cell(state, primary_key, image, stamp)?;
-        let inserted = self.insert_cell(state, primary_key, image, &cell.parts(), stamp);
-        if inserted.is_err() {
-            cell.discard(&state.space);
-        } else {
-            self.add_rows(1);
-        }
-        inserted
-    }
-
-    fn insert_cell(
-        &self,
-        state: &TableState,
-        primary_key: &[u8],
-        image: &[u8],
-        cell: &[&[u8]],
-        stamp: Stamp,
-    ) -> Result<()> {
-        let clustered = &state.indexes[0].tree;
+        let state = self.live_state()?;
+        self.check_key(state, key)?;
         loop {
-            let latch = self.core.rows.latch(self.id, primary_key);
-            if clustered.insert(primary_key, cell, stamp)? {
-                let entries = self.insert_entries(state, primary_key, image, stamp);
-                if entries.is_err() {
-                    clustered.remove(primary_key)?;
-                }
-                return entries;
-            }
-            drop(latch);
-            // A bulk insert may still take its row back.
-            let (_latch, cell) = self.latch_row(&self.core, state, primary_key)?;
-            if cell.is_some() {
+            let claimed = self.claim(core, state, active, key)?;
+            let old = claimed.cell.clone();
+            if old.as_ref().is_some_and(|(header, _)| !header.is_deleted()) {
                 return Err(Error::DuplicateKey { index: IndexId(0) });
             }
-        }
-    }
-
-    /// Adds a row's entries to all secondary indexes, or to none.
-    fn insert_entries(
-        &self,
-        state: &TableState,
-        primary_key: &[u8],
-        image: &[u8],
-        stamp: Stamp,
-    ) -> Result<()> {
-        let row = self.row_codec.view(image);
-        let mut entry = Entry::default();
-        for (position, index) in state.indexes.iter().enumerate().skip(1) {
-            index.entry(&row, primary_key, &mut entry);
-            let result = match self.check_key(state, &entry.key) {
-                Ok(()) => index.tree.insert(&entry.key, &[&entry.value], stamp),
-                Err(error) => Err(error),
-            };
-            let error = match result {
-                Ok(true) => continue,
-                Ok(false) => Error::DuplicateKey { index: IndexId(position as u16) },
-                Err(error) => error,
-            };
-            for earlier in &state.indexes[1..position] {
-                earlier.entry(&row, primary_key, &mut entry);
-                earlier.tree.remove(&entry.key)?;
+            let is_own = old.as_ref().is_some_and(|(header, _)| header.stamp() == active.stamp());
+            let is_first = old.as_ref().is_none_or(|(header, _)| is_own && header.is_first());
+            let header = RowHeader::new(active.stamp(), is_first);
+            let has_version = old.is_some() && !is_own;
+            if let Some((old, _)) = &old
+                && has_version
+            {
+                // Those who see the deletion and not this insert must find that there was no row.
+                let file = u64::from(state.space.file_id().0);
+                active.transaction.add_version(file, key, old.stamp(), None);
             }
-            return Err(error);
+            let was_there = old.is_some();
+            let leaves_chain = old.as_ref().is_some_and(|(header, _)| header.is_overflow());
+            let change = RowChange {
+                key: key.into(),
+                old: old.map(|(_, cell)| cell),
+                has_version,
+                leaves_chain,
+                leaves_garbage: was_there,
+            };
+            active.push_row(core, number, change)?;
+            let cell = self.cell(state, key, image, header)?;
+            let clustered = &state.indexes[0].tree;
+            let done = match was_there {
+                true => clustered.replace(key, &cell.parts(), active.stamp()),
+                false => clustered.insert(key, &cell.parts(), active.stamp()),
+            };
+            match done {
+                Ok(true) => {}
+                // A bulk insert, which takes no row latches, was faster.
+                Ok(false) => {
+                    cell.discard(&state.space);
+                    active.pop_unused();
+                    continue;
+                }
+                Err(error) => {
+                    cell.discard(&state.space);
+                    return Err(error);
+                }
+            }
+            self.add_rows(1);
+            drop(claimed);
+            return self.insert_entries(core, state, active, key, image, None);
         }
-        Ok(())
     }
 
-    fn remove_entries(&self, state: &TableState, primary_key: &[u8], image: &[u8]) -> Result<()> {
-        let row = self.row_codec.view(image);
-        let mut entry = Entry::default();
-        for index in &state.indexes[1..] {
-            index.entry(&row, primary_key, &mut entry);
-            index.tree.remove(&entry.key)?;
-        }
-        Ok(())
-    }
-
-    /// Deletes one row if `condition` holds for its image; gives the cell it had.
+    /// Deletes one row if `condition` holds for its image. On an error the caller takes back what it did.
     pub(crate) fn delete_row(
         &self,
-        state: &TableState,
-        primary_key: &[u8],
+        core: &Core,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
         condition: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<Option<Vec<u8>>> {
-        let (_latch, cell) = self.latch_row(&self.core, state, primary_key)?;
-        let Some(cell) = cell else { return Ok(None) };
-        let image = self.image_of(&state.space, &cell)?;
-        if !condition(&image) {
-            return Ok(None);
+    ) -> Result<bool> {
+        let state = self.live_state()?;
+        let claimed = self.claim(core, state, active, key)?;
+        let Claimed { cell: Some((header, cell)), _latch } = claimed else { return Ok(false) };
+        if header.is_deleted() || !condition(&self.image_of(&state.space, &cell)?) {
+            return Ok(false);
         }
-        self.remove_row(state, primary_key, &image)?;
-        Ok(Some(cell))
+        self.mark_deleted(core, state, active, number, key, header, cell)?;
+        Ok(true)
     }
 
-    fn remove_row(&self, state: &TableState, primary_key: &[u8], image: &[u8]) -> Result<()> {
-        self.remove_entries(state, primary_key, image)?;
-        state.indexes[0].tree.remove(primary_key)?;
+    /// Marks a row deleted whose latch is held.
+    #[expect(clippy::too_many_arguments, reason = "a row, its place and who changes it")]
+    fn mark_deleted(
+        &self,
+        core: &Core,
+        state: &TableState,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
+        header: RowHeader,
+        cell: Arc<[u8]>,
+    ) -> Result<()> {
+        let is_own = header.stamp() == active.stamp();
+        let deleted = header.deleted(active.stamp(), is_own && header.is_first()).to_bytes();
+        let body = cell.clone();
+        self.keep_old(core, state, active, number, key, header, cell, true)?;
+        let value = [&deleted[..], &body[super::row::ROW_HEADER_BYTES..]];
+        if !state.indexes[0].tree.replace(key, &value, active.stamp())? {
+            return Err(state.space.corrupt(0, "a latched row has vanished"));
+        }
         self.add_rows(-1);
         Ok(())
     }
 
-    /// Changes one row.
+    /// Keeps a row as it is, for older snapshots and for undo.
+    #[expect(clippy::too_many_arguments, reason = "a row, its place and who changes it")]
+    fn keep_old(
+        &self,
+        core: &Core,
+        state: &TableState,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
+        header: RowHeader,
+        cell: Arc<[u8]>,
+        is_deletion: bool,
+    ) -> Result<()> {
+        let has_version = header.stamp() != active.stamp();
+        if has_version {
+            let file = u64::from(state.space.file_id().0);
+            active.transaction.add_version(file, key, header.stamp(), Some(cell.clone()));
+        }
+        // A deleted row keeps its image.
+        let leaves_chain = header.is_overflow() && !is_deletion;
+        let leaves_garbage = is_deletion;
+        let change = RowChange { key: key.into(), old: Some(cell), has_version, leaves_chain, leaves_garbage };
+        active.push_row(core, number, change)
+    }
+
+    /// Changes one row. On an error the caller takes back what it did.
     pub(crate) fn update_row(
         &self,
-        state: &TableState,
-        primary_key: &[u8],
-        stamp: Stamp,
+        core: &Core,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
         change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
-    ) -> Result<Updated> {
-        let (latch, old_cell) = self.latch_row(&self.core, state, primary_key)?;
-        let Some(old_cell) = old_cell else { return Ok(Updated::No) };
-        let old_image = self.image_of(&state.space, &old_cell)?;
+    ) -> Result<bool> {
+        let state = self.live_state()?;
+        let claimed = self.claim(core, state, active, key)?;
+        let Claimed { cell: Some((header, cell)), _latch: latch } = claimed else { return Ok(false) };
+        if header.is_deleted() {
+            return Ok(false);
+        }
+        let old_image = self.image_of(&state.space, &cell)?;
         let mut new_image = Vec::new();
         if !change(&old_image, &mut new_image) {
-            return Ok(Updated::No);
+            return Ok(false);
         }
         let mut new_key = Vec::new();
         if state.def.primary.is_some() {
             self.primary_key(state, &new_image, &mut new_key);
         }
-        if new_key.is_empty() || new_key == primary_key {
-            self.replace_row(state, primary_key, &old_image, &new_image, stamp)?;
-            return Ok(Updated::InPlace(old_cell));
+        if !new_key.is_empty() && new_key != key {
+            // Another primary key is another row.
+            self.mark_deleted(core, state, active, number, key, header, cell)?;
+            drop(latch);
+            self.insert_row(core, active, number, &new_key, &new_image)?;
+            return Ok(true);
         }
-        drop(latch);
-        self.move_row(state, primary_key, new_key, &old_cell, stamp, change)
-    }
-
-    /// Replaces a row that is latched and keeps its primary key.
-    fn replace_row(
-        &self,
-        state: &TableState,
-        primary_key: &[u8],
-        old_image: &[u8],
-        new_image: &[u8],
-        stamp: Stamp,
-    ) -> Result<()> {
-        let cell = self.cell(state, primary_key, new_image, stamp)?;
-        let replaced = self.replace_cell(state, primary_key, old_image, new_image, &cell.parts(), stamp);
-        if replaced.is_err() {
-            cell.discard(&state.space);
-        }
-        replaced
-    }
-
-    fn replace_cell(
-        &self,
-        state: &TableState,
-        primary_key: &[u8],
-        old_image: &[u8],
-        new_image: &[u8],
-        cell: &[&[u8]],
-        stamp: Stamp,
-    ) -> Result<()> {
-        let moved = self.moved_entries(state, primary_key, old_image, new_image);
-        for (done, (position, _, new)) in moved.iter().enumerate() {
-            let tree = &state.indexes[*position].tree;
-            let result = match self.check_key(state, &new.key) {
-                Ok(()) => tree.insert(&new.key, &[&new.value], stamp),
-                Err(error) => Err(error),
-            };
-            let error = match result {
-                Ok(true) => continue,
-                Ok(false) => Error::DuplicateKey { index: IndexId(*position as u16) },
-                Err(error) => error,
-            };
-            self.remove_new_entries(state, &moved[..done])?;
-            return Err(error);
-        }
-        match state.indexes[0].tree.replace(primary_key, cell, stamp) {
+        let is_own = header.stamp() == active.stamp();
+        let new_header = RowHeader::new(active.stamp(), is_own && header.is_first());
+        self.keep_old(core, state, active, number, key, header, cell, false)?;
+        let cell = self.cell(state, key, &new_image, new_header)?;
+        match state.indexes[0].tree.replace(key, &cell.parts(), active.stamp()) {
             Ok(true) => {}
-            Ok(false) => {
-                self.remove_new_entries(state, &moved)?;
+            other => {
+                cell.discard(&state.space);
+                other?;
                 return Err(state.space.corrupt(0, "a latched row has vanished"));
             }
-            Err(error) => {
-                self.remove_new_entries(state, &moved)?;
-                return Err(error);
-            }
         }
-        for (position, old, _) in &moved {
-            state.indexes[*position].tree.remove(&old.key)?;
-        }
-        Ok(())
+        drop(latch);
+        self.insert_entries(core, state, active, key, &new_image, Some(&old_image))?;
+        Ok(true)
     }
 
-    fn remove_new_entries(&self, state: &TableState, moved: &[(usize, Entry, Entry)]) -> Result<()> {
-        for (position, _, new) in moved {
-            state.indexes[*position].tree.remove(&new.key)?;
-        }
-        Ok(())
-    }
-
-    /// The entries that differ between two images of a row: index, old, new.
-    fn moved_entries(
+    /// Adds a row's entries to all secondary indexes, those left out that `old_image` had as well. The row carries the
+    /// transaction's stamp.
+    fn insert_entries(
         &self,
+        core: &Core,
         state: &TableState,
-        primary_key: &[u8],
-        old_image: &[u8],
-        new_image: &[u8],
-    ) -> Vec<(usize, Entry, Entry)> {
-        let (old_row, new_row) = (self.row_codec.view(old_image), self.row_codec.view(new_image));
-        let mut moved = Vec::new();
-        let (mut old, mut new) = (Entry::default(), Entry::default());
+        active: &mut Active,
+        key: &[u8],
+        image: &[u8],
+        old_image: Option<&[u8]>,
+    ) -> Result<()> {
+        let row = self.row_codec.view(image);
+        let old_row = old_image.map(|image| self.row_codec.view(image));
+        let (mut entry, mut old_entry) = (Entry::default(), Entry::default());
         for (position, index) in state.indexes.iter().enumerate().skip(1) {
-            index.entry(&old_row, primary_key, &mut old);
-            index.entry(&new_row, primary_key, &mut new);
-            if old.key != new.key {
-                moved.push((position, std::mem::take(&mut old), std::mem::take(&mut new)));
-            }
-        }
-        moved
-    }
-
-    /// Moves a row to another primary key. Nothing is latched at first; `change` is asked again if the row
-    /// differs from what it has seen.
-    fn move_row(
-        &self,
-        state: &TableState,
-        primary_key: &[u8],
-        mut new_key: Vec<u8>,
-        seen: &[u8],
-        stamp: Stamp,
-        change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
-    ) -> Result<Updated> {
-        let clustered = &state.indexes[0].tree;
-        let mut seen = seen.to_vec();
-        let mut new_image = None;
-        loop {
-            let latch = self.core.rows.latch_two(self.id, primary_key, &new_key);
-            let mut cell = Vec::new();
-            if !clustered.get(primary_key, &mut cell)? {
-                return Ok(Updated::No);
-            }
-            if let Some((header, _)) = split_cell(&cell)
-                && self.core.bulks.owns(header.stamp())
-            {
-                drop(latch);
-                self.core.bulks.wait_for(header.stamp());
-                continue;
-            }
-            let old_image = self.image_of(&state.space, &cell)?;
-            if new_image.is_none() || seen != cell {
-                let mut image = Vec::new();
-                if !change(&old_image, &mut image) {
-                    return Ok(Updated::No);
-                }
-                let mut key = Vec::new();
-                self.primary_key(state, &image, &mut key);
-                seen.clone_from(&cell);
-                new_image = Some(image);
-                if key == primary_key {
-                    // The newest image stays where it is after all.
-                    let image = new_image.unwrap_or_default();
-                    self.replace_row(state, primary_key, &old_image, &image, stamp)?;
-                    return Ok(Updated::InPlace(cell));
-                }
-                if key != new_key {
-                    new_key = key;
+            index.entry(&row, key, &mut entry);
+            if let Some(old_row) = &old_row {
+                index.entry(old_row, key, &mut old_entry);
+                if old_entry == entry {
                     continue;
                 }
+                active.note_garbage();
             }
-            let image = new_image.take().unwrap_or_default();
-            return self.move_latched(state, primary_key, new_key, cell, &old_image, &image, stamp);
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "both sides of a move")]
-    fn move_latched(
-        &self,
-        state: &TableState,
-        primary_key: &[u8],
-        new_key: Vec<u8>,
-        old_cell: Vec<u8>,
-        old_image: &[u8],
-        new_image: &[u8],
-        stamp: Stamp,
-    ) -> Result<Updated> {
-        self.check_key(state, &new_key)?;
-        let clustered = &state.indexes[0].tree;
-        let cell = self.cell(state, &new_key, new_image, stamp)?;
-        match clustered.insert(&new_key, &cell.parts(), stamp) {
-            Ok(true) => {}
-            Ok(false) => {
-                cell.discard(&state.space);
-                return Err(Error::DuplicateKey { index: IndexId(0) });
-            }
-            Err(error) => {
-                cell.discard(&state.space);
-                return Err(error);
+            self.check_key(state, &entry.key)?;
+            let has_null = index.unique && index.codec.row_has_null(&row);
+            if !index.unique || has_null {
+                // It may still be there from an older version of the row.
+                index.tree.insert(&entry.key, &[], active.stamp())?;
+            } else {
+                self.insert_unique(core, state, active, position, &entry, key)?;
             }
         }
-        // Unique entries of the row itself must not collide with each other: the old ones go first.
-        let moved = self.remove_entries(state, primary_key, old_image).and_then(|()| {
-            self.insert_entries(state, &new_key, new_image, stamp).inspect_err(|_| {
-                // Taking back what was taken out needs no more room than it had.
-                let _ = self.insert_entries(state, primary_key, old_image, stamp);
-            })
-        });
-        if let Err(error) = moved {
-            clustered.remove(&new_key)?;
-            cell.discard(&state.space);
-            return Err(error);
-        }
-        clustered.remove(primary_key)?;
-        Ok(Updated::Moved(old_cell, new_key))
-    }
-
-    /// Takes back one change, if the row is still as the statement left it.
-    pub(crate) fn undo_row(
-        &self,
-        state: &TableState,
-        primary_key: &[u8],
-        undo: &Undo,
-        stamp: Stamp,
-    ) -> Result<()> {
-        let (_latch, cell) = self.latch_row(&self.core, state, primary_key)?;
-        let image = cell.as_deref().map(|cell| self.image_of(&state.space, cell)).transpose()?;
-        let is_ours = cell.as_deref().and_then(split_cell).is_some_and(|(header, _)| header.stamp() == stamp);
-        // What remains without a reference afterwards: the cell that was undone, or the one not put back.
-        let old = match undo {
-            Undo::Inserted => None,
-            Undo::Updated(old) | Undo::Deleted(old) => Some(old.as_slice()),
-        };
-        let orphan = match (undo, &image) {
-            (Undo::Inserted, Some(image)) if is_ours => {
-                self.remove_row(state, primary_key, image)?;
-                cell.as_deref()
-            }
-            (Undo::Updated(old_cell), Some(image)) if is_ours => {
-                let old_image = self.image_of(&state.space, old_cell)?;
-                match self.replace_cell(state, primary_key, image, &old_image, &[old_cell], Stamp(0)) {
-                    Ok(()) => cell.as_deref(),
-                    // Another statement has taken a unique key that this one had given up.
-                    Err(Error::DuplicateKey { .. }) => old,
-                    Err(error) => return Err(error),
-                }
-            }
-            (Undo::Deleted(old_cell), None) => {
-                if self.put_back(state, primary_key, old_cell)? {
-                    None
-                } else {
-                    old
-                }
-            }
-            // Another statement has changed the row since: its change stands.
-            _ => old,
-        };
-        self.free_chain(state, orphan);
         Ok(())
     }
 
-    /// Puts a deleted row back; false if its keys have been taken by others meanwhile.
-    fn put_back(&self, state: &TableState, primary_key: &[u8], cell: &[u8]) -> Result<bool> {
-        let image = self.image_of(&state.space, cell)?;
-        if !state.indexes[0].tree.insert(primary_key, &[cell], Stamp(0))? {
-            return Ok(false);
-        }
-        match self.insert_entries(state, primary_key, &image, Stamp(0)) {
-            Ok(()) => {
-                self.add_rows(1);
-                Ok(true)
+    /// Adds an entry to a unique index, once no other row has its parts.
+    pub(super) fn insert_unique(
+        &self,
+        core: &Core,
+        state: &TableState,
+        active: &mut Active,
+        position: usize,
+        entry: &Entry,
+        key: &[u8],
+    ) -> Result<()> {
+        let index = &state.indexes[position];
+        let parts = &entry.key[..entry.own];
+        loop {
+            let inserted = index.tree.insert_beside(&entry.key, entry.own, active.stamp())?;
+            if !inserted.has_neighbours {
+                return Ok(());
             }
-            Err(error) => {
-                state.indexes[0].tree.remove(primary_key)?;
-                if matches!(error, Error::DuplicateKey { .. }) { Ok(false) } else { Err(error) }
+            // Entries of other rows with the same parts: of rows that are there, of those that have gone, and of those that
+            // another transaction is about to change.
+            let mut busy = None;
+            let mut is_duplicate = false;
+            index.tree.for_each_prefix(parts, |other| {
+                let other = &other[entry.own..];
+                if other == key || busy.is_some() || is_duplicate {
+                    return Ok(());
+                }
+                let Some((header, cell)) = self.newest(state, other, &mut active.scratch)? else {
+                    return Ok(());
+                };
+                let has_parts = |cell: &[u8]| -> Result<bool> {
+                    let image = self.image_of(&state.space, cell)?;
+                    Ok(self.row_has_key(index, &image, parts, &mut Vec::new()))
+                };
+                let is_like = !header.is_deleted() && has_parts(&cell)?;
+                if header.stamp() != active.stamp() && core.transactions.is_active(header.stamp()) {
+                    let file = u64::from(state.space.file_id().0);
+                    let mut was_like = false;
+                    for version in core.transactions.versions_of(file, other) {
+                        was_like |= has_parts(&version)?;
+                    }
+                    if is_like || was_like {
+                        busy = Some(header.stamp());
+                    }
+                } else {
+                    is_duplicate = is_like;
+                }
+                Ok(())
+            })?;
+            if is_duplicate {
+                return Err(Error::DuplicateKey { index: IndexId(position as u16) });
+            }
+            let Some(busy) = busy else { return Ok(()) };
+            // Nobody is to wait for an entry whose owner waits.
+            if inserted.is_new {
+                index.tree.remove(&entry.key)?;
+            }
+            active.transaction.wait_for_end(busy, active.patience)?;
+        }
+    }
+
+    /// Takes back one change of a transaction under way: done, half done, or taken back already.
+    pub(crate) fn undo(
+        &self,
+        state: &TableState,
+        transaction: &mut Transaction,
+        what: &What,
+    ) -> Result<()> {
+        match what {
+            What::Row(change) => {
+                self.restore(state, transaction.id(), &change.key, change.old.as_ref(), false)?;
+                if change.has_version {
+                    transaction.take_back_version(u64::from(state.space.file_id().0), &change.key);
+                }
+                if change.leaves_garbage {
+                    self.add_garbage(-1);
+                }
+            }
+            What::Inserted(keys) => {
+                for position in (0..keys.len()).rev() {
+                    self.restore(state, transaction.id(), keys.get(position), None, true)?;
+                }
             }
         }
+        Ok(())
+    }
+
+    /// Makes a row what it was, if it carries `stamp`; with `only_first`, only if it was inserted where there was none.
+    pub(crate) fn restore(
+        &self,
+        state: &TableState,
+        stamp: Stamp,
+        key: &[u8],
+        old: Option<&Arc<[u8]>>,
+        only_first: bool,
+    ) -> Result<()> {
+        let _latch = self.core.rows.latch(self.id, key);
+        let mut scratch = Vec::new();
+        let Some((header, cell)) = self.newest(state, key, &mut scratch)? else { return Ok(()) };
+        if header.stamp() != stamp || only_first && !header.is_first() {
+            return Ok(());
+        }
+        let image = self.image_of(&state.space, &cell)?;
+        let clustered = &state.indexes[0].tree;
+        match old {
+            None => {
+                self.drop_entries(state, key, &image, &self.versions(state, key)?)?;
+                clustered.remove(key)?;
+                self.add_rows(-i64::from(!header.is_deleted()));
+            }
+            Some(old) if **old != *cell => {
+                if !clustered.replace(key, &[old], Stamp(0))? {
+                    return Err(state.space.corrupt(0, "a latched row has vanished"));
+                }
+                let mut wanted = self.versions(state, key)?;
+                wanted.push(self.image_of(&state.space, old)?);
+                self.drop_entries(state, key, &image, &wanted)?;
+                let was_there = split_cell(old).is_some_and(|(header, _)| !header.is_deleted());
+                self.add_rows(i64::from(was_there) - i64::from(!header.is_deleted()));
+            }
+            // It has not been changed yet.
+            Some(_) => return Ok(()),
+        }
+        let chain = chain_of(&cell);
+        if chain != old.and_then(|old| chain_of(old)) {
+            self.free_chain(state, Some(&cell));
+        }
+        Ok(())
+    }
+
+    /// The images of a row's older versions.
+    fn versions(&self, state: &TableState, key: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let versions = self.core.transactions.versions_of(u64::from(state.space.file_id().0), key);
+        versions.iter().map(|version| self.image_of(&state.space, version)).collect()
+    }
+
+    /// Removes the index entries of `image` that none of the row's `wanted` images has. The row's latch is held.
+    fn drop_entries(&self, state: &TableState, key: &[u8], image: &[u8], wanted: &[Vec<u8>]) -> Result<()> {
+        let row = self.row_codec.view(image);
+        let (mut entry, mut other) = (Entry::default(), Entry::default());
+        for index in &state.indexes[1..] {
+            index.entry(&row, key, &mut entry);
+            let is_wanted = wanted.iter().any(|image| {
+                index.entry(&self.row_codec.view(image), key, &mut other);
+                other == entry
+            });
+            if !is_wanted {
+                index.tree.remove(&entry.key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what nobody sees any more of a row as it was before a transaction changed it: the row itself if it is still as that
+    /// transaction deleted it, index entries that only the old one had, its overflow pages.
+    pub(crate) fn purge_row(&self, state: &TableState, garbage: &Garbage) -> Result<()> {
+        let Garbage { key, old, stamp, leaves_chain, .. } = garbage;
+        let _latch = self.core.rows.latch(self.id, key);
+        let mut scratch = Vec::new();
+        let mut newest = self.newest(state, key, &mut scratch)?;
+        if let Some((_, cell)) = newest.take_if(|(header, _)| header.is_deleted() && header.stamp() == *stamp) {
+            let image = self.image_of(&state.space, &cell)?;
+            self.drop_entries(state, key, &image, &[])?;
+            state.indexes[0].tree.remove(key)?;
+            self.free_chain(state, Some(&cell));
+        }
+        let mut wanted = self.versions(state, key)?;
+        if let Some((_, cell)) = &newest {
+            wanted.push(self.image_of(&state.space, cell)?);
+        }
+        match self.image_of(&state.space, old) {
+            Ok(image) => self.drop_entries(state, key, &image, &wanted)?,
+            // Its pages went with a deleted row that had the same image, after the image's entries.
+            Err(Error::Corrupt { .. }) if !leaves_chain => {}
+            Err(error) => return Err(error),
+        }
+        if *leaves_chain {
+            self.free_chain(state, Some(old));
+        }
+        Ok(())
     }
 
     /// Frees the overflow pages of a cell that no leaf holds any more.
     pub(crate) fn free_chain(&self, state: &TableState, cell: Option<&[u8]>) {
-        if let Some(reference) = cell.and_then(super::row::chain_of) {
+        if let Some(reference) = cell.and_then(chain_of) {
             // Pages that cannot be given back are lost until the table is rebuilt; `check` reports them.
             let _ = overflow::free(&state.space, reference);
         }

@@ -24,8 +24,17 @@ pub(super) fn is_underfull(node: Node<'_>) -> bool {
 pub enum RunEnd {
     /// All of the run's keys are in.
     Done,
-    /// The next key exists already; those before it are in.
+    /// The next key exists already, or has neighbours that begin alike; those before it are in.
     Duplicate,
+}
+
+/// What [`Tree::insert_beside`] found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Beside {
+    /// The key was not there before.
+    pub is_new: bool,
+    /// Other keys begin alike, or may do so in a neighbouring leaf.
+    pub has_neighbours: bool,
 }
 
 /// What an attempt on a leaf came to.
@@ -39,6 +48,26 @@ impl Tree {
     /// Inserts a key; false if it exists already, and nothing is changed. `value` is its parts, one behind the other.
     pub fn insert(&self, key: &[u8], value: &[&[u8]], stamp: Stamp) -> Result<bool> {
         self.with_room(key, |mode| self.try_insert(key, value, stamp, mode))
+    }
+
+    /// Inserts a key without value unless it is there, and looks for other keys that begin with its first `own` bytes.
+    pub fn insert_beside(&self, key: &[u8], own: usize, stamp: Stamp) -> Result<Beside> {
+        self.with_room(key, |mode| {
+            let mut leaf = self.leaf_for_write(key, mode)?;
+            let node = Node::new(leaf.page());
+            let (index, exact) = node.search(key);
+            let has_neighbours = has_neighbours(node, index, exact, &key[..own]);
+            if exact {
+                return Ok(Step::Done(Beside { is_new: false, has_neighbours }));
+            }
+            let need = cell_bytes(key, &[]);
+            if node.free_bytes() + node.prefix_len() < need
+                || insert_at(&mut leaf, index, key, &[], stamp).is_none()
+            {
+                return Ok(Step::Full(need));
+            }
+            Ok(Step::Done(Beside { is_new: true, has_neighbours }))
+        })
     }
 
     fn try_insert(&self, key: &[u8], value: &[&[u8]], stamp: Stamp, mode: Mode) -> Attempt<Step<bool>> {
@@ -56,13 +85,15 @@ impl Tree {
     }
 
     /// Inserts sorted keys, as many at a time as fall into one leaf: `entry(i)` gives key and value parts of
-    /// the `i`th of `count`. Stops at the first key that exists. `done` counts those that are in, also on an error.
+    /// the `i`th of `count`. Stops at the first key that exists, or beside which another key begins with the bytes that
+    /// `own` gives. `done` counts those that are in, also on an error.
     pub fn insert_run<'e, const PARTS: usize>(
         &self,
         count: usize,
         stamp: Stamp,
         done: &mut usize,
         entry: impl Fn(usize) -> (&'e [u8], [&'e [u8]; PARTS]),
+        own: impl Fn(usize) -> Option<&'e [u8]>,
     ) -> Result<RunEnd> {
         // Keys that fall into a leaf each: their leaves are fetched together, ahead of the inserts.
         let mut is_scattered = false;
@@ -75,7 +106,7 @@ impl Tree {
                 warm_until = first + GROUP;
             }
             let (inserted, duplicate) =
-                self.with_room(key, |mode| self.try_insert_run(*done..count, stamp, &entry, mode))?;
+                self.with_room(key, |mode| self.try_insert_run(*done..count, stamp, &entry, &own, mode))?;
             *done += inserted;
             is_scattered = inserted < GROUP / 2;
             if duplicate {
@@ -91,6 +122,7 @@ impl Tree {
         run: std::ops::Range<usize>,
         stamp: Stamp,
         entry: &impl Fn(usize) -> (&'e [u8], [&'e [u8]; PARTS]),
+        own: &impl Fn(usize) -> Option<&'e [u8]>,
         mode: Mode,
     ) -> Attempt<Step<(usize, bool)>> {
         let first = run.start;
@@ -103,7 +135,7 @@ impl Tree {
                 return Ok(Step::Done((position - first, false)));
             }
             let (index, exact) = node.search(key);
-            if exact {
+            if exact || own(position).is_some_and(|own| has_neighbours(node, index, false, own)) {
                 return Ok(Step::Done((position - first, true)));
             }
             let need = cell_bytes(key, &value);
@@ -164,6 +196,21 @@ impl Tree {
             }
         }
     }
+}
+
+/// True if keys beside slot `index` (the key's own, or where it would be) begin with `own`, or may do so in a leaf beside this one.
+fn has_neighbours(node: Node<'_>, index: usize, exact: bool, own: &[u8]) -> bool {
+    let behind = index + usize::from(exact);
+    let left = match index.checked_sub(1) {
+        Some(left) => node.key_starts_with(left, own),
+        // What lies between two keys that begin alike begins like them: so does the fence between them.
+        None => node.lower_fence_starts_with(own),
+    };
+    let right = match behind < node.count() {
+        true => node.key_starts_with(behind, own),
+        false => node.upper_fence_starts_with(own),
+    };
+    left || right
 }
 
 /// Bytes that a new cell takes in a page without prefix.

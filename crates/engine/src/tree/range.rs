@@ -3,6 +3,7 @@
 use super::descend::Toward;
 use super::{Tree, retry};
 use crate::Result;
+use crate::definition::key_behind_prefix;
 use crate::node::Node;
 
 /// Entries of one leaf in private memory, in the order of the scan.
@@ -11,6 +12,8 @@ pub struct Chunk {
     bytes: Vec<u8>,
     /// Where each entry's key and value end; the key starts where the entry before it ends.
     ends: Vec<(u32, u32)>,
+    /// The newest stamp in the leaf.
+    stamp_max: u64,
 }
 
 #[allow(clippy::len_without_is_empty, reason = "an empty chunk means nothing: `Remainder::done` does")]
@@ -22,6 +25,11 @@ impl Chunk {
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
+    }
+
+    /// No entry is the work of a newer stamp.
+    pub fn stamp_max(&self) -> u64 {
+        self.stamp_max
     }
 
     /// Key and value of an entry.
@@ -36,6 +44,7 @@ impl Chunk {
 
     /// Copies entries; ends early if they come to more bytes than a page has, which only a torn one says.
     fn fill(&mut self, node: Node<'_>, indexes: impl Iterator<Item = usize>) {
+        self.stamp_max = node.stamp_max();
         let mut room = node.page().size();
         let prefix_len = node.prefix_len();
         for index in indexes {
@@ -125,6 +134,19 @@ impl Tree {
             rest.end = Some(fence);
         } else {
             rest.done = true;
+        }
+        Ok(())
+    }
+
+    /// Calls `each` for every key that starts with `prefix`, which no latch holds still.
+    pub fn for_each_prefix(&self, prefix: &[u8], mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        let mut rest = Remainder::new(prefix.to_vec(), key_behind_prefix(prefix));
+        let mut chunk = Chunk::default();
+        while !rest.done {
+            self.read_forward(&mut rest, &mut chunk, usize::MAX)?;
+            for i in 0..chunk.len() {
+                each(chunk.entry(i).0)?;
+            }
         }
         Ok(())
     }

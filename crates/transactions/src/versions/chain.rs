@@ -83,6 +83,11 @@ impl Chain {
         }
     }
 
+    /// What the row was, version by version.
+    pub fn rows(&self) -> impl Iterator<Item = &Arc<[u8]>> {
+        self.versions.iter().filter_map(|version| version.old.as_ref())
+    }
+
     /// Removes what `writer` left. Gives the bytes freed.
     pub fn take_back(&mut self, writer: u64) -> u64 {
         let before = self.bytes();

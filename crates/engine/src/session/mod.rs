@@ -1,0 +1,219 @@
+//! Sessions: transactions as a client knows them, and the statements in them.
+//!
+//! - [`Session`]: begin, commit, roll back, savepoints.
+//! - [`reader`]: what a statement sees of a row.
+//! - [`statement`]: statements that read, statements that change rows.
+//! - [`active`], [`undo`]: a write transaction and what it has changed.
+//! - [`log`]: its records.
+
+pub(crate) mod active;
+pub(crate) mod log;
+pub(crate) mod reader;
+pub(crate) mod statement;
+pub(crate) mod under_way;
+pub(crate) mod undo;
+
+use crate::Result;
+use crate::core::Core;
+use active::Active;
+use base::sync::Arc;
+use reader::Reader;
+use statement::{ReadStatement, WriteStatement};
+use std::time::Duration;
+use transactions::{Interrupter, Patience};
+use undo::Mark;
+
+/// How long a session waits for a lock unless it says otherwise: InnoDB's `innodb_lock_wait_timeout`.
+const LOCK_WAIT: Duration = Duration::from_secs(50);
+
+/// What a transaction's reads see of others' commits. Locking reads and changes always go by the newest.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Isolation {
+    /// Changes that nobody has committed yet, too.
+    ReadUncommitted,
+    /// Each statement sees what had been committed when it began.
+    ReadCommitted,
+    /// All plain reads see what had been committed at the first of them.
+    #[default]
+    RepeatableRead,
+    /// As `RepeatableRead`. Who wants more locks the rows it reads.
+    Serializable,
+}
+
+/// A client's place in the database: its transaction, its snapshot. One a connection.
+#[derive(Debug)]
+pub struct Session {
+    core: Arc<Core>,
+    state: State,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    /// The snapshot of plain reads.
+    reads: transactions::Session,
+    /// The view by which candidates for changes are found.
+    current: transactions::Session,
+    /// Of statements outside of a transaction.
+    isolation: Isolation,
+    /// Of the transaction that was begun.
+    begun: Option<Isolation>,
+    active: Option<Active>,
+    patience: Patience,
+}
+
+/// A place in a transaction to go back to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Savepoint(Mark);
+
+impl Session {
+    pub(crate) fn new(core: Arc<Core>) -> Session {
+        let state = State::new(&core);
+        Session { core, state }
+    }
+
+    /// Begins a transaction; one that is under way is rolled back first.
+    pub fn begin(&mut self, isolation: Isolation) -> Result<()> {
+        self.roll_back()?;
+        self.state.begun = Some(isolation);
+        Ok(())
+    }
+
+    /// Takes the transaction's snapshot now, not at its first read: START TRANSACTION WITH CONSISTENT SNAPSHOT.
+    pub fn open_snapshot(&mut self) {
+        if self.state.keeps_snapshot() {
+            self.state.reads.open();
+        }
+    }
+
+    /// True between [`Session::begin`] and the end of the transaction.
+    pub fn is_in_transaction(&self) -> bool {
+        self.state.begun.is_some()
+    }
+
+    /// True if the transaction has changed or locked something.
+    pub fn has_written(&self) -> bool {
+        self.state.active.is_some()
+    }
+
+    /// Keeps what the transaction did, as durably as `flush_log_at_trx_commit` asks. Nothing happens outside of one.
+    ///
+    /// # Errors
+    /// [`crate::Error::ReadOnly`] if the log has failed: whether the transaction is kept shows at the next start.
+    pub fn commit(&mut self) -> Result<()> {
+        self.state.end(&self.core, true)
+    }
+
+    /// Takes back what the transaction did. Nothing happens outside of one.
+    pub fn roll_back(&mut self) -> Result<()> {
+        self.state.end(&self.core, false)
+    }
+
+    /// Where the transaction is now.
+    pub fn savepoint(&self) -> Savepoint {
+        Savepoint(self.state.active.as_ref().map_or_else(Mark::default, Active::mark))
+    }
+
+    /// Takes back what the transaction did since. Its locks stay.
+    pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<()> {
+        match &mut self.state.active {
+            Some(active) => active.take_back(&self.core, savepoint.0),
+            None => Ok(()),
+        }
+    }
+
+    /// Sets the isolation of statements outside of a transaction.
+    pub fn set_isolation(&mut self, isolation: Isolation) {
+        self.state.isolation = isolation;
+    }
+
+    /// Sets how long a statement waits for a lock.
+    pub fn set_lock_wait(&mut self, limit: Duration) {
+        self.state.patience = Patience::Limit(limit);
+        if let Some(active) = &mut self.state.active {
+            active.patience = self.state.patience;
+        }
+    }
+
+    /// What another thread ends this session's waits by: they fail with [`crate::Error::Interrupted`] until
+    /// [`Session::clear_interrupt`].
+    pub fn interrupter(&self) -> Interrupter {
+        self.state.reads.interrupter()
+    }
+
+    pub fn clear_interrupt(&self) {
+        self.state.reads.clear_interrupt();
+    }
+
+    /// Begins a statement that only reads.
+    pub fn read(&mut self) -> ReadStatement<'_> {
+        ReadStatement::new(&mut self.state)
+    }
+
+    /// Begins a statement that changes or locks rows.
+    pub fn write(&mut self) -> Result<WriteStatement<'_>> {
+        WriteStatement::new(&self.core, statement::Holder::Session(&mut self.state))
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        // What cannot be taken back now is taken back by the next start: the engine refuses writes until then.
+        let _ = self.roll_back();
+    }
+}
+
+impl State {
+    fn new(core: &Core) -> State {
+        State {
+            reads: core.transactions.session(),
+            current: core.transactions.session(),
+            isolation: Isolation::default(),
+            begun: None,
+            active: None,
+            patience: Patience::Limit(LOCK_WAIT),
+        }
+    }
+
+    fn isolation(&self) -> Isolation {
+        self.begun.unwrap_or(self.isolation)
+    }
+
+    /// True if the snapshot outlives the statement that opened it.
+    fn keeps_snapshot(&self) -> bool {
+        matches!(self.begun, Some(Isolation::RepeatableRead | Isolation::Serializable))
+    }
+
+    /// Opens the snapshot that the next statement reads by.
+    fn open_snapshot(&mut self) {
+        if self.isolation() != Isolation::ReadUncommitted
+            && !(self.keeps_snapshot() && self.reads.view().is_some())
+        {
+            self.reads.open();
+        }
+    }
+
+    fn close_snapshot(&mut self) {
+        if !self.keeps_snapshot() {
+            self.reads.close();
+        }
+    }
+
+    fn snapshot_reader(&self) -> Reader<'_> {
+        match self.reads.view() {
+            Some(view) if self.isolation() != Isolation::ReadUncommitted => Reader::snapshot(view),
+            _ => Reader::newest(),
+        }
+    }
+
+    /// Ends the transaction, begun or of one statement.
+    fn end(&mut self, core: &Core, keep: bool) -> Result<()> {
+        self.begun = None;
+        self.reads.close();
+        self.current.close();
+        match self.active.take() {
+            None => Ok(()),
+            Some(active) if keep => active.commit(core),
+            Some(active) => active.roll_back(core),
+        }
+    }
+}

@@ -1,0 +1,273 @@
+//! Statements: those that read, and those that change rows, all or nothing.
+
+use super::{Isolation, State};
+use super::active::Active;
+use super::reader::{Reader, Readers};
+use super::undo::Mark;
+use crate::core::Core;
+use crate::definition::KeyList;
+use crate::latch::Passage;
+use crate::table::Table;
+use crate::{Error, Result};
+use base::sync::Arc;
+use transactions::{LockMode, Patience};
+
+/// A statement that only reads.
+#[derive(Debug)]
+pub struct ReadStatement<'s> {
+    state: &'s mut State,
+}
+
+impl<'s> ReadStatement<'s> {
+    pub(super) fn new(state: &'s mut State) -> ReadStatement<'s> {
+        state.open_snapshot();
+        ReadStatement { state }
+    }
+
+    pub fn reader(&self) -> Reader<'_> {
+        self.state.snapshot_reader()
+    }
+}
+
+impl Drop for ReadStatement<'_> {
+    fn drop(&mut self) {
+        self.state.close_snapshot();
+    }
+}
+
+/// Whose statement it is.
+#[derive(Debug)]
+pub(crate) enum Holder<'s> {
+    Session(&'s mut State),
+    /// Nobody's: it has a session of its own.
+    Statement(Box<State>),
+}
+
+impl Holder<'_> {
+    fn state(&mut self) -> &mut State {
+        match self {
+            Holder::Session(state) => state,
+            Holder::Statement(state) => state,
+        }
+    }
+}
+
+/// A statement that changes or locks rows. Dropped without [`WriteStatement::commit`], everything it did is undone.
+#[derive(Debug)]
+pub struct WriteStatement<'s> {
+    core: &'s Arc<Core>,
+    _passage: Passage<'s>,
+    holder: Holder<'s>,
+    mark: Mark,
+}
+
+/// What changes and locks rows in a [`WriteStatement`].
+#[derive(Debug)]
+pub struct Writer<'w> {
+    core: &'w Arc<Core>,
+    active: &'w mut Active,
+}
+
+/// Whether to wait for a row that another transaction has locked.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockWait {
+    /// As long as the session's limit allows.
+    Wait,
+    /// NOWAIT, SKIP LOCKED: [`Error::WouldBlock`].
+    NoWait,
+}
+
+impl<'s> WriteStatement<'s> {
+    pub(crate) fn alone(core: &'s Arc<Core>) -> Result<WriteStatement<'s>> {
+        WriteStatement::new(core, Holder::Statement(Box::new(State::new(core))))
+    }
+
+    pub(super) fn new(core: &'s Arc<Core>, mut holder: Holder<'s>) -> Result<WriteStatement<'s>> {
+        let passage = core.statements.pass();
+        core.touch()?;
+        let state = holder.state();
+        let mark = match &state.active {
+            Some(active) => active.mark(),
+            None => {
+                let transaction = state.reads.begin()?;
+                state.active = Some(Active::new(transaction, state.patience));
+                Mark::default()
+            }
+        };
+        state.open_snapshot();
+        state.current.open();
+        Ok(WriteStatement { core, _passage: passage, holder, mark })
+    }
+
+    /// The statement's reads, and its changes: both at once, for a change may depend on what a subquery reads.
+    pub fn split(&mut self) -> (Readers<'_>, Writer<'_>) {
+        let core = self.core;
+        let state = self.holder.state();
+        let own = state.active.as_ref().map_or(base::Stamp(0), Active::stamp);
+        let by_snapshot = state.isolation() != Isolation::ReadUncommitted;
+        let State { reads, current, active, .. } = state;
+        let snapshot = match reads.view() {
+            Some(view) if by_snapshot => Reader::snapshot(view),
+            _ => Reader::newest(),
+        };
+        let current = match current.view() {
+            Some(view) => Reader::current(view, own),
+            None => Reader::newest(),
+        };
+        let active = active.as_mut().expect("begun with the statement");
+        (Readers { snapshot, current }, Writer { core, active })
+    }
+
+    fn writer(&mut self) -> Writer<'_> {
+        self.split().1
+    }
+
+    /// See [`Writer::insert`].
+    pub fn insert(&mut self, table: &Table, row: &[u8]) -> Result<()> {
+        self.writer().insert(table, row)
+    }
+
+    /// See [`Writer::insert_many`].
+    pub fn insert_many(&mut self, table: &Table, rows: &KeyList) -> Result<(), (usize, Error)> {
+        self.writer().insert_many(table, rows)
+    }
+
+    /// See [`Writer::update`].
+    pub fn update(
+        &mut self,
+        table: &Table,
+        primary_key: &[u8],
+        change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
+    ) -> Result<bool> {
+        self.writer().update(table, primary_key, change)
+    }
+
+    /// See [`Writer::delete`].
+    pub fn delete(
+        &mut self,
+        table: &Table,
+        primary_key: &[u8],
+        condition: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
+        self.writer().delete(table, primary_key, condition)
+    }
+
+    /// Keeps what the statement did. Outside of a transaction this makes it durable, and visible to others.
+    pub fn commit(mut self) -> Result<()> {
+        self.mark = Mark(usize::MAX);
+        let core = self.core;
+        let state = self.holder.state();
+        if state.begun.is_some() {
+            return Ok(());
+        }
+        state.end(core, true)
+    }
+}
+
+impl Drop for WriteStatement<'_> {
+    fn drop(&mut self) {
+        let core = self.core;
+        let mark = self.mark;
+        let state = self.holder.state();
+        // Errors have made the engine refuse writes; the next start takes back what could not be.
+        if state.begun.is_none() {
+            let _ = state.end(core, false);
+        } else if let Some(active) = &mut state.active {
+            let _ = active.take_back(core, mark);
+        }
+        state.current.close();
+        state.close_snapshot();
+    }
+}
+
+impl Writer<'_> {
+    /// Inserts a row image; a table without primary key gets its hidden key here. Waits for transactions that have a row with
+    /// the same primary or unique key.
+    pub fn insert(&mut self, table: &Table, row: &[u8]) -> Result<()> {
+        let number = self.active.enlist(table)?;
+        let mut key = Vec::new();
+        table.primary_key(table.live_state()?, row, &mut key);
+        self.all_or_nothing(|core, active| table.insert_row(core, active, number, &key, row))
+    }
+
+    /// Inserts many rows, or none: on a duplicate, `Err` names the index and the position in `rows` of the first row
+    /// that could not be inserted. Sorted where it pays, so that a thousand rows descend the trees far
+    /// fewer than a thousand times.
+    pub fn insert_many(&mut self, table: &Table, rows: &KeyList) -> Result<(), (usize, Error)> {
+        let mark = self.active.mark();
+        let mut done = 0;
+        while done < rows.len() {
+            match self.insert_some(table, rows, done) {
+                Ok(count) => done += count,
+                Err((position, error)) => {
+                    self.active.take_back(self.core, mark).map_err(|error| (position, error))?;
+                    return Err((position, error));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts the next rows of `rows`; how many, or which failed.
+    fn insert_some(&mut self, table: &Table, rows: &KeyList, from: usize) -> Result<usize, (usize, Error)> {
+        let number = self.active.enlist(table).map_err(|error| (from, error))?;
+        let bulk = table.insert_bulk(self.core, self.active, number, rows, from);
+        let bulk = bulk.map_err(|error| (from, error))?;
+        if !bulk.inserted {
+            // Some row collides. One by one, it is the first in the caller's order that is reported.
+            for position in from..from + bulk.rows {
+                self.insert(table, rows.get(position)).map_err(|error| (position, error))?;
+            }
+        }
+        Ok(bulk.rows)
+    }
+
+    /// Updates one row, after waiting for other transactions that have changed or locked it: `change` sees the newest image and
+    /// appends a new one to its second argument, returning true, or leaves the row alone with false. True if the row was changed;
+    /// false also if there is no such row.
+    pub fn update(
+        &mut self,
+        table: &Table,
+        primary_key: &[u8],
+        change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
+    ) -> Result<bool> {
+        let number = self.active.enlist(table)?;
+        self.all_or_nothing(|core, active| table.update_row(core, active, number, primary_key, change))
+    }
+
+    /// Deletes one row if it is there and `condition` holds for its newest image, after waiting as [`Writer::update`] does.
+    pub fn delete(
+        &mut self,
+        table: &Table,
+        primary_key: &[u8],
+        condition: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
+        let number = self.active.enlist(table)?;
+        self.all_or_nothing(|core, active| table.delete_row(core, active, number, primary_key, condition))
+    }
+
+    /// Locks a row until the transaction ends. False if it is not there, or `keep` says of its newest image that it is not
+    /// meant; it may be locked all the same.
+    pub fn lock(
+        &mut self,
+        table: &Table,
+        primary_key: &[u8],
+        mode: LockMode,
+        wait: LockWait,
+        keep: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
+        self.active.enlist(table)?;
+        let patience = if wait == LockWait::NoWait { Patience::None } else { self.active.patience };
+        table.lock_row(self.core, self.active, primary_key, mode, patience, keep)
+    }
+
+    /// Runs the change of a row; if it fails half-way, what it did is taken back.
+    fn all_or_nothing<T>(&mut self, change: impl FnOnce(&Core, &mut Active) -> Result<T>) -> Result<T> {
+        let mark = self.active.mark();
+        let result = change(self.core, self.active);
+        if result.is_err() {
+            self.active.take_back(self.core, mark)?;
+        }
+        result
+    }
+}
