@@ -3,15 +3,14 @@
 use super::{Lookup, Reader, Store, VALUE_BYTES, check, value};
 use crate::Result;
 use base::IndexId;
-use engine::{Batch, CacheOptions, Database, HitPath, KeyList, Options, Table, TableDef};
+use engine::{Batch, CacheOptions, Database, HitPath, Isolation, KeyList, Options, Session, Table, TableDef};
 use std::path::Path;
 use std::sync::Arc;
 use types::{Column, ColumnType, KeyPart, ValueRef};
 
 pub struct Latchwork {
     table: Arc<Table>,
-    /// Held so that the table's files stay open.
-    _database: Arc<Database>,
+    database: Arc<Database>,
     hit_path: HitPath,
 }
 
@@ -55,11 +54,11 @@ pub fn open(folder: &Path, rows: u32, hit_path: HitPath) -> Result<Latchwork> {
             table.row_codec().encode(&values, &mut images.bytes);
             images.ends.push(images.bytes.len() as u32);
         }
-        let mut statement = database.begin_write();
+        let mut statement = database.begin_write().map_err(fail)?;
         statement.insert_many(&table, &images).map_err(|(_, error)| fail(error))?;
-        statement.commit();
+        statement.commit().map_err(fail)?;
     }
-    Ok(Latchwork { table, _database: database, hit_path })
+    Ok(Latchwork { table, database, hit_path })
 }
 
 impl Store for Latchwork {
@@ -74,7 +73,11 @@ impl Store for Latchwork {
         vec![Lookup::Single, Lookup::Batch(batch_keys)]
     }
     fn reader(&self, lookup: Lookup) -> Result<Box<dyn Reader + '_>> {
+        // One snapshot for all lookups, as the others have.
+        let mut session = self.database.session();
+        session.begin(Isolation::RepeatableRead).map_err(|error| format!("{error:?}"))?;
         Ok(Box::new(LatchworkReader {
+            session,
             table: &self.table,
             lookup,
             keys: KeyList::default(),
@@ -84,6 +87,7 @@ impl Store for Latchwork {
 }
 
 struct LatchworkReader<'s> {
+    session: Session,
     table: &'s Table,
     lookup: Lookup,
     keys: KeyList,
@@ -102,10 +106,13 @@ impl Reader for LatchworkReader<'_> {
 impl LatchworkReader<'_> {
     fn one_by_one(&mut self, ids: &[u32]) -> Result<()> {
         let mut copied = Vec::with_capacity(VALUE_BYTES + 32);
+        let read = self.session.read();
         for &id in ids {
             copied.clear();
             // An unsigned NOT NULL column's key is its bytes, high byte first.
-            self.table.get(&id.to_be_bytes(), &mut copied).map_err(|error| format!("{error:?}"))?;
+            self.table
+                .get(read.reader(), &id.to_be_bytes(), &mut copied)
+                .map_err(|error| format!("{error:?}"))?;
             check_row(self.table, id, std::hint::black_box(&copied))?;
         }
         Ok(())
@@ -124,8 +131,9 @@ impl LatchworkReader<'_> {
         let mut found = 0;
         let mut result = Ok(());
         let table = self.table;
+        let read = self.session.read();
         table
-            .multi_get(IndexId(0), &self.keys, &mut self.batch, &mut |_, key, row| {
+            .multi_get(read.reader(), IndexId(0), &self.keys, &mut self.batch, &mut |_, key, row| {
                 copied.clear();
                 copied.extend_from_slice(row);
                 found += 1;

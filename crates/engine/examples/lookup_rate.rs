@@ -7,7 +7,9 @@
 //! 200 bytes a row. To see where the time goes: `perf record -g target/release/examples/lookup_rate`.
 
 use base::IndexId;
-use latchwork_engine::{Reader, Batch, CacheOptions, Database, HitPath, IndexDef, KeyList, Options, Table, TableDef};
+use latchwork_engine::{
+    Batch, CacheOptions, Database, HitPath, IndexDef, KeyList, Options, Reader, Table, TableDef,
+};
 use std::error::Error;
 use std::time::{Duration, Instant};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};

@@ -5,7 +5,9 @@
 //! ```
 
 use base::IndexId;
-use latchwork_engine::{Reader, Batch, Database, Direction, IndexDef, KeyList, KeyRange, Options, Table, TableDef};
+use latchwork_engine::{
+    Batch, Database, Direction, IndexDef, KeyList, KeyRange, Options, Reader, Table, TableDef,
+};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 
 type Result<T = ()> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -37,10 +39,16 @@ fn main() -> Result {
     let mut cities = KeyList::default();
     cities.push(&key(&people, BY_CITY, &[ValueRef::Text(b"Bern")]));
     cities.push(&key(&people, BY_CITY, &[ValueRef::Text(b"Ulm")]));
-    people.multi_get(Reader::newest(), BY_CITY, &cities, &mut Batch::default(), &mut |position, _, image| {
-        println!("city {position}: {}", name(&people, image));
-        true
-    })?;
+    people.multi_get(
+        Reader::newest(),
+        BY_CITY,
+        &cities,
+        &mut Batch::default(),
+        &mut |position, _, image| {
+            println!("city {position}: {}", name(&people, image));
+            true
+        },
+    )?;
 
     // A range, backward.
     let mut scan = people.scan(Reader::newest(), PRIMARY, KeyRange::all(), Direction::Backward);

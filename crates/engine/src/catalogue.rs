@@ -71,7 +71,8 @@ impl Catalogue {
         let inline_max = self.tree.value_bytes_max(key.len()).saturating_sub(ROW_HEADER_BYTES);
         let chain = self.next_chain;
         self.next_chain += 1;
-        let cell = Cell::new(self.tree.space(), &value, inline_max, RowHeader::new(Stamp(0), true), || chain)?;
+        let cell =
+            Cell::new(self.tree.space(), &value, inline_max, RowHeader::new(Stamp(0), true), || chain)?;
         let mut old = Vec::new();
         let done = if self.tree.get(&key, &mut old)? {
             self.tree.replace(&key, &cell.parts(), Stamp(0))

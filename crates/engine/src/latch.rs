@@ -1,8 +1,8 @@
 //! Latches above pages: rows, tables, statements.
 
+use base::TableId;
 use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{CachePadded, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use base::TableId;
 
 /// Stripes of row latches. Two writers of different rows meet on one with probability 1/4,096; the array takes
 /// 32 KiB.

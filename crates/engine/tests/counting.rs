@@ -3,8 +3,8 @@
 
 use base::IndexId;
 use base::sync::{Arc, Counts, counts};
-use latchwork_engine::{Reader, 
-    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Table, TableDef,
+use latchwork_engine::{
+    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Reader, Table, TableDef,
 };
 use std::path::Path;
 use types::{Column, ColumnType, KeyPart, ValueRef};
@@ -96,7 +96,8 @@ fn a_cached_batch_and_a_cached_scan_write_nothing_shared_either() {
             })
             .unwrap();
         assert_eq!(found, ROWS / 2);
-        let mut scan = table.scan(Reader::newest(), IndexId(1), KeyRange::prefix(&key(7)), Direction::Backward);
+        let mut scan =
+            table.scan(Reader::newest(), IndexId(1), KeyRange::prefix(&key(7)), Direction::Backward);
         while scan.next_row().unwrap().is_some() {}
     });
     assert_eq!(spent, Counts::default());

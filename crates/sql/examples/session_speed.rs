@@ -99,7 +99,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     measure("engine: get", span, || {
         image.clear();
         let key = (numbers.below(rows) as u32 ^ 1 << 31).to_be_bytes();
-        table.get(&key, &mut image)?;
+        table.get(engine::Reader::newest(), &key, &mut image)?;
         Ok(())
     })?;
     let point = session.prepare(b"SELECT c FROM sbtest1 WHERE id = ?")?;
@@ -126,7 +126,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             words.sort_unstable();
             words.dedup();
             words.iter().for_each(|word| keys.push(&word.to_be_bytes()));
-            table.multi_get(index, &keys, &mut batch, &mut |_, _, image| {
+            table.multi_get(engine::Reader::newest(), index, &keys, &mut batch, &mut |_, _, image| {
                 std::hint::black_box(image);
                 true
             })?;

@@ -94,7 +94,7 @@ pub(crate) fn row_with_key_of(
         lower: std::ops::Bound::Included(key.clone()),
         upper: std::ops::Bound::Included(key),
     };
-    let mut scan = table.scan(index, range, engine::Direction::Forward);
+    let mut scan = table.scan(engine::Reader::newest(), index, range, engine::Direction::Forward);
     let found = scan.next_row()?.is_some();
     Ok(found.then(|| scan.primary_key().to_vec()))
 }
@@ -123,7 +123,7 @@ pub(crate) fn plan_change(
 /// CHECK TABLE: reads every row through the clustered index and checks its image.
 pub(crate) fn check_table(table: &Table) -> Result<(), SqlError> {
     let range = engine::KeyRange { lower: std::ops::Bound::Unbounded, upper: std::ops::Bound::Unbounded };
-    let mut scan = table.scan(base::IndexId(0), range, engine::Direction::Forward);
+    let mut scan = table.scan(engine::Reader::newest(), base::IndexId(0), range, engine::Direction::Forward);
     while let Some(image) = scan.next_row()? {
         table.row_codec().validate(image).map_err(|corrupt| {
             SqlError::internal(format!("a row of '{}' is damaged: {corrupt}", table.def().name))

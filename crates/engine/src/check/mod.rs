@@ -164,9 +164,7 @@ pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
     for record in records.unwrap_or_default() {
         if let Record::Table(record) = record {
             let path = table_path(dir, record.file);
-            check_file(&mut report, &*vfs, &path, record.file, page_size, |file, _| {
-                file.table(&record)
-            });
+            check_file(&mut report, &*vfs, &path, record.file, page_size, |file, _| file.table(&record));
         }
     }
     Ok(report)

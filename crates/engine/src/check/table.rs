@@ -103,13 +103,7 @@ impl FileCheck<'_> {
     }
 
     /// Lays the entries that an index should have beside those it has.
-    fn compare(
-        &mut self,
-        record: &TableRecord,
-        position: usize,
-        rows_codec: &RowCodec,
-        codec: &KeyCodec,
-    ) {
+    fn compare(&mut self, record: &TableRecord, position: usize, rows_codec: &RowCodec, codec: &KeyCodec) {
         let mut expected = BTreeSet::new();
         // The rows have been examined before: what is found again is not said again.
         let findings = self.report.findings.len();

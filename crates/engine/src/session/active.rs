@@ -37,7 +37,14 @@ struct Enlisted {
 
 impl Active {
     pub fn new(transaction: Transaction, patience: Patience) -> Active {
-        Active { transaction, patience, tables: Vec::new(), changes: Vec::new(), scratch: Vec::new(), is_logged: false }
+        Active {
+            transaction,
+            patience,
+            tables: Vec::new(),
+            changes: Vec::new(),
+            scratch: Vec::new(),
+            is_logged: false,
+        }
     }
 
     pub fn stamp(&self) -> Stamp {

@@ -11,11 +11,25 @@ pub(super) fn position(_core: &Core) -> u64 {
     0
 }
 
-pub(super) fn row(_core: &Core, _stamp: Stamp, _n: usize, _file: FileId, _table: &Table, _change: &RowChange) -> Result<()> {
+pub(super) fn row(
+    _core: &Core,
+    _stamp: Stamp,
+    _n: usize,
+    _file: FileId,
+    _table: &Table,
+    _change: &RowChange,
+) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn inserted(_core: &Core, _stamp: Stamp, _n: usize, _file: FileId, _table: &Table, _keys: &KeyList) -> Result<()> {
+pub(super) fn inserted(
+    _core: &Core,
+    _stamp: Stamp,
+    _n: usize,
+    _file: FileId,
+    _table: &Table,
+    _keys: &KeyList,
+) -> Result<()> {
     Ok(())
 }
 

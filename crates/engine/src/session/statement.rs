@@ -1,9 +1,9 @@
 //! Statements: those that read, and those that change rows, all or nothing.
 
-use super::{Isolation, State};
 use super::active::Active;
 use super::reader::{Reader, Readers};
 use super::undo::Mark;
+use super::{Isolation, State};
 use crate::core::Core;
 use crate::definition::KeyList;
 use crate::latch::Passage;

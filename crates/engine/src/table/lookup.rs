@@ -1,7 +1,7 @@
 //! Batched lookups of rows by keys of an index.
 
-use super::state::TableState;
 use super::row::split_cell;
+use super::state::TableState;
 use super::{Index, Table};
 use crate::definition::{KeyList, RowVisitor, key_behind_prefix};
 use crate::session::reader::{Reader, Sight};

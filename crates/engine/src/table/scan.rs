@@ -218,8 +218,7 @@ impl<'t> Scan<'t> {
     /// True if the row in `image` has the parts of the entry that led to it.
     fn has_entrys_key(&mut self) -> Result<bool> {
         let index = self.index()?;
-        Ok(self.index_id.0 == 0
-            || self.table.row_has_key(index, &self.image, &self.key, &mut self.own))
+        Ok(self.index_id.0 == 0 || self.table.row_has_key(index, &self.image, &self.key, &mut self.own))
     }
 
     fn row_of_entry(&mut self) -> Result<Option<Image>> {

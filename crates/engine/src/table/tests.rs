@@ -223,12 +223,18 @@ fn apply(fixture: Fixture, model: &mut Model, step: Step) -> Fixture {
             let mut found = Vec::new();
             let mut batch = Batch::default();
             table
-                .multi_get(Reader::newest(), index, &prefixes, &mut batch, &mut |position, primary_key, image| {
-                    let row = Row::read(&table, image);
-                    assert_eq!(primary_key, int_key(row.id));
-                    found.push((position, row));
-                    true
-                })
+                .multi_get(
+                    Reader::newest(),
+                    index,
+                    &prefixes,
+                    &mut batch,
+                    &mut |position, primary_key, image| {
+                        let row = Row::read(&table, image);
+                        assert_eq!(primary_key, int_key(row.id));
+                        found.push((position, row));
+                        true
+                    },
+                )
                 .unwrap();
             let mut expected = Vec::new();
             for (position, key) in keys.iter().enumerate() {
@@ -476,13 +482,23 @@ fn stress(hit_path: HitPath, size: CacheSize) {
                     let mut found = 0;
                     fixture
                         .table
-                        .multi_get(Reader::newest(), index, prefixes, &mut batch, &mut |position, _, image| {
-                            let row = Row::read(&fixture.table, image);
-                            assert_eq!(row.id, position as i32);
-                            assert_eq!(row.c.len(), 10 + (row.k % 7) as usize * 40, "a row is never torn");
-                            found += 1;
-                            true
-                        })
+                        .multi_get(
+                            Reader::newest(),
+                            index,
+                            prefixes,
+                            &mut batch,
+                            &mut |position, _, image| {
+                                let row = Row::read(&fixture.table, image);
+                                assert_eq!(row.id, position as i32);
+                                assert_eq!(
+                                    row.c.len(),
+                                    10 + (row.k % 7) as usize * 40,
+                                    "a row is never torn"
+                                );
+                                found += 1;
+                                true
+                            },
+                        )
                         .unwrap();
                     assert_eq!(found, ROWS, "a row that stays put is found through {index:?}");
                 }

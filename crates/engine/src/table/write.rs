@@ -287,7 +287,8 @@ impl Table {
         // A deleted row keeps its image.
         let leaves_chain = header.is_overflow() && !is_deletion;
         let leaves_garbage = is_deletion;
-        let change = RowChange { key: key.into(), old: Some(cell), has_version, leaves_chain, leaves_garbage };
+        let change =
+            RowChange { key: key.into(), old: Some(cell), has_version, leaves_chain, leaves_garbage };
         active.push_row(core, number, change)
     }
 
@@ -435,12 +436,7 @@ impl Table {
     }
 
     /// Takes back one change of a transaction under way: done, half done, or taken back already.
-    pub(crate) fn undo(
-        &self,
-        state: &TableState,
-        transaction: &mut Transaction,
-        what: &What,
-    ) -> Result<()> {
+    pub(crate) fn undo(&self, state: &TableState, transaction: &mut Transaction, what: &What) -> Result<()> {
         match what {
             What::Row(change) => {
                 self.restore(state, transaction.id(), &change.key, change.old.as_ref(), false)?;
@@ -533,7 +529,8 @@ impl Table {
         let _latch = self.core.rows.latch(self.id, key);
         let mut scratch = Vec::new();
         let mut newest = self.newest(state, key, &mut scratch)?;
-        if let Some((_, cell)) = newest.take_if(|(header, _)| header.is_deleted() && header.stamp() == *stamp) {
+        if let Some((_, cell)) = newest.take_if(|(header, _)| header.is_deleted() && header.stamp() == *stamp)
+        {
             let image = self.image_of(&state.space, &cell)?;
             self.drop_entries(state, key, &image, &[])?;
             state.indexes[0].tree.remove(key)?;

@@ -174,8 +174,13 @@ fn apply(tree: &Tree, model: &mut Model, step: Step) {
         Step::InsertRun(run) => {
             let run: Vec<_> = run.into_iter().map(|(key, byte)| (key, [byte; 10])).collect();
             let mut done = 0;
-            let end =
-                tree.insert_run(run.len(), stamp, &mut done, |i| (run[i].0.as_slice(), [&run[i].1[..]]), |_| None);
+            let end = tree.insert_run(
+                run.len(),
+                stamp,
+                &mut done,
+                |i| (run[i].0.as_slice(), [&run[i].1[..]]),
+                |_| None,
+            );
             let fresh = run.iter().take_while(|(key, _)| !model.contains_key(key)).count();
             assert_eq!(done, fresh);
             let expected = if fresh == run.len() { RunEnd::Done } else { RunEnd::Duplicate };

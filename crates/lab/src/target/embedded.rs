@@ -10,8 +10,8 @@ use crate::workload::{DATABASE, Row, Sbtest, Script, Statement, TABLE, Workload}
 use base::IndexId;
 use base::sync::Arc;
 use engine::{
-    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Reconfigure, Table,
-    TableDef,
+    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Reader, Reconfigure,
+    Session, Table, TableDef,
 };
 use std::hint::black_box;
 use std::ops::Bound;
@@ -73,7 +73,7 @@ impl Target for Embedded {
         load(&database, &created, table, context)?;
         context.progress.stage("embedded: building index k", 0);
         database.create_index(&created, by_k())?;
-        verify(&created, table)?;
+        verify(&database, &created, table)?;
         self.open = Some(Open { database, table: created });
         Ok(())
     }
@@ -112,7 +112,8 @@ impl Target for Embedded {
         let clients = (0..load.clients)
             .map(|client| {
                 let script = load.workload.script(client, load.clients, load.seed);
-                let mut client = Client::new(open.table.clone(), load.workload.statement, script);
+                let mut client =
+                    Client::new(&open.database, open.table.clone(), load.workload.statement, script);
                 move |phases: &Phases| -> Result<Recorder> { workers::repeat(phases, || client.query()) }
             })
             .collect();
@@ -172,9 +173,9 @@ fn load(database: &Database, table: &Table, source: &Sbtest, context: &mut Conte
             codec.encode(&values(&row), &mut rows.bytes);
             rows.ends.push(rows.bytes.len() as u32);
         }
-        let mut statement = database.begin_write();
+        let mut statement = database.begin_write()?;
         statement.insert_many(table, &rows).map_err(|(_, error)| error)?;
-        statement.commit();
+        statement.commit()?;
         next = last + 1;
     }
     Ok(())
@@ -190,19 +191,21 @@ fn values(row: &Row) -> [ValueRef<'_>; 4] {
 }
 
 /// Looks up random points and compares the rows with those that the data's definition gives.
-fn verify(table: &Arc<Table>, source: &Sbtest) -> Result<()> {
+fn verify(database: &Database, table: &Arc<Table>, source: &Sbtest) -> Result<()> {
     let points = source.verification_points(VERIFIED_POINTS);
     let expected = source.rows_with(&points);
     let mut images: Vec<Vec<u8>> = Vec::new();
     let statement = Statement::PointsByK { points: points.len() as u32 };
     let script = Workload { table: *source, statement }.script(0, 1, 0);
-    let mut client = Client::new(table.clone(), statement, script);
+    let mut client = Client::new(database, table.clone(), statement, script);
     client.parameters.copy_from_slice(&points);
     client.encode_keys();
-    table.multi_get(BY_K, &client.keys, &mut client.batch, &mut |_, _, image| {
+    let read = client.session.read();
+    table.multi_get(read.reader(), BY_K, &client.keys, &mut client.batch, &mut |_, _, image| {
         images.push(image.to_vec());
         true
     })?;
+    drop(read);
     let codec = table.row_codec();
     let mut wanted: Vec<Vec<u8>> = expected
         .iter()
@@ -230,7 +233,7 @@ fn verify(table: &Arc<Table>, source: &Sbtest) -> Result<()> {
 fn warm(table: &Table, context: &mut Context<'_>) -> Result<()> {
     for index in [PRIMARY, BY_K] {
         let everything = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-        let mut scan = table.scan(index, everything, Direction::Forward);
+        let mut scan = table.scan(Reader::newest(), index, everything, Direction::Forward);
         let mut rows = 0u64;
         while scan.next_key()?.is_some() {
             rows += 1;
@@ -244,6 +247,7 @@ fn warm(table: &Table, context: &mut Context<'_>) -> Result<()> {
 
 /// One client's state.
 struct Client {
+    session: Session,
     table: Arc<Table>,
     key_codec: Arc<types::KeyCodec>,
     script: Script,
@@ -254,9 +258,10 @@ struct Client {
 }
 
 impl Client {
-    fn new(table: Arc<Table>, statement: Statement, script: Script) -> Client {
+    fn new(database: &Database, table: Arc<Table>, statement: Statement, script: Script) -> Client {
         let key_codec = table.key_codec(BY_K);
         Client {
+            session: database.session(),
             key_codec,
             script,
             parameters: vec![0; statement.parameters()],
@@ -271,11 +276,12 @@ impl Client {
     fn query(&mut self) -> Result<u64> {
         self.script.next(&mut self.parameters);
         self.encode_keys();
-        let Client { table, script, keys, batch, row, .. } = self;
+        let Client { session, table, script, keys, batch, row, .. } = self;
+        let read = session.read();
         let codec = table.row_codec();
         let mut rows = 0u64;
         let mut astray = false;
-        table.multi_get(BY_K, keys, batch, &mut |_, _, image| {
+        table.multi_get(read.reader(), BY_K, keys, batch, &mut |_, _, image| {
             // The row is copied out, as whoever sends it to a client would.
             row.clear();
             row.extend_from_slice(image);

@@ -36,13 +36,13 @@ pub(super) fn copy_rows(
     let same = old.columns == new.columns
         && sources.iter().enumerate().all(|(position, source)| *source == Some(position));
     let instance = session.instance.clone();
-    let mut write = instance.database.begin_write();
+    let mut write = instance.database.begin_write()?;
     let mut batch = KeyList::default();
     let mut arena = Bump::new();
     let mut image = Vec::new();
     let mut count = 0;
     let everything = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-    let mut scan = from.scan(IndexId(0), everything, Direction::Forward);
+    let mut scan = from.scan(engine::Reader::newest(), IndexId(0), everything, Direction::Forward);
     loop {
         let row = scan.next_row()?;
         if row.is_none() || batch.len() >= ROWS_A_BATCH {
@@ -50,8 +50,8 @@ pub(super) fn copy_rows(
                 return Err(write_error(error, to, batch.get(position)));
             }
             // Each batch for itself: the copy is not seen by anyone, and a list to undo it all would be as big.
-            write.commit();
-            write = instance.database.begin_write();
+            write.commit()?;
+            write = instance.database.begin_write()?;
             batch.clear();
         }
         let Some(row) = row else { break };
@@ -94,6 +94,6 @@ pub(super) fn copy_rows(
         to.row_codec().encode(&values, &mut image);
         batch.push(&image);
     }
-    write.commit();
+    write.commit()?;
     Ok(count)
 }

@@ -87,7 +87,8 @@ fn first_duplicate(table: &Table, parts: &[types::KeyPart], name: &str) -> Resul
     let mut seen = HashSet::new();
     let everything =
         engine::KeyRange { lower: std::ops::Bound::Unbounded, upper: std::ops::Bound::Unbounded };
-    let mut scan = table.scan(base::IndexId(0), everything, engine::Direction::Forward);
+    let mut scan =
+        table.scan(engine::Reader::newest(), base::IndexId(0), everything, engine::Direction::Forward);
     while let Some(image) = scan.next_row()? {
         let row = table.row_codec().view(image);
         if codec.row_has_null(&row) {

@@ -127,7 +127,7 @@ fn fill(
         })
         .collect();
     let instance = session.instance.clone();
-    let mut write = instance.database.begin_write();
+    let mut write = instance.database.begin_write()?;
     let mut arena = Bump::new();
     let mut images = KeyList::default();
     for (number, row) in rows.iter().enumerate() {
@@ -149,6 +149,6 @@ fn fill(
             return Err(crate::dml::write_error(error, table, &image));
         }
     }
-    write.commit();
+    write.commit()?;
     Ok(())
 }

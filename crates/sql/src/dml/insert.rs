@@ -330,7 +330,7 @@ impl InsertPlan {
         };
         let mut warnings = session.state.warnings.clone();
         let environment = SessionEnvironment::new(session);
-        let mut write = instance.database.begin_write();
+        let mut write = instance.database.begin_write()?;
         let mut arena = Bump::new();
         let result: Result<(), SqlError> = (|| {
             for position in 0..images.len() {
@@ -355,7 +355,7 @@ impl InsertPlan {
         session.state.warnings = warnings;
         leftovers.settle(session);
         result?;
-        write.commit();
+        write.commit()?;
         Ok(inserted)
     }
 

@@ -314,7 +314,7 @@ impl Inserter {
         }
         let mut inserted = Inserted { records: self.rows, ..Inserted::default() };
         self.number(session, &mut inserted)?;
-        let mut write = instance.database.begin_write();
+        let mut write = instance.database.begin_write()?;
         match self.on_duplicate {
             OnDuplicate::Fail if self.images.len() == 1 => {
                 write
@@ -331,7 +331,7 @@ impl Inserter {
             OnDuplicate::Skip => self.insert_or_skip(session, &mut write, &mut inserted)?,
             OnDuplicate::Replace => self.replace(&mut write, &mut inserted)?,
         }
-        write.commit();
+        write.commit()?;
         session.counters.add(Counter::HandlerWrite, inserted.affected);
         if self.generated > 0 {
             session.variables.last_insert_id = inserted.insert_id;

@@ -68,7 +68,7 @@ impl Fixture {
     pub fn rows(&self, table: &str) -> Vec<Vec<Value>> {
         let table = self.session.instance.database.table("test", table).expect("a table");
         let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-        let mut scan = table.scan(base::IndexId(0), range, Direction::Forward);
+        let mut scan = table.scan(engine::Reader::newest(), base::IndexId(0), range, Direction::Forward);
         let mut rows = Vec::new();
         while let Some(row) = scan.next_row().expect("a readable table") {
             rows.push(table.row_codec().view(row).to_values());

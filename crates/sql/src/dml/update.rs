@@ -180,7 +180,7 @@ impl RowsPlan {
             None => (Vec::new(), Vec::new()),
         };
         let strictness = Strictness { strict: session.variables.common.sql_mode.is_strict(), ignore: false };
-        let mut write = session.instance.database.begin_write();
+        let mut write = session.instance.database.begin_write()?;
         let mut arena = Bump::new();
         let mut failure = None;
         let mut written = Vec::new();
@@ -259,7 +259,7 @@ impl RowsPlan {
                 return Err(error);
             }
         }
-        write.commit();
+        write.commit()?;
         Ok(done)
     }
 }

@@ -143,7 +143,7 @@ fn points_found(
     if unique && index.0 == 0 && scratch.sorted.len() == 1 {
         let mut image = std::mem::take(&mut scratch.row);
         image.clear();
-        let found = table.get(scratch.sorted.get(0), &mut image)?;
+        let found = table.get(engine::Reader::newest(), scratch.sorted.get(0), &mut image)?;
         let flow = match found {
             true => each(scratch.sorted.get(0), Part::Image(codec.view(&image)), Left::Residual),
             false => Ok(Flow::Continue),
@@ -168,7 +168,7 @@ fn points_found(
     }
     let mut outcome = Ok(Flow::Continue);
     let Scratch { sorted, batch, .. } = scratch;
-    table.multi_get(index, sorted, batch, &mut |_, primary_key, image| {
+    table.multi_get(engine::Reader::newest(), index, sorted, batch, &mut |_, primary_key, image| {
         outcome = each(primary_key, Part::Image(codec.view(image)), Left::Residual);
         matches!(outcome, Ok(Flow::Continue))
     })?;
@@ -187,7 +187,7 @@ fn scan(
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
     let codec = table.row_codec();
-    let mut scan = table.scan(index, range, direction);
+    let mut scan = table.scan(engine::Reader::newest(), index, range, direction);
     match covering {
         None if !scratch.wants_keys => {
             while let Some(image) = scan.next_row()? {

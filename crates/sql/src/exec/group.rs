@@ -243,7 +243,7 @@ fn end_of_index(table: &Table, end: &End) -> Result<Value, SqlError> {
         true => KeyRange { lower: Bound::Excluded(vec![0]), ..range },
         false => range,
     };
-    let mut scan = table.scan(end.index, range, direction);
+    let mut scan = table.scan(engine::Reader::newest(), end.index, range, direction);
     Ok(match scan.next_row()? {
         Some(image) => table.row_codec().view(image).get(end.column).to_value(),
         None => Value::Null,
