@@ -8,7 +8,7 @@
 set -uo pipefail
 cd "$(dirname "$0")"
 
-steps=(tools format lint unit counting models smallest-cache documents examples release clients isolation lab peers fuzz)
+steps=(tools format lint unit counting models smallest-cache documents examples release clients isolation kills lab peers fuzz)
 
 # What the end-to-end tests drive the server with. The servers' own packages come without a running service.
 packages=(build-essential mariadb-server-core mariadb-client-core mariadb-client sysbench python3 python3-pymysql
@@ -89,11 +89,15 @@ step_release() { # the binary as users build it
 }
 
 step_clients() { # real clients against the release build
-    LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork -- --skip isolation:: --skip histories::
+    LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork -- --skip isolation:: --skip histories:: --skip kills::
 }
 
 step_isolation() { # what sessions see of each other: docs/isolation.md
     LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork --test e2e -- isolation:: histories::
+}
+
+step_kills() { # SIGKILL under load and during recovery; LATCHWORK_KILL_ROUNDS=100 for more than a look
+    LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork --test e2e kills::
 }
 
 step_lab() { # the segments experiment, its smallest form

@@ -12,6 +12,7 @@ mod disk_full;
 mod generated;
 mod histories;
 mod isolation;
+mod kills;
 mod lifecycle;
 mod login;
 mod prepared;

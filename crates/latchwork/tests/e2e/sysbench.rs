@@ -17,17 +17,23 @@ const WORKLOADS: &[(&str, &[&str])] = &[
     ("bulk_insert", &[]),
 ];
 
-const TABLE_ROWS: u64 = 2000;
+pub const TABLE_ROWS: u64 = 2000;
 
-/// One sysbench command; its report.
-fn sysbench(socket: &Path, workload: &str, options: &[&str], command: &str) -> String {
+/// One sysbench command, on a table of [`TABLE_ROWS`].
+pub fn command(socket: &Path, workload: &str, options: &[&str], command: &str) -> Command {
     let mut program = Command::new("sysbench");
     program.arg(workload).args(["--db-driver=mysql", "--mysql-user=root", "--mysql-db=sbtest", "--time=0"]);
     program.arg(format!("--mysql-socket={}", socket.display()));
     if workload != "bulk_insert" {
         program.arg(format!("--table-size={TABLE_ROWS}"));
     }
-    let output = feed(program.args(options).arg(command), "");
+    program.args(options).arg(command);
+    program
+}
+
+/// Runs one to its end; its report.
+pub fn sysbench(socket: &Path, workload: &str, options: &[&str], command: &str) -> String {
+    let output = feed(&mut self::command(socket, workload, options, command), "");
     let report = text(&output.stdout) + &text(&output.stderr);
     assert!(
         output.status.success() && !report.contains("FATAL") && !report.contains("error 1"),

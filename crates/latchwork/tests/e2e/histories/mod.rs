@@ -6,7 +6,7 @@ mod history;
 mod planted;
 mod workload;
 
-use crate::support::target::targets;
+use crate::support::target::{Proof, targets};
 
 /// Seeds of the runs; `LATCHWORK_SEED=n` runs one. The servers' threads are not seeded, so a seed gives the same
 /// intentions and not the same history.
@@ -18,7 +18,7 @@ fn random_transactions_happen_at_moments_that_can_be_ordered() {
         Ok(seed) => vec![seed.parse().expect("LATCHWORK_SEED is a number")],
         Err(_) => SEEDS.to_vec(),
     };
-    for target in targets() {
+    for target in targets(Proof::Histories) {
         let scratch = tempfile::tempdir().unwrap();
         let server = target.start(scratch.path());
         for &seed in &seeds {

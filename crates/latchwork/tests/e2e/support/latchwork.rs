@@ -54,16 +54,8 @@ impl Latchwork {
     }
 
     pub fn try_start(folder: &Path, options: &[&str]) -> Result<Latchwork, String> {
-        let socket = folder.join("socket");
-        let log = folder.join(format!("latchwork-{}.log", next_number()));
-        let mut command = binary();
-        command.arg("serve").arg("--datadir").arg(folder.join("data")).arg("--socket").arg(&socket);
-        if !options.iter().any(|option| option.starts_with("--port")) {
-            command.args(["--port", "0"]);
-        }
-        command.args(options).stdin(Stdio::null()).stdout(Stdio::piped());
-        let mut child = command.stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
-        let output = child.stdout.take().unwrap();
+        let mut server = Latchwork::begin(folder, options);
+        let output = server.child.stdout.take().unwrap();
         let (send, receive) = mpsc::channel();
         // The thread ends with the server's output.
         std::thread::spawn(move || {
@@ -72,13 +64,30 @@ impl Latchwork {
             }
         });
         match receive.recv_timeout(PATIENCE) {
-            Ok(ready) => Ok(Latchwork { child, socket, ready, log }),
+            Ok(ready) => {
+                server.ready = ready;
+                Ok(server)
+            }
             Err(_) => {
-                let _ = child.kill();
-                let _ = child.wait();
-                Err(std::fs::read_to_string(&log).unwrap_or_default())
+                let _ = server.child.kill();
+                let _ = server.child.wait();
+                Err(server.log())
             }
         }
+    }
+
+    /// Starts the process and does not wait until it serves.
+    pub fn begin(folder: &Path, options: &[&str]) -> Latchwork {
+        let socket = folder.join("socket");
+        let log = folder.join(format!("latchwork-{}.log", next_number()));
+        let mut command = binary();
+        command.arg("serve").arg("--datadir").arg(folder.join("data")).arg("--socket").arg(&socket);
+        if !options.iter().any(|option| option.starts_with("--port")) {
+            command.args(["--port", "0"]);
+        }
+        command.args(options).stdin(Stdio::null()).stdout(Stdio::piped());
+        let child = command.stderr(std::fs::File::create(&log).unwrap()).spawn().unwrap();
+        Latchwork { child, socket, ready: String::new(), log }
     }
 
     /// The TCP port, from the line that says where the server listens.

@@ -1,6 +1,6 @@
 //! The distribution's MariaDB on a scratch folder: the judge of what is right.
 
-use super::{find, text, wait_until};
+use super::{find, signal, text, wait_until};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -24,12 +24,12 @@ impl MariaDb {
             .output()
             .unwrap();
         assert!(output.status.success(), "{}", text(&output.stderr));
-        MariaDb::start_again(folder)
+        MariaDb::start_again(folder, &[])
     }
 
     /// A server on the data directory that is there.
-    pub fn start_again(folder: &Path) -> MariaDb {
-        let mut server = MariaDb::begin(folder);
+    pub fn start_again(folder: &Path, options: &[&str]) -> MariaDb {
+        let mut server = MariaDb::begin(folder, options);
         let up = wait_until(|| {
             let gone = server.child.try_wait().unwrap().is_some();
             gone || super::client(&server.socket)
@@ -43,7 +43,7 @@ impl MariaDb {
     }
 
     /// Starts the process and does not wait until it serves.
-    pub fn begin(folder: &Path) -> MariaDb {
+    pub fn begin(folder: &Path, options: &[&str]) -> MariaDb {
         let socket = folder.join("mariadb-socket");
         let _ = std::fs::remove_file(&socket);
         let log = std::fs::File::create(folder.join("mariadb.log")).unwrap();
@@ -56,6 +56,7 @@ impl MariaDb {
             .arg(format!("--datadir={}", data(folder).display()))
             .arg(format!("--socket={}", socket.display()))
             .arg(format!("--pid-file={}", folder.join("mariadb.pid").display()))
+            .args(options)
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(log)
@@ -66,6 +67,22 @@ impl MariaDb {
 
     pub fn sql(&self, script: &str) -> String {
         super::sql(&self.socket, script)
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// SIGTERM: an orderly end.
+    pub fn stop(mut self) {
+        signal("TERM", self.child.id());
+        assert!(wait_until(|| !self.is_running()), "MariaDB does not stop");
+    }
+
+    /// SIGKILL: no chance to write anything.
+    pub fn kill(mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
     }
 }
 

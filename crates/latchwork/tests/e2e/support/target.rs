@@ -5,8 +5,21 @@ use std::path::Path;
 use std::time::Duration;
 use wire::client::{ClientError, ConnectOptions, Connection};
 
-/// Whether Latchwork takes part in the tests of transactions: isolation scripts, histories, kills.
-pub const LATCHWORK_HAS_TRANSACTIONS: bool = false;
+/// What can be shown of a server from outside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Proof {
+    /// The scripts of `tests/isolation`.
+    Isolation,
+    /// Random histories.
+    Histories,
+    /// SIGKILL: each statement by itself is there or not.
+    KilledStatements,
+    /// SIGKILL: transactions of several statements, and DDL.
+    KilledTransactions,
+}
+
+/// What Latchwork takes part in. MariaDB takes part in everything.
+const LATCHWORK_PROVES: &[Proof] = &[];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
@@ -15,12 +28,12 @@ pub enum Target {
 }
 
 /// The targets whose programs are there; `LATCHWORK_TARGET=latchwork` or `=mariadb` picks one.
-pub fn targets() -> Vec<Target> {
+pub fn targets(proof: Proof) -> Vec<Target> {
     let mut targets = match std::env::var("LATCHWORK_TARGET").as_deref() {
         Ok("mariadb") => vec![Target::MariaDb],
         Ok("latchwork") => vec![Target::Latchwork],
         Ok(other) => panic!("LATCHWORK_TARGET={other}: there are mariadb and latchwork"),
-        Err(_) if LATCHWORK_HAS_TRANSACTIONS => vec![Target::MariaDb, Target::Latchwork],
+        Err(_) if LATCHWORK_PROVES.contains(&proof) => vec![Target::MariaDb, Target::Latchwork],
         Err(_) => vec![Target::MariaDb],
     };
     targets.retain(|target| *target != Target::MariaDb || have(mariadb::PROGRAMS));
@@ -43,6 +56,30 @@ impl Target {
             Target::Latchwork => Server::Latchwork(Latchwork::start(folder, &[])),
         }
     }
+
+    /// On the data directory that [`Target::start`] made.
+    pub fn start_again(self, folder: &Path, options: &[&str]) -> Server {
+        match self {
+            Target::MariaDb => Server::MariaDb(MariaDb::start_again(folder, options)),
+            Target::Latchwork => Server::Latchwork(Latchwork::start(folder, options)),
+        }
+    }
+
+    /// The same, without waiting until it serves.
+    pub fn begin_again(self, folder: &Path, options: &[&str]) -> Server {
+        match self {
+            Target::MariaDb => Server::MariaDb(MariaDb::begin(folder, options)),
+            Target::Latchwork => Server::Latchwork(Latchwork::begin(folder, options)),
+        }
+    }
+
+    /// An option for a cache that holds a fraction of what the tests write.
+    pub fn small_cache(self) -> &'static str {
+        match self {
+            Target::MariaDb => "--innodb-buffer-pool-size=8M",
+            Target::Latchwork => "--key_buffer_size=512K",
+        }
+    }
 }
 
 impl Server {
@@ -50,6 +87,29 @@ impl Server {
         match self {
             Server::MariaDb(server) => &server.socket,
             Server::Latchwork(server) => &server.socket,
+        }
+    }
+
+    pub fn is_running(&mut self) -> bool {
+        match self {
+            Server::MariaDb(server) => server.is_running(),
+            Server::Latchwork(server) => server.is_running(),
+        }
+    }
+
+    /// SIGKILL: no chance to write anything.
+    pub fn kill(self) {
+        match self {
+            Server::MariaDb(server) => server.kill(),
+            Server::Latchwork(server) => server.kill(),
+        }
+    }
+
+    /// SIGTERM, and an end in order.
+    pub fn stop(self) {
+        match self {
+            Server::MariaDb(server) => server.stop(),
+            Server::Latchwork(server) => assert!(server.stop().success()),
         }
     }
 
