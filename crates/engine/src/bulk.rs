@@ -4,7 +4,7 @@ use crate::Result;
 use crate::node::layout::{HEADER_BYTES, INNER_CELL_HEADER, LEAF_CELL_HEADER, SLOT_BYTES};
 use crate::node::{NodeHeader, NodeMut, shortest_separator};
 use crate::tablespace::Tablespace;
-use crate::tree::{Tree, retry};
+use crate::tree::Tree;
 use base::sync::Arc;
 use base::{PageNo, Stamp};
 
@@ -21,7 +21,7 @@ pub struct TreeBuilder {
     tree: u32,
     stamp: Stamp,
     levels: Vec<Level>,
-    /// What has been allocated, the root left out.
+    /// What has been written, the root left out.
     pages: Vec<PageNo>,
 }
 
@@ -183,11 +183,11 @@ impl TreeBuilder {
         }
     }
 
-    /// Gives the pages back: there will be no tree.
+    /// Gives the pages back: there will be no tree. The root has not been written.
     pub fn discard(self) {
-        for page in self.pages.into_iter().chain([self.root]) {
-            self.space.release(page);
-        }
+        self.space.release(self.root);
+        // If this fails nothing can be logged any more, and recovery finds the pages.
+        let _ = self.space.free_pages(&self.pages);
     }
 
     /// Writes what is left and gives the tree.
@@ -220,13 +220,8 @@ impl TreeBuilder {
     ) -> Result<PageNo> {
         let page = match page {
             Some(page) => page,
-            None => {
-                let page = self.space.allocate()?;
-                self.pages.push(page);
-                page
-            }
+            None => self.space.allocate()?,
         };
-        let id = self.space.page_id(page);
         let this = &self.levels[level];
         let header = NodeHeader {
             level: level as u8,
@@ -236,9 +231,8 @@ impl TreeBuilder {
             stamp_max: if level == 0 { self.stamp.0 } else { 0 },
             first_child: this.first_child,
         };
-        retry(self.space.cache(), |_| {
-            let mut guard = self.space.cache().create(id)?;
-            let mut node = NodeMut::new(guard.page_mut());
+        let made = self.space.create_node(page, |target, id| {
+            let mut node = NodeMut::new(target);
             node.init(id, header);
             for index in 0..count {
                 let done = if level == 0 {
@@ -249,8 +243,13 @@ impl TreeBuilder {
                 };
                 assert!(done.is_ok(), "a page's cells were measured before it was written");
             }
-            Ok(())
-        })?;
-        Ok(page)
+        });
+        if page != self.root {
+            match made {
+                Ok(()) => self.pages.push(page),
+                Err(_) => self.space.release(page),
+            }
+        }
+        made.map(|()| page)
     }
 }

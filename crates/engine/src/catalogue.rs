@@ -20,8 +20,8 @@ const RECORD_VERSION: u8 = 1;
 
 /// The tree id of the catalogue in its file.
 pub(crate) const CATALOGUE_TREE: u32 = 1;
-/// Its root: the first page after the file header.
-pub(crate) const CATALOGUE_ROOT: PageNo = PageNo(1);
+/// Its root: the first page after the file header and the free map.
+pub(crate) const CATALOGUE_ROOT: PageNo = PageNo(2);
 
 /// Where a table lies, and what it looks like.
 #[derive(Clone, PartialEq, Debug)]

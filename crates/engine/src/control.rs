@@ -2,11 +2,10 @@
 //!
 //! ```text
 //! latchwork.control, 64 bytes, little-endian
-//!  0 magic u64 | 8 format u32 | 12 page size u32 | 16 clean u32 (1 = shut down cleanly) | 20 next file id u32
-//! 24 next table id u32 | 28 zero u32 | 32 next stamp u64 | 40 zero .. | 60 checksum u32 of bytes 0..60
+//!  0 magic u64 | 8 format u32 | 12 page size u32 | 16 zero .. | 60 checksum u32 of bytes 0..60
 //! ```
-//! CRASH: it is replaced as a whole (written beside, synced, renamed), so that it is always the old one
-//! or the new one.
+//! CRASH: it is made once, when everything else of a new directory is durable: written beside, synced, renamed. What
+//! changes while the directory is in use (the next ids) lives with the log's checkpoints.
 
 use crate::{Error, Result};
 use base::FileId;
@@ -20,36 +19,41 @@ const CONTROL_NEW_NAME: &str = "latchwork.control.new";
 const LOCK_NAME: &str = "latchwork.lock";
 const MAGIC: u64 = u64::from_le_bytes(*b"LATCHWK\x01");
 /// The format of the whole directory.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 const BYTES: usize = 64;
 const CHECKSUM_AT: usize = 60;
 
 /// The first id that tables and their files get; file 1 is the catalogue.
 const FILE_FIRST: u32 = 2;
 
-/// What stands in the control file.
+/// The next ids, as a checkpoint keeps them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Contents {
-    page_size: u32,
-    clean: bool,
-    next_file: u32,
-    next_table: u32,
-    next_stamp: u64,
+pub(crate) struct NextIds {
+    pub file: u32,
+    pub table: u32,
+    pub stamp: u64,
 }
 
-/// The control file of an open directory.
+impl Default for NextIds {
+    fn default() -> NextIds {
+        NextIds { file: FILE_FIRST, table: 1, stamp: 1 }
+    }
+}
+
+/// The directory's identity and lock, and the ids of what is in it.
 #[derive(Debug)]
 pub(crate) struct Control {
     vfs: Arc<dyn Vfs>,
     dir: PathBuf,
-    contents: Contents,
+    page_size: usize,
+    next: NextIds,
     /// Held as long as the directory is open.
     lock: Option<Arc<dyn File>>,
 }
 
 impl Control {
-    /// Takes the directory's lock and reads its control file; makes both if the directory is new and `create` allows
-    /// it. True if it is new.
+    /// Takes the directory's lock and reads its control file. True if the directory is new and `create` allows that: it is
+    /// locked then and has no control file, which [`Control::finish_creation`] makes.
     pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, page_size: usize, create: bool) -> Result<(Control, bool)> {
         if create {
             create_durable_dir(&*vfs, dir)?;
@@ -63,73 +67,38 @@ impl Control {
             // Before the lock, whose file a folder of something else should not get.
             refuse_foreign_files(&*vfs, dir)?;
         }
-        let lock = lock(&*vfs, dir)?;
+        let lock = Some(lock(&*vfs, dir)?);
         // Only now: another process may have made the directory meanwhile.
-        if !vfs.exists(&dir.join(CONTROL_NAME))? {
-            let contents = Contents {
-                page_size: page_size as u32,
-                clean: true,
-                next_file: FILE_FIRST,
-                next_table: 1,
-                next_stamp: 1,
-            };
-            return Ok((Control { vfs, dir: dir.to_path_buf(), contents, lock: Some(lock) }, true));
-        }
-        let contents = read(&*vfs, dir)?;
-        if !contents.clean {
-            return Err(Error::UncleanShutdown { path: dir.to_path_buf() });
-        }
-        Ok((Control { vfs, dir: dir.to_path_buf(), contents, lock: Some(lock) }, false))
-    }
-
-    /// Takes the lock of a directory that is to be examined; true if it was shut down cleanly.
-    pub fn open_for_check(vfs: Arc<dyn Vfs>, dir: &Path) -> Result<(Control, bool)> {
-        if !vfs.exists(&dir.join(CONTROL_NAME))? {
-            let why = "there is no control file in it".to_string();
-            return Err(Error::WrongFormat { path: dir.to_path_buf(), why });
-        }
-        let lock = lock(&*vfs, dir)?;
-        let contents = read(&*vfs, dir)?;
-        Ok((Control { vfs, dir: dir.to_path_buf(), contents, lock: Some(lock) }, contents.clean))
+        let is_new = !vfs.exists(&dir.join(CONTROL_NAME))?;
+        let page_size = if is_new { page_size } else { read(&*vfs, dir)? };
+        let dir = dir.to_path_buf();
+        Ok((Control { vfs, dir, page_size, next: NextIds::default(), lock }, is_new))
     }
 
     pub fn page_size(&self) -> usize {
-        self.contents.page_size as usize
+        self.page_size
     }
 
-    pub fn next_stamp(&self) -> u64 {
-        self.contents.next_stamp
+    pub fn next_ids(&self) -> NextIds {
+        self.next
+    }
+
+    pub fn set_next_ids(&mut self, next: NextIds) {
+        self.next = next;
     }
 
     /// An id that no file has had.
     pub fn take_file_id(&mut self) -> Result<FileId> {
-        let id = self.contents.next_file;
-        self.contents.next_file = id.checked_add(1).ok_or(Error::Full)?;
+        let id = self.next.file;
+        self.next.file = id.checked_add(1).ok_or(Error::Full)?;
         Ok(FileId(id))
     }
 
     /// An id that no table has had.
     pub fn take_table_id(&mut self) -> Result<base::TableId> {
-        let id = self.contents.next_table;
-        self.contents.next_table = id.checked_add(1).ok_or(Error::Full)?;
+        let id = self.next.table;
+        self.next.table = id.checked_add(1).ok_or(Error::Full)?;
         Ok(base::TableId(id))
-    }
-
-    /// From here on a start after a crash refuses.
-    pub fn mark_in_use(&mut self) -> Result<()> {
-        if self.contents.clean {
-            self.write(Contents { clean: false, ..self.contents })?;
-            self.contents.clean = false;
-        }
-        Ok(())
-    }
-
-    /// Everything is on disk.
-    pub fn mark_clean(&mut self, next_stamp: u64) -> Result<()> {
-        let contents = Contents { clean: true, next_stamp, ..self.contents };
-        self.write(contents)?;
-        self.contents = contents;
-        Ok(())
     }
 
     /// Lets another process open the directory.
@@ -141,11 +110,12 @@ impl Control {
         self.lock.is_none()
     }
 
-    fn write(&self, contents: Contents) -> Result<()> {
+    /// Everything else of a new directory is durable: from here on it is one.
+    pub fn finish_creation(&self) -> Result<()> {
         let new = self.dir.join(CONTROL_NEW_NAME);
         let file = self.vfs.open(&new, Create::IfMissing)?;
         file.set_len(BYTES as u64)?;
-        file.write_at(&encode(&contents), 0)?;
+        file.write_at(&encode(self.page_size), 0)?;
         file.sync()?;
         drop(file);
         self.vfs.rename(&new, &self.dir.join(CONTROL_NAME))?;
@@ -189,8 +159,14 @@ fn lock(vfs: &dyn Vfs, dir: &Path) -> Result<Arc<dyn File>> {
 fn refuse_foreign_files(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for path in vfs.list(dir)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        let ours =
-            [LOCK_NAME, CONTROL_NEW_NAME, crate::database::CATALOGUE_NAME, crate::database::TABLES_DIR];
+        let ours = [
+            LOCK_NAME,
+            CONTROL_NEW_NAME,
+            crate::database::CATALOGUE_NAME,
+            crate::database::DOUBLEWRITE_NAME,
+            crate::database::LOG_DIR,
+            crate::database::TABLES_DIR,
+        ];
         if !ours.contains(&name.as_str()) && name != "lost+found" {
             let why = format!("it has no control file, and '{name}' is in it");
             return Err(Error::WrongFormat { path: dir.to_path_buf(), why });
@@ -205,15 +181,11 @@ fn refuse_foreign_files(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn encode(contents: &Contents) -> [u8; BYTES] {
+fn encode(page_size: usize) -> [u8; BYTES] {
     let mut bytes = [0; BYTES];
     bytes[0..8].copy_from_slice(&MAGIC.to_le_bytes());
     bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
-    bytes[12..16].copy_from_slice(&contents.page_size.to_le_bytes());
-    bytes[16..20].copy_from_slice(&u32::from(contents.clean).to_le_bytes());
-    bytes[20..24].copy_from_slice(&contents.next_file.to_le_bytes());
-    bytes[24..28].copy_from_slice(&contents.next_table.to_le_bytes());
-    bytes[32..40].copy_from_slice(&contents.next_stamp.to_le_bytes());
+    bytes[12..16].copy_from_slice(&(page_size as u32).to_le_bytes());
     let sum = checksum(0, &bytes[..CHECKSUM_AT]);
     bytes[CHECKSUM_AT..].copy_from_slice(&sum.to_le_bytes());
     bytes
@@ -227,7 +199,8 @@ fn u64_at(bytes: &[u8; BYTES], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Contents> {
+/// The page size that the control file names.
+fn read(vfs: &dyn Vfs, dir: &Path) -> Result<usize> {
     let path = dir.join(CONTROL_NAME);
     let wrong = |why: String| Error::WrongFormat { path: path.clone(), why };
     let file = vfs.open(&path, Create::Never)?;
@@ -249,11 +222,5 @@ fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Contents> {
     if format != FORMAT {
         return Err(wrong(format!("its format is {format}, this build reads {FORMAT}")));
     }
-    Ok(Contents {
-        page_size: u32_at(&bytes, 12),
-        clean: u32_at(&bytes, 16) != 0,
-        next_file: u32_at(&bytes, 20),
-        next_table: u32_at(&bytes, 24),
-        next_stamp: u64_at(&bytes, 32),
-    })
+    Ok(u32_at(&bytes, 12) as usize)
 }

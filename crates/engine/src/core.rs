@@ -1,13 +1,14 @@
 //! What the tables of a database share.
 
-use crate::control::Control;
+use crate::control::{Control, NextIds};
+use crate::journal::Journal;
 use crate::latch::{Gate, RowLatches};
 use crate::purge::Purge;
 use crate::session::under_way::UnderWay;
 use crate::{Error, Result};
-use base::Stamp;
 use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Mutex};
+use base::{Lsn, Stamp};
 use pagecache::PageCache;
 use transactions::{Config, Transactions};
 
@@ -16,32 +17,34 @@ use transactions::{Config, Transactions};
 pub(crate) struct Core {
     pub cache: Arc<PageCache>,
     pub page_size: usize,
+    pub journal: Arc<Journal>,
     pub rows: RowLatches,
     pub transactions: Arc<Transactions>,
     pub under_way: UnderWay,
     pub purge: Purge,
     /// Passed by statements that change rows; closed by `Database::close`.
     pub statements: Gate,
-    /// The directory says that it is not clean, or need not say so yet.
-    touched: AtomicBool,
     closed: AtomicBool,
     refusing: AtomicBool,
     why_refusing: Mutex<String>,
     pub control: Mutex<Control>,
+    /// Held while a checkpoint is taken.
+    pub checkpointing: Mutex<()>,
 }
 
 impl Core {
-    pub fn new(cache: Arc<PageCache>, page_size: usize, control: Control) -> Core {
-        let config = Config { next_id: Stamp(control.next_stamp()), ..Config::default() };
+    pub fn new(cache: Arc<PageCache>, page_size: usize, journal: Arc<Journal>, control: Control) -> Core {
+        let config = Config { next_id: Stamp(control.next_ids().stamp), ..Config::default() };
         Core {
             cache,
             page_size,
+            journal,
             rows: RowLatches::new(),
             transactions: Transactions::new(&config),
             under_way: UnderWay::default(),
             purge: Purge::default(),
             statements: Gate::default(),
-            touched: AtomicBool::new(false),
+            checkpointing: Mutex::new(()),
             closed: AtomicBool::new(false),
             refusing: AtomicBool::new(false),
             why_refusing: Mutex::new(String::new()),
@@ -49,23 +52,22 @@ impl Core {
         }
     }
 
-    /// To be called before anything is changed: refuses if the database is closed or has given up writing, and
-    /// marks the directory as in use.
+    /// To be called before anything is changed, with no latch held: refuses if the database is closed or has given up
+    /// writing, and waits if the log is full.
     #[inline]
     pub fn touch(&self) -> Result<()> {
         self.check_open()?;
-        // ORDER: whoever sees `true` comes after the mark was made durable, by the release below.
-        if self.touched.load(Ordering::Acquire) { Ok(()) } else { self.touch_first() }
+        if self.journal.admits() { Ok(()) } else { self.wait_for_log() }
     }
 
     #[cold]
-    fn touch_first(&self) -> Result<()> {
-        let mut control = self.control.lock();
-        // CRASH: before the first changed page can reach the disk, the directory says that it is not clean.
-        control.mark_in_use()?;
-        // ORDER: pairs with the acquire in `touch`.
-        self.touched.store(true, Ordering::Release);
-        Ok(())
+    fn wait_for_log(&self) -> Result<()> {
+        self.journal.make_admissible(|| self.make_room_in_log())
+    }
+
+    /// The ids that nothing has had.
+    pub fn next_ids(&self) -> NextIds {
+        NextIds { stamp: self.transactions.next_id().0, ..self.control.lock().next_ids() }
     }
 
     /// Refuses what would change the database, if it is closed or has given up writing.
@@ -75,10 +77,10 @@ impl Core {
         if self.closed.load(Ordering::Relaxed) || self.refusing.load(Ordering::Relaxed) {
             return self.why_not();
         }
-        if let Some(why) = self.cache.write_failure() {
-            return Err(Error::ReadOnly { why });
+        match self.cache.write_failure().or_else(|| self.journal.failure()) {
+            Some(why) => Err(Error::ReadOnly { why }),
+            None => Ok(()),
         }
-        Ok(())
     }
 
     #[cold]
@@ -88,6 +90,12 @@ impl Core {
             return Err(Error::Closed);
         }
         Err(Error::ReadOnly { why: self.why_refusing.lock().clone() })
+    }
+
+    /// The first record that something other than a dirty page still needs: the oldest transaction's. Asked by a checkpoint
+    /// after it has looked where the log ends.
+    pub fn oldest_needed(&self) -> Option<Lsn> {
+        self.under_way.oldest().map(Lsn)
     }
 
     /// A file that is not open because the database is closed.

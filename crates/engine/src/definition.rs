@@ -12,6 +12,7 @@ pub use pagecache::HitPath;
 #[derive(Clone, Debug)]
 pub struct Options {
     pub cache: CacheOptions,
+    pub log: LogOptions,
     /// Bytes a page: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
     pub page_size: usize,
     /// Create the data directory if it is missing or empty.
@@ -23,7 +24,13 @@ pub struct Options {
 impl Default for Options {
     /// 16 KiB pages, the cache's defaults with 128 MiB, the operating system's files; creates nothing.
     fn default() -> Options {
-        Options { cache: CacheOptions::default(), page_size: 16 << 10, create: false, vfs: Arc::new(OsVfs) }
+        Options {
+            cache: CacheOptions::default(),
+            log: LogOptions::default(),
+            page_size: 16 << 10,
+            create: false,
+            vfs: Arc::new(OsVfs),
+        }
     }
 }
 
@@ -50,6 +57,55 @@ impl Default for CacheOptions {
             division_limit: config.division_limit,
             age_threshold: config.age_threshold,
             write_back: config.write_back,
+        }
+    }
+}
+
+/// The write-ahead log's settings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LogOptions {
+    /// `flush_log_at_trx_commit`.
+    pub flush: FlushLog,
+    /// Bytes of one log file: a multiple of 4096.
+    pub file_size: u64,
+    /// Bytes of the log's buffer in memory: a power of two.
+    pub buffer_size: usize,
+    /// Bytes of log that recovery may have to read. Dirty pages are written out so that it stays below; statements wait
+    /// only when that does not help.
+    pub capacity: u64,
+}
+
+impl Default for LogOptions {
+    /// Durable at commit; files of 16 MiB, a buffer of 4 MiB, 256 MiB in all.
+    fn default() -> LogOptions {
+        LogOptions {
+            flush: FlushLog::AtCommit,
+            file_size: 16 << 20,
+            buffer_size: 4 << 20,
+            capacity: 256 << 20,
+        }
+    }
+}
+
+/// When a statement's log is made durable: the values of `flush_log_at_trx_commit`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum FlushLog {
+    /// 0: written and synced once a second; a stopped process loses up to that much.
+    Lazily = 0,
+    /// 1: synced before the statement is acknowledged; nothing acknowledged is lost.
+    AtCommit = 1,
+    /// 2: handed to the operating system before the statement is acknowledged, synced once a second; a stopped machine loses
+    /// up to that much, a stopped process nothing.
+    WriteAtCommit = 2,
+}
+
+impl FlushLog {
+    pub(crate) fn from_u8(value: u8) -> FlushLog {
+        match value {
+            0 => FlushLog::Lazily,
+            2 => FlushLog::WriteAtCommit,
+            _ => FlushLog::AtCommit,
         }
     }
 }

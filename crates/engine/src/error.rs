@@ -36,9 +36,9 @@ pub enum Error {
         bytes: usize,
         bytes_max: usize,
     },
-    /// The data directory was not shut down cleanly; there is no log to recover from yet.
-    UncleanShutdown {
-        path: PathBuf,
+    /// The log does not hold what the data directory needs in order to start.
+    Log {
+        why: String,
     },
     AlreadyOpen {
         path: PathBuf,
@@ -98,12 +98,7 @@ impl fmt::Display for Error {
             Error::KeyTooLong { bytes, bytes_max } => {
                 write!(f, "a key of {bytes} bytes, the longest has {bytes_max}")
             }
-            Error::UncleanShutdown { path } => write!(
-                f,
-                "the data directory '{}' was not shut down cleanly, and there is no log to recover it from: \
-                 restore it from a copy, or remove it and load the data again",
-                path.display()
-            ),
+            Error::Log { why } => write!(f, "the log is damaged: {why}"),
             Error::AlreadyOpen { path } => {
                 write!(f, "the data directory '{}' is in use by another process", path.display())
             }
@@ -154,6 +149,23 @@ impl From<LockError> for Error {
             LockError::LockWaitTimeout => Error::LockWaitTimeout,
             LockError::WouldBlock => Error::WouldBlock,
             LockError::Interrupted => Error::Interrupted,
+        }
+    }
+}
+
+impl From<wal::Error> for Error {
+    fn from(error: wal::Error) -> Error {
+        use wal::Error as Log;
+        match error {
+            Log::Io { path, source } => {
+                let why = format!("'{}': {source}", path.display());
+                Error::from(std::io::Error::new(source.kind(), why))
+            }
+            Log::Poisoned { why } => Error::ReadOnly { why },
+            Log::WrongFormat { path, why } => Error::WrongFormat { path, why },
+            Log::Config { why } => Error::BadOption { why },
+            Log::Missing { .. } | Log::Checkpoint { .. } => Error::Log { why: error.to_string() },
+            other => Error::Io(std::io::Error::other(other.to_string())),
         }
     }
 }

@@ -42,15 +42,20 @@
 mod bulk;
 mod catalogue;
 mod check;
+mod checkpoint;
 mod control;
 mod core;
 mod database;
 mod definition;
 mod error;
+mod free_map;
+mod journal;
 mod latch;
 pub mod node;
 mod overflow;
 mod purge;
+mod recovery;
+mod redo;
 mod session;
 mod sort;
 mod table;
@@ -63,7 +68,8 @@ mod testing;
 pub use check::{CheckReport, Finding, check};
 pub use database::Database;
 pub use definition::{
-    CacheOptions, Direction, HitPath, IndexDef, KeyList, KeyRange, Options, RowVisitor, TableDef,
+    CacheOptions, Direction, FlushLog, HitPath, IndexDef, KeyList, KeyRange, LogOptions, Options, RowVisitor,
+    TableDef,
 };
 pub use error::{Error, Result};
 pub use pagecache::{PageCache, Reconfigure, WriteBack};

@@ -11,9 +11,7 @@
 //! Chain numbers are never used twice in a file. A reader who finds on each page the number, the position and the
 //! version he expects has read the chain that he was sent to; otherwise the row was changed under him.
 
-use crate::node::layout::{
-    FILE_ID, FIRST_CHILD, FORMAT, FORMAT_AT, HEADER_BYTES, LSN, PAGE_NO, PageType, TYPE,
-};
+use crate::node::layout::{FILE_ID, FIRST_CHILD, FORMAT, FORMAT_AT, HEADER_BYTES, PAGE_NO, PageType, TYPE};
 use crate::tablespace::Tablespace;
 use crate::tree::{Interrupt, retry};
 use crate::{Error, Result};
@@ -79,11 +77,12 @@ pub fn parse_link(page: Page<'_>, chain: u64, position: u32) -> Option<Link> {
 pub fn store(space: &Tablespace, chain: u64, image: &[u8]) -> Result<Reference> {
     let per_page = space.page_size() - HEADER_BYTES;
     let mut pages = Vec::with_capacity(image.len().div_ceil(per_page));
-    let stored = write_chain(space, chain, image, per_page, &mut pages);
-    if let Err(error) = stored {
-        for page in pages {
-            discard(space, page);
-        }
+    let mut written = 0;
+    if let Err(error) = write_chain(space, chain, image, &mut pages, &mut written) {
+        let (used, unused) = pages.split_at(written);
+        unused.iter().for_each(|page| space.release(*page));
+        // If this fails too, nothing can be logged any more, and recovery finds the pages.
+        let _ = space.free_pages(used);
         return Err(error);
     }
     let first = *pages.first().ok_or(Error::Full)?;
@@ -94,20 +93,21 @@ fn write_chain(
     space: &Tablespace,
     chain: u64,
     image: &[u8],
-    per_page: usize,
     pages: &mut Vec<PageNo>,
+    written: &mut usize,
 ) -> Result<()> {
+    let per_page = space.page_size() - HEADER_BYTES;
     for _ in 0..image.len().div_ceil(per_page) {
         pages.push(space.allocate()?);
     }
     for (position, bytes) in image.chunks(per_page).enumerate() {
-        let id = space.page_id(pages[position]);
         let next = pages.get(position + 1).copied().unwrap_or(PageNo(0));
-        retry(space.cache(), |_| {
-            let mut guard = space.cache().create(id)?;
-            write_link(&mut guard.page_mut(), id, chain, position as u32, next, bytes);
-            Ok(())
-        })?;
+        space.create_page(
+            pages[position],
+            |mut page, id| write_link(&mut page, id, chain, position as u32, next, bytes),
+            |changes, number, page| changes.image(number, page, HEADER_BYTES + bytes.len(), 0),
+        )?;
+        *written += 1;
     }
     Ok(())
 }
@@ -118,7 +118,6 @@ fn write_link(page: &mut PageMut<'_>, id: PageId, chain: u64, position: u32, nex
     }
     page.set_u8(FORMAT_AT, FORMAT);
     page.set_u8(TYPE, PageType::Overflow as u8);
-    page.set_u64(LSN, 0);
     page.set_u32(PAGE_NO, id.page.0);
     page.set_u32(FILE_ID, id.file.0);
     page.set_u32(BYTES_AT, bytes.len() as u32);
@@ -168,29 +167,21 @@ pub fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) -> Resu
 
 /// Frees a chain that no row refers to any more.
 pub fn free(space: &Tablespace, reference: Reference) -> Result<()> {
+    let mut pages = Vec::new();
     let mut page = reference.first;
     let mut left = reference.len;
-    let mut position = 0;
     while left > 0 {
+        let position = pages.len() as u32;
         let link = retry(space.cache(), |_| {
-            let guard = space.cache().write(space.page_id(page))?;
-            let Some(link) = parse_link(guard.page(), reference.chain, position) else {
+            let guard = space.cache().read_shared(space.page_id(page))?;
+            parse_link(guard.page(), reference.chain, position).ok_or_else(|| {
                 let why = "a page of a chain that is being freed is something else";
-                return Err(Interrupt::Failed(space.corrupt(page.0, why)));
-            };
-            space.cache().free(guard);
-            Ok(link)
+                Interrupt::Failed(space.corrupt(page.0, why))
+            })
         })?;
-        space.release(page);
+        pages.push(page);
         left = left.saturating_sub(link.bytes.max(1) as u64);
         page = link.next;
-        position += 1;
     }
-    Ok(())
-}
-
-/// Gives back a page that may or may not have a frame.
-fn discard(space: &Tablespace, page: PageNo) {
-    // The frame, if there is one, is dirty and would be written; that does no harm to a free page.
-    space.release(page);
+    space.free_pages(&pages)
 }

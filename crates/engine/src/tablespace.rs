@@ -1,43 +1,39 @@
 //! A file of pages: its header, and which of its pages are free.
 //!
-//! The free list lives in memory while the file is open, so that taking a page touches no page; a
-//! clean shutdown writes it into some of the free pages themselves (trunks), and the header names the
-//! first. Byte tables:
+//! The free pages are listed in memory while the file is open, so that taking a page touches no page; what is true after a
+//! crash stands in the free map (see `free_map`), changed by whoever uses a page or gives it back. Byte table:
 //!
 //! ```text
 //! file header, page 0 (after the 24 bytes that all pages share)
-//! 24 zero u64 | 32 magic u64 | 40 page size u32 | 44 pages u32 | 48 zero u32 | 52 first trunk u32 (0 = none)
-//! 56 free pages u64 | 64 rows u64 | 72 next AUTO_INCREMENT u64 | 80 next row id u64 | 88 next chain u64
-//!
-//! trunk (after the 24 bytes that all pages share)
-//! 24 zero | 52 next trunk u32 (0 = last) | 56 zero | 64 entries u32 | 68 zero u32 | 72 page numbers u32 ...
+//! 24 zero u64 | 32 magic u64 | 40 page size u32 | 44 groups that have a free map u32 | 48 zero ..
+//! 64 rows u64 | 72 next AUTO_INCREMENT u64 | 80 next row id u64 | 88 next chain u64
 //! ```
+//! The last four are as of the last checkpoint or clean shutdown.
 
-use crate::node::layout::{FILE_ID, FIRST_CHILD, FORMAT, FORMAT_AT, LSN, PAGE_NO, PageType, TYPE};
-use crate::tree::retry;
+use crate::free_map::{FreeMapPage, group_of, is_map_page, map_page, map_page_of, used_pages};
+use crate::journal::Journal;
+use crate::node::layout::{FILE_ID, FORMAT, FORMAT_AT, PAGE_NO, PageType, TYPE};
+use crate::node::with_scratch;
+use crate::redo::{Changes, set_lsn};
+use crate::tree::{Attempt, retry};
 use crate::{Error, Result};
 use base::sync::{Arc, Mutex};
-use base::{FileId, PageId, PageNo};
+use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::{Page, PageMut};
-use pagecache::{Detach, PageCache};
-use std::collections::BTreeSet;
+use pagecache::{Detach, PageCache, WriteGuard};
 use std::path::{Path, PathBuf};
 use vfs::File;
 
-const MAGIC: u64 = u64::from_le_bytes(*b"LATCHTS\x01");
+const MAGIC: u64 = u64::from_le_bytes(*b"LATCHTS\x02");
 const MAGIC_AT: usize = 32;
 const PAGE_SIZE_AT: usize = 40;
-const PAGES_AT: usize = 44;
-const FIRST_TRUNK_AT: usize = FIRST_CHILD;
-const FREE_AT: usize = 56;
+const GROUPS_AT: usize = 44;
 const ROWS_AT: usize = 64;
 const AUTO_INCREMENT_AT: usize = 72;
 const ROW_ID_AT: usize = 80;
 const CHAIN_AT: usize = 88;
-
-const NEXT_TRUNK_AT: usize = FIRST_CHILD;
-const TRUNK_COUNT_AT: usize = 64;
-const TRUNK_ENTRIES_AT: usize = 72;
+/// Bytes of the header page that are used.
+const HEADER_USED: usize = 96;
 
 /// A file grows by an eighth of its size, and at least by these many pages, at most by these many bytes:
 /// one system call for many pages, and little waste in small tables.
@@ -64,9 +60,8 @@ impl Default for TableNumbers {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
     pub page_size: u32,
-    pub pages: u32,
-    pub first_trunk: u32,
-    pub free_pages: u64,
+    /// Groups of pages that have a free map.
+    pub groups: u32,
     pub numbers: TableNumbers,
 }
 
@@ -74,6 +69,7 @@ pub struct Header {
 #[derive(Debug)]
 pub struct Tablespace {
     cache: Arc<PageCache>,
+    journal: Arc<Journal>,
     file_id: FileId,
     path: PathBuf,
     page_size: usize,
@@ -92,19 +88,17 @@ struct Space {
 }
 
 impl Tablespace {
-    /// Makes a new file of one header page.
+    /// Makes a new file of a header page and the first free map.
     pub fn create(
         cache: Arc<PageCache>,
+        journal: Arc<Journal>,
         file_id: FileId,
         path: &Path,
         file: Arc<dyn File>,
         page_size: usize,
     ) -> Result<Arc<Tablespace>> {
-        cache.attach(file_id, path.to_path_buf(), file.clone())?;
-        let space = Space { file: Some(file), pages: 1, file_pages: 0, free: Vec::new() };
-        let space =
-            Tablespace { cache, file_id, path: path.to_path_buf(), page_size, space: Mutex::new(space) };
-        if let Err(error) = space.write_first_header() {
+        let space = Tablespace::attach(cache, journal, file_id, path, file, page_size, 0)?;
+        if let Err(error) = space.write_first_pages() {
             // Nothing of a file that could not be made stays behind.
             let _ = space.close(Detach::Discard);
             return Err(error);
@@ -112,35 +106,47 @@ impl Tablespace {
         Ok(Arc::new(space))
     }
 
-    fn write_first_header(&self) -> Result<()> {
-        self.space.lock().grow(GROW_PAGES_MIN, self.page_size)?;
-        retry(&self.cache, |_| {
-            drop(self.cache.create(self.page_id(PageNo(0)))?);
-            Ok(())
-        })?;
-        self.save(&TableNumbers::default())
+    fn attach(
+        cache: Arc<PageCache>,
+        journal: Arc<Journal>,
+        file_id: FileId,
+        path: &Path,
+        file: Arc<dyn File>,
+        page_size: usize,
+        file_pages: u32,
+    ) -> Result<Tablespace> {
+        cache.attach(file_id, path.to_path_buf(), file.clone())?;
+        let space = Space { file: Some(file), pages: 1, file_pages, free: Vec::new() };
+        let path = path.to_path_buf();
+        Ok(Tablespace { cache, journal, file_id, path, page_size, space: Mutex::new(space) })
     }
 
-    /// Opens a file that [`Tablespace::save`] has written.
+    fn write_first_pages(&self) -> Result<()> {
+        self.space.lock().grow(GROW_PAGES_MIN, self.page_size)?;
+        retry(&self.cache, |_| {
+            let mut guard = self.cache.create(self.page_id(PageNo(0)))?;
+            let header =
+                Header { page_size: self.page_size as u32, groups: 0, numbers: TableNumbers::default() };
+            write_header(&mut guard.page_mut(), self.page_id(PageNo(0)), &header);
+            self.add_map(0, guard)
+        })?;
+        self.space.lock().pages = map_page(0, self.page_size).0 + 1;
+        Ok(())
+    }
+
+    /// Opens a file whose pages are as the log has them.
     pub fn open(
         cache: Arc<PageCache>,
+        journal: Arc<Journal>,
         file_id: FileId,
         path: &Path,
         file: Arc<dyn File>,
         page_size: usize,
     ) -> Result<(Arc<Tablespace>, TableNumbers)> {
         let file_pages = (file.len()? / page_size as u64).min(u64::from(u32::MAX)) as u32;
-        cache.attach(file_id, path.to_path_buf(), file.clone())?;
-        let space = Space { file: Some(file), pages: 1, file_pages, free: Vec::new() };
-        let space = Arc::new(Tablespace {
-            cache,
-            file_id,
-            path: path.to_path_buf(),
-            page_size,
-            space: Mutex::new(space),
-        });
+        let space = Tablespace::attach(cache, journal, file_id, path, file, page_size, file_pages)?;
         match space.load() {
-            Ok(numbers) => Ok((space, numbers)),
+            Ok(numbers) => Ok((Arc::new(space), numbers)),
             Err(error) => {
                 let _ = space.close(Detach::Discard);
                 Err(error)
@@ -151,90 +157,202 @@ impl Tablespace {
     fn load(&self) -> Result<TableNumbers> {
         let header = self.read_page(PageNo(0), |page| parse_header(page, self.page_size))?;
         let header = header.map_err(|why| self.corrupt(0, &why))?;
-        {
-            let space = self.space.lock();
-            if header.pages > space.file_pages {
-                return Err(self.corrupt(0, "the file is shorter than its header says"));
-            }
-        }
+        let mut pages = 1;
         let mut free = Vec::new();
-        let mut trunk = header.first_trunk;
-        let mut seen = BTreeSet::new();
-        while trunk != 0 {
-            if !seen.insert(trunk) {
-                return Err(self.corrupt(trunk, "the free list runs in a circle"));
-            }
-            let (next, entries) =
-                self.read_page(PageNo(trunk), parse_trunk)?.map_err(|why| self.corrupt(trunk, &why))?;
-            free.push(PageNo(trunk));
-            free.extend(entries);
-            trunk = next;
-        }
-        if free.len() as u64 != header.free_pages || free.iter().any(|page| page.0 >= header.pages) {
-            return Err(self.corrupt(0, "the free list does not have the length that the header says"));
+        for group in 0..header.groups {
+            let map = map_page(group, self.page_size);
+            self.read_page(map, |page| {
+                for used in used_pages(page, group)? {
+                    free.extend((pages..used.0).map(PageNo));
+                    pages = pages.max(used.0.saturating_add(1));
+                }
+                Ok(())
+            })?
+            .map_err(|why: String| self.corrupt(map.0, &why))?;
         }
         let mut space = self.space.lock();
-        space.pages = header.pages;
+        // CRASH: the file's growth may have been lost with everything that was in it then.
+        let missing = pages.saturating_sub(space.file_pages);
+        space.grow(missing, self.page_size)?;
+        space.pages = pages;
         space.free = free;
         Ok(header.numbers)
     }
 
-    fn read_page<T>(&self, page: PageNo, read: impl Fn(Page<'_>) -> T) -> Result<T> {
+    fn read_page<T>(&self, page: PageNo, mut read: impl FnMut(Page<'_>) -> T) -> Result<T> {
         retry(&self.cache, |_| {
             let guard = self.cache.read_shared(self.page_id(page))?;
             Ok(read(guard.page()))
         })
     }
 
-    /// Writes header and free list into pages of the cache; a flush makes them durable.
-    /// Nothing else changes the file meanwhile.
+    /// Puts the table's numbers into the header, for the next start after a shutdown or a checkpoint.
     pub fn save(&self, numbers: &TableNumbers) -> Result<()> {
-        let (pages, free) = {
-            let space = self.space.lock();
-            (space.pages, space.free.clone())
-        };
-        let per_trunk = entries_per_trunk(self.page_size);
-        // Each trunk is itself free: it names up to `per_trunk` others.
-        let trunks = free.len().div_ceil(per_trunk + 1);
-        let (trunk_pages, entries) = free.split_at(trunks);
-        for (index, trunk) in trunk_pages.iter().enumerate() {
-            let next = trunk_pages.get(index + 1).map_or(0, |page| page.0);
-            let from = (index * per_trunk).min(entries.len());
-            let mine = &entries[from..(from + per_trunk).min(entries.len())];
+        retry(&self.cache, |_| {
+            let mut guard = self.cache.write(self.page_id(PageNo(0)))?;
+            let header = parse_header(guard.page(), self.page_size).map_err(|why| self.corrupt(0, &why))?;
+            if header.numbers != *numbers {
+                let header = Header { numbers: *numbers, ..header };
+                let lsn = self.log_header(&mut guard, &header, |_| ())?;
+                self.change_header(&mut guard, &header, lsn);
+            }
+            Ok(())
+        })
+    }
+
+    /// Logs the header, with what `more` adds to the record.
+    fn log_header(
+        &self,
+        guard: &mut WriteGuard<'_>,
+        header: &Header,
+        more: impl FnOnce(&mut Changes),
+    ) -> Result<Lsn> {
+        // Dirty before it is logged: see `Journal`.
+        guard.page_mut();
+        let mut changes = Changes::new(self.file_id);
+        with_scratch(self.page_size, |page| {
+            write_header(&mut page.page_mut(), self.page_id(PageNo(0)), header);
+            changes.image(PageNo(0), page.page(), HEADER_USED, 0);
+        });
+        more(&mut changes);
+        changes.log(&self.journal)
+    }
+
+    fn change_header(&self, guard: &mut WriteGuard<'_>, header: &Header, lsn: Lsn) {
+        write_header(&mut guard.page_mut(), self.page_id(PageNo(0)), header);
+        set_lsn(&mut guard.page_mut(), lsn);
+    }
+
+    /// Gives a group its free map, unless it has one. `header_guard` is the file header.
+    fn add_map(&self, group: u32, mut header_guard: WriteGuard<'_>) -> Attempt<()> {
+        let header =
+            parse_header(header_guard.page(), self.page_size).map_err(|why| self.corrupt(0, &why))?;
+        if header.groups > group {
+            return Ok(());
+        }
+        let id = self.page_id(map_page(group, self.page_size));
+        let mut guard = self.cache.create(id)?;
+        FreeMapPage::new(guard.page_mut()).init(id);
+        let header = Header { groups: group + 1, ..header };
+        let logged = self.log_header(&mut header_guard, &header, |changes| {
+            changes.image(id.page, guard.page(), self.page_size, 0);
+        });
+        match logged {
+            Ok(lsn) => {
+                set_lsn(&mut guard.page_mut(), lsn);
+                self.change_header(&mut header_guard, &header, lsn);
+                Ok(())
+            }
+            Err(error) => {
+                self.cache.free(guard);
+                Err(error.into())
+            }
+        }
+    }
+
+    /// Latches the maps that these pages belong to, after all tree pages.
+    pub(crate) fn latch_maps(&self, pages: &[PageNo]) -> Attempt<Maps<'_>> {
+        let mut numbers: Vec<PageNo> = pages.iter().map(|page| map_page_of(*page, self.page_size)).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let mut guards = Vec::with_capacity(numbers.len());
+        for number in numbers {
+            guards.push(self.cache.write(self.page_id(number))?);
+        }
+        Ok(Maps { guards })
+    }
+
+    /// Makes a tree page out of an allocated one: `build` fills it, and log and free map know of it from then on.
+    pub(crate) fn create_node(&self, page: PageNo, build: impl Fn(PageMut<'_>, PageId)) -> Result<()> {
+        self.create_page(page, build, |changes, page, content| changes.node_image(page, content))
+    }
+
+    /// As [`Tablespace::create_node`], for a page of any kind; `describe` adds its image to the record.
+    pub(crate) fn create_page(
+        &self,
+        page: PageNo,
+        build: impl Fn(PageMut<'_>, PageId),
+        describe: impl Fn(&mut Changes, PageNo, Page<'_>),
+    ) -> Result<()> {
+        let id = self.page_id(page);
+        retry(&self.cache, |_| {
+            let mut maps = self.latch_maps(&[page])?;
+            let mut guard = self.cache.create(id)?;
+            build(guard.page_mut(), id);
+            let mut changes = Changes::new(self.file_id);
+            describe(&mut changes, page, guard.page());
+            maps.describe(&mut changes, true, &[page]);
+            match changes.log(&self.journal) {
+                Ok(lsn) => {
+                    set_lsn(&mut guard.page_mut(), lsn);
+                    maps.change(true, &[page], lsn);
+                    Ok(())
+                }
+                Err(error) => {
+                    self.cache.free(guard);
+                    Err(error.into())
+                }
+            }
+        })
+    }
+
+    /// Notes that pages are free, which nothing refers to any more, and gives them back.
+    pub(crate) fn free_pages(&self, pages: &[PageNo]) -> Result<()> {
+        for some in pages
+            .chunk_by(|one, other| map_page_of(*one, self.page_size) == map_page_of(*other, self.page_size))
+        {
             retry(&self.cache, |_| {
-                let mut guard = self.cache.create(self.page_id(*trunk))?;
-                write_trunk(&mut guard.page_mut(), self.page_id(*trunk), next, mine);
+                let mut maps = self.latch_maps(&some[..1])?;
+                let mut changes = Changes::new(self.file_id);
+                maps.describe(&mut changes, false, some);
+                let lsn = changes.log(&self.journal)?;
+                maps.change(false, some, lsn);
                 Ok(())
             })?;
         }
-        let header = Header {
-            page_size: self.page_size as u32,
-            pages,
-            first_trunk: trunk_pages.first().map_or(0, |page| page.0),
-            free_pages: free.len() as u64,
-            numbers: *numbers,
-        };
-        retry(&self.cache, |_| {
-            let mut guard = self.cache.write(self.page_id(PageNo(0)))?;
-            write_header(&mut guard.page_mut(), self.page_id(PageNo(0)), &header);
-            Ok(())
-        })
+        for page in pages {
+            retry(&self.cache, |_| {
+                self.cache.free(self.cache.create(self.page_id(*page))?);
+                Ok(())
+            })?;
+            self.release(*page);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn journal(&self) -> &Journal {
+        &self.journal
     }
 
     /// A page that belongs to the caller from now on. Its contents are anything.
     /// [`Error::Full`] if the file cannot grow. Not to be called under a latch: it may wait for the device.
     pub fn allocate(&self) -> Result<PageNo> {
-        let mut space = self.space.lock();
-        if let Some(page) = space.free.pop() {
-            return Ok(page);
+        loop {
+            let map = {
+                let mut space = self.space.lock();
+                if let Some(page) = space.free.pop() {
+                    return Ok(page);
+                }
+                if space.pages == space.file_pages {
+                    let step =
+                        (space.pages / 8).clamp(GROW_PAGES_MIN, (GROW_BYTES_MAX / self.page_size) as u32);
+                    space.grow(step, self.page_size)?;
+                }
+                let page = PageNo(space.pages);
+                if !is_map_page(page, self.page_size) {
+                    space.pages += 1;
+                    return Ok(page);
+                }
+                page
+            };
+            // Not under the mutex: that could wait for a frame, which a thread that waits for the mutex may hold.
+            let group = group_of(map, self.page_size);
+            retry(&self.cache, |_| self.add_map(group, self.cache.write(self.page_id(PageNo(0)))?))?;
+            let mut space = self.space.lock();
+            if space.pages == map.0 {
+                space.pages += 1;
+            }
         }
-        if space.pages == space.file_pages {
-            let step = (space.pages / 8).clamp(GROW_PAGES_MIN, (GROW_BYTES_MAX / self.page_size) as u32);
-            space.grow(step, self.page_size)?;
-        }
-        let page = PageNo(space.pages);
-        space.pages += 1;
-        Ok(page)
     }
 
     /// Gives a page back. Nothing refers to it any more, and its frame has been freed.
@@ -306,26 +424,46 @@ pub fn is_disk_full(error: &std::io::Error) -> bool {
     )
 }
 
-fn entries_per_trunk(page_size: usize) -> usize {
-    (page_size - TRUNK_ENTRIES_AT) / 4
+/// Pages of the free map, latched.
+#[derive(Debug)]
+pub(crate) struct Maps<'c> {
+    guards: Vec<WriteGuard<'c>>,
 }
 
-fn start_page(page: &mut PageMut<'_>, id: PageId, page_type: PageType) {
-    page.clear();
-    page.set_u8(FORMAT_AT, FORMAT);
-    page.set_u8(TYPE, page_type as u8);
-    page.set_u64(LSN, 0);
-    page.set_u32(PAGE_NO, id.page.0);
-    page.set_u32(FILE_ID, id.file.0);
+impl Maps<'_> {
+    /// Adds to a record that `pages` are used or free from here on.
+    pub fn describe(&mut self, changes: &mut Changes, used: bool, pages: &[PageNo]) {
+        for guard in &mut self.guards {
+            let number = guard.page_id().page;
+            let map = FreeMapPage::new(guard.page_mut());
+            let mine: Vec<PageNo> = pages.iter().copied().filter(|page| map.covers(*page)).collect();
+            changes.occupy(number, guard.page(), used, &mine);
+        }
+    }
+
+    /// Does what was described, in the record that ends at `lsn`.
+    pub fn change(&mut self, used: bool, pages: &[PageNo], lsn: Lsn) {
+        for guard in &mut self.guards {
+            let mut map = FreeMapPage::new(guard.page_mut());
+            for page in pages {
+                if map.covers(*page) {
+                    map.set(*page, used);
+                }
+            }
+            set_lsn(&mut map.into_page(), lsn);
+        }
+    }
 }
 
 fn write_header(page: &mut PageMut<'_>, id: PageId, header: &Header) {
-    start_page(page, id, PageType::FileHeader);
+    page.clear();
+    page.set_u8(FORMAT_AT, FORMAT);
+    page.set_u8(TYPE, PageType::FileHeader as u8);
+    page.set_u32(PAGE_NO, id.page.0);
+    page.set_u32(FILE_ID, id.file.0);
     page.set_u64(MAGIC_AT, MAGIC);
     page.set_u32(PAGE_SIZE_AT, header.page_size);
-    page.set_u32(PAGES_AT, header.pages);
-    page.set_u32(FIRST_TRUNK_AT, header.first_trunk);
-    page.set_u64(FREE_AT, header.free_pages);
+    page.set_u32(GROUPS_AT, header.groups);
     page.set_u64(ROWS_AT, header.numbers.rows);
     page.set_u64(AUTO_INCREMENT_AT, header.numbers.next_auto_increment);
     page.set_u64(ROW_ID_AT, header.numbers.next_row_id);
@@ -343,9 +481,7 @@ pub fn parse_header(page: Page<'_>, page_size: usize) -> Result<Header, String> 
     }
     let header = Header {
         page_size: page.u32_at(PAGE_SIZE_AT),
-        pages: page.u32_at(PAGES_AT),
-        first_trunk: page.u32_at(FIRST_TRUNK_AT),
-        free_pages: page.u64_at(FREE_AT),
+        groups: page.u32_at(GROUPS_AT),
         numbers: TableNumbers {
             rows: page.u64_at(ROWS_AT),
             next_auto_increment: page.u64_at(AUTO_INCREMENT_AT),
@@ -357,26 +493,4 @@ pub fn parse_header(page: Page<'_>, page_size: usize) -> Result<Header, String> 
         return Err(format!("the file has pages of {} bytes, expected {page_size}", header.page_size));
     }
     Ok(header)
-}
-
-fn write_trunk(page: &mut PageMut<'_>, id: PageId, next: u32, entries: &[PageNo]) {
-    start_page(page, id, PageType::FreeTrunk);
-    page.set_u32(NEXT_TRUNK_AT, next);
-    page.set_u32(TRUNK_COUNT_AT, entries.len() as u32);
-    for (index, entry) in entries.iter().enumerate() {
-        page.set_u32(TRUNK_ENTRIES_AT + index * 4, entry.0);
-    }
-}
-
-/// Reads a page of the free list: the next one and the free pages it names.
-pub fn parse_trunk(page: Page<'_>) -> Result<(u32, Vec<PageNo>), String> {
-    if !has_type(page, PageType::FreeTrunk) {
-        return Err("a page of the free list is something else".to_string());
-    }
-    let count = page.u32_at(TRUNK_COUNT_AT) as usize;
-    if count > entries_per_trunk(page.size()) {
-        return Err("a page of the free list names more pages than fit it".to_string());
-    }
-    let entries = (0..count).map(|index| PageNo(page.u32_at(TRUNK_ENTRIES_AT + index * 4))).collect();
-    Ok((page.u32_at(NEXT_TRUNK_AT), entries))
 }

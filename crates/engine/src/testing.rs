@@ -2,7 +2,8 @@
 //!
 //! `LATCHWORK_TEST_CACHE=smallest` runs the whole suite with the smallest cache that can be configured.
 
-use crate::definition::{CacheOptions, HitPath, IndexDef, Options, TableDef};
+use crate::definition::{CacheOptions, FlushLog, HitPath, IndexDef, LogOptions, Options, TableDef};
+use crate::journal::Journal;
 use crate::tablespace::Tablespace;
 use crate::tree::Tree;
 use base::FileId;
@@ -67,14 +68,24 @@ pub fn tree(page_size: usize, hit_path: HitPath, size: CacheSize) -> Tree {
     let cache = PageCache::new(config).unwrap();
     let path = Path::new("T7.lwt");
     let file = MemVfs::new().open(path, Create::New).unwrap();
-    let space = Tablespace::create(cache, FileId(7), path, file, page_size).unwrap();
+    let space = Tablespace::create(cache, journal(), FileId(7), path, file, page_size).unwrap();
     Tree::create(space, 3).unwrap()
+}
+
+/// Settings of a small log.
+pub const LOG: LogOptions =
+    LogOptions { flush: FlushLog::AtCommit, file_size: 64 << 10, buffer_size: 64 << 10, capacity: 512 << 10 };
+
+/// A log in memory.
+pub fn journal() -> Arc<Journal> {
+    Arc::new(Journal::create(Arc::new(MemVfs::new()), Path::new("data"), &LOG).unwrap())
 }
 
 /// Options for a database on `vfs`, made if it is not there.
 pub fn options(vfs: Arc<dyn Vfs>, page_size: usize, hit_path: HitPath, size: CacheSize) -> Options {
     Options {
         cache: CacheOptions { size_bytes: size.bytes(), hit_path, ..CacheOptions::default() },
+        log: LOG,
         page_size,
         create: true,
         vfs,

@@ -1,7 +1,7 @@
 //! The cache: the concurrent shell around the segments, and the two ways to a page that is there. The way to one that is
 //! not is in `find`.
 
-use crate::config::{CacheConfig, HitPath, Limits, WriteBack};
+use crate::config::{CacheConfig, HitPath, Limits, WriteAhead, WriteBack};
 use crate::error::Error;
 use crate::files::OpenFile;
 use crate::find::{Located, is_closed_to_readers};
@@ -16,7 +16,7 @@ use crate::pool::Pool;
 use crate::segment::{Segment, Shared};
 use crate::state::{Keep, Mode, Wake};
 use crate::status::{Baseline, SegmentCounters};
-use crate::write_back::WriteBackState;
+use crate::write_back::{Doublewrite, WriteBackState};
 use crate::{arena, reconfigure};
 use base::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
@@ -80,7 +80,12 @@ pub struct PageCache {
     pub(crate) pool: Pool,
     pub(crate) lot: ParkingLot,
     pub(crate) permits: Permits,
+    /// Pages that are dirty.
     pub(crate) dirty: DirtyMap,
+    /// Pages that are being written.
+    pub(crate) writing: DirtyMap,
+    pub(crate) log: Option<Arc<dyn WriteAhead>>,
+    pub(crate) doublewrite: Option<Doublewrite>,
     pub(crate) files: RwLock<HashMap<FileId, Arc<OpenFile>>>,
     pub(crate) settings: Mutex<Settings>,
     /// Held for the whole of a reconfiguration, so that there is one at a time.
@@ -131,6 +136,9 @@ impl PageCache {
             hit_path: config.hit_path,
             limits,
         };
+        let doublewrite = config.doublewrite.map(|file| Doublewrite::new(file, page_size)).transpose();
+        let doublewrite = doublewrite
+            .map_err(|source| Error::Config { why: format!("no room for the doublewrite file: {source}") })?;
         let cache = Arc::new(PageCache {
             hot: CachePadded(hot),
             name: config.name,
@@ -140,6 +148,9 @@ impl PageCache {
             lot: ParkingLot::new(),
             permits: Permits::new(),
             dirty: memory.dirty,
+            writing: memory.writing,
+            log: config.log,
+            doublewrite,
             files: RwLock::new(HashMap::new()),
             settings: Mutex::new(settings),
             reconfiguring: Mutex::new(()),
@@ -411,7 +422,11 @@ impl PageCache {
 
     /// Under the exclusive latch: the page is going to change.
     pub(crate) fn mark_dirty(&self, frame: FrameNo) {
-        if self.header(frame).set_flags(DIRTY) & DIRTY == 0 {
+        let header = self.header(frame);
+        if header.set_flags(DIRTY) & DIRTY == 0 {
+            if let Some(log) = &self.log {
+                header.note_change(log.position());
+            }
             self.dirty.insert(frame);
             self.note_dirtied();
         }
@@ -467,6 +482,7 @@ struct Memory {
     frames: Frames,
     pages: PageMemory,
     dirty: DirtyMap,
+    writing: DirtyMap,
 }
 
 impl Memory {
@@ -476,6 +492,7 @@ impl Memory {
             frames: Frames::new(frames_max)?,
             pages: PageMemory::new(frames_max, page_size)?,
             dirty: DirtyMap::new(frames_max)?,
+            writing: DirtyMap::new(frames_max)?,
         })
     }
 }

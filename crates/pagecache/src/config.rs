@@ -1,5 +1,8 @@
 //! What a cache can be told, when it is made and later.
 
+use base::Lsn;
+use base::sync::Arc;
+
 /// How a page that is in the cache is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
 pub enum HitPath {
@@ -50,6 +53,19 @@ pub struct CacheConfig {
     /// See [`Limits`].
     pub age_threshold: u32,
     pub write_back: WriteBack,
+    /// What pages wait for before they are written.
+    pub log: Option<Arc<dyn WriteAhead>>,
+    /// Where pages are written before they are written in their places: see `doublewrite`.
+    pub doublewrite: Option<Arc<dyn vfs::File>>,
+}
+
+/// The log that describes the changes of pages. A page's header names the position up to which it has to be durable before
+/// the page is written.
+pub trait WriteAhead: Send + Sync + std::fmt::Debug {
+    /// At or below the place of every record to come. Called when a page becomes dirty, so it must be cheap.
+    fn position(&self) -> Lsn;
+    /// Returns when the log is durable up to `lsn`; the error says why that will not be. At once if it is.
+    fn make_durable(&self, lsn: Lsn) -> Result<(), String>;
 }
 
 impl CacheConfig {
@@ -65,6 +81,8 @@ impl CacheConfig {
             division_limit: limits.division_limit,
             age_threshold: limits.age_threshold,
             write_back: WriteBack::Background,
+            log: None,
+            doublewrite: None,
         }
     }
 

@@ -13,6 +13,8 @@ pub enum Error {
     Io { path: PathBuf, page: Option<PageId>, source: io::Error },
     /// The page on the device is not what was written there.
     Corrupt { path: PathBuf, page: PageId, lsn: u64, why: String },
+    /// The log cannot be made durable as far as a page needs it, so the page cannot be written.
+    Log { why: String },
     /// No frame can be given up while the caller holds latches: drop them all, call
     /// [`crate::PageCache::wait_for_frames`], and try again with the permit.
     Busy,
@@ -34,6 +36,7 @@ impl fmt::Display for Error {
             Error::Corrupt { path, page, lsn, why } => {
                 write!(f, "{}, {page} (lsn {lsn}): {why}", path.display())
             }
+            Error::Log { why } => write!(f, "pages that wait for the log cannot be written: {why}"),
             Error::Busy => write!(f, "every frame of the cache is in use"),
             Error::NotAttached { page } => write!(f, "{page}: the file is not open"),
             Error::Poisoned { why } => write!(f, "no more writes after an earlier failure: {why}"),

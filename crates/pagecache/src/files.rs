@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::page::{Page, PageMut};
 use base::checksum::checksum;
-use base::sync::Arc;
 use base::sync::atomic::{AtomicBool, Ordering};
+use base::sync::{Arc, Mutex};
 use base::{FileId, PageId};
 use std::io;
 use std::path::PathBuf;
@@ -42,11 +42,22 @@ pub struct OpenFile {
     file: Arc<dyn vfs::File>,
     /// Set before the file's pages are purged; no page is installed after that.
     detached: AtomicBool,
+    /// Pages were written since the last sync.
+    unsynced: AtomicBool,
+    /// Held during a sync, so that who finds nothing to do has not overtaken it.
+    syncing: Mutex<()>,
 }
 
 impl OpenFile {
     pub fn new(id: FileId, path: PathBuf, file: Arc<dyn vfs::File>) -> OpenFile {
-        OpenFile { id, path, file, detached: AtomicBool::new(false) }
+        OpenFile {
+            id,
+            path,
+            file,
+            detached: AtomicBool::new(false),
+            unsynced: AtomicBool::new(false),
+            syncing: Mutex::new(()),
+        }
     }
 
     /// Under a segment's mutex, or before passing all of them: see `PageCache::detach`.
@@ -76,15 +87,30 @@ impl OpenFile {
         Ok(())
     }
 
-    /// Writes a copy of a page, which gets its place and its checksum here.
-    pub fn write_page(&self, id: PageId, copy: &mut [u8]) -> Result<(), Error> {
-        seal(copy, id);
+    /// Writes a copy of a page that has been sealed.
+    pub fn write_page(&self, id: PageId, copy: &[u8]) -> Result<(), Error> {
         let offset = u64::from(id.page.0) * copy.len() as u64;
+        // ORDER: who is to sync the page learns of the write by other means, and looks here after that.
+        self.unsynced.store(true, Ordering::Relaxed);
         self.file.write_at(copy, offset).map_err(|source| self.io_error(Some(id), source))
     }
 
+    /// Makes durable what has been written.
     pub fn sync(&self) -> Result<(), Error> {
+        let _syncing = self.syncing.lock();
+        // ORDER: a write that is not seen here is not one that the caller knows of. Cleared before the sync, so that a write
+        // during it is the next one's.
+        self.unsynced.store(false, Ordering::Relaxed);
         self.file.sync().map_err(|source| self.io_error(None, source))
+    }
+
+    /// [`OpenFile::sync`], if anything was written since the last.
+    pub fn sync_if_written(&self) -> Result<(), Error> {
+        let syncing = self.syncing.lock();
+        // ORDER: as in `sync`; a sync under way has been waited for.
+        let unsynced = self.unsynced.load(Ordering::Relaxed);
+        drop(syncing);
+        if unsynced { self.sync() } else { Ok(()) }
     }
 }
 
@@ -95,12 +121,12 @@ pub fn copy_of(page: Page<'_>) -> Vec<u8> {
     copy
 }
 
-fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
+pub fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("a page is longer than its header")
 }
 
 /// Fills in the fields that are the cache's.
-fn seal(bytes: &mut [u8], id: PageId) {
+pub fn seal(bytes: &mut [u8], id: PageId) {
     bytes[header::PAGE_NO..][..4].copy_from_slice(&id.page.0.to_le_bytes());
     bytes[header::FILE_ID..][..4].copy_from_slice(&id.file.0.to_le_bytes());
     let sum = checksum(0, &bytes[header::FORMAT..]);
@@ -108,7 +134,7 @@ fn seal(bytes: &mut [u8], id: PageId) {
 }
 
 /// Says what is wrong with a page read for `id`.
-fn verify(bytes: &[u8], id: PageId) -> Result<(), String> {
+pub fn verify(bytes: &[u8], id: PageId) -> Result<(), String> {
     let stored = u32::from_le_bytes(array(bytes, header::CHECKSUM));
     let computed = checksum(0, &bytes[header::FORMAT..]);
     if stored != computed {

@@ -3,11 +3,11 @@
 use crate::arena::{Region, Zeroable};
 use crate::page::Page;
 use crate::state::FrameState;
-use base::PageId;
 use base::sync::atomic::{
     AtomicU8, AtomicU32, AtomicU64,
-    Ordering::{AcqRel, Acquire, Relaxed},
+    Ordering::{AcqRel, Acquire, Relaxed, Release},
 };
+use base::{Lsn, PageId};
 use std::fmt;
 use std::io;
 
@@ -42,7 +42,9 @@ pub const WRITING: u32 = 2;
 /// | 8    | page id | the loader, while the frame is loading                |
 /// | 16   | flags   | latch holders (dirty), writers-out (writing)          |
 /// | 20   | heat    | hits set it if it is not set; replacement clears it   |
-/// | 21.. | unused  |                                                       |
+/// | 24   | first   | who dirties the page; who begins to write it          |
+/// | 32   | sent    | who writes the page                                   |
+/// | 40.. | unused  |                                                       |
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Header {
@@ -50,6 +52,10 @@ pub struct Header {
     page_id: AtomicU64,
     flags: AtomicU32,
     heat: AtomicU8,
+    /// Where the log was before the first change that has not begun to be written, as its complement; 0 = there is none.
+    first: AtomicU64,
+    /// The same of the changes that are being written, or were when a write failed.
+    sent: AtomicU64,
 }
 
 #[cfg(not(any(feature = "shuttle", feature = "counting")))]
@@ -89,6 +95,42 @@ impl Header {
     /// Clears flags and gives the old ones.
     pub fn clear_flags(&self, flags: u32) -> u32 {
         self.flags.fetch_and(!flags, AcqRel)
+    }
+
+    /// The page becomes dirty; the log is at `position` or beyond.
+    pub fn note_change(&self, position: Lsn) {
+        // ORDER: Release by the mark in the dirty map, which comes after it.
+        self.first.fetch_max(!position.0, Relaxed);
+    }
+
+    /// Under a latch: the changes so far are about to be written.
+    pub fn send_changes(&self) {
+        // In this order: who looks for the oldest change reads `first` first, and finds it in one of them.
+        self.sent.store(self.first.load(Relaxed), Release);
+        self.first.store(0, Release);
+    }
+
+    /// The changes that were being written are not on the device after all.
+    pub fn take_changes_back(&self) {
+        self.first.fetch_max(self.sent.load(Relaxed), Release);
+    }
+
+    /// The changes that were being written are.
+    pub fn forget_sent(&self) {
+        self.sent.store(0, Release);
+    }
+
+    /// Under the exclusive latch, and nothing is being written: nothing needs to be.
+    pub fn forget_changes(&self) {
+        self.first.store(0, Relaxed);
+        self.sent.store(0, Relaxed);
+    }
+
+    /// Where the log was before the oldest change that may not be on the device.
+    pub fn oldest_change(&self) -> Option<Lsn> {
+        let first = self.first.load(Acquire);
+        let oldest = first.max(self.sent.load(Acquire));
+        (oldest != 0).then_some(Lsn(!oldest))
     }
 
     /// Marks the page as used. In the steady state the mark is there already and this is one load.
@@ -197,7 +239,8 @@ impl PageMemory {
     }
 }
 
-/// One bit a frame: the frames whose page is dirty. The flag in the header is the truth; this finds them.
+/// One bit a frame: the frames whose page is dirty, or being written. Set and cleared with the flag in the header, under the
+/// same latch, so that nobody who looks here misses a dirty page.
 #[derive(Debug)]
 pub struct DirtyMap {
     words: Region<AtomicU64>,
@@ -209,11 +252,19 @@ impl DirtyMap {
     }
 
     pub fn insert(&self, frame: FrameNo) {
+        // ORDER: Release, so that who finds the frame here finds what was noted of it; Acquire is for symmetry with `iter`.
         self.words[frame.index() / 64].fetch_or(1 << (frame.0 % 64), AcqRel);
     }
 
     pub fn remove(&self, frame: FrameNo) {
         self.words[frame.index() / 64].fetch_and(!(1 << (frame.0 % 64)), AcqRel);
+    }
+
+    /// The marked frames below `frames`, from about `frame` on, and round to it.
+    pub fn iter_from(&self, frame: FrameNo, frames: usize) -> impl Iterator<Item = FrameNo> + '_ {
+        let first = frame.index() / 64 * 64;
+        let is_behind = move |other: &FrameNo| other.index() >= first;
+        self.iter(frames).filter(is_behind).chain(self.iter(first))
     }
 
     /// The marked frames below `frames`, ascending.

@@ -57,10 +57,13 @@ mod status;
 mod write_back;
 
 pub use cache::{FRAMES_MIN, PageCache};
-pub use config::{CacheConfig, Detach, HitPath, Limits, Reconfigure, WriteBack, default_segments};
+pub use config::{
+    CacheConfig, Detach, HitPath, Limits, Reconfigure, WriteAhead, WriteBack, default_segments,
+};
 pub use error::{Conflict, Error};
 pub use files::header;
 pub use guard::{ReadGuard, WriteGuard};
 pub use permit::FramePermit;
 pub use reconfigure::size_for_frames;
 pub use status::{Blocks, CacheStatus, Counters, SegmentStatus};
+pub use write_back::repair;

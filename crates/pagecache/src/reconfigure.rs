@@ -212,6 +212,9 @@ impl PageCache {
         PageMut::new(self.words(target)).copy_from(self.page(source));
         if old.flags() & DIRTY != 0 {
             // Dirty in both for a moment, clean in none: the page is never taken for clean.
+            if let Some(position) = old.oldest_change() {
+                new.note_change(position);
+            }
             self.mark_dirty(target);
             self.forget_dirt(source);
         }

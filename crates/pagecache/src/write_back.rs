@@ -4,17 +4,25 @@
 //! the copy until the end of the write the frame is marked `WRITING`: it is not given up, and not written by a second
 //! thread, so that the device never sees an older copy after a newer one, nor a reader an older page
 //! than the cache had.
+//!
+//! Pages are written in batches: the log is made durable as far as they need it, all are written to the doublewrite file and
+//! that is synced, then each is written in its place.
 
 use crate::cache::PageCache;
 use crate::config::Detach;
 use crate::error::Error;
 use crate::evict::pause;
-use crate::files::{OpenFile, copy_of};
+use crate::files::{OpenFile, array, copy_of, header as prefix, seal};
 use crate::frames::{DIRTY, FrameNo, WRITING};
 use crate::state::{Keep, Mode};
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, CachePadded, Mutex};
-use base::{FileId, PageId};
+use base::{FileId, Lsn, PageId};
+
+mod doublewrite;
+
+pub(crate) use doublewrite::Doublewrite;
+pub use doublewrite::repair;
 
 #[cfg(not(feature = "shuttle"))]
 mod background;
@@ -33,6 +41,9 @@ mod background {
         pub(crate) fn start_write_back(self: &Arc<PageCache>) {}
     }
 }
+
+/// Pages written together: one sync of the log and one of the doublewrite file for all of them.
+const BATCH_MAX: usize = 64;
 
 /// One page in eight may be dirty before the background thread is called.
 const DIRTY_SHARE: usize = 8;
@@ -84,6 +95,21 @@ pub(crate) enum WriteOut {
     Latched,
 }
 
+/// A copy of a page on its way to the device. Its frame is marked `WRITING` until `end_write`.
+#[derive(Debug)]
+pub(crate) struct Outgoing {
+    frame: FrameNo,
+    pub id: PageId,
+    pub file: Arc<OpenFile>,
+    pub copy: Vec<u8>,
+}
+
+impl Outgoing {
+    fn lsn(&self) -> Lsn {
+        Lsn(u64::from_le_bytes(array(&self.copy, prefix::LSN)))
+    }
+}
+
 impl PageCache {
     /// Why pages cannot be written at the moment: the last write failed and none has succeeded since, or the cache
     /// is poisoned. Two loads while all is well.
@@ -96,32 +122,55 @@ impl PageCache {
         self.poison.get().cloned()
     }
 
-    /// Writes the page in `frame` if it is `id` and dirty. A failed write leaves it dirty.
+    /// Writes the page in `frame` if it is `id` and dirty, and others with it that are. A failed write leaves it dirty.
     pub(crate) fn write_out(&self, frame: FrameNo, id: PageId) -> Result<WriteOut, Error> {
         self.check_poison()?;
         let Ok(file) = self.file(id) else { return Ok(WriteOut::NothingToDo) };
-        self.write_out_to(frame, id, &file)
-    }
-
-    fn write_out_to(&self, frame: FrameNo, id: PageId, file: &OpenFile) -> Result<WriteOut, Error> {
-        let header = self.header(frame);
-        if header.state.lock_shared().is_err() {
-            return Ok(WriteOut::Latched);
-        }
-        let copy = self.begin_write(frame, id).map(|()| copy_of(self.page(frame)));
-        let wake = header.state.unlock_shared();
-        self.wake(frame, wake);
-        match copy {
-            Err(outcome) => Ok(outcome),
-            Ok(mut copy) => {
-                let written = file.write_page(id, &mut copy);
-                self.end_write(frame, id, written).map(|()| WriteOut::Written)
+        let first = match self.begin_write(frame, id, &file) {
+            Ok(first) => first,
+            Err(outcome) => return Ok(outcome),
+        };
+        let mut batch = vec![first];
+        // What a write costs beside the page, the log's sync and that of the doublewrite file, is for all of them.
+        if self.doublewrite.is_some() || self.log.is_some() {
+            let max = self.batch_max();
+            let near = self.dirty.iter_from(frame, self.pool.frames_made()).filter(|other| *other != frame);
+            for other in near.take(max) {
+                let id = self.header(other).page_id();
+                if let Ok(file) = self.file(id)
+                    && let Ok(page) = self.begin_write(other, id, &file)
+                {
+                    batch.push(page);
+                }
+                if batch.len() == max {
+                    break;
+                }
             }
         }
+        self.write_batch(batch).map(|()| WriteOut::Written)
+    }
+
+    /// Pages written together: a share of the cache only, since they cannot be given up meanwhile.
+    fn batch_max(&self) -> usize {
+        (self.frame_count.load(Relaxed) / 4).clamp(1, BATCH_MAX)
+    }
+
+    /// Copies a page that is to be written, and marks it as on its way.
+    fn begin_write(&self, frame: FrameNo, id: PageId, file: &Arc<OpenFile>) -> Result<Outgoing, WriteOut> {
+        let header = self.header(frame);
+        if header.state.lock_shared().is_err() {
+            return Err(WriteOut::Latched);
+        }
+        let copy = self.send(frame, id).map(|()| copy_of(self.page(frame)));
+        let wake = header.state.unlock_shared();
+        self.wake(frame, wake);
+        let mut copy = copy?;
+        seal(&mut copy, id);
+        Ok(Outgoing { frame, id, file: file.clone(), copy })
     }
 
     /// Under a latch: the page is about to be copied.
-    fn begin_write(&self, frame: FrameNo, id: PageId) -> Result<(), WriteOut> {
+    fn send(&self, frame: FrameNo, id: PageId) -> Result<(), WriteOut> {
         let header = self.header(frame);
         if header.page_id() != id || header.flags() & DIRTY == 0 {
             return Err(WriteOut::NothingToDo);
@@ -133,8 +182,42 @@ impl PageCache {
             header.clear_flags(WRITING);
             return Err(WriteOut::NothingToDo);
         }
+        header.send_changes();
+        // In this order: who looks for the oldest change goes through the dirty pages first.
+        self.writing.insert(frame);
+        self.dirty.remove(frame);
         self.write_back.dirty_count.fetch_sub(1, Relaxed);
         Ok(())
+    }
+
+    /// Writes pages that are on their way. The first error is returned; each page that could not be written is dirty again.
+    fn write_batch(&self, batch: Vec<Outgoing>) -> Result<(), Error> {
+        // CRASH: what a page says must not be on the device before the log has it. One sync for all.
+        let newest = batch.iter().map(Outgoing::lsn).max().unwrap_or_default();
+        let log_failure = self.log.as_ref().and_then(|log| log.make_durable(newest).err());
+        let may_go = |page: &Outgoing| match (&self.log, &log_failure) {
+            // After a failure of the log some pages may need no more of it than is safe.
+            (Some(log), Some(_)) => log.make_durable(page.lsn()).map_err(|why| Error::Log { why }),
+            _ => Ok(()),
+        };
+        let (going, staying): (Vec<Outgoing>, Vec<Outgoing>) =
+            batch.into_iter().partition(|page| may_go(page).is_ok());
+        let mut result = Ok(());
+        for page in staying {
+            result = result.and(self.end_write(page.frame, page.id, may_go(&page)));
+        }
+        let in_place = |page: &Outgoing| page.file.write_page(page.id, &page.copy);
+        let written: Vec<Result<(), Error>> = match &self.doublewrite {
+            Some(doublewrite) => {
+                doublewrite.write(&going, in_place, |why| self.poison(format!("sync failed: {why}")))
+            }
+            None => going.iter().map(in_place).collect(),
+        };
+        for (page, written) in going.into_iter().zip(written) {
+            let ended = self.end_write(page.frame, page.id, written);
+            result = result.and(ended);
+        }
+        result
     }
 
     fn end_write(&self, frame: FrameNo, id: PageId, written: Result<(), Error>) -> Result<(), Error> {
@@ -147,13 +230,16 @@ impl PageCache {
                     // ORDER: a flag that is seen soon enough; the text is under its mutex.
                     self.write_back.is_failing.store(false, Relaxed);
                 }
+                header.forget_sent();
             }
             Err(error) => {
                 // CRASH: the device may hold the old page, the new one, or a mixture that its checksum gives
                 // away. The page stays here, dirty, and is written again.
+                header.take_changes_back();
                 if header.set_flags(DIRTY) & DIRTY == 0 {
                     self.write_back.dirty_count.fetch_add(1, Relaxed);
                 }
+                self.dirty.insert(frame);
                 let mut failures = self.write_back.failures.lock();
                 failures.count += 1;
                 failures.last = Some(error.to_string());
@@ -161,12 +247,8 @@ impl PageCache {
                 self.write_back.is_failing.store(true, Relaxed);
             }
         }
-        // The mark in the map goes first and comes back if the page is dirty: a writer sets the flag first and
-        // the mark second, so that one of the two of us sees the other.
-        self.dirty.remove(frame);
-        if header.clear_flags(WRITING) & DIRTY != 0 {
-            self.dirty.insert(frame);
-        }
+        self.writing.remove(frame);
+        header.clear_flags(WRITING);
         written
     }
 
@@ -177,6 +259,7 @@ impl PageCache {
             return false;
         }
         if header.clear_flags(DIRTY) & DIRTY != 0 {
+            header.forget_changes();
             self.write_back.dirty_count.fetch_sub(1, Relaxed);
             self.dirty.remove(frame);
         }
@@ -196,26 +279,83 @@ impl PageCache {
         self.write_back.dirty_count.load(Relaxed) > self.frame_count.load(Relaxed) / DIRTY_SHARE
     }
 
+    /// Frames whose page is dirty or being written. A page that becomes so meanwhile may be missing.
+    fn unsaved(&self) -> impl Iterator<Item = FrameNo> + '_ {
+        let frames = self.pool.frames_made();
+        // Pages go from the first map to the second, and back if the write fails.
+        self.dirty.iter(frames).chain(self.writing.iter(frames)).chain(self.dirty.iter(frames))
+    }
+
     /// Frames whose page is dirty or being written, with the page, in the order of the device.
     fn dirty_pages(&self, wanted: impl Fn(PageId) -> bool) -> Vec<(PageId, FrameNo)> {
         let mut pages: Vec<(PageId, FrameNo)> = self
-            .dirty
-            .iter(self.pool.frames_made())
+            .unsaved()
             .map(|frame| (self.header(frame).page_id(), frame))
             .filter(|&(id, _)| wanted(id))
             .collect();
         pages.sort_unstable();
+        pages.dedup();
         pages
     }
 
     /// How many pages of each wanted kind differ from the device.
     pub(crate) fn count_dirty(&self, mut each: impl FnMut(PageId)) {
-        for frame in self.dirty.iter(self.pool.frames_made()) {
+        let mut frames: Vec<FrameNo> = self.unsaved().collect();
+        frames.sort_unstable();
+        frames.dedup();
+        for frame in frames {
             let header = self.header(frame);
             if header.flags() != 0 {
                 each(header.page_id());
             }
         }
+    }
+
+    /// Where the log was before the oldest change that has not been handed to the operating system; `None` if there is none.
+    /// Changes of pages that are logged while this looks may be missing: the caller asks the log for its end first.
+    ///
+    /// To forget the log below, [`PageCache::sync_files`] comes in between.
+    pub fn oldest_change(&self) -> Option<Lsn> {
+        // A page that moves to another frame meanwhile could be missed in both.
+        let _reconfiguring = self.reconfiguring.lock();
+        self.unsaved().filter_map(|frame| self.header(frame).oldest_change()).min()
+    }
+
+    /// Makes durable what has been written so far, in all files.
+    pub fn sync_files(&self) -> Result<(), Error> {
+        let files: Vec<Arc<OpenFile>> = self.files.read().values().cloned().collect();
+        for file in files {
+            self.check_poison()?;
+            file.sync_if_written().inspect_err(|error| self.poison(format!("sync failed: {error}")))?;
+        }
+        Ok(())
+    }
+
+    /// Writes the pages whose oldest change was logged before `position`, and those that are being changed at
+    /// the moment not.
+    pub fn write_older_than(&self, position: Lsn) -> Result<(), Error> {
+        let is_old = |frame: FrameNo| self.header(frame).oldest_change().is_some_and(|lsn| lsn < position);
+        let mut old: Vec<(PageId, FrameNo)> = self
+            .dirty
+            .iter(self.pool.frames_made())
+            .filter(|frame| is_old(*frame))
+            .map(|frame| (self.header(frame).page_id(), frame))
+            .collect();
+        old.sort_unstable();
+        self.write_pages(&old)
+    }
+
+    /// Writes these pages, batch by batch, as far as they are dirty and can be had.
+    fn write_pages(&self, pages: &[(PageId, FrameNo)]) -> Result<(), Error> {
+        for some in pages.chunks(self.batch_max()) {
+            self.check_poison()?;
+            let outgoing = some.iter().filter_map(|&(id, frame)| {
+                let file = self.file(id).ok()?;
+                self.begin_write(frame, id, &file).ok()
+            });
+            self.write_batch(outgoing.collect())?;
+        }
+        Ok(())
     }
 
     /// Writes every page of the file that is dirty now, then syncs the file.
@@ -255,13 +395,19 @@ impl PageCache {
     }
 
     /// Every page dirty now is on its way to the device at the return.
-    fn write_all(&self, file: &OpenFile) -> Result<(), Error> {
+    fn write_all(&self, file: &Arc<OpenFile>) -> Result<(), Error> {
         self.check_poison()?;
-        for (id, frame) in self.dirty_pages(|id| id.file == file.id) {
+        let pages = self.dirty_pages(|id| id.file == file.id);
+        self.write_pages(&pages)?;
+        // What was latched, or on its way already.
+        for (id, frame) in pages {
             for round in 0.. {
-                match self.write_out_to(frame, id, file)? {
-                    WriteOut::Written => break,
-                    WriteOut::NothingToDo => {
+                match self.begin_write(frame, id, file) {
+                    Ok(page) => {
+                        self.write_batch(vec![page])?;
+                        break;
+                    }
+                    Err(WriteOut::NothingToDo) => {
                         // Clean, or on its way with nothing newer: that one is worth waiting for.
                         let header = self.header(frame);
                         if header.flags() & WRITING == 0 || header.page_id() != id {
@@ -269,7 +415,7 @@ impl PageCache {
                         }
                         pause(round);
                     }
-                    WriteOut::InFlight | WriteOut::Latched => pause(round),
+                    Err(_) => pause(round),
                 }
             }
         }
@@ -303,7 +449,7 @@ impl PageCache {
     }
 
     /// Gives up all pages of the file.
-    fn purge(&self, file: &OpenFile, how: Detach) -> Result<(), Error> {
+    fn purge(&self, file: &Arc<OpenFile>, how: Detach) -> Result<(), Error> {
         let mut written = false;
         for number in 0..self.pool.frames_made() {
             let frame = FrameNo(number as u32);
@@ -318,8 +464,9 @@ impl PageCache {
                 // A page dirtied between the flush and now.
                 if how == Detach::Flush
                     && header.flags() & DIRTY != 0
-                    && self.write_out_to(frame, id, file)? == WriteOut::Written
+                    && let Ok(page) = self.begin_write(frame, id, file)
                 {
+                    self.write_batch(vec![page])?;
                     written = true;
                     continue;
                 }

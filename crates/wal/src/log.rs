@@ -258,7 +258,12 @@ impl Log {
     /// a failure poison the log.
     pub fn prepare_file(&self) -> Result<()> {
         self.check_poison()?;
-        self.files.prepare_behind(self.written_lsn().0)
+        self.files.prepare_behind(self.next_lsn().0)
+    }
+
+    /// Where the files that exist end: an append beyond makes whoever writes the log make one first.
+    pub fn prepared_lsn(&self) -> Lsn {
+        self.files.list().last().map_or(FIRST_LSN, |file| Lsn(file.end()))
     }
 
     /// The last durable checkpoint.

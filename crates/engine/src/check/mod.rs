@@ -12,12 +12,14 @@ mod tree;
 
 pub use report::{CheckReport, Finding};
 
+use crate::Result;
 use crate::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Record, TableRecord, decode};
 use crate::control::Control;
 use crate::database::{CATALOGUE_NAME, Database, table_path};
+use crate::free_map::is_map_page;
 use crate::overflow::Reference;
+use crate::recovery::Start;
 use crate::table::row::split_cell;
-use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, PageNo};
 use source::{CacheSource, FileSource, PageSource};
@@ -63,9 +65,15 @@ impl FileCheck<'_> {
         }
     }
 
+    fn meet_maps(&mut self, page_size: usize) {
+        for page in (0..self.met.len() as u32).map(PageNo).filter(|page| is_map_page(*page, page_size)) {
+            self.meet(page, "the free map");
+        }
+    }
+
     fn meet_free(&mut self, free: &[PageNo]) {
         for page in free {
-            self.meet(*page, "it is on the free list");
+            self.meet(*page, "it is free");
         }
     }
 
@@ -147,16 +155,16 @@ impl FileCheck<'_> {
 /// # Errors
 /// [`Error::AlreadyOpen`] if a process has the directory open; [`Error::WrongFormat`] if it is no data directory.
 pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
-    let (control, is_clean) = Control::open_for_check(vfs.clone(), dir)?;
+    let (control, _) = Control::open(vfs.clone(), dir, 0, false)?;
     let mut report = CheckReport::default();
-    if !is_clean {
-        let error = Error::UncleanShutdown { path: dir.to_path_buf() };
-        report.findings.push(Finding {
-            path: dir.to_path_buf(),
-            page: None,
-            index: None,
-            what: error.to_string(),
-        });
+    let start = Start::read(&*vfs, dir)?;
+    if !start.is_clean() {
+        let what = format!(
+            "it was not shut down cleanly: {} log record(s) are to be redone. Open it, so that it recovers, and check \
+             it then; what else is found may come of that",
+            start.records
+        );
+        report.findings.push(Finding { path: dir.to_path_buf(), page: None, index: None, what });
     }
     let page_size = control.page_size();
     let path = dir.join(CATALOGUE_NAME);
@@ -170,7 +178,7 @@ pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
     Ok(report)
 }
 
-/// Opens a file and examines its header and free list; `contents` examines the rest. It gets the row count that the
+/// Opens a file and examines its header and free map; `contents` examines the rest. It gets the row count that the
 /// header names.
 fn check_file<T>(
     report: &mut CheckReport,
@@ -199,12 +207,16 @@ fn check_file<T>(
             return None;
         }
     };
-    let free = source.free_list(&header);
-    let mut check = start(report, path, &mut source, header.pages);
-    match free {
-        Ok(free) => check.meet_free(&free),
-        Err((page, why)) => check.find(Some(page), why),
-    }
+    let map = match source.free_map(&header) {
+        Ok(map) => map,
+        Err((page, why)) => {
+            find(Some(page), why);
+            return None;
+        }
+    };
+    let mut check = start(report, path, &mut source, map.pages);
+    check.meet_maps(page_size);
+    check.meet_free(&map.free);
     let result = contents(&mut check, header.numbers.rows);
     check.find_lost_pages();
     Some(result)
@@ -234,6 +246,7 @@ impl Database {
         let (pages, free) = space.occupancy();
         let mut source = CacheSource(space);
         let mut file = start(&mut report, &space.path(), &mut source, pages);
+        file.meet_maps(space.page_size());
         file.meet_free(&free);
         file.catalogue();
         file.find_lost_pages();
@@ -250,6 +263,7 @@ impl Database {
                 let (pages, free) = state.space.occupancy();
                 let mut source = CacheSource(&state.space);
                 let mut file = start(&mut report, &state.space.path(), &mut source, pages);
+                file.meet_maps(state.space.page_size());
                 file.meet_free(&free);
                 file.table(&record);
                 // Overflow pages of rows as they were are known to their versions only.

@@ -1,7 +1,8 @@
 //! Where the pages come from: a file nobody has open, or the cache.
 
+use crate::free_map::{map_page, used_pages};
 use crate::node::layout::{FILE_ID, LSN, PAGE_NO};
-use crate::tablespace::{Header, Tablespace, parse_trunk};
+use crate::tablespace::{Header, Tablespace};
 use base::checksum::checksum;
 use base::sync::Arc;
 use base::{FileId, PageNo};
@@ -26,26 +27,27 @@ impl FileSource {
         FileSource { file, file_id, bytes: vec![0; page_size] }
     }
 
-    /// The pages of the free list, its trunks included.
-    pub(super) fn free_list(&mut self, header: &Header) -> Result<Vec<PageNo>, (u32, String)> {
-        let mut free = Vec::new();
-        let mut trunk = header.first_trunk;
-        while trunk != 0 {
-            let page = self.page(PageNo(trunk)).map_err(|why| (trunk, why))?;
-            let (next, entries) = parse_trunk(page.page()).map_err(|why| (trunk, why))?;
-            free.push(PageNo(trunk));
-            free.extend(entries);
-            if free.len() > header.pages as usize {
-                return Err((trunk, "the free list is longer than the file".to_string()));
+    /// What the file's free map says.
+    pub(super) fn free_map(&mut self, header: &Header) -> Result<FreeMap, (u32, String)> {
+        let mut map = FreeMap { pages: 1, free: Vec::new() };
+        for group in 0..header.groups {
+            let number = map_page(group, self.bytes.len());
+            let page = self.page(number).map_err(|why| (number.0, why))?;
+            for used in used_pages(page.page(), group).map_err(|why| (number.0, why))? {
+                map.free.extend((map.pages..used.0).map(PageNo));
+                map.pages = map.pages.max(used.0.saturating_add(1));
             }
-            trunk = next;
         }
-        if free.len() as u64 != header.free_pages {
-            let what = format!("{} free pages, the header says {}", free.len(), header.free_pages);
-            return Err((0, what));
-        }
-        Ok(free)
+        Ok(map)
     }
+}
+
+/// What a file's free map says.
+pub(super) struct FreeMap {
+    /// The number of pages up to the last in use.
+    pub pages: u32,
+    /// The free ones among them.
+    pub free: Vec<PageNo>,
 }
 
 impl PageSource for FileSource {

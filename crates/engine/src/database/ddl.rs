@@ -1,7 +1,7 @@
 //! Changes of definition. One at a time, under the catalogue's latch; a table's gate is closed while its trees change,
 //! so that no row changes meanwhile. Readers go on.
 
-use super::{Database, DatabaseNames, SORT_BYTES, index_parts, table_path};
+use super::{Database, DatabaseNames, SORT_BYTES, TABLES_DIR, index_parts, table_path};
 use crate::bulk::TreeBuilder;
 use crate::catalogue::{Catalogue, Record, TableRecord};
 use crate::definition::{IndexDef, TableDef};
@@ -20,6 +20,7 @@ use std::collections::BTreeSet;
 use transactions::{LockMode, Patience, Transaction};
 use types::KeyCodec;
 use vfs::Create;
+use wal::Durability;
 
 /// How long a change of definition waits for transactions that have changed the table.
 const DEFINITION_PATIENCE: Patience = Patience::Limit(std::time::Duration::from_secs(50));
@@ -114,8 +115,10 @@ impl Database {
         let file_id = self.core.control.lock().take_file_id()?;
         let path = table_path(&self.dir, file_id);
         let file = self.vfs.open(&path, Create::New)?;
-        let cache = self.core.cache.clone();
-        let space = match Tablespace::create(cache, file_id, &path, file, self.core.page_size) {
+        // CRASH: its name is durable before the catalogue can say so.
+        self.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
+        let (cache, journal) = (self.core.cache.clone(), self.core.journal.clone());
+        let space = match Tablespace::create(cache, journal, file_id, &path, file, self.core.page_size) {
             Ok(space) => space,
             Err(error) => {
                 let _ = self.vfs.remove(&path);
@@ -141,7 +144,10 @@ impl Database {
     /// Forgets a file that no table has any more. What cannot be removed now is removed at the next start.
     fn remove_file(&self, state: &TableState) {
         let _ = state.space.close(Detach::Discard);
-        let _ = self.vfs.remove(&state.space.path());
+        // CRASH: the file goes only when it is durable that the catalogue does not name it.
+        if self.core.journal.flush(self.core.journal.position(), Durability::Synced).is_ok() {
+            let _ = self.vfs.remove(&state.space.path());
+        }
     }
 
     pub fn drop_table(&self, database: &str, name: &str) -> Result<()> {
@@ -257,7 +263,7 @@ impl Database {
     fn build(&self, table: &Table, state: &TableState, codec: Arc<KeyCodec>, unique: bool) -> Result<Tree> {
         // ORDER: a setting, see `set_sort_bytes`.
         let sort_bytes = self.sort_bytes.load(Ordering::Relaxed).min(SORT_BYTES.max(1 << 30));
-        let path = self.dir.join(super::TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
+        let path = self.dir.join(TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
         let mut sorter = Sorter::new(self.vfs.clone(), &path, sort_bytes);
         // A stand-in for the tree that does not exist yet: only codec and uniqueness make entries.
         let maker = Index { tree: state.indexes[0].tree.clone(), since: 0, codec, unique };

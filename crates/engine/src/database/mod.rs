@@ -4,6 +4,8 @@
 //! DIR/latchwork.control   what the directory says about itself (see `control`)
 //! DIR/latchwork.lock      locked while a process has the directory open
 //! DIR/catalogue.lwt       what tables there are (see `catalogue`)
+//! DIR/log                 the write-ahead log (see crate `wal`), with the checkpoint
+//! DIR/latchwork.doublewrite  copies of the pages written last (see `pagecache`)
 //! DIR/tables/T<file>.lwt  a table with all its indexes; the number is never used again
 //! DIR/tables/sort-<n>     scratch of an index build
 //! ```
@@ -14,20 +16,29 @@ mod ddl;
 mod tests;
 
 use crate::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Catalogue, Record, TableRecord};
+#[cfg(not(feature = "shuttle"))]
+use crate::checkpoint::Checkpointer;
 use crate::control::Control;
 use crate::core::Core;
-use crate::definition::{CacheOptions, Options};
+use crate::definition::{CacheOptions, FlushLog, Options};
+use crate::journal::Journal;
 use crate::latch::Closure;
+use crate::recovery::{self, CATALOGUE_FILE, Redone, Start};
 use crate::session::Session;
 use crate::session::statement::WriteStatement;
+use crate::table::row::split_cell;
 use crate::table::state::TableState;
 use crate::table::{Index, Table};
 use crate::tablespace::{TableNumbers, Tablespace};
-use crate::tree::Tree;
+use crate::tree::{Chunk, Remainder, Tree};
 use crate::{Error, Result};
 use base::FileId;
+#[cfg(not(feature = "shuttle"))]
+use base::sync::OnceLock;
 use base::sync::atomic::{AtomicUsize, Ordering};
 use base::sync::{Arc, Mutex, MutexGuard, RwLock};
+#[cfg(not(feature = "shuttle"))]
+use pagecache::WriteBack;
 use pagecache::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use pagecache::{CacheConfig, Detach, PageCache};
 use std::collections::BTreeMap;
@@ -37,7 +48,11 @@ use vfs::{Create, Vfs};
 
 pub(crate) const CATALOGUE_NAME: &str = "catalogue.lwt";
 pub(crate) const TABLES_DIR: &str = "tables";
-const CATALOGUE_FILE: FileId = FileId(1);
+pub(crate) const LOG_DIR: &str = "log";
+pub(crate) const DOUBLEWRITE_NAME: &str = "latchwork.doublewrite";
+
+/// After a crash numbers that need only differ go on so far behind those that the last checkpoint knew of.
+const SKIP_AFTER_CRASH: u64 = 1 << 32;
 
 /// Memory that an index build sorts in before it uses a scratch file.
 const SORT_BYTES: usize = 64 << 20;
@@ -52,6 +67,8 @@ pub struct Database {
     /// Held by whoever changes definitions.
     catalogue: Mutex<Catalogue>,
     sort_bytes: AtomicUsize,
+    #[cfg(not(feature = "shuttle"))]
+    checkpointer: OnceLock<Checkpointer>,
 }
 
 #[derive(Default, Debug)]
@@ -66,59 +83,109 @@ struct DatabaseNames {
 }
 
 impl Database {
-    /// Opens a data directory, or makes one if `options.create` says so and there is none.
+    /// Opens a data directory, or makes one if `options.create` says so and there is none. After a crash it is brought to
+    /// where the log ends first.
     ///
     /// # Errors
-    /// [`Error::UncleanShutdown`] if the last process that changed it did not close it;
     /// [`Error::AlreadyOpen`] if another process has it open; [`Error::WrongFormat`] if it is not a data directory, or
-    /// one of another version or page size; [`Error::Corrupt`] if the catalogue or a file header cannot be read.
+    /// one of another version or page size; [`Error::Corrupt`] if the catalogue or a file header cannot be read;
+    /// [`Error::Log`] if the log does not hold what is needed.
     pub fn open(dir: &Path, options: Options) -> Result<Arc<Database>> {
         let size = options.page_size;
         if !size.is_power_of_two() || !(PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&size) {
             let why = format!("a page size of {size} bytes; it is a power of two from 1,024 to 65,536");
             return Err(Error::BadOption { why });
         }
-        let vfs = options.vfs;
-        let (control, is_new) = Control::open(vfs.clone(), dir, size, options.create)?;
+        let (control, is_new) = Control::open(options.vfs.clone(), dir, size, options.create)?;
+        let database = Arc::new(if is_new {
+            Database::create(dir, &options, control)?
+        } else {
+            Database::recover(dir, &options, control)?
+        });
+        database.core.purge.start(&database.core);
+        #[cfg(not(feature = "shuttle"))]
+        if options.cache.write_back == WriteBack::Background {
+            let _ = database.checkpointer.set(Checkpointer::start(&database));
+        }
+        Ok(database)
+    }
+
+    /// Makes a new data directory, whose lock is held.
+    fn create(dir: &Path, options: &Options, control: Control) -> Result<Database> {
+        let vfs = &options.vfs;
+        vfs.create_dir_all(&dir.join(TABLES_DIR))?;
+        let log = dir.join(LOG_DIR);
+        vfs.create_dir_all(&log)?;
+        for name in vfs.list(&log)? {
+            // Of a making that was cut short.
+            vfs.remove(&log.join(name))?;
+        }
+        let journal = Arc::new(Journal::create(vfs.clone(), dir, &options.log)?);
         let page_size = control.page_size();
-        let cache = PageCache::new(cache_config(&options.cache, page_size))?;
+        let cache = open_cache(dir, options, page_size, &journal)?;
         let path = dir.join(CATALOGUE_NAME);
-        let core = Arc::new(Core::new(cache.clone(), page_size, control));
-        let database = |catalogue| Database {
-            core: core.clone(),
-            vfs: vfs.clone(),
+        let file = vfs.open(&path, Create::IfMissing)?;
+        file.set_len(0)?;
+        let space =
+            Tablespace::create(cache.clone(), journal.clone(), CATALOGUE_FILE, &path, file, page_size)?;
+        let tree = Tree::create(space, CATALOGUE_TREE)?;
+        debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
+        let core = Arc::new(Core::new(cache, page_size, journal, control));
+        let database = Database::new(core, dir, options, Catalogue::new(tree, 1));
+        // CRASH: the control file comes last: until it is there, the directory counts as empty.
+        database.write_back()?;
+        vfs.sync_dir(dir)?;
+        database.core.control.lock().finish_creation()?;
+        Ok(database)
+    }
+
+    /// Opens a data directory, whose lock is held.
+    fn recover(dir: &Path, options: &Options, mut control: Control) -> Result<Database> {
+        let vfs = &options.vfs;
+        let page_size = control.page_size();
+        let start = Start::read(&**vfs, dir)?;
+        let journal = Arc::new(Journal::open(vfs.clone(), dir, &options.log, start.end)?);
+        if !start.is_clean() {
+            recovery::repair_torn_pages(&**vfs, dir, page_size)?;
+        }
+        let cache = open_cache(dir, options, page_size, &journal)?;
+        let redone = recovery::redo(&**vfs, dir, &cache, &journal, &start)?;
+        control.set_next_ids(redone.next);
+        redone.check_whole(dir, CATALOGUE_FILE)?;
+        let path = dir.join(CATALOGUE_NAME);
+        let file = vfs.open(&path, Create::Never)?;
+        let (space, numbers) =
+            Tablespace::open(cache.clone(), journal.clone(), CATALOGUE_FILE, &path, file, page_size)?;
+        let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
+        let skip = if start.is_clean() { 0 } else { SKIP_AFTER_CRASH };
+        let core = Arc::new(Core::new(cache, page_size, journal, control));
+        let database = Database::new(core, dir, options, Catalogue::new(tree, numbers.next_chain + skip));
+        database.load(&redone)?;
+        if !start.is_clean() {
+            redone.logical.finish(&database)?;
+            database.checkpoint()?;
+        }
+        database.remove_strangers()?;
+        Ok(database)
+    }
+
+    fn new(core: Arc<Core>, dir: &Path, options: &Options, catalogue: Catalogue) -> Database {
+        Database {
+            core,
+            vfs: options.vfs.clone(),
             dir: dir.to_path_buf(),
             names: RwLock::new(Names::default()),
             catalogue: Mutex::new(catalogue),
             sort_bytes: AtomicUsize::new(SORT_BYTES),
-        };
-        if is_new {
-            vfs.create_dir_all(&dir.join(TABLES_DIR))?;
-            let file = vfs.open(&path, Create::IfMissing)?;
-            file.set_len(0)?;
-            let space = Tablespace::create(cache, CATALOGUE_FILE, &path, file, page_size)?;
-            let tree = Tree::create(space, CATALOGUE_TREE)?;
-            debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
-            let database = database(Catalogue::new(tree, 1));
-            // CRASH: the control file comes last: until it is there, the directory counts as empty.
-            database.write_back()?;
-            database.core.purge.start(&database.core);
-            return Ok(Arc::new(database));
+            #[cfg(not(feature = "shuttle"))]
+            checkpointer: OnceLock::new(),
         }
-        let file = vfs.open(&path, Create::Never)?;
-        let (space, numbers) = Tablespace::open(cache, CATALOGUE_FILE, &path, file, page_size)?;
-        let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
-        let database = database(Catalogue::new(tree, numbers.next_chain));
-        database.load()?;
-        database.core.purge.start(&database.core);
-        Ok(Arc::new(database))
     }
 
     /// Opens what the catalogue names.
-    fn load(&self) -> Result<()> {
+    fn load(&self, redone: &Redone) -> Result<()> {
         let records = self.catalogue.lock().load()?;
         let mut names = self.names.write();
-        let mut files = Vec::new();
         for record in records {
             match record {
                 // Databases come before tables: 'd' < 't'.
@@ -126,8 +193,11 @@ impl Database {
                     names.databases.insert(name, DatabaseNames { sql_metadata, tables: BTreeMap::new() });
                 }
                 Record::Table(record) => {
+                    redone.check_whole(&self.dir, record.file)?;
                     let table = self.open_table(&record)?;
-                    files.push(table_path(&self.dir, record.file));
+                    if redone.touched.contains(&record.file) {
+                        recount(&table)?;
+                    }
                     let TableRecord { def, .. } = *record;
                     let Some(database) = names.databases.get_mut(&def.database) else {
                         let why = format!("table '{}' belongs to no database", def.name);
@@ -137,7 +207,12 @@ impl Database {
                 }
             }
         }
-        // What is left of files that were being made or removed is nobody's.
+        Ok(())
+    }
+
+    /// Removes what is left of files that were being made or removed: it is nobody's.
+    fn remove_strangers(&self) -> Result<()> {
+        let files: Vec<PathBuf> = self.all_tables().iter().map(|table| table.state().space.path()).collect();
         let tables = self.dir.join(TABLES_DIR);
         for name in self.vfs.list(&tables)? {
             let path = tables.join(name);
@@ -158,8 +233,9 @@ impl Database {
             .vfs
             .open(&path, Create::Never)
             .map_err(|error| std::io::Error::new(error.kind(), format!("'{}': {error}", path.display())))?;
+        let (cache, journal) = (self.core.cache.clone(), self.core.journal.clone());
         let (space, numbers) =
-            Tablespace::open(self.core.cache.clone(), record.file, &path, file, self.core.page_size)?;
+            Tablespace::open(cache, journal, record.file, &path, file, self.core.page_size)?;
         let indexes = record
             .roots
             .iter()
@@ -199,21 +275,24 @@ impl Database {
         Ok(())
     }
 
-    /// Writes all files' headers and pages and marks the directory clean. Nobody changes anything meanwhile.
+    /// Writes all files' headers and pages, and takes a checkpoint behind which there is nothing. Nobody changes anything
+    /// meanwhile.
     fn write_back(&self) -> Result<()> {
-        let names = self.names.read();
-        for table in names.databases.values().flat_map(|database| database.tables.values()) {
-            table.state().space.save(&table.numbers())?;
-        }
-        {
-            let catalogue = self.catalogue.lock();
-            let numbers = TableNumbers { next_chain: catalogue.next_chain(), ..TableNumbers::default() };
-            catalogue.tree().space().save(&numbers)?;
-        }
+        self.save_numbers()?;
         self.core.cache.flush_all()?;
         self.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
-        // CRASH: only now that every page is on the device.
-        self.core.control.lock().mark_clean(self.core.transactions.next_id().0)
+        self.core.checkpoint()
+    }
+
+    /// Every table there is.
+    pub(crate) fn all_tables(&self) -> Vec<Arc<Table>> {
+        let names = self.names.read();
+        names.databases.values().flat_map(|database| database.tables.values().cloned()).collect()
+    }
+
+    /// The catalogue, unless somebody changes definitions.
+    pub(crate) fn try_catalogue(&self) -> Option<MutexGuard<'_, Catalogue>> {
+        self.catalogue.try_lock()
     }
 
     /// A place for a client: transactions, statements. It outlives a closed database, and does nothing then.
@@ -229,6 +308,15 @@ impl Database {
     /// The page cache: its status, and changes of its settings while it runs.
     pub fn cache(&self) -> &Arc<PageCache> {
         &self.core.cache
+    }
+
+    /// Sets `flush_log_at_trx_commit`, from the next statement's end on.
+    pub fn set_flush_log(&self, flush: FlushLog) {
+        self.core.journal.set_flush_log(flush);
+    }
+
+    pub fn flush_log(&self) -> FlushLog {
+        self.core.journal.flush_log()
     }
 
     pub fn dir(&self) -> &Path {
@@ -282,6 +370,44 @@ impl Drop for Database {
         self.core.purge.stop();
         self.core.purge.clear();
     }
+}
+
+/// Sets a table's numbers after a crash: rows are counted, and what only has to differ skips what may have been used.
+fn recount(table: &Table) -> Result<()> {
+    let clustered = &table.state().indexes[0].tree;
+    let (mut rest, mut chunk) = (Remainder::new(Vec::new(), None), Chunk::default());
+    let mut rows = 0;
+    while !rest.done {
+        clustered.read_forward(&mut rest, &mut chunk, usize::MAX)?;
+        let is_row = |cell: &[u8]| split_cell(cell).is_some_and(|(header, _)| !header.is_deleted());
+        rows += (0..chunk.len()).filter(|i| is_row(chunk.entry(*i).1)).count() as u64;
+    }
+    let numbers = table.numbers();
+    table.set_numbers(&TableNumbers {
+        rows,
+        next_row_id: numbers.next_row_id + SKIP_AFTER_CRASH,
+        next_chain: numbers.next_chain + SKIP_AFTER_CRASH,
+        ..numbers
+    });
+    Ok(())
+}
+
+/// Opens the cache, which writes pages behind the log and through the doublewrite file.
+fn open_cache(
+    dir: &Path,
+    options: &Options,
+    page_size: usize,
+    journal: &Arc<Journal>,
+) -> Result<Arc<PageCache>> {
+    let doublewrite = options.vfs.open(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing)?;
+    // CRASH: a file whose name was lost would hold the copies of torn pages in vain.
+    options.vfs.sync_dir(dir)?;
+    let config = CacheConfig {
+        log: Some(journal.clone()),
+        doublewrite: Some(doublewrite),
+        ..cache_config(&options.cache, page_size)
+    };
+    Ok(PageCache::new(config)?)
 }
 
 /// Where a table's file lies.

@@ -7,7 +7,7 @@
 //!  5  type          u8    PageType
 //!  6  level         u8    0 = leaf
 //!  7  flags         u8    0
-//!  8  lsn           u64   the last log record that changed the page; 0 = never logged
+//!  8  lsn           u64   the end of the last log record that changed the page; 0 = never logged
 //! 16  page number   u32   identity: tells a misdirected write
 //! 20  file id       u32   identity
 //! 24  stamp_max     u64   the newest row stamp in the page
@@ -31,7 +31,7 @@
 //! ```
 
 /// The format that this build writes.
-pub const FORMAT: u8 = 1;
+pub const FORMAT: u8 = 2;
 
 pub const FORMAT_AT: usize = 4;
 pub const TYPE: usize = 5;
@@ -72,8 +72,8 @@ pub enum PageType {
     Inner = 3,
     /// A piece of a row that is too large for a leaf.
     Overflow = 4,
-    /// A page of the free list that names other free pages.
-    FreeTrunk = 5,
+    /// Says which pages are free.
+    FreeMap = 5,
 }
 
 impl PageType {
@@ -83,7 +83,7 @@ impl PageType {
             2 => PageType::Leaf,
             3 => PageType::Inner,
             4 => PageType::Overflow,
-            5 => PageType::FreeTrunk,
+            5 => PageType::FreeMap,
             _ => return None,
         })
     }

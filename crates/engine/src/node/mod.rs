@@ -11,5 +11,7 @@ mod write;
 mod tests;
 
 pub use read::{Node, Search};
-pub use split::{SplitPoint, merge, merged_bytes, pull_up, shortest_separator, split, split_root};
-pub use write::{Full, NodeHeader, NodeMut};
+pub use split::{
+    Part, SplitPoint, build_merged, build_part, build_root, cut, merged_bytes, shortest_separator,
+};
+pub use write::{Full, NodeHeader, NodeMut, with_scratch};

@@ -99,7 +99,7 @@ impl<'a> Node<'a> {
         (self.page.word_at(SLOT_COUNT) >> 48) as usize
     }
 
-    pub(super) fn heap_start(self) -> usize {
+    pub fn heap_start(self) -> usize {
         match self.page.u16_at(HEAP_START) {
             0 => 1 << 16,
             start => usize::from(start),
@@ -118,6 +118,13 @@ impl<'a> Node<'a> {
     /// Bytes that new cells could take, after compaction.
     pub fn free_bytes(self) -> usize {
         self.gap_bytes() + self.dead_bytes()
+    }
+
+    /// True if the leaf's slot `index` could have a value of `value_len` bytes.
+    pub fn has_room_to_replace(self, index: usize, value_len: usize) -> bool {
+        let freed = self.cell_bytes(index) + SLOT_BYTES;
+        let suffix_len = self.suffix_place(index).1;
+        self.free_bytes() + freed >= LEAF_CELL_HEADER + suffix_len + value_len + SLOT_BYTES
     }
 
     /// Bytes in use by slots, cells and fences.

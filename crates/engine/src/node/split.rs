@@ -1,11 +1,11 @@
-//! Splitting a node in two and merging two into one. Both build the new pages in private memory
-//! and copy them over, so that what they fail to do leaves the pages as they were.
+//! Splitting a node in two and merging two into one. Whoever does it builds the new pages where nobody sees them, logs
+//! them, and then copies them over, so that a failure leaves the pages as they were.
 
 use super::layout::*;
 use super::read::Node;
 use super::write::{NodeHeader, NodeMut, prefix_len_between, with_scratch};
-use base::PageId;
-use pagecache::page::{Page, PageBuf};
+use base::{PageId, PageNo};
+use pagecache::page::PageMut;
 
 /// Where a full node is cut.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -122,105 +122,46 @@ impl Node<'_> {
     }
 }
 
-/// Appends cells in key order to a private page.
+/// Appends cells in key order to a page that nobody else sees.
 struct Builder<'b> {
-    page: &'b mut PageBuf,
+    node: NodeMut<'b>,
     key: Vec<u8>,
     value: Vec<u8>,
 }
 
 impl<'b> Builder<'b> {
-    fn new(page: &'b mut PageBuf, id: PageId, header: NodeHeader<'_>) -> Builder<'b> {
-        NodeMut::new(page.page_mut()).init(id, header);
-        Builder { page, key: Vec::new(), value: Vec::new() }
+    fn new(page: PageMut<'b>, id: PageId, header: NodeHeader<'_>) -> Builder<'b> {
+        let mut node = NodeMut::new(page);
+        node.init(id, header);
+        Builder { node, key: Vec::new(), value: Vec::new() }
     }
 
     fn copy(&mut self, source: Node<'_>, from: usize, to: usize) {
         for index in from..to {
             self.key.clear();
             source.append_key(index, &mut self.key);
-            let mut target = NodeMut::new(self.page.page_mut());
-            let at = target.node().count();
+            let at = self.node.node().count();
             let done = if source.is_leaf() {
                 self.value.clear();
                 source.append_value(index, &mut self.value);
-                target.insert(at, &self.key, &[&self.value])
+                self.node.insert(at, &self.key, &[&self.value])
             } else {
-                target.insert_child(at, &self.key, source.child(index + 1))
+                self.node.insert_child(at, &self.key, source.child(index + 1))
             };
             done.expect("the parts of a node fit the pages that were measured for them");
         }
     }
 }
 
-/// Cuts `left` at `point`; what lies behind goes to `right`, a page without contents.
-pub fn split(
-    left: &mut NodeMut<'_>,
-    left_id: PageId,
-    right: NodeMut<'_>,
-    right_id: PageId,
-    point: &SplitPoint,
-) {
-    let size = left.node().page().size();
-    with_scratch(size, |old_page| {
-        old_page.page_mut().copy_from(left.node().page());
-        let old = Node::new(old_page.page());
-        with_scratch(size, |new_page| {
-            build_part(old, Part::Right, point, right_id, new_page);
-            let mut right = right;
-            right.replace_by(right_id, new_page);
-            build_part(old, Part::Left, point, left_id, new_page);
-            left.replace_by(left_id, new_page);
-        });
-    });
-}
-
-/// Turns a full root into an inner page over two new children that share its contents.
-pub fn split_root(
-    root: &mut NodeMut<'_>,
-    root_id: PageId,
-    left: (NodeMut<'_>, PageId),
-    right: (NodeMut<'_>, PageId),
-    point: &SplitPoint,
-) {
-    let size = root.node().page().size();
-    with_scratch(size, |old_page| {
-        old_page.page_mut().copy_from(root.node().page());
-        let old = Node::new(old_page.page());
-        with_scratch(size, |new_page| {
-            let (mut left, left_id) = left;
-            build_part(old, Part::Left, point, left_id, new_page);
-            left.replace_by(left_id, new_page);
-            let (mut right, right_id) = right;
-            build_part(old, Part::Right, point, right_id, new_page);
-            right.replace_by(right_id, new_page);
-            let mut new_root = NodeMut::new(new_page.page_mut());
-            new_root.init(
-                root_id,
-                NodeHeader {
-                    level: old.level() + 1,
-                    tree: old.tree(),
-                    lower: &[],
-                    upper: None,
-                    stamp_max: 0,
-                    first_child: left_id.page.0,
-                },
-            );
-            new_root
-                .insert_child(0, &point.separator, right_id.page.0)
-                .expect("one separator fits an empty page");
-            root.replace_by(root_id, new_page);
-        });
-    });
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+/// Which part of a node that is cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Part {
     Left,
     Right,
 }
 
-fn build_part(old: Node<'_>, part: Part, point: &SplitPoint, id: PageId, page: &mut PageBuf) {
+/// Makes `page` the left or right part of `old`, cut at `point`.
+pub fn build_part(old: Node<'_>, part: Part, point: &SplitPoint, id: PageId, page: PageMut<'_>) {
     let (lower, upper) = old.fences();
     let separator = point.separator.as_slice();
     let (lower, upper) = match part {
@@ -248,6 +189,38 @@ fn build_part(old: Node<'_>, part: Part, point: &SplitPoint, id: PageId, page: &
     }
 }
 
+/// Leaves the left part of a node in its page.
+pub fn cut(node: &mut NodeMut<'_>, id: PageId, point: &SplitPoint) {
+    with_scratch(node.node().page().size(), |page| {
+        build_part(node.node(), Part::Left, point, id, page.page_mut());
+        node.replace_by(id, page);
+    });
+}
+
+/// Makes `page` the root over the two parts of `old`, which has been the root so far.
+pub fn build_root(
+    old: Node<'_>,
+    point: &SplitPoint,
+    id: PageId,
+    left: PageNo,
+    right: PageNo,
+    page: PageMut<'_>,
+) {
+    let mut root = NodeMut::new(page);
+    root.init(
+        id,
+        NodeHeader {
+            level: old.level() + 1,
+            tree: old.tree(),
+            lower: &[],
+            upper: None,
+            stamp_max: 0,
+            first_child: left.0,
+        },
+    );
+    root.insert_child(0, &point.separator, right.0).expect("one separator fits an empty page");
+}
+
 /// Bytes (of slots, cells and fences) that the merger of two siblings would take.
 pub fn merged_bytes(left: Node<'_>, right: Node<'_>, separator: &[u8]) -> usize {
     let (lower, _) = left.fences();
@@ -261,36 +234,23 @@ pub fn merged_bytes(left: Node<'_>, right: Node<'_>, separator: &[u8]) -> usize 
     cells + moved_down
 }
 
-/// Moves everything of `right` into `left`. [`merged_bytes`] has said that it fits.
-pub fn merge(left: &mut NodeMut<'_>, left_id: PageId, right: Node<'_>, separator: &[u8]) {
-    with_scratch(left.node().page().size(), |page| {
-        let old = left.node();
-        let (lower, _) = old.fences();
-        let (_, upper) = right.fences();
-        let header = NodeHeader {
-            level: old.level(),
-            tree: old.tree(),
-            lower: &lower,
-            upper: upper.as_deref(),
-            stamp_max: old.stamp_max().max(right.stamp_max()),
-            first_child: if old.is_leaf() { 0 } else { old.child(0) },
-        };
-        let mut builder = Builder::new(page, left_id, header);
-        builder.copy(old, 0, old.count());
-        if !old.is_leaf() {
-            let mut target = NodeMut::new(builder.page.page_mut());
-            let at = target.node().count();
-            target.insert_child(at, separator, right.child(0)).expect("measured before");
-        }
-        builder.copy(right, 0, right.count());
-        left.replace_by(left_id, page);
-    });
-}
-
-/// Replaces a root that has one child left by that child's contents.
-pub fn pull_up(root: &mut NodeMut<'_>, root_id: PageId, only_child: Page<'_>) {
-    with_scratch(only_child.size(), |page| {
-        page.page_mut().copy_from(only_child);
-        root.replace_by(root_id, page);
-    });
+/// Makes `page` a node of everything in two siblings. [`merged_bytes`] has said that it fits.
+pub fn build_merged(left: Node<'_>, right: Node<'_>, separator: &[u8], id: PageId, page: PageMut<'_>) {
+    let (lower, _) = left.fences();
+    let (_, upper) = right.fences();
+    let header = NodeHeader {
+        level: left.level(),
+        tree: left.tree(),
+        lower: &lower,
+        upper: upper.as_deref(),
+        stamp_max: left.stamp_max().max(right.stamp_max()),
+        first_child: if left.is_leaf() { 0 } else { left.child(0) },
+    };
+    let mut builder = Builder::new(page, id, header);
+    builder.copy(left, 0, left.count());
+    if !left.is_leaf() {
+        let at = builder.node.node().count();
+        builder.node.insert_child(at, separator, right.child(0)).expect("measured before");
+    }
+    builder.copy(right, 0, right.count());
 }

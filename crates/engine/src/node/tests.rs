@@ -12,6 +12,18 @@ fn leaf<'k>(lower: &'k [u8], upper: Option<&'k [u8]>) -> NodeHeader<'k> {
     NodeHeader { level: 0, tree: 5, lower, upper, stamp_max: 0, first_child: 0 }
 }
 
+fn split(left: &mut NodeMut<'_>, left_id: PageId, right: NodeMut<'_>, right_id: PageId, point: &SplitPoint) {
+    build_part(left.node(), Part::Right, point, right_id, right.into_page());
+    cut(left, left_id, point);
+}
+
+fn merge(left: &mut NodeMut<'_>, left_id: PageId, right: Node<'_>, separator: &[u8]) {
+    with_scratch(1024, |page| {
+        build_merged(left.node(), right, separator, left_id, page.page_mut());
+        left.replace_by(left_id, page);
+    });
+}
+
 fn contents(node: Node<'_>) -> Vec<(Vec<u8>, Vec<u8>)> {
     (0..node.count())
         .map(|index| {
@@ -296,18 +308,16 @@ fn a_root_keeps_its_page_when_it_splits_and_when_it_is_pulled_up_again() {
     let point = root.node().split_point(&3u32.to_be_bytes()).unwrap();
     let (mut left, mut right) = (PageBuf::new(1024), PageBuf::new(1024));
     let left_id = PageId::new(FileId(3), PageNo(11));
-    split_root(
-        &mut root,
-        ID,
-        (NodeMut::new(left.page_mut()), left_id),
-        (NodeMut::new(right.page_mut()), OTHER),
-        &point,
-    );
+    build_part(root.node(), Part::Left, &point, left_id, left.page_mut());
+    build_part(root.node(), Part::Right, &point, OTHER, right.page_mut());
+    let mut scratch = PageBuf::new(1024);
+    build_root(root.node(), &point, ID, left_id.page, OTHER.page, scratch.page_mut());
+    root.replace_by(ID, &scratch);
     assert_eq!(root.node().level(), 1);
     assert_eq!(children(root.node()), [11, 10]);
-    let mut merged = NodeMut::new(left.page_mut());
-    merge(&mut merged, left_id, Node::new(right.page()), &point.separator);
-    pull_up(&mut root, ID, merged.node().page());
+    let halves = (Node::new(left.page()), Node::new(right.page()));
+    build_merged(halves.0, halves.1, &point.separator, ID, scratch.page_mut());
+    root.replace_by(ID, &scratch);
     assert_eq!(root.node().page().u32_at(PAGE_NO), 9);
     assert_eq!(contents(root.node()), before);
     check_shape(root.node());

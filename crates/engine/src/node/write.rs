@@ -2,7 +2,7 @@
 
 use super::layout::*;
 use super::read::{Node, Slot, head_of};
-use base::PageId;
+use base::{Lsn, PageId};
 use pagecache::page::{PageBuf, PageMut};
 use std::cell::RefCell;
 
@@ -44,7 +44,7 @@ thread_local! {
 }
 
 /// Runs `work` with a private page of `size` bytes, whose contents are arbitrary.
-pub(super) fn with_scratch<R>(size: usize, work: impl FnOnce(&mut PageBuf) -> R) -> R {
+pub fn with_scratch<R>(size: usize, work: impl FnOnce(&mut PageBuf) -> R) -> R {
     let reused = SCRATCH.with_borrow_mut(|pages| {
         let found = pages.iter().position(|page| page.page().size() == size);
         found.map(|index| pages.swap_remove(index))
@@ -140,8 +140,12 @@ impl<'a> NodeMut<'a> {
 
     /// Inserts into a leaf, before slot `index` (from [`Node::search`]).
     pub fn insert(&mut self, index: usize, key: &[u8], value: &[&[u8]]) -> Result<(), Full> {
+        self.insert_suffix(index, &key[self.node().prefix_len()..], value)
+    }
+
+    /// As [`NodeMut::insert`], with what the page keeps of the key.
+    pub fn insert_suffix(&mut self, index: usize, suffix: &[u8], value: &[&[u8]]) -> Result<(), Full> {
         let value_len: usize = value.iter().map(|part| part.len()).sum();
-        let suffix = &key[self.node().prefix_len()..];
         let at = self.open_slot(index, suffix, LEAF_CELL_HEADER + suffix.len() + value_len)?;
         self.page.set_u16(at, value_len as u16);
         self.page.write(at + LEAF_CELL_HEADER, suffix);
@@ -155,7 +159,11 @@ impl<'a> NodeMut<'a> {
 
     /// Inserts a separator and the child right of it into an inner page.
     pub fn insert_child(&mut self, index: usize, separator: &[u8], child: u32) -> Result<(), Full> {
-        let suffix = &separator[self.node().prefix_len()..];
+        self.insert_child_suffix(index, &separator[self.node().prefix_len()..], child)
+    }
+
+    /// As [`NodeMut::insert_child`], with what the page keeps of the separator.
+    pub fn insert_child_suffix(&mut self, index: usize, suffix: &[u8], child: u32) -> Result<(), Full> {
         let at = self.open_slot(index, suffix, INNER_CELL_HEADER + suffix.len())?;
         self.page.set_u32(at, child);
         self.page.write(at + INNER_CELL_HEADER, suffix);
@@ -210,9 +218,7 @@ impl<'a> NodeMut<'a> {
             }
             return Ok(());
         }
-        let freed = self.node().cell_bytes(index) + SLOT_BYTES;
-        let suffix_len = self.node().suffix_place(index).1;
-        if self.node().free_bytes() + freed < LEAF_CELL_HEADER + suffix_len + value_len + SLOT_BYTES {
+        if !self.node().has_room_to_replace(index, value_len) {
             return Err(Full);
         }
         let mut key = Vec::new();
@@ -254,8 +260,13 @@ impl<'a> NodeMut<'a> {
         });
     }
 
+    /// The log's position behind the record of the last change.
+    pub fn set_lsn(&mut self, lsn: Lsn) {
+        self.page.set_u64(LSN, lsn.0);
+    }
+
     /// Takes over everything of `source` but the page's own identity.
-    pub(super) fn replace_by(&mut self, id: PageId, source: &PageBuf) {
+    pub fn replace_by(&mut self, id: PageId, source: &PageBuf) {
         self.page.copy_from(source.page());
         self.page.set_u32(PAGE_NO, id.page.0);
         self.page.set_u32(FILE_ID, id.file.0);

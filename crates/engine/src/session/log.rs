@@ -5,10 +5,10 @@ use crate::Result;
 use crate::core::Core;
 use crate::definition::KeyList;
 use crate::table::Table;
-use base::{FileId, Stamp};
+use base::{FileId, Lsn, Stamp};
 
-pub(super) fn position(_core: &Core) -> u64 {
-    0
+pub(super) fn position(core: &Core) -> u64 {
+    core.journal.position().0
 }
 
 pub(super) fn row(
@@ -37,14 +37,14 @@ pub(super) fn undone(_core: &Core, _stamp: Stamp, _mark: Mark) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn committed(_core: &Core, _stamp: Stamp) -> Result<u64> {
-    Ok(0)
+pub(super) fn committed(core: &Core, _stamp: Stamp) -> Result<u64> {
+    Ok(core.journal.position().0)
 }
 
 pub(super) fn rolled_back(_core: &Core, _stamp: Stamp) -> Result<()> {
     Ok(())
 }
 
-pub(super) fn make_durable(_core: &Core, _end: u64) -> Result<()> {
-    Ok(())
+pub(super) fn make_durable(core: &Core, end: u64) -> Result<()> {
+    core.journal.commit(Lsn(end))
 }

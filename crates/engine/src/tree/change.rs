@@ -5,7 +5,8 @@ use super::{Attempt, Mode, Tree, retry};
 use crate::Result;
 use crate::node::layout::{HEADER_BYTES, LEAF_CELL_HEADER, SLOT_BYTES};
 use crate::node::{Node, NodeMut};
-use base::Stamp;
+use crate::redo::Changes;
+use base::{PageNo, Stamp};
 use pagecache::WriteGuard;
 
 /// A leaf below this share of its bytes looks for a sibling to merge with.
@@ -61,11 +62,14 @@ impl Tree {
                 return Ok(Step::Done(Beside { is_new: false, has_neighbours }));
             }
             let need = cell_bytes(key, &[]);
-            if node.free_bytes() + node.prefix_len() < need
-                || insert_at(&mut leaf, index, key, &[], stamp).is_none()
-            {
+            if node.free_bytes() + node.prefix_len() < need {
                 return Ok(Step::Full(need));
             }
+            self.change_leaf(
+                &mut leaf,
+                |changes, page, node| changes.insert(page, node, index, key, &[], stamp),
+                |node| insert_at(node, index, key, &[], stamp),
+            )?;
             Ok(Step::Done(Beside { is_new: true, has_neighbours }))
         })
     }
@@ -81,7 +85,30 @@ impl Tree {
         if node.free_bytes() + node.prefix_len() < need {
             return Ok(Step::Full(need));
         }
-        Ok(insert_at(&mut leaf, index, key, value, stamp).map_or(Step::Full(need), Step::Done))
+        self.change_leaf(
+            &mut leaf,
+            |changes, page, node| changes.insert(page, node, index, key, value, stamp),
+            |node| insert_at(node, index, key, value, stamp),
+        )?;
+        Ok(Step::Done(true))
+    }
+
+    /// Logs what `describe` says of a leaf and does it.
+    fn change_leaf(
+        &self,
+        leaf: &mut WriteGuard<'_>,
+        describe: impl FnOnce(&mut Changes, PageNo, Node<'_>),
+        change: impl FnOnce(&mut NodeMut<'_>),
+    ) -> Result<()> {
+        let page = leaf.page_id().page;
+        // Dirty before it is logged: see `Journal`.
+        let mut node = NodeMut::new(leaf.page_mut());
+        let mut changes = Changes::new(self.space().file_id());
+        describe(&mut changes, page, node.node());
+        let lsn = changes.log(self.space().journal())?;
+        change(&mut node);
+        node.set_lsn(lsn);
+        Ok(())
     }
 
     /// Inserts sorted keys, as many at a time as fall into one leaf: `entry(i)` gives key and value parts of
@@ -126,30 +153,57 @@ impl Tree {
         mode: Mode,
     ) -> Attempt<Step<(usize, bool)>> {
         let first = run.start;
-        let count = run.len();
         let mut leaf = self.leaf_for_write(entry(first).0, mode)?;
+        let node = Node::new(leaf.page());
+        // Where each key goes once those before it are in, which are smaller.
+        let mut places = Vec::new();
+        let mut room = node.free_bytes() + node.prefix_len();
+        let mut duplicate = false;
         for position in run {
             let (key, value) = entry(position);
-            let node = Node::new(leaf.page());
             if position > first && !node.is_below_upper_fence(key) {
-                return Ok(Step::Done((position - first, false)));
+                break;
             }
             let (index, exact) = node.search(key);
-            if exact || own(position).is_some_and(|own| has_neighbours(node, index, false, own)) {
-                return Ok(Step::Done((position - first, true)));
+            let begins_alike = |own: &[u8]| {
+                // The key before it in the run will be its left neighbour, if any is.
+                has_neighbours(node, index, false, own)
+                    || position > first && entry(position - 1).0.starts_with(own)
+            };
+            let is_there = exact || position > first && entry(position - 1).0 == key;
+            if is_there || own(position).is_some_and(begins_alike) {
+                duplicate = true;
+                break;
             }
             let need = cell_bytes(key, &value);
-            let room = node.free_bytes() + node.prefix_len() >= need;
-            if !room || insert_at(&mut leaf, index, key, &value, stamp).is_none() {
-                // What is in stays in; the rest begins with the key that found no room.
-                return Ok(if position > first {
-                    Step::Done((position - first, false))
-                } else {
-                    Step::Full(need)
-                });
+            if room < need {
+                if position > first {
+                    // What is in stays in; the rest begins with the key that found no room.
+                    break;
+                }
+                return Ok(Step::Full(need));
             }
+            room = room - need + node.prefix_len();
+            places.push(index + places.len());
         }
-        Ok(Step::Done((count, false)))
+        if !places.is_empty() {
+            self.change_leaf(
+                &mut leaf,
+                |changes, page, node| {
+                    for (offset, index) in places.iter().enumerate() {
+                        let (key, value) = entry(first + offset);
+                        changes.insert(page, node, *index, key, &value, stamp);
+                    }
+                },
+                |node| {
+                    for (offset, index) in places.iter().enumerate() {
+                        let (key, value) = entry(first + offset);
+                        insert_at(node, *index, key, &value, stamp);
+                    }
+                },
+            )?;
+        }
+        Ok(Step::Done((places.len(), duplicate)))
     }
 
     /// Replaces the value of a key; false if there is no such key.
@@ -160,11 +214,18 @@ impl Tree {
             if !exact {
                 return Ok(Step::Done(false));
             }
-            let mut node = NodeMut::new(leaf.page_mut());
-            if node.replace(index, value).is_err() {
+            let value_len = value.iter().map(|part| part.len()).sum();
+            if !Node::new(leaf.page()).has_room_to_replace(index, value_len) {
                 return Ok(Step::Full(cell_bytes(key, value)));
             }
-            node.raise_stamp(stamp.0);
+            self.change_leaf(
+                &mut leaf,
+                |changes, page, node| changes.replace(page, node, index, value, stamp),
+                |node| {
+                    node.replace(index, value).expect("the room was measured");
+                    node.raise_stamp(stamp.0);
+                },
+            )?;
             Ok(Step::Done(true))
         })
     }
@@ -177,9 +238,12 @@ impl Tree {
             if !exact {
                 return Ok((false, false));
             }
-            let mut node = NodeMut::new(leaf.page_mut());
-            node.remove(index);
-            Ok((true, is_underfull(node.node())))
+            self.change_leaf(
+                &mut leaf,
+                |changes, page, node| changes.remove(page, node, index),
+                |node| node.remove(index),
+            )?;
+            Ok((true, is_underfull(Node::new(leaf.page()))))
         })?;
         if underfull {
             self.merge(key)?;
@@ -219,15 +283,7 @@ fn cell_bytes(key: &[u8], value: &[&[u8]]) -> usize {
     SLOT_BYTES + LEAF_CELL_HEADER + key.len() + value
 }
 
-fn insert_at(
-    leaf: &mut WriteGuard<'_>,
-    index: usize,
-    key: &[u8],
-    value: &[&[u8]],
-    stamp: Stamp,
-) -> Option<bool> {
-    let mut node = NodeMut::new(leaf.page_mut());
-    node.insert(index, key, value).ok()?;
+fn insert_at(node: &mut NodeMut<'_>, index: usize, key: &[u8], value: &[&[u8]], stamp: Stamp) {
+    node.insert(index, key, value).expect("the room was measured");
     node.raise_stamp(stamp.0);
-    Some(true)
 }

@@ -53,13 +53,12 @@ impl Tree {
     pub fn create(space: Arc<Tablespace>, id: u32) -> Result<Tree> {
         let root = space.allocate()?;
         let tree = Tree { space, root, id };
-        retry(tree.cache(), |_| {
-            let mut guard = tree.cache().create(tree.page_id(root))?;
-            let header =
-                NodeHeader { level: 0, tree: id, lower: &[], upper: None, stamp_max: 0, first_child: 0 };
-            NodeMut::new(guard.page_mut()).init(tree.page_id(root), header);
-            Ok(())
-        })?;
+        let header = NodeHeader { level: 0, tree: id, lower: &[], upper: None, stamp_max: 0, first_child: 0 };
+        let made = tree.space.create_node(root, |page, id| NodeMut::new(page).init(id, header));
+        if let Err(error) = made {
+            tree.space.release(root);
+            return Err(error);
+        }
         Ok(tree)
     }
 
@@ -101,15 +100,7 @@ impl Tree {
             }
             parents = inner;
         }
-        for page in pages {
-            retry(self.cache(), |_| {
-                let guard = self.cache().create(self.page_id(page))?;
-                self.cache().free(guard);
-                Ok(())
-            })?;
-            self.space.release(page);
-        }
-        Ok(())
+        self.space.free_pages(&pages)
     }
 
     /// The level of a page and the children it names.

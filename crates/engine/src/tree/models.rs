@@ -23,7 +23,9 @@ fn tree(hit_path: HitPath) -> Arc<Tree> {
     let cache = PageCache::new(config).unwrap();
     let path = Path::new("T7.lwt");
     let file = MemVfs::new().open(path, Create::New).unwrap();
-    let space = crate::tablespace::Tablespace::create(cache, FileId(7), path, file, 1024).unwrap();
+    let space =
+        crate::tablespace::Tablespace::create(cache, crate::testing::journal(), FileId(7), path, file, 1024)
+            .unwrap();
     Arc::new(Tree::create(space, 3).unwrap())
 }
 

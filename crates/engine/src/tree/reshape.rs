@@ -1,15 +1,18 @@
 //! Splits and merges, under the parent's exclusive latch.
 //!
-//! Latch order: parent, left child, right child. Pages are allocated before the first latch is taken
+//! Latch order: parent, left child, right child, free maps. Each split or merge is one record of the log. Pages are allocated before the first latch is taken
 //! and given back after the last is released.
 
 use super::change::is_underfull;
 use super::{Attempt, Interrupt, Mode, Tree, retry};
 use crate::Result;
 use crate::node::layout::{HEADER_BYTES, INNER_CELL_HEADER, SLOT_BYTES};
-use crate::node::{Node, NodeMut, merge, merged_bytes, pull_up, split, split_root};
-use crate::tablespace::Tablespace;
-use base::PageNo;
+use crate::node::{
+    Node, NodeMut, Part, SplitPoint, build_merged, build_part, build_root, cut, merged_bytes, with_scratch,
+};
+use crate::redo::Changes;
+use crate::tablespace::{Maps, Tablespace};
+use base::{Lsn, PageNo};
 use pagecache::WriteGuard;
 
 /// Pages taken from the tablespace and not yet in a tree; what is left over goes back.
@@ -98,11 +101,31 @@ impl Tree {
             return Ok(Split::ParentFull(separator_bytes));
         }
         let right_id = self.page_id(spare.peek(0));
+        let mut maps = self.space().latch_maps(&[right_id.page])?;
         let mut right = self.cache().create(right_id)?;
-        let left_id = left.page_id();
-        split(&mut NodeMut::new(left.page_mut()), left_id, NodeMut::new(right.page_mut()), right_id, &point);
-        let inserted = NodeMut::new(parent.page_mut()).insert_child(index, &point.separator, right_id.page.0);
+        build_part(Node::new(left.page()), Part::Right, &point, right_id, right.page_mut());
+        let (left_id, parent_id) = (left.page_id(), parent.page_id());
+        let mut left = NodeMut::new(left.page_mut());
+        let mut parent = NodeMut::new(parent.page_mut());
+        let mut changes = Changes::new(right_id.file);
+        changes.node_image(right_id.page, right.page());
+        changes.cut(left_id.page, left.node(), &point);
+        changes.insert_child(parent_id.page, parent.node(), index, &point.separator, right_id.page);
+        maps.describe(&mut changes, true, &[right_id.page]);
+        let lsn = match changes.log(self.space().journal()) {
+            Ok(lsn) => lsn,
+            Err(error) => {
+                self.cache().free(right);
+                return Err(error.into());
+            }
+        };
+        NodeMut::new(right.page_mut()).set_lsn(lsn);
+        cut(&mut left, left_id, &point);
+        left.set_lsn(lsn);
+        let inserted = parent.insert_child(index, &point.separator, right_id.page.0);
         assert!(inserted.is_ok(), "the parent's room was measured under its latch");
+        parent.set_lsn(lsn);
+        maps.change(true, &[right_id.page], lsn);
         spare.used(1);
         Ok(Split::Done)
     }
@@ -119,26 +142,49 @@ impl Tree {
         let Some(point) = Node::new(root.page()).split_point(key) else {
             return Err(self.foreign_page(self.root(), 0, "a full root with too few keys"));
         };
-        let left_id = self.page_id(spare.peek(0));
-        let right_id = self.page_id(spare.peek(1));
-        let mut left = self.cache().create(left_id)?;
-        let mut right = match self.cache().create(right_id) {
-            Ok(right) => right,
-            Err(error) => {
-                self.cache().free(left);
-                return Err(error.into());
-            }
-        };
+        let children = [spare.peek(0), spare.peek(1)];
+        let mut maps = self.space().latch_maps(&children)?;
+        let mut guards = Vec::with_capacity(2);
+        let made = self.log_root_split(&mut root, &point, children, &mut maps, &mut guards);
+        if made.is_err() {
+            guards.into_iter().for_each(|guard| self.cache().free(guard));
+        } else {
+            spare.used(2);
+        }
+        made.map(|()| Split::Done)
+    }
+
+    /// Moves the root's contents down into two new pages, whose guards are in `guards` afterwards, also on an error.
+    fn log_root_split<'s>(
+        &'s self,
+        root: &mut WriteGuard<'_>,
+        point: &SplitPoint,
+        children: [PageNo; 2],
+        maps: &mut Maps<'_>,
+        guards: &mut Vec<WriteGuard<'s>>,
+    ) -> Attempt<()> {
         let root_id = root.page_id();
-        split_root(
-            &mut NodeMut::new(root.page_mut()),
-            root_id,
-            (NodeMut::new(left.page_mut()), left_id),
-            (NodeMut::new(right.page_mut()), right_id),
-            &point,
-        );
-        spare.used(2);
-        Ok(Split::Done)
+        let mut changes = Changes::new(root_id.file);
+        for (page, part) in children.into_iter().zip([Part::Left, Part::Right]) {
+            let mut guard = self.cache().create(self.page_id(page))?;
+            build_part(Node::new(root.page()), part, point, self.page_id(page), guard.page_mut());
+            changes.node_image(page, guard.page());
+            guards.push(guard);
+        }
+        let mut root = NodeMut::new(root.page_mut());
+        maps.describe(&mut changes, true, &children);
+        let [left, right] = children;
+        let lsn = with_scratch(root.node().page().size(), |page| -> Result<Lsn> {
+            build_root(root.node(), point, root_id, left, right, page.page_mut());
+            changes.node_image(root_id.page, page.page());
+            let lsn = changes.log(self.space().journal())?;
+            root.replace_by(root_id, page);
+            Ok(lsn)
+        })?;
+        root.set_lsn(lsn);
+        guards.iter_mut().for_each(|guard| NodeMut::new(guard.page_mut()).set_lsn(lsn));
+        maps.change(true, &children, lsn);
+        Ok(())
     }
 
     /// Merges the underfull leaf that covers `key` with a sibling, and so on upward.
@@ -171,50 +217,76 @@ impl Tree {
         // The right sibling first; at the right edge, or if it is too full, the left one.
         let pairs = [(index < count).then_some(index), index.checked_sub(1)];
         for left_index in pairs.into_iter().flatten() {
-            if let Some(left) = self.try_merge_pair(&mut parent, left_index, level, freed)? {
-                let parent_node = Node::new(parent.page());
-                if is_root && parent_node.count() == 0 {
-                    let root_id = parent.page_id();
-                    pull_up(&mut NodeMut::new(parent.page_mut()), root_id, left.page());
-                    freed.push(left.page_id().page);
-                    self.cache().free(left);
-                    return Ok(Merge::Done);
-                }
-                let underfull = !is_root && is_underfull(parent_node);
+            if self.try_merge_pair(&mut parent, left_index, level, freed)? {
+                let underfull = !is_root && is_underfull(Node::new(parent.page()));
                 return Ok(if underfull { Merge::ParentUnderfull } else { Merge::Done });
             }
         }
         Ok(Merge::Done)
     }
 
-    /// Merges the children at `left_index` and behind it, if one is underfull and both fit a page.
+    /// Merges the children at `left_index` and behind it, if one is underfull and both fit a page. A root that would be
+    /// left with one child takes over that child's contents.
     fn try_merge_pair(
         &self,
         parent: &mut WriteGuard<'_>,
         left_index: usize,
         level: u8,
         freed: &mut Vec<PageNo>,
-    ) -> Attempt<Option<WriteGuard<'_>>> {
+    ) -> Attempt<bool> {
         let node = Node::new(parent.page());
         let (left_child, right_child) = (node.child(left_index), node.child(left_index + 1));
+        let pulls_up = parent.page_id().page == self.root() && node.count() == 1;
         let mut separator = Vec::new();
         node.append_key(left_index, &mut separator);
         let mut left = self.child_for_write(left_child, level)?;
         let right = self.child_for_write(right_child, level)?;
         let (left_node, right_node) = (Node::new(left.page()), Node::new(right.page()));
         if !is_underfull(left_node) && !is_underfull(right_node) {
-            return Ok(None);
+            return Ok(false);
         }
         // An eighth stays free, so that the next insert does not split the page again.
         let room = (left.page().size() - HEADER_BYTES) / 8 * 7;
         if merged_bytes(left_node, right_node, &separator) > room {
-            return Ok(None);
+            return Ok(false);
         }
-        let left_id = left.page_id();
-        merge(&mut NodeMut::new(left.page_mut()), left_id, Node::new(right.page()), &separator);
-        NodeMut::new(parent.page_mut()).remove(left_index);
-        freed.push(right.page_id().page);
+        let gone = [right.page_id().page, left.page_id().page];
+        let gone = if pulls_up { &gone[..] } else { &gone[..1] };
+        let mut maps = self.space().latch_maps(gone)?;
+        let (parent_id, target_id) =
+            (parent.page_id(), if pulls_up { parent.page_id() } else { left.page_id() });
+        let mut parent = NodeMut::new(parent.page_mut());
+        let mut changes = Changes::new(parent_id.file);
+        maps.describe(&mut changes, false, gone);
+        let lsn = with_scratch(left.page().size(), |page| -> Result<Lsn> {
+            build_merged(
+                Node::new(left.page()),
+                Node::new(right.page()),
+                &separator,
+                target_id,
+                page.page_mut(),
+            );
+            changes.node_image(target_id.page, page.page());
+            if pulls_up {
+                let lsn = changes.log(self.space().journal())?;
+                parent.replace_by(parent_id, page);
+                return Ok(lsn);
+            }
+            let mut left = NodeMut::new(left.page_mut());
+            changes.remove(parent_id.page, parent.node(), left_index);
+            let lsn = changes.log(self.space().journal())?;
+            left.replace_by(target_id, page);
+            left.set_lsn(lsn);
+            parent.remove(left_index);
+            Ok(lsn)
+        })?;
+        parent.set_lsn(lsn);
+        maps.change(false, gone, lsn);
+        freed.extend_from_slice(gone);
         self.cache().free(right);
-        Ok(Some(left))
+        if pulls_up {
+            self.cache().free(left);
+        }
+        Ok(true)
     }
 }

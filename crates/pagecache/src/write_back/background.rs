@@ -1,6 +1,5 @@
 //! The thread that writes dirty pages ahead of need, so that a miss finds a clean victim.
 
-use super::WriteOut;
 use crate::cache::PageCache;
 use base::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use base::sync::{Arc, Condvar, Mutex, Weak, thread};
@@ -77,14 +76,9 @@ impl PageCache {
     /// Writes what is dirty, in the order of the device; false if a write failed. Ends early when
     /// nobody but the thread has the cache any more.
     fn write_dirty(self: &Arc<PageCache>) -> bool {
-        self.dirty_pages(|_| true).into_iter().take_while(|_| Arc::strong_count(self) > 1).all(
-            |(id, frame)| {
-                matches!(
-                    self.write_out(frame, id),
-                    Ok(WriteOut::Written | WriteOut::NothingToDo | WriteOut::InFlight | WriteOut::Latched)
-                )
-            },
-        )
+        let pages = self.dirty_pages(|_| true);
+        let mut batches = pages.chunks(self.batch_max()).take_while(|_| Arc::strong_count(self) > 1);
+        batches.all(|batch| self.write_pages(batch).is_ok())
     }
 }
 

@@ -1,0 +1,262 @@
+//! The log as the engine uses it: what may be appended when, and when it is durable.
+//!
+//! One log for all files. A record has a kind, one byte: [`kind::PAGES`] describes changes of pages (see `redo`), all from
+//! [`kind::LOGICAL`] on belong to the transactions.
+//!
+//! How to log a change: hold what makes the order of changes (page latches, a row's latch), [`Journal::append`], then
+//! change. If the append fails nothing has been changed, and nothing may be: the log takes nothing more, and
+//! [`Core::touch`](crate::core::Core::touch) refuses every statement from then on. Records are redone in the order of their LSNs, and
+//! the order in which appends return under one latch is the order of their LSNs.
+//!
+//! How to make it durable: [`Journal::commit`] with the end of the statement's last record, with no latch held.
+//!
+//! What a checkpoint may forget: everything below [`Journal::position`] as it was before the record was appended, unless a page
+//! that was changed then is still dirty, or [`Core::oldest_needed`](crate::core::Core::oldest_needed) says so. A transaction that
+//! wants its records kept registers `position()` *before* its first append.
+//!
+//! After a crash: pages first, then `recovery::Logical::record` gets each record of the other kinds in order, then, with
+//! the tables open and the log accepting appends again, `recovery::Logical::finish`.
+
+use crate::Result;
+use crate::definition::{FlushLog, LogOptions};
+use crate::recovery::log_config;
+use base::Lsn;
+use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use base::sync::{Arc, Condvar, Mutex};
+use pagecache::WriteAhead;
+use std::ops::Range;
+use std::path::Path;
+use vfs::Vfs;
+use wal::{Durability, Log};
+
+/// What records are about.
+pub(crate) mod kind {
+    /// Changes of pages of one file that belong together: see `redo`.
+    pub const PAGES: u8 = 1;
+    /// From here on the transactions' own.
+    pub const LOGICAL: u8 = 16;
+}
+
+/// A file of the log is made ahead when less than this share of the last is left. A statement that logs more than is left makes
+/// whoever writes the log make it.
+const MARGIN_DIVISOR: u64 = 4;
+
+/// The log of an open database.
+#[derive(Debug)]
+pub(crate) struct Journal {
+    log: Log,
+    flush_log: AtomicU8,
+    /// While pages are redone: the record that is. Else the largest number.
+    redoing: AtomicU64,
+    margin: u64,
+    capacity: u64,
+    /// What recovery would read for the sake of pages begins here, as of the last checkpoint.
+    needed: AtomicU64,
+    /// Statements begin below without asking further.
+    admitted: AtomicU64,
+    call: Arc<Call>,
+}
+
+impl Journal {
+    /// Makes a new log, in a folder that has none.
+    pub fn create(vfs: Arc<dyn Vfs>, dir: &Path, options: &LogOptions) -> Result<Journal> {
+        let log = Log::create(vfs, log_config(dir, options))?;
+        Ok(Journal::new(log, options))
+    }
+
+    /// Opens a log whose records end at `end`.
+    pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, options: &LogOptions, end: Lsn) -> Result<Journal> {
+        let log = Log::open_at(vfs, log_config(dir, options), end)?;
+        Ok(Journal::new(log, options))
+    }
+
+    fn new(log: Log, options: &LogOptions) -> Journal {
+        let needed = log.checkpoint().map_or(wal::FIRST_LSN, |checkpoint| checkpoint.needed);
+        let journal = Journal {
+            log,
+            flush_log: AtomicU8::new(options.flush as u8),
+            redoing: AtomicU64::new(u64::MAX),
+            margin: options.file_size / MARGIN_DIVISOR,
+            capacity: options.capacity,
+            needed: AtomicU64::new(needed.0),
+            admitted: AtomicU64::new(0),
+            call: Arc::default(),
+        };
+        journal.set_needed(needed);
+        journal
+    }
+
+    /// Appends a record and gives its place. See above for what is held meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] after a failure of the log's device. Nothing was logged then.
+    #[inline]
+    pub fn append(&self, kind: u8, parts: &[&[u8]]) -> Result<Range<Lsn>> {
+        Ok(self.log.append(kind, parts)?)
+    }
+
+    /// Returns when everything below `up_to` is as safe as asked. Waits for the device.
+    pub fn flush(&self, up_to: Lsn, durability: Durability) -> Result<()> {
+        Ok(self.log.flush(up_to, durability)?)
+    }
+
+    /// Makes what was logged below `up_to` as safe as `flush_log_at_trx_commit` asks. For the end of a statement.
+    pub fn commit(&self, up_to: Lsn) -> Result<()> {
+        match self.flush_log() {
+            FlushLog::Lazily => Ok(()),
+            FlushLog::AtCommit => self.flush(up_to, Durability::Synced),
+            FlushLog::WriteAtCommit => self.flush(up_to, Durability::Written),
+        }
+    }
+
+    /// At or below the place of every record to come.
+    #[inline]
+    pub fn position(&self) -> Lsn {
+        // ORDER: changed by recovery only, before other threads know the journal.
+        Lsn(self.log.next_lsn().0.min(self.redoing.load(Ordering::Relaxed)))
+    }
+
+    pub fn flush_log(&self) -> FlushLog {
+        // ORDER: a setting that is seen soon enough.
+        FlushLog::from_u8(self.flush_log.load(Ordering::Relaxed))
+    }
+
+    pub fn set_flush_log(&self, flush_log: FlushLog) {
+        // ORDER: as above.
+        self.flush_log.store(flush_log as u8, Ordering::Relaxed);
+    }
+
+    /// Why nothing can be logged any more.
+    pub fn failure(&self) -> Option<String> {
+        self.log.poisoned().map(str::to_string)
+    }
+
+    pub(crate) fn log(&self) -> &Log {
+        &self.log
+    }
+
+    /// Says which record is being redone, for pages that become dirty by it.
+    pub fn set_redoing(&self, lsn: Option<Lsn>) {
+        // ORDER: as in `position`.
+        self.redoing.store(lsn.map_or(u64::MAX, |lsn| lsn.0), Ordering::Relaxed);
+    }
+
+    /// True if a statement may begin without [`Journal::make_admissible`].
+    #[inline]
+    pub fn admits(&self) -> bool {
+        // ORDER: a threshold; who reads an old one asks once too often, or begins a little too far.
+        self.log.next_lsn().0 < self.admitted.load(Ordering::Relaxed)
+    }
+
+    /// Has the log make files ahead, and if it is full of what pages need, waits for a round of the checkpointer, or does
+    /// its work by `make_room`. With no latch held.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if there is no room for the log's next file: nothing has been lost yet.
+    pub fn make_admissible(&self, make_room: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.prepare()?;
+        if !self.admits() && !self.call.ask() {
+            make_room()?;
+        }
+        Ok(())
+    }
+
+    /// Makes the log's next file if the last is nearly full.
+    pub fn prepare(&self) -> Result<()> {
+        if self.log.prepared_lsn().0 < self.log.next_lsn().0 + self.margin {
+            self.log.prepare_file()?;
+        }
+        self.set_needed(self.needed());
+        Ok(())
+    }
+
+    /// Where what pages need begins, as of the last checkpoint.
+    pub fn needed(&self) -> Lsn {
+        // ORDER: as in `admits`.
+        Lsn(self.needed.load(Ordering::Relaxed))
+    }
+
+    pub fn set_needed(&self, needed: Lsn) {
+        let prepared = self.log.prepared_lsn().0.saturating_sub(self.margin);
+        // ORDER: as in `admits`.
+        self.needed.store(needed.0, Ordering::Relaxed);
+        self.admitted.store(prepared.min(needed.0 + self.capacity), Ordering::Relaxed);
+    }
+
+    pub fn capacity(&self) -> u64 {
+        self.capacity
+    }
+
+    pub fn call(&self) -> &Arc<Call> {
+        &self.call
+    }
+}
+
+impl WriteAhead for Journal {
+    fn position(&self) -> Lsn {
+        Journal::position(self)
+    }
+
+    fn make_durable(&self, lsn: Lsn) -> Result<(), String> {
+        self.log.flush(lsn, Durability::Synced).map_err(|error| error.to_string())
+    }
+}
+
+/// How statements talk to the thread that takes checkpoints.
+#[derive(Default, Debug)]
+pub(crate) struct Call {
+    state: Mutex<Calls>,
+    changed: Condvar,
+}
+
+#[derive(Default, Debug)]
+struct Calls {
+    /// There is a thread.
+    is_served: bool,
+    stop: bool,
+    asked: bool,
+    /// Rounds that have ended.
+    rounds: u64,
+}
+
+impl Call {
+    /// Calls the thread and waits until it has gone round; false if there is none.
+    fn ask(&self) -> bool {
+        let mut state = self.state.lock();
+        // One that is under way may have looked already.
+        let wanted = state.rounds + 2;
+        while state.is_served && state.rounds < wanted {
+            state.asked = true;
+            self.changed.notify_all();
+            state = self.changed.wait(state);
+        }
+        state.is_served
+    }
+
+    pub fn set_served(&self, is_served: bool) {
+        self.state.lock().is_served = is_served;
+        self.changed.notify_all();
+    }
+
+    pub fn stop(&self) {
+        self.state.lock().stop = true;
+        self.changed.notify_all();
+    }
+
+    /// For the thread: sleeps until called; false when it is time to end.
+    #[cfg(not(feature = "shuttle"))]
+    pub fn wait(&self, tick: std::time::Duration) -> bool {
+        let mut state = self.state.lock();
+        if !state.stop && !state.asked {
+            state = self.changed.wait_timeout(state, tick).0;
+        }
+        state.asked = false;
+        !state.stop
+    }
+
+    /// For the thread: a round has ended.
+    pub fn served(&self) {
+        self.state.lock().rounds += 1;
+        self.changed.notify_all();
+    }
+}

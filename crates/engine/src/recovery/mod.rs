@@ -1,0 +1,279 @@
+//! From what a crash left to what the log says.
+//!
+//! 1. The log is read from its checkpoint to its end and made durable; from here on it accepts appends.
+//! 2. Pages that the crash tore are taken from the doublewrite file.
+//! 3. Records are read again: changes of pages are redone where the page is older, the others go to [`Logical`].
+//! 4. All pages are written and synced. The database opens its tables.
+//! 5. [`Logical::finish`] ends what was unfinished.
+//!
+//! CRASH: at any point of this it may begin anew: redo leaves alone what it finds done, and the checkpoint stays until the end.
+//! After a clean shutdown there is nothing behind the checkpoint, and only the first step is left.
+
+mod logical;
+
+pub(crate) use logical::Logical;
+
+use crate::control::NextIds;
+use crate::database::{CATALOGUE_NAME, DOUBLEWRITE_NAME, LOG_DIR, table_path};
+use crate::definition::LogOptions;
+use crate::journal::{Journal, kind};
+use crate::node::layout::LSN;
+use crate::redo::{Change, changes_of, set_lsn};
+use crate::tree::retry;
+use crate::{Error, Result};
+use base::sync::Arc;
+use base::{FileId, Lsn, PageId};
+use pagecache::{Detach, PageCache};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use vfs::{Create, File, Vfs};
+use wal::{Checkpoint, LogConfig, OWNER_WORDS, Reader};
+
+/// Where the catalogue's file is told from tables' by its number.
+pub(crate) const CATALOGUE_FILE: FileId = FileId(1);
+
+/// How the log of a directory is kept.
+pub(crate) fn log_config(dir: &Path, options: &LogOptions) -> LogConfig {
+    LogConfig {
+        file_size: options.file_size,
+        buffer_size: options.buffer_size,
+        ..LogConfig::new(dir.join(LOG_DIR))
+    }
+}
+
+/// What a checkpoint keeps for the engine.
+pub(crate) fn owner_words(next: NextIds) -> [u64; OWNER_WORDS] {
+    let mut words = [0; OWNER_WORDS];
+    words[..3].copy_from_slice(&[next.file.into(), next.table.into(), next.stamp]);
+    words
+}
+
+fn next_ids(words: &[u64; OWNER_WORDS]) -> NextIds {
+    NextIds { file: words[0] as u32, table: words[1] as u32, stamp: words[2] }
+}
+
+/// A log before anything is done with it.
+#[derive(Debug)]
+pub(crate) struct Start {
+    pub checkpoint: Checkpoint,
+    /// Where its records end.
+    pub end: Lsn,
+    /// Records behind the checkpoint: without any, the pages are as they should be.
+    pub records: u64,
+}
+
+impl Start {
+    /// Reads the log in `dir`. Nothing is changed.
+    pub fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Start> {
+        let log = dir.join(LOG_DIR);
+        let checkpoint = Checkpoint::read(vfs, &log)?
+            .ok_or_else(|| Error::Log { why: format!("'{}' has no checkpoint", log.display()) })?;
+        let mut reader = Reader::open(vfs, &log, checkpoint.needed)?;
+        let mut records = 0;
+        while reader.read_next()?.is_some() {
+            records += 1;
+        }
+        Ok(Start { checkpoint, end: reader.position(), records })
+    }
+
+    pub fn is_clean(&self) -> bool {
+        self.records == 0
+    }
+}
+
+/// Takes torn pages from the doublewrite file; gives their number.
+pub(crate) fn repair_torn_pages(vfs: &dyn Vfs, dir: &Path, page_size: usize) -> Result<usize> {
+    let path = dir.join(DOUBLEWRITE_NAME);
+    if !vfs.exists(&path)? {
+        return Ok(0);
+    }
+    let doublewrite = vfs.open(&path, Create::Never)?;
+    let open = |file: FileId| open_existing(vfs, &path_of(dir, file));
+    Ok(pagecache::repair(&*doublewrite, page_size, open)?)
+}
+
+fn path_of(dir: &Path, file: FileId) -> PathBuf {
+    if file == CATALOGUE_FILE { dir.join(CATALOGUE_NAME) } else { table_path(dir, file) }
+}
+
+/// The file, unless there is none.
+fn open_existing(vfs: &dyn Vfs, path: &Path) -> io::Result<Option<Arc<dyn File>>> {
+    match vfs.open(path, Create::Never) {
+        Ok(file) => Ok(Some(file)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// What redo came to.
+#[derive(Debug)]
+pub(crate) struct Redone {
+    pub next: NextIds,
+    pub logical: Logical,
+    /// Files with changes behind the checkpoint.
+    pub touched: BTreeSet<FileId>,
+    /// Pages that miss a change that the log does not have any more. In a file that the catalogue names there are none.
+    pub broken: BTreeMap<PageId, String>,
+}
+
+/// Brings the pages of all files to what the log says, on the device.
+pub(crate) fn redo(
+    vfs: &dyn Vfs,
+    dir: &Path,
+    cache: &PageCache,
+    journal: &Journal,
+    start: &Start,
+) -> Result<Redone> {
+    let mut redo = Redo {
+        vfs,
+        dir,
+        cache,
+        files: BTreeMap::new(),
+        redone: Redone {
+            next: next_ids(&start.checkpoint.owner),
+            logical: Logical::default(),
+            touched: BTreeSet::new(),
+            broken: BTreeMap::new(),
+        },
+    };
+    let mut reader = journal.log().read_from(start.checkpoint.needed)?;
+    let result = (|| {
+        while let Some(record) = reader.read_next()? {
+            journal.set_redoing(Some(record.lsn));
+            match record.kind {
+                kind::PAGES => redo.pages(record.lsn, record.end, record.payload)?,
+                kind @ kind::LOGICAL.. => {
+                    redo.redone.logical.record(kind, record.lsn..record.end, record.payload)?;
+                }
+                kind => {
+                    let why = format!("the record at {} is of the unknown kind {kind}", record.lsn);
+                    return Err(Error::Log { why });
+                }
+            }
+        }
+        redo.close(Detach::Flush)
+    })();
+    if result.is_err() {
+        let _ = redo.close(Detach::Discard);
+    }
+    journal.set_redoing(None);
+    result?;
+    let mut redone = redo.redone;
+    // A table is not made without a file.
+    redone.next.table = redone.next.table.max(redone.next.file - 1);
+    Ok(redone)
+}
+
+struct Redo<'r> {
+    vfs: &'r dyn Vfs,
+    dir: &'r Path,
+    cache: &'r PageCache,
+    /// True if the file is there, and attached.
+    files: BTreeMap<FileId, bool>,
+    redone: Redone,
+}
+
+impl Redo<'_> {
+    fn pages(&mut self, lsn: Lsn, end: Lsn, payload: &[u8]) -> Result<()> {
+        let Some((file, changes)) = changes_of(payload) else {
+            return Err(Error::Log { why: format!("the record at {lsn} cannot be read") });
+        };
+        let next = &mut self.redone.next;
+        next.file = next.file.max(file.0.saturating_add(1));
+        for change in &changes {
+            next.stamp = next.stamp.max(change.stamp() + 1);
+        }
+        if !self.attach(file)? {
+            // Dropped since, or its making was cut short.
+            return Ok(());
+        }
+        self.redone.touched.insert(file);
+        for change in &changes {
+            self.redo(PageId::new(file, change.page), change, end)?;
+            for page in change.freed() {
+                self.redone.broken.remove(&PageId::new(file, *page));
+            }
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, file: FileId) -> Result<bool> {
+        if let Some(is_there) = self.files.get(&file) {
+            return Ok(*is_there);
+        }
+        let path = path_of(self.dir, file);
+        let opened = open_existing(self.vfs, &path)?;
+        let is_there = opened.is_some();
+        if let Some(opened) = opened {
+            self.cache.attach(file, path, opened)?;
+        }
+        self.files.insert(file, is_there);
+        Ok(is_there)
+    }
+
+    fn redo(&mut self, id: PageId, change: &Change<'_>, end: Lsn) -> Result<()> {
+        if !change.is_image() && self.redone.broken.contains_key(&id) {
+            return Ok(());
+        }
+        let redone = retry(self.cache, |_| {
+            let mut guard = if change.is_image() {
+                // What follows in the log brings the page to its newest state, whatever was there.
+                self.cache.create(id)?
+            } else {
+                self.cache.write(id)?
+            };
+            let found = Lsn(guard.page().u64_at(LSN));
+            if !change.is_image() && found >= end {
+                return Ok(Ok(()));
+            }
+            if !change.is_image() && found != change.base {
+                return Ok(Err(format!("a change of LSN {} is missing, the page has {found}", change.base)));
+            }
+            let applied = change.apply(id, guard.page_mut());
+            if applied.is_ok() {
+                set_lsn(&mut guard.page_mut(), end);
+            }
+            Ok(applied)
+        });
+        let why = match redone {
+            Ok(Ok(())) => {
+                self.redone.broken.remove(&id);
+                return Ok(());
+            }
+            Ok(Err(why)) => why,
+            Err(Error::Corrupt { why, .. }) => why,
+            Err(Error::Io(error)) if error.kind() == io::ErrorKind::UnexpectedEof => error.to_string(),
+            Err(error) => return Err(error),
+        };
+        self.redone.broken.insert(id, format!("{why}; to be redone: the record that ends at {end}"));
+        Ok(())
+    }
+
+    fn close(&mut self, how: Detach) -> Result<()> {
+        let mut first = Ok(());
+        for (file, is_there) in std::mem::take(&mut self.files) {
+            if is_there {
+                let closed = self.cache.detach(file, how);
+                if closed.is_err() && how == Detach::Flush {
+                    // To be given up by the caller.
+                    self.files.insert(file, true);
+                }
+                first = first.and(closed.map_err(Error::from));
+            }
+        }
+        first
+    }
+}
+
+impl Redone {
+    /// Refuses a file that misses a change.
+    pub fn check_whole(&self, dir: &Path, file: FileId) -> Result<()> {
+        match self.broken.iter().find(|(id, _)| id.file == file) {
+            Some((id, why)) => {
+                Err(Error::Corrupt { path: path_of(dir, file), page: id.page.0, lsn: 0, why: why.clone() })
+            }
+            None => Ok(()),
+        }
+    }
+}
