@@ -61,6 +61,11 @@ impl Session {
         Ok(Transaction::new(self.shared.clone(), id, self.waiter.clone()))
     }
 
+    /// From now on snapshots of this session see what the transaction with this stamp writes: it belongs to the same client.
+    pub fn set_own(&mut self, stamp: Stamp) {
+        self.own = stamp.0;
+    }
+
     /// What another thread interrupts this session's waits by.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(self.waiter.clone())

@@ -79,9 +79,13 @@ impl Transaction {
 
     /// Gives back the explicit locks taken since the mark, if [`crate::Config::savepoint_locks`] says so.
     pub fn roll_back_locks(&mut self, mark: LockMark) {
-        if self.shared.savepoint_locks == SavepointLocks::Keep {
-            return;
+        if self.shared.savepoint_locks == SavepointLocks::Release {
+            self.give_back_locks(mark);
         }
+    }
+
+    /// Gives back the explicit locks taken since the mark: what they were taken for has not come about.
+    pub fn give_back_locks(&mut self, mark: LockMark) {
         while self.held.len() > mark.0 {
             if let Some(held) = self.held.pop() {
                 self.shared.locks.unlock(self.id, &held, true);

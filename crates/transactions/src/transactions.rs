@@ -98,9 +98,16 @@ impl Transactions {
         self.versions.purge(&self.status, || self.live());
     }
 
-    /// The old versions of a row that are kept, oldest first. Who must know that none comes or goes meanwhile keeps its writers away.
+    /// What a row was, in the versions that some snapshot may ask for, oldest first. Who must know that none comes meanwhile keeps
+    /// the row's writers away.
     pub fn versions_of(&self, table: u64, key: &[u8]) -> Vec<Arc<[u8]>> {
-        self.versions.of((table, key))
+        let versions = self.versions.of((table, key));
+        if versions.is_empty() {
+            return Vec::new();
+        }
+        let horizon = self.horizon();
+        let is_needed = |superseded_by: u64| !self.is_seen_by_all(Stamp(superseded_by), horizon);
+        versions.into_iter().filter(|(by, _)| is_needed(*by)).map(|(_, row)| row).collect()
     }
 
     /// Bytes that old versions take: keys, cells and an allowance for what surrounds them.

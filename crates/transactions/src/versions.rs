@@ -130,11 +130,11 @@ impl VersionStore {
         Ok(chain.map_or(Found::Newest, |chain| chain.find(sees)))
     }
 
-    /// What the versions of a row say it was.
-    pub fn of(&self, (table, key): (u64, &[u8])) -> Vec<Arc<[u8]>> {
+    /// What the versions of a row say it was, each with who changed that.
+    pub fn of(&self, (table, key): (u64, &[u8])) -> Vec<(u64, Arc<[u8]>)> {
         let tables = self.shard(table, key).rows.lock();
         let chain = tables.get(&table).and_then(|rows| rows.get(key));
-        chain.map_or_else(Vec::new, |chain| chain.rows().cloned().collect())
+        chain.map_or_else(Vec::new, |chain| chain.rows().collect())
     }
 
     /// Changes the chain of one row, if it has one, by what frees bytes.

@@ -145,6 +145,22 @@ impl Active {
                 core.refuse_writes(why.clone());
                 return Err(Error::ReadOnly { why });
             }
+            if let What::Row(change) = change.what
+                && let Some((header, cell)) = change.deleted_before()
+                && header.stamp() != self.transaction.id()
+            {
+                // Purge may have come by meanwhile and found the row there.
+                table.add_garbage(1);
+                core.purge.add(vec![Garbage {
+                    table: table.clone(),
+                    file: *file,
+                    key: change.key,
+                    old: cell,
+                    stamp: header.stamp(),
+                    leaves_chain: false,
+                    is_counted: true,
+                }]);
+            }
         }
         log::undone(core, self.stamp(), mark)
     }

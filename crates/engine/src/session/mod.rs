@@ -13,6 +13,9 @@ pub(crate) mod statement;
 pub(crate) mod under_way;
 pub(crate) mod undo;
 
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;
+
 use crate::Result;
 use crate::core::Core;
 use active::Active;

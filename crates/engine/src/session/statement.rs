@@ -90,11 +90,11 @@ impl<'s> WriteStatement<'s> {
             Some(active) => active.mark(),
             None => {
                 let transaction = state.reads.begin()?;
+                state.current.set_own(transaction.id());
                 state.active = Some(Active::new(transaction, state.patience));
                 Mark::default()
             }
         };
-        state.open_snapshot();
         state.current.open();
         Ok(WriteStatement { core, _passage: passage, holder, mark })
     }
@@ -103,18 +103,17 @@ impl<'s> WriteStatement<'s> {
     pub fn split(&mut self) -> (Readers<'_>, Writer<'_>) {
         let core = self.core;
         let state = self.holder.state();
-        let own = state.active.as_ref().map_or(base::Stamp(0), Active::stamp);
-        let by_snapshot = state.isolation() != Isolation::ReadUncommitted;
+        let isolation = state.isolation();
         let State { reads, current, active, .. } = state;
-        let snapshot = match reads.view() {
-            Some(view) if by_snapshot => Reader::snapshot(view),
-            _ => Reader::newest(),
-        };
-        let current = match current.view() {
-            Some(view) => Reader::current(view, own),
-            None => Reader::newest(),
-        };
         let active = active.as_mut().expect("begun with the statement");
+        let current = current.view().expect("opened with the statement");
+        // The transaction's snapshot is taken by its first plain read: until then a change reads what is committed now.
+        let snapshot = match reads.view() {
+            _ if isolation == Isolation::ReadUncommitted => Reader::newest(),
+            Some(view) => Reader::snapshot(view),
+            None => Reader::snapshot(current),
+        };
+        let current = Reader::current(current, active.stamp());
         (Readers { snapshot, current }, Writer { core, active })
     }
 
@@ -176,7 +175,6 @@ impl Drop for WriteStatement<'_> {
             let _ = active.take_back(core, mark);
         }
         state.current.close();
-        state.close_snapshot();
     }
 }
 

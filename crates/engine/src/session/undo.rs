@@ -1,6 +1,7 @@
 //! What a transaction has changed, so that it can be taken back: in memory, oldest first.
 
 use crate::definition::KeyList;
+use crate::table::row::{RowHeader, split_cell};
 use base::sync::Arc;
 
 /// A position in a transaction's changes.
@@ -34,4 +35,13 @@ pub(crate) struct RowChange {
     pub leaves_chain: bool,
     /// Index entries, or the row itself, have to go when nobody sees `old` any more.
     pub leaves_garbage: bool,
+}
+
+impl RowChange {
+    /// The cell before, if it was that of a deleted row.
+    pub fn deleted_before(&self) -> Option<(RowHeader, Arc<[u8]>)> {
+        let old = self.old.as_ref()?;
+        let (header, _) = split_cell(old)?;
+        header.is_deleted().then(|| (header, old.clone()))
+    }
 }

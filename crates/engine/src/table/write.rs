@@ -85,6 +85,7 @@ impl Table {
         key: &[u8],
     ) -> Result<Claimed<'c>> {
         let file = u64::from(state.space.file_id().0);
+        let mark = active.transaction.lock_mark();
         let mut is_locked = false;
         loop {
             let latch = core.rows.latch(self.id, key);
@@ -103,8 +104,10 @@ impl Table {
                 active.transaction.lock(file, key, LockMode::Exclusive, active.patience)?;
                 is_locked = true;
             }
-            if is_taken {
-                active.transaction.wait_for_end(stamp, active.patience)?;
+            if is_taken && let Err(error) = active.transaction.wait_for_end(stamp, active.patience) {
+                // Who gives up leaves the queue.
+                active.transaction.give_back_locks(mark);
+                return Err(error.into());
             }
         }
     }
@@ -121,6 +124,7 @@ impl Table {
     ) -> Result<bool> {
         let state = self.live_state()?;
         let file = u64::from(state.space.file_id().0);
+        let mark = active.transaction.lock_mark();
         let mut is_locked = false;
         loop {
             // Under the latch: who stamps the row asks for locks under it.
@@ -139,8 +143,9 @@ impl Table {
             if !is_locked {
                 active.transaction.lock(file, key, mode, patience)?;
                 is_locked = true;
-            } else {
-                active.transaction.wait_for_end(stamp, patience)?;
+            } else if let Err(error) = active.transaction.wait_for_end(stamp, patience) {
+                active.transaction.give_back_locks(mark);
+                return Err(error.into());
             }
         }
     }

@@ -83,9 +83,9 @@ impl Chain {
         }
     }
 
-    /// What the row was, version by version.
-    pub fn rows(&self) -> impl Iterator<Item = &Arc<[u8]>> {
-        self.versions.iter().filter_map(|version| version.old.as_ref())
+    /// What the row was, version by version, with who changed it.
+    pub fn rows(&self) -> impl Iterator<Item = (u64, Arc<[u8]>)> {
+        self.versions.iter().filter_map(|version| Some((version.superseded_by, version.old.clone()?)))
     }
 
     /// Removes what `writer` left. Gives the bytes freed.
