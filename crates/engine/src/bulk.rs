@@ -92,6 +92,7 @@ fn cell_header(level: usize) -> usize {
 
 impl TreeBuilder {
     pub fn new(space: Arc<Tablespace>, tree: u32, stamp: Stamp) -> Result<TreeBuilder> {
+        space.doubt()?;
         let root = space.allocate()?;
         Ok(TreeBuilder { space, root, tree, stamp, levels: vec![Level::default()], pages: Vec::new() })
     }
@@ -192,6 +193,16 @@ impl TreeBuilder {
 
     /// Writes what is left and gives the tree.
     pub fn finish(mut self) -> Result<Tree> {
+        match self.write_rest() {
+            Ok(()) => Ok(Tree::new(self.space.clone(), self.root, self.tree)),
+            Err(error) => {
+                self.discard();
+                Err(error)
+            }
+        }
+    }
+
+    fn write_rest(&mut self) -> Result<()> {
         let mut level = 0;
         loop {
             let this = &self.levels[level];
@@ -201,7 +212,7 @@ impl TreeBuilder {
             } else if level + 1 == self.levels.len() {
                 // The only page of the highest level is the root.
                 self.write_page(level, count, None, Some(self.root))?;
-                return Ok(Tree::new(self.space.clone(), self.root, self.tree));
+                return Ok(());
             } else {
                 let page = self.write_page(level, count, None, None)?;
                 self.set_last_child(level + 1, page);

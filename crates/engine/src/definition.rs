@@ -43,7 +43,7 @@ pub struct CacheOptions {
     pub hit_path: HitPath,
     pub division_limit: u32,
     pub age_threshold: u32,
-    /// Who writes dirty pages; anything but `Background` is for tests.
+    /// Who writes dirty pages, purges and takes checkpoints; anything but `Background` is for tests.
     pub write_back: WriteBack,
 }
 

@@ -75,8 +75,8 @@ pub fn parse_link(page: Page<'_>, chain: u64, position: u32) -> Option<Link> {
 
 /// Writes `image` into a new chain. On an error no page stays behind.
 pub fn store(space: &Tablespace, chain: u64, image: &[u8]) -> Result<Reference> {
-    let per_page = space.page_size() - HEADER_BYTES;
-    let mut pages = Vec::with_capacity(image.len().div_ceil(per_page));
+    space.doubt()?;
+    let mut pages = Vec::new();
     let mut written = 0;
     if let Err(error) = write_chain(space, chain, image, &mut pages, &mut written) {
         let (used, unused) = pages.split_at(written);
@@ -167,6 +167,7 @@ pub fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) -> Resu
 
 /// Frees a chain that no row refers to any more.
 pub fn free(space: &Tablespace, reference: Reference) -> Result<()> {
+    space.doubt()?;
     let mut pages = Vec::new();
     let mut page = reference.first;
     let mut left = reference.len;

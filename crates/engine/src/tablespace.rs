@@ -5,10 +5,12 @@
 //!
 //! ```text
 //! file header, page 0 (after the 24 bytes that all pages share)
-//! 24 zero u64 | 32 magic u64 | 40 page size u32 | 44 groups that have a free map u32 | 48 zero ..
+//! 24 zero u64 | 32 magic u64 | 40 page size u32 | 44 groups that have a free map u32 | 48 in doubt u32 | 52 zero ..
 //! 64 rows u64 | 72 next AUTO_INCREMENT u64 | 80 next row id u64 | 88 next chain u64
 //! ```
-//! The last four are as of the last checkpoint or clean shutdown.
+//! The last four are as of the last checkpoint or clean shutdown. *In doubt* is a file with changes under way that take more than
+//! one record of the log, such as a row in overflow pages: after a crash some of its pages may be marked as used and belong to
+//! nothing, which the next start finds by walking through the file.
 
 use crate::free_map::{FreeMapPage, group_of, is_map_page, map_page, map_page_of, used_pages};
 use crate::journal::Journal;
@@ -17,6 +19,7 @@ use crate::node::with_scratch;
 use crate::redo::{Changes, set_lsn};
 use crate::tree::{Attempt, retry};
 use crate::{Error, Result};
+use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Mutex};
 use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::{Page, PageMut};
@@ -28,6 +31,7 @@ const MAGIC: u64 = u64::from_le_bytes(*b"LATCHTS\x02");
 const MAGIC_AT: usize = 32;
 const PAGE_SIZE_AT: usize = 40;
 const GROUPS_AT: usize = 44;
+const DOUBT_AT: usize = 48;
 const ROWS_AT: usize = 64;
 const AUTO_INCREMENT_AT: usize = 72;
 const ROW_ID_AT: usize = 80;
@@ -62,6 +66,7 @@ pub struct Header {
     pub page_size: u32,
     /// Groups of pages that have a free map.
     pub groups: u32,
+    pub in_doubt: bool,
     pub numbers: TableNumbers,
 }
 
@@ -73,6 +78,8 @@ pub struct Tablespace {
     file_id: FileId,
     path: PathBuf,
     page_size: usize,
+    /// As in the header.
+    in_doubt: AtomicBool,
     space: Mutex<Space>,
 }
 
@@ -118,15 +125,20 @@ impl Tablespace {
         cache.attach(file_id, path.to_path_buf(), file.clone())?;
         let space = Space { file: Some(file), pages: 1, file_pages, free: Vec::new() };
         let path = path.to_path_buf();
-        Ok(Tablespace { cache, journal, file_id, path, page_size, space: Mutex::new(space) })
+        let in_doubt = AtomicBool::new(false);
+        Ok(Tablespace { cache, journal, file_id, path, page_size, in_doubt, space: Mutex::new(space) })
     }
 
     fn write_first_pages(&self) -> Result<()> {
         self.space.lock().grow(GROW_PAGES_MIN, self.page_size)?;
         retry(&self.cache, |_| {
             let mut guard = self.cache.create(self.page_id(PageNo(0)))?;
-            let header =
-                Header { page_size: self.page_size as u32, groups: 0, numbers: TableNumbers::default() };
+            let header = Header {
+                page_size: self.page_size as u32,
+                groups: 0,
+                in_doubt: false,
+                numbers: TableNumbers::default(),
+            };
             write_header(&mut guard.page_mut(), self.page_id(PageNo(0)), &header);
             self.add_map(0, guard)
         })?;
@@ -157,6 +169,8 @@ impl Tablespace {
     fn load(&self) -> Result<TableNumbers> {
         let header = self.read_page(PageNo(0), |page| parse_header(page, self.page_size))?;
         let header = header.map_err(|why| self.corrupt(0, &why))?;
+        // ORDER: nobody else uses the file yet.
+        self.in_doubt.store(header.in_doubt, Ordering::Relaxed);
         let mut pages = 1;
         let mut free = Vec::new();
         for group in 0..header.groups {
@@ -188,16 +202,48 @@ impl Tablespace {
 
     /// Puts the table's numbers into the header, for the next start after a shutdown or a checkpoint.
     pub fn save(&self, numbers: &TableNumbers) -> Result<()> {
+        self.update_header(|header| header.numbers = *numbers)
+    }
+
+    fn update_header(&self, change: impl Fn(&mut Header)) -> Result<()> {
         retry(&self.cache, |_| {
             let mut guard = self.cache.write(self.page_id(PageNo(0)))?;
-            let header = parse_header(guard.page(), self.page_size).map_err(|why| self.corrupt(0, &why))?;
-            if header.numbers != *numbers {
-                let header = Header { numbers: *numbers, ..header };
+            let old = parse_header(guard.page(), self.page_size).map_err(|why| self.corrupt(0, &why))?;
+            let mut header = old.clone();
+            change(&mut header);
+            if header != old {
                 let lsn = self.log_header(&mut guard, &header, |_| ())?;
                 self.change_header(&mut guard, &header, lsn);
             }
             Ok(())
         })
+    }
+
+    /// To be called before a change that takes more than one record: see above.
+    #[inline]
+    pub fn doubt(&self) -> Result<()> {
+        // ORDER: who sees the flag comes after the header's record: it is read under no latch, but set after the append.
+        if self.in_doubt.load(Ordering::Acquire) { Ok(()) } else { self.begin_doubt() }
+    }
+
+    #[cold]
+    fn begin_doubt(&self) -> Result<()> {
+        self.update_header(|header| header.in_doubt = true)?;
+        // ORDER: pairs with the load in `doubt`.
+        self.in_doubt.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    /// Every used page belongs to something, and nobody changes the file meanwhile.
+    pub fn end_doubt(&self) -> Result<()> {
+        // ORDER: nobody else uses it meanwhile.
+        self.in_doubt.store(false, Ordering::Relaxed);
+        self.update_header(|header| header.in_doubt = false)
+    }
+
+    pub fn is_in_doubt(&self) -> bool {
+        // ORDER: as in `doubt`.
+        self.in_doubt.load(Ordering::Acquire)
     }
 
     /// Logs the header, with what `more` adds to the record.
@@ -464,6 +510,7 @@ fn write_header(page: &mut PageMut<'_>, id: PageId, header: &Header) {
     page.set_u64(MAGIC_AT, MAGIC);
     page.set_u32(PAGE_SIZE_AT, header.page_size);
     page.set_u32(GROUPS_AT, header.groups);
+    page.set_u32(DOUBT_AT, u32::from(header.in_doubt));
     page.set_u64(ROWS_AT, header.numbers.rows);
     page.set_u64(AUTO_INCREMENT_AT, header.numbers.next_auto_increment);
     page.set_u64(ROW_ID_AT, header.numbers.next_row_id);
@@ -482,6 +529,7 @@ pub fn parse_header(page: Page<'_>, page_size: usize) -> Result<Header, String> 
     let header = Header {
         page_size: page.u32_at(PAGE_SIZE_AT),
         groups: page.u32_at(GROUPS_AT),
+        in_doubt: page.u32_at(DOUBT_AT) != 0,
         numbers: TableNumbers {
             rows: page.u64_at(ROWS_AT),
             next_auto_increment: page.u64_at(AUTO_INCREMENT_AT),

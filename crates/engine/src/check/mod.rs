@@ -19,7 +19,10 @@ use crate::database::{CATALOGUE_NAME, Database, table_path};
 use crate::free_map::is_map_page;
 use crate::overflow::Reference;
 use crate::recovery::Start;
+use crate::table::Table;
 use crate::table::row::split_cell;
+use crate::table::state::TableState;
+use crate::tablespace::Tablespace;
 use base::sync::Arc;
 use base::{FileId, PageNo};
 use source::{CacheSource, FileSource, PageSource};
@@ -27,7 +30,7 @@ use std::path::{Path, PathBuf};
 use vfs::{Create, Vfs};
 
 /// A file under examination.
-struct FileCheck<'r> {
+pub(crate) struct FileCheck<'r> {
     report: &'r mut CheckReport,
     path: PathBuf,
     source: &'r mut dyn PageSource,
@@ -131,7 +134,7 @@ impl FileCheck<'_> {
     }
 
     /// Reads the catalogue's records.
-    fn catalogue(&mut self) -> Vec<Record> {
+    pub(crate) fn catalogue(&mut self) -> Vec<Record> {
         let mut cells = Vec::new();
         self.tree(CATALOGUE_ROOT, CATALOGUE_TREE, &mut |_, page, key, cell| {
             cells.push((page, key.to_vec(), cell.to_vec()));
@@ -253,13 +256,7 @@ impl Database {
         for (name, _) in self.databases() {
             for table in self.tables(&name)? {
                 let state = table.live_state()?;
-                let record = TableRecord {
-                    id: table.id(),
-                    file: state.space.file_id(),
-                    next_tree: state.next_tree,
-                    roots: state.indexes.iter().map(|index| (index.tree.root(), index.tree.id())).collect(),
-                    def: (*state.def).clone(),
-                };
+                let record = record_of(&table, state);
                 let (pages, free) = state.space.occupancy();
                 let mut source = CacheSource(&state.space);
                 let mut file = start(&mut report, &state.space.path(), &mut source, pages);
@@ -273,5 +270,53 @@ impl Database {
             }
         }
         Ok(report)
+    }
+
+    /// Frees the pages of a table that are neither in use nor free: what changes left that a crash cut short. Nobody else uses
+    /// the table, and all its rows are as they are to stay. Gives their number.
+    pub(crate) fn free_table_pages(table: &Table) -> Result<usize> {
+        let state = table.live_state()?;
+        let record = record_of(table, state);
+        free_lost_pages(&state.space, |file| {
+            for (root, tree) in &record.roots[1..] {
+                file.tree(*root, *tree, &mut |_, _, _, _| ());
+            }
+            let (root, tree) = record.roots[0];
+            file.tree(root, tree, &mut |file, page, _, cell| {
+                let mut image = Vec::new();
+                file.image(page, cell, &mut image);
+            });
+        })
+    }
+}
+
+/// Frees what `walk` does not meet of a file that is in doubt. A file with anything wrong in it is left alone.
+pub(crate) fn free_lost_pages(space: &Tablespace, walk: impl FnOnce(&mut FileCheck<'_>)) -> Result<usize> {
+    if !space.is_in_doubt() {
+        return Ok(0);
+    }
+    let mut report = CheckReport::default();
+    let (pages, free) = space.occupancy();
+    let mut source = CacheSource(space);
+    let mut file = start(&mut report, &space.path(), &mut source, pages);
+    file.meet_maps(space.page_size());
+    file.meet_free(&free);
+    walk(&mut file);
+    let lost: Vec<PageNo> = (0..pages).filter(|page| !file.met[*page as usize]).map(PageNo).collect();
+    if !report.is_clean() {
+        return Ok(0);
+    }
+    space.free_pages(&lost)?;
+    space.end_doubt()?;
+    Ok(lost.len())
+}
+
+fn record_of(table: &Table, state: &TableState) -> TableRecord {
+    TableRecord {
+        id: table.id(),
+        file: state.space.file_id(),
+        next_tree: state.next_tree,
+        roots: state.indexes.iter().map(|index| (index.tree.root(), index.tree.id())).collect(),
+        def: (*state.def).clone(),
     }
 }

@@ -39,7 +39,7 @@ impl Database {
         catalogue.put(&Record::Database { name: name.to_string(), sql_metadata: sql_metadata.clone() })?;
         let names = DatabaseNames { sql_metadata, ..DatabaseNames::default() };
         self.names.write().databases.insert(name.to_string(), names);
-        Ok(())
+        self.make_durable()
     }
 
     /// Replaces a database's opaque metadata.
@@ -54,7 +54,7 @@ impl Database {
         if let Some(database) = self.names.write().databases.get_mut(name) {
             database.sql_metadata = sql_metadata;
         }
-        Ok(())
+        self.make_durable()
     }
 
     /// Drops a database with all its tables.
@@ -67,7 +67,7 @@ impl Database {
         }
         catalogue.remove_database(name)?;
         self.names.write().databases.remove(name);
-        Ok(())
+        self.make_durable()
     }
 
     /// Waits for the transactions that have changed a table, and keeps others from it.
@@ -107,6 +107,7 @@ impl Database {
         if let Some(database) = self.names.write().databases.get_mut(&database) {
             database.tables.insert(name, table.clone());
         }
+        self.make_durable()?;
         Ok(table)
     }
 
@@ -155,7 +156,8 @@ impl Database {
         let _definition = self.lock_definition(&table)?;
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
-        self.drop_one(&mut catalogue, &table)
+        self.drop_one(&mut catalogue, &table)?;
+        self.make_durable()
     }
 
     fn drop_one(&self, catalogue: &mut Catalogue, table: &Table) -> Result<()> {
@@ -193,7 +195,7 @@ impl Database {
         if let Some(database) = names.databases.get_mut(to.0) {
             database.tables.insert(to.1.to_string(), table);
         }
-        Ok(())
+        self.make_durable()
     }
 
     /// Replaces a table's opaque metadata.
@@ -206,7 +208,7 @@ impl Database {
         let state = TableState { def: Arc::new(def), ..state.clone() };
         catalogue.put(&record(table.id(), &state))?;
         table.set_state(state);
-        Ok(())
+        self.make_durable()
     }
 
     /// Removes all rows, by giving the table a new file. AUTO_INCREMENT starts again at 1.
@@ -224,7 +226,7 @@ impl Database {
         table.set_state(new);
         table.set_numbers(&TableNumbers::default());
         self.remove_file(old);
-        Ok(())
+        self.make_durable()
     }
 
     /// Builds the index by sorting. Blocks writers of the table, not readers.
@@ -256,7 +258,7 @@ impl Database {
             return Err(error);
         }
         table.set_state(new);
-        Ok(())
+        self.make_durable()
     }
 
     /// Sorts the entries of all rows and builds a tree of them.
@@ -328,7 +330,13 @@ impl Database {
         catalogue.put(&record(table.id(), &new))?;
         table.set_state(new);
         // Readers who still are in the tree find pages of another tree, and look at the new state.
-        dropped.tree.free_all()
+        dropped.tree.free_all()?;
+        self.make_durable()
+    }
+
+    /// The end of a change of definition: it is to survive, as a transaction is.
+    fn make_durable(&self) -> Result<()> {
+        self.core.journal.commit(self.core.journal.position())
     }
 }
 

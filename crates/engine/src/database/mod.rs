@@ -16,6 +16,7 @@ mod ddl;
 mod tests;
 
 use crate::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Catalogue, Record, TableRecord};
+use crate::check;
 #[cfg(not(feature = "shuttle"))]
 use crate::checkpoint::Checkpointer;
 use crate::control::Control;
@@ -102,9 +103,9 @@ impl Database {
         } else {
             Database::recover(dir, &options, control)?
         });
-        database.core.purge.start(&database.core);
         #[cfg(not(feature = "shuttle"))]
         if options.cache.write_back == WriteBack::Background {
+            database.core.purge.start(&database.core);
             let _ = database.checkpointer.set(Checkpointer::start(&database));
         }
         Ok(database)
@@ -163,6 +164,9 @@ impl Database {
         database.load(&redone)?;
         if !start.is_clean() {
             redone.logical.finish(&database)?;
+        }
+        database.free_lost_pages()?;
+        if !start.is_clean() {
             database.checkpoint()?;
         }
         database.remove_strangers()?;
@@ -207,6 +211,16 @@ impl Database {
                 }
             }
         }
+        Ok(())
+    }
+
+    /// Frees pages that belong to nothing.
+    fn free_lost_pages(&self) -> Result<()> {
+        for table in self.all_tables() {
+            Database::free_table_pages(&table)?;
+        }
+        let catalogue = self.catalogue.lock();
+        check::free_lost_pages(catalogue.tree().space(), |file| drop(file.catalogue()))?;
         Ok(())
     }
 
@@ -265,6 +279,10 @@ impl Database {
         drop(self.catalogue.lock());
         self.core.purge.stop();
         self.core.purge.drain(&self.core);
+        if self.core.purge.len() == 0 {
+            // Otherwise overflow pages wait for snapshots that were never closed.
+            self.end_doubt()?;
+        }
         self.write_back()?;
         let names = self.names.read();
         for table in names.databases.values().flat_map(|database| database.tables.values()) {
@@ -282,6 +300,14 @@ impl Database {
         self.core.cache.flush_all()?;
         self.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
         self.core.checkpoint()
+    }
+
+    /// No change is under way, and nothing waits for purge.
+    fn end_doubt(&self) -> Result<()> {
+        for table in self.all_tables().iter().filter(|table| table.state().space.is_in_doubt()) {
+            table.state().space.end_doubt()?;
+        }
+        self.catalogue.lock().tree().space().end_doubt()
     }
 
     /// Every table there is.

@@ -11,6 +11,9 @@
 
 mod logical;
 
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;
+
 pub(crate) use logical::Logical;
 
 use crate::control::NextIds;

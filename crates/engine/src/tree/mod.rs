@@ -86,6 +86,7 @@ impl Tree {
     /// Gives all pages back to the tablespace. Nobody changes the tree meanwhile, and nobody will find it
     /// afterwards; readers who are still in it notice.
     pub fn free_all(&self) -> Result<()> {
+        self.space.doubt()?;
         let mut pages = vec![self.root];
         let mut parents = vec![self.root];
         // Level by level; leaves are named by their parents and need not be read.
