@@ -95,7 +95,7 @@ impl Core {
     /// The first record that something other than a dirty page still needs: the oldest transaction's. Asked by a checkpoint
     /// after it has looked where the log ends.
     pub fn oldest_needed(&self) -> Option<Lsn> {
-        self.under_way.oldest().map(Lsn)
+        [self.under_way.oldest(), self.purge.oldest_needed()].into_iter().flatten().min()
     }
 
     /// A file that is not open because the database is closed.

@@ -4,11 +4,14 @@
 //! them. What a transaction leaves is queued when it commits. A thread looks at the queue; a session that
 //! commits faster than the thread purges does some of the work itself.
 
+use crate::Result;
 use crate::core::Core;
 use crate::table::Table;
+use crate::table::row::split_cell;
+use crate::tree::{Chunk, Remainder};
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use base::sync::{Arc, Condvar, Mutex, Weak, thread};
-use base::{FileId, Stamp};
+use base::{FileId, Lsn, Stamp};
 use std::collections::VecDeque;
 use std::time::Duration;
 use transactions::Horizon;
@@ -32,8 +35,8 @@ pub(crate) struct Garbage {
     pub old: Arc<[u8]>,
     /// Who changed it.
     pub stamp: Stamp,
-    /// The overflow pages of `old` go with it.
-    pub leaves_chain: bool,
+    /// The overflow pages of `old` go with it. After a crash the log says so, from here on at the earliest.
+    pub chain: Option<Lsn>,
     /// It counts in [`Table::garbage`].
     pub is_counted: bool,
 }
@@ -45,6 +48,7 @@ pub(crate) struct Purge {
     /// Held by who purges: one thread at a time, so that what is no longer queued has been purged.
     working: Mutex<()>,
     len: AtomicUsize,
+    sweeps: Mutex<VecDeque<Sweep>>,
     signal: Arc<Signal>,
 }
 
@@ -121,6 +125,31 @@ impl Purge {
         done
     }
 
+    /// The first record in the log that says what is still to be purged.
+    pub fn oldest_needed(&self) -> Option<Lsn> {
+        // What has been taken from the queue has been purged.
+        let _working = self.working.lock();
+        self.queue.lock().iter().filter_map(|garbage| garbage.chain).min()
+    }
+
+    /// Has a whole table looked through, for what a crash has left: what nobody sees and nobody has a list of. It counts once in
+    /// [`Table::garbage`] until that is done.
+    pub fn sweep(&self, table: Arc<Table>) {
+        self.sweeps.lock().push_back(Sweep::new(table));
+    }
+
+    /// Does a part of a sweep; false if there is nothing to sweep.
+    fn sweep_on(&self, core: &Core) -> bool {
+        let _working = self.working.lock();
+        let Some(mut sweep) = self.sweeps.lock().pop_front() else { return false };
+        let horizon = core.transactions.horizon();
+        // What cannot be read is left alone until the next start.
+        if let Ok(false) = sweep.go_on(core, horizon) {
+            self.sweeps.lock().push_front(sweep);
+        }
+        true
+    }
+
     /// Called by who has committed: helps if the thread cannot keep up.
     pub fn help(&self, core: &Core) {
         if self.len() > QUEUE_LONG {
@@ -130,12 +159,13 @@ impl Purge {
 
     /// Purges everything that nobody sees.
     pub fn drain(&self, core: &Core) {
-        while self.run(core, usize::MAX) > 0 {}
+        while self.run(core, usize::MAX) > 0 || self.sweep_on(core) {}
     }
 
     /// Forgets everything: the next start will meet it.
     pub fn clear(&self) {
         self.queue.lock().clear();
+        self.sweeps.lock().clear();
     }
 
     /// Starts the thread.
@@ -168,8 +198,9 @@ fn work(core: &Weak<Core>, signal: &Signal) {
         let Some(core) = core.upgrade() else { return };
         let done = core.purge.run(&core, BATCH);
         let waits = core.purge.len();
+        let sweeps = core.purge.sweep_on(&core);
         drop(core);
-        if done > 0 && waits > 0 {
+        if done > 0 && waits > 0 || sweeps {
             if signal.state.lock().stop {
                 return;
             }
@@ -186,5 +217,67 @@ fn work(core: &Weak<Core>, signal: &Signal) {
         if state.stop {
             return;
         }
+    }
+}
+
+/// Entries that a sweep looks at before it lets others go on.
+const SWEEP_ENTRIES: usize = 1_024;
+
+/// A walk through a table's indexes for what nobody sees: first deleted rows, then entries without a row.
+#[derive(Debug)]
+struct Sweep {
+    table: Arc<Table>,
+    file: FileId,
+    index: usize,
+    rest: Remainder,
+    rows: u64,
+}
+
+impl Sweep {
+    fn new(table: Arc<Table>) -> Sweep {
+        let file = table.state().space.file_id();
+        Sweep { table, file, index: 0, rest: Remainder::new(Vec::new(), None), rows: 0 }
+    }
+
+    /// Looks at some entries; true if there is nothing left.
+    fn go_on(&mut self, core: &Core, horizon: Horizon) -> Result<bool> {
+        let _passage = self.table.gate.pass();
+        let state = self.table.state();
+        if state.dropped || state.space.file_id() != self.file {
+            return Ok(true);
+        }
+        let Some(index) = state.indexes.get(self.index) else {
+            self.table.add_garbage(-1);
+            return Ok(true);
+        };
+        let mut chunk = Chunk::default();
+        index.tree.read_forward(&mut self.rest, &mut chunk, SWEEP_ENTRIES)?;
+        for entry in 0..chunk.len() {
+            let (key, cell) = chunk.entry(entry);
+            if self.index > 0 {
+                self.table.purge_entry(state, self.index, key)?;
+                continue;
+            }
+            match split_cell(cell) {
+                Some((header, _)) if header.is_deleted() => {
+                    if core.transactions.is_seen_by_all(header.stamp(), horizon) {
+                        let (table, file, stamp) = (self.table.clone(), self.file, header.stamp());
+                        let (key, old) = (key.into(), cell.into());
+                        let garbage =
+                            Garbage { table, file, key, old, stamp, chain: None, is_counted: false };
+                        self.table.purge_row(state, &garbage)?;
+                    }
+                }
+                _ => self.rows += 1,
+            }
+        }
+        if self.rest.done {
+            if self.index == 0 {
+                self.table.set_rows(self.rows);
+            }
+            self.index += 1;
+            self.rest = Remainder::new(Vec::new(), None);
+        }
+        Ok(false)
     }
 }

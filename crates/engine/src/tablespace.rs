@@ -36,8 +36,9 @@ const ROWS_AT: usize = 64;
 const AUTO_INCREMENT_AT: usize = 72;
 const ROW_ID_AT: usize = 80;
 const CHAIN_AT: usize = 88;
+const GARBAGE_AT: usize = 96;
 /// Bytes of the header page that are used.
-const HEADER_USED: usize = 96;
+const HEADER_USED: usize = 104;
 
 /// A file grows by an eighth of its size, and at least by these many pages, at most by these many bytes:
 /// one system call for many pages, and little waste in small tables.
@@ -52,11 +53,13 @@ pub struct TableNumbers {
     pub next_row_id: u64,
     /// Numbers overflow chains, so that a page of an older chain is told from one of a newer.
     pub next_chain: u64,
+    /// Not 0: deleted rows and old index entries may be left that nobody has a list of.
+    pub garbage: u64,
 }
 
 impl Default for TableNumbers {
     fn default() -> TableNumbers {
-        TableNumbers { rows: 0, next_auto_increment: 1, next_row_id: 1, next_chain: 1 }
+        TableNumbers { rows: 0, next_auto_increment: 1, next_row_id: 1, next_chain: 1, garbage: 0 }
     }
 }
 
@@ -515,6 +518,7 @@ fn write_header(page: &mut PageMut<'_>, id: PageId, header: &Header) {
     page.set_u64(AUTO_INCREMENT_AT, header.numbers.next_auto_increment);
     page.set_u64(ROW_ID_AT, header.numbers.next_row_id);
     page.set_u64(CHAIN_AT, header.numbers.next_chain);
+    page.set_u64(GARBAGE_AT, header.numbers.garbage);
 }
 
 fn has_type(page: Page<'_>, page_type: PageType) -> bool {
@@ -535,6 +539,7 @@ pub fn parse_header(page: Page<'_>, page_size: usize) -> Result<Header, String> 
             next_auto_increment: page.u64_at(AUTO_INCREMENT_AT),
             next_row_id: page.u64_at(ROW_ID_AT),
             next_chain: page.u64_at(CHAIN_AT),
+            garbage: page.u64_at(GARBAGE_AT),
         },
     };
     if header.page_size as usize != page_size {

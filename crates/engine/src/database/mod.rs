@@ -27,11 +27,10 @@ use crate::latch::Closure;
 use crate::recovery::{self, CATALOGUE_FILE, Redone, Start};
 use crate::session::Session;
 use crate::session::statement::WriteStatement;
-use crate::table::row::split_cell;
 use crate::table::state::TableState;
 use crate::table::{Index, Table};
-use crate::tablespace::{TableNumbers, Tablespace};
-use crate::tree::{Chunk, Remainder, Tree};
+use crate::tablespace::Tablespace;
+use crate::tree::Tree;
 use crate::{Error, Result};
 use base::FileId;
 #[cfg(not(feature = "shuttle"))]
@@ -199,8 +198,8 @@ impl Database {
                 Record::Table(record) => {
                     redone.check_whole(&self.dir, record.file)?;
                     let table = self.open_table(&record)?;
-                    if redone.touched.contains(&record.file) {
-                        recount(&table)?;
+                    if table.garbage() > 0 {
+                        self.core.purge.sweep(table.clone());
                     }
                     let TableRecord { def, .. } = *record;
                     let Some(database) = names.databases.get_mut(&def.database) else {
@@ -396,26 +395,6 @@ impl Drop for Database {
         self.core.purge.stop();
         self.core.purge.clear();
     }
-}
-
-/// Sets a table's numbers after a crash: rows are counted, and what only has to differ skips what may have been used.
-fn recount(table: &Table) -> Result<()> {
-    let clustered = &table.state().indexes[0].tree;
-    let (mut rest, mut chunk) = (Remainder::new(Vec::new(), None), Chunk::default());
-    let mut rows = 0;
-    while !rest.done {
-        clustered.read_forward(&mut rest, &mut chunk, usize::MAX)?;
-        let is_row = |cell: &[u8]| split_cell(cell).is_some_and(|(header, _)| !header.is_deleted());
-        rows += (0..chunk.len()).filter(|i| is_row(chunk.entry(*i).1)).count() as u64;
-    }
-    let numbers = table.numbers();
-    table.set_numbers(&TableNumbers {
-        rows,
-        next_row_id: numbers.next_row_id + SKIP_AFTER_CRASH,
-        next_chain: numbers.next_chain + SKIP_AFTER_CRASH,
-        ..numbers
-    });
-    Ok(())
 }
 
 /// Opens the cache, which writes pages behind the log and through the doublewrite file.

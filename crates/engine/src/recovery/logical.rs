@@ -1,23 +1,135 @@
 //! What recovery does besides pages: the transactions' part.
+//!
+//! While pages are redone the transactions' records are gathered. When the tables are open, the changes of transactions that had
+//! not ended are taken back, newest first, as their sessions would have done. Undoing what has been undone already, or was never
+//! done, changes nothing: so it may be cut short and begun anew.
 
 use crate::database::Database;
-use crate::{Error, Result};
-use base::Lsn;
+use crate::overflow;
+use crate::session::log::{self, Counters, Record};
+use crate::session::undo::{Change, RowChange, What};
+use crate::table::row::chain_of;
+use crate::{Error, Result, Table};
+use base::sync::Arc;
+use base::{FileId, Lsn, PageNo, Stamp};
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
-/// Gathers the transactions' records while pages are redone, and ends what was unfinished.
+/// The transactions that the log tells of.
 #[derive(Default, Debug)]
-pub(crate) struct Logical {}
+pub(crate) struct Logical {
+    /// Those that have not ended, with their changes.
+    under_way: BTreeMap<u64, Vec<Logged>>,
+    /// Old cells of those that have committed, whose overflow pages were to go.
+    chains: Vec<(FileId, RowChange)>,
+    counters: BTreeMap<FileId, Counters>,
+    /// Files whose rows have been changed.
+    touched: BTreeSet<FileId>,
+    next_stamp: u64,
+}
+
+#[derive(Debug)]
+struct Logged {
+    number: u32,
+    file: FileId,
+    change: Change,
+}
 
 impl Logical {
     /// A record of kind `journal::kind::LOGICAL` or above, in the order of the log. Nothing is open yet.
-    pub fn record(&mut self, kind: u8, place: Range<Lsn>, _payload: &[u8]) -> Result<()> {
-        Err(Error::Log { why: format!("a record of unknown kind {kind} at {}", place.start) })
+    pub fn record(&mut self, kind: u8, place: Range<Lsn>, payload: &[u8]) -> Result<()> {
+        let record = Record::read(kind, place.start, payload)?;
+        self.next_stamp = self.next_stamp.max(record.stamp().0 + 1);
+        match record {
+            Record::Change { stamp, number, file, counters, change } => {
+                self.touched.insert(file);
+                self.counters.entry(file).or_default().raise(counters);
+                self.under_way.entry(stamp.0).or_default().push(Logged { number, file, change });
+            }
+            Record::Undone { stamp, number } => {
+                if let Some(logged) = self.under_way.get_mut(&stamp.0) {
+                    logged.retain(|logged| logged.number < number);
+                }
+            }
+            Record::Committed { stamp } => {
+                for Logged { file, change, .. } in self.under_way.remove(&stamp.0).unwrap_or_default() {
+                    if let What::Row(change) = change.what
+                        && change.leaves_chain
+                    {
+                        self.chains.push((file, change));
+                    }
+                }
+            }
+            Record::RolledBack { stamp } => {
+                self.under_way.remove(&stamp.0);
+            }
+        }
+        Ok(())
+    }
+
+    /// The lowest id for new transactions that the records leave.
+    pub fn next_stamp(&self) -> u64 {
+        self.next_stamp
     }
 
     /// All pages are as the log says, the tables are open and the log accepts appends; nobody else uses the database yet.
     /// May be cut short by a crash and is then begun anew, with what it has logged so far among the records.
-    pub fn finish(self, _database: &Database) -> Result<()> {
+    pub fn finish(self, database: &Database) -> Result<()> {
+        let tables: BTreeMap<FileId, Arc<Table>> =
+            database.all_tables().into_iter().map(|table| (table.state().space.file_id(), table)).collect();
+        for (file, counters) in &self.counters {
+            if let Some(table) = tables.get(file) {
+                table.raise_counters(*counters);
+            }
+        }
+        for (stamp, logged) in &self.under_way {
+            for Logged { file, change, .. } in logged.iter().rev() {
+                if let Some(table) = tables.get(file) {
+                    take_back(table, Stamp(*stamp), &change.what)?;
+                }
+            }
+            log::rolled_back(database.core(), Stamp(*stamp))?;
+        }
+        let mut free: BTreeMap<FileId, BTreeSet<PageNo>> = BTreeMap::new();
+        for (file, change) in &self.chains {
+            if let Some(table) = tables.get(file) {
+                let free = free
+                    .entry(*file)
+                    .or_insert_with(|| table.state().space.occupancy().1.into_iter().collect());
+                free_chain(table, change, free)?;
+            }
+        }
+        for file in &self.touched {
+            if let Some(table) = tables.get(file) {
+                // Deleted rows and old index entries, which nobody has a list of any more.
+                table.add_garbage(1);
+                database.core().purge.sweep(table.clone());
+            }
+        }
         Ok(())
+    }
+}
+
+fn take_back(table: &Table, stamp: Stamp, what: &What) -> Result<()> {
+    let state = table.state();
+    match what {
+        What::Row(change) => table.restore(state, stamp, &change.key, change.old.as_ref(), false),
+        What::Inserted(keys) => (0..keys.len())
+            .rev()
+            .try_for_each(|position| table.restore(state, stamp, keys.get(position), None, true)),
+    }
+}
+
+/// Frees the overflow pages of a row as it was before a change that has committed, unless they are among the `free` pages.
+fn free_chain(table: &Table, change: &RowChange, free: &BTreeSet<PageNo>) -> Result<()> {
+    let state = table.state();
+    let Some(reference) = change.old.as_deref().and_then(chain_of) else { return Ok(()) };
+    if free.contains(&reference.first) {
+        return Ok(());
+    }
+    match overflow::free(&state.space, reference) {
+        // They have gone before, and have been used again.
+        Ok(()) | Err(Error::Corrupt { .. }) => Ok(()),
+        Err(error) => Err(error),
     }
 }

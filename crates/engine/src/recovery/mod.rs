@@ -27,7 +27,7 @@ use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, PageId};
 use pagecache::{Detach, PageCache};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use vfs::{Create, File, Vfs};
@@ -114,8 +114,6 @@ fn open_existing(vfs: &dyn Vfs, path: &Path) -> io::Result<Option<Arc<dyn File>>
 pub(crate) struct Redone {
     pub next: NextIds,
     pub logical: Logical,
-    /// Files with changes behind the checkpoint.
-    pub touched: BTreeSet<FileId>,
     /// Pages that miss a change that the log does not have any more. In a file that the catalogue names there are none.
     pub broken: BTreeMap<PageId, String>,
 }
@@ -136,7 +134,6 @@ pub(crate) fn redo(
         redone: Redone {
             next: next_ids(&start.checkpoint.owner),
             logical: Logical::default(),
-            touched: BTreeSet::new(),
             broken: BTreeMap::new(),
         },
     };
@@ -163,6 +160,7 @@ pub(crate) fn redo(
     journal.set_redoing(None);
     result?;
     let mut redone = redo.redone;
+    redone.next.stamp = redone.next.stamp.max(redone.logical.next_stamp());
     // A table is not made without a file.
     redone.next.table = redone.next.table.max(redone.next.file - 1);
     Ok(redone)
@@ -191,7 +189,6 @@ impl Redo<'_> {
             // Dropped since, or its making was cut short.
             return Ok(());
         }
-        self.redone.touched.insert(file);
         for change in &changes {
             self.redo(PageId::new(file, change.page), change, end)?;
             for page in change.freed() {

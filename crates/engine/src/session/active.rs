@@ -7,7 +7,7 @@ use crate::purge::Garbage;
 use crate::table::Table;
 use crate::{Error, Result};
 use base::sync::Arc;
-use base::{FileId, Stamp};
+use base::{FileId, Lsn, Stamp};
 use transactions::{LockMode, Patience, Transaction};
 
 /// The number under which the lock table knows definitions of tables, by table id: shared by the transactions that have changed
@@ -24,8 +24,8 @@ pub(crate) struct Active {
     changes: Vec<Change>,
     /// Cells are read into it.
     pub scratch: Vec<u8>,
-    /// The log has something of it.
-    is_logged: bool,
+    /// Its first record in the log, if there is one, has this place or a higher one.
+    from: Option<Lsn>,
 }
 
 /// A table that the transaction has changed, with the file that it had at the time.
@@ -43,7 +43,7 @@ impl Active {
             tables: Vec::new(),
             changes: Vec::new(),
             scratch: Vec::new(),
-            is_logged: false,
+            from: None,
         }
     }
 
@@ -69,10 +69,11 @@ impl Active {
 
     /// The file that a change is about to be logged for.
     fn begin_to_log(&mut self, core: &Core, table: usize) -> FileId {
-        if !self.is_logged {
+        if self.from.is_none() {
             // Before the first record: a checkpoint keeps what comes from here on.
-            core.under_way.begin(self.stamp(), log::position(core));
-            self.is_logged = true;
+            let from = core.journal.position();
+            core.under_way.begin(self.stamp(), from);
+            self.from = Some(from);
         }
         self.tables[table].file
     }
@@ -157,7 +158,7 @@ impl Active {
                     key: change.key,
                     old: cell,
                     stamp: header.stamp(),
-                    leaves_chain: false,
+                    chain: None,
                     is_counted: true,
                 }]);
             }
@@ -167,10 +168,10 @@ impl Active {
 
     /// Ends the transaction and keeps what it did.
     pub fn commit(mut self, core: &Core) -> Result<()> {
-        if !self.is_logged {
+        let Some(from) = self.from else {
             self.transaction.commit();
             return Ok(());
-        }
+        };
         let stamp = self.stamp();
         let end = match log::committed(core, stamp) {
             Ok(end) => end,
@@ -180,17 +181,18 @@ impl Active {
                 return Err(error);
             }
         };
-        let garbage = garbage(&self.tables, std::mem::take(&mut self.changes), stamp);
+        let garbage = garbage(&self.tables, std::mem::take(&mut self.changes), stamp, from);
         self.transaction.commit();
-        core.under_way.end(stamp);
+        // A checkpoint asks for transactions under way first, then for what is to be purged.
         core.purge.add(garbage);
+        core.under_way.end(stamp);
         core.purge.help(core);
-        log::make_durable(core, end)
+        core.journal.commit(end)
     }
 
     /// Ends the transaction and takes back all it did.
     pub fn roll_back(mut self, core: &Core) -> Result<()> {
-        if !self.is_logged {
+        if self.from.is_none() {
             self.transaction.roll_back();
             return Ok(());
         }
@@ -204,7 +206,7 @@ impl Active {
 }
 
 /// What purge has to do when nobody sees the old rows any more.
-fn garbage(tables: &[Enlisted], changes: Vec<Change>, stamp: Stamp) -> Vec<Garbage> {
+fn garbage(tables: &[Enlisted], changes: Vec<Change>, stamp: Stamp, from: Lsn) -> Vec<Garbage> {
     let mut garbage = Vec::new();
     for Change { table, what } in changes {
         if let What::Row(RowChange { key, old: Some(old), leaves_garbage, leaves_chain, .. }) = what
@@ -212,7 +214,8 @@ fn garbage(tables: &[Enlisted], changes: Vec<Change>, stamp: Stamp) -> Vec<Garba
         {
             let Enlisted { table, file } = &tables[table];
             let (table, file) = (table.clone(), *file);
-            garbage.push(Garbage { table, file, key, old, stamp, leaves_chain, is_counted: leaves_garbage });
+            let chain = leaves_chain.then_some(from);
+            garbage.push(Garbage { table, file, key, old, stamp, chain, is_counted: leaves_garbage });
         }
     }
     garbage

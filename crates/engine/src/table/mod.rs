@@ -14,6 +14,7 @@ use crate::core::Core;
 use crate::definition::{KeyRange, TableDef};
 use crate::latch::{Gate, SpreadCounter};
 use crate::overflow::{self, Reference};
+use crate::session::log::Counters;
 use crate::session::reader::{Reader, Sight};
 use crate::tablespace::TableNumbers;
 use crate::tree::Tree;
@@ -299,6 +300,11 @@ impl Table {
         self.garbage.add(delta);
     }
 
+    /// Corrects the estimate.
+    pub(crate) fn set_rows(&self, rows: u64) {
+        self.rows.add(rows as i64 - self.rows.sum() as i64);
+    }
+
     pub(crate) fn add_rows(&self, delta: i64) {
         self.rows.add(delta);
     }
@@ -359,12 +365,32 @@ impl Table {
             // ORDER: nobody changes the table meanwhile.
             next_row_id: self.next_row_id.load(Ordering::Relaxed),
             next_chain: self.next_chain.load(Ordering::Relaxed),
+            garbage: self.garbage(),
         }
+    }
+
+    /// The numbers that must not be given out again after a crash.
+    pub(crate) fn counters(&self) -> Counters {
+        Counters {
+            next_auto_increment: self.next_auto_increment(),
+            // ORDER: as in `reserve_auto_increment`.
+            next_row_id: self.next_row_id.load(Ordering::Relaxed),
+            next_chain: self.next_chain.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Gives out no numbers below these.
+    pub(crate) fn raise_counters(&self, counters: Counters) {
+        // ORDER: as in `set_numbers`.
+        self.next_auto_increment.fetch_max(counters.next_auto_increment, Ordering::Relaxed);
+        self.next_row_id.fetch_max(counters.next_row_id, Ordering::Relaxed);
+        self.next_chain.fetch_max(counters.next_chain, Ordering::Relaxed);
     }
 
     /// Nobody else uses the table meanwhile.
     pub(crate) fn set_numbers(&self, numbers: &TableNumbers) {
         self.rows.set(numbers.rows);
+        self.garbage.set(numbers.garbage.min(1));
         // ORDER: nobody else uses the table meanwhile.
         self.next_auto_increment.store(numbers.next_auto_increment, Ordering::Relaxed);
         self.next_row_id.store(numbers.next_row_id, Ordering::Relaxed);

@@ -530,7 +530,7 @@ impl Table {
     /// Removes what nobody sees any more of a row as it was before a transaction changed it: the row itself if it is still as that
     /// transaction deleted it, index entries that only the old one had, its overflow pages.
     pub(crate) fn purge_row(&self, state: &TableState, garbage: &Garbage) -> Result<()> {
-        let Garbage { key, old, stamp, leaves_chain, .. } = garbage;
+        let Garbage { key, old, stamp, chain, .. } = garbage;
         let _latch = self.core.rows.latch(self.id, key);
         let mut scratch = Vec::new();
         let mut newest = self.newest(state, key, &mut scratch)?;
@@ -548,13 +548,31 @@ impl Table {
         match self.image_of(&state.space, old) {
             Ok(image) => self.drop_entries(state, key, &image, &wanted)?,
             // Its pages went with a deleted row that had the same image, after the image's entries.
-            Err(Error::Corrupt { .. }) if !leaves_chain => {}
+            Err(Error::Corrupt { .. }) if chain.is_none() => {}
             Err(error) => return Err(error),
         }
-        if *leaves_chain {
+        if chain.is_some() {
             self.free_chain(state, Some(old));
         }
         Ok(())
+    }
+
+    /// Removes an entry of a secondary index if no version of the row that it leads to has it. True if it was removed.
+    pub(crate) fn purge_entry(&self, state: &TableState, position: usize, entry: &[u8]) -> Result<bool> {
+        let index = &state.indexes[position];
+        let Some((own, key)) = index.split_entry(entry) else {
+            return Err(state.space.corrupt(0, "an index entry without the index's parts"));
+        };
+        let _latch = self.core.rows.latch(self.id, key);
+        let mut scratch = Vec::new();
+        let mut images = self.versions(state, key)?;
+        if let Some((_, cell)) = self.newest(state, key, &mut scratch)? {
+            images.push(self.image_of(&state.space, &cell)?);
+        }
+        if images.iter().any(|image| self.row_has_key(index, image, own, &mut scratch)) {
+            return Ok(false);
+        }
+        index.tree.remove(entry)
     }
 
     /// Frees the overflow pages of a cell that no leaf holds any more.
