@@ -4,6 +4,7 @@
 mod runner;
 mod script;
 mod session;
+mod status_flags;
 
 use crate::support::target::{Proof, Server, Target, targets};
 use script::{Script, Transcript};

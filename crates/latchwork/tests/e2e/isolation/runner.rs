@@ -36,15 +36,11 @@ pub fn run(server: &Server, script: &Script, level: Level, expected: &Transcript
     for sql in &script.setup {
         admin(sql);
     }
+    let level = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", level.sql());
+    let greetings = [format!("USE {DATABASE}"), level];
     let mut sessions = BTreeMap::new();
     for name in script.sessions() {
-        let session = Session::open(server);
-        for sql in
-            [format!("USE {DATABASE}"), format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", level.sql())]
-        {
-            session.send(&sql);
-            assert_eq!(session.outcome(PATIENCE).as_deref(), Some("ok"), "{sql}");
-        }
+        let session = Session::open(server, &greetings);
         sessions.insert(name, session);
     }
     let mut run = Run { server, observer, sessions, open: BTreeSet::new() };
@@ -69,7 +65,11 @@ impl Run<'_> {
         if self.open.contains(name) {
             seen.insert(name.to_string(), NOT_SENT.to_string());
         } else {
-            self.sessions[name].send(sql);
+            // `{s2}` is the number of that session's connection.
+            let sql = self.sessions.iter().fold(sql.to_string(), |sql, (name, session)| {
+                sql.replace(&format!("{{{name}}}"), &session.id().to_string())
+            });
+            self.sessions[name].send(&sql);
             self.open.insert(name.to_string());
         }
         self.settle(&mut seen, expected);
@@ -94,7 +94,7 @@ impl Run<'_> {
             if self.open.is_empty() || Instant::now() > patience {
                 return;
             }
-            let ids: Vec<u32> = self.open.iter().map(|name| self.sessions[name].id).collect();
+            let ids: Vec<u32> = self.open.iter().map(|name| self.sessions[name].id()).collect();
             let all_wait = waiting(self.server, &mut self.observer, &ids) >= ids.len();
             // Whoever was seen to wait may have been about to answer.
             let enough = if self.open.iter().any(answers) {
@@ -127,11 +127,11 @@ impl Run<'_> {
 
     /// Ends the sessions, whatever they are at, and drops the database.
     fn clean_up(mut self) {
-        let ids: Vec<String> = self.sessions.values().map(|session| session.id.to_string()).collect();
+        let ids: Vec<String> = self.sessions.values().map(|session| session.id().to_string()).collect();
         for (name, session) in &self.sessions {
             if self.open.contains(name) {
                 // It may be gone already.
-                let _ = self.observer.query(&format!("KILL {}", session.id));
+                let _ = self.observer.query(&format!("KILL {}", session.id()));
             }
         }
         self.sessions.clear();

@@ -1,33 +1,51 @@
 //! A named session: a connection on a thread of its own, so that a statement may wait while others go on.
 
-use crate::support::target::{Client, Server};
-use std::sync::mpsc;
+use crate::support::target::{Client, Server, connect};
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use wire::client::{ClientError, QueryResult};
+
+/// Ends the connection as a client does that goes away, and makes another.
+const RECONNECT: &str = "RECONNECT";
 
 #[derive(Debug)]
 pub struct Session {
     statements: mpsc::Sender<String>,
     outcomes: mpsc::Receiver<String>,
-    /// The server's number of the connection.
-    pub id: u32,
+    id: Arc<AtomicU32>,
 }
 
 impl Session {
-    pub fn open(server: &Server) -> Session {
-        let mut client = server.connect();
-        let id = client.greeting().connection_id;
+    /// `greetings` are said at the start of each connection.
+    pub fn open(server: &Server, greetings: &[String]) -> Session {
+        let (socket, greetings) = (server.socket().to_path_buf(), greetings.to_vec());
+        let id = Arc::new(AtomicU32::new(0));
+        let place = id.clone();
+        let mut client = begin(&socket, &greetings, &place);
         let (statements, incoming) = mpsc::channel::<String>();
         let (outgoing, outcomes) = mpsc::channel();
         // The thread ends when the session is dropped and its statement has been answered.
         std::thread::spawn(move || {
             for statement in incoming {
-                if outgoing.send(run(&mut client, &statement)).is_err() {
+                let outcome = if statement == RECONNECT {
+                    client = begin(&socket, &greetings, &place);
+                    "ok".to_string()
+                } else {
+                    run(&mut client, &statement)
+                };
+                if outgoing.send(outcome).is_err() {
                     break;
                 }
             }
         });
         Session { statements, outcomes, id }
+    }
+
+    /// The server's number of the connection.
+    pub fn id(&self) -> u32 {
+        self.id.load(Ordering::SeqCst)
     }
 
     pub fn send(&self, statement: &str) {
@@ -40,13 +58,23 @@ impl Session {
     }
 }
 
+fn begin(socket: &Path, greetings: &[String], id: &AtomicU32) -> Client {
+    let mut client = connect(socket, None).unwrap();
+    for greeting in greetings {
+        client.query(greeting).unwrap_or_else(|error| panic!("{greeting}: {error}"));
+    }
+    id.store(client.greeting().connection_id, Ordering::SeqCst);
+    client
+}
+
 fn run(client: &mut Client, statement: &str) -> String {
     match client.query(statement) {
         Ok(result) => describe(statement, &result),
-        Err(ClientError::Server(error)) => {
+        // ER_CONNECTION_KILLED: a server may have the time to say so.
+        Err(ClientError::Server(error)) if error.code != 1927 => {
             format!("error {} ({})", error.code, error.sqlstate)
         }
-        Err(error) => format!("connection lost: {error}"),
+        Err(_) => "connection lost".to_string(),
     }
 }
 
