@@ -90,13 +90,14 @@ impl Logical {
             }
             log::rolled_back(database.core(), Stamp(*stamp))?;
         }
-        let mut free: BTreeMap<FileId, BTreeSet<PageNo>> = BTreeMap::new();
+        let mut free: BTreeMap<FileId, (u32, BTreeSet<PageNo>)> = BTreeMap::new();
         for (file, change) in &self.chains {
             if let Some(table) = tables.get(file) {
-                let free = free
-                    .entry(*file)
-                    .or_insert_with(|| table.state().space.occupancy().1.into_iter().collect());
-                free_chain(table, change, free)?;
+                let (pages, free) = free.entry(*file).or_insert_with(|| {
+                    let (pages, free) = table.state().space.occupancy();
+                    (pages, free.into_iter().collect())
+                });
+                free_chain(table, change, |page| page.0 < *pages && !free.contains(&page))?;
             }
         }
         for file in &self.touched {
@@ -120,11 +121,11 @@ fn take_back(table: &Table, stamp: Stamp, what: &What) -> Result<()> {
     }
 }
 
-/// Frees the overflow pages of a row as it was before a change that has committed, unless they are among the `free` pages.
-fn free_chain(table: &Table, change: &RowChange, free: &BTreeSet<PageNo>) -> Result<()> {
+/// Frees the overflow pages of a row as it was before a change that has committed, unless that has been done.
+fn free_chain(table: &Table, change: &RowChange, is_used: impl Fn(PageNo) -> bool) -> Result<()> {
     let state = table.state();
     let Some(reference) = change.old.as_deref().and_then(chain_of) else { return Ok(()) };
-    if free.contains(&reference.first) {
+    if !is_used(reference.first) {
         return Ok(());
     }
     match overflow::free(&state.space, reference) {

@@ -189,9 +189,10 @@ impl Redo<'_> {
             // Dropped since, or its making was cut short.
             return Ok(());
         }
-        for change in &changes {
-            self.redo(PageId::new(file, change.page), change, end)?;
-            for page in change.freed() {
+        // What a record changes in one page is redone together or not at all: the page's LSN tells records apart, not changes.
+        for of_page in changes.chunk_by(|one, other| one.page == other.page) {
+            self.redo(PageId::new(file, of_page[0].page), of_page, end)?;
+            for page in of_page.iter().flat_map(Change::freed) {
                 self.redone.broken.remove(&PageId::new(file, *page));
             }
         }
@@ -212,25 +213,26 @@ impl Redo<'_> {
         Ok(is_there)
     }
 
-    fn redo(&mut self, id: PageId, change: &Change<'_>, end: Lsn) -> Result<()> {
-        if !change.is_image() && self.redone.broken.contains_key(&id) {
+    fn redo(&mut self, id: PageId, changes: &[Change<'_>], end: Lsn) -> Result<()> {
+        let (is_image, base) = (changes[0].is_image(), changes[0].base);
+        if !is_image && self.redone.broken.contains_key(&id) {
             return Ok(());
         }
         let redone = retry(self.cache, |_| {
-            let mut guard = if change.is_image() {
+            let mut guard = if is_image {
                 // What follows in the log brings the page to its newest state, whatever was there.
                 self.cache.create(id)?
             } else {
                 self.cache.write(id)?
             };
             let found = Lsn(guard.page().u64_at(LSN));
-            if !change.is_image() && found >= end {
+            if !is_image && found >= end {
                 return Ok(Ok(()));
             }
-            if !change.is_image() && found != change.base {
-                return Ok(Err(format!("a change of LSN {} is missing, the page has {found}", change.base)));
+            if !is_image && found != base {
+                return Ok(Err(format!("a change of LSN {base} is missing, the page has {found}")));
             }
-            let applied = change.apply(id, guard.page_mut());
+            let applied = changes.iter().try_for_each(|change| change.apply(id, guard.page_mut()));
             if applied.is_ok() {
                 set_lsn(&mut guard.page_mut(), end);
             }

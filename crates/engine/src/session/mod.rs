@@ -14,6 +14,8 @@ pub(crate) mod under_way;
 pub(crate) mod undo;
 
 #[cfg(all(test, not(feature = "shuttle")))]
+mod crashes;
+#[cfg(all(test, not(feature = "shuttle")))]
 mod tests;
 
 use crate::Result;

@@ -1,0 +1,287 @@
+//! Transactions against crashes: what was acknowledged is there, what was not is wholly there or not at all.
+//!
+//! The machine is stopped before each sync and, at steps, after an event; what a power failure then leaves is drawn by seeds
+//! (`vfs::sim`). Each image is recovered, compared, checked, used a little, and crashed again.
+
+use crate::testing::{CacheSize, Row, int_key, options, table_def};
+use crate::{
+    CacheOptions, Database, Direction, HitPath, Isolation, KeyList, KeyRange, LogOptions, Options, Reader,
+    Session, Table, WriteBack,
+};
+use base::IndexId;
+use base::sync::Arc;
+use std::collections::BTreeMap;
+use std::path::Path;
+use vfs::SimVfs;
+use vfs::sim::{Cut, Plan};
+
+type Rows = BTreeMap<i32, Row>;
+
+/// What a workload was promised when the machine stopped.
+#[derive(Clone, Default, Debug)]
+struct Promised {
+    /// The table was made.
+    table: bool,
+    committed: Rows,
+    /// The state after the commit that was under way.
+    perhaps: Option<Rows>,
+}
+
+fn small(vfs: &SimVfs, write_back: WriteBack) -> Options {
+    let options = options(Arc::new(vfs.clone()), 1_024, HitPath::Optimistic, CacheSize::Smallest);
+    Options {
+        cache: CacheOptions { write_back, ..options.cache },
+        log: LogOptions { file_size: 64 << 10, buffer_size: 16 << 10, capacity: 128 << 10, ..options.log },
+        ..options
+    }
+}
+
+/// A small generator (xorshift), so that a run can be repeated by its seed.
+struct Dice(u64);
+
+impl Dice {
+    fn new(seed: u64) -> Dice {
+        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end
+    }
+}
+
+fn random_row(dice: &mut Dice, id: i32) -> Row {
+    let len = [5, 20, 60, 120, 700][dice.below(5) as usize];
+    let u = [None, Some(2 * id), Some(2 * id + 1)][dice.below(3) as usize];
+    Row { id, k: dice.below(5) as i32, u, c: vec![dice.below(256) as u8; len] }
+}
+
+/// Changes one or many rows in a statement, in the database and in `rows`.
+fn statement(session: &mut Session, table: &Table, dice: &mut Dice, rows: &mut Rows) -> crate::Result<()> {
+    const IDS: u64 = 60;
+    let mut statement = session.write()?;
+    let id = dice.below(IDS) as i32;
+    let new = random_row(dice, id);
+    match dice.below(6) {
+        0 => {
+            let mut images = KeyList::default();
+            for id in (id..IDS as i32).filter(|id| !rows.contains_key(id)).take(12).collect::<Vec<_>>() {
+                let row = random_row(dice, id);
+                images.push(&row.image(table));
+                rows.insert(id, row);
+            }
+            statement.insert_many(table, &images).map_err(|(_, error)| error)?;
+        }
+        1 | 2 if rows.contains_key(&id) => {
+            assert!(statement.delete(table, &int_key(id), &mut |_| true)?);
+            rows.remove(&id);
+        }
+        3 if rows.contains_key(&id) && !rows.contains_key(&(id + 100)) => {
+            let moved = Row { id: id + 100, u: None, ..new };
+            statement.update(table, &int_key(id), &mut |_, out| {
+                out.extend_from_slice(&moved.image(table));
+                true
+            })?;
+            rows.remove(&id);
+            rows.insert(moved.id, moved);
+        }
+        _ if rows.contains_key(&id) => {
+            statement.update(table, &int_key(id), &mut |_, out| {
+                out.extend_from_slice(&new.image(table));
+                true
+            })?;
+            rows.insert(id, new);
+        }
+        _ => {
+            statement.insert(table, &new.image(table))?;
+            rows.insert(id, new);
+        }
+    }
+    statement.commit()
+}
+
+/// Runs random transactions until the machine stops, or `transactions` of them.
+fn workload(vfs: &SimVfs, seed: u64, transactions: u64, promised: &mut Promised) -> crate::Result<()> {
+    let write_back = if seed.is_multiple_of(2) { WriteBack::Background } else { WriteBack::AtEvictionOnly };
+    let database = Database::open(Path::new("data"), small(vfs, write_back))?;
+    if database.table("d", "t").is_err() {
+        if database.databases().is_empty() {
+            database.create_database("d", b"")?;
+        }
+        database.create_table(table_def())?;
+    }
+    promised.table = true;
+    let table = database.table("d", "t")?;
+    let mut dice = Dice::new(seed);
+    // An older snapshot that keeps purge from its work now and then, and a transaction that never ends.
+    let mut reader = database.session();
+    let mut idle = database.session();
+    for number in 0..transactions {
+        if dice.below(8) == 0 {
+            reader.begin(Isolation::RepeatableRead)?;
+            reader.open_snapshot();
+        }
+        if number == transactions / 2 {
+            idle.begin(Isolation::RepeatableRead)?;
+            let mut statement = idle.write()?;
+            statement.insert(&table, &Row { id: 5_000, k: 1, u: None, c: vec![9; 700] }.image(&table))?;
+            statement.commit()?;
+        }
+        let mut session = database.session();
+        let mut rows = promised.committed.clone();
+        if dice.below(3) > 0 {
+            session.begin(Isolation::RepeatableRead)?;
+            for _ in 0..=dice.below(5) {
+                let before = rows.clone();
+                let savepoint = session.savepoint();
+                statement(&mut session, &table, &mut dice, &mut rows)?;
+                if dice.below(5) == 0 {
+                    session.roll_back_to(savepoint)?;
+                    rows = before;
+                }
+            }
+            if dice.below(5) == 0 {
+                session.roll_back()?;
+                continue;
+            }
+            promised.perhaps = Some(rows.clone());
+            session.commit()?;
+        } else {
+            // What the statement will be is known only afterwards: it is run once more on the side.
+            let mut ahead = Dice(dice.0);
+            promised.perhaps = Some(imagine(&table, &mut ahead, rows.clone()));
+            statement(&mut session, &table, &mut dice, &mut rows)?;
+        }
+        promised.committed = rows;
+        promised.perhaps = None;
+        if dice.below(10) == 0 {
+            database.checkpoint()?;
+        }
+    }
+    drop((reader, idle));
+    database.close()
+}
+
+/// What a statement will make of the rows.
+fn imagine(table: &Table, dice: &mut Dice, rows: Rows) -> Rows {
+    let vfs = SimVfs::new();
+    let database = Database::open(Path::new("side"), small(&vfs, WriteBack::AtEvictionOnly)).unwrap();
+    database.create_database("d", b"").unwrap();
+    let side = database.create_table((*table.def()).clone()).unwrap();
+    let mut session = database.session();
+    let mut images = KeyList::default();
+    rows.values().for_each(|row| images.push(&row.image(&side)));
+    let mut load = session.write().unwrap();
+    load.insert_many(&side, &images).unwrap();
+    load.commit().unwrap();
+    let mut rows = rows;
+    statement(&mut session, &side, dice, &mut rows).unwrap();
+    rows
+}
+
+fn rows_of(table: &Table, index: u16) -> Rows {
+    let mut scan = table.scan(Reader::newest(), IndexId(index), KeyRange::all(), Direction::Forward);
+    let mut rows = Rows::new();
+    while let Some(image) = scan.next_row().unwrap() {
+        let row = Row::read(table, image);
+        assert!(rows.insert(row.id, row).is_none());
+    }
+    rows
+}
+
+/// Recovers what a crash left and compares it with what was promised; gives what it holds now.
+fn recover(left: &SimVfs, promised: &Promised) -> Rows {
+    let database = Database::open(Path::new("data"), small(left, WriteBack::AtEvictionOnly)).unwrap();
+    let Ok(table) = database.table("d", "t") else {
+        assert!(!promised.table, "the table is gone");
+        return Rows::new();
+    };
+    let rows = rows_of(&table, 0);
+    let is_as_promised = rows == promised.committed || Some(&rows) == promised.perhaps.as_ref();
+    assert!(is_as_promised, "{:?}\n{:?}", ids(&rows), ids(&promised.committed));
+    for index in 1..3 {
+        assert_eq!(rows_of(&table, index), rows, "by index {index}");
+    }
+    let mut session = database.session();
+    assert_eq!(session.read().reader().rows(&table), rows, "by a snapshot");
+    let report = database.check().unwrap();
+    assert!(report.is_clean(), "{report}");
+    assert_eq!(report.garbage, 0, "{report}");
+    database.close().unwrap();
+    rows
+}
+
+fn ids(rows: &Rows) -> Vec<(i32, i32, usize)> {
+    rows.values().map(|row| (row.id, row.k, row.c.len())).collect()
+}
+
+impl Reader<'_> {
+    fn rows(self, table: &Table) -> Rows {
+        let mut scan = table.scan(self, IndexId(1), KeyRange::all(), Direction::Backward);
+        let mut rows = Rows::new();
+        while let Some(image) = scan.next_row().unwrap() {
+            let row = Row::read(table, image);
+            rows.insert(row.id, row);
+        }
+        rows
+    }
+}
+
+/// Crashes a run of `transactions` at `cut`, recovers with further crashes, goes on, and recovers again.
+fn crash_and_recover(cut: Cut, seed: u64, transactions: u64) -> bool {
+    let context = format!("cut {cut:?}, seed {seed}, {transactions} transactions");
+    let _said = Said(&context);
+    let vfs = SimVfs::with_plan(Plan { cut: Some(cut), ..Plan::default() });
+    let mut promised = Promised::default();
+    let outcome = workload(&vfs, seed, transactions, &mut promised);
+    assert!(outcome.is_ok() || vfs.stopped(), "{outcome:?}");
+    let mut left = vfs.crash(seed);
+    // The first recovery may itself be cut short, more than once.
+    let mut dice = Dice::new(seed ^ 77);
+    for _ in 0..dice.below(3) {
+        left.set_plan(Plan { cut: Some(Cut::AfterEvent(dice.below(60))), ..Plan::default() });
+        drop(Database::open(Path::new("data"), small(&left, WriteBack::AtEvictionOnly)));
+        left = left.crash(dice.below(1 << 30));
+    }
+    left.set_plan(Plan::default());
+    let rows = recover(&left, &promised);
+    // Life goes on, also after the crash of what has been recovered.
+    let mut promised = Promised { table: promised.table, committed: rows, perhaps: None };
+    left.set_plan(Plan { cut: Some(Cut::BeforeSync(dice.below(25))), ..Plan::default() });
+    let outcome = workload(&left, seed + 1, 6, &mut promised);
+    assert!(outcome.is_ok() || left.stopped(), "{outcome:?}");
+    recover(&left.crash(seed + 1), &promised);
+    vfs.stopped()
+}
+
+struct Said<'s>(&'s str);
+
+impl Drop for Said<'_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("crash: {}", self.0);
+        }
+    }
+}
+
+#[test]
+fn whatever_was_committed_survives_a_power_failure_before_any_sync() {
+    for seed in 1..=4 {
+        let mut sync = 1;
+        while crash_and_recover(Cut::BeforeSync(sync), seed, 24) {
+            sync += 1;
+        }
+    }
+}
+
+#[test]
+fn whatever_was_committed_survives_a_power_failure_after_any_event() {
+    for seed in 11..=14 {
+        let mut event = seed % 5;
+        while crash_and_recover(Cut::AfterEvent(event), seed, 24) {
+            event += 5;
+        }
+    }
+}
