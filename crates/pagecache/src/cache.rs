@@ -136,7 +136,8 @@ impl PageCache {
             hit_path: config.hit_path,
             limits,
         };
-        let doublewrite = config.doublewrite.map(|file| Doublewrite::new(file, page_size)).transpose();
+        let doublewrite =
+            config.doublewrite.map(|file| Doublewrite::new(file, page_size, frames)).transpose();
         let doublewrite = doublewrite
             .map_err(|source| Error::Config { why: format!("no room for the doublewrite file: {source}") })?;
         let cache = Arc::new(PageCache {

@@ -27,13 +27,16 @@ const LAP_AT: usize = 8;
 const COUNT_AT: usize = 16;
 const CHECKSUM_AT: usize = 24;
 
-/// Pages in the file. The data files are synced once for so many; a checkpoint does it more often when little is written.
-const PAGES: usize = 512;
+/// Pages in the file: as many as the cache has, within these bounds. The data files are synced once for so many; a checkpoint does
+/// it more often when little is written.
+const PAGES_MIN: usize = 32;
+const PAGES_MAX: usize = 512;
 
 #[derive(Debug)]
 pub(crate) struct Doublewrite {
     file: Arc<dyn File>,
     page_size: usize,
+    pages: usize,
     /// Held for a whole batch.
     turn: Mutex<Turn>,
 }
@@ -50,11 +53,13 @@ struct Turn {
 }
 
 impl Doublewrite {
-    pub fn new(file: Arc<dyn File>, page_size: usize) -> io::Result<Doublewrite> {
+    /// `frames`: of the cache.
+    pub fn new(file: Arc<dyn File>, page_size: usize, frames: usize) -> io::Result<Doublewrite> {
+        let pages = frames.clamp(PAGES_MIN, PAGES_MAX);
         // A disk that is full later does not keep pages from being written.
-        file.reserve((PAGES * page_size) as u64)?;
+        file.reserve((pages * page_size) as u64)?;
         let turn = Turn { lap: 0, next: 0, files: BTreeMap::new(), buffer: Vec::new() };
-        Ok(Doublewrite { file, page_size, turn: Mutex::new(turn) })
+        Ok(Doublewrite { file, page_size, pages, turn: Mutex::new(turn) })
     }
 
     /// Writes a batch here and then, by `in_place`, each page where it belongs; gives the result for each. `sync_failed`
@@ -67,7 +72,7 @@ impl Doublewrite {
     ) -> Vec<Result<(), Error>> {
         let mut turn = self.turn.lock();
         let mut results = Vec::with_capacity(batch.len());
-        for some in batch.chunks(PAGES - 1) {
+        for some in batch.chunks(self.pages - 1) {
             match self.store(&mut turn, some, &sync_failed) {
                 Ok(()) => {
                     for page in some {
@@ -89,7 +94,7 @@ impl Doublewrite {
         if turn.lap == 0 {
             // After a repair nothing in the file is needed.
             turn.lap = last_lap(&*self.file, self.page_size).map_err(named)? + 1;
-        } else if turn.next + 1 + batch.len() > PAGES {
+        } else if turn.next + 1 + batch.len() > self.pages {
             // CRASH: the copies are given up only when what they are copies of is durable.
             for file in turn.files.values().filter(|file| !file.is_detached()) {
                 file.sync_if_written().map_err(|error| {
