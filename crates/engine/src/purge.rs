@@ -9,17 +9,23 @@ use crate::core::Core;
 use crate::table::Table;
 use crate::table::row::split_cell;
 use crate::tree::{Chunk, Remainder};
+#[cfg(not(feature = "shuttle"))]
+use base::sync::Weak;
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use base::sync::{Arc, Condvar, Mutex, Weak, thread};
+use base::sync::{Arc, Condvar, Mutex, thread};
 use base::{FileId, Lsn, Stamp};
 use std::collections::VecDeque;
+#[cfg(not(feature = "shuttle"))]
 use std::time::Duration;
 use transactions::Horizon;
 
 /// How long the thread sleeps when snapshots are in its way, or nothing is to be done.
+#[cfg(not(feature = "shuttle"))]
 const PAUSE: Duration = Duration::from_millis(20);
+#[cfg(not(feature = "shuttle"))]
 const PAUSE_IDLE: Duration = Duration::from_millis(500);
 /// What is purged between two looks at the horizon: a snapshot that closes meanwhile lets the next ones go further.
+#[cfg(not(feature = "shuttle"))]
 const BATCH: usize = 256;
 /// A queue longer than this is worked on by those who make it longer.
 const QUEUE_LONG: usize = 20_000;
@@ -168,7 +174,8 @@ impl Purge {
         self.sweeps.lock().clear();
     }
 
-    /// Starts the thread.
+    /// Starts the thread. Models have none.
+    #[cfg(not(feature = "shuttle"))]
     pub fn start(&self, core: &Arc<Core>) {
         let (signal, weak) = (self.signal.clone(), Arc::downgrade(core));
         let spawned = thread::Builder::new().name("purge".to_owned()).spawn(move || work(&weak, &signal));
@@ -193,6 +200,7 @@ impl Purge {
     }
 }
 
+#[cfg(not(feature = "shuttle"))]
 fn work(core: &Weak<Core>, signal: &Signal) {
     loop {
         let Some(core) = core.upgrade() else { return };

@@ -364,7 +364,7 @@ fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
 #[test]
 fn a_machine_that_stops_anywhere_keeps_what_it_acknowledged() {
     let mut cuts = 0;
-    for seed in seeds(0..40) {
+    for seed in seeds(0..24) {
         let whole = SimVfs::new();
         let outcome = workload(&whole, seed, 60);
         assert!(outcome.error.is_none(), "seed {seed}: {:?}", outcome.error);
@@ -403,6 +403,96 @@ fn a_full_disk_or_a_failed_sync_loses_nothing_that_was_acknowledged() {
         for crash in 0..4 {
             let _context = Context(seed, format!("crash {crash}"));
             check_crash(&outcome, &vfs, crash);
+        }
+    }
+}
+
+/// Rows that a thread was promised, and the one that it asked for last: its key, and what it was to become.
+type Own = (Rows, Option<(i32, Option<Vec<u8>>)>);
+
+/// Inserts, updates and deletes rows of its own until the machine stops.
+fn work(database: &Database, thread: i32, seed: u64) -> Own {
+    let mut dice = Dice(seed);
+    let mut rows = Rows::new();
+    let Ok(table) = database.table("d", "t") else { return (rows, None) };
+    loop {
+        let id = thread * 1_000 + dice.roll(120) as i32;
+        let new = if rows.contains_key(&id) && dice.roll(3) == 0 { None } else { Some(dice.bytes()) };
+        let run = || {
+            let mut statement = database.begin_write()?;
+            match &new {
+                None => assert!(statement.delete(&table, &int_key(id), &mut |_| true)?),
+                Some(bytes) if rows.contains_key(&id) => {
+                    let new = image(&table, id, bytes);
+                    let change = &mut |_: &[u8], out: &mut Vec<u8>| {
+                        out.extend_from_slice(&new);
+                        true
+                    };
+                    assert!(statement.update(&table, &int_key(id), change)?);
+                }
+                Some(bytes) => statement.insert(&table, &image(&table, id, bytes))?,
+            }
+            statement.commit()
+        };
+        let done: crate::Result<()> = run();
+        match (done, new) {
+            (Err(_), new) => return (rows, Some((id, new))),
+            (Ok(()), None) => drop(rows.remove(&id)),
+            (Ok(()), Some(bytes)) => drop(rows.insert(id, bytes)),
+        }
+    }
+}
+
+#[test]
+fn many_threads_keep_what_was_acknowledged_while_pages_are_written_and_checkpoints_taken() {
+    const THREADS: i32 = 4;
+    for seed in seeds(0..12) {
+        let _context = Context(seed, "threads".to_string());
+        let vfs = SimVfs::new();
+        let mut options =
+            options(Arc::new(vfs.clone()), PAGE_SIZE, HitPath::Optimistic, CacheSize::from_environment());
+        options.log = LogOptions { capacity: 96 << 10, file_size: 32 << 10, ..options.log };
+        let database = Database::open(Path::new(DIR), options).unwrap();
+        database.create_database("d", b"").unwrap();
+        database.create_table(def("t")).unwrap();
+        let mut dice = Dice(seed);
+        vfs.set_plan(Plan { cut: Some(Cut::AfterEvent(20 + dice.roll(2_000))), ..Plan::default() });
+        let owns: Vec<Own> = std::thread::scope(|scope| {
+            let spawn = |thread| {
+                let database = &database;
+                scope.spawn(move || work(database, thread, seed << 8 | thread as u64))
+            };
+            let threads: Vec<_> = (0..THREADS).map(spawn).collect();
+            while !vfs.stopped() {
+                // As often as it can.
+                let _ = database.checkpoint();
+            }
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        drop(database);
+        for crash in 0..2 {
+            let left = open(&vfs.crash(crash)).unwrap_or_else(|error| panic!("it does not open: {error}"));
+            let mut found = contents(&left).remove("t").unwrap();
+            for (mut rows, asked) in owns.clone() {
+                if let Some((id, new)) = asked
+                    && found.get(&id) != rows.get(&id)
+                {
+                    match new {
+                        Some(bytes) => drop(rows.insert(id, bytes)),
+                        None => drop(rows.remove(&id)),
+                    }
+                }
+                for (id, bytes) in rows {
+                    assert_eq!(
+                        found.remove(&id).as_deref().map(describe),
+                        Some(describe(&bytes)),
+                        "row {id}"
+                    );
+                }
+            }
+            assert_eq!(found.keys().next(), None, "a row that is gone, or was never asked for");
+            let report = left.check().unwrap();
+            assert!(report.is_clean(), "{report}");
         }
     }
 }
