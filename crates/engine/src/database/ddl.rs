@@ -59,15 +59,26 @@ impl Database {
 
     /// Drops a database with all its tables.
     pub fn drop_database(&self, name: &str) -> Result<()> {
-        let mut catalogue = self.catalogue.lock();
-        self.core.touch()?;
-        for table in self.tables(name)? {
-            let _definition = self.lock_definition(&table)?;
-            self.drop_one(&mut catalogue, &table)?;
+        loop {
+            let tables = self.tables(name)?;
+            let locks = tables.iter().map(|table| self.lock_definition(table)).collect::<Result<Vec<_>>>()?;
+            let mut catalogue = self.catalogue.lock();
+            self.core.touch()?;
+            let now = self.tables(name)?;
+            if now.len() != tables.len()
+                || now.iter().zip(&tables).any(|(one, other)| !Arc::ptr_eq(one, other))
+            {
+                drop(locks);
+                continue;
+            }
+            // CRASH: once the database's record has gone, a start removes the tables that are left of it.
+            catalogue.remove_database(name)?;
+            for table in &tables {
+                self.drop_one(&mut catalogue, table)?;
+            }
+            self.names.write().databases.remove(name);
+            return self.make_durable();
         }
-        catalogue.remove_database(name)?;
-        self.names.write().databases.remove(name);
-        self.make_durable()
     }
 
     /// Waits for the transactions that have changed a table, and keeps others from it.
@@ -109,6 +120,50 @@ impl Database {
         }
         self.make_durable()?;
         Ok(table)
+    }
+
+    /// Makes an empty table that is to take another's place: nobody can find it yet, and nothing of it survives a crash. Its
+    /// definition has the other's name.
+    pub fn create_replacement(&self, def: TableDef) -> Result<Arc<Table>> {
+        self.core.touch()?;
+        check_definition(&def)?;
+        let state = self.create_file(Arc::new(def))?;
+        let id = self.core.control.lock().take_table_id()?;
+        Ok(Table::new(id, self.core.clone(), state, TableNumbers::default()))
+    }
+
+    /// Puts a table from [`Database::create_replacement`] in the place of `old`, which is dropped. What has been committed to it is
+    /// kept; nobody uses it meanwhile.
+    pub fn replace_table(&self, old: &Table, new: &Arc<Table>) -> Result<()> {
+        let _definition = self.lock_definition(old)?;
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        let (old_state, new_state) = (old.live_state()?, new.live_state()?);
+        // What has been taken back or is to be purged there has its place in the log under the file's number.
+        new_state.space.save(&new.numbers())?;
+        // CRASH: of two tables with one name the newer counts; a start removes the older.
+        catalogue.put(&record(new.id(), new_state))?;
+        {
+            let mut names = self.names.write();
+            if let Some(database) = names.databases.get_mut(&old_state.def.database) {
+                database.tables.insert(old_state.def.name.clone(), new.clone());
+            }
+        }
+        let _closure = old.gate.close();
+        catalogue.remove_table(old.id())?;
+        old.set_state(TableState { dropped: true, ..old_state.clone() });
+        self.remove_file(old_state);
+        self.make_durable()
+    }
+
+    /// Removes a table from [`Database::create_replacement`] that is not needed after all.
+    pub fn discard_replacement(&self, new: &Table) {
+        let _closure = new.gate.close();
+        let state = new.state();
+        if !state.dropped {
+            new.set_state(TableState { dropped: true, ..state.clone() });
+            self.remove_file(state);
+        }
     }
 
     /// Makes a file with an empty tree for each index.

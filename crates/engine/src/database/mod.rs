@@ -189,28 +189,35 @@ impl Database {
     fn load(&self, redone: &Redone) -> Result<()> {
         let records = self.catalogue.lock().load()?;
         let mut names = self.names.write();
+        let mut tables: BTreeMap<(String, String), Box<TableRecord>> = BTreeMap::new();
+        // What a crash has left of a database that was being dropped, or of a table that another was to replace.
+        let mut leftover = Vec::new();
         for record in records {
             match record {
                 // Databases come before tables: 'd' < 't'.
                 Record::Database { name, sql_metadata } => {
                     names.databases.insert(name, DatabaseNames { sql_metadata, tables: BTreeMap::new() });
                 }
-                Record::Table(record) => {
-                    redone.check_whole(&self.dir, record.file)?;
-                    let table = self.open_table(&record)?;
-                    if table.garbage() > 0 {
-                        self.core.purge.sweep(table.clone());
-                    }
-                    let TableRecord { def, .. } = *record;
-                    let Some(database) = names.databases.get_mut(&def.database) else {
-                        let why = format!("table '{}' belongs to no database", def.name);
-                        return Err(self.catalogue_corrupt(why));
-                    };
-                    database.tables.insert(def.name, table);
+                Record::Table(record) if names.databases.contains_key(&record.def.database) => {
+                    // Tables come by their ids: the newer one last.
+                    let older = tables.insert((record.def.database.clone(), record.def.name.clone()), record);
+                    leftover.extend(older.map(|older| older.id));
                 }
+                Record::Table(record) => leftover.push(record.id),
             }
         }
-        Ok(())
+        for ((database, name), record) in tables {
+            redone.check_whole(&self.dir, record.file)?;
+            let table = self.open_table(&record)?;
+            if table.garbage() > 0 {
+                self.core.purge.sweep(table.clone());
+            }
+            if let Some(database) = names.databases.get_mut(&database) {
+                database.tables.insert(name, table);
+            }
+        }
+        drop(names);
+        leftover.into_iter().try_for_each(|id| self.catalogue.lock().remove_table(id))
     }
 
     /// Frees pages that belong to nothing.
@@ -234,10 +241,6 @@ impl Database {
             }
         }
         Ok(())
-    }
-
-    fn catalogue_corrupt(&self, why: String) -> Error {
-        Error::Corrupt { path: self.dir.join(CATALOGUE_NAME), page: CATALOGUE_ROOT.0, lsn: 0, why }
     }
 
     fn open_table(&self, record: &TableRecord) -> Result<Arc<Table>> {

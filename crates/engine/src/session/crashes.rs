@@ -3,15 +3,16 @@
 //! The machine is stopped before each sync and, at steps, after an event; what a power failure then leaves is drawn by seeds
 //! (`vfs::sim`). Each image is recovered, compared, checked, used a little, and crashed again.
 
-use crate::testing::{CacheSize, Row, int_key, options, table_def};
+use crate::testing::{CacheSize, Row, column, int, int_key, options, table_def};
 use crate::{
     CacheOptions, Database, Direction, HitPath, Isolation, KeyList, KeyRange, LogOptions, Options, Reader,
-    Session, Table, WriteBack,
+    Session, Table, TableDef, WriteBack,
 };
 use base::IndexId;
 use base::sync::Arc;
 use std::collections::BTreeMap;
 use std::path::Path;
+use types::ValueRef;
 use vfs::SimVfs;
 use vfs::sim::{Cut, Plan};
 
@@ -284,4 +285,93 @@ fn whatever_was_committed_survives_a_power_failure_after_any_event() {
             event += 5;
         }
     }
+}
+
+/// Runs `define` on two tables of two rows each, cut at every event, and says what there is afterwards: the tables' names, each with
+/// its columns and rows. It has to be what there was `before` or `after`.
+fn cut_definitions(define: impl Fn(&Database) -> crate::Result<()>, expected: [&[(&str, usize, usize)]; 2]) {
+    let prepare = |vfs: &SimVfs| {
+        let database = Database::open(Path::new("data"), small(vfs, WriteBack::AtEvictionOnly))?;
+        database.create_database("d", b"")?;
+        for name in ["a", "b"] {
+            let table = database.create_table(TableDef { name: name.into(), ..table_def() })?;
+            let mut statement = database.begin_write()?;
+            for id in 0..2 {
+                statement.insert(&table, &Row { id, k: 1, u: None, c: vec![1; 700] }.image(&table))?;
+            }
+            statement.commit()?;
+        }
+        Ok::<_, crate::Error>(database)
+    };
+    let first = {
+        let vfs = SimVfs::new();
+        let _database = prepare(&vfs).unwrap();
+        vfs.events()
+    };
+    let mut seen = [0, 0];
+    for event in 0.. {
+        let vfs = SimVfs::with_plan(Plan { cut: Some(Cut::AfterEvent(first + event)), ..Plan::default() });
+        let done = prepare(&vfs).and_then(|database| define(&database).map(|()| database));
+        for seed in 0..8 {
+            let context = format!("event {event}, seed {seed}");
+            let _said = Said(&context);
+            let left = vfs.crash(seed);
+            let database =
+                Database::open(Path::new("data"), small(&left, WriteBack::AtEvictionOnly)).unwrap();
+            let tables = database.tables("d").unwrap_or_default();
+            let found: Vec<(String, usize, usize)> = tables
+                .iter()
+                .map(|table| (table.def().name.clone(), table.def().columns.len(), count(table)))
+                .collect();
+            let is = |expected: &[(&str, usize, usize)]| {
+                found
+                    .iter()
+                    .map(|(name, columns, rows)| (name.as_str(), *columns, *rows))
+                    .eq(expected.iter().copied())
+            };
+            let state = expected.iter().position(|expected| is(expected));
+            let state = state.unwrap_or_else(|| panic!("neither the old state nor the new: {found:?}"));
+            assert!(state == 1 || done.is_err(), "{context}: acknowledged, and the state is the old one");
+            seen[state] += 1;
+            let files = vfs::Vfs::list(&left, Path::new("data/tables")).unwrap();
+            assert_eq!(files.len(), tables.len(), "{context}: {files:?}");
+            let report = database.check().unwrap();
+            assert!(report.is_clean(), "{context}: {report}");
+            drop(tables);
+            database.close().unwrap();
+        }
+        if done.is_ok() {
+            break;
+        }
+    }
+    assert!(seen[0] > 0 && seen[1] > 0, "{seen:?}");
+}
+
+fn count(table: &Table) -> usize {
+    let mut scan = table.scan(Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
+    std::iter::from_fn(|| scan.next_key().unwrap().map(drop)).count()
+}
+
+#[test]
+fn a_database_is_dropped_wholly_or_not_at_all() {
+    cut_definitions(|database| database.drop_database("d"), [&[("a", 4, 2), ("b", 4, 2)], &[]]);
+}
+
+#[test]
+fn a_table_takes_the_place_of_another_at_one_moment() {
+    let replace = |database: &Database| {
+        let mut def = TableDef { name: "a".into(), ..table_def() };
+        def.columns.push(column("more", int(), true));
+        let new = database.create_replacement(def)?;
+        let mut statement = database.begin_write()?;
+        let mut image = Vec::new();
+        let values =
+            [ValueRef::Int(7), ValueRef::Int(7), ValueRef::Null, ValueRef::Binary(b"x"), ValueRef::Null];
+        new.row_codec().encode(&values, &mut image);
+        statement.insert(&new, &image)?;
+        statement.commit()?;
+        let old = database.table("d", "a")?;
+        database.replace_table(&old, &new)
+    };
+    cut_definitions(replace, [&[("a", 4, 2), ("b", 4, 2)], &[("a", 5, 1), ("b", 4, 2)]]);
 }
