@@ -292,6 +292,9 @@ impl Connection<'_> {
             if self.session.interrupt().connection_is_killed() {
                 return Err(self.end_of_waiting(End::Quit));
             }
+            if self.session.is_released() {
+                return Err(End::Quit);
+            }
         }
     }
 

@@ -254,7 +254,10 @@ impl Entry {
             database: details.database.as_deref().map(str::to_string),
             command: if details.killed { "Killed" } else { COMMAND_NAMES[command] },
             millis: (self.epoch.elapsed().as_millis() as u64).saturating_sub(since),
-            state: String::new(),
+            state: match &details.interrupt {
+                Some(interrupt) if running => interrupt.waits_for().to_owned(),
+                _ => String::new(),
+            },
             info: (running && !text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned()),
         }
     }

@@ -230,6 +230,21 @@ fn listen(options: &Options, socket: &Path) -> Result<Listeners, StartError> {
     Ok(listeners)
 }
 
+/// The log as the variables want it: all of it as large as `log_file_size` says, in several files.
+fn log_options(values: &sql::variables::Values) -> engine::LogOptions {
+    let capacity = values.unsigned("innodb_log_file_size");
+    let file_size = (capacity / 4).min(engine::LogOptions::default().file_size) & !4095;
+    let buffer = values.unsigned("innodb_log_buffer_size").min(capacity / 4);
+    let buffer = usize::try_from(buffer).unwrap_or(usize::MAX);
+    engine::LogOptions {
+        flush: sql::variables::flush_log(values.unsigned("innodb_flush_log_at_trx_commit")),
+        file_size,
+        // A power of two, and no more than was asked for.
+        buffer_size: 1 << buffer.ilog2(),
+        capacity,
+    }
+}
+
 fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, StartError> {
     let error =
         |why: String| StartError(format!("cannot open the data directory {}: {why}", datadir.display()));
@@ -252,6 +267,7 @@ fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, Sta
             age_threshold: values.unsigned("key_cache_age_threshold") as u32,
             ..engine::CacheOptions::default()
         },
+        log: log_options(&values),
         page_size: 16 << 10,
         create: true,
         ..engine::Options::default()

@@ -10,7 +10,6 @@ mod copy;
 mod database;
 pub mod definition;
 mod index;
-mod locks;
 pub mod metadata;
 mod parse;
 mod select;
@@ -19,10 +18,9 @@ mod table;
 mod tests;
 mod types;
 
-pub(crate) use alter::alter_table;
+pub(crate) use alter::{alter_table, rebuild_table};
 pub use build::literal;
 pub(crate) use database::{create_database, drop_database};
-pub use locks::TableLocks;
 pub use types::type_text;
 
 pub(crate) use index::{create_index, drop_index};

@@ -16,11 +16,14 @@ pub(crate) use duplicate::duplicate_entry;
 
 pub(crate) use defaults::Clock;
 pub(crate) use duplicate::push_text;
+pub(crate) use inserter::definition_changed;
 pub(crate) use target::Targets;
 
 use crate::expr::{CoerceIssue, Coerced};
 use crate::{Session, SqlError};
-use engine::{Error, Table};
+use base::IndexId;
+use engine::{Direction, Error, KeyRange, Reader, Table};
+use std::ops::Bound;
 
 /// How often a statement is tried again that met ALTER TABLE between its planning and its first change.
 pub(crate) const DEFINITION_RETRIES: usize = 10;
@@ -79,24 +82,38 @@ pub(crate) fn write_error(error: Error, table: &Table, image: &[u8]) -> SqlError
     }
 }
 
-/// The primary key of the row that has the same key in a unique index as `image` has.
-pub(crate) fn row_with_key_of(
-    table: &Table,
-    index: base::IndexId,
-    image: &[u8],
-) -> Result<Option<Vec<u8>>, SqlError> {
-    let mut key = Vec::new();
-    table.key_codec(index).encode_row(&table.row_codec().view(image), &mut key);
-    if index.0 == 0 {
-        return Ok(Some(key));
+/// The key that a row has in a unique index, or in the clustered one.
+pub(crate) struct UniqueKey {
+    index: IndexId,
+    key: Vec<u8>,
+}
+
+impl UniqueKey {
+    pub(crate) fn of(table: &Table, index: IndexId, image: &[u8]) -> UniqueKey {
+        let mut key = Vec::new();
+        table.key_codec(index).encode_row(&table.row_codec().view(image), &mut key);
+        UniqueKey { index, key }
     }
-    let range = engine::KeyRange {
-        lower: std::ops::Bound::Included(key.clone()),
-        upper: std::ops::Bound::Included(key),
-    };
-    let mut scan = table.scan(engine::Reader::newest(), index, range, engine::Direction::Forward);
-    let found = scan.next_row()?.is_some();
-    Ok(found.then(|| scan.primary_key().to_vec()))
+
+    /// The primary keys of the rows that may have the key.
+    pub(crate) fn rows(&self, reader: Reader<'_>, table: &Table) -> Result<Vec<Vec<u8>>, SqlError> {
+        if self.index.0 == 0 {
+            return Ok(vec![self.key.clone()]);
+        }
+        let bound = Bound::Included(self.key.clone());
+        let range = KeyRange { lower: bound.clone(), upper: bound };
+        let mut scan = table.scan(reader, self.index, range, Direction::Forward);
+        let mut rows = Vec::new();
+        while scan.next_row()?.is_some() {
+            rows.push(scan.primary_key().to_vec());
+        }
+        Ok(rows)
+    }
+
+    /// True for a row that has the key.
+    pub(crate) fn is_in(&self, table: &Table, image: &[u8]) -> bool {
+        UniqueKey::of(table, self.index, image).key == self.key
+    }
 }
 
 /// Plans a parsed INSERT, REPLACE, UPDATE or DELETE.
@@ -118,16 +135,4 @@ pub(crate) fn plan_change(
             Err(SqlError::not_supported(word.split(' ').next().unwrap_or_default()))
         }
     }
-}
-
-/// CHECK TABLE: reads every row through the clustered index and checks its image.
-pub(crate) fn check_table(table: &Table) -> Result<(), SqlError> {
-    let range = engine::KeyRange { lower: std::ops::Bound::Unbounded, upper: std::ops::Bound::Unbounded };
-    let mut scan = table.scan(engine::Reader::newest(), base::IndexId(0), range, engine::Direction::Forward);
-    while let Some(image) = scan.next_row()? {
-        table.row_codec().validate(image).map_err(|corrupt| {
-            SqlError::internal(format!("a row of '{}' is damaged: {corrupt}", table.def().name))
-        })?;
-    }
-    Ok(())
 }

@@ -94,6 +94,16 @@ impl SqlError {
         SqlError::new(1210, b"HY000", format!("Incorrect arguments to {what}"))
     }
 
+    /// 1205: another session kept a row or a table for longer than one is ready to wait.
+    pub fn lock_wait_timeout() -> SqlError {
+        SqlError::new(1205, b"HY000", "Lock wait timeout exceeded; try restarting transaction")
+    }
+
+    /// 1213: sessions wait for each other, and this one gave way; its transaction is rolled back.
+    pub fn deadlock() -> SqlError {
+        SqlError::new(1213, b"40001", "Deadlock found when trying to get lock; try restarting transaction")
+    }
+
     /// 1105: something inside is not as it must be.
     pub fn internal(what: impl fmt::Display) -> SqlError {
         SqlError::new(1105, b"HY000", format!("{what}"))
@@ -137,6 +147,14 @@ impl From<engine::Error> for SqlError {
             Error::TableChanged => {
                 SqlError::new(1412, b"HY000", "Table definition has changed, please retry transaction")
             }
+            Error::Deadlock => SqlError::deadlock(),
+            Error::LockWaitTimeout | Error::WouldBlock => SqlError::lock_wait_timeout(),
+            Error::Interrupted => SqlError::new(1317, b"70100", "Query execution was interrupted"),
+            Error::SnapshotTooOld => SqlError::new(
+                1412,
+                b"HY000",
+                "The snapshot of this transaction is too old to be read; please retry transaction",
+            ),
             Error::Full => SqlError::new(1021, b"HY000", "Disk full; waiting for someone to free some space"),
             Error::ReadOnly { why } => {
                 SqlError::new(1290, b"HY000", format!("The server refuses writes: {why}"))

@@ -5,6 +5,8 @@
 
 use crate::SqlError;
 use base::sync::atomic::{AtomicU8, Ordering};
+use base::sync::{Condvar, Mutex, OnceLock};
+use std::time::Instant;
 
 /// A server, as statements see it.
 pub trait Host: Send + Sync {
@@ -81,34 +83,70 @@ pub struct ConnectionCounts {
     pub uptime_seconds: u64,
 }
 
-/// Raised by KILL, looked at by long statements every few rows.
+/// Raised by KILL, looked at by long statements every few rows, and the place where a session sleeps that waits for
+/// others.
 #[derive(Debug, Default)]
-pub struct Interrupt(AtomicU8);
+pub struct Interrupt {
+    raised: AtomicU8,
+    /// Ends a wait for a row's lock.
+    engine: OnceLock<engine::Interrupter>,
+    /// What the session waits for.
+    waits_for: AtomicU8,
+    /// Somebody rang since the session last looked.
+    rung: Mutex<bool>,
+    bell: Condvar,
+}
+
+/// What a session waits for, as SHOW PROCESSLIST says it.
+static WAITS: [&str; 3] = ["", "Waiting for table metadata lock", "Waiting for backup lock"];
+
+/// Which of [`WAITS`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(crate) enum WaitsFor {
+    Nothing,
+    Table,
+    ReadLock,
+}
 
 impl Interrupt {
     const STATEMENT: u8 = 1;
     const CONNECTION: u8 = 2;
+
+    /// With the way to end the waits of the session's engine half.
+    pub(crate) fn of(engine: engine::Interrupter) -> Interrupt {
+        let interrupt = Interrupt::default();
+        // The cell is empty: nobody else has seen it.
+        let _ = interrupt.engine.set(engine);
+        interrupt
+    }
 
     pub fn raise(&self, what: Kill) {
         let bit = match what {
             Kill::Connection => Interrupt::CONNECTION,
             Kill::Statement => Interrupt::STATEMENT,
         };
-        // ORDER: a flag that carries no data; whoever polls it sees it soon.
-        self.0.fetch_or(bit, Ordering::Relaxed);
+        // ORDER: a flag that carries no data; whoever polls it sees it soon, and whoever sleeps looks behind the bell's latch.
+        self.raised.fetch_or(bit, Ordering::Relaxed);
+        if let Some(engine) = self.engine.get() {
+            engine.interrupt();
+        }
+        self.ring();
     }
 
-    /// Called before each statement: a KILL QUERY that came too late is forgotten, a KILL is not.
-    pub fn begin_statement(&self) {
+    /// Called before each statement: a KILL QUERY that came too late is forgotten, a KILL is not. True if there was one.
+    pub(crate) fn begin_statement(&self) -> bool {
         // ORDER: see `raise`. Nothing is written in the usual case.
-        if self.0.load(Ordering::Relaxed) & Interrupt::STATEMENT != 0 {
-            self.0.fetch_and(!Interrupt::STATEMENT, Ordering::Relaxed);
+        let late = self.raised.load(Ordering::Relaxed) & Interrupt::STATEMENT != 0;
+        if late {
+            self.raised.fetch_and(!Interrupt::STATEMENT, Ordering::Relaxed);
         }
+        late
     }
 
     pub fn connection_is_killed(&self) -> bool {
         // ORDER: see `raise`.
-        self.0.load(Ordering::Relaxed) & Interrupt::CONNECTION != 0
+        self.raised.load(Ordering::Relaxed) & Interrupt::CONNECTION != 0
     }
 
     /// # Errors
@@ -116,7 +154,7 @@ impl Interrupt {
     #[inline]
     pub fn check(&self) -> Result<(), SqlError> {
         // ORDER: see `raise`.
-        match self.0.load(Ordering::Relaxed) {
+        match self.raised.load(Ordering::Relaxed) {
             0 => Ok(()),
             bits => Err(Interrupt::error(bits)),
         }
@@ -129,6 +167,40 @@ impl Interrupt {
         } else {
             SqlError::new(1317, b"70100", "Query execution was interrupted")
         }
+    }
+
+    /// Wakes the session if it sleeps in [`Interrupt::sleep`], or keeps it from falling asleep.
+    pub(crate) fn ring(&self) {
+        *self.rung.lock() = true;
+        self.bell.notify_all();
+    }
+
+    /// Sleeps until the bell is rung or `until` has come. Called in a loop that looks again at what is waited for.
+    ///
+    /// # Errors
+    /// 1205 when the time is over, 1317 and 1927 after KILL.
+    pub(crate) fn sleep(&self, until: Instant, what: WaitsFor) -> Result<(), SqlError> {
+        self.check()?;
+        let mut rung = self.rung.lock();
+        // ORDER: for display only.
+        self.waits_for.store(what as u8, Ordering::Relaxed);
+        let mut left = until.saturating_duration_since(Instant::now());
+        while !*rung && !left.is_zero() {
+            rung = self.bell.wait_timeout(rung, left).0;
+            left = until.saturating_duration_since(Instant::now());
+        }
+        // ORDER: for display only.
+        self.waits_for.store(WaitsFor::Nothing as u8, Ordering::Relaxed);
+        let woken = std::mem::take(&mut *rung);
+        drop(rung);
+        self.check()?;
+        if woken { Ok(()) } else { Err(SqlError::lock_wait_timeout()) }
+    }
+
+    /// What the session waits for; empty while it runs.
+    pub fn waits_for(&self) -> &'static str {
+        // ORDER: for display only.
+        WAITS[usize::from(self.waits_for.load(Ordering::Relaxed))]
     }
 }
 

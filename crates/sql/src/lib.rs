@@ -13,6 +13,8 @@ pub mod expr;
 pub mod host;
 pub mod infoschema;
 mod insert_scanner;
+mod locks;
+mod maintenance;
 pub mod names;
 pub mod parse;
 pub mod plan;
@@ -21,6 +23,7 @@ pub mod session;
 mod show;
 mod statements;
 pub mod status;
+mod transaction;
 pub mod variables;
 pub mod warning;
 

@@ -7,7 +7,7 @@ mod objects;
 mod tables;
 
 pub(crate) use create::default_text;
-pub(crate) use listing::{Listing, characters};
+pub(crate) use listing::{Listing, characters, number};
 pub(crate) use tables::{describe, extra_text, index_rows};
 
 use crate::parse::{Word, Words};

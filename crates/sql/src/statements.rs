@@ -1,10 +1,11 @@
 //! Statements that are neither queries nor changes of rows: SET, SHOW, DDL and administration.
 
 use crate::administration as admin;
+use crate::maintenance::{self, Operation};
 use crate::parse::{OtherStatement, Word, Words};
 use crate::status::Counter;
 use crate::{ResultSink, Session, SqlError};
-use crate::{ddl, show, variables};
+use crate::{ddl, locks, show, transaction, variables};
 
 /// Runs a statement by its first word.
 ///
@@ -25,7 +26,16 @@ pub(crate) fn run(
     if let Some(counter) = Counter::of_statement(&statement.word, second) {
         session.counters.add(counter, 1);
     }
-    match statement.word.as_str() {
+    let word = statement.word.as_str();
+    let instance = session.instance.clone();
+    let _writing = match word {
+        "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "OPTIMIZE" => {
+            session.check_not_locked_out()?;
+            Some(instance.read_lock.write(&session.writing, &session.request())?)
+        }
+        _ => None,
+    };
+    match word {
         "CREATE" => create(session, &mut words, sink),
         "DROP" => drop(session, &mut words, sink),
         "ALTER" => alter(session, &mut words, sink),
@@ -45,20 +55,21 @@ pub(crate) fn run(
         "SET" => variables::set::set(session, &mut words, sink),
         "SHOW" => show::show(session, &mut words, sink),
         "DESCRIBE" | "DESC" | "EXPLAIN" => show::describe(session, &mut words, sink),
-        "BEGIN" => admin::begin(session, &mut words, false, sink),
-        "START" => admin::begin(session, &mut words, true, sink),
-        "COMMIT" => admin::commit(session, &mut words, sink),
-        "ROLLBACK" => admin::rollback(session, &mut words, sink),
-        "SAVEPOINT" => admin::set_savepoint(session, &mut words, false, sink),
-        "RELEASE" => admin::set_savepoint(session, &mut words, true, sink),
-        "LOCK" => admin::lock_tables(session, &mut words, sink),
-        "UNLOCK" => admin::unlock_tables(session, &mut words, sink),
+        "BEGIN" => transaction::begin(session, &mut words, sink),
+        "START" => transaction::start(session, &mut words, sink),
+        "COMMIT" => transaction::commit(session, &mut words, sink),
+        "ROLLBACK" => transaction::rollback(session, &mut words, sink),
+        "SAVEPOINT" => transaction::set_savepoint(session, &mut words, sink),
+        "RELEASE" => transaction::release_savepoint(session, &mut words, sink),
+        "LOCK" => locks::lock_tables(session, &mut words, sink),
+        "UNLOCK" => locks::unlock_tables(session, &mut words, sink),
         "FLUSH" => admin::flush(session, &mut words, sink),
         "KILL" => admin::kill(session, &mut words, sink),
-        "ANALYZE" | "CHECK" | "OPTIMIZE" | "REPAIR" => {
-            let operation = statement.word.to_ascii_lowercase();
-            admin::maintain(session, &mut words, &operation, sink)
-        }
+        "ANALYZE" => maintenance::run(session, &mut words, Operation::Analyze, sink),
+        "CHECK" => maintenance::run(session, &mut words, Operation::Check, sink),
+        "OPTIMIZE" => maintenance::run(session, &mut words, Operation::Optimize, sink),
+        "REPAIR" => maintenance::run(session, &mut words, Operation::Repair, sink),
+        "CHECKSUM" => maintenance::checksum(session, &mut words, sink),
         "DO" => {
             variables::set::evaluate(session, words.rest())?;
             session.done(0, String::new(), sink)
@@ -66,7 +77,7 @@ pub(crate) fn run(
         // Known to MySQL and not here.
         "GRANT" | "REVOKE" | "CALL" | "CACHE" | "LOAD" | "HANDLER" | "HELP" | "INSTALL" | "UNINSTALL"
         | "PREPARE" | "EXECUTE" | "DEALLOCATE" | "PURGE" | "RESET" | "CHANGE" | "STOP" | "XA" | "BINLOG"
-        | "SHUTDOWN" | "SIGNAL" | "CHECKSUM" => Err(SqlError::not_supported(&statement.word)),
+        | "SHUTDOWN" | "SIGNAL" => Err(SqlError::not_supported(&statement.word)),
         _ => Err(at_start),
     }
 }

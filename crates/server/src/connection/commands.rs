@@ -80,7 +80,6 @@ impl<'s> Connection<'s> {
         let Ok(Command::Query(text)) = Command::parse(reader.payload(packet)) else { return Ok(()) };
         entry.begin(CommandName::Query, text);
         let text = settings.statement(text);
-        session.interrupt().begin_statement();
         let form = form(*capabilities, session, settings, Encoding::Text);
         let mut sink = WireSink::new(writer, entry, scratch, form);
         let result = session.query(&text, &mut sink);
@@ -124,7 +123,6 @@ impl<'s> Connection<'s> {
             |value| values.push(cells::parameter(value)),
         )
         .map_err(malformed)?;
-        session.interrupt().begin_statement();
         let form = form(*capabilities, session, settings, Encoding::Binary);
         let mut sink = WireSink::new(writer, entry, scratch, form);
         let result = session.execute(id, &values, &mut sink);
@@ -287,7 +285,6 @@ impl<'s> Connection<'s> {
         let Connection { channel, session, scratch, settings, .. } = self;
         let Channel { writer, entry, capabilities, .. } = channel;
         entry.begin(CommandName::Query, text);
-        session.interrupt().begin_statement();
         let form = form(*capabilities, session, settings, Encoding::Text);
         let mut sink = WireSink::new(writer, entry, scratch, form);
         let result = session.query(text, &mut sink);

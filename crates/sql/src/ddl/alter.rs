@@ -256,11 +256,10 @@ pub(super) fn run(
     actions: Vec<Action>,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
-    let table = session
-        .instance
-        .database
-        .table(database, name)
-        .map_err(|error| table_error(error, database, name))?;
+    session.implicit_commit()?;
+    let instance = session.instance.clone();
+    // Writers of the table, and transactions that have used it, are waited for; others wait and find it changed.
+    let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
     let in_place = is_in_place(&actions);
     let copied = if in_place {
         change_indexes(session, &table, &actions)?;
@@ -281,6 +280,13 @@ pub(super) fn run(
         }
     }
     session.done(copied, format!("Records: {copied}  Duplicates: 0  Warnings: 0"), sink)
+}
+
+/// Writes all rows of a table anew, as OPTIMIZE TABLE does.
+pub(crate) fn rebuild_table(session: &mut Session, database: &str, name: &str) -> Result<(), SqlError> {
+    let instance = session.instance.clone();
+    let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
+    copy(session, database, name, &table, &[Action::Rebuild]).map(|_| ())
 }
 
 /// True if no row has to be written anew.
@@ -545,8 +551,6 @@ fn copy(
     actions: &[Action],
 ) -> Result<u64, SqlError> {
     let instance = session.instance.clone();
-    // Writers of the old table wait here and find it gone.
-    let _lock = instance.table_locks.change_definition(table.id());
     let old = table.def();
     let metadata = TableMetadata::of(&old)?;
     let (spec, sources) = changed(&old, &metadata, actions)?;
@@ -565,7 +569,7 @@ fn copy(
     temporary.clone_into(&mut def.name);
     let copy =
         instance.database.create_table(def).map_err(|error| table_error(error, database, &temporary))?;
-    let swapped = copy_rows(session, table, &copy, &sources).and_then(|count| {
+    let mut swapped = copy_rows(session, table, &copy, &sources).and_then(|count| {
         if old.auto_increment.is_some() && copy.def().auto_increment.is_some() {
             copy.raise_auto_increment(table.next_auto_increment().saturating_sub(1));
         }
@@ -580,6 +584,11 @@ fn copy(
             .map_err(|error| table_error(error, database, name))?;
         Ok(count)
     });
+    if swapped.is_ok()
+        && let Err(error) = session.replace_locked_table(table.id(), copy.id())
+    {
+        swapped = Err(error);
+    }
     if swapped.is_err() && instance.database.table(database, name).is_ok() {
         // The old table is still in place: the copy goes.
         let _ = instance.database.drop_table(database, &temporary);

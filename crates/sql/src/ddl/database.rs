@@ -72,6 +72,8 @@ pub(crate) fn create_database(
     let name = words.name()?;
     let collation = database_options(words)?;
     words.end()?;
+    session.check_no_locked_tables()?;
+    session.implicit_commit()?;
     names::check_database(&name)?;
     check_writable(session, &name)?;
     let metadata = DatabaseMetadata {
@@ -101,6 +103,8 @@ pub(crate) fn drop_database(
     let if_exists = words.accept_all(&["IF", "EXISTS"]);
     let name = words.name()?;
     words.end()?;
+    session.check_no_locked_tables()?;
+    session.implicit_commit()?;
     check_writable(session, &name)?;
     let missing =
         || SqlError::new(1008, b"HY000", format!("Can't drop database '{name}'; database doesn't exist"));
@@ -115,10 +119,16 @@ pub(crate) fn drop_database(
         Err(Error::NoSuchDatabase) => return Err(missing()),
         Err(error) => return Err(error.into()),
     };
+    let instance = session.instance.clone();
     for table in &tables {
-        let _lock = session.instance.table_locks.change_definition(table.id());
-        match database.drop_table(&name, &table.def().name) {
+        let table_name = table.def().name.clone();
+        let _lock = match session.lock_definition(&instance.locks, &name, &table_name) {
+            Ok((_, lock)) => lock,
             // Someone else was quicker.
+            Err(error) if error.code == 1146 => continue,
+            Err(error) => return Err(error),
+        };
+        match database.drop_table(&name, &table_name) {
             Ok(()) | Err(Error::NoSuchTable) => {}
             Err(error) => return Err(error.into()),
         }

@@ -29,12 +29,10 @@ pub(crate) fn create_index(
     algorithm_and_lock(words)?;
     words.end()?;
     let database = session.resolve_database(database)?;
+    session.implicit_commit()?;
     check_writable(session, &database)?;
-    let found = session
-        .instance
-        .database
-        .table(&database, &table)
-        .map_err(|error| table_error(error, &database, &table))?;
+    let instance = session.instance.clone();
+    let (found, _lock) = session.lock_definition(&instance.locks, &database, &table)?;
     let kind = if unique { KeyKind::Unique } else { KeyKind::Plain };
     let key = KeySpec { kind, name: Some(name.clone()), parts, comment };
     match add_index(session, &found, &key) {
@@ -121,12 +119,10 @@ pub(crate) fn drop_index(
     algorithm_and_lock(words)?;
     words.end()?;
     let database = session.resolve_database(database)?;
+    session.implicit_commit()?;
     check_writable(session, &database)?;
-    let found = session
-        .instance
-        .database
-        .table(&database, &table)
-        .map_err(|error| table_error(error, &database, &table))?;
+    let instance = session.instance.clone();
+    let (found, _lock) = session.lock_definition(&instance.locks, &database, &table)?;
     if name.eq_ignore_ascii_case("PRIMARY") {
         let actions = vec![super::alter::Action::DropPrimary];
         return super::alter::run(session, &database, &table, actions, sink);

@@ -59,6 +59,7 @@ pub(crate) fn create_table(
     let collation = session.database_collation(&database)?;
     if let Some(source) = like(words)? {
         words.end()?;
+        session.implicit_commit()?;
         if already(session, &database, &name, if_not_exists, or_replace)? {
             return session.done(0, String::new(), sink);
         }
@@ -79,6 +80,7 @@ pub(crate) fn create_table(
     if !as_select {
         words.end()?;
     }
+    session.implicit_commit()?;
     if already(session, &database, &name, if_not_exists, or_replace)? {
         return session.done(0, String::new(), sink);
     }
@@ -116,14 +118,23 @@ fn already(
 ) -> Result<bool, SqlError> {
     let table = match session.instance.database.table(database, name) {
         Ok(table) => table,
-        Err(Error::NoSuchTable) => return Ok(false),
+        Err(Error::NoSuchTable) => {
+            session.check_new_table(name)?;
+            return Ok(false);
+        }
         Err(error) => return Err(table_error(error, database, name)),
     };
+    if session.locked.has_tables() {
+        session.locked.check(&table, true)?;
+    }
     if or_replace {
         let instance = session.instance.clone();
-        let _lock = instance.table_locks.change_definition(table.id());
+        let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
         return match instance.database.drop_table(database, name) {
-            Ok(()) | Err(Error::NoSuchTable) => Ok(false),
+            Ok(()) | Err(Error::NoSuchTable) => {
+                session.forget_locked_table(table.id());
+                Ok(false)
+            }
             Err(error) => Err(table_error(error, database, name)),
         };
     }
@@ -198,18 +209,20 @@ pub(crate) fn drop_table(
     }
     let _ = words.accept("RESTRICT") || words.accept("CASCADE");
     words.end()?;
+    session.implicit_commit()?;
     let instance = session.instance.clone();
     let mut missing = Vec::new();
     for (database, name) in tables {
         check_writable(session, &database)?;
-        let dropped = instance.database.table(&database, &name).and_then(|table| {
-            let _lock = instance.table_locks.change_definition(table.id());
-            instance.database.drop_table(&database, &name)
-        });
-        match dropped {
-            Ok(()) => {}
-            Err(Error::NoSuchTable | Error::NoSuchDatabase) => missing.push(format!("{database}.{name}")),
-            Err(error) => return Err(error.into()),
+        match session.lock_definition(&instance.locks, &database, &name) {
+            Ok((table, _lock)) => {
+                instance.database.drop_table(&database, &name)?;
+                session.forget_locked_table(table.id());
+            }
+            Err(error) if error.code == 1146 || error.code == 1049 => {
+                missing.push(format!("{database}.{name}"));
+            }
+            Err(error) => return Err(error),
         }
     }
     if !missing.is_empty() {
@@ -231,12 +244,11 @@ pub(crate) fn truncate_table(
     let (database, name) = words.qualified_name()?;
     words.end()?;
     let database = session.resolve_database(database)?;
+    session.implicit_commit()?;
     check_writable(session, &database)?;
     let instance = session.instance.clone();
-    let table =
-        instance.database.table(&database, &name).map_err(|error| table_error(error, &database, &name))?;
     {
-        let _lock = instance.table_locks.change_definition(table.id());
+        let (table, _lock) = session.lock_definition(&instance.locks, &database, &name)?;
         instance.database.truncate(&table).map_err(|error| table_error(error, &database, &name))?;
     }
     session.done(0, String::new(), sink)
@@ -261,6 +273,8 @@ pub(crate) fn rename_table(
         }
     }
     words.end()?;
+    session.check_no_locked_tables()?;
+    session.implicit_commit()?;
     let engine = session.instance.database.clone();
     for (position, (from, to)) in pairs.iter().enumerate() {
         let Err(error) = rename(session, from, to) else { continue };
@@ -282,9 +296,7 @@ pub(super) fn rename(
     check_writable(session, &to.0)?;
     crate::names::check_table(&to.1)?;
     let instance = &session.instance;
-    let table =
-        instance.database.table(&from.0, &from.1).map_err(|error| table_error(error, &from.0, &from.1))?;
-    let _lock = instance.table_locks.change_definition(table.id());
+    let (_, _lock) = session.lock_definition(&instance.locks, &from.0, &from.1)?;
     instance.database.rename_table((&from.0, &from.1), (&to.0, &to.1)).map_err(|error| match error {
         Error::TableExists => table_exists(&to.1),
         Error::NoSuchDatabase => SqlError::unknown_database(&to.0),

@@ -117,9 +117,6 @@ impl Session {
             String::new()
         };
         self.state.row_count = inserted.affected as i64;
-        if inserted.affected > 0 {
-            self.note_change();
-        }
         sink.end(&Completion {
             affected_rows: inserted.affected,
             last_insert_id: inserted.insert_id,

@@ -1,12 +1,13 @@
 //! INSERT and REPLACE that are more than literals: expressions, SET, SELECT, ON DUPLICATE KEY UPDATE.
 
 use super::assign::{Assignments, Strictness, is_default, on_update};
-use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to, definition_changed};
+use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
 use super::target::Target;
-use super::{row_with_key_of, write_error};
+use super::{UniqueKey, write_error};
 use crate::cache::plans::ChangePlan;
-use crate::exec::{Runtime, collect_statement};
+use crate::exec::{RowLocks, Runtime, WriterLocks, collect_statement};
 use crate::expr::{Compiled, Context, Part, Row, Slots};
+use crate::locks::Mode;
 use crate::plan::bind::Binder;
 use crate::plan::from::single_scope;
 use crate::plan::object_name;
@@ -15,10 +16,12 @@ use crate::plan::query::Planner;
 use crate::plan::scope::Scope;
 use crate::session::environment::SessionEnvironment;
 use crate::status::Counter;
+use crate::transaction::Writes;
 use crate::{ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
-use engine::{Error, KeyList};
+use engine::{Error, KeyList, Reader, Readers, Writer};
 use sqlparser::ast;
+use std::cell::RefCell;
 use std::sync::Arc;
 use types::Value;
 
@@ -226,8 +229,36 @@ impl ChangePlan for InsertPlan {
             (Source::Query(_), _) => Counter::ComInsertSelect,
         };
         session.counters.add(counter, 1);
+        let table = &*self.target.table;
+        let mut tables = vec![(table, Mode::Write)];
+        if let Source::Query(plan) = &self.source {
+            let read = plan.dependencies.iter().map(|dependency| &*dependency.table);
+            tables.extend(read.filter(|read| read.id() != table.id()).map(|read| (read, Mode::Read)));
+        }
+        let inserted = session.write_tables(
+            Writes::Rows,
+            &tables,
+            &|| self.is_current(),
+            |session, readers, writer| self.insert(session, readers, writer, slots),
+        )?;
+        // INSERT ... SELECT always tells.
+        let tells = inserted.records > 1 || matches!(self.source, Source::Query(_));
+        session.end_insert_with_info(&inserted, tells, sink)
+    }
+}
+
+impl InsertPlan {
+    fn insert(
+        &self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: Writer<'_>,
+        slots: Slots<'_>,
+    ) -> Result<Inserted, SqlError> {
         let arena = Bump::new();
-        let rows = self.rows(session, slots, &arena)?;
+        let writer = RefCell::new(writer);
+        let rows = self.rows(session, readers, &writer, slots, &arena)?;
+        let mut writer = writer.into_inner();
         let mut inserter =
             Inserter::new(session, self.target.clone(), self.columns.as_deref(), self.on_duplicate)?;
         if rows.len() > 1 {
@@ -236,38 +267,25 @@ impl ChangePlan for InsertPlan {
         for row in &rows {
             inserter.add(session, row, &arena)?;
         }
-        let is_query = matches!(self.source, Source::Query(_));
-        let mut inserted = match &self.update {
-            None => inserter.finish(session)?,
-            Some(update) => self.insert_or_update(session, inserter, update, slots)?,
-        };
-        if is_query && inserted.records == 1 {
-            // INSERT ... SELECT always tells.
-            return self.end_select(session, &mut inserted, sink);
+        match &self.update {
+            None => inserter.write(session, readers.current, &mut writer),
+            Some(update) => {
+                self.insert_or_update(session, inserter, update, slots, readers.current, &mut writer)
+            }
         }
-        session.end_insert(&inserted, sink)
-    }
-}
-
-impl InsertPlan {
-    fn end_select(
-        &self,
-        session: &mut Session,
-        inserted: &mut Inserted,
-        sink: &mut dyn ResultSink,
-    ) -> Result<(), SqlError> {
-        session.end_insert_with_info(inserted, true, sink)
     }
 
     /// The values of all rows, in `arena`.
     fn rows<'a>(
         &self,
         session: &mut Session,
+        readers: Readers<'_>,
+        writer: &RefCell<Writer<'_>>,
         slots: Slots<'_>,
         arena: &'a Bump,
     ) -> Result<Vec<Vec<Given<'a>>>, SqlError> {
         let environment = SessionEnvironment::new(session);
-        let result = self.evaluate(session, &environment, slots, arena);
+        let result = self.evaluate(session, &environment, readers, writer, slots, arena);
         environment.into_leftovers().settle(session);
         result
     }
@@ -276,6 +294,8 @@ impl InsertPlan {
         &self,
         session: &Session,
         environment: &SessionEnvironment<'_>,
+        readers: Readers<'_>,
+        writer: &RefCell<Writer<'_>>,
         slots: Slots<'_>,
         arena: &'a Bump,
     ) -> Result<Vec<Vec<Given<'a>>>, SqlError> {
@@ -298,6 +318,12 @@ impl InsertPlan {
                     interrupt: &session.interrupt,
                     session,
                     literal_text: &|_, _| String::new(),
+                    reader: readers.snapshot,
+                    locks: Some(RowLocks {
+                        candidates: readers.current,
+                        rows: &WriterLocks(writer),
+                        unasked: session.lock_of_reads(),
+                    }),
                 };
                 let rows = collect_statement(plan, slots, &runtime, &mut Vec::new())?;
                 let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));
@@ -313,13 +339,9 @@ impl InsertPlan {
         inserter: Inserter,
         update: &Assignments,
         slots: Slots<'_>,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
     ) -> Result<Inserted, SqlError> {
-        let instance = session.instance.clone();
-        let table = &self.target.table;
-        let _lock = instance.table_locks.change_rows(table.id());
-        if !self.target.is_current() {
-            return Err(definition_changed());
-        }
         let (images, mut inserted) = inserter.into_images(session)?;
         let clock = session.clock();
         let defaults = self.target.defaults(&clock);
@@ -330,14 +352,14 @@ impl InsertPlan {
         };
         let mut warnings = session.state.warnings.clone();
         let environment = SessionEnvironment::new(session);
-        let mut write = instance.database.begin_write()?;
         let mut arena = Bump::new();
         let result: Result<(), SqlError> = (|| {
             for position in 0..images.len() {
                 arena.reset();
                 let context = Context { slots, arena: &arena, environment: &environment };
                 self.insert_or_update_one(
-                    &mut write,
+                    reader,
+                    writer,
                     &images,
                     position,
                     update,
@@ -354,15 +376,14 @@ impl InsertPlan {
         let leftovers = environment.into_leftovers();
         session.state.warnings = warnings;
         leftovers.settle(session);
-        result?;
-        write.commit()?;
-        Ok(inserted)
+        result.map(|()| inserted)
     }
 
     #[allow(clippy::too_many_arguments)]
     fn insert_or_update_one<'a>(
         &'a self,
-        write: &mut engine::WriteStatement<'_>,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
         images: &'a KeyList,
         position: usize,
         update: &'a Assignments,
@@ -376,7 +397,7 @@ impl InsertPlan {
         let table = &self.target.table;
         let image = images.get(position);
         loop {
-            let index = match write.insert(table, image) {
+            let index = match writer.insert(table, image) {
                 Ok(()) => {
                     inserted.affected += 1;
                     return Ok(());
@@ -384,53 +405,63 @@ impl InsertPlan {
                 Err(Error::DuplicateKey { index }) => index,
                 Err(error) => return Err(error.into()),
             };
-            let Some(primary_key) = row_with_key_of(table, index, image)? else { continue };
+            let key = UniqueKey::of(table, index, image);
             let mut found = false;
-            let mut wrong = None;
-            let mut written = Vec::new();
-            let result = write.update(table, &primary_key, &mut |old, out| {
-                found = true;
-                let old = table.row_codec().view(context.arena.alloc_slice_copy(old));
-                let new = [Part::Image(table.row_codec().view(image))];
-                let start = out.len();
-                let number = position as u64 + 1;
-                match update.apply(
-                    &self.target,
-                    defaults,
-                    now,
-                    old,
-                    &new,
-                    number,
-                    strictness,
-                    context,
-                    warnings,
-                    out,
-                ) {
-                    Ok(true) => {
-                        written.clear();
-                        written.extend_from_slice(&out[start..]);
-                        true
+            let mut changed = false;
+            for primary_key in key.rows(reader, table)? {
+                let mut wrong = None;
+                let mut written = Vec::new();
+                let result = writer.update(table, &primary_key, &mut |old, out| {
+                    if !key.is_in(table, old) {
+                        return false;
                     }
-                    Ok(false) => {
-                        out.truncate(start);
-                        false
+                    found = true;
+                    let old = table.row_codec().view(context.arena.alloc_slice_copy(old));
+                    let new = [Part::Image(table.row_codec().view(image))];
+                    let start = out.len();
+                    let number = position as u64 + 1;
+                    let result = update.apply(
+                        &self.target,
+                        defaults,
+                        now,
+                        old,
+                        &new,
+                        number,
+                        strictness,
+                        context,
+                        warnings,
+                        out,
+                    );
+                    match result {
+                        Ok(true) => {
+                            written.clear();
+                            written.extend_from_slice(&out[start..]);
+                            true
+                        }
+                        Ok(false) => {
+                            out.truncate(start);
+                            false
+                        }
+                        Err(error) => {
+                            out.truncate(start);
+                            wrong = Some(error);
+                            false
+                        }
                     }
-                    Err(error) => {
-                        out.truncate(start);
-                        wrong = Some(error);
-                        false
-                    }
+                });
+                if let Some(error) = wrong {
+                    return Err(error);
                 }
-            });
-            if let Some(error) = wrong {
-                return Err(error);
+                changed = result.map_err(|error| write_error(error, table, &written))?;
+                if found {
+                    break;
+                }
             }
-            let changed = result.map_err(|error| write_error(error, table, &written))?;
             if !found {
                 // Deleted meanwhile: the next try may insert.
                 continue;
             }
-            inserted.duplicates += 1;
+            inserted.duplicates += u64::from(changed);
             // MySQL counts a changed row twice.
             inserted.affected += if changed { 2 } else { 0 };
             return Ok(());

@@ -1,12 +1,15 @@
 //! Rows on their way into a table: values to images, numbers for AUTO_INCREMENT, duplicates.
 
 use super::target::Target;
-use super::{implicit_default, note_issue, write_error};
+use super::{UniqueKey, implicit_default, note_issue, write_error};
 use crate::expr::{CoerceIssue, Coerced, coerce};
+use crate::locks::Mode;
 use crate::status::Counter;
+use crate::transaction::Writes;
 use crate::{Session, SqlError};
+use base::IndexId;
 use bumpalo::Bump;
-use engine::{Error, KeyList, WriteStatement};
+use engine::{Error, KeyList, Reader, Writer};
 use std::sync::Arc;
 use types::{Column, ColumnType, RowCodec, Value, ValueRef};
 
@@ -301,37 +304,50 @@ impl Inserter {
         Ok(())
     }
 
-    /// Writes the collected rows.
+    /// Writes the collected rows, as a statement.
     ///
     /// # Errors
     /// 1062, 1467, and the engine's. Nothing is written then.
-    pub fn finish(mut self, session: &mut Session) -> Result<Inserted, SqlError> {
-        let instance = session.instance.clone();
+    pub fn finish(self, session: &mut Session) -> Result<Inserted, SqlError> {
         let target = self.target.clone();
-        let _lock = instance.table_locks.change_rows(target.table.id());
-        if !target.is_current() {
-            return Err(definition_changed());
-        }
+        let tables = [(&*target.table, Mode::Write)];
+        session.write_tables(
+            Writes::Rows,
+            &tables,
+            &|| target.is_current(),
+            |session, readers, mut writer| self.write(session, readers.current, &mut writer),
+        )
+    }
+
+    /// Writes the collected rows as part of a statement.
+    ///
+    /// # Errors
+    /// As [`Inserter::finish`]; what was written is the statement's to undo.
+    pub fn write(
+        mut self,
+        session: &mut Session,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+    ) -> Result<Inserted, SqlError> {
+        let target = self.target.clone();
         let mut inserted = Inserted { records: self.rows, ..Inserted::default() };
         self.number(session, &mut inserted)?;
-        let mut write = instance.database.begin_write()?;
         match self.on_duplicate {
             OnDuplicate::Fail if self.images.len() == 1 => {
-                write
+                writer
                     .insert(&target.table, self.images.get(0))
                     .map_err(|error| write_error(error, &target.table, self.images.get(0)))?;
                 inserted.affected = 1;
             }
             OnDuplicate::Fail => {
-                write.insert_many(&target.table, &self.images).map_err(|(position, error)| {
+                writer.insert_many(&target.table, &self.images).map_err(|(position, error)| {
                     write_error(error, &target.table, self.images.get(position))
                 })?;
                 inserted.affected = self.rows;
             }
-            OnDuplicate::Skip => self.insert_or_skip(session, &mut write, &mut inserted)?,
-            OnDuplicate::Replace => self.replace(&mut write, &mut inserted)?,
+            OnDuplicate::Skip => self.insert_or_skip(session, writer, &mut inserted)?,
+            OnDuplicate::Replace => self.replace(reader, writer, &mut inserted)?,
         }
-        write.commit()?;
         session.counters.add(Counter::HandlerWrite, inserted.affected);
         if self.generated > 0 {
             session.variables.last_insert_id = inserted.insert_id;
@@ -402,12 +418,12 @@ impl Inserter {
     fn insert_or_skip(
         &mut self,
         session: &mut Session,
-        write: &mut WriteStatement<'_>,
+        writer: &mut Writer<'_>,
         inserted: &mut Inserted,
     ) -> Result<(), SqlError> {
         for row in 0..self.images.len() {
             let image = self.images.get(row);
-            match write.insert(&self.target.table, image) {
+            match writer.insert(&self.target.table, image) {
                 Ok(()) => inserted.affected += 1,
                 Err(error @ Error::DuplicateKey { .. }) => {
                     let error = write_error(error, &self.target.table, image);
@@ -420,23 +436,40 @@ impl Inserter {
         Ok(())
     }
 
-    fn replace(&mut self, write: &mut WriteStatement<'_>, inserted: &mut Inserted) -> Result<(), SqlError> {
+    fn replace(
+        &mut self,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+        inserted: &mut Inserted,
+    ) -> Result<(), SqlError> {
         let table = &self.target.table;
+        let uniques = self.target.def.indexes.iter().rposition(|index| index.unique);
+        let last_unique = IndexId(uniques.map_or(0, |position| position as u16 + 1));
         for row in 0..self.images.len() {
             let image = self.images.get(row);
             loop {
-                let index = match write.insert(table, image) {
+                let index = match writer.insert(table, image) {
                     Ok(()) => break,
                     Err(Error::DuplicateKey { index }) => index,
                     Err(error) => return Err(error.into()),
                 };
-                let Some(primary_key) = super::row_with_key_of(table, index, image)? else {
-                    // Deleted meanwhile: the next try may succeed.
-                    continue;
-                };
-                if write.delete(table, &primary_key, &mut |_| true)? {
-                    inserted.affected += 1;
-                    inserted.duplicates += 1;
+                // None, if it was deleted meanwhile: then the next try may succeed.
+                let key = UniqueKey::of(table, index, image);
+                let mut same = false;
+                for primary_key in key.rows(reader, table)? {
+                    let deleted = writer.delete(table, &primary_key, &mut |old| {
+                        same = index == last_unique && old == image;
+                        !same && key.is_in(table, old)
+                    })?;
+                    if same {
+                        break;
+                    }
+                    inserted.affected += u64::from(deleted);
+                    inserted.duplicates += u64::from(deleted);
+                }
+                if same {
+                    // As it is already: MySQL counts that as one row, not as two.
+                    break;
                 }
             }
             inserted.affected += 1;

@@ -1,23 +1,28 @@
 //! UPDATE and DELETE of one table.
 
 use super::assign::{Assignments, Strictness, on_update};
-use super::inserter::definition_changed;
 use super::target::Target;
 use super::write_error;
 use crate::cache::plans::ChangePlan;
-use crate::exec::{Runtime, Scratch, matching_keys, with_read_slots};
+use crate::exec::{RowLocks, Runtime, Scratch, WriterLocks, candidates, with_read_slots};
 use crate::expr::{Context, Part, Row, Slots};
+use crate::locks::Mode;
 use crate::plan::access::Path;
 use crate::plan::change::{Meant, TableRead};
 use crate::plan::plan::Limit;
 use crate::plan::query::Planner;
 use crate::session::environment::SessionEnvironment;
 use crate::status::Counter;
+use crate::transaction::Writes;
 use crate::{Completion, ResultSink, Session, SqlError, Warnings};
+use base::IndexId;
 use bumpalo::Bump;
-use engine::KeyList;
+use engine::{Error, Reader, Table, Writer};
 use sqlparser::ast;
+use std::cell::RefCell;
+use std::collections::HashSet;
 use std::sync::Arc;
+use types::Value;
 
 /// An UPDATE or, without assignments, a DELETE.
 #[derive(Debug)]
@@ -25,6 +30,8 @@ struct RowsPlan {
     read: TableRead,
     target: Arc<Target>,
     assignments: Option<Assignments>,
+    /// UPDATE IGNORE.
+    ignore: bool,
 }
 
 /// What a statement did.
@@ -46,7 +53,12 @@ pub(super) fn plan_update(
     planner: Planner<'_>,
     update: &ast::Update,
 ) -> Result<Box<dyn ChangePlan>, SqlError> {
-    if update.from.is_some() || update.returning.is_some() || update.or.is_some() {
+    let ignore = match update.or {
+        None => false,
+        Some(ast::SqliteOnConflict::Ignore) => true,
+        Some(_) => return Err(SqlError::not_supported("this form of UPDATE")),
+    };
+    if update.from.is_some() || update.returning.is_some() {
         return Err(SqlError::not_supported("this form of UPDATE"));
     }
     let (slots, connection) = (planner.slots, planner.connection);
@@ -60,7 +72,7 @@ pub(super) fn plan_update(
     let assignments =
         Assignments::new(&update.assignments, &read.scope, &read.def.columns, slots, connection)?;
     let target = Arc::new(Target::new(read.table.clone())?);
-    Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments) }))
+    Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments), ignore }))
 }
 
 /// Plans a DELETE.
@@ -83,7 +95,7 @@ pub(super) fn plan_delete(
     };
     let read = planner.table_read(&meant)?;
     let target = Arc::new(Target::new(read.table.clone())?);
-    Ok(Box::new(RowsPlan { read, target, assignments: None }))
+    Ok(Box::new(RowsPlan { read, target, assignments: None, ignore: false }))
 }
 
 impl ChangePlan for RowsPlan {
@@ -108,27 +120,46 @@ impl ChangePlan for RowsPlan {
                 "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column",
             ));
         }
-        let instance = session.instance.clone();
-        let _lock = instance.table_locks.change_rows(self.read.table.id());
-        if !self.is_current() {
-            return Err(definition_changed());
-        }
-        let mut warnings = session.state.warnings.clone();
-        let environment = SessionEnvironment::new(session);
-        let runtime = Runtime {
-            environment: &environment,
-            interrupt: &session.interrupt,
-            session,
-            literal_text: &|_, _| String::new(),
-        };
-        let mut scratch: Vec<Scratch> = Vec::new();
-        let result = with_read_slots(&self.read, slots, &runtime, &mut scratch, &mut |slots, scratch| {
-            self.change(session, slots, &runtime, scratch, &mut warnings)
-        });
-        let leftovers = environment.into_leftovers();
-        session.state.warnings = warnings;
-        leftovers.settle(session);
-        let done = result?;
+        let table = &self.read.table;
+        let mode = |used: &Table| if used.id() == table.id() { Mode::Write } else { Mode::Read };
+        let tables: Vec<(&Table, Mode)> = self
+            .read
+            .dependencies
+            .iter()
+            .map(|dependency| (&*dependency.table, mode(&dependency.table)))
+            .collect();
+        let done = session.write_tables(
+            Writes::Rows,
+            &tables,
+            &|| self.is_current(),
+            |session, readers, writer| {
+                let writer = RefCell::new(writer);
+                let mut warnings = session.state.warnings.clone();
+                let environment = SessionEnvironment::new(session);
+                let runtime = Runtime {
+                    environment: &environment,
+                    interrupt: &session.interrupt,
+                    session,
+                    literal_text: &|_, _| String::new(),
+                    reader: readers.snapshot,
+                    locks: Some(RowLocks {
+                        candidates: readers.current,
+                        rows: &WriterLocks(&writer),
+                        unasked: session.lock_of_reads(),
+                    }),
+                };
+                let mut scratch: Vec<Scratch> = Vec::new();
+                let read = &self.read;
+                let result = with_read_slots(read, slots, &runtime, &mut scratch, &mut |slots, scratch| {
+                    let reader = readers.current;
+                    self.change(session, reader, &writer, slots, &runtime, scratch, &mut warnings)
+                });
+                let leftovers = environment.into_leftovers();
+                session.state.warnings = warnings;
+                leftovers.settle(session);
+                result
+            },
+        )?;
         self.end(session, done, sink)
     }
 }
@@ -139,7 +170,6 @@ impl RowsPlan {
             let is_update = self.assignments.is_some();
             let counter = if is_update { Counter::HandlerUpdate } else { Counter::HandlerDelete };
             session.counters.add(counter, done.changed);
-            session.note_change();
         }
         let warnings = session.state.warnings.count_u16();
         let (affected_rows, info) = if self.assignments.is_some() {
@@ -154,112 +184,182 @@ impl RowsPlan {
         sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
     }
 
-    /// Finds the keys of the rows that are meant, then changes one row after the other, under each one's latch and only if
-    /// it is still meant then.
+    /// Finds the keys of the rows that may be meant, then changes one row after the other: each one once nobody else does, and only
+    /// if it is meant then. With LIMIT more are looked for until enough were.
+    #[allow(clippy::too_many_arguments)]
     fn change(
         &self,
         session: &Session,
+        reader: Reader<'_>,
+        writer: &RefCell<Writer<'_>>,
         slots: Slots<'_>,
         runtime: &Runtime<'_>,
         scratch: &mut Vec<Scratch>,
         warnings: &mut Warnings,
     ) -> Result<Changed, SqlError> {
-        let mut keys = KeyList::default();
-        matching_keys(&self.read, slots, runtime, scratch, &mut keys)?;
-        let mut done = Changed::default();
-        if keys.is_empty() {
-            return Ok(done);
-        }
-        let table = &self.read.table;
-        let clock = session.clock();
-        let (defaults, now) = match &self.assignments {
-            Some(assignments) if assignments.need_defaults() => {
-                (self.target.defaults(&clock), on_update(&self.target, &clock))
+        let mut rows = Rows::new(self, session, slots, runtime, warnings);
+        let mut asked = 0;
+        let mut seen: HashSet<Vec<u8>> = HashSet::new();
+        loop {
+            let found = candidates(reader, &self.read, slots, runtime, scratch, asked)?;
+            let limited = found.wanted != u64::MAX;
+            for position in 0..found.keys.len() {
+                if rows.done.matched >= found.wanted {
+                    break;
+                }
+                session.interrupt.check()?;
+                let key = found.keys.get(position);
+                if limited && !seen.insert(key.to_vec()) {
+                    continue;
+                }
+                rows.change(&mut writer.borrow_mut(), key)?;
+                if limited && let Some(key) = rows.moved_to() {
+                    seen.insert(key);
+                }
             }
-            Some(_) => (Vec::new(), on_update(&self.target, &clock)),
+            if found.complete || rows.done.matched >= found.wanted {
+                return Ok(rows.done);
+            }
+            asked = asked.max(found.wanted).saturating_mul(4);
+        }
+    }
+}
+
+/// The rows of a statement on their way.
+struct Rows<'a> {
+    plan: &'a RowsPlan,
+    slots: Slots<'a>,
+    runtime: &'a Runtime<'a>,
+    warnings: &'a mut Warnings,
+    defaults: Vec<Option<Value>>,
+    now: Vec<(usize, Value)>,
+    strictness: Strictness,
+    arena: Bump,
+    /// The image that was written last.
+    written: Vec<u8>,
+    done: Changed,
+}
+
+impl<'a> Rows<'a> {
+    fn new(
+        plan: &'a RowsPlan,
+        session: &Session,
+        slots: Slots<'a>,
+        runtime: &'a Runtime<'a>,
+        warnings: &'a mut Warnings,
+    ) -> Rows<'a> {
+        let clock = session.clock();
+        let (defaults, now) = match &plan.assignments {
+            Some(assignments) if assignments.need_defaults() => {
+                (plan.target.defaults(&clock), on_update(&plan.target, &clock))
+            }
+            Some(_) => (Vec::new(), on_update(&plan.target, &clock)),
             None => (Vec::new(), Vec::new()),
         };
-        let strictness = Strictness { strict: session.variables.common.sql_mode.is_strict(), ignore: false };
-        let mut write = session.instance.database.begin_write()?;
-        let mut arena = Bump::new();
-        let mut failure = None;
-        let mut written = Vec::new();
-        for position in 0..keys.len() {
-            session.interrupt.check()?;
-            arena.reset();
-            let context = Context { slots, arena: &arena, environment: runtime.environment };
-            let mut still_meant = |image: &[u8]| {
-                // The image lives as long as the row's latch is held; what outlives it is copied.
-                let view = table.row_codec().view(arena.alloc_slice_copy(image));
-                match &self.read.condition {
-                    None => Some(view),
-                    Some(condition) => match condition.is_true(&Row(&[Part::Image(view)]), &context) {
-                        Ok(true) => Some(view),
-                        Ok(false) => None,
-                        Err(error) => {
-                            failure.get_or_insert(error);
-                            None
-                        }
-                    },
-                }
-            };
-            match &self.assignments {
-                None => {
-                    let deleted =
-                        write.delete(table, keys.get(position), &mut |image| still_meant(image).is_some())?;
-                    done.matched += u64::from(deleted);
-                    done.changed += u64::from(deleted);
-                }
-                Some(assignments) => {
-                    let mut matched = false;
-                    let mut wrong = None;
-                    let number = done.matched + 1;
-                    let result = write.update(table, keys.get(position), &mut |image, out| {
-                        let Some(view) = still_meant(image) else { return false };
-                        matched = true;
-                        let start = out.len();
-                        let result = assignments.apply(
-                            &self.target,
-                            &defaults,
-                            &now,
-                            view,
-                            &[],
-                            number,
-                            strictness,
-                            &context,
-                            warnings,
-                            out,
-                        );
-                        match result {
-                            Ok(true) => {
-                                written.clear();
-                                written.extend_from_slice(&out[start..]);
-                                true
-                            }
-                            Ok(false) => {
-                                out.truncate(start);
-                                false
-                            }
-                            Err(error) => {
-                                out.truncate(start);
-                                wrong = Some(error);
-                                false
-                            }
-                        }
-                    });
-                    if let Some(error) = wrong {
-                        return Err(error);
-                    }
-                    let changed = result.map_err(|error| write_error(error, table, &written))?;
-                    done.matched += u64::from(matched);
-                    done.changed += u64::from(changed);
-                }
-            }
-            if let Some(error) = failure {
-                return Err(error);
-            }
+        let strict = session.variables.common.sql_mode.is_strict();
+        Rows {
+            plan,
+            slots,
+            runtime,
+            warnings,
+            defaults,
+            now,
+            strictness: Strictness { strict, ignore: plan.ignore },
+            arena: Bump::new(),
+            written: Vec::new(),
+            done: Changed::default(),
         }
-        write.commit()?;
-        Ok(done)
+    }
+
+    /// The key of the row that was written last.
+    fn moved_to(&self) -> Option<Vec<u8>> {
+        let table = &self.plan.read.table;
+        table.def().primary.as_ref()?;
+        (!self.written.is_empty()).then(|| {
+            let mut key = Vec::new();
+            table.key_codec(IndexId(0)).encode_row(&table.row_codec().view(&self.written), &mut key);
+            key
+        })
+    }
+
+    /// Changes the row with this key, if it is meant.
+    fn change(&mut self, writer: &mut Writer<'_>, key: &[u8]) -> Result<(), SqlError> {
+        self.arena.reset();
+        self.written.clear();
+        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, written, done } = self;
+        let table = &plan.read.table;
+        let context = Context { slots: *slots, arena, environment: runtime.environment };
+        let mut failure = None;
+        let mut is_meant = |image: &[u8]| {
+            // The image lives as long as the row's latch is held; what outlives it is copied.
+            let view = table.row_codec().view(arena.alloc_slice_copy(image));
+            match &plan.read.condition {
+                None => Some(view),
+                Some(condition) => match condition.is_true(&Row(&[Part::Image(view)]), &context) {
+                    Ok(true) => Some(view),
+                    Ok(false) => None,
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                        None
+                    }
+                },
+            }
+        };
+        let Some(assignments) = &plan.assignments else {
+            let deleted = writer.delete(table, key, &mut |image| is_meant(image).is_some())?;
+            done.matched += u64::from(deleted);
+            done.changed += u64::from(deleted);
+            return failure.map_or(Ok(()), Err);
+        };
+        let mut matched = false;
+        let mut wrong = None;
+        let number = done.matched + 1;
+        let result = writer.update(table, key, &mut |image, out| {
+            let Some(view) = is_meant(image) else { return false };
+            matched = true;
+            let start = out.len();
+            let (target, strictness) = (&plan.target, *strictness);
+            let result = assignments.apply(
+                target,
+                defaults,
+                now,
+                view,
+                &[],
+                number,
+                strictness,
+                &context,
+                warnings,
+                out,
+            );
+            match result {
+                Ok(true) => {
+                    written.clear();
+                    written.extend_from_slice(&out[start..]);
+                    true
+                }
+                Ok(false) => {
+                    out.truncate(start);
+                    false
+                }
+                Err(error) => {
+                    out.truncate(start);
+                    wrong = Some(error);
+                    false
+                }
+            }
+        });
+        if let Some(error) = wrong.or(failure) {
+            return Err(error);
+        }
+        let changed = match result {
+            Err(Error::DuplicateKey { .. }) if plan.ignore => {
+                written.clear();
+                false
+            }
+            result => result.map_err(|error| write_error(error, table, written))?,
+        };
+        done.matched += u64::from(matched);
+        done.changed += u64::from(changed);
+        Ok(())
     }
 }

@@ -9,7 +9,7 @@ use crate::plan::access::{
     Access, BoundValue, Covering, Path, Point, PointValues, RangeBound, RangeInterval, RangePart,
 };
 use base::IndexId;
-use engine::{Batch, Direction, KeyList, KeyRange, Table};
+use engine::{Batch, Direction, KeyList, KeyRange, Reader, Table};
 use std::ops::Bound;
 use types::{KeyCodec, ValueRef};
 
@@ -34,6 +34,11 @@ pub struct Scratch {
 }
 
 impl Scratch {
+    /// The keys that [`named_rows`] found, in order.
+    pub fn sorted(&mut self) -> &mut KeyList {
+        &mut self.sorted
+    }
+
     /// Its memory, in bytes, small lists left out.
     pub fn capacity(&self) -> usize {
         let lists = self.keys.bytes.capacity() + self.sorted.bytes.capacity() + self.order.capacity() * 4;
@@ -67,11 +72,13 @@ enum Keys {
 /// it still has to meet.
 pub type Visitor<'v> = dyn FnMut(&[u8], Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
 
-/// Calls `each` for the rows that an access path finds. `outer` is the row of the tables before.
+/// Calls `each` for the rows that an access path finds and `reader` sees. `outer` is the row of the tables before.
 ///
 /// # Errors
 /// Of the engine, of evaluating keys, and those of `each`.
+#[allow(clippy::too_many_arguments)]
 pub fn for_each_row(
+    reader: Reader<'_>,
     table: &Table,
     access: &Access,
     outer: &Row<'_>,
@@ -81,34 +88,36 @@ pub fn for_each_row(
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
     scratch.wants_keys = wants == Wants::Keys;
+    // Primary keys come with whole rows.
+    let covering = if scratch.wants_keys { None } else { access.covering.as_ref() };
     match &access.path {
         Path::Whole { index, direction } => {
             let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-            scan(table, *index, range, *direction, access.covering.as_ref(), Left::Residual, scratch, each)
+            scan(reader, table, *index, range, *direction, covering, Left::Residual, scratch, each)
         }
         Path::Points { index, codec, points, unique } => {
             match point_keys(codec, points, outer, context, scratch)? {
                 Keys::Nothing => Ok(Flow::Continue),
-                Keys::Unusable => everything(table, IndexId(0), Direction::Forward, scratch, each),
-                Keys::Found => points_found(table, *index, *unique, access.covering.as_ref(), scratch, each),
+                Keys::Unusable => everything(reader, table, IndexId(0), Direction::Forward, scratch, each),
+                Keys::Found => points_found(reader, table, *index, *unique, covering, scratch, each),
             }
         }
         Path::Ranges { index, codec, points, part, intervals, direction } => {
             match point_keys(codec, points, outer, context, scratch)? {
                 Keys::Nothing => return Ok(Flow::Continue),
-                Keys::Unusable => return everything(table, *index, *direction, scratch, each),
+                Keys::Unusable => return everything(reader, table, *index, *direction, scratch, each),
                 Keys::Found => {}
             }
             let builder = RangeBuilder { codec, points: points.len(), part: part.as_ref(), outer, context };
             let Some(mut ranges) = builder.ranges(intervals, &scratch.sorted)? else {
-                return everything(table, *index, *direction, scratch, each);
+                return everything(reader, table, *index, *direction, scratch, each);
             };
             if *direction == Direction::Backward {
                 ranges.reverse();
             }
             for range in ranges {
-                let covering = access.covering.as_ref();
-                let flow = scan(table, *index, range, *direction, covering, Left::Residual, scratch, each)?;
+                let flow =
+                    scan(reader, table, *index, range, *direction, covering, Left::Residual, scratch, each)?;
                 if flow == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
@@ -118,9 +127,34 @@ pub fn for_each_row(
     }
 }
 
+/// The primary keys that the rows of an access can have, if it names them: whoever locks rows need not find them first. They are
+/// in `scratch.sorted()`.
+///
+/// # Errors
+/// Those of evaluating keys.
+pub fn named_rows(
+    access: &Access,
+    outer: &Row<'_>,
+    context: &Context<'_>,
+    scratch: &mut Scratch,
+) -> Result<bool, SqlError> {
+    let Path::Points { index: IndexId(0), codec, points, unique: true } = &access.path else {
+        return Ok(false);
+    };
+    Ok(match point_keys(codec, points, outer, context, scratch)? {
+        Keys::Found => true,
+        Keys::Unusable => false,
+        Keys::Nothing => {
+            scratch.sorted.clear();
+            true
+        }
+    })
+}
+
 /// Every row, every condition left to test. In the order in which the path would have found them, because whoever asked
 /// may not sort them any more.
 fn everything(
+    reader: Reader<'_>,
     table: &Table,
     index: IndexId,
     direction: Direction,
@@ -128,10 +162,11 @@ fn everything(
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
     let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-    scan(table, index, range, direction, None, Left::All, scratch, each)
+    scan(reader, table, index, range, direction, None, Left::All, scratch, each)
 }
 
 fn points_found(
+    reader: Reader<'_>,
     table: &Table,
     index: IndexId,
     unique: bool,
@@ -140,10 +175,10 @@ fn points_found(
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
     let codec = table.row_codec();
-    if unique && index.0 == 0 && scratch.sorted.len() == 1 {
+    if unique && index.0 == 0 && scratch.sorted.len() == 1 && !scratch.wants_keys {
         let mut image = std::mem::take(&mut scratch.row);
         image.clear();
-        let found = table.get(engine::Reader::newest(), scratch.sorted.get(0), &mut image)?;
+        let found = table.get(reader, scratch.sorted.get(0), &mut image)?;
         let flow = match found {
             true => each(scratch.sorted.get(0), Part::Image(codec.view(&image)), Left::Residual),
             false => Ok(Flow::Continue),
@@ -157,8 +192,17 @@ fn points_found(
         for position in 0..keys.len() {
             let key = keys.get(position).to_vec();
             let range = KeyRange { lower: Bound::Included(key.clone()), upper: Bound::Included(key) };
-            flow =
-                scan(table, index, range, Direction::Forward, Some(covering), Left::Residual, scratch, each);
+            flow = scan(
+                reader,
+                table,
+                index,
+                range,
+                Direction::Forward,
+                Some(covering),
+                Left::Residual,
+                scratch,
+                each,
+            );
             if !matches!(flow, Ok(Flow::Continue)) {
                 break;
             }
@@ -168,7 +212,7 @@ fn points_found(
     }
     let mut outcome = Ok(Flow::Continue);
     let Scratch { sorted, batch, .. } = scratch;
-    table.multi_get(engine::Reader::newest(), index, sorted, batch, &mut |_, primary_key, image| {
+    table.multi_get(reader, index, sorted, batch, &mut |_, primary_key, image| {
         outcome = each(primary_key, Part::Image(codec.view(image)), Left::Residual);
         matches!(outcome, Ok(Flow::Continue))
     })?;
@@ -177,6 +221,7 @@ fn points_found(
 
 #[allow(clippy::too_many_arguments)]
 fn scan(
+    reader: Reader<'_>,
     table: &Table,
     index: IndexId,
     range: KeyRange,
@@ -187,7 +232,7 @@ fn scan(
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
     let codec = table.row_codec();
-    let mut scan = table.scan(engine::Reader::newest(), index, range, direction);
+    let mut scan = table.scan(reader, index, range, direction);
     match covering {
         None if !scratch.wants_keys => {
             while let Some(image) = scan.next_row()? {

@@ -1,14 +1,16 @@
-//! The rows that an UPDATE or DELETE means.
+//! The rows that an UPDATE or DELETE may mean.
 
 use super::Flow;
-use super::access::{Left, Scratch, Wants, for_each_row};
+use super::access::{Left, Scratch, Wants, for_each_row, named_rows};
+use super::lock::Done;
 use super::query::{Inner, Runtime, limits, run_subqueries};
 use super::sort::KeySorter;
 use crate::SqlError;
 use crate::expr::{Context, Row, Slots};
 use crate::plan::change::TableRead;
 use bumpalo::Bump;
-use engine::KeyList;
+use engine::{KeyList, Reader};
+use std::collections::HashSet;
 
 /// Calls `body` with the statement's slots, those of its subqueries' results included.
 ///
@@ -24,28 +26,51 @@ pub fn with_read_slots<T>(
     run_subqueries(&read.subqueries, slots, runtime, scratch, body)
 }
 
-/// Appends the primary keys of the rows that are meant now, in the order in which they are to be changed.
+/// Rows that may be meant, in the order in which they are to be changed.
+#[derive(Debug, Default)]
+pub struct Candidates {
+    pub keys: KeyList,
+    /// How many rows LIMIT allows to change.
+    pub wanted: u64,
+    /// False if there may be more: the scan ended where as many as asked for were found.
+    pub complete: bool,
+}
+
+/// Finds the primary keys of the rows that `reader` says may be meant, each once, up to `limit` of them.
 ///
 /// # Errors
 /// Of the engine and of evaluating conditions.
-pub fn matching_keys(
+pub fn candidates(
+    reader: Reader<'_>,
     read: &TableRead,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
-    keys: &mut KeyList,
-) -> Result<(), SqlError> {
-    let (_, count) = limits(&read.limit, &slots)?;
+    limit: u64,
+) -> Result<Candidates, SqlError> {
+    let (_, wanted) = limits(&read.limit, &slots)?;
+    let limit = limit.max(wanted);
+    let mut found = Candidates { wanted, complete: true, ..Candidates::default() };
+    if wanted == 0 {
+        return Ok(found);
+    }
     if scratch.is_empty() {
         scratch.push(Scratch::default());
     }
     let outer_arena = Bump::new();
     let mut arena = Bump::new();
     let outer_context = Context { slots, arena: &outer_arena, environment: runtime.environment };
+    if read.order.is_empty() && named_rows(&read.access, &Row::EMPTY, &outer_context, &mut scratch[0])? {
+        let keys = scratch[0].sorted();
+        (0..keys.len()).for_each(|position| found.keys.push(keys.get(position)));
+        return Ok(found);
+    }
     let sort_arena = Bump::new();
-    let mut sorter = KeySorter::new(&read.order, &sort_arena, count);
-    let mut found = 0;
+    // Sorted ones are needed all: the first may turn out not to be meant.
+    let mut sorter = KeySorter::new(&read.order, &sort_arena, u64::MAX);
+    let mut done = Done::new(&read.access);
     for_each_row(
+        reader,
         &read.table,
         &read.access,
         &Row::EMPTY,
@@ -71,16 +96,20 @@ pub fn matching_keys(
                 sorter.add(primary_key, &row, &context)?;
                 return Ok(Flow::Continue);
             }
-            if found == count {
-                return Ok(Flow::Stop);
+            if !done.is_first(primary_key) {
+                return Ok(Flow::Continue);
             }
-            found += 1;
-            keys.push(primary_key);
-            Ok(if found == count { Flow::Stop } else { Flow::Continue })
+            found.keys.push(primary_key);
+            found.complete = (found.keys.len() as u64) < limit;
+            Ok(if found.complete { Flow::Continue } else { Flow::Stop })
         },
     )?;
     if !read.order.is_empty() {
-        sorter.finish(keys);
+        let mut sorted = KeyList::default();
+        sorter.finish(&mut sorted);
+        let mut seen = HashSet::new();
+        let firsts = (0..sorted.len()).map(|position| sorted.get(position)).filter(|key| seen.insert(*key));
+        firsts.for_each(|key| found.keys.push(key));
     }
-    Ok(())
+    Ok(found)
 }

@@ -1,13 +1,15 @@
 //! GROUP BY and aggregate functions.
 
+use super::access::ROWS_BETWEEN_CHECKS;
 use super::output::encode;
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
 use crate::expr::{Accumulator, Compiled, Context, Part, Row, Slots};
+use crate::plan::access::{Access, Path};
 use crate::plan::plan::{End, Group, SelectPlan, Shortcut, Source};
 use bumpalo::Bump;
-use engine::{Direction, KeyRange, Table};
+use engine::{Direction, KeyRange, Reader, Table};
 use std::collections::HashMap;
 use std::ops::Bound;
 use types::{Value, ValueRef};
@@ -176,20 +178,38 @@ impl<'p, 'c> Grouper<'p, 'c> {
         Context { slots: self.slots, arena, environment: self.runtime.environment }
     }
 
-    /// Answers without reading rows; `false` if that does not work after all.
+    /// Answers from an index alone; `false` if that does not work after all.
     pub(super) fn shortcut(&mut self, shortcut: &Shortcut, table: &Table) -> Result<bool, SqlError> {
         let values = match shortcut {
             Shortcut::RowCount => {
-                let rows = i64::try_from(table.row_count()).unwrap_or(i64::MAX);
+                let access = self.plan.steps.first().and_then(|step| step.access.as_ref());
+                let Some(Access { path: Path::Whole { index, .. }, .. }) = access else { return Ok(false) };
+                let rows = self.count_rows(table, *index)?;
                 vec![Value::Int(rows); self.group.aggregates.len()]
             }
             Shortcut::Ends(ends) => {
-                ends.iter().map(|end| end_of_index(table, end)).collect::<Result<Vec<_>, SqlError>>()?
+                let reader = self.runtime.reader;
+                let end = |end| end_of_index(reader, table, end);
+                ends.iter().map(end).collect::<Result<Vec<_>, SqlError>>()?
             }
         };
         self.states.clear();
         self.emit_values(&[], &values)?;
         Ok(true)
+    }
+
+    /// How many rows the statement sees: counted, for each snapshot has a number of its own.
+    fn count_rows(&self, table: &Table, index: base::IndexId) -> Result<i64, SqlError> {
+        let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
+        let mut scan = table.scan(self.runtime.reader, index, range, Direction::Forward);
+        let mut rows: i64 = 0;
+        while scan.next_key()?.is_some() {
+            rows += 1;
+            if rows % i64::from(ROWS_BETWEEN_CHECKS) == 0 {
+                self.runtime.interrupt.check()?;
+            }
+        }
+        Ok(rows)
     }
 }
 
@@ -234,7 +254,7 @@ fn keep(part: &Part<'_>) -> Kept {
 }
 
 /// The first or last value of an index that is not NULL.
-fn end_of_index(table: &Table, end: &End) -> Result<Value, SqlError> {
+fn end_of_index(reader: Reader<'_>, table: &Table, end: &End) -> Result<Value, SqlError> {
     let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
     let direction = if end.last { Direction::Backward } else { Direction::Forward };
     let nullable = table.def().columns.get(end.column).is_none_or(|column| column.nullable);
@@ -243,7 +263,7 @@ fn end_of_index(table: &Table, end: &End) -> Result<Value, SqlError> {
         true => KeyRange { lower: Bound::Excluded(vec![0]), ..range },
         false => range,
     };
-    let mut scan = table.scan(engine::Reader::newest(), end.index, range, direction);
+    let mut scan = table.scan(reader, end.index, range, direction);
     Ok(match scan.next_row()? {
         Some(image) => table.row_codec().view(image).get(end.column).to_value(),
         None => Value::Null,

@@ -1,27 +1,35 @@
 //! Joins: for each row of the tables before, the rows of the next one.
 
 use super::access::{Left, ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row};
+use super::lock::lock_each_row;
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row, Slots};
-use crate::plan::plan::{Input, SelectPlan, Source, Step};
+use crate::plan::access::Access;
+use crate::plan::plan::{Input, LockClause, SelectPlan, Source, Step};
 use bumpalo::Bump;
+use engine::Table;
 use types::{Value, ValueRef};
 
 /// The rows of a derived or virtual table.
 pub(super) type Materialized = Vec<Vec<Value>>;
 
+/// Takes a row of one table and the condition that it has yet to meet.
+type EachRow<'e> = dyn FnMut(Part<'_>, &Option<Compiled>) -> Result<Flow, SqlError> + 'e;
+
 /// Reads the tables of a SELECT.
-pub(super) struct Reader<'p> {
+pub(super) struct Join<'p> {
     pub(super) plan: &'p SelectPlan,
     pub(super) slots: Slots<'p>,
     pub(super) runtime: &'p Runtime<'p>,
     /// By part; empty for tables.
     pub(super) materialized: &'p [Option<Materialized>],
+    /// How the rows of its tables are locked, if they are.
+    pub(super) lock: Option<LockClause>,
 }
 
-impl<'p> Reader<'p> {
+impl<'p> Join<'p> {
     /// Hands every joined row to `consumer`.
     pub(super) fn run(
         &self,
@@ -47,36 +55,59 @@ impl<'p> Reader<'p> {
                 let outer_arena = Bump::new();
                 let mut arena = Bump::new();
                 let mut rows = 0;
-                let mut each = |_: &[u8], part: Part<'_>, left: Left| {
+                let mut each = |part: Part<'_>, filter: &Option<Compiled>| {
                     self.check(&mut rows)?;
                     arena.reset();
                     let context = self.context(&arena);
                     let parts = [part];
                     let row = Row(&parts);
-                    let filter = match left {
-                        Left::Residual => &access.residual,
-                        Left::All => &access.all,
-                    };
                     if !passes(filter, &row, &context)? {
                         return Ok(Flow::Continue);
                     }
                     consumer.row(&row, &context)
                 };
-                for_each_row(
-                    table,
-                    access,
-                    &Row::EMPTY,
-                    &self.context(&outer_arena),
-                    &mut scratch[0],
-                    Wants::Rows,
-                    &mut each,
-                )
+                let context = self.context(&outer_arena);
+                self.rows(table, access, 0, &[Part::Nulls], &context, &mut scratch[0], &mut each)
             }
             steps => {
                 let parts = vec![Part::Nulls; self.plan.inputs.len()];
                 self.step(steps, &parts, scratch, consumer)
             }
         }
+    }
+
+    /// The rows that an access finds, locked if they have to be, each with the condition that it has yet to meet.
+    #[allow(clippy::too_many_arguments)]
+    fn rows(
+        &self,
+        table: &Table,
+        access: &Access,
+        part: usize,
+        outer: &[Part<'_>],
+        context: &Context<'_>,
+        scratch: &mut Scratch,
+        each: &mut EachRow<'_>,
+    ) -> Result<Flow, SqlError> {
+        if let (Some(locks), Some(clause)) = (&self.runtime.locks, self.lock) {
+            return lock_each_row(
+                locks,
+                clause,
+                table,
+                access,
+                part,
+                outer,
+                context,
+                scratch,
+                &mut |image| each(Part::Image(table.row_codec().view(image)), &None),
+            );
+        }
+        let (reader, outer) = (self.runtime.reader, Row(outer));
+        for_each_row(reader, table, access, &outer, context, scratch, Wants::Rows, &mut |_, part, left| {
+            match left {
+                Left::Residual => each(part, &access.residual),
+                Left::All => each(part, &access.all),
+            }
+        })
     }
 
     fn context<'a>(&self, arena: &'a Bump) -> Context<'a>
@@ -125,17 +156,11 @@ impl<'p> Reader<'p> {
             }
             self.inner(inner, &row, &context, inner_scratch, consumer)
         };
-        let outer_row = Row(outer);
         let flow = match (&self.plan.inputs[step.part], &step.access) {
             (Input { source: Source::Table { table, .. }, .. }, Some(access)) => {
                 let outer_arena = Bump::new();
                 let context = self.context(&outer_arena);
-                for_each_row(table, access, &outer_row, &context, own, Wants::Rows, &mut |_, part, left| {
-                    match left {
-                        Left::Residual => each(part, &access.residual),
-                        Left::All => each(part, &access.all),
-                    }
-                })?
+                self.rows(table, access, step.part, outer, &context, own, &mut each)?
             }
             _ => self.materialized_rows(step, &mut |part| each(part, &step.filter))?,
         };
@@ -183,7 +208,11 @@ impl<'p> Reader<'p> {
 }
 
 #[inline]
-fn passes(filter: &Option<Compiled>, row: &Row<'_>, context: &Context<'_>) -> Result<bool, SqlError> {
+pub(super) fn passes(
+    filter: &Option<Compiled>,
+    row: &Row<'_>,
+    context: &Context<'_>,
+) -> Result<bool, SqlError> {
     match filter {
         None => Ok(true),
         Some(filter) => filter.is_true(row, context),

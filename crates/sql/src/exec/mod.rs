@@ -9,12 +9,14 @@ mod change;
 mod group;
 mod join;
 pub mod key_value;
+mod lock;
 mod output;
 mod query;
 mod sort;
 
 pub use access::{Scratch, Wants, for_each_row};
-pub use change::{matching_keys, with_read_slots};
+pub use change::{Candidates, candidates, with_read_slots};
+pub use lock::{LockRows, RowLocks, WriterLocks};
 pub use query::{Done, LiteralText, Runtime, collect_statement, limits, named_columns, run_statement};
 
 use crate::SqlError;

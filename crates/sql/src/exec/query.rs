@@ -2,7 +2,8 @@
 
 use super::access::Scratch;
 use super::group::Grouper;
-use super::join::{Materialized, Reader};
+use super::join::{Join, Materialized};
+use super::lock::RowLocks;
 use super::output::{Collect, Distinct, Limited, Project, ToClient, encode};
 use super::sort::{SortResult, SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
@@ -28,6 +29,10 @@ pub struct Runtime<'r> {
     pub session: &'r Session,
     /// The text of the literal in a slot: names of columns show it.
     pub literal_text: &'r LiteralText<'r>,
+    /// How rows are read that are not locked.
+    pub reader: engine::Reader<'r>,
+    /// Present if the statement may lock rows.
+    pub locks: Option<RowLocks<'r>>,
 }
 
 /// How a query ended.
@@ -277,23 +282,25 @@ fn read(
     if scratch.len() < plan.steps.len() {
         scratch.resize_with(plan.steps.len(), Scratch::default);
     }
-    let reader = Reader { plan, slots, runtime, materialized: &materialized };
+    let lock = runtime.locks.as_ref().and_then(|locks| locks.clause_of(plan));
+    let join = Join { plan, slots, runtime, materialized: &materialized, lock };
     let Some(group) = &plan.group else {
         let Some(having) = &plan.having else {
-            reader.run(scratch, consumer)?;
+            join.run(scratch, consumer)?;
             return Ok(());
         };
-        reader.run(scratch, &mut Having { having, after: consumer })?;
+        join.run(scratch, &mut Having { having, after: consumer })?;
         return Ok(());
     };
     let mut grouper = Grouper::new(plan, group, slots, runtime, consumer);
     if let (Some(shortcut), Some(Source::Table { table, .. })) =
         (&plan.shortcut, plan.inputs.first().map(|input| &input.source))
+        && lock.is_none()
         && grouper.shortcut(shortcut, table)?
     {
         return Ok(());
     }
-    reader.run(scratch, &mut grouper)?;
+    join.run(scratch, &mut grouper)?;
     grouper.finish()
 }
 

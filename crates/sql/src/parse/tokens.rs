@@ -1,6 +1,6 @@
 //! Words of MySQL's that the `sqlparser` crate does not know, put in its terms before it sees them.
 
-use sqlparser::ast::DateTimeField;
+use sqlparser::ast::{DateTimeField, ObjectName, ObjectNamePart};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
@@ -28,7 +28,7 @@ pub fn unit_name(field: &DateTimeField) -> String {
 }
 
 /// Puts the tokens of a statement in the parser's terms: compound units, the operators MOD, `&&` and `||`, and
-/// LOCK IN SHARE MODE, which means nothing here.
+/// LOCK IN SHARE MODE, and WAIT n behind FOR UPDATE.
 pub fn translate(tokens: &mut [TokenWithSpan]) {
     for token in tokens.iter_mut() {
         match token.token {
@@ -38,7 +38,8 @@ pub fn translate(tokens: &mut [TokenWithSpan]) {
             _ => {}
         }
     }
-    leave_out_share_mode(tokens);
+    locking_clauses(tokens);
+    modifiers(tokens);
     // The last token that is no blank, and whether an operand ends there.
     let mut operand_before = false;
     for token in tokens.iter_mut() {
@@ -75,7 +76,8 @@ pub fn translate(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-fn leave_out_share_mode(tokens: &mut [TokenWithSpan]) {
+/// LOCK IN SHARE MODE becomes FOR SHARE, WAIT n a table called n behind OF ([`wait_seconds`]).
+fn locking_clauses(tokens: &mut [TokenWithSpan]) {
     let words: Vec<usize> = tokens
         .iter()
         .enumerate()
@@ -89,9 +91,56 @@ fn leave_out_share_mode(tokens: &mut [TokenWithSpan]) {
     for places in words.windows(4) {
         let phrase = ["LOCK", "IN", "SHARE", "MODE"];
         if places.iter().zip(phrase).all(|(at, name)| is(&tokens[*at].token, name)) {
-            places.iter().for_each(|at| tokens[*at].token = Token::Whitespace(Whitespace::Space));
+            tokens[places[0]].token = Token::make_keyword("FOR");
+            tokens[places[1]].token = Token::make_keyword("SHARE");
+            places[2..].iter().for_each(|at| tokens[*at].token = Token::Whitespace(Whitespace::Space));
         }
     }
+    let words: Vec<usize> =
+        words.into_iter().filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    for places in words.windows(4) {
+        let [first, kind, wait, count] = [0, 1, 2, 3].map(|at| &tokens[places[at]].token);
+        let is_locking = is(first, "FOR") && (is(kind, "UPDATE") || is(kind, "SHARE")) && is(wait, "WAIT");
+        if is_locking && let Token::Number(seconds, _) = count {
+            let name = Token::make_word(seconds, Some('`'));
+            tokens[places[2]].token = Token::make_keyword("OF");
+            tokens[places[3]].token = name;
+        }
+    }
+}
+
+/// UPDATE IGNORE becomes UPDATE OR IGNORE. The other modifiers of UPDATE and DELETE mean nothing here: nobody has priority, and
+/// nothing can keep a row from being deleted that IGNORE would have to overlook.
+fn modifiers(tokens: &mut [TokenWithSpan]) {
+    let mut words = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_)));
+    let Some(first) = words.next() else { return };
+    let words: Vec<usize> = words.take(3).collect();
+    let is = |token: &Token, name: &str| match token {
+        Token::Word(word) => word.quote_style.is_none() && word.value.eq_ignore_ascii_case(name),
+        _ => false,
+    };
+    let updates = is(&tokens[first].token, "UPDATE");
+    if !updates && !is(&tokens[first].token, "DELETE") {
+        return;
+    }
+    for at in words {
+        let token = &tokens[at].token;
+        if is(token, "LOW_PRIORITY") || !updates && (is(token, "QUICK") || is(token, "IGNORE")) {
+            tokens[at].token = Token::Whitespace(Whitespace::Space);
+        } else {
+            // What stood between the two words makes room.
+            if updates && is(token, "IGNORE") && at > first + 1 {
+                tokens[first + 1].token = Token::make_keyword("OR");
+            }
+            return;
+        }
+    }
+}
+
+/// The n of WAIT n in a locking clause; `None` for a table's name, which only other dialects have there.
+pub fn wait_seconds(of: &ObjectName) -> Option<u64> {
+    let [ObjectNamePart::Identifier(name)] = of.0.as_slice() else { return None };
+    name.quote_style.and(name.value.parse().ok())
 }
 
 /// A bare word that is a name or a value rather than a part of the grammar.

@@ -18,6 +18,8 @@ pub struct StatementPlan {
     pub subqueries: Vec<SubqueryPlan>,
     /// What the plan was made from: it is good as long as these tables have these versions.
     pub dependencies: Vec<Dependency>,
+    /// True if one of its SELECTs locks rows, those of subqueries included.
+    pub locks: bool,
     /// False if the plan holds something that is only good once: rows of an information_schema table's definition.
     pub cacheable: bool,
 }
@@ -91,9 +93,31 @@ pub struct SelectPlan {
     pub order: Vec<SortItem>,
     pub limit: Limit,
     pub calculates_found_rows: bool,
+    /// FOR UPDATE and its like.
+    pub lock: Option<LockClause>,
     /// COUNT(*) of a table without conditions, or MIN and MAX from the ends of indexes.
     pub shortcut: Option<Shortcut>,
     pub uses_temporary: bool,
+}
+
+/// How a SELECT locks the rows that it reads: those of each of its tables that meet the conditions on that table, and on the
+/// tables before it in the join.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LockClause {
+    /// FOR UPDATE; else they are only kept from being changed.
+    pub exclusive: bool,
+    pub wait: LockPatience,
+}
+
+/// What a locking SELECT does about a row that is locked by another transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LockPatience {
+    /// Waits as long as `innodb_lock_wait_timeout` says.
+    Default,
+    /// WAIT n.
+    Seconds(u64),
+    NoWait,
+    SkipLocked,
 }
 
 #[derive(Debug)]

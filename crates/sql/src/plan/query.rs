@@ -7,7 +7,7 @@ use crate::expr::SlotKind;
 use crate::{ColumnMeta, SqlError};
 use engine::Database;
 use sqlparser::ast;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use types::{Collation, Column, ColumnType, KeyCodec, KeyPart};
 
@@ -25,6 +25,7 @@ pub struct Planner<'a> {
     pub(super) dependencies: RefCell<Vec<Dependency>>,
     pub(super) subqueries: RefCell<Vec<SubqueryPlan>>,
     pub(super) depth: RefCell<usize>,
+    locks: Cell<bool>,
 }
 
 impl<'a> Planner<'a> {
@@ -39,6 +40,7 @@ impl<'a> Planner<'a> {
             dependencies: RefCell::default(),
             subqueries: RefCell::default(),
             depth: RefCell::default(),
+            locks: Cell::default(),
         }
     }
 
@@ -64,6 +66,7 @@ impl<'a> Planner<'a> {
             query,
             subqueries: self.subqueries.into_inner(),
             dependencies: self.dependencies.into_inner(),
+            locks: self.locks.get(),
             cacheable: true,
         }
     }
@@ -82,14 +85,35 @@ impl<'a> Planner<'a> {
         *self.depth.borrow_mut() += 1;
         let order = order_items(query)?;
         let limit = self.limit(query)?;
+        let lock = self.lock_clause(query)?;
         let plan = match &*query.body {
-            ast::SetExpr::Select(select) => self.select(select, order, limit),
+            ast::SetExpr::Select(select) => self.select(select, order, limit, lock),
             // Parentheses alone: (SELECT ...) LIMIT 1 orders and limits what is inside once more.
             ast::SetExpr::Query(inner) if order.is_empty() && limit == Limit::default() => self.query(inner),
             body => self.union(body, order, limit),
         };
         *self.depth.borrow_mut() -= 1;
         plan
+    }
+
+    fn lock_clause(&self, query: &ast::Query) -> Result<Option<LockClause>, SqlError> {
+        let clause = match query.locks.as_slice() {
+            [] => return Ok(None),
+            [clause] => clause,
+            [_, second, ..] => return Err(SqlError::syntax(&second.to_string(), 1)),
+        };
+        let wait = match (&clause.of, &clause.nonblock) {
+            (None, None) => LockPatience::Default,
+            (None, Some(ast::NonBlock::Nowait)) => LockPatience::NoWait,
+            (None, Some(ast::NonBlock::SkipLocked)) => LockPatience::SkipLocked,
+            (Some(of), None) => match crate::parse::tokens::wait_seconds(of) {
+                Some(seconds) => LockPatience::Seconds(seconds),
+                None => return Err(SqlError::syntax(&format!("of {of}"), 1)),
+            },
+            (Some(of), Some(_)) => return Err(SqlError::syntax(&format!("of {of}"), 1)),
+        };
+        self.locks.set(true);
+        Ok(Some(LockClause { exclusive: clause.lock_type == ast::LockType::Update, wait }))
     }
 
     fn limit(&self, query: &ast::Query) -> Result<Limit, SqlError> {
@@ -194,7 +218,7 @@ impl<'a> Planner<'a> {
                 Ok(())
             }
             ast::SetExpr::Select(select) => {
-                branches.push(self.select(select, vec![], Limit::default())?);
+                branches.push(self.select(select, vec![], Limit::default(), None)?);
                 Ok(())
             }
             ast::SetExpr::Query(query) => {

@@ -39,6 +39,7 @@ impl Planner<'_> {
         select: &ast::Select,
         order: Vec<&ast::OrderByExpr>,
         limit: Limit,
+        lock: Option<LockClause>,
     ) -> Result<QueryPlan, SqlError> {
         refuse(select)?;
         let from = self.from(&select.from)?;
@@ -85,6 +86,7 @@ impl Planner<'_> {
             having,
             order,
             limit,
+            lock,
         })
     }
 
@@ -300,6 +302,7 @@ impl Planner<'_> {
             order: sort,
             limit: *limit,
             calculates_found_rows: parts.calculates_found_rows,
+            lock: parts.lock,
             shortcut,
             uses_temporary,
             inputs: parts.from.inputs,
@@ -346,6 +349,7 @@ struct Parts {
     distinct: bool,
     calculates_found_rows: bool,
     straight: bool,
+    lock: Option<LockClause>,
 }
 
 /// Refuses clauses that MySQL does not have or that are not supported.

@@ -20,12 +20,21 @@ use types::ValueRef;
 
 impl Session {
     pub(super) fn run_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-        self.interrupt.begin_statement();
+        self.begin_statement();
         let result = self.run_any_text(sql, sink);
         if let Err(error) = &result {
             self.state.warnings.error(error);
         }
         result
+    }
+
+    /// A KILL QUERY that came too late is forgotten.
+    fn begin_statement(&mut self) {
+        if self.interrupt.begin_statement()
+            && let Some(engine) = &self.engine
+        {
+            engine.clear_interrupt();
+        }
     }
 
     fn run_any_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
@@ -164,7 +173,7 @@ impl Session {
         params: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        self.interrupt.begin_statement();
+        self.begin_statement();
         let Some(mut statement) = self.prepared.get_mut(&id).and_then(Option::take) else {
             return Err(SqlError::unknown_statement(id, "mysqld_stmt_execute"));
         };

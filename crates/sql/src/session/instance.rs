@@ -1,7 +1,7 @@
 //! What all sessions of a server share.
 
-use crate::ddl::TableLocks;
 use crate::host::Host;
+use crate::locks::{MetadataLocks, ReadLock};
 use crate::status::StatusRegistry;
 use crate::variables::{CacheEffects, Globals};
 use engine::Database;
@@ -12,7 +12,9 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct Instance {
     pub(crate) database: Arc<Database>,
     pub(crate) globals: Globals,
-    pub(crate) table_locks: TableLocks,
+    /// Who uses which table.
+    pub(crate) locks: MetadataLocks,
+    pub(crate) read_lock: ReadLock,
     pub(crate) status: StatusRegistry,
     host: OnceLock<Weak<dyn Host>>,
     /// Plans that all sessions share.
@@ -32,7 +34,8 @@ impl Instance {
         Arc::new(Instance {
             database,
             globals,
-            table_locks: TableLocks::default(),
+            locks: MetadataLocks::default(),
+            read_lock: ReadLock::default(),
             plans: crate::cache::plans::SharedPlans::default(),
             working_memory: base::CoreLocal::new(),
             status: StatusRegistry::default(),

@@ -7,16 +7,20 @@ mod query;
 
 pub use instance::Instance;
 
-use crate::administration::Transaction;
 use crate::cache::Scan;
 use crate::cache::plans::{KeyHash, Plan};
 use crate::expr::SlotKind;
 use crate::host::Interrupt;
+use crate::locks::{Locked, WritingFlag};
 use crate::status::Counter;
+use crate::transaction::Transaction;
 use crate::variables::{Live, SessionVariables};
 use crate::{ColumnMeta, ResultSink, SqlError, Warnings};
+use engine::Database;
 use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
+use std::time::Duration;
 use types::{Value, ValueRef};
 
 /// A prepared statement, as COM_STMT_PREPARE answers it.
@@ -56,6 +60,14 @@ pub struct Session {
     pub(crate) counts_found_rows: bool,
     /// Tables that INSERT and its like used last.
     pub(crate) targets: crate::dml::Targets,
+    /// The session's half in the engine. A statement takes it out while it reads or changes tables.
+    pub(crate) engine: Option<Box<engine::Session>>,
+    /// What LOCK TABLES and FLUSH TABLES WITH READ LOCK have locked.
+    pub(crate) locked: Locked,
+    /// Up while a statement or a commit changes something.
+    pub(crate) writing: WritingFlag,
+    /// COMMIT RELEASE: the client is sent away.
+    pub(crate) released: bool,
     /// What this session did, for SHOW STATUS.
     pub(crate) counters: Arc<crate::status::SessionCounters>,
     multi_statements: bool,
@@ -92,7 +104,16 @@ impl Session {
         let mut variables = SessionVariables::new(&instance.globals);
         variables.pseudo_thread_id = id;
         let counters = instance.status.register();
+        let writing = instance.read_lock.register();
+        let mut engine = Box::new(Database::session(&instance.database));
+        engine.set_isolation(variables.common.isolation);
+        engine.set_lock_wait(Duration::from_secs(variables.common.row_lock_wait_seconds));
         Session {
+            interrupt: Arc::new(Interrupt::of(engine.interrupter())),
+            engine: Some(engine),
+            locked: Locked::default(),
+            writing,
+            released: false,
             counters,
             instance,
             id,
@@ -100,7 +121,6 @@ impl Session {
             host: host.to_string(),
             state: SessionState::default(),
             variables,
-            interrupt: Arc::default(),
             counts_found_rows: false,
             targets: crate::dml::Targets::default(),
             multi_statements: false,
@@ -171,7 +191,7 @@ impl Session {
     /// The statement's own error; nothing of it was sent to `sink` as an end.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         self.counters.add(Counter::Questions, 1);
-        let result = self.run_text(sql, sink);
+        let result = self.contain(|session| session.run_text(sql, sink));
         self.keep_error(result)
     }
 
@@ -198,8 +218,21 @@ impl Session {
     ) -> Result<(), SqlError> {
         self.counters.add(Counter::Questions, 1);
         self.counters.add(Counter::ComStmtExecute, 1);
-        let result = self.execute_prepared(id, params, sink);
+        let result = self.contain(|session| session.execute_prepared(id, params, sink));
         self.keep_error(result)
+    }
+
+    /// A panic ends the session. What it had under way is taken back before it unwinds any further: afterwards the engine
+    /// could not tell that apart from a change of a page that the panic broke off.
+    #[inline]
+    fn contain<T>(&mut self, run: impl FnOnce(&mut Session) -> T) -> T {
+        match catch_unwind(AssertUnwindSafe(|| run(self))) {
+            Ok(done) => done,
+            Err(panic) => {
+                self.give_up();
+                resume_unwind(panic)
+            }
+        }
     }
 
     /// ROW_COUNT() after a statement that failed.
@@ -237,11 +270,18 @@ impl Session {
 
     /// COM_RESET_CONNECTION: back to a fresh session with the same account.
     pub fn reset(&mut self) {
+        self.give_up();
         let database = self.state.database.take();
         self.state = SessionState { database, ..SessionState::default() };
         self.variables = SessionVariables::new(&self.instance.globals);
         self.variables.pseudo_thread_id = self.id;
         self.prepared.clear();
+        self.after_set();
+    }
+
+    /// True once COMMIT RELEASE or ROLLBACK RELEASE has sent the client away.
+    pub fn is_released(&self) -> bool {
+        self.released
     }
 
     /// How many plans the session keeps, by the shapes of their statements.
@@ -249,18 +289,23 @@ impl Session {
         self.kept.as_ref().map_or(0, |kept| kept.plans.len())
     }
 
-    /// True between BEGIN and COMMIT, and whether autocommit is on: the status flags of OK packets.
+    /// Whether a transaction is open, whether it may only read, and whether autocommit is on: the status flags of OK packets.
     pub fn status_flags(&self) -> u16 {
-        const SERVER_STATUS_AUTOCOMMIT: u16 = 2;
         const SERVER_STATUS_IN_TRANS: u16 = 1;
-        let autocommit = if self.variables.common.autocommit { SERVER_STATUS_AUTOCOMMIT } else { 0 };
-        let in_transaction = if self.state.transaction.open { SERVER_STATUS_IN_TRANS } else { 0 };
-        autocommit | in_transaction
+        const SERVER_STATUS_AUTOCOMMIT: u16 = 2;
+        const SERVER_STATUS_IN_TRANS_READONLY: u16 = 1 << 13;
+        let transaction = &self.state.transaction;
+        let flag = |on: bool, bit: u16| if on { bit } else { 0 };
+        flag(self.variables.common.autocommit, SERVER_STATUS_AUTOCOMMIT)
+            | flag(transaction.open, SERVER_STATUS_IN_TRANS)
+            | flag(transaction.open && transaction.read_only, SERVER_STATUS_IN_TRANS_READONLY)
     }
 }
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.give_up();
+        self.instance.read_lock.retire(&self.writing);
         self.instance.status.retire(&self.counters);
     }
 }

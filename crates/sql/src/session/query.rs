@@ -4,16 +4,20 @@ use super::environment::SessionEnvironment;
 use super::{PreparedText, Session};
 use crate::cache::plans::{Plan, SessionPlans};
 use crate::cache::{Scan, ScanEnd, SlotShape};
-use crate::exec::{LiteralText, Runtime, Scratch, recycle, run_statement};
+use crate::exec::{Done, LiteralText, RowLocks, Runtime, Scratch, WriterLocks, recycle, run_statement};
 use crate::expr::{SlotKind, Slots};
+use crate::locks::Mode;
 use crate::parse;
 use crate::plan::bind::SlotInfo;
 use crate::plan::names::select_list;
-use crate::plan::plan::StatementPlan;
+use crate::plan::plan::{Body, LockClause, LockPatience, StatementPlan};
 use crate::plan::query::Planner;
 use crate::status::Counter;
+use crate::transaction::Writes;
 use crate::{Completion, ResultSink, SqlError};
+use engine::{Isolation, Reader, Table};
 use sqlparser::ast;
+use std::cell::RefCell;
 use std::sync::Arc;
 use types::ValueRef;
 
@@ -237,16 +241,82 @@ impl Session {
         scratch: &mut Vec<Scratch>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        let environment = SessionEnvironment::new(self);
-        let runtime =
-            Runtime { environment: &environment, interrupt: &self.interrupt, session: self, literal_text };
-        let done = run_statement(plan, slots, &runtime, scratch, sink);
-        environment.into_leftovers().settle(self);
+        let done = match self.lock_of_query(plan) {
+            None => self.read_tables(&plan.dependencies, |session, reader| {
+                session.run_read(plan, slots, literal_text, scratch, sink, reader, None)
+            }),
+            Some(unasked) => self.run_locking(plan, slots, literal_text, scratch, sink, unasked),
+        };
         let done = done?;
         self.counters.add(Counter::RowsSent, done.sent);
         self.state.found_rows = done.found;
         self.state.row_count = -1;
         sink.end(&Completion { warnings: self.state.warnings.count_u16(), ..Completion::default() })
+    }
+
+    /// Runs a query's plan on tables that are open to it.
+    #[allow(clippy::too_many_arguments)]
+    fn run_read(
+        &mut self,
+        plan: &StatementPlan,
+        slots: Slots<'_>,
+        literal_text: &LiteralText<'_>,
+        scratch: &mut Vec<Scratch>,
+        sink: &mut dyn ResultSink,
+        reader: Reader<'_>,
+        locks: Option<RowLocks<'_>>,
+    ) -> Result<Done, SqlError> {
+        let environment = SessionEnvironment::new(self);
+        let (interrupt, session) = (&*self.interrupt, &*self);
+        let runtime = Runtime { environment: &environment, interrupt, session, literal_text, reader, locks };
+        let done = run_statement(plan, slots, &runtime, scratch, sink);
+        environment.into_leftovers().settle(self);
+        done
+    }
+
+    /// `Some` for a query that locks rows: how those of its SELECTs lock that do not say so themselves. A SELECT in a SERIALIZABLE
+    /// transaction keeps what it has read from being changed.
+    #[inline]
+    fn lock_of_query(&self, plan: &StatementPlan) -> Option<Option<LockClause>> {
+        let serializable = self.isolation() == Isolation::Serializable
+            && (self.state.transaction.open || !self.variables.common.autocommit)
+            && !plan.dependencies.is_empty();
+        if serializable {
+            return Some(Some(LockClause { exclusive: false, wait: LockPatience::Default }));
+        }
+        (plan.locks && !plan.dependencies.is_empty()).then_some(None)
+    }
+
+    fn run_locking(
+        &mut self,
+        plan: &StatementPlan,
+        slots: Slots<'_>,
+        literal_text: &LiteralText<'_>,
+        scratch: &mut Vec<Scratch>,
+        sink: &mut dyn ResultSink,
+        unasked: Option<LockClause>,
+    ) -> Result<Done, SqlError> {
+        let clause = match &plan.query.body {
+            Body::Select(select) => select.lock,
+            Body::Union(_) => None,
+        };
+        let mode = match clause {
+            Some(LockClause { exclusive: true, .. }) => Mode::Write,
+            _ => Mode::Read,
+        };
+        let seconds = match clause {
+            Some(LockClause { wait: LockPatience::Seconds(seconds), .. }) => Some(seconds),
+            _ => None,
+        };
+        let tables: Vec<(&Table, Mode)> =
+            plan.dependencies.iter().map(|dependency| (&*dependency.table, mode)).collect();
+        let writes = Writes::Locks { seconds };
+        self.write_tables(writes, &tables, &|| plan.is_current(), |session, readers, writer| {
+            let writer = RefCell::new(writer);
+            let rows = &WriterLocks(&writer);
+            let locks = RowLocks { candidates: readers.current, rows, unasked };
+            session.run_read(plan, slots, literal_text, scratch, sink, readers.snapshot, Some(locks))
+        })
     }
 
     /// Plans and runs a statement that was parsed without a shape.

@@ -1,9 +1,18 @@
-//! What changes in the engine when a key cache variable changes.
+//! What changes in the engine when a variable of the key cache or the log changes.
 
 use super::{Effects, Setting, Values, Variable};
 use crate::SqlError;
-use engine::{Database, HitPath, Reconfigure};
+use engine::{Database, FlushLog, HitPath, Reconfigure};
 use std::sync::{Arc, Weak};
+
+/// What a value of `flush_log_at_trx_commit` means.
+pub fn flush_log(value: u64) -> FlushLog {
+    match value {
+        0 => FlushLog::Lazily,
+        2 => FlushLog::WriteAtCommit,
+        _ => FlushLog::AtCommit,
+    }
+}
 
 /// Resizes and repartitions the database's cache.
 pub(crate) struct CacheEffects(Weak<Database>);
@@ -30,6 +39,12 @@ impl Effects for CacheEffects {
             "key_cache_hit_path" => {
                 let locked = after.text("key_cache_hit_path") == "locked";
                 change.hit_path = Some(if locked { HitPath::Locked } else { HitPath::Optimistic });
+            }
+            "innodb_flush_log_at_trx_commit" => {
+                if let Some(database) = self.0.upgrade() {
+                    database.set_flush_log(flush_log(number));
+                }
+                return Ok(());
             }
             _ => return Ok(()),
         }

@@ -6,7 +6,9 @@ use super::globals::{Globals, Values};
 use super::{Setting, Variable, find};
 use crate::SqlError;
 use crate::names::charsets;
+use crate::transaction::Completes;
 use crate::warning::Warnings;
+use engine::Isolation;
 
 /// The bits of `sql_mode`, numbered as MariaDB numbers them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -84,6 +86,15 @@ pub struct Common {
     pub div_precision_increment: u8,
     pub max_error_count: usize,
     pub max_allowed_packet: u64,
+    /// `tx_isolation`.
+    pub isolation: Isolation,
+    pub tx_read_only: bool,
+    /// `completion_type`.
+    pub completion: Completes,
+    /// `lock_wait_timeout`: for tables.
+    pub lock_wait_seconds: u64,
+    /// `innodb_lock_wait_timeout`: for rows.
+    pub row_lock_wait_seconds: u64,
     /// Seconds east of UTC of `time_zone`; 0 for SYSTEM where the system's zone is UTC.
     pub zone_seconds: i32,
 }
@@ -365,6 +376,20 @@ fn unpack(values: &Values) -> Common {
         div_precision_increment: values.unsigned("div_precision_increment") as u8,
         max_error_count: values.unsigned("max_error_count") as usize,
         max_allowed_packet: values.unsigned("max_allowed_packet"),
+        isolation: match values.text("tx_isolation").as_str() {
+            "READ-UNCOMMITTED" => Isolation::ReadUncommitted,
+            "READ-COMMITTED" => Isolation::ReadCommitted,
+            "SERIALIZABLE" => Isolation::Serializable,
+            _ => Isolation::RepeatableRead,
+        },
+        tx_read_only: values.boolean("tx_read_only"),
+        completion: match values.text("completion_type").as_str() {
+            "CHAIN" => Completes::Chain,
+            "RELEASE" => Completes::Release,
+            _ => Completes::Alone,
+        },
+        lock_wait_seconds: values.unsigned("lock_wait_timeout"),
+        row_lock_wait_seconds: values.unsigned("innodb_lock_wait_timeout"),
         zone_seconds: assign::zone_offset(&zone).unwrap_or(0),
     }
 }

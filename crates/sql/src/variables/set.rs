@@ -3,7 +3,9 @@
 use super::{Asked, Assigned, Setting, Variable, find, structured};
 use crate::host::NewPassword;
 use crate::parse::{self, Statement, Word, Words};
+use crate::transaction::{self, Characteristics};
 use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError};
+use engine::Isolation;
 use types::{Value, ValueRef};
 
 /// One assignment, checked and not yet carried out.
@@ -26,6 +28,8 @@ enum Checked {
         charset: Option<String>,
         collation: Option<String>,
     },
+    /// SET TRANSACTION.
+    NextTransaction(Characteristics),
     /// SET CHARACTER SET: like NAMES, but the connection's is the database's.
     CharacterSet(Option<String>),
 }
@@ -70,10 +74,13 @@ pub(crate) fn set(
         }
     }
     words.end()?;
-    for assignment in checked {
-        carry_out(session, assignment)?;
-    }
+    let autocommit = session.variables.common.autocommit;
+    let done = checked.into_iter().try_for_each(|assignment| carry_out(session, assignment));
     session.after_set();
+    done?;
+    if !autocommit && session.variables.common.autocommit {
+        session.end_transaction(true)?;
+    }
     session.done(0, String::new(), sink)
 }
 
@@ -248,7 +255,7 @@ fn names(words: &mut Words<'_>) -> Result<Checked, SqlError> {
     Ok(Checked::Names { charset, collation })
 }
 
-/// SET TRANSACTION: without a scope it is for the next transaction only, of which there is none yet.
+/// SET TRANSACTION: without a scope it is for the next transaction only.
 fn set_transaction(
     session: &mut Session,
     words: &mut Words<'_>,
@@ -256,40 +263,35 @@ fn set_transaction(
     checked: &mut Vec<Checked>,
 ) -> Result<(), SqlError> {
     words.expect("TRANSACTION")?;
-    loop {
-        let (name, value) = if words.accept_all(&["ISOLATION", "LEVEL"]) {
-            let levels = [
-                (&["READ", "UNCOMMITTED"][..], "READ-UNCOMMITTED"),
-                (&["READ", "COMMITTED"], "READ-COMMITTED"),
-                (&["REPEATABLE", "READ"], "REPEATABLE-READ"),
-                (&["SERIALIZABLE"], "SERIALIZABLE"),
-            ];
-            let found = levels.iter().find(|(keywords, _)| words.accept_all(keywords));
-            ("tx_isolation", found.ok_or_else(|| words.error())?.1)
-        } else if words.accept_all(&["READ", "ONLY"]) {
-            ("tx_read_only", "ON")
-        } else if words.accept_all(&["READ", "WRITE"]) {
-            ("tx_read_only", "OFF")
-        } else {
-            return Err(words.error());
-        };
-        if asked != Asked::Unscoped
-            && let Some(variable) = find(name)
-        {
-            let setting = session.variables.check(
-                &session.instance.globals,
-                asked,
-                variable,
-                name,
-                Assigned::Text(value),
-                &mut session.state.warnings,
-            )?;
-            checked.push(Checked::Variable { asked, variable, setting });
+    let wanted = transaction::characteristics(words)?;
+    if asked == Asked::Unscoped {
+        if session.state.transaction.open {
+            let text = "Transaction characteristics can't be changed while a transaction is in progress";
+            return Err(SqlError::new(1568, b"25001", text));
         }
-        if !words.accept_symbol(",") {
-            return Ok(());
-        }
+        checked.push(Checked::NextTransaction(wanted));
+        return Ok(());
     }
+    let isolation = wanted.isolation.map(|isolation| match isolation {
+        Isolation::ReadUncommitted => "READ-UNCOMMITTED",
+        Isolation::ReadCommitted => "READ-COMMITTED",
+        Isolation::RepeatableRead => "REPEATABLE-READ",
+        Isolation::Serializable => "SERIALIZABLE",
+    });
+    let read_only = wanted.read_only.map(|on| if on { "ON" } else { "OFF" });
+    for (name, value) in [("tx_isolation", isolation), ("tx_read_only", read_only)] {
+        let (Some(value), Some(variable)) = (value, find(name)) else { continue };
+        let setting = session.variables.check(
+            &session.instance.globals,
+            asked,
+            variable,
+            name,
+            Assigned::Text(value),
+            &mut session.state.warnings,
+        )?;
+        checked.push(Checked::Variable { asked, variable, setting });
+    }
+    Ok(())
 }
 
 fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError> {
@@ -299,6 +301,12 @@ fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError>
             session.variables.apply(&instance.globals, asked, variable, setting)
         }
         Checked::Component { cache, variable, setting } => structured::apply(&cache, variable, &setting),
+        Checked::NextTransaction(wanted) => {
+            let next = &mut session.state.transaction.next;
+            next.isolation = wanted.isolation.or(next.isolation);
+            next.read_only = wanted.read_only.or(next.read_only);
+            Ok(())
+        }
         Checked::User { name, value } => {
             session.state.user_variables.insert(name, value);
             Ok(())

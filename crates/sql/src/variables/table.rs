@@ -36,13 +36,20 @@ pub struct Named {
 
 /// Second names of variables. Both are listed; the last value given to either wins.
 static ALIASES: &[(&str, &str)] = &[
+    ("flush_log_at_trx_commit", "innodb_flush_log_at_trx_commit"),
+    ("flush_method", "innodb_flush_method"),
     ("identity", "last_insert_id"),
     ("innodb_buffer_pool_size", "key_buffer_size"),
+    ("io_capacity", "innodb_io_capacity"),
+    ("log_buffer_size", "innodb_log_buffer_size"),
+    ("log_file_size", "innodb_log_file_size"),
+    ("read_io_threads", "innodb_read_io_threads"),
     ("slow_query_log", "log_slow_query"),
     ("slow_query_log_file", "log_slow_query_file"),
     ("storage_engine", "default_storage_engine"),
     ("transaction_isolation", "tx_isolation"),
     ("transaction_read_only", "tx_read_only"),
+    ("write_io_threads", "innodb_write_io_threads"),
 ];
 
 /// Old names of options, understood but not listed.

@@ -20,8 +20,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("innodb_doublewrite", boolean(true)).read_only(),
     global("innodb_fast_shutdown", unsigned(1, 0, 3, 1)),
     global("innodb_file_per_table", boolean(true)),
-    global("innodb_flush_log_at_trx_commit", unsigned(1, 0, 3, 1))
-        .because("there is no log yet; a clean shutdown writes everything"),
+    global("innodb_flush_log_at_trx_commit", unsigned(1, 0, 3, 1)).works(),
     global(
         "innodb_flush_method",
         one_of("O_DIRECT", &["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"]),
@@ -29,9 +28,11 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     .read_only(),
     global("innodb_force_recovery", unsigned(0, 0, 6, 1)).read_only(),
     global("innodb_io_capacity", unsigned(200, 100, 4294967295, 1)),
-    both("innodb_lock_wait_timeout", unsigned(50, 0, 100000000, 1)),
-    global("innodb_log_buffer_size", unsigned(16777216, 2097152, 2147479552, 4096)).read_only(),
-    global("innodb_log_file_size", unsigned(100663296, 4194304, 18446744073709551615, 4096)),
+    both("innodb_lock_wait_timeout", unsigned(50, 0, 100000000, 1)).works(),
+    global("innodb_log_buffer_size", unsigned(4194304, 2097152, 2147479552, 4096)).read_only().works(),
+    global("innodb_log_file_size", unsigned(268435456, 4194304, 18446744073709551615, 4096))
+        .read_only()
+        .works(),
     global("innodb_max_dirty_pages_pct", double(90.0, 0.0, 99.999)),
     global("innodb_open_files", unsigned(0, 0, 9223372036854775807, 1)).read_only(),
     global("innodb_page_size", unsigned(16384, 4096, 65536, 1)).read_only(),

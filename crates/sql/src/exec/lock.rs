@@ -1,0 +1,166 @@
+//! Reading rows to lock them: FOR UPDATE, LOCK IN SHARE MODE, and what SERIALIZABLE and INSERT ... SELECT do unasked.
+//!
+//! A row is found, locked, and looked at again: only its newest image counts, which nobody can change any more. Locked are
+//! the rows of each table that meet the conditions which the access of that table has to meet. Of a row that an index led to
+//! and whose place in that index another transaction has just changed, the order may be the old one.
+
+use super::Flow;
+use super::access::{Left, Scratch, Wants, for_each_row, named_rows};
+use super::join::passes;
+use crate::SqlError;
+use crate::expr::{Context, Part, Row};
+use crate::plan::access::{Access, Path};
+use crate::plan::plan::{LockClause, LockPatience, SelectPlan};
+use base::IndexId;
+use engine::{Error, LockMode, LockWait, Reader, Table, Writer};
+use std::cell::RefCell;
+use std::collections::HashSet;
+
+/// Locks rows of a statement.
+pub trait LockRows {
+    /// Locks one row and shows its newest image to `keep`. False if there is no such row, if `keep` says that it is not meant,
+    /// or if it is to be skipped because it is locked.
+    ///
+    /// # Errors
+    /// 1205, 1213, 1317, and those of the engine.
+    fn lock(
+        &self,
+        table: &Table,
+        primary_key: &[u8],
+        clause: LockClause,
+        keep: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, SqlError>;
+}
+
+/// Locks rows by the statement's own writer, which may change others in between.
+pub struct WriterLocks<'a, 'w>(pub &'a RefCell<Writer<'w>>);
+
+impl LockRows for WriterLocks<'_, '_> {
+    fn lock(
+        &self,
+        table: &Table,
+        primary_key: &[u8],
+        clause: LockClause,
+        keep: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool, SqlError> {
+        let mode = if clause.exclusive { LockMode::Exclusive } else { LockMode::Shared };
+        let wait = match clause.wait {
+            LockPatience::Default | LockPatience::Seconds(_) => LockWait::Wait,
+            LockPatience::NoWait | LockPatience::SkipLocked => LockWait::NoWait,
+        };
+        match self.0.borrow_mut().lock(table, primary_key, mode, wait, keep) {
+            Err(Error::WouldBlock) if clause.wait == LockPatience::SkipLocked => Ok(false),
+            result => Ok(result?),
+        }
+    }
+}
+
+/// How a statement locks the rows that it reads.
+#[derive(Clone, Copy)]
+pub struct RowLocks<'r> {
+    /// Finds the rows that may be meant.
+    pub candidates: Reader<'r>,
+    pub rows: &'r dyn LockRows,
+    /// Of SELECTs that do not say how themselves.
+    pub unasked: Option<LockClause>,
+}
+
+impl RowLocks<'_> {
+    pub(super) fn clause_of(&self, plan: &SelectPlan) -> Option<LockClause> {
+        plan.lock.or(self.unasked)
+    }
+}
+
+/// Locks the rows of an access and hands each on, by its newest image, that meets the access's conditions.
+#[allow(clippy::too_many_arguments)]
+pub(super) fn lock_each_row(
+    locks: &RowLocks<'_>,
+    clause: LockClause,
+    table: &Table,
+    access: &Access,
+    part: usize,
+    outer: &[Part<'_>],
+    context: &Context<'_>,
+    scratch: &mut Scratch,
+    each: &mut dyn FnMut(&[u8]) -> Result<Flow, SqlError>,
+) -> Result<Flow, SqlError> {
+    let outer_row = Row(outer);
+    let mut image = Vec::new();
+    let mut lock = |primary_key: &[u8]| {
+        image.clear();
+        let mut met = Ok(false);
+        let found = locks.rows.lock(table, primary_key, clause, &mut |newest| {
+            let mut parts = outer.to_vec();
+            parts[part] = Part::Image(table.row_codec().view(newest));
+            met = passes(&access.all, &Row(&parts), context);
+            image.extend_from_slice(newest);
+            matches!(met, Ok(true))
+        })?;
+        if met? && found { each(&image) } else { Ok(Flow::Continue) }
+    };
+    if named_rows(access, &outer_row, context, scratch)? {
+        let keys = std::mem::take(scratch.sorted());
+        let mut flow = Ok(Flow::Continue);
+        for position in 0..keys.len() {
+            flow = lock(keys.get(position));
+            if !matches!(flow, Ok(Flow::Continue)) {
+                break;
+            }
+        }
+        *scratch.sorted() = keys;
+        return flow;
+    }
+    let mut done = Done::new(access);
+    for_each_row(
+        locks.candidates,
+        table,
+        access,
+        &outer_row,
+        context,
+        scratch,
+        Wants::Keys,
+        &mut |primary_key, found, left| {
+            let filter = match left {
+                Left::Residual => &access.residual,
+                Left::All => &access.all,
+            };
+            let mut parts = outer.to_vec();
+            parts[part] = found;
+            if !passes(filter, &Row(&parts), context)? || !done.is_first(primary_key) {
+                return Ok(Flow::Continue);
+            }
+            lock(primary_key)
+        },
+    )
+}
+
+/// The rows that were there already: a candidate may be delivered by what it is and by what it was.
+pub(super) enum Done {
+    /// In the order of their keys, both come one after the other.
+    Clustered(Option<Vec<u8>>),
+    Any(HashSet<Box<[u8]>>),
+}
+
+impl Done {
+    pub(super) fn new(access: &Access) -> Done {
+        let (Path::Whole { index, .. } | Path::Points { index, .. } | Path::Ranges { index, .. }) =
+            &access.path;
+        match index {
+            IndexId(0) => Done::Clustered(None),
+            _ => Done::Any(HashSet::new()),
+        }
+    }
+
+    pub(super) fn is_first(&mut self, primary_key: &[u8]) -> bool {
+        match self {
+            Done::Clustered(Some(last)) if last == primary_key => false,
+            Done::Clustered(last) => {
+                let last = last.get_or_insert_default();
+                last.clear();
+                last.extend_from_slice(primary_key);
+                true
+            }
+            Done::Any(seen) => !seen.contains(primary_key) && seen.insert(Box::from(primary_key)),
+        }
+    }
+}
