@@ -244,8 +244,8 @@ impl Writer<'_> {
         self.all_or_nothing(|core, active| table.delete_row(core, active, number, primary_key, condition))
     }
 
-    /// Locks a row until the transaction ends. False if it is not there, or `keep` says of its newest image that it is not
-    /// meant; it may be locked all the same.
+    /// Locks a row until the transaction ends. False, and it is not locked, if it is not there, or `keep` says of its newest image
+    /// that it is not meant.
     pub fn lock(
         &mut self,
         table: &Table,

@@ -135,10 +135,15 @@ impl Table {
             let is_own = stamp == active.stamp();
             let is_taken = !is_own && cell.is_some() && core.transactions.is_active(stamp);
             if is_own || is_locked && !is_taken {
-                return match cell.filter(|(header, _)| !header.is_deleted()) {
-                    Some((_, cell)) => Ok(keep(&self.image_of(&state.space, &cell)?)),
-                    None => Ok(false),
+                let is_meant = match cell.filter(|(header, _)| !header.is_deleted()) {
+                    Some((_, cell)) => keep(&self.image_of(&state.space, &cell)?),
+                    None => false,
                 };
+                if !is_meant {
+                    // There are no locks on what is not there.
+                    active.transaction.give_back_locks(mark);
+                }
+                return Ok(is_meant);
             }
             if !is_locked {
                 active.transaction.lock(file, key, mode, patience)?;
@@ -406,14 +411,22 @@ impl Table {
                 if other == key || busy.is_some() || is_duplicate {
                     return Ok(());
                 }
-                let Some((header, cell)) = self.newest(state, other, &mut active.scratch)? else {
-                    return Ok(());
-                };
                 let has_parts = |cell: &[u8]| -> Result<bool> {
                     let image = self.image_of(&state.space, cell)?;
                     Ok(self.row_has_key(index, &image, parts, &mut Vec::new()))
                 };
-                let is_like = !header.is_deleted() && has_parts(&cell)?;
+                let mut seen = None;
+                let (header, is_like) = loop {
+                    let Some((header, cell)) = self.newest(state, other, &mut active.scratch)? else {
+                        return Ok(());
+                    };
+                    match has_parts(&cell) {
+                        Ok(has_parts) => break (header, has_parts && !header.is_deleted()),
+                        // A rollback has freed the row's overflow pages since: look again.
+                        Err(Error::Corrupt { .. }) if seen.replace(cell.clone()) != Some(cell) => {}
+                        Err(error) => return Err(error),
+                    }
+                };
                 if header.stamp() != active.stamp() && core.transactions.is_active(header.stamp()) {
                     let file = u64::from(state.space.file_id().0);
                     let mut was_like = false;
