@@ -18,7 +18,8 @@ fn tree(hit_path: HitPath) -> Arc<Tree> {
         hit_path,
         segments: 1,
         write_back: WriteBack::AtEvictionOnly,
-        ..CacheConfig::new(1, 1024)
+        // A split or merge holds three pages and their free map.
+        ..CacheConfig::new(pagecache::size_for_frames(5, 1024), 1024)
     };
     let cache = PageCache::new(config).unwrap();
     let path = Path::new("T7.lwt");
