@@ -44,4 +44,8 @@ pub trait ResultSink {
     fn columns(&mut self, columns: &[ColumnMeta]) -> Result<(), SqlError>;
     fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError>;
     fn end(&mut self, completion: &Completion) -> Result<(), SqlError>;
+    /// True between `columns` and `end`: the statement cannot be begun anew.
+    fn is_in_rows(&self) -> bool {
+        false
+    }
 }

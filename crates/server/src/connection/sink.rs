@@ -202,4 +202,8 @@ impl ResultSink for WireSink<'_> {
         self.ended = Some(Ended { rows: std::mem::take(&mut self.in_rows), completion: completion.clone() });
         Ok(())
     }
+
+    fn is_in_rows(&self) -> bool {
+        self.in_rows
+    }
 }

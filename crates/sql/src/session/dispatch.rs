@@ -80,7 +80,8 @@ impl Session {
         self.state.warnings.clear();
         let mut result = self.run_by_shape(sql, sink);
         for _ in 0..dml::DEFINITION_RETRIES {
-            if !matches!(&result, Some(Err(error)) if dml::is_definition_changed(error)) {
+            if sink.is_in_rows() || !matches!(&result, Some(Err(error)) if dml::is_definition_changed(error))
+            {
                 break;
             }
             self.state.warnings.clear();
@@ -203,7 +204,7 @@ impl Session {
         self.state.warnings.clear();
         if let Some(mut result) = self.run_prepared(statement, params, sink) {
             for _ in 0..dml::DEFINITION_RETRIES {
-                if !matches!(&result, Err(error) if dml::is_definition_changed(error)) {
+                if sink.is_in_rows() || !matches!(&result, Err(error) if dml::is_definition_changed(error)) {
                     break;
                 }
                 self.state.warnings.clear();

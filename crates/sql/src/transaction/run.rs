@@ -122,7 +122,8 @@ impl Session {
         is_current: &dyn Fn() -> bool,
         body: impl FnOnce(&mut Session, Readers<'_>, Writer<'_>) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
-        if writes == Writes::Rows && self.is_read_only() {
+        let is_exclusive = writes == Writes::Rows || tables.iter().any(|(_, mode)| *mode == Mode::Write);
+        if is_exclusive && self.is_read_only() {
             return Err(SqlError::new(1792, b"25006", "Cannot execute statement in a READ ONLY transaction"));
         }
         self.check_not_locked_out()?;

@@ -19,7 +19,8 @@ pub enum Proof {
 }
 
 /// What Latchwork takes part in. MariaDB takes part in everything.
-const LATCHWORK_PROVES: &[Proof] = &[Proof::KilledStatements];
+const LATCHWORK_PROVES: &[Proof] =
+    &[Proof::Isolation, Proof::Histories, Proof::KilledStatements, Proof::KilledTransactions];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Target {
