@@ -66,7 +66,7 @@ mod tree;
 mod testing;
 
 pub use check::{CheckReport, Finding, check};
-pub use database::Database;
+pub use database::{Database, Status};
 pub use definition::{
     CacheOptions, Direction, FlushLog, HitPath, IndexDef, KeyList, KeyRange, LogOptions, Options, RowVisitor,
     TableDef,

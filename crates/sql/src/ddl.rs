@@ -26,6 +26,3 @@ pub use types::type_text;
 pub(crate) use index::{create_index, drop_index};
 pub(crate) use parse::virtual_columns;
 pub(crate) use table::{create_table, drop_table, rename_table, truncate_table};
-
-/// How the name of a table begins that ALTER TABLE is filling.
-pub(crate) const TEMPORARY_PREFIX: &str = "#sql-alter-";

@@ -118,8 +118,10 @@ fn maintain(session: &mut Session, table: &Arc<Table>, operation: Operation) -> 
             None => vec![ok],
             Some(damage) => vec![("error", damage), line("error", "Corrupt")],
         },
-        // The numbers that the planner goes by are kept up to date by every statement.
-        Operation::Analyze => vec![ok],
+        Operation::Analyze => {
+            table.recount()?;
+            vec![ok]
+        }
         Operation::Optimize => {
             let def = table.def();
             ddl::rebuild_table(session, &def.database, &def.name)?;

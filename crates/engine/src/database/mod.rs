@@ -32,7 +32,7 @@ use crate::table::{Index, Table};
 use crate::tablespace::Tablespace;
 use crate::tree::Tree;
 use crate::{Error, Result};
-use base::FileId;
+use base::{FileId, Lsn};
 #[cfg(not(feature = "shuttle"))]
 use base::sync::OnceLock;
 use base::sync::atomic::{AtomicUsize, Ordering};
@@ -69,6 +69,27 @@ pub struct Database {
     sort_bytes: AtomicUsize,
     #[cfg(not(feature = "shuttle"))]
     checkpointer: OnceLock<Checkpointer>,
+}
+
+/// See [`Database::status`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Status {
+    /// Memory that old versions of rows take, in bytes.
+    pub version_bytes: u64,
+    /// Rows whose old state waits to be purged.
+    pub purge_queue: u64,
+    /// Transactions that wait for a lock.
+    pub lock_waits: u64,
+    /// Where the log ends, in bytes since the directory was made.
+    pub log_end: Lsn,
+    /// Durable up to here.
+    pub log_flushed: Lsn,
+    /// Recovery would read from here on.
+    pub log_needed: Lsn,
+    /// Since the start: write calls, syncs, appends that found the log's buffer full.
+    pub log_writes: u64,
+    pub log_syncs: u64,
+    pub log_waits: u64,
 }
 
 #[derive(Default, Debug)]
@@ -336,6 +357,24 @@ impl Database {
     /// The page cache: its status, and changes of its settings while it runs.
     pub fn cache(&self) -> &Arc<PageCache> {
         &self.core.cache
+    }
+
+    /// What transactions and the log are about.
+    pub fn status(&self) -> Status {
+        let (log, usage) = (self.core.journal.log(), self.core.transactions.usage());
+        let status = log.status();
+        let checkpoint = log.checkpoint().map_or(Lsn(0), |checkpoint| checkpoint.needed);
+        Status {
+            version_bytes: usage.version_bytes,
+            purge_queue: self.core.purge.len() as u64,
+            lock_waits: usage.locks.waiting as u64,
+            log_end: status.next,
+            log_flushed: status.synced,
+            log_needed: checkpoint,
+            log_writes: status.writes,
+            log_syncs: status.syncs,
+            log_waits: status.waits,
+        }
     }
 
     /// Sets `flush_log_at_trx_commit`, from the next statement's end on.

@@ -11,7 +11,7 @@ pub mod write;
 mod tests;
 
 use crate::core::Core;
-use crate::definition::{KeyRange, TableDef};
+use crate::definition::{Direction, KeyRange, TableDef};
 use crate::latch::{Gate, SpreadCounter};
 use crate::overflow::{self, Reference};
 use crate::session::log::Counters;
@@ -124,6 +124,11 @@ impl Table {
     pub fn version(&self) -> u64 {
         // ORDER: a plan compares the number alone; what follows takes the state with acquire.
         self.version.load(Ordering::Relaxed)
+    }
+
+    /// True once the table has been dropped, or replaced by another.
+    pub fn is_dropped(&self) -> bool {
+        self.state().dropped
     }
 
     pub fn row_codec(&self) -> &RowCodec {
@@ -298,6 +303,17 @@ impl Table {
 
     pub(crate) fn add_garbage(&self, delta: i64) {
         self.garbage.add(delta);
+    }
+
+    /// Counts the rows, so that the estimate is right for the moment: ANALYZE TABLE. Reads the whole table.
+    pub fn recount(&self) -> Result<u64> {
+        let mut scan = self.scan(Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
+        let mut rows = 0;
+        while scan.next_key()?.is_some() {
+            rows += 1;
+        }
+        self.set_rows(rows);
+        Ok(rows)
     }
 
     /// Corrects the estimate.

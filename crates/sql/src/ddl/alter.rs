@@ -542,7 +542,7 @@ fn convert(spec: &mut TableSpec, to: Collation) {
     }
 }
 
-/// Makes the changed table beside the old one, fills it and lets it take the name. How many rows it has.
+/// Makes the changed table beside the old one, fills it and lets it take the old one's place. How many rows it has.
 fn copy(
     session: &mut Session,
     database: &str,
@@ -565,10 +565,8 @@ fn copy(
         changed.created = metadata.created;
         def.sql_metadata = changed.encode();
     }
-    let temporary = format!("{}{}", super::TEMPORARY_PREFIX, session.id);
-    temporary.clone_into(&mut def.name);
     let copy =
-        instance.database.create_table(def).map_err(|error| table_error(error, database, &temporary))?;
+        instance.database.create_replacement(def).map_err(|error| table_error(error, database, name))?;
     let mut swapped = copy_rows(session, table, &copy, &sources).and_then(|count| {
         if old.auto_increment.is_some() && copy.def().auto_increment.is_some() {
             copy.raise_auto_increment(table.next_auto_increment().saturating_sub(1));
@@ -576,12 +574,7 @@ fn copy(
         if let Some(next) = next.filter(|next| *next > 1) {
             copy.raise_auto_increment(next - 1);
         }
-        // CRASH: between the two calls the table has only its temporary name; the rows are all there.
-        instance.database.drop_table(database, name).map_err(|error| table_error(error, database, name))?;
-        instance
-            .database
-            .rename_table((database, &temporary), (database, name))
-            .map_err(|error| table_error(error, database, name))?;
+        instance.database.replace_table(table, &copy).map_err(|error| table_error(error, database, name))?;
         Ok(count)
     });
     if swapped.is_ok()
@@ -589,9 +582,9 @@ fn copy(
     {
         swapped = Err(error);
     }
-    if swapped.is_err() && instance.database.table(database, name).is_ok() {
+    if swapped.is_err() && !table.is_dropped() {
         // The old table is still in place: the copy goes.
-        let _ = instance.database.drop_table(database, &temporary);
+        instance.database.discard_replacement(&copy);
     }
     swapped
 }

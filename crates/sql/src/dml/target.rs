@@ -1,7 +1,6 @@
 //! A table as statements that change rows see it, kept from statement to statement.
 
 use super::{Clock, column_default};
-use crate::ddl::TEMPORARY_PREFIX;
 use crate::ddl::metadata::TableMetadata;
 use crate::{Session, SqlError, infoschema};
 use engine::{Error, Table, TableDef};
@@ -107,9 +106,6 @@ impl Session {
             ));
         }
         let database = database.to_owned();
-        if name.starts_with(TEMPORARY_PREFIX) {
-            return Err(SqlError::no_such_table(&database, name));
-        }
         let table = self.instance.database.table(&database, name).map_err(|error| match error {
             Error::NoSuchTable => SqlError::no_such_table(&database, name),
             Error::NoSuchDatabase => SqlError::unknown_database(&database),

@@ -1,7 +1,6 @@
 //! TABLES.
 
 use super::{DATABASE, Definition, all};
-use crate::ddl::TEMPORARY_PREFIX;
 use crate::ddl::metadata::TableMetadata;
 use crate::names::charsets::describe;
 use crate::{Session, SqlError};
@@ -116,9 +115,7 @@ impl Session {
         for (database, _) in self.instance.database.databases() {
             // A database that is dropped meanwhile has no tables.
             for table in self.instance.database.tables(&database).unwrap_or_default() {
-                if !table.def().name.starts_with(TEMPORARY_PREFIX) {
-                    each(&database, &table)?;
-                }
+                each(&database, &table)?;
             }
         }
         Ok(())

@@ -3,7 +3,6 @@
 use super::create::{index_order, now_text};
 use super::default_text;
 use super::listing::{Listing, characters, number};
-use crate::ddl::TEMPORARY_PREFIX;
 use crate::ddl::definition::{ColumnDefault, ColumnExtras};
 use crate::ddl::metadata::TableMetadata;
 use crate::ddl::type_text;
@@ -28,14 +27,12 @@ impl Session {
         })
     }
 
-    /// The tables of a database, without those that ALTER TABLE is filling.
+    /// The tables of a database.
     fn tables_of(&self, database: &str) -> Result<Vec<Arc<Table>>, SqlError> {
-        let mut tables = self.instance.database.tables(database).map_err(|error| match error {
+        self.instance.database.tables(database).map_err(|error| match error {
             Error::NoSuchDatabase => SqlError::unknown_database(database),
             other => other.into(),
-        })?;
-        tables.retain(|table| !table.def().name.starts_with(TEMPORARY_PREFIX));
-        Ok(tables)
+        })
     }
 }
 

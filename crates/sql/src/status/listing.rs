@@ -43,6 +43,18 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     for (name, value) in key_status(session) {
         add(name, value);
     }
+    let engine = session.instance.database.status();
+    add("Innodb_checkpoint_age", engine.log_end.0.saturating_sub(engine.log_needed.0));
+    add("Innodb_history_list_length", engine.purge_queue);
+    add("Innodb_log_waits", engine.log_waits);
+    add("Innodb_log_writes", engine.log_writes);
+    add("Innodb_lsn_current", engine.log_end.0);
+    add("Innodb_lsn_flushed", engine.log_flushed.0);
+    add("Innodb_lsn_last_checkpoint", engine.log_needed.0);
+    add("Innodb_os_log_fsyncs", engine.log_syncs);
+    add("Innodb_os_log_written", engine.log_end.0);
+    add("Innodb_row_lock_current_waits", engine.lock_waits);
+    add("Latchwork_version_bytes", engine.version_bytes);
     let counters = session.instance.database.cache().status().counters;
     add("Latch_waits", counters.latch_waits);
     add("Latch_conflicts", counters.conflicts);
