@@ -156,7 +156,7 @@ impl FileCheck<'_> {
 /// be examined at all.
 ///
 /// # Errors
-/// [`Error::AlreadyOpen`] if a process has the directory open; [`Error::WrongFormat`] if it is no data directory.
+/// [`crate::Error::AlreadyOpen`] if a process has the directory open; [`crate::Error::WrongFormat`] if it is no data directory.
 pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
     let (control, _) = Control::open(vfs.clone(), dir, 0, false)?;
     let mut report = CheckReport::default();

@@ -32,11 +32,11 @@ use crate::table::{Index, Table};
 use crate::tablespace::Tablespace;
 use crate::tree::Tree;
 use crate::{Error, Result};
-use base::{FileId, Lsn};
 #[cfg(not(feature = "shuttle"))]
 use base::sync::OnceLock;
 use base::sync::atomic::{AtomicUsize, Ordering};
 use base::sync::{Arc, Mutex, MutexGuard, RwLock};
+use base::{FileId, Lsn};
 #[cfg(not(feature = "shuttle"))]
 use pagecache::WriteBack;
 use pagecache::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};

@@ -31,12 +31,13 @@ fn a_full_disk_fails_statements_with_a_clear_error_and_loses_nothing() {
     let scratch = tempfile::tempdir().unwrap();
     let data = scratch.path().join("data");
     std::fs::create_dir(&data).unwrap();
-    let disk = if is_machine_root() { SmallDisk::mount(&data, "12M") } else { None };
+    let disk = if is_machine_root() { SmallDisk::mount(&data, "32M") } else { None };
     if disk.is_none() {
         eprintln!("skipped: a tmpfs cannot be mounted here");
         return;
     }
-    let mut server = Latchwork::start(scratch.path(), &["--key_buffer_size=1M"]);
+    let options = ["--key_buffer_size=1M", "--log_file_size=8M"];
+    let mut server = Latchwork::start(scratch.path(), &options);
     server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, pad CHAR(200))");
     let (mut stored, mut complaint) = (0, String::new());
     for first in (0..200_000).step_by(500) {
@@ -48,7 +49,7 @@ fn a_full_disk_fails_statements_with_a_clear_error_and_loses_nothing() {
         }
         stored = first + 500;
     }
-    assert!(complaint.contains("ERROR"), "40 MB fitted on 12 MB");
+    assert!(complaint.contains("ERROR"), "40 MB fitted on 32 MB");
     let clear = ["full", "space", "1021", "1114", "read only", "read-only", "ENOSPC", "28"];
     assert!(clear.iter().any(|word| complaint.contains(word)), "{complaint}");
     assert!(server.is_running());
@@ -58,7 +59,7 @@ fn a_full_disk_fails_statements_with_a_clear_error_and_loses_nothing() {
     let grown = Command::new("mount").args(["-o", "remount,size=64M"]).arg(&data).status().unwrap();
     assert!(grown.success());
     assert_eq!(server.stop().code(), Some(0));
-    let server = Latchwork::start(scratch.path(), &[]);
+    let server = Latchwork::start(scratch.path(), &options);
     assert_eq!(server.sql("SELECT COUNT(*) FROM d.t WHERE pad = REPEAT('x', 200)"), format!("{stored}\n"));
     drop(server);
     drop(disk);

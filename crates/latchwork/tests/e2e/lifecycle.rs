@@ -75,7 +75,7 @@ fn sigterm_under_load_leaves_a_sound_folder() {
 }
 
 #[test]
-fn after_a_kill_the_server_refuses_to_serve_a_torn_folder() {
+fn after_a_kill_the_server_has_what_it_acknowledged() {
     if !have(&["mariadb"]) {
         return;
     }
@@ -83,11 +83,9 @@ fn after_a_kill_the_server_refuses_to_serve_a_torn_folder() {
     let server = Latchwork::start(scratch.path(), &[]);
     server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY); INSERT INTO d.t VALUES (1), (2)");
     server.kill();
-    let why = Latchwork::try_start(scratch.path(), &[]).map(|_| ()).unwrap_err();
-    assert!(!why.contains("panicked"), "{why}");
-    let data = scratch.path().join("data");
-    assert!(why.contains(data.to_str().unwrap()), "the refusal does not name the folder: {why}");
-    assert!(why.to_lowercase().contains("clean"), "the refusal does not say what happened: {why}");
+    let server = Latchwork::start(scratch.path(), &[]);
+    assert_eq!(server.sql("SELECT SUM(id) FROM d.t"), "3\n");
+    assert!(server.stop().success());
 }
 
 #[test]
