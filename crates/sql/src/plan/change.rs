@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// Which rows of a table a statement changes, and in which order.
 ///
-/// [`crate::exec::matching_keys`] finds their primary keys; the condition must be tested again on the newest image of a row
+/// [`crate::exec::candidates`] finds their primary keys; the condition must be tested again on the newest image of a row
 /// while it is changed ([`TableRead::condition`]), because nothing holds the rows in between.
 #[derive(Debug)]
 pub struct TableRead {
@@ -57,7 +57,7 @@ impl Planner<'_> {
     }
 
     /// Plans finding the rows that an UPDATE or DELETE of one table means. `changed` are the columns that are assigned to:
-    /// an index that they are in must not be followed while it changes, which [`crate::exec::matching_keys`] sees to by
+    /// an index that they are in must not be followed while it changes, which [`crate::exec::candidates`] sees to by
     /// finding all keys first.
     ///
     /// # Errors
