@@ -60,7 +60,8 @@ step_counting() { # a hit writes nothing shared and takes no latch
 
 step_models() { # latches and frames under a scheduler that tries interleavings
     cargo test -p latchwork-pagecache --features shuttle && cargo test -p latchwork-wal --features shuttle &&
-        cargo test -p latchwork-transactions --features shuttle
+        cargo test -p latchwork-transactions --features shuttle &&
+        cargo test -p latchwork-engine --features shuttle --lib models
 }
 
 step_smallest-cache() { # the engine's whole suite with the smallest cache that can be configured
