@@ -13,6 +13,7 @@ pub use pagecache::HitPath;
 pub struct Options {
     pub cache: CacheOptions,
     pub log: LogOptions,
+    pub flush_method: FlushMethod,
     /// Bytes a page: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
     pub page_size: usize,
     /// Create the data directory if it is missing or empty.
@@ -27,6 +28,7 @@ impl Default for Options {
         Options {
             cache: CacheOptions::default(),
             log: LogOptions::default(),
+            flush_method: FlushMethod::Fsync,
             page_size: 16 << 10,
             create: false,
             vfs: Arc::new(OsVfs),
@@ -85,6 +87,23 @@ impl Default for LogOptions {
             capacity: 256 << 20,
         }
     }
+}
+
+/// How pages and log get to the device: the values of `flush_method`.
+///
+/// Whatever it is, the log goes through the operating system's cache, a write at a time, and so do the scratch files of sorts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlushMethod {
+    /// Files of pages are written through the operating system's cache and synced. A page that this cache gave up may still be in
+    /// that one, so that memory which the key cache does not have is of use; what the key cache has may be there twice.
+    Fsync,
+    /// Files of pages, and the doublewrite file, are read and written past the operating system's cache (`O_DIRECT`), and synced:
+    /// the device may have a cache of its own, and the file's length is not in what is written. Where the file system cannot do
+    /// it, [`FlushMethod::Fsync`] takes its place; [`Database::flush_method`](crate::Database::flush_method) tells.
+    ODirect,
+    /// Nothing is ever synced, neither pages nor log. A process that is killed loses nothing; a machine that stops may leave a
+    /// directory that cannot be opened again, however long ago its last change was. For data that can be made again.
+    NoSync,
 }
 
 /// When a statement's log is made durable: the values of `flush_log_at_trx_commit`.

@@ -89,6 +89,7 @@ pub fn options(vfs: Arc<dyn Vfs>, page_size: usize, hit_path: HitPath, size: Cac
         page_size,
         create: true,
         vfs,
+        ..Options::default()
     }
 }
 

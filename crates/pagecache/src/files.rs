@@ -8,6 +8,7 @@ use base::sync::{Arc, Mutex};
 use base::{FileId, PageId};
 use std::io;
 use std::path::PathBuf;
+use vfs::AlignedBuffer;
 
 /// Byte offsets of the page header prefix that the cache knows; the rest of a page is its owner's.
 ///
@@ -76,7 +77,7 @@ impl OpenFile {
 
     /// Reads the page, checks it, and stores it into `target`.
     pub fn read_page(&self, id: PageId, target: &mut PageMut<'_>) -> Result<(), Error> {
-        let mut bytes = vec![0; target.size()];
+        let mut bytes = AlignedBuffer::new(target.size());
         let offset = u64::from(id.page.0) * bytes.len() as u64;
         self.file.read_at(&mut bytes, offset).map_err(|source| self.io_error(Some(id), source))?;
         if let Err(why) = verify(&bytes, id) {
@@ -115,9 +116,9 @@ impl OpenFile {
 }
 
 /// Copies a page that is latched.
-pub fn copy_of(page: Page<'_>) -> Vec<u8> {
-    let mut copy = Vec::with_capacity(page.size() + 8);
-    page.append_to(0, page.size(), &mut copy);
+pub fn copy_of(page: Page<'_>) -> AlignedBuffer {
+    let mut copy = AlignedBuffer::new(page.size());
+    page.copy_to(0, &mut copy);
     copy
 }
 

@@ -117,6 +117,13 @@ impl<'a> Page<'a> {
     pub fn copy_to(self, offset: usize, out: &mut [u8]) {
         let mut chunks = out.chunks_exact_mut(8);
         let mut at = offset;
+        if offset == 0 {
+            // Of a whole page, word by word.
+            for (word, chunk) in self.words.iter().zip(&mut chunks) {
+                chunk.copy_from_slice(&word.load(Relaxed).to_le_bytes());
+                at += 8;
+            }
+        }
         for chunk in &mut chunks {
             chunk.copy_from_slice(&self.u64_at(at).to_le_bytes());
             at += 8;

@@ -18,6 +18,7 @@ use crate::state::{Keep, Mode};
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, CachePadded, Mutex};
 use base::{FileId, Lsn, PageId};
+use vfs::AlignedBuffer;
 
 mod doublewrite;
 
@@ -101,7 +102,7 @@ pub(crate) struct Outgoing {
     frame: FrameNo,
     pub id: PageId,
     pub file: Arc<OpenFile>,
-    pub copy: Vec<u8>,
+    pub copy: AlignedBuffer,
 }
 
 impl Outgoing {

@@ -88,6 +88,7 @@ impl Server {
             log.warning("--skip-grant-tables: everyone who reaches the server may do everything");
         }
         let globals = options.globals;
+        describe_flush_method(&globals, &database, &log);
         globals.describe("datadir", &format!("{}/", datadir.display()));
         globals.describe("socket", &socket.display().to_string());
         globals.describe("hostname", &rustix::system::uname().nodename().to_string_lossy());
@@ -245,6 +246,28 @@ fn log_options(values: &sql::variables::Values) -> engine::LogOptions {
     }
 }
 
+/// Says what has become of `flush_method`, here and in SHOW VARIABLES.
+fn describe_flush_method(globals: &sql::variables::Globals, database: &Database, log: &Log) {
+    let asked = globals.values().text("innodb_flush_method");
+    let wanted = sql::variables::flush_method(&asked);
+    let method = database.flush_method();
+    let name = sql::variables::flush_method_name(method);
+    if method != wanted {
+        log.warning(&format!(
+            "--flush_method={asked}: the file system of {} does not take O_DIRECT; going on with {name}",
+            database.dir().display()
+        ));
+    } else if asked != name {
+        log.note(&format!("--flush_method={asked} is taken for {name}"));
+    }
+    if method == engine::FlushMethod::NoSync {
+        log.warning(
+            "--flush_method=nosync: nothing is made durable; if this machine stops, the data directory may be lost as a whole",
+        );
+    }
+    globals.describe("innodb_flush_method", name);
+}
+
 fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, StartError> {
     let error =
         |why: String| StartError(format!("cannot open the data directory {}: {why}", datadir.display()));
@@ -268,6 +291,7 @@ fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, Sta
             ..engine::CacheOptions::default()
         },
         log: log_options(&values),
+        flush_method: sql::variables::flush_method(&values.text("innodb_flush_method")),
         page_size: 16 << 10,
         create: true,
         ..engine::Options::default()

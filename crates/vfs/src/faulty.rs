@@ -153,6 +153,11 @@ impl Vfs for FaultyVfs {
         Ok(Arc::new(FaultyFile { inner, path: path.to_path_buf(), faults: self.faults.clone() }))
     }
 
+    fn open_direct(&self, path: &Path, create: Create, block: usize) -> io::Result<Arc<dyn File>> {
+        let inner = self.name_operation(path, || self.inner.open_direct(path, create, block))?;
+        Ok(Arc::new(FaultyFile { inner, path: path.to_path_buf(), faults: self.faults.clone() }))
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.inner.exists(path)
     }

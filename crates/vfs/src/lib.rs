@@ -1,17 +1,21 @@
 //! Files that can fail. Everything that touches a disk goes through [`Vfs`] and [`File`], so that a
 //! test can put memory, a full disk or a crash in the place of the operating system.
 
+mod direct;
 mod faulty;
 mod memory;
 mod os;
 pub mod sim;
 mod throttled;
+mod unsynced;
 
+pub use direct::{AlignedBuffer, Direct};
 pub use faulty::{Fault, Faults, FaultyVfs, Operation};
 pub use memory::MemVfs;
 pub use os::OsVfs;
 pub use sim::SimVfs;
 pub use throttled::{Clock, Limits, SystemClock, Throttled, Usage};
+pub use unsynced::Unsynced;
 
 use base::sync::Arc;
 use std::io;
@@ -21,6 +25,16 @@ use std::path::{Path, PathBuf};
 pub trait Vfs: Send + Sync + std::fmt::Debug {
     /// Opens a file for reading and writing. `create` says what to do about its existence.
     fn open(&self, path: &Path, create: Create) -> io::Result<Arc<dyn File>>;
+    /// As [`Vfs::open`]; reads and writes go past the operating system's cache. They are whole blocks of `block` bytes, a power of
+    /// two, at multiples of `block`, best from and to an [`AlignedBuffer`]: other memory is copied first. A write is no more
+    /// durable than any other before `sync`.
+    ///
+    /// # Errors
+    /// `Unsupported` if that cannot be, with blocks of this size. The file may have been created.
+    fn open_direct(&self, path: &Path, create: Create, block: usize) -> io::Result<Arc<dyn File>> {
+        let _ = (path, create, block);
+        Err(io::ErrorKind::Unsupported.into())
+    }
     fn exists(&self, path: &Path) -> io::Result<bool>;
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Atomically replaces `to` by `from`.

@@ -144,6 +144,11 @@ impl Vfs for Throttled {
         Ok(Arc::new(ThrottledFile { inner, device: self.device.clone() }))
     }
 
+    fn open_direct(&self, path: &Path, create: Create, block: usize) -> io::Result<Arc<dyn File>> {
+        let inner = self.inner.open_direct(path, create, block)?;
+        Ok(Arc::new(ThrottledFile { inner, device: self.device.clone() }))
+    }
+
     fn exists(&self, path: &Path) -> io::Result<bool> {
         self.inner.exists(path)
     }

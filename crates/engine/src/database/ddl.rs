@@ -170,14 +170,14 @@ impl Database {
     fn create_file(&self, def: Arc<TableDef>) -> Result<TableState> {
         let file_id = self.core.control.lock().take_file_id()?;
         let path = table_path(&self.dir, file_id);
-        let file = self.vfs.open(&path, Create::New)?;
+        let file = self.files.pages.open(&path, Create::New)?;
         // CRASH: its name is durable before the catalogue can say so.
-        self.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
+        self.files.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
         let (cache, journal) = (self.core.cache.clone(), self.core.journal.clone());
         let space = match Tablespace::create(cache, journal, file_id, &path, file, self.core.page_size) {
             Ok(space) => space,
             Err(error) => {
-                let _ = self.vfs.remove(&path);
+                let _ = self.files.vfs.remove(&path);
                 return Err(error);
             }
         };
@@ -188,7 +188,7 @@ impl Database {
                 Ok(tree) => indexes.push(Index { tree, since, codec, unique }),
                 Err(error) => {
                     let _ = space.close(Detach::Discard);
-                    let _ = self.vfs.remove(&path);
+                    let _ = self.files.vfs.remove(&path);
                     return Err(error);
                 }
             }
@@ -202,7 +202,7 @@ impl Database {
         let _ = state.space.close(Detach::Discard);
         // CRASH: the file goes only when it is durable that the catalogue does not name it.
         if self.core.journal.flush(self.core.journal.position(), Durability::Synced).is_ok() {
-            let _ = self.vfs.remove(&state.space.path());
+            let _ = self.files.vfs.remove(&state.space.path());
         }
     }
 
@@ -321,7 +321,7 @@ impl Database {
         // ORDER: a setting, see `set_sort_bytes`.
         let sort_bytes = self.sort_bytes.load(Ordering::Relaxed).min(SORT_BYTES.max(1 << 30));
         let path = self.dir.join(TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
-        let mut sorter = Sorter::new(self.vfs.clone(), &path, sort_bytes);
+        let mut sorter = Sorter::new(self.files.vfs.clone(), &path, sort_bytes);
         // A stand-in for the tree that does not exist yet: only codec and uniqueness make entries.
         let maker = Index { tree: state.indexes[0].tree.clone(), since: 0, codec, unique };
         let mut entry = Entry::default();

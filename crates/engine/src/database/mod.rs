@@ -21,7 +21,7 @@ use crate::check;
 use crate::checkpoint::Checkpointer;
 use crate::control::Control;
 use crate::core::Core;
-use crate::definition::{CacheOptions, FlushLog, Options};
+use crate::definition::{CacheOptions, FlushLog, FlushMethod, Options};
 use crate::journal::Journal;
 use crate::latch::Closure;
 use crate::recovery::{self, CATALOGUE_FILE, Redone, Start};
@@ -44,7 +44,7 @@ use pagecache::{CacheConfig, Detach, PageCache};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use types::KeyCodec;
-use vfs::{Create, Vfs};
+use vfs::{Create, Direct, Unsynced, Vfs};
 
 pub(crate) const CATALOGUE_NAME: &str = "catalogue.lwt";
 pub(crate) const TABLES_DIR: &str = "tables";
@@ -61,7 +61,7 @@ const SORT_BYTES: usize = 64 << 20;
 #[derive(Debug)]
 pub struct Database {
     core: Arc<Core>,
-    vfs: Arc<dyn Vfs>,
+    files: Files,
     dir: PathBuf,
     names: RwLock<Names>,
     /// Held by whoever changes definitions.
@@ -69,6 +69,38 @@ pub struct Database {
     sort_bytes: AtomicUsize,
     #[cfg(not(feature = "shuttle"))]
     checkpointer: OnceLock<Checkpointer>,
+}
+
+/// Where an open directory's files are.
+#[derive(Clone, Debug)]
+struct Files {
+    /// Everything but pages.
+    vfs: Arc<dyn Vfs>,
+    /// Files of pages.
+    pages: Arc<dyn Vfs>,
+    /// In effect.
+    flush_method: FlushMethod,
+}
+
+impl Files {
+    /// The directory is there and locked.
+    fn new(dir: &Path, options: &Options, page_size: usize) -> Result<Files> {
+        let vfs = options.vfs.clone();
+        let through_cache =
+            Files { vfs: vfs.clone(), pages: vfs.clone(), flush_method: options.flush_method };
+        if options.flush_method != FlushMethod::ODirect {
+            return Ok(through_cache);
+        }
+        let pages: Arc<dyn Vfs> = Arc::new(Direct::new(vfs.clone(), page_size));
+        // The first file of pages that is opened anyway.
+        match pages.open(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing) {
+            Ok(_) => Ok(Files { vfs, pages, flush_method: FlushMethod::ODirect }),
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
+                Ok(Files { flush_method: FlushMethod::Fsync, ..through_cache })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
 }
 
 /// See [`Database::status`].
@@ -111,17 +143,21 @@ impl Database {
     /// [`Error::AlreadyOpen`] if another process has it open; [`Error::WrongFormat`] if it is not a data directory, or
     /// one of another version or page size; [`Error::Corrupt`] if the catalogue or a file header cannot be read;
     /// [`Error::Log`] if the log does not hold what is needed.
-    pub fn open(dir: &Path, options: Options) -> Result<Arc<Database>> {
+    pub fn open(dir: &Path, mut options: Options) -> Result<Arc<Database>> {
         let size = options.page_size;
         if !size.is_power_of_two() || !(PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&size) {
             let why = format!("a page size of {size} bytes; it is a power of two from 1,024 to 65,536");
             return Err(Error::BadOption { why });
         }
+        if options.flush_method == FlushMethod::NoSync {
+            options.vfs = Arc::new(Unsynced::new(options.vfs));
+        }
         let (control, is_new) = Control::open(options.vfs.clone(), dir, size, options.create)?;
+        let files = Files::new(dir, &options, control.page_size())?;
         let database = Arc::new(if is_new {
-            Database::create(dir, &options, control)?
+            Database::create(dir, &options, &files, control)?
         } else {
-            Database::recover(dir, &options, control)?
+            Database::recover(dir, &options, &files, control)?
         });
         #[cfg(not(feature = "shuttle"))]
         if options.cache.write_back == WriteBack::Background {
@@ -132,8 +168,8 @@ impl Database {
     }
 
     /// Makes a new data directory, whose lock is held.
-    fn create(dir: &Path, options: &Options, control: Control) -> Result<Database> {
-        let vfs = &options.vfs;
+    fn create(dir: &Path, options: &Options, files: &Files, control: Control) -> Result<Database> {
+        let vfs = &files.vfs;
         vfs.create_dir_all(&dir.join(TABLES_DIR))?;
         let log = dir.join(LOG_DIR);
         vfs.create_dir_all(&log)?;
@@ -143,16 +179,16 @@ impl Database {
         }
         let journal = Arc::new(Journal::create(vfs.clone(), dir, &options.log)?);
         let page_size = control.page_size();
-        let cache = open_cache(dir, options, page_size, &journal)?;
+        let cache = open_cache(dir, options, files, page_size, &journal)?;
         let path = dir.join(CATALOGUE_NAME);
-        let file = vfs.open(&path, Create::IfMissing)?;
+        let file = files.pages.open(&path, Create::IfMissing)?;
         file.set_len(0)?;
         let space =
             Tablespace::create(cache.clone(), journal.clone(), CATALOGUE_FILE, &path, file, page_size)?;
         let tree = Tree::create(space, CATALOGUE_TREE)?;
         debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
         let core = Arc::new(Core::new(cache, page_size, journal, control));
-        let database = Database::new(core, dir, options, Catalogue::new(tree, 1));
+        let database = Database::new(core, dir, files.clone(), Catalogue::new(tree, 1));
         // CRASH: the control file comes last: until it is there, the directory counts as empty.
         database.write_back()?;
         vfs.sync_dir(dir)?;
@@ -161,26 +197,27 @@ impl Database {
     }
 
     /// Opens a data directory, whose lock is held.
-    fn recover(dir: &Path, options: &Options, mut control: Control) -> Result<Database> {
-        let vfs = &options.vfs;
+    fn recover(dir: &Path, options: &Options, files: &Files, mut control: Control) -> Result<Database> {
+        let vfs = &files.vfs;
         let page_size = control.page_size();
         let start = Start::read(&**vfs, dir)?;
         let journal = Arc::new(Journal::open(vfs.clone(), dir, &options.log, start.end)?);
         if !start.is_clean() {
             recovery::repair_torn_pages(&**vfs, dir, page_size)?;
         }
-        let cache = open_cache(dir, options, page_size, &journal)?;
-        let redone = recovery::redo(&**vfs, dir, &cache, &journal, &start)?;
+        let cache = open_cache(dir, options, files, page_size, &journal)?;
+        let redone = recovery::redo(&*files.pages, dir, &cache, &journal, &start)?;
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
         let path = dir.join(CATALOGUE_NAME);
-        let file = vfs.open(&path, Create::Never)?;
+        let file = files.pages.open(&path, Create::Never)?;
         let (space, numbers) =
             Tablespace::open(cache.clone(), journal.clone(), CATALOGUE_FILE, &path, file, page_size)?;
         let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
         let skip = if start.is_clean() { 0 } else { SKIP_AFTER_CRASH };
         let core = Arc::new(Core::new(cache, page_size, journal, control));
-        let database = Database::new(core, dir, options, Catalogue::new(tree, numbers.next_chain + skip));
+        let database =
+            Database::new(core, dir, files.clone(), Catalogue::new(tree, numbers.next_chain + skip));
         database.load(&redone)?;
         if !start.is_clean() {
             redone.logical.finish(&database)?;
@@ -193,10 +230,10 @@ impl Database {
         Ok(database)
     }
 
-    fn new(core: Arc<Core>, dir: &Path, options: &Options, catalogue: Catalogue) -> Database {
+    fn new(core: Arc<Core>, dir: &Path, files: Files, catalogue: Catalogue) -> Database {
         Database {
             core,
-            vfs: options.vfs.clone(),
+            files,
             dir: dir.to_path_buf(),
             names: RwLock::new(Names::default()),
             catalogue: Mutex::new(catalogue),
@@ -255,10 +292,10 @@ impl Database {
     fn remove_strangers(&self) -> Result<()> {
         let files: Vec<PathBuf> = self.all_tables().iter().map(|table| table.state().space.path()).collect();
         let tables = self.dir.join(TABLES_DIR);
-        for name in self.vfs.list(&tables)? {
+        for name in self.files.vfs.list(&tables)? {
             let path = tables.join(name);
             if !files.contains(&path) {
-                self.vfs.remove(&path)?;
+                self.files.vfs.remove(&path)?;
             }
         }
         Ok(())
@@ -266,10 +303,10 @@ impl Database {
 
     fn open_table(&self, record: &TableRecord) -> Result<Arc<Table>> {
         let path = table_path(&self.dir, record.file);
-        let file = self
-            .vfs
-            .open(&path, Create::Never)
-            .map_err(|error| std::io::Error::new(error.kind(), format!("'{}': {error}", path.display())))?;
+        let file =
+            self.files.pages.open(&path, Create::Never).map_err(|error| {
+                std::io::Error::new(error.kind(), format!("'{}': {error}", path.display()))
+            })?;
         let (cache, journal) = (self.core.cache.clone(), self.core.journal.clone());
         let (space, numbers) =
             Tablespace::open(cache, journal, record.file, &path, file, self.core.page_size)?;
@@ -321,7 +358,7 @@ impl Database {
     fn write_back(&self) -> Result<()> {
         self.save_numbers()?;
         self.core.cache.flush_all()?;
-        self.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
+        self.files.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
         self.core.checkpoint()
     }
 
@@ -386,6 +423,11 @@ impl Database {
         self.core.journal.flush_log()
     }
 
+    /// The flush method in effect: [`FlushMethod::Fsync`] where the file system could not do what the options asked for.
+    pub fn flush_method(&self) -> FlushMethod {
+        self.files.flush_method
+    }
+
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -443,12 +485,13 @@ impl Drop for Database {
 fn open_cache(
     dir: &Path,
     options: &Options,
+    files: &Files,
     page_size: usize,
     journal: &Arc<Journal>,
 ) -> Result<Arc<PageCache>> {
-    let doublewrite = options.vfs.open(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing)?;
+    let doublewrite = files.pages.open(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing)?;
     // CRASH: a file whose name was lost would hold the copies of torn pages in vain.
-    options.vfs.sync_dir(dir)?;
+    files.vfs.sync_dir(dir)?;
     let config = CacheConfig {
         log: Some(journal.clone()),
         doublewrite: Some(doublewrite),

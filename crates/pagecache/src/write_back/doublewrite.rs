@@ -20,7 +20,7 @@ use base::sync::{Arc, Mutex};
 use base::{FileId, Lsn, PageId, PageNo};
 use std::collections::BTreeMap;
 use std::io;
-use vfs::File;
+use vfs::{AlignedBuffer, File};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"LWDOUBL\x01");
 const LAP_AT: usize = 8;
@@ -49,7 +49,8 @@ struct Turn {
     next: usize,
     /// Written to in this lap.
     files: BTreeMap<FileId, Arc<OpenFile>>,
-    buffer: Vec<u8>,
+    /// A batch's header and pages, as long as the longest so far.
+    buffer: AlignedBuffer,
 }
 
 impl Doublewrite {
@@ -58,7 +59,7 @@ impl Doublewrite {
         let pages = frames.clamp(PAGES_MIN, PAGES_MAX);
         // A disk that is full later does not keep pages from being written.
         file.reserve((pages * page_size) as u64)?;
-        let turn = Turn { lap: 0, next: 0, files: BTreeMap::new(), buffer: Vec::new() };
+        let turn = Turn { lap: 0, next: 0, files: BTreeMap::new(), buffer: AlignedBuffer::new(0) };
         Ok(Doublewrite { file, page_size, pages, turn: Mutex::new(turn) })
     }
 
@@ -106,19 +107,22 @@ impl Doublewrite {
             turn.lap += 1;
             turn.next = 0;
         }
-        turn.buffer.clear();
-        turn.buffer.resize(self.page_size, 0);
-        turn.buffer[..8].copy_from_slice(&MAGIC.to_le_bytes());
-        turn.buffer[LAP_AT..][..8].copy_from_slice(&turn.lap.to_le_bytes());
-        turn.buffer[COUNT_AT..][..4].copy_from_slice(&(batch.len() as u32).to_le_bytes());
-        let sum = checksum(0, &turn.buffer[..CHECKSUM_AT]);
-        turn.buffer[CHECKSUM_AT..][..4].copy_from_slice(&sum.to_le_bytes());
-        for page in batch {
-            turn.buffer.extend_from_slice(&page.copy);
+        let bytes = (1 + batch.len()) * self.page_size;
+        if turn.buffer.len() < bytes {
+            turn.buffer = AlignedBuffer::new(bytes);
+        }
+        let (head, pages) = turn.buffer[..bytes].split_at_mut(self.page_size);
+        head[..8].copy_from_slice(&MAGIC.to_le_bytes());
+        head[LAP_AT..][..8].copy_from_slice(&turn.lap.to_le_bytes());
+        head[COUNT_AT..][..4].copy_from_slice(&(batch.len() as u32).to_le_bytes());
+        let sum = checksum(0, &head[..CHECKSUM_AT]);
+        head[CHECKSUM_AT..][..4].copy_from_slice(&sum.to_le_bytes());
+        for (place, page) in pages.chunks_exact_mut(self.page_size).zip(batch) {
+            place.copy_from_slice(&page.copy);
         }
         let offset = (turn.next * self.page_size) as u64;
         // CRASH: a batch that is not whole here has not been begun in its places.
-        self.file.write_at(&turn.buffer, offset).map_err(named)?;
+        self.file.write_at(&turn.buffer[..bytes], offset).map_err(named)?;
         self.file.sync().map_err(named).inspect_err(|error| sync_failed(error.to_string()))?;
         turn.next += 1 + batch.len();
         Ok(())
@@ -143,7 +147,7 @@ fn read(file: &dyn File, number: usize, bytes: &mut [u8]) -> io::Result<bool> {
 }
 
 fn last_lap(file: &dyn File, page_size: usize) -> io::Result<u64> {
-    let mut bytes = vec![0; page_size];
+    let mut bytes = AlignedBuffer::new(page_size);
     let lap = if read(file, 0, &mut bytes)? { parse(&bytes) } else { None };
     Ok(lap.map_or(0, |(lap, _)| lap))
 }
@@ -158,7 +162,7 @@ pub fn repair(
     page_size: usize,
     mut open: impl FnMut(FileId) -> io::Result<Option<Arc<dyn File>>>,
 ) -> io::Result<usize> {
-    let mut bytes = vec![0; page_size];
+    let mut bytes = AlignedBuffer::new(page_size);
     let mut newest: BTreeMap<PageId, (Lsn, usize)> = BTreeMap::new();
     let mut lap = None;
     let mut number = 0;

@@ -1,6 +1,7 @@
 //! A server in this process, met over real sockets by the client codec.
 
 mod commands;
+mod io;
 mod malformed;
 mod packets;
 mod sessions;

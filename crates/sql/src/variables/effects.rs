@@ -2,7 +2,7 @@
 
 use super::{Effects, Setting, Values, Variable};
 use crate::SqlError;
-use engine::{Database, FlushLog, HitPath, Reconfigure};
+use engine::{Database, FlushLog, FlushMethod, HitPath, Reconfigure};
 use std::sync::{Arc, Weak};
 
 /// What a value of `flush_log_at_trx_commit` means.
@@ -11,6 +11,27 @@ pub fn flush_log(value: u64) -> FlushLog {
         0 => FlushLog::Lazily,
         2 => FlushLog::WriteAtCommit,
         _ => FlushLog::AtCommit,
+    }
+}
+
+/// What a name of `flush_method` means. Each of MariaDB's gets at least the safety that it has there.
+pub fn flush_method(name: &str) -> FlushMethod {
+    match name {
+        // The second leaves out syncs that it takes to be needless; here there are none of that kind.
+        "O_DIRECT" | "O_DIRECT_NO_FSYNC" => FlushMethod::ODirect,
+        "nosync" => FlushMethod::NoSync,
+        // O_DSYNC opens the log so that each write is durable: here it is synced when it has to be, which comes to the same.
+        // littlesync is MariaDB's own experiment with fewer syncs.
+        _ => FlushMethod::Fsync,
+    }
+}
+
+/// The name of `flush_method` that says what is done.
+pub fn flush_method_name(method: FlushMethod) -> &'static str {
+    match method {
+        FlushMethod::Fsync => "fsync",
+        FlushMethod::ODirect => "O_DIRECT",
+        FlushMethod::NoSync => "nosync",
     }
 }
 

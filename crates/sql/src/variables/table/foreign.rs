@@ -23,9 +23,10 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("innodb_flush_log_at_trx_commit", unsigned(1, 0, 3, 1)).works(),
     global(
         "innodb_flush_method",
-        one_of("O_DIRECT", &["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"]),
+        one_of("fsync", &["fsync", "O_DSYNC", "littlesync", "nosync", "O_DIRECT", "O_DIRECT_NO_FSYNC"]),
     )
-    .read_only(),
+    .read_only()
+    .works(),
     global("innodb_force_recovery", unsigned(0, 0, 6, 1)).read_only(),
     global("innodb_io_capacity", unsigned(200, 100, 4294967295, 1)),
     both("innodb_lock_wait_timeout", unsigned(50, 0, 100000000, 1)).works(),
