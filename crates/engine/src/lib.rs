@@ -79,4 +79,4 @@ pub use session::{Isolation, Savepoint, Session};
 pub use table::Table;
 pub use table::lookup::Batch;
 pub use table::scan::Scan;
-pub use transactions::{Interrupter, LockMode};
+pub use transactions::{Blocker, Interrupter, LockMode, PendingLock, UnderWay, WaitTotals, Wanted};

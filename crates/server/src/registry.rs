@@ -258,6 +258,7 @@ impl Entry {
                 Some(interrupt) if running => interrupt.waits_for().to_owned(),
                 _ => String::new(),
             },
+            transaction: details.interrupt.as_ref().and_then(|interrupt| interrupt.transaction()),
             info: (running && !text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned()),
         }
     }

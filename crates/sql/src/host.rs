@@ -4,9 +4,10 @@
 //! embedding program) these statements answer that there is no server.
 
 use crate::SqlError;
-use base::sync::atomic::{AtomicU8, Ordering};
+use base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex, OnceLock};
-use std::time::Instant;
+use engine::Isolation;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// A server, as statements see it.
 pub trait Host: Send + Sync {
@@ -43,6 +44,18 @@ pub struct Process {
     pub state: String,
     /// The statement that it runs.
     pub info: Option<String>,
+    pub transaction: Option<TransactionUnderWay>,
+}
+
+/// A session's transaction, as others see it. Its parts may be of different moments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct TransactionUnderWay {
+    /// When it first used a table, in microseconds since 1970; `None` for a statement outside of BEGIN and COMMIT.
+    pub begun_micros: Option<u64>,
+    pub isolation: Isolation,
+    pub read_only: bool,
+    /// Once it has changed or locked something.
+    pub writes: Option<engine::UnderWay>,
 }
 
 /// Which part of a connection KILL ends.
@@ -83,8 +96,8 @@ pub struct ConnectionCounts {
     pub uptime_seconds: u64,
 }
 
-/// Raised by KILL, looked at by long statements every few rows, and the place where a session sleeps that waits for
-/// others.
+/// What others do with a session and see of it. Raised by KILL, looked at by long statements every few rows, and the
+/// place where a session sleeps that waits for others.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     raised: AtomicU8,
@@ -92,13 +105,27 @@ pub struct Interrupt {
     engine: OnceLock<engine::Interrupter>,
     /// What the session waits for.
     waits_for: AtomicU8,
+    /// When the transaction first used a table, in microseconds since 1970; 0 outside of one.
+    begun_micros: AtomicU64,
+    /// Of the transaction, or of the next.
+    isolation: AtomicU8,
+    read_only: AtomicBool,
     /// Somebody rang since the session last looked.
     rung: Mutex<bool>,
     bell: Condvar,
 }
 
 /// What a session waits for, as SHOW PROCESSLIST says it.
-static WAITS: [&str; 3] = ["", "Waiting for table metadata lock", "Waiting for backup lock"];
+static WAITS: [&str; 4] =
+    ["", "Waiting for table metadata lock", "Waiting for backup lock", "Waiting for row lock"];
+
+/// The isolation levels in order of [`Isolation`].
+static ISOLATIONS: [Isolation; 4] = [
+    Isolation::ReadUncommitted,
+    Isolation::ReadCommitted,
+    Isolation::RepeatableRead,
+    Isolation::Serializable,
+];
 
 /// Which of [`WAITS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -107,6 +134,8 @@ pub(crate) enum WaitsFor {
     Nothing,
     Table,
     ReadLock,
+    /// What the engine says; never stored.
+    Row,
 }
 
 impl Interrupt {
@@ -199,8 +228,42 @@ impl Interrupt {
 
     /// What the session waits for; empty while it runs.
     pub fn waits_for(&self) -> &'static str {
+        if self.engine.get().is_some_and(engine::Interrupter::is_waiting) {
+            return WAITS[WaitsFor::Row as usize];
+        }
         // ORDER: for display only.
         WAITS[usize::from(self.waits_for.load(Ordering::Relaxed))]
+    }
+
+    /// The transaction has used its first table.
+    pub(crate) fn note_begin(&self) {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_micros() as u64);
+        // ORDER: for display only, here and below; the session's own.
+        self.begun_micros.store_owned(now, Ordering::Relaxed);
+    }
+
+    /// The transaction is over.
+    pub(crate) fn note_end(&self) {
+        self.begun_micros.store_owned(0, Ordering::Relaxed);
+    }
+
+    /// What the transaction is like, or the next.
+    pub(crate) fn note_characteristics(&self, isolation: Isolation, read_only: bool) {
+        self.isolation.store_owned(isolation as u8, Ordering::Relaxed);
+        self.read_only.store(read_only, Ordering::Relaxed);
+    }
+
+    /// The session's transaction, if it has used a table.
+    pub fn transaction(&self) -> Option<TransactionUnderWay> {
+        let begun = self.begun_micros.load(Ordering::Relaxed);
+        let begun_micros = (begun != 0).then_some(begun);
+        let writes = self.engine.get().and_then(engine::Interrupter::transaction);
+        if begun_micros.is_none() && writes.is_none() {
+            return None;
+        }
+        let isolation = ISOLATIONS[usize::from(self.isolation.load(Ordering::Relaxed))];
+        let read_only = self.read_only.load(Ordering::Relaxed);
+        Some(TransactionUnderWay { begun_micros, isolation, read_only, writes })
     }
 }
 

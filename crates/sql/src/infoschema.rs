@@ -6,6 +6,7 @@ mod keys;
 mod schemata;
 mod server;
 mod tables;
+mod transactions;
 
 pub(crate) use columns::column_key;
 pub(crate) use server::{
@@ -53,6 +54,7 @@ pub fn all() -> &'static [VirtualTable] {
             schemata::DEFINITIONS,
             server::DEFINITIONS,
             tables::DEFINITIONS,
+            transactions::DEFINITIONS,
         ];
         let mut all: Vec<VirtualTable> = groups
             .into_iter()

@@ -28,6 +28,8 @@ pub(crate) struct Transaction {
     /// Between BEGIN and COMMIT, or autocommit is off and a statement has used a table.
     pub open: bool,
     pub read_only: bool,
+    /// It has used a table or taken its snapshot: others see it.
+    used: bool,
     /// Statements have changed or locked rows.
     pub wrote: bool,
     isolation: Isolation,
@@ -90,7 +92,21 @@ impl Session {
         transaction.read_only = read_only;
         transaction.wrote = false;
         transaction.next = Characteristics::default();
+        self.interrupt.note_characteristics(isolation, read_only);
         Ok(())
+    }
+
+    /// Tells others what the next transaction will be like.
+    pub(crate) fn note_characteristics(&self) {
+        self.interrupt.note_characteristics(self.isolation(), self.is_read_only());
+    }
+
+    /// From now on others see the transaction.
+    pub(crate) fn note_use(&mut self) {
+        if !self.state.transaction.used {
+            self.state.transaction.used = true;
+            self.interrupt.note_begin();
+        }
     }
 
     /// Ends the transaction, if there is one, and unlocks its tables.
@@ -127,9 +143,12 @@ impl Session {
         transaction.wrote = false;
         transaction.read_only = false;
         transaction.savepoints.clear();
+        transaction.used = false;
         for (table, mode) in transaction.tables.drain(..) {
             self.instance.locks.unlock(table, mode, self.id);
         }
+        self.interrupt.note_end();
+        self.note_characteristics();
     }
 
     /// What statements do that cannot be part of a transaction.
@@ -163,5 +182,6 @@ impl Session {
             engine.set_isolation(common.isolation);
             engine.set_lock_wait(Duration::from_secs(common.row_lock_wait_seconds));
         }
+        self.note_characteristics();
     }
 }

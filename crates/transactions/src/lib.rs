@@ -34,6 +34,9 @@
 //! # }
 //! ```
 
+/// The number under which definitions of tables are locked, which are no rows: waits for them are not counted among those for rows.
+pub const DEFINITIONS: u64 = u64::MAX;
+
 mod config;
 mod error;
 mod locks;
@@ -46,8 +49,8 @@ mod versions;
 
 pub use config::{CHUNK_IDS, Config, SavepointLocks};
 pub use error::{IdsExhausted, LockError, SnapshotTooOld};
-pub use locks::{LockMode, LockUsage, Patience};
-pub use session::{Interrupter, Session, View};
+pub use locks::{Blocker, LockMode, LockUsage, Patience, PendingLock, WaitTotals, Wanted};
+pub use session::{Interrupter, Session, UnderWay, View};
 pub use status::StatusUsage;
 pub use transaction::{LockMark, Transaction};
 pub use transactions::{Horizon, Transactions, Usage};

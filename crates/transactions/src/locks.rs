@@ -11,16 +11,18 @@ mod graph;
 mod queue;
 mod waiter;
 
+use crate::DEFINITIONS;
 use crate::error::LockError;
 use base::sync::{Arc, CachePadded, Mutex};
 use ends::Ends;
 use graph::Graph;
+pub use graph::{Blocker, PendingLock, WaitTotals, Wanted};
 pub use queue::LockMode;
 use queue::{Acquired, Queue};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
-pub use waiter::Waiter;
+pub use waiter::{Holds, Waiter};
 use waiter::{Phase, Woken};
 
 /// Partitions of the lock table: many more than threads that lock at the same moment; 128 bytes each.
@@ -55,6 +57,17 @@ pub struct Held {
     key: Arc<[u8]>,
     /// What it held before.
     before: Option<LockMode>,
+}
+
+impl Held {
+    /// What this adds to the locks that a transaction holds, as others may count them.
+    pub fn adds(&self) -> Holds {
+        match (self.before, self.table) {
+            (Some(_), _) => Holds::default(),
+            (None, DEFINITIONS) => Holds { rows: 0, tables: 1 },
+            (None, _) => Holds { rows: 1, tables: 0 },
+        }
+    }
 }
 
 type Partition = HashMap<u64, HashMap<Arc<[u8]>, Queue>>;
@@ -100,10 +113,9 @@ impl Locks {
             .map(|(stored, _)| stored.clone())
             .zip(keys.get_mut(key))
             .expect("just made");
-        let held = |before| Some(Held { table, key: stored, before });
         let before = match queue.acquire(owner, mode) {
             Acquired::Already => return Ok(None),
-            Acquired::Now { before } => return Ok(held(before)),
+            Acquired::Now { before } => return Ok(Some(Held { table, key: stored, before })),
             Acquired::NotYet { before } => before,
         };
         if patience == Patience::None {
@@ -112,7 +124,7 @@ impl Locks {
         waiter.begin();
         let place = queue.join(owner, mode, waiter.clone());
         self.graph.with(|graph| {
-            graph.wait(owner, waiter.clone());
+            graph.wait(owner, waiter.clone(), Wanted { table, key: stored.clone(), mode });
             queue.link(place, graph);
             graph.break_circles(owner);
         });
@@ -132,7 +144,7 @@ impl Locks {
         } else {
             waiter.finish();
         }
-        Ok(held(before))
+        Ok(Some(Held { table, key: stored, before }))
     }
 
     /// True if another transaction holds an explicit lock on the key.
@@ -153,12 +165,13 @@ impl Locks {
         });
     }
 
-    /// Waits until `blocker` has ended, or not at all if `is_active` says that it has.
+    /// Waits until `blocker` has ended, or not at all if `is_active` says that it has. `wanted`: what for.
     pub fn wait_for_end(
         &self,
         owner: u64,
         waiter: &Arc<Waiter>,
         blocker: u64,
+        wanted: (u64, &[u8], LockMode),
         is_active: impl Fn() -> bool,
         patience: Patience,
     ) -> Result<(), LockError> {
@@ -174,8 +187,9 @@ impl Locks {
         waiter.begin();
         ends.entry(blocker).or_default().push((owner, waiter.clone()));
         self.graph.with(|graph| {
-            graph.wait(owner, waiter.clone());
-            graph.set_edges(owner, || vec![blocker]);
+            let (table, key, mode) = wanted;
+            graph.wait(owner, waiter.clone(), Wanted { table, key: Arc::from(key), mode });
+            graph.set_edges(owner, || vec![Blocker { transaction: blocker, mode: LockMode::Exclusive }]);
             graph.break_circles(owner);
         });
         drop(ends);
@@ -206,6 +220,16 @@ impl Locks {
                 }
             });
         }
+    }
+
+    /// What waiting has cost so far.
+    pub fn wait_totals(&self) -> WaitTotals {
+        self.graph.with(|graph| graph.totals())
+    }
+
+    /// Everyone who waits.
+    pub fn waits(&self) -> Vec<PendingLock> {
+        self.graph.with(|graph| graph.waits())
     }
 
     /// Keys with a holder or a waiter, transactions waited for, transactions that wait.

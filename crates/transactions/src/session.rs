@@ -57,7 +57,7 @@ impl Session {
     pub fn begin(&mut self) -> Result<Transaction, IdsExhausted> {
         let id = self.shared.status.begin(&self.shared.registry)?;
         self.own = id;
-        self.waiter.set_rows_changed(0);
+        self.waiter.set_transaction(id);
         Ok(Transaction::new(self.shared.clone(), id, self.waiter.clone()))
     }
 
@@ -88,14 +88,41 @@ impl Drop for Session {
     }
 }
 
-/// Interrupts a session: its wait, or the next it begins, ends with [`crate::LockError::Interrupted`], until the session
-/// clears it.
+/// What another thread interrupts a session by, and sees of it. Interrupted, its wait, or the next it begins, ends with
+/// [`crate::LockError::Interrupted`], until the session clears it.
 #[derive(Clone, Debug)]
 pub struct Interrupter(Arc<Waiter>);
+
+/// A write transaction, as others see it. Its parts may be of different moments.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnderWay {
+    pub id: Stamp,
+    pub rows_changed: u64,
+    /// Locked explicitly; what it has changed is locked by that.
+    pub rows_locked: u64,
+    pub tables_locked: u64,
+}
 
 impl Interrupter {
     pub fn interrupt(&self) {
         self.0.interrupt();
+    }
+
+    /// True while the session waits for a lock.
+    pub fn is_waiting(&self) -> bool {
+        self.0.is_waiting()
+    }
+
+    /// The session's write transaction.
+    pub fn transaction(&self) -> Option<UnderWay> {
+        let id = self.0.transaction();
+        let holds = self.0.holds();
+        (id != 0).then(|| UnderWay {
+            id: Stamp(id),
+            rows_changed: self.0.rows_changed(),
+            rows_locked: holds.rows,
+            tables_locked: holds.tables,
+        })
     }
 }
 

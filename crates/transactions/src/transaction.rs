@@ -2,7 +2,7 @@
 
 use crate::config::SavepointLocks;
 use crate::error::LockError;
-use crate::locks::{Held, LockMode, Patience, Waiter};
+use crate::locks::{Held, Holds, LockMode, Patience, Waiter};
 use crate::status::Outcome;
 use crate::transactions::Transactions;
 use crate::versions::{Version, VersionRef};
@@ -51,8 +51,11 @@ impl Transaction {
         mode: LockMode,
         patience: Patience,
     ) -> Result<(), LockError> {
-        let held = self.shared.locks.lock(self.id, &self.waiter, (table, key), mode, patience)?;
-        self.held.extend(held);
+        if let Some(held) = self.shared.locks.lock(self.id, &self.waiter, (table, key), mode, patience)? {
+            let (now, adds) = (self.waiter.holds(), held.adds());
+            self.waiter.set_holds(Holds { rows: now.rows + adds.rows, tables: now.tables + adds.tables });
+            self.held.push(held);
+        }
         Ok(())
     }
 
@@ -63,13 +66,21 @@ impl Transaction {
     }
 
     /// Waits until the transaction with this stamp has ended; returns at once if it has. The caller holds no latch, and
-    /// reads the row again afterwards.
-    pub fn wait_for_end(&mut self, stamp: Stamp, patience: Patience) -> Result<(), LockError> {
+    /// reads the row again afterwards. `table`, `key` and `mode` tell others what it waits for.
+    pub fn wait_for_end(
+        &mut self,
+        stamp: Stamp,
+        table: u64,
+        key: &[u8],
+        mode: LockMode,
+        patience: Patience,
+    ) -> Result<(), LockError> {
         if stamp.0 == self.id {
             return Ok(());
         }
         let is_active = || self.shared.is_active(stamp);
-        self.shared.locks.wait_for_end(self.id, &self.waiter, stamp.0, is_active, patience)
+        let wanted = (table, key, mode);
+        self.shared.locks.wait_for_end(self.id, &self.waiter, stamp.0, wanted, is_active, patience)
     }
 
     /// Where a savepoint stands among the locks.
@@ -89,6 +100,8 @@ impl Transaction {
         while self.held.len() > mark.0 {
             if let Some(held) = self.held.pop() {
                 self.shared.locks.unlock(self.id, &held, true);
+                let (now, adds) = (self.waiter.holds(), held.adds());
+                self.waiter.set_holds(Holds { rows: now.rows - adds.rows, tables: now.tables - adds.tables });
             }
         }
     }
@@ -135,6 +148,7 @@ impl Transaction {
         for held in self.held.drain(..).rev() {
             self.shared.locks.unlock(self.id, &held, false);
         }
+        self.waiter.set_transaction(0);
         self.shared.locks.ended(self.id);
     }
 }

@@ -1,7 +1,7 @@
 //! The transactions of one database.
 
 use crate::config::{Config, SavepointLocks};
-use crate::locks::{LockUsage, Locks};
+use crate::locks::{LockUsage, Locks, PendingLock, WaitTotals};
 use crate::registry::{Live, Registry};
 use crate::session::Session;
 use crate::status::{Status, StatusTable, StatusUsage};
@@ -117,6 +117,16 @@ impl Transactions {
 
     pub fn usage(&self) -> Usage {
         Usage { status: self.status.usage(), locks: self.locks.usage(), version_bytes: self.version_bytes() }
+    }
+
+    /// What waiting for rows has cost so far.
+    pub fn wait_totals(&self) -> WaitTotals {
+        self.locks.wait_totals()
+    }
+
+    /// Everyone who waits for a lock, and for whom.
+    pub fn lock_waits(&self) -> Vec<PendingLock> {
+        self.locks.waits()
     }
 
     pub(crate) fn live(&self) -> Live {

@@ -165,7 +165,7 @@ fn a_circle_through_a_row_stamp_and_a_lock_is_found() {
     a.count_row_changed();
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {
-            let result = a.wait_for_end(stamp, Patience::Endless);
+            let result = a.wait_for_end(stamp, 1, b"row", LockMode::Exclusive, Patience::Endless);
             a.commit();
             result
         });
@@ -183,21 +183,34 @@ fn the_end_of_a_transaction_wakes_all_who_wait_for_it() {
     let (_blocker, blocker) = begin(&transactions);
     let stamp = blocker.id();
     let (_other, mut other) = begin(&transactions);
-    assert_eq!(other.wait_for_end(stamp, Patience::None), Err(LockError::WouldBlock));
-    assert_eq!(other.wait_for_end(other.id(), Patience::None), Ok(()), "nobody waits for itself");
-    assert_eq!(other.wait_for_end(Stamp(1 << 40), Patience::None), Ok(()), "nobody has this stamp");
+    assert_eq!(
+        other.wait_for_end(stamp, 1, b"row", LockMode::Exclusive, Patience::None),
+        Err(LockError::WouldBlock)
+    );
+    assert_eq!(
+        other.wait_for_end(other.id(), 1, b"row", LockMode::Exclusive, Patience::None),
+        Ok(()),
+        "nobody waits for itself"
+    );
+    assert_eq!(
+        other.wait_for_end(Stamp(1 << 40), 1, b"row", LockMode::Exclusive, Patience::None),
+        Ok(()),
+        "nobody has this stamp"
+    );
     thread::scope(|scope| {
         let waiters = [0; 4].map(|_| {
             scope.spawn(|| {
                 let (_session, mut waiter) = begin(&transactions);
-                waiter.wait_for_end(stamp, Patience::Endless).map(|()| waiter.commit())
+                waiter
+                    .wait_for_end(stamp, 1, b"row", LockMode::Exclusive, Patience::Endless)
+                    .map(|()| waiter.commit())
             })
         });
         until_waiting(&transactions, 4);
         blocker.roll_back();
         waiters.into_iter().for_each(|waiter| assert!(waiter.join().unwrap().is_ok()));
     });
-    assert_eq!(other.wait_for_end(stamp, Patience::None), Ok(()));
+    assert_eq!(other.wait_for_end(stamp, 1, b"row", LockMode::Exclusive, Patience::None), Ok(()));
     other.commit();
     assert_eq!(transactions.usage().locks, LockUsage::default());
 }
@@ -209,7 +222,10 @@ fn a_timeout_leaves_no_trace_and_lets_those_behind_pass() {
     let limit = Patience::Limit(Duration::from_millis(5));
     lock(&mut a, b"k", Shared).unwrap();
     assert_eq!(b.lock(TABLE, b"k", Exclusive, limit), Err(LockError::LockWaitTimeout));
-    assert_eq!(b.wait_for_end(a.id(), limit), Err(LockError::LockWaitTimeout));
+    assert_eq!(
+        b.wait_for_end(a.id(), 1, b"row", LockMode::Exclusive, limit),
+        Err(LockError::LockWaitTimeout)
+    );
     assert_eq!(transactions.usage().locks, LockUsage { keys: 1, awaited: 0, waiting: 0 });
     assert_eq!(try_lock(&mut c, b"k", Shared), Ok(()), "nobody is queued any more");
     // A shared request behind an exclusive one is let through when that one gives up.

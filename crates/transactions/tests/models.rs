@@ -264,7 +264,7 @@ fn no_wake_up_is_lost_between_an_end_and_a_wait_for_it() {
             spawn(&transactions, move |transactions| {
                 let mut session = transactions.session();
                 let mut transaction = session.begin().unwrap();
-                transaction.wait_for_end(stamp, Patience::Endless).unwrap();
+                transaction.wait_for_end(stamp, 1, b"row", LockMode::Exclusive, Patience::Endless).unwrap();
                 assert!(session.open().sees(stamp));
                 transaction.commit();
             })
@@ -329,7 +329,7 @@ fn of_a_stamp_and_an_explicit_lock_one_sees_the_other() {
         let mut locker = session.begin().unwrap();
         locker.lock(TABLE, KEY, LockMode::Exclusive, Patience::Endless).unwrap();
         let stamp = Stamp(*latch.lock());
-        locker.wait_for_end(stamp, Patience::Endless).unwrap();
+        locker.wait_for_end(stamp, 1, b"row", LockMode::Exclusive, Patience::Endless).unwrap();
         let (before, _) = (changed.load(SeqCst), thread::yield_now());
         assert_eq!(changed.load(SeqCst), before, "changed under an explicit lock");
         locker.commit();

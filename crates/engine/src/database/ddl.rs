@@ -5,7 +5,6 @@ use super::{Database, DatabaseNames, SORT_BYTES, TABLES_DIR, index_parts, table_
 use crate::bulk::TreeBuilder;
 use crate::catalogue::{Catalogue, Record, TableRecord};
 use crate::definition::{IndexDef, TableDef};
-use crate::session::active::DEFINITIONS;
 use crate::sort::Sorter;
 use crate::table::state::TableState;
 use crate::table::{Entry, Index, Table};
@@ -17,7 +16,7 @@ use base::sync::atomic::Ordering;
 use base::{FileId, IndexId, Stamp};
 use pagecache::Detach;
 use std::collections::BTreeSet;
-use transactions::{LockMode, Patience, Transaction};
+use transactions::{DEFINITIONS, LockMode, Patience, Transaction};
 use types::KeyCodec;
 use vfs::Create;
 use wal::Durability;

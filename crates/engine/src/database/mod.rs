@@ -43,7 +43,8 @@ use pagecache::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use pagecache::{CacheConfig, Detach, PageCache};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use types::KeyCodec;
+use transactions::{PendingLock, WaitTotals};
+use types::{KeyCodec, Value, ValueRef};
 use vfs::{Create, Direct, Unsynced, Vfs};
 
 pub(crate) const CATALOGUE_NAME: &str = "catalogue.lwt";
@@ -110,8 +111,8 @@ pub struct Status {
     pub version_bytes: u64,
     /// Rows whose old state waits to be purged.
     pub purge_queue: u64,
-    /// Transactions that wait for a lock.
-    pub lock_waits: u64,
+    /// Waits for rows.
+    pub lock_waits: WaitTotals,
     /// Where the log ends, in bytes since the directory was made.
     pub log_end: Lsn,
     /// Durable up to here.
@@ -404,7 +405,7 @@ impl Database {
         Status {
             version_bytes: usage.version_bytes,
             purge_queue: self.core.purge.len() as u64,
-            lock_waits: usage.locks.waiting as u64,
+            lock_waits: self.core.transactions.wait_totals(),
             log_end: status.next,
             log_flushed: status.synced,
             log_needed: checkpoint,
@@ -412,6 +413,21 @@ impl Database {
             log_syncs: status.syncs,
             log_waits: status.waits,
         }
+    }
+
+    /// Everyone who waits for a lock, and for whom.
+    pub fn lock_waits(&self) -> Vec<PendingLock> {
+        self.core.transactions.lock_waits()
+    }
+
+    /// The table whose rows the lock table knows by this number, and the values of a primary key in it.
+    pub fn describe_row(&self, number: u64, key: &[u8]) -> Option<(Arc<Table>, Vec<Value>)> {
+        let table =
+            self.all_tables().into_iter().find(|t| u64::from(t.state().space.file_id().0) == number)?;
+        let mut scratch = Vec::new();
+        let values = table.state().indexes[0].codec.decode(key, &mut scratch).unwrap_or_default();
+        let values = values.iter().map(ValueRef::to_value).collect();
+        Some((table, values))
     }
 
     /// Sets `flush_log_at_trx_commit`, from the next statement's end on.

@@ -8,11 +8,7 @@ use crate::table::Table;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, Stamp};
-use transactions::{LockMode, Patience, Transaction};
-
-/// The number under which the lock table knows definitions of tables, by table id: shared by the transactions that have changed
-/// the table, exclusive for whoever redefines it.
-pub(crate) const DEFINITIONS: u64 = u64::MAX;
+use transactions::{DEFINITIONS, LockMode, Patience, Transaction};
 
 /// A write transaction: its locks and what it has changed.
 #[derive(Debug)]
@@ -56,7 +52,7 @@ impl Active {
     }
 
     /// The number of a table among those that the transaction has changed. From now on nobody redefines the table until the
-    /// transaction has ended.
+    /// transaction has ended: its definition is locked by its id, shared, and exclusively by whoever redefines it.
     pub fn enlist(&mut self, table: &Table) -> Result<usize> {
         if let Some(known) = self.tables.iter().rposition(|known| known.table.id() == table.id()) {
             return Ok(known);

@@ -104,7 +104,9 @@ impl Table {
                 active.transaction.lock(file, key, LockMode::Exclusive, active.patience)?;
                 is_locked = true;
             }
-            if is_taken && let Err(error) = active.transaction.wait_for_end(stamp, active.patience) {
+            let (mode, patience) = (LockMode::Exclusive, active.patience);
+            if is_taken && let Err(error) = active.transaction.wait_for_end(stamp, file, key, mode, patience)
+            {
                 // Who gives up leaves the queue.
                 active.transaction.give_back_locks(mark);
                 return Err(error.into());
@@ -148,7 +150,7 @@ impl Table {
             if !is_locked {
                 active.transaction.lock(file, key, mode, patience)?;
                 is_locked = true;
-            } else if let Err(error) = active.transaction.wait_for_end(stamp, patience) {
+            } else if let Err(error) = active.transaction.wait_for_end(stamp, file, key, mode, patience) {
                 active.transaction.give_back_locks(mark);
                 return Err(error.into());
             }
@@ -397,6 +399,7 @@ impl Table {
     ) -> Result<()> {
         let index = &state.indexes[position];
         let parts = &entry.key[..entry.own];
+        let file = u64::from(state.space.file_id().0);
         loop {
             let inserted = index.tree.insert_beside(&entry.key, entry.own, active.stamp())?;
             if !inserted.has_neighbours {
@@ -428,13 +431,12 @@ impl Table {
                     }
                 };
                 if header.stamp() != active.stamp() && core.transactions.is_active(header.stamp()) {
-                    let file = u64::from(state.space.file_id().0);
                     let mut was_like = false;
                     for version in core.transactions.versions_of(file, other) {
                         was_like |= has_parts(&version)?;
                     }
                     if is_like || was_like {
-                        busy = Some(header.stamp());
+                        busy = Some((header.stamp(), other.to_vec()));
                     }
                 } else {
                     is_duplicate = is_like;
@@ -444,12 +446,12 @@ impl Table {
             if is_duplicate {
                 return Err(Error::DuplicateKey { index: IndexId(position as u16) });
             }
-            let Some(busy) = busy else { return Ok(()) };
+            let Some((busy, other)) = busy else { return Ok(()) };
             // Nobody is to wait for an entry whose owner waits.
             if inserted.is_new {
                 index.tree.remove(&entry.key)?;
             }
-            active.transaction.wait_for_end(busy, active.patience)?;
+            active.transaction.wait_for_end(busy, file, &other, LockMode::Shared, active.patience)?;
         }
     }
 

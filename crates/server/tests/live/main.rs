@@ -4,6 +4,7 @@ mod commands;
 mod io;
 mod malformed;
 mod packets;
+mod row_locks;
 mod sessions;
 mod support;
 mod waiting;

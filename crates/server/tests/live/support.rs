@@ -13,6 +13,9 @@ use wire::client::{ClientError, ConnectOptions, Connection};
 /// Longer than anything here takes, however busy the machine is.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// A client over the unix socket.
+pub type Client = Connection<UnixStream>;
+
 pub struct Live {
     stop: StopHandle,
     thread: Option<JoinHandle<bool>>,
@@ -50,11 +53,11 @@ impl Live {
         stream
     }
 
-    pub fn connect(&self) -> Connection<UnixStream> {
+    pub fn connect(&self) -> Client {
         self.connect_with(&ConnectOptions::default()).unwrap()
     }
 
-    pub fn connect_with(&self, options: &ConnectOptions) -> Result<Connection<UnixStream>, ClientError> {
+    pub fn connect_with(&self, options: &ConnectOptions) -> Result<Client, ClientError> {
         Connection::connect(self.raw(), options)
     }
 

@@ -108,8 +108,10 @@ impl Session {
         let mut engine = Box::new(Database::session(&instance.database));
         engine.set_isolation(variables.common.isolation);
         engine.set_lock_wait(Duration::from_secs(variables.common.row_lock_wait_seconds));
+        let interrupt = Arc::new(Interrupt::of(engine.interrupter()));
+        interrupt.note_characteristics(variables.common.isolation, variables.common.tx_read_only);
         Session {
-            interrupt: Arc::new(Interrupt::of(engine.interrupter())),
+            interrupt,
             engine: Some(engine),
             locked: Locked::default(),
             writing,

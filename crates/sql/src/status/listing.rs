@@ -53,7 +53,15 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Innodb_lsn_last_checkpoint", engine.log_needed.0);
     add("Innodb_os_log_fsyncs", engine.log_syncs);
     add("Innodb_os_log_written", engine.log_end.0);
-    add("Innodb_row_lock_current_waits", engine.lock_waits);
+    let waits = engine.lock_waits;
+    add("Innodb_deadlocks", waits.deadlocks);
+    add("Innodb_row_lock_current_waits", waits.waiting);
+    add("Innodb_row_lock_time", waits.waited.as_millis() as u64);
+    let ended = u32::try_from(waits.waits - waits.waiting).unwrap_or(u32::MAX);
+    let average = waits.waited.checked_div(ended).unwrap_or_default();
+    add("Innodb_row_lock_time_avg", average.as_millis() as u64);
+    add("Innodb_row_lock_time_max", waits.longest.as_millis() as u64);
+    add("Innodb_row_lock_waits", waits.waits);
     add("Latchwork_version_bytes", engine.version_bytes);
     let counters = session.instance.database.cache().status().counters;
     add("Latch_waits", counters.latch_waits);

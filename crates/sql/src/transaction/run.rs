@@ -192,6 +192,9 @@ impl Session {
         mode: Mode,
         locks: &mut StatementLocks<'_>,
     ) -> Result<(), SqlError> {
+        if self.state.transaction.open {
+            self.note_use();
+        }
         if self.locked.has_tables() {
             return self.locked.check(table, mode == Mode::Write);
         }

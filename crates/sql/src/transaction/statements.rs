@@ -96,6 +96,7 @@ fn start_with(
     session.begin_transaction(read_only)?;
     if snapshot {
         session.engine()?.open_snapshot();
+        session.note_use();
     }
     session.done(0, String::new(), sink)
 }

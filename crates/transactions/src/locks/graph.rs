@@ -3,9 +3,12 @@
 //! Edges are set when a wait begins and kept up to date while it lasts. Whoever adds edges looks for circles through itself, so
 //! that a circle is found by the request that closes it.
 
+use super::queue::LockMode;
 use super::waiter::{Phase, Waiter};
+use crate::DEFINITIONS;
 use base::sync::{Arc, Mutex};
 use std::collections::HashMap;
+use std::time::{Duration, Instant};
 
 /// One mutex for all: it is taken only when somebody has to wait, or had to.
 #[derive(Debug, Default)]
@@ -19,29 +22,97 @@ impl Graph {
 
 /// The transactions that wait. A victim is none of them any more.
 #[derive(Debug, Default)]
-pub struct Nodes(HashMap<u64, Node>);
+pub struct Nodes {
+    waiting: HashMap<u64, Node>,
+    totals: WaitTotals,
+}
 
 #[derive(Debug)]
 struct Node {
     waiter: Arc<Waiter>,
-    blockers: Vec<u64>,
+    blockers: Vec<Blocker>,
+    wanted: Wanted,
+    since: Instant,
+}
+
+/// What a transaction waits for: this lock, or the end of whoever has changed the key.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    pub table: u64,
+    pub key: Arc<[u8]>,
+    pub mode: LockMode,
+}
+
+impl Wanted {
+    fn is_row(&self) -> bool {
+        self.table != DEFINITIONS
+    }
+}
+
+/// Whom a transaction waits for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Blocker {
+    pub transaction: u64,
+    /// What it holds, or waits for before the other.
+    pub mode: LockMode,
+}
+
+/// A transaction that waits.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PendingLock {
+    pub transaction: u64,
+    pub wanted: Wanted,
+    /// For how long.
+    pub waited: Duration,
+    /// Whom it waits for: the holders in its way, or whoever is before it in the queue.
+    pub blockers: Vec<Blocker>,
+}
+
+/// Waits for rows since the start. Kept by those who wait and those who wake them, under the graph's mutex.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct WaitTotals {
+    /// Begun.
+    pub waits: u64,
+    /// Under way.
+    pub waiting: u64,
+    /// Of those that have ended: together, and the longest.
+    pub waited: Duration,
+    pub longest: Duration,
+    /// Circles broken, those through definitions of tables included.
+    pub deadlocks: u64,
 }
 
 impl Nodes {
     /// `owner` begins to wait; for whom is yet to be said.
-    pub fn wait(&mut self, owner: u64, waiter: Arc<Waiter>) {
-        self.0.insert(owner, Node { waiter, blockers: Vec::new() });
+    pub fn wait(&mut self, owner: u64, waiter: Arc<Waiter>, wanted: Wanted) {
+        if wanted.is_row() {
+            self.totals.waits += 1;
+            self.totals.waiting += 1;
+        }
+        self.waiting.insert(owner, Node { waiter, blockers: Vec::new(), wanted, since: Instant::now() });
     }
 
     /// Says whom `owner` waits for, if it still does.
-    pub fn set_edges(&mut self, owner: u64, blockers: impl FnOnce() -> Vec<u64>) {
-        if let Some(node) = self.0.get_mut(&owner) {
+    pub fn set_edges(&mut self, owner: u64, blockers: impl FnOnce() -> Vec<Blocker>) {
+        if let Some(node) = self.waiting.get_mut(&owner) {
             node.blockers = blockers();
         }
     }
 
+    /// `owner` waits no longer.
     pub fn forget(&mut self, owner: u64) {
-        self.0.remove(&owner);
+        self.take(owner);
+    }
+
+    fn take(&mut self, owner: u64) -> Option<Node> {
+        let node = self.waiting.remove(&owner)?;
+        if node.wanted.is_row() {
+            let waited = node.since.elapsed();
+            self.totals.waiting -= 1;
+            self.totals.waited += waited;
+            self.totals.longest = self.totals.longest.max(waited);
+        }
+        Some(node)
     }
 
     /// Ends a wait that may not have been granted, and gives the phase that it had come to. In one step with leaving the
@@ -52,16 +123,34 @@ impl Nodes {
     }
 
     pub fn len(&self) -> usize {
-        self.0.len()
+        self.waiting.len()
+    }
+
+    pub fn totals(&self) -> WaitTotals {
+        self.totals
+    }
+
+    /// Everyone who waits, in order of their ids.
+    pub fn waits(&self) -> Vec<PendingLock> {
+        let wait = |(id, node): (&u64, &Node)| PendingLock {
+            transaction: *id,
+            wanted: node.wanted.clone(),
+            waited: node.since.elapsed(),
+            blockers: node.blockers.clone(),
+        };
+        let mut waits: Vec<PendingLock> = self.waiting.iter().map(wait).collect();
+        waits.sort_by_key(|wait| wait.transaction);
+        waits
     }
 
     /// Makes victims until `start` waits in no circle: of each circle the transaction that has changed the fewest rows, among
     /// equals the youngest.
     pub fn break_circles(&mut self, start: u64) {
         while let Some(circle) = self.circle_through(start) {
-            let weight = |id: &u64| (self.0[id].waiter.rows_changed(), std::cmp::Reverse(*id));
+            let weight = |id: &u64| (self.waiting[id].waiter.rows_changed(), std::cmp::Reverse(*id));
             let victim = circle.into_iter().min_by_key(weight).expect("a circle has members");
-            let node = self.0.remove(&victim).expect("members of a circle wait");
+            let node = self.take(victim).expect("members of a circle wait");
+            self.totals.deadlocks += 1;
             node.waiter.condemn();
         }
     }
@@ -71,8 +160,8 @@ impl Nodes {
         let mut came_from = HashMap::new();
         let mut to_visit = vec![start];
         while let Some(id) = to_visit.pop() {
-            let Some(node) = self.0.get(&id) else { continue };
-            for blocker in &node.blockers {
+            let Some(node) = self.waiting.get(&id) else { continue };
+            for Blocker { transaction: blocker, .. } in &node.blockers {
                 if *blocker == start {
                     let mut circle = vec![id];
                     while let Some(before) = circle.last().and_then(|id| came_from.get(id)) {
@@ -99,8 +188,10 @@ mod tests {
         for (id, blockers) in edges {
             let waiter = Arc::new(Waiter::default());
             waiter.begin();
-            nodes.wait(*id, waiter.clone());
-            nodes.set_edges(*id, || blockers.to_vec());
+            let wanted = Wanted { table: 1, key: Arc::from(*b"row"), mode: LockMode::Exclusive };
+            nodes.wait(*id, waiter.clone(), wanted);
+            let blocker = |id: &u64| Blocker { transaction: *id, mode: LockMode::Exclusive };
+            nodes.set_edges(*id, || blockers.iter().map(blocker).collect());
             waiters.insert(*id, waiter);
         }
         (nodes, waiters)
@@ -146,5 +237,24 @@ mod tests {
         waiters[&1].set_rows_changed(9);
         nodes.break_circles(1);
         assert_eq!(victims(&waiters), [2, 3]);
+        let totals = nodes.totals();
+        assert_eq!((totals.waits, totals.waiting, totals.deadlocks), (3, 1, 2));
+    }
+
+    #[test]
+    fn waits_are_counted_until_they_end_and_those_for_definitions_are_not() {
+        let (mut nodes, waiters) = graph(&[(2, &[1]), (3, &[2])]);
+        let definition = Wanted { table: DEFINITIONS, key: Arc::from(*b"t"), mode: LockMode::Shared };
+        nodes.wait(4, waiters[&3].clone(), definition);
+        let waits = nodes.waits();
+        let edges = waits.iter().flat_map(|w| w.blockers.iter().map(|b| (w.transaction, b.transaction)));
+        assert_eq!(edges.collect::<Vec<_>>(), [(2, 1), (3, 2)]);
+        assert_eq!((nodes.totals().waits, nodes.totals().waiting), (2, 2));
+        nodes.forget(4);
+        nodes.forget(2);
+        nodes.forget(2);
+        let totals = nodes.totals();
+        assert_eq!((totals.waits, totals.waiting, totals.deadlocks), (2, 1, 0));
+        assert!(totals.longest == totals.waited && totals.waited > Duration::ZERO);
     }
 }

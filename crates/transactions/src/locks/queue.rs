@@ -3,7 +3,7 @@
 //! First come, first served: whoever waits is overtaken by nobody, but for holders of a shared lock who want it exclusively, who
 //! go to the front, since everybody behind waits for them anyway.
 
-use super::graph::Nodes;
+use super::graph::{Blocker, Nodes};
 use super::waiter::Waiter;
 use base::sync::Arc;
 use std::collections::VecDeque;
@@ -68,14 +68,14 @@ impl Queue {
     }
 
     /// The holders that exclude `mode`.
-    fn in_the_way_of(&self, owner: u64, mode: LockMode) -> impl Iterator<Item = u64> {
+    fn in_the_way_of(&self, owner: u64, mode: LockMode) -> impl Iterator<Item = Blocker> {
         self.holders
             .iter()
             .filter(move |holder| {
                 let both_shared = mode == LockMode::Shared && holder.mode == LockMode::Shared;
                 holder.owner != owner && !both_shared
             })
-            .map(|holder| holder.owner)
+            .map(|holder| Blocker { transaction: holder.owner, mode: holder.mode })
     }
 
     fn hold(&mut self, owner: u64, mode: LockMode) {
@@ -102,7 +102,10 @@ impl Queue {
         for place in [0, place, place + 1] {
             if let Some(waiting) = self.waiting.get(place) {
                 graph.set_edges(waiting.owner, || match place.checked_sub(1) {
-                    Some(before) => vec![self.waiting[before].owner],
+                    Some(before) => {
+                        let before = &self.waiting[before];
+                        vec![Blocker { transaction: before.owner, mode: before.mode }]
+                    }
                     None => self.in_the_way_of(waiting.owner, waiting.mode).collect(),
                 });
             }

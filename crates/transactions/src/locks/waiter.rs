@@ -37,8 +37,20 @@ struct State {
 pub struct Waiter {
     state: Mutex<State>,
     changed: Condvar,
-    /// Rows that the session's transaction has changed: what its rollback would cost.
+    /// The session's write transaction; 0 for none. This and what follows only the session writes.
+    transaction: AtomicU64,
+    /// Rows that the transaction has changed: what its rollback would cost.
     rows_changed: AtomicU64,
+    /// Rows and tables that it has locked.
+    rows_locked: AtomicU64,
+    tables_locked: AtomicU64,
+}
+
+/// Explicit locks of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Holds {
+    pub rows: u64,
+    pub tables: u64,
 }
 
 impl Waiter {
@@ -84,6 +96,11 @@ impl Waiter {
         self.state.lock().interrupted = false;
     }
 
+    /// True while what is waited for has not been given, for whoever looks on.
+    pub fn is_waiting(&self) -> bool {
+        self.state.lock().phase == Phase::Waiting
+    }
+
     pub fn is_interrupted(&self) -> bool {
         self.state.lock().interrupted
     }
@@ -111,6 +128,31 @@ impl Waiter {
                 _ => self.changed.wait(state),
             };
         }
+    }
+
+    /// A transaction begins, or with 0 the last one has ended.
+    pub fn set_transaction(&self, id: u64) {
+        // ORDER: Relaxed, here and below: for display, and to weigh one victim against another.
+        for counter in [&self.rows_changed, &self.rows_locked, &self.tables_locked] {
+            counter.store_owned(0, Relaxed);
+        }
+        self.transaction.store_owned(id, Relaxed);
+    }
+
+    pub fn transaction(&self) -> u64 {
+        // ORDER: as above.
+        self.transaction.load(Relaxed)
+    }
+
+    pub fn holds(&self) -> Holds {
+        // ORDER: as above.
+        Holds { rows: self.rows_locked.load(Relaxed), tables: self.tables_locked.load(Relaxed) }
+    }
+
+    pub fn set_holds(&self, holds: Holds) {
+        // ORDER: as above.
+        self.rows_locked.store_owned(holds.rows, Relaxed);
+        self.tables_locked.store_owned(holds.tables, Relaxed);
     }
 
     pub fn rows_changed(&self) -> u64 {

@@ -189,7 +189,8 @@ fn waiting(server: &Server, observer: &mut crate::support::target::Client, ids: 
     let count = in_processlist.count();
     match server {
         Server::Latchwork(_) => count,
-        // InnoDB's row locks are not in the list. No other session than the script's is there to wait.
+        // InnoDB's row locks are not in the list, and INNODB_TRX is a copy that is renewed only after a tenth of a second in
+        // which nobody has looked. The count is exact, and no other session than the script's is there to wait.
         Server::MariaDb(_) => {
             let sql = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'";
             count + observer.query(sql).unwrap().to_text()[0][1].parse::<usize>().unwrap()

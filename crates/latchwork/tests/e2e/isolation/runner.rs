@@ -14,8 +14,8 @@ const PAUSE: Duration = Duration::from_millis(5);
 /// A session that the server calls waiting for so long waits, though an answer was expected. Longer than a circle of
 /// locks takes to be found and than the lock wait timeouts of the scripts.
 const SURELY_WAITS: Duration = Duration::from_secs(5);
-/// The same where nothing is expected yet, and where the server does not say who waits. A wrong guess does not
-/// pass: the answer then comes at a later step that does not expect it.
+/// The same where nothing is expected yet. A wrong guess does not pass: the answer then comes at a later step that
+/// does not expect it.
 const SEEMS_TO_WAIT: Duration = Duration::from_millis(400);
 
 struct Run<'a> {
@@ -99,13 +99,12 @@ impl Run<'_> {
             // Whoever was seen to wait may have been about to answer.
             let enough = if self.open.iter().any(answers) {
                 SURELY_WAITS
-            } else if all_wait && !unknown {
-                PAUSE
-            } else {
+            } else if unknown {
                 SEEMS_TO_WAIT
+            } else {
+                PAUSE
             };
-            let known = all_wait || matches!(self.server, Server::Latchwork(_));
-            if !known {
+            if !all_wait {
                 waiting_since = None;
             } else if waiting_since.get_or_insert_with(Instant::now).elapsed() >= enough {
                 return;
