@@ -73,6 +73,7 @@ pub use definition::{
 };
 pub use error::{Error, Result};
 pub use pagecache::{PageCache, Reconfigure, WriteBack};
+pub use recovery::Recovery;
 pub use session::reader::{Reader, Readers};
 pub use session::statement::{LockWait, ReadStatement, WriteStatement, Writer};
 pub use session::{Isolation, Savepoint, Session};

@@ -10,6 +10,8 @@ latchwork check DIR: verify a data directory
 Reads every page of every table: checksums, order of keys, references, and that each row has its entry in every
 index and each entry its row. Writes nothing. No server may have the directory open.
 
+A directory that was not shut down cleanly is recovered in memory first, and examined as the next start will leave it.
+
 Findings go to standard output, a line each, then a verdict.
 Exit status: 0 all is well; 1 something is wrong, or the directory cannot be read; 2 wrong use.
 ";

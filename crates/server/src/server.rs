@@ -87,6 +87,14 @@ impl Server {
         if accounts.is_none() {
             log.warning("--skip-grant-tables: everyone who reaches the server may do everything");
         }
+        let recovery = database.recovery();
+        if recovery.records > 0 {
+            log.note(&format!(
+                "the data directory was not shut down cleanly: replayed {} log record(s), repaired {} torn page(s), rolled \
+                 back {} transaction(s) with {} change(s)",
+                recovery.records, recovery.repaired_pages, recovery.rolled_back, recovery.changes_taken_back
+            ));
+        }
         let globals = options.globals;
         describe_flush_method(&globals, &database, &log);
         globals.describe("datadir", &format!("{}/", datadir.display()));

@@ -1,7 +1,7 @@
 //! Every file tree behaves alike; the faulty one also fails as told.
 
 use base::sync::Arc;
-use latchwork_vfs::{Create, Fault, FaultyVfs, MemVfs, Operation, OsVfs, SimVfs, Vfs};
+use latchwork_vfs::{Create, Fault, FaultyVfs, MemVfs, Operation, OsVfs, Overlay, SimVfs, Vfs};
 use std::io::ErrorKind;
 use std::path::Path;
 
@@ -61,6 +61,8 @@ fn the_operating_system_and_memory_behave_alike() {
     behaves(&SimVfs::new(), Path::new(""));
     locks_belong_to_handles(&SimVfs::new(), Path::new(""));
     behaves(&FaultyVfs::new(Arc::new(MemVfs::new())), Path::new(""));
+    behaves(&Overlay::new(Arc::new(MemVfs::new())), Path::new(""));
+    locks_belong_to_handles(&Overlay::new(Arc::new(MemVfs::new())), Path::new(""));
 }
 
 #[test]

@@ -16,6 +16,7 @@ use crate::Result;
 use crate::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Record, TableRecord, decode};
 use crate::control::Control;
 use crate::database::{CATALOGUE_NAME, Database, table_path};
+use crate::definition::{CacheOptions, Options};
 use crate::free_map::is_map_page;
 use crate::overflow::Reference;
 use crate::recovery::Start;
@@ -25,9 +26,10 @@ use crate::table::state::TableState;
 use crate::tablespace::Tablespace;
 use base::sync::Arc;
 use base::{FileId, PageNo};
+use pagecache::WriteBack;
 use source::{CacheSource, FileSource, PageSource};
 use std::path::{Path, PathBuf};
-use vfs::{Create, Vfs};
+use vfs::{Create, Overlay, Vfs};
 
 /// A file under examination.
 pub(crate) struct FileCheck<'r> {
@@ -153,32 +155,59 @@ impl FileCheck<'_> {
 }
 
 /// Verifies a data directory that nobody has open. Findings are in the report; `Err` means that it could not
-/// be examined at all.
+/// be examined at all. Nothing is written: a directory that was not shut down cleanly is recovered in memory, which takes as much of
+/// it as recovery changes, and examined as it is then.
 ///
 /// # Errors
 /// [`crate::Error::AlreadyOpen`] if a process has the directory open; [`crate::Error::WrongFormat`] if it is no data directory.
 pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
-    let (control, _) = Control::open(vfs.clone(), dir, 0, false)?;
-    let mut report = CheckReport::default();
-    let start = Start::read(&*vfs, dir)?;
-    if !start.is_clean() {
-        let what = format!(
-            "it was not shut down cleanly: {} log record(s) are to be redone. Open it, so that it recovers, and check \
-             it then; what else is found may come of that",
-            start.records
-        );
-        report.findings.push(Finding { path: dir.to_path_buf(), page: None, index: None, what });
-    }
+    let overlay: Arc<dyn Vfs> = Arc::new(Overlay::new(vfs.clone()));
+    let (control, _) = Control::open(overlay.clone(), dir, 0, false)?;
     let page_size = control.page_size();
-    let path = dir.join(CATALOGUE_NAME);
-    let records = check_file(&mut report, &*vfs, &path, FileId(1), page_size, |file, _| file.catalogue());
-    for record in records.unwrap_or_default() {
-        if let Record::Table(record) = record {
-            let path = table_path(dir, record.file);
-            check_file(&mut report, &*vfs, &path, record.file, page_size, |file, _| file.table(&record));
+    let mut report = CheckReport::default();
+    let start = Start::read(&*overlay, dir)?;
+    if start.is_clean() {
+        check_files(&mut report, &*overlay, dir, page_size);
+        return Ok(report);
+    }
+    match recover(dir, &overlay, control, &start) {
+        Ok(database) => {
+            report.recovery = Some(database.recovery());
+            check_files(&mut report, &*overlay, dir, page_size);
+        }
+        Err(error) => {
+            let what = format!(
+                "it was not shut down cleanly, and cannot be recovered: {error}. What else is found is found in the files \
+                 as they are, and may come of that"
+            );
+            report.findings.push(Finding { path: dir.to_path_buf(), page: None, index: None, what });
+            let untouched = Overlay::new(vfs);
+            let _locked = Control::open(Arc::new(untouched.clone()), dir, 0, false)?;
+            check_files(&mut report, &untouched, dir, page_size);
         }
     }
     Ok(report)
+}
+
+/// Does what a start does, with everything written to `overlay` at the end. The lock is held as long as the database lives.
+fn recover(dir: &Path, overlay: &Arc<dyn Vfs>, control: Control, start: &Start) -> Result<Database> {
+    let cache = CacheOptions { write_back: WriteBack::AtEvictionOnly, ..CacheOptions::default() };
+    let options = Options { cache, vfs: overlay.clone(), ..Options::default() };
+    let database = Database::recover(dir, &options, control, start)?;
+    database.cache().flush_all()?;
+    Ok(database)
+}
+
+/// Examines the catalogue, and the files of all tables that it names.
+fn check_files(report: &mut CheckReport, vfs: &dyn Vfs, dir: &Path, page_size: usize) {
+    let path = dir.join(CATALOGUE_NAME);
+    let records = check_file(report, vfs, &path, FileId(1), page_size, |file, _| file.catalogue());
+    for record in records.unwrap_or_default() {
+        if let Record::Table(record) = record {
+            let path = table_path(dir, record.file);
+            check_file(report, vfs, &path, record.file, page_size, |file, _| file.table(&record));
+        }
+    }
 }
 
 /// Opens a file and examines its header and free map; `contents` examines the rest. It gets the row count that the

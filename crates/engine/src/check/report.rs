@@ -1,11 +1,15 @@
 //! What a verification found.
 
+use crate::recovery::Recovery;
 use std::fmt;
 use std::path::PathBuf;
 
 /// The result of a verification.
 #[derive(Clone, Default, Debug)]
 pub struct CheckReport {
+    /// The directory was not shut down cleanly, and what is reported is how a start would leave it: done in memory, for this
+    /// examination only.
+    pub recovery: Option<Recovery>,
     /// Files, pages and rows examined.
     pub files: u64,
     pub pages: u64,
@@ -47,6 +51,15 @@ impl fmt::Display for Finding {
 
 impl fmt::Display for CheckReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(recovery) = &self.recovery {
+            let Recovery { records, repaired_pages, rolled_back, changes_taken_back } = recovery;
+            writeln!(
+                f,
+                "not shut down cleanly: examined as the next start will leave it; replayed in memory {records} log \
+                 record(s), repaired {repaired_pages} torn page(s), rolled back {rolled_back} transaction(s) with \
+                 {changes_taken_back} change(s); nothing was written"
+            )?;
+        }
         for finding in &self.findings {
             writeln!(f, "{finding}")?;
         }

@@ -24,7 +24,7 @@ use crate::core::Core;
 use crate::definition::{CacheOptions, FlushLog, FlushMethod, Options};
 use crate::journal::Journal;
 use crate::latch::Closure;
-use crate::recovery::{self, CATALOGUE_FILE, Redone, Start};
+use crate::recovery::{self, CATALOGUE_FILE, Recovery, Redone, Start};
 use crate::session::Session;
 use crate::session::statement::WriteStatement;
 use crate::table::state::TableState;
@@ -64,6 +64,8 @@ pub struct Database {
     core: Arc<Core>,
     files: Files,
     dir: PathBuf,
+    /// What the start came to.
+    recovery: Recovery,
     names: RwLock<Names>,
     /// Held by whoever changes definitions.
     catalogue: Mutex<Catalogue>,
@@ -154,11 +156,11 @@ impl Database {
             options.vfs = Arc::new(Unsynced::new(options.vfs));
         }
         let (control, is_new) = Control::open(options.vfs.clone(), dir, size, options.create)?;
-        let files = Files::new(dir, &options, control.page_size())?;
         let database = Arc::new(if is_new {
-            Database::create(dir, &options, &files, control)?
+            Database::create(dir, &options, control)?
         } else {
-            Database::recover(dir, &options, &files, control)?
+            let start = Start::read(&*options.vfs, dir)?;
+            Database::recover(dir, &options, control, &start)?
         });
         #[cfg(not(feature = "shuttle"))]
         if options.cache.write_back == WriteBack::Background {
@@ -169,7 +171,8 @@ impl Database {
     }
 
     /// Makes a new data directory, whose lock is held.
-    fn create(dir: &Path, options: &Options, files: &Files, control: Control) -> Result<Database> {
+    fn create(dir: &Path, options: &Options, control: Control) -> Result<Database> {
+        let files = Files::new(dir, options, control.page_size())?;
         let vfs = &files.vfs;
         vfs.create_dir_all(&dir.join(TABLES_DIR))?;
         let log = dir.join(LOG_DIR);
@@ -180,7 +183,7 @@ impl Database {
         }
         let journal = Arc::new(Journal::create(vfs.clone(), dir, &options.log)?);
         let page_size = control.page_size();
-        let cache = open_cache(dir, options, files, page_size, &journal)?;
+        let cache = open_cache(dir, options, &files, page_size, &journal)?;
         let path = dir.join(CATALOGUE_NAME);
         let file = files.pages.open(&path, Create::IfMissing)?;
         file.set_len(0)?;
@@ -189,7 +192,7 @@ impl Database {
         let tree = Tree::create(space, CATALOGUE_TREE)?;
         debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
         let core = Arc::new(Core::new(cache, page_size, journal, control));
-        let database = Database::new(core, dir, files.clone(), Catalogue::new(tree, 1));
+        let database = Database::new(core, dir, files.clone(), Recovery::default(), Catalogue::new(tree, 1));
         // CRASH: the control file comes last: until it is there, the directory counts as empty.
         database.write_back()?;
         vfs.sync_dir(dir)?;
@@ -197,17 +200,23 @@ impl Database {
         Ok(database)
     }
 
-    /// Opens a data directory, whose lock is held.
-    fn recover(dir: &Path, options: &Options, files: &Files, mut control: Control) -> Result<Database> {
-        let vfs = &files.vfs;
+    /// Opens a data directory whose lock is held and whose log has been looked at, with no threads of its own.
+    pub(crate) fn recover(
+        dir: &Path,
+        options: &Options,
+        mut control: Control,
+        start: &Start,
+    ) -> Result<Database> {
         let page_size = control.page_size();
-        let start = Start::read(&**vfs, dir)?;
+        let files = Files::new(dir, options, page_size)?;
+        let vfs = &files.vfs;
+        let mut recovery = Recovery { records: start.records, ..Recovery::default() };
         let journal = Arc::new(Journal::open(vfs.clone(), dir, &options.log, start.end)?);
         if !start.is_clean() {
-            recovery::repair_torn_pages(&**vfs, dir, page_size)?;
+            recovery.repaired_pages = recovery::repair_torn_pages(&**vfs, dir, page_size)? as u64;
         }
-        let cache = open_cache(dir, options, files, page_size, &journal)?;
-        let redone = recovery::redo(&*files.pages, dir, &cache, &journal, &start)?;
+        let cache = open_cache(dir, options, &files, page_size, &journal)?;
+        let redone = recovery::redo(&*files.pages, dir, &cache, &journal, start)?;
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
         let path = dir.join(CATALOGUE_NAME);
@@ -217,8 +226,9 @@ impl Database {
         let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
         let skip = if start.is_clean() { 0 } else { SKIP_AFTER_CRASH };
         let core = Arc::new(Core::new(cache, page_size, journal, control));
-        let database =
-            Database::new(core, dir, files.clone(), Catalogue::new(tree, numbers.next_chain + skip));
+        (recovery.rolled_back, recovery.changes_taken_back) = redone.logical.unfinished();
+        let catalogue = Catalogue::new(tree, numbers.next_chain + skip);
+        let database = Database::new(core, dir, files.clone(), recovery, catalogue);
         database.load(&redone)?;
         if !start.is_clean() {
             redone.logical.finish(&database)?;
@@ -231,11 +241,12 @@ impl Database {
         Ok(database)
     }
 
-    fn new(core: Arc<Core>, dir: &Path, files: Files, catalogue: Catalogue) -> Database {
+    fn new(core: Arc<Core>, dir: &Path, files: Files, recovery: Recovery, catalogue: Catalogue) -> Database {
         Database {
             core,
             files,
             dir: dir.to_path_buf(),
+            recovery,
             names: RwLock::new(Names::default()),
             catalogue: Mutex::new(catalogue),
             sort_bytes: AtomicUsize::new(SORT_BYTES),
@@ -437,6 +448,11 @@ impl Database {
 
     pub fn flush_log(&self) -> FlushLog {
         self.core.journal.flush_log()
+    }
+
+    /// What the start had to do.
+    pub fn recovery(&self) -> Recovery {
+        self.recovery
     }
 
     /// The flush method in effect: [`FlushMethod::Fsync`] where the file system could not do what the options asked for.

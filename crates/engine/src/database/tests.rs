@@ -90,6 +90,7 @@ fn after_a_crash_the_directory_recovers_what_was_acknowledged() {
         drop((database, table));
         let report = check(Path::new(DIR), vfs.clone()).unwrap();
         assert!(report.to_string().contains("not shut down cleanly"), "{report}");
+        assert!(report.is_clean() && report.rows == 500, "{report}");
         let database = open_with(vfs.clone(), hit_path, size).unwrap();
         let table = database.table("d", "t").unwrap();
         assert!((0..500).all(|id| has(&table, &row(id))));

@@ -67,6 +67,12 @@ impl Logical {
         Ok(())
     }
 
+    /// How many transactions had not ended, and how many changes they had made.
+    pub fn unfinished(&self) -> (u64, u64) {
+        let changes = self.under_way.values().map(|logged| logged.len() as u64).sum();
+        (self.under_way.len() as u64, changes)
+    }
+
     /// The lowest id for new transactions that the records leave.
     pub fn next_stamp(&self) -> u64 {
         self.next_stamp

@@ -56,6 +56,18 @@ fn next_ids(words: &[u64; OWNER_WORDS]) -> NextIds {
     NextIds { file: words[0] as u32, table: words[1] as u32, stamp: words[2] }
 }
 
+/// What opening a directory had to do. All zero after a clean shutdown.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Recovery {
+    /// Log records that were read for it.
+    pub records: u64,
+    /// Pages taken from the doublewrite file, because a crash had torn them.
+    pub repaired_pages: u64,
+    /// Transactions that had not ended, and how many changes of theirs were taken back.
+    pub rolled_back: u64,
+    pub changes_taken_back: u64,
+}
+
 /// A log before anything is done with it.
 #[derive(Debug)]
 pub(crate) struct Start {

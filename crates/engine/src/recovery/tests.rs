@@ -328,11 +328,53 @@ fn verify(outcome: &Outcome, left: &SimVfs) -> Tables {
     found
 }
 
+/// Every file there is, with its bytes.
+fn everything(vfs: &SimVfs) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut files = BTreeMap::new();
+    let mut folders = vec![PathBuf::from(DIR)];
+    while let Some(folder) = folders.pop() {
+        for name in vfs.list(&folder).unwrap_or_default() {
+            let path = folder.join(name);
+            match vfs.open(&path, Create::Never) {
+                Ok(file) => {
+                    let mut bytes = vec![0; file.len().unwrap() as usize];
+                    file.read_at(&mut bytes, 0).unwrap();
+                    files.insert(path, bytes);
+                }
+                Err(_) => folders.push(path),
+            }
+        }
+    }
+    files
+}
+
+/// `check` of what a crash left says of it what a start finds, and changes nothing. Gives the number of rows; `None` if the
+/// making of the directory was cut short.
+fn check_untouched(left: &SimVfs) -> Option<u64> {
+    let before = (everything(left), left.events());
+    let report = match crate::check(Path::new(DIR), Arc::new(left.clone())) {
+        Ok(report) => report,
+        Err(Error::WrongFormat { .. })
+            if !left.exists(&Path::new(DIR).join("latchwork.control")).unwrap() =>
+        {
+            return None;
+        }
+        Err(error) => panic!("it cannot be examined: {error}"),
+    };
+    assert!(report.is_clean(), "{report}");
+    assert!((everything(left), left.events()) == before, "something was written");
+    Some(report.rows)
+}
+
 /// A crash, a start, and crashes within starts: all find the same.
 fn check_crash(outcome: &Outcome, vfs: &SimVfs, seed: u64) {
     let left = vfs.crash(seed);
     let again = left.crash(seed ^ 1);
+    let examined = seed.is_multiple_of(2).then(|| check_untouched(&left)).flatten();
     let found = verify(outcome, &left);
+    if let Some(rows) = examined {
+        assert_eq!(rows, found.values().map(|rows| rows.len() as u64).sum::<u64>());
+    }
     // A start that is itself cut, somewhere.
     let mut dice = Dice(seed);
     again.set_plan(Plan { cut: Some(Cut::AfterEvent(dice.roll(60))), ..Plan::default() });

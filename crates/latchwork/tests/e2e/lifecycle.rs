@@ -83,6 +83,10 @@ fn after_a_kill_the_server_has_what_it_acknowledged() {
     let server = Latchwork::start(scratch.path(), &[]);
     server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY); INSERT INTO d.t VALUES (1), (2)");
     server.kill();
+    let data = scratch.path().join("data");
+    let verdict = run(&["check", data.to_str().unwrap()]);
+    assert_eq!(verdict.status.code(), Some(0), "{}{}", text(&verdict.stdout), text(&verdict.stderr));
+    assert!(text(&verdict.stdout).contains("not shut down cleanly"), "{}", text(&verdict.stdout));
     let server = Latchwork::start(scratch.path(), &[]);
     assert_eq!(server.sql("SELECT SUM(id) FROM d.t"), "3\n");
     assert!(server.stop().success());
