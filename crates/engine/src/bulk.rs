@@ -229,6 +229,8 @@ impl TreeBuilder {
         upper: Option<&[u8]>,
         page: Option<PageNo>,
     ) -> Result<PageNo> {
+        // A full disk is found before anything depends on it.
+        self.space.journal().prepare_if_due()?;
         let page = match page {
             Some(page) => page,
             None => self.space.allocate()?,

@@ -6,8 +6,13 @@
 //! written because their changes are old.
 //!
 //! Bounds: at half of the capacity the pages whose oldest change lies in the older half of what is used are written. At all of
-//! it, statements wait for that before they begin (`Journal::admit`). What is under way may go beyond; so may a
-//! transaction, for whose sake nobody waits.
+//! it, statements wait for that before they change a row (`Core::touch`). A transaction whose first record lies further back than
+//! half of the capacity, and what purge has not come to since then, are logged again at the log's end; a transaction of more than
+//! an eighth of the capacity when the log has four times as much for it. So the log exceeds its capacity by what large
+//! transactions need, and by nothing else.
+
+#[cfg(all(test, feature = "shuttle"))]
+mod models;
 
 use crate::core::Core;
 use crate::database::Database;
@@ -22,6 +27,7 @@ impl Core {
     /// Takes a checkpoint and gives up what the log does not need any more.
     pub fn checkpoint(&self) -> Result<()> {
         let _turn = self.checkpointing.lock();
+        self.log_again()?;
         // First the log's end, then who needs what of it: what is logged later is behind that end.
         let end = self.journal.position();
         let by_pages = self.cache.oldest_change().unwrap_or(end).min(end);
@@ -34,6 +40,17 @@ impl Core {
         log.write_checkpoint(Checkpoint { lsn: end, needed: needed.max(before), owner })?;
         log.remove_unneeded()?;
         self.journal.set_needed(by_pages);
+        Ok(())
+    }
+
+    /// Logs again at the log's end what would keep too much of it.
+    fn log_again(&self) -> Result<()> {
+        let old = self.journal.position().0.saturating_sub(self.journal.capacity() / 2);
+        if self.oldest_needed().is_some_and(|needed| needed.0 <= old) {
+            // In this order: what commits meanwhile is handed from the first to the second.
+            self.under_way.log_again(self, Lsn(old))?;
+            self.purge.log_again(self, Lsn(old))?;
+        }
         Ok(())
     }
 

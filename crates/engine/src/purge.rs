@@ -6,8 +6,9 @@
 
 use crate::Result;
 use crate::core::Core;
+use crate::session::log;
 use crate::table::Table;
-use crate::table::row::split_cell;
+use crate::table::row::{chain_of, split_cell};
 use crate::tree::{Chunk, Remainder};
 #[cfg(not(feature = "shuttle"))]
 use base::sync::Weak;
@@ -50,12 +51,19 @@ pub(crate) struct Garbage {
 /// What is to be purged, in about the order of the commits.
 #[derive(Default, Debug)]
 pub(crate) struct Purge {
-    queue: Mutex<VecDeque<Garbage>>,
-    /// Held by who purges: one thread at a time, so that what is no longer queued has been purged.
+    queue: Mutex<Queue>,
+    /// Held by who purges: one thread at a time. It may wait for a table's redefinition to end, so nobody else waits for it.
     working: Mutex<()>,
     len: AtomicUsize,
     sweeps: Mutex<VecDeque<Sweep>>,
     signal: Arc<Signal>,
+}
+
+#[derive(Default, Debug)]
+struct Queue {
+    waiting: VecDeque<Garbage>,
+    /// What is being purged needs the log from here on.
+    current: Option<Lsn>,
 }
 
 #[derive(Default, Debug)]
@@ -80,7 +88,7 @@ impl Purge {
         }
         // ORDER: a number for reports and for the decision to help.
         self.len.fetch_add(garbage.len(), Ordering::Relaxed);
-        self.queue.lock().extend(garbage);
+        self.queue.lock().waiting.extend(garbage);
         // ORDER: who misses the flag is made up for by the pause running out.
         if self.signal.idle.load(Ordering::Relaxed) && self.signal.idle.swap(false, Ordering::Relaxed) {
             drop(self.signal.state.lock());
@@ -97,13 +105,16 @@ impl Purge {
     /// The next piece of work that the horizon allows.
     fn next(&self, core: &Core, horizon: Horizon) -> Option<Garbage> {
         let mut queue = self.queue.lock();
-        let stamp = queue.front()?.stamp;
+        queue.current = None;
+        let stamp = queue.waiting.front()?.stamp;
         if !core.transactions.is_seen_by_all(stamp, horizon) {
             return None;
         }
         // ORDER: as in `add`.
         self.len.fetch_sub(1, Ordering::Relaxed);
-        queue.pop_front()
+        let next = queue.waiting.pop_front();
+        queue.current = next.as_ref().and_then(|garbage| garbage.chain);
+        next
     }
 
     /// Purges up to `limit` rows; how many it came to.
@@ -128,14 +139,29 @@ impl Purge {
                 garbage.table.add_garbage(-1);
             }
         }
+        self.queue.lock().current = None;
         done
     }
 
     /// The first record in the log that says what is still to be purged.
     pub fn oldest_needed(&self) -> Option<Lsn> {
-        // What has been taken from the queue has been purged.
-        let _working = self.working.lock();
-        self.queue.lock().iter().filter_map(|garbage| garbage.chain).min()
+        let queue = self.queue.lock();
+        queue.waiting.iter().filter_map(|garbage| garbage.chain).chain(queue.current).min()
+    }
+
+    /// Logs again what is still to be purged and has its record at or below `below`.
+    pub fn log_again(&self, core: &Core, below: Lsn) -> Result<()> {
+        let mut queue = self.queue.lock();
+        let position = core.journal.position();
+        for garbage in
+            queue.waiting.iter_mut().filter(|garbage| garbage.chain.is_some_and(|from| from <= below))
+        {
+            if let Some(chain) = chain_of(&garbage.old) {
+                log::chain(core, garbage.stamp, garbage.file, chain)?;
+            }
+            garbage.chain = Some(position);
+        }
+        Ok(())
     }
 
     /// Has a whole table looked through, for what a crash has left: what nobody sees and nobody has a list of. It counts once in
@@ -170,7 +196,7 @@ impl Purge {
 
     /// Forgets everything: the next start will meet it.
     pub fn clear(&self) {
-        self.queue.lock().clear();
+        *self.queue.lock() = Queue::default();
         self.sweeps.lock().clear();
     }
 

@@ -5,7 +5,7 @@
 //! done, changes nothing: so it may be cut short and begun anew.
 
 use crate::database::Database;
-use crate::overflow;
+use crate::overflow::{self, Reference};
 use crate::session::log::{self, Counters, Record};
 use crate::session::undo::{Change, RowChange, What};
 use crate::table::row::chain_of;
@@ -19,9 +19,9 @@ use std::ops::Range;
 #[derive(Default, Debug)]
 pub(crate) struct Logical {
     /// Those that have not ended, with their changes.
-    under_way: BTreeMap<u64, Vec<Logged>>,
-    /// Old cells of those that have committed, whose overflow pages were to go.
-    chains: Vec<(FileId, RowChange)>,
+    under_way: BTreeMap<u64, BTreeMap<u32, Logged>>,
+    /// Overflow pages that were to go, for their transactions have committed: by file and number.
+    chains: BTreeMap<(FileId, u64), Reference>,
     counters: BTreeMap<FileId, Counters>,
     /// Files whose rows have been changed.
     touched: BTreeSet<FileId>,
@@ -30,7 +30,6 @@ pub(crate) struct Logical {
 
 #[derive(Debug)]
 struct Logged {
-    number: u32,
     file: FileId,
     change: Change,
 }
@@ -44,24 +43,30 @@ impl Logical {
             Record::Change { stamp, number, file, counters, change } => {
                 self.touched.insert(file);
                 self.counters.entry(file).or_default().raise(counters);
-                self.under_way.entry(stamp.0).or_default().push(Logged { number, file, change });
+                self.under_way.entry(stamp.0).or_default().insert(number, Logged { file, change });
             }
             Record::Undone { stamp, number } => {
                 if let Some(logged) = self.under_way.get_mut(&stamp.0) {
-                    logged.retain(|logged| logged.number < number);
+                    logged.split_off(&number);
                 }
             }
             Record::Committed { stamp } => {
-                for Logged { file, change, .. } in self.under_way.remove(&stamp.0).unwrap_or_default() {
-                    if let What::Row(change) = change.what
-                        && change.leaves_chain
+                for Logged { file, change } in
+                    self.under_way.remove(&stamp.0).unwrap_or_default().into_values()
+                {
+                    if let What::Row(RowChange { old: Some(old), leaves_chain: true, .. }) = change.what
+                        && let Some(chain) = chain_of(&old)
                     {
-                        self.chains.push((file, change));
+                        self.chains.insert((file, chain.chain), chain);
                     }
                 }
             }
             Record::RolledBack { stamp } => {
                 self.under_way.remove(&stamp.0);
+            }
+            Record::Chain { file, chain, .. } => {
+                self.touched.insert(file);
+                self.chains.insert((file, chain.chain), chain);
             }
         }
         Ok(())
@@ -89,7 +94,7 @@ impl Logical {
             }
         }
         for (stamp, logged) in &self.under_way {
-            for Logged { file, change, .. } in logged.iter().rev() {
+            for Logged { file, change } in logged.values().rev() {
                 if let Some(table) = tables.get(file) {
                     take_back(table, Stamp(*stamp), &change.what)?;
                 }
@@ -97,13 +102,13 @@ impl Logical {
             log::rolled_back(database.core(), Stamp(*stamp))?;
         }
         let mut free: BTreeMap<FileId, (u32, BTreeSet<PageNo>)> = BTreeMap::new();
-        for (file, change) in &self.chains {
+        for ((file, _), chain) in &self.chains {
             if let Some(table) = tables.get(file) {
                 let (pages, free) = free.entry(*file).or_insert_with(|| {
                     let (pages, free) = table.state().space.occupancy();
                     (pages, free.into_iter().collect())
                 });
-                free_chain(table, change, |page| page.0 < *pages && !free.contains(&page))?;
+                free_chain(table, *chain, |page| page.0 < *pages && !free.contains(&page))?;
             }
         }
         for file in &self.touched {
@@ -127,14 +132,12 @@ fn take_back(table: &Table, stamp: Stamp, what: &What) -> Result<()> {
     }
 }
 
-/// Frees the overflow pages of a row as it was before a change that has committed, unless that has been done.
-fn free_chain(table: &Table, change: &RowChange, is_used: impl Fn(PageNo) -> bool) -> Result<()> {
-    let state = table.state();
-    let Some(reference) = change.old.as_deref().and_then(chain_of) else { return Ok(()) };
-    if !is_used(reference.first) {
+/// Frees overflow pages, unless that has been done.
+fn free_chain(table: &Table, chain: Reference, is_used: impl Fn(PageNo) -> bool) -> Result<()> {
+    if !is_used(chain.first) {
         return Ok(());
     }
-    match overflow::free(&state.space, reference) {
+    match overflow::free(&table.state().space, chain) {
         // They have gone before, and have been used again.
         Ok(()) | Err(Error::Corrupt { .. }) => Ok(()),
         Err(error) => Err(error),

@@ -1,13 +1,13 @@
 //! A write transaction under way.
 
 use super::log;
-use super::undo::{Change, Mark, RowChange, What};
+use super::undo::{Change, Changes, Enlisted, Mark, RowChange, Undo, What};
 use crate::core::Core;
 use crate::purge::Garbage;
 use crate::table::Table;
 use crate::{Error, Result};
 use base::sync::Arc;
-use base::{FileId, Lsn, Stamp};
+use base::{Lsn, Stamp};
 use transactions::{DEFINITIONS, LockMode, Patience, Transaction};
 
 /// A write transaction: its locks and what it has changed.
@@ -16,31 +16,15 @@ pub(crate) struct Active {
     pub transaction: Transaction,
     /// How long it waits for a lock.
     pub patience: Patience,
-    tables: Vec<Enlisted>,
-    changes: Vec<Change>,
+    undo: Arc<Undo>,
     /// Cells are read into it.
     pub scratch: Vec<u8>,
-    /// Its first record in the log, if there is one, has this place or a higher one.
-    from: Option<Lsn>,
-}
-
-/// A table that the transaction has changed, with the file that it had at the time.
-#[derive(Debug)]
-struct Enlisted {
-    table: Arc<Table>,
-    file: FileId,
 }
 
 impl Active {
     pub fn new(transaction: Transaction, patience: Patience) -> Active {
-        Active {
-            transaction,
-            patience,
-            tables: Vec::new(),
-            changes: Vec::new(),
-            scratch: Vec::new(),
-            from: None,
-        }
+        let undo = Arc::new(Undo::new(transaction.id()));
+        Active { transaction, patience, undo, scratch: Vec::new() }
     }
 
     pub fn stamp(&self) -> Stamp {
@@ -48,57 +32,56 @@ impl Active {
     }
 
     pub fn mark(&self) -> Mark {
-        Mark(self.changes.len())
+        Mark(self.undo.lock().list.len())
     }
 
     /// The number of a table among those that the transaction has changed. From now on nobody redefines the table until the
     /// transaction has ended: its definition is locked by its id, shared, and exclusively by whoever redefines it.
     pub fn enlist(&mut self, table: &Table) -> Result<usize> {
-        if let Some(known) = self.tables.iter().rposition(|known| known.table.id() == table.id()) {
+        if let Some(known) = self.undo.lock().tables.iter().rposition(|known| known.table.id() == table.id())
+        {
             return Ok(known);
         }
         self.transaction.lock(DEFINITIONS, &table.id().0.to_be_bytes(), LockMode::Shared, self.patience)?;
         let file = table.live_state()?.space.file_id();
-        self.tables.push(Enlisted { table: table.arc()?, file });
-        Ok(self.tables.len() - 1)
-    }
-
-    /// The file that a change is about to be logged for.
-    fn begin_to_log(&mut self, core: &Core, table: usize) -> FileId {
-        if self.from.is_none() {
-            // Before the first record: a checkpoint keeps what comes from here on.
-            let from = core.journal.position();
-            core.under_way.begin(self.stamp(), from);
-            self.from = Some(from);
-        }
-        self.tables[table].file
+        let mut changes = self.undo.lock();
+        changes.tables.push(Enlisted { table: table.arc()?, file });
+        Ok(changes.tables.len() - 1)
     }
 
     /// Logs a change that is about to be made, and remembers how to take it back.
-    pub fn push_row(&mut self, core: &Core, table: usize, change: RowChange) -> Result<()> {
-        let file = self.begin_to_log(core, table);
-        log::row(core, self.stamp(), self.changes.len(), file, &self.tables[table].table, &change)?;
-        self.transaction.count_row_changed();
-        if change.leaves_garbage {
-            self.tables[table].table.add_garbage(1);
+    fn push(&mut self, core: &Core, change: Change) -> Result<()> {
+        let mut changes = self.undo.lock();
+        if changes.from.is_none() {
+            // Before the first record: a checkpoint keeps what comes from here on.
+            let from = core.journal.position();
+            core.under_way.begin(self.transaction.id(), from, self.undo.clone());
+            changes.from = Some(from);
         }
-        self.changes.push(Change { table, what: What::Row(change) });
+        let garbage_of = change.leaves_garbage().then_some(change.table);
+        changes.push(core, self.transaction.id(), change)?;
+        if let Some(table) = garbage_of {
+            changes.tables[table].table.add_garbage(1);
+        }
+        self.transaction.count_row_changed();
         Ok(())
     }
 
-    /// The same for rows that are about to be inserted together.
+    /// A row is about to be changed.
+    pub fn push_row(&mut self, core: &Core, table: usize, change: RowChange) -> Result<()> {
+        self.push(core, Change { table, what: What::Row(change) })
+    }
+
+    /// Rows are about to be inserted together.
     pub fn push_inserted(&mut self, core: &Core, table: usize, keys: crate::KeyList) -> Result<()> {
-        let file = self.begin_to_log(core, table);
-        log::inserted(core, self.stamp(), self.changes.len(), file, &self.tables[table].table, &keys)?;
-        self.transaction.count_row_changed();
-        self.changes.push(Change { table, what: What::Inserted(keys) });
-        Ok(())
+        self.push(core, Change { table, what: What::Inserted(keys) })
     }
 
     /// The newest change turned out not to be necessary: nothing was changed.
     pub fn pop_unused(&mut self) {
-        if let Some(Change { table, what: What::Row(change) }) = self.changes.pop() {
-            let Enlisted { table, file } = &self.tables[table];
+        let mut changes = self.undo.lock();
+        if let Some(Change { table, what: What::Row(change) }) = changes.pop() {
+            let Enlisted { table, file } = &changes.tables[table];
             if change.leaves_garbage {
                 table.add_garbage(-1);
             }
@@ -110,65 +93,79 @@ impl Active {
 
     /// The newest change moves index entries, which stay behind.
     pub fn note_garbage(&mut self) {
-        if let Some(Change { table, what: What::Row(change) }) = self.changes.last_mut()
+        let Changes { tables, list, .. } = &mut *self.undo.lock();
+        if let Some(Change { table, what: What::Row(change) }) = list.last_mut()
             && !change.leaves_garbage
         {
             change.leaves_garbage = true;
-            self.tables[*table].table.add_garbage(1);
+            tables[*table].table.add_garbage(1);
         }
     }
 
     /// Of the rows inserted together last, only these are in.
     pub fn set_inserted(&mut self, keys: crate::KeyList) {
-        if let Some(Change { what: What::Inserted(last), .. }) = self.changes.last_mut() {
+        if let Some(Change { what: What::Inserted(last), .. }) = self.undo.lock().list.last_mut() {
             *last = keys;
         }
     }
 
     /// Takes the newest changes back, down to `mark`. If that fails the engine refuses writes, and the next start takes them back.
     pub fn take_back(&mut self, core: &Core, mark: Mark) -> Result<()> {
-        if self.changes.len() <= mark.0 {
+        if self.mark() <= mark {
             return Ok(());
         }
-        while self.changes.len() > mark.0 {
-            let Some(change) = self.changes.pop() else { break };
-            let Enlisted { table, file } = &self.tables[change.table];
-            let state = table.state();
-            if state.dropped || state.space.file_id() != *file {
-                continue;
-            }
-            if let Err(error) = table.undo(state, &mut self.transaction, &change.what) {
-                let why = format!("a change could not be taken back: {error}");
-                core.refuse_writes(why.clone());
-                return Err(Error::ReadOnly { why });
-            }
-            if let What::Row(change) = change.what
-                && let Some((header, cell)) = change.deleted_before()
-                && header.stamp() != self.transaction.id()
-            {
-                // Purge may have come by meanwhile and found the row there.
-                table.add_garbage(1);
-                core.purge.add(vec![Garbage {
-                    table: table.clone(),
-                    file: *file,
-                    key: change.key,
-                    old: cell,
-                    stamp: header.stamp(),
-                    chain: None,
-                    is_counted: true,
-                }]);
-            }
-        }
+        while self.take_back_last(core, mark)? {}
         log::undone(core, self.stamp(), mark)
     }
 
+    /// Takes the newest change back, if there is one above `mark`.
+    fn take_back_last(&mut self, core: &Core, mark: Mark) -> Result<bool> {
+        let mut changes = self.undo.lock();
+        if changes.list.len() <= mark.0 {
+            return Ok(false);
+        }
+        let Some(change) = changes.pop() else { return Ok(false) };
+        let Enlisted { table, file } = changes.tables[change.table].clone();
+        let state = table.state();
+        if state.dropped || state.space.file_id() != file {
+            return Ok(true);
+        }
+        if let Err(error) = table.undo(state, &mut self.transaction, &change.what) {
+            // Still to be taken back: by the next start.
+            changes.restore(change);
+            let why = format!("a change could not be taken back: {error}");
+            core.refuse_writes(why.clone());
+            return Err(Error::ReadOnly { why });
+        }
+        drop(changes);
+        if let What::Row(change) = change.what
+            && let Some((header, cell)) = change.deleted_before()
+            && header.stamp() != self.transaction.id()
+        {
+            // Purge may have come by meanwhile and found the row there.
+            table.add_garbage(1);
+            core.purge.add(vec![Garbage {
+                table: table.clone(),
+                file,
+                key: change.key,
+                old: cell,
+                stamp: header.stamp(),
+                chain: None,
+                is_counted: true,
+            }]);
+        }
+        Ok(true)
+    }
+
     /// Ends the transaction and keeps what it did.
-    pub fn commit(mut self, core: &Core) -> Result<()> {
-        let Some(from) = self.from else {
+    pub fn commit(self, core: &Core) -> Result<()> {
+        let stamp = self.stamp();
+        let mut changes = self.undo.lock();
+        let Some(from) = changes.from else {
+            drop(changes);
             self.transaction.commit();
             return Ok(());
         };
-        let stamp = self.stamp();
         let end = match log::committed(core, stamp) {
             Ok(end) => end,
             Err(error) => {
@@ -177,18 +174,20 @@ impl Active {
                 return Err(error);
             }
         };
-        let garbage = garbage(&self.tables, std::mem::take(&mut self.changes), stamp, from);
+        let list = std::mem::take(&mut changes.list);
+        let garbage = garbage(&changes.tables, list, stamp, from);
         self.transaction.commit();
         // A checkpoint asks for transactions under way first, then for what is to be purged.
         core.purge.add(garbage);
         core.under_way.end(stamp);
+        drop(changes);
         core.purge.help(core);
         core.journal.commit(end)
     }
 
     /// Ends the transaction and takes back all it did.
     pub fn roll_back(mut self, core: &Core) -> Result<()> {
-        if self.from.is_none() {
+        if self.undo.lock().from.is_none() {
             self.transaction.roll_back();
             return Ok(());
         }

@@ -124,11 +124,28 @@ fn workload(vfs: &SimVfs, seed: u64, transactions: u64, promised: &mut Promised)
             reader.begin(Isolation::RepeatableRead)?;
             reader.open_snapshot();
         }
-        if number == transactions / 2 {
-            idle.begin(Isolation::RepeatableRead)?;
-            let mut statement = idle.write()?;
-            statement.insert(&table, &Row { id: 5_000, k: 1, u: None, c: vec![9; 700] }.image(&table))?;
-            statement.commit()?;
+        // What the idle transaction does, it does between checkpoints that log it again.
+        let since = number as i64 - transactions as i64 / 2;
+        match since {
+            0 => {
+                idle.begin(Isolation::RepeatableRead)?;
+                insert_long(&mut idle, &table, 5_000)?;
+            }
+            30 => {
+                let savepoint = idle.savepoint();
+                insert_long(&mut idle, &table, 5_001)?;
+                let mut statement = idle.write()?;
+                assert!(statement.delete(&table, &int_key(5_000), &mut |_| true)?);
+                statement.commit()?;
+                idle.roll_back_to(savepoint)?;
+            }
+            60 => insert_long(&mut idle, &table, 5_002)?,
+            90 => {
+                idle.roll_back()?;
+                idle.begin(Isolation::RepeatableRead)?;
+                insert_long(&mut idle, &table, 5_003)?;
+            }
+            _ => {}
         }
         let mut session = database.session();
         let mut rows = promised.committed.clone();
@@ -163,6 +180,12 @@ fn workload(vfs: &SimVfs, seed: u64, transactions: u64, promised: &mut Promised)
     }
     drop((reader, idle));
     database.close()
+}
+
+fn insert_long(session: &mut Session, table: &Table, id: i32) -> crate::Result<()> {
+    let mut statement = session.write()?;
+    statement.insert(table, &Row { id, k: 1, u: None, c: vec![9; 700] }.image(table))?;
+    statement.commit()
 }
 
 /// What a statement will make of the rows.
@@ -285,6 +308,86 @@ fn whatever_was_committed_survives_a_power_failure_after_any_event() {
             event += 5;
         }
     }
+}
+
+#[test]
+fn a_transaction_that_was_logged_again_is_taken_back_after_any_event() {
+    const TRANSACTIONS: u64 = 260;
+    // Where the idle transaction has begun, and where its first records have left the log.
+    let of_half = {
+        let vfs = SimVfs::new();
+        workload(&vfs, 21, TRANSACTIONS / 2, &mut Promised::default()).unwrap();
+        vfs.events()
+    };
+    for seed in 21..=22 {
+        let mut event = of_half;
+        while crash_and_recover(Cut::AfterEvent(event), seed, TRANSACTIONS) {
+            event += 37;
+        }
+    }
+}
+
+#[test]
+fn a_transaction_that_stays_open_does_not_hold_the_log() {
+    let vfs = SimVfs::new();
+    let database = Database::open(Path::new("data"), small(&vfs, WriteBack::AtEvictionOnly)).unwrap();
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(table_def()).unwrap();
+    let log_bytes = || {
+        let files = vfs::Vfs::list(&vfs, Path::new("data/log")).unwrap();
+        let len = |path: &std::path::PathBuf| {
+            vfs::Vfs::open(&vfs, &Path::new("data/log").join(path), vfs::Create::Never)
+                .unwrap()
+                .len()
+                .unwrap()
+        };
+        files.iter().map(len).sum::<u64>()
+    };
+    // A reader of old versions keeps overflow pages from being freed, and they their records.
+    let mut reader = database.session();
+    let mut idle = database.session();
+    insert_long(&mut idle, &table, 1).unwrap();
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    reader.open_snapshot();
+    idle.begin(Isolation::RepeatableRead).unwrap();
+    let long = |c: u8| Row { id: 1, k: 1, u: None, c: vec![c; 700] };
+    let mut statement = idle.write().unwrap();
+    statement
+        .update(&table, &int_key(1), &mut |_, out| {
+            out.extend_from_slice(&long(2).image(&table));
+            true
+        })
+        .unwrap();
+    statement.commit().unwrap();
+    let mut busy = database.session();
+    let mut most = 0;
+    for round in 0..2_000 {
+        insert_long(&mut busy, &table, 2).unwrap();
+        let mut statement = busy.write().unwrap();
+        assert!(statement.delete(&table, &int_key(2), &mut |_| true).unwrap());
+        statement.commit().unwrap();
+        if round == 700 {
+            idle.commit().unwrap();
+            insert_long(&mut idle, &table, 3).unwrap();
+        }
+        if round % 50 == 0 {
+            database.checkpoint().unwrap();
+            most = most.max(log_bytes());
+        }
+    }
+    let written = database.status().log_end.0;
+    assert!(written > 6 * most, "{most} bytes at most of {written} written");
+    assert!(most <= 6 * (64 << 10), "{most} bytes");
+    // The chain that the reader keeps is freed by the start after a crash.
+    drop((busy, idle));
+    let left = vfs.crash(1);
+    drop(reader);
+    let database = Database::open(Path::new("data"), small(&left, WriteBack::AtEvictionOnly)).unwrap();
+    let table = database.table("d", "t").unwrap();
+    let rows = rows_of(&table, 0);
+    assert_eq!(rows.values().cloned().collect::<Vec<_>>(), [long(2), Row { id: 3, ..long(9) }]);
+    let report = database.check().unwrap();
+    assert!(report.is_clean(), "{report}");
 }
 
 /// Runs `define` on two tables of two rows each, cut at every event, and says what there is afterwards: the tables' names, each with

@@ -7,15 +7,18 @@
 //! 18 UNDONE       stamp u64 | number u32     what has this number or a higher one has been taken back
 //! 19 COMMITTED    stamp u64
 //! 20 ROLLED_BACK  stamp u64
+//! 21 CHAIN        stamp u64 | file u32 | reference 20 B     overflow pages that are to go: the transaction has committed
 //! ```
 //!
 //! ROW and INSERTED come before the pages are changed and say what undoes the change. Their number is the change's among the
-//! transaction's. `numbers` are the table's next AUTO_INCREMENT, row id and chain, so that none is given out again after a crash.
+//! transaction's: a later record of a number takes the place of an earlier one. Checkpoints log both again, and CHAIN, at the log's end
+//! when the first ones would hold too much of it. `numbers` are the table's next AUTO_INCREMENT, row id and chain, so that none is given out again after a crash.
 
 use super::undo::{Change, Mark, RowChange, What};
 use crate::core::Core;
 use crate::definition::KeyList;
 use crate::journal::kind;
+use crate::overflow::{REFERENCE_BYTES, Reference};
 use crate::table::Table;
 use crate::{Error, Result};
 use base::sync::Arc;
@@ -26,6 +29,7 @@ const INSERTED: u8 = kind::LOGICAL + 1;
 const UNDONE: u8 = kind::LOGICAL + 2;
 const COMMITTED: u8 = kind::LOGICAL + 3;
 const ROLLED_BACK: u8 = kind::LOGICAL + 4;
+const CHAIN: u8 = kind::LOGICAL + 5;
 
 const FLAG_OLD: u8 = 1;
 const FLAG_CHAIN: u8 = 2;
@@ -114,6 +118,12 @@ pub(crate) fn rolled_back(core: &Core, stamp: Stamp) -> Result<()> {
     core.journal.append(ROLLED_BACK, &[&stamp.0.to_le_bytes()]).map(drop)
 }
 
+/// Overflow pages are to go, those of a row before a change that has committed.
+pub(crate) fn chain(core: &Core, stamp: Stamp, file: FileId, chain: Reference) -> Result<()> {
+    let parts: [&[u8]; 3] = [&stamp.0.to_le_bytes(), &file.0.to_le_bytes(), &chain.to_bytes()];
+    core.journal.append(CHAIN, &parts).map(drop)
+}
+
 /// A record, read.
 #[derive(Debug)]
 pub(crate) enum Record {
@@ -121,6 +131,7 @@ pub(crate) enum Record {
     Undone { stamp: Stamp, number: u32 },
     Committed { stamp: Stamp },
     RolledBack { stamp: Stamp },
+    Chain { stamp: Stamp, file: FileId, chain: Reference },
 }
 
 impl Record {
@@ -129,7 +140,8 @@ impl Record {
             Record::Change { stamp, .. }
             | Record::Undone { stamp, .. }
             | Record::Committed { stamp }
-            | Record::RolledBack { stamp } => *stamp,
+            | Record::RolledBack { stamp }
+            | Record::Chain { stamp, .. } => *stamp,
         }
     }
 
@@ -184,6 +196,10 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Record> {
         UNDONE => Record::Undone { stamp, number: u32::from_le_bytes(take(&mut rest)?) },
         COMMITTED => Record::Committed { stamp },
         ROLLED_BACK => Record::RolledBack { stamp },
+        CHAIN => {
+            let file = FileId(u32::from_le_bytes(take(&mut rest)?));
+            Record::Chain { stamp, file, chain: Reference::from_bytes(&take::<REFERENCE_BYTES>(&mut rest)?)? }
+        }
         _ => return None,
     };
     rest.is_empty().then_some(record)

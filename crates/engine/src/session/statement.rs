@@ -182,7 +182,7 @@ impl Writer<'_> {
     /// Inserts a row image; a table without primary key gets its hidden key here. Waits for transactions that have a row with
     /// the same primary or unique key.
     pub fn insert(&mut self, table: &Table, row: &[u8]) -> Result<()> {
-        let number = self.active.enlist(table)?;
+        let number = self.enlist(table)?;
         let mut key = Vec::new();
         table.primary_key(table.live_state()?, row, &mut key);
         self.all_or_nothing(|core, active| table.insert_row(core, active, number, &key, row))
@@ -208,7 +208,7 @@ impl Writer<'_> {
 
     /// Inserts the next rows of `rows`; how many, or which failed.
     fn insert_some(&mut self, table: &Table, rows: &KeyList, from: usize) -> Result<usize, (usize, Error)> {
-        let number = self.active.enlist(table).map_err(|error| (from, error))?;
+        let number = self.enlist(table).map_err(|error| (from, error))?;
         let bulk = table.insert_bulk(self.core, self.active, number, rows, from);
         let bulk = bulk.map_err(|error| (from, error))?;
         if !bulk.inserted {
@@ -229,7 +229,7 @@ impl Writer<'_> {
         primary_key: &[u8],
         change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
     ) -> Result<bool> {
-        let number = self.active.enlist(table)?;
+        let number = self.enlist(table)?;
         self.all_or_nothing(|core, active| table.update_row(core, active, number, primary_key, change))
     }
 
@@ -240,7 +240,7 @@ impl Writer<'_> {
         primary_key: &[u8],
         condition: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool> {
-        let number = self.active.enlist(table)?;
+        let number = self.enlist(table)?;
         self.all_or_nothing(|core, active| table.delete_row(core, active, number, primary_key, condition))
     }
 
@@ -257,6 +257,12 @@ impl Writer<'_> {
         self.active.enlist(table)?;
         let patience = if wait == LockWait::NoWait { Patience::None } else { self.active.patience };
         table.lock_row(self.core, self.active, primary_key, mode, patience, keep)
+    }
+
+    /// To be called before a row is changed: gives the table's number among those of the transaction, once the log has room.
+    fn enlist(&mut self, table: &Table) -> Result<usize> {
+        self.core.touch()?;
+        self.active.enlist(table)
     }
 
     /// Runs the change of a row; if it fails half-way, what it did is taken back.
