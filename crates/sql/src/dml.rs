@@ -6,6 +6,7 @@ mod duplicate;
 mod fast;
 mod insert;
 mod inserter;
+mod on_duplicate;
 mod target;
 #[cfg(test)]
 pub(crate) mod tests;

@@ -51,6 +51,11 @@ impl SqlError {
     }
 
     /// 1146.
+    /// 1100.
+    pub fn not_locked(alias: &str) -> SqlError {
+        SqlError::new(1100, b"HY000", format!("Table '{alias}' was not locked with LOCK TABLES"))
+    }
+
     pub fn no_such_table(database: &str, name: &str) -> SqlError {
         SqlError::new(1146, b"42S02", format!("Table '{database}.{name}' doesn't exist"))
     }

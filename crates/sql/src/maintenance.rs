@@ -3,7 +3,7 @@
 use crate::locks::Mode;
 use crate::parse::Words;
 use crate::show::{Listing, characters, number};
-use crate::transaction::StatementLocks;
+use crate::transaction::{StatementLocks, Used};
 use crate::{ResultSink, Session, SqlError, ddl};
 use base::IndexId;
 use engine::{Direction, KeyRange, Reader, Table};
@@ -28,6 +28,11 @@ impl Operation {
             Operation::Optimize => "optimize",
             Operation::Repair => "repair",
         }
+    }
+
+    /// True if the table may be another one afterwards.
+    fn changes(self) -> bool {
+        matches!(self, Operation::Optimize | Operation::Repair)
     }
 
     fn options(self) -> &'static [&'static [&'static str]] {
@@ -85,9 +90,10 @@ pub(crate) fn run(
         ("Msg_text", characters(4096)),
     ]);
     for (database, name) in names {
-        let lines = session.table(&database, &name).and_then(|table| {
+        let lines = session.table_to_use(&database, &name).and_then(|table| {
             if session.locked.has_tables() {
-                session.locked.check(&table, operation == Operation::Optimize)?;
+                let mode = if operation.changes() { Mode::Define } else { Mode::Read };
+                session.locked.check(Used { table: &table, alias: &name, mode })?;
             }
             maintain(session, &table, operation)
         });
@@ -128,9 +134,15 @@ fn maintain(session: &mut Session, table: &Arc<Table>, operation: Operation) -> 
             let note = "Table does not support optimize, doing recreate + analyze instead";
             vec![line("note", note), ok]
         }
-        Operation::Repair => {
-            vec![line("note", "The storage engine for the table doesn't support repair")]
-        }
+        // As MyISAM answers. What is wrong with indexes is mended by building them anew from the rows.
+        Operation::Repair => match check(session, table)? {
+            None => vec![ok],
+            Some(damage) => {
+                let def = table.def();
+                ddl::rebuild_table(session, &def.database, &def.name)?;
+                vec![("warning", damage), ok]
+            }
+        },
     })
 }
 
@@ -234,13 +246,16 @@ pub(crate) fn checksum(
     words.end()?;
     let mut listing = Listing::new([("Table", characters(128)), ("Checksum", number())]);
     for (database, name) in names {
-        let sum = match session.table(&database, &name) {
-            Err(error) => {
+        let sum = session.table_to_use(&database, &name).and_then(|table| match quick {
+            true => Ok(Value::Null),
+            false => sum_of_rows(session, &table).map(Value::UInt),
+        });
+        let sum = match sum {
+            Err(error) if matches!(error.code, 1049 | 1100 | 1146) => {
                 session.state.warnings.push(crate::Level::Error, error.code, error.message);
                 Value::Null
             }
-            Ok(_) if quick => Value::Null,
-            Ok(table) => Value::UInt(sum_of_rows(session, &table)?),
+            sum => sum?,
         };
         listing.push(vec![Value::text(format!("{database}.{name}")), sum]);
     }
@@ -248,7 +263,8 @@ pub(crate) fn checksum(
 }
 
 fn sum_of_rows(session: &mut Session, table: &Arc<Table>) -> Result<u64, SqlError> {
-    let dependency = crate::plan::plan::Dependency { table: table.clone(), version: table.version() };
+    let alias = table.def().name.clone();
+    let dependency = crate::plan::plan::Dependency { table: table.clone(), alias, version: table.version() };
     session.read_tables(&[dependency], |session, reader| {
         let mut sum = 0u32;
         let mut scan = table.scan(reader, IndexId(0), everything(), Direction::Forward);

@@ -8,7 +8,7 @@ mod statements;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use run::{StatementLocks, Writes};
+pub(crate) use run::{StatementLocks, Used, Writes};
 pub use statements::Completes;
 pub(crate) use statements::{
     begin, characteristics, commit, release_savepoint, rollback, set_savepoint, start,

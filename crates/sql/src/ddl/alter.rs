@@ -59,11 +59,7 @@ pub(crate) fn alter_table(
     let (database, name) = words.qualified_name()?;
     let database = session.resolve_database(database)?;
     check_writable(session, &database)?;
-    let table = session
-        .instance
-        .database
-        .table(&database, &name)
-        .map_err(|error| table_error(error, &database, &name))?;
+    let table = session.table_to_use(&database, &name)?;
     let collation = TableMetadata::of(&table.def())?.collation;
     let mut actions = Vec::new();
     loop {

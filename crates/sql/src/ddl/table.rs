@@ -5,7 +5,9 @@ use super::database::check_writable;
 use super::metadata::TableMetadata;
 use super::parse::{table_body, table_options};
 use super::types::collation_named;
+use crate::locks::Mode;
 use crate::parse::{Word, Words};
+use crate::transaction::Used;
 use crate::{ResultSink, Session, SqlError};
 use engine::{Error, TableDef};
 use types::Collation;
@@ -125,7 +127,7 @@ fn already(
         Err(error) => return Err(table_error(error, database, name)),
     };
     if session.locked.has_tables() {
-        session.locked.check(&table, true)?;
+        session.locked.check(Used { table: &table, alias: name, mode: Mode::Define })?;
     }
     if or_replace {
         let instance = session.instance.clone();

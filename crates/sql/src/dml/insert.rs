@@ -2,6 +2,7 @@
 
 use super::assign::{Assignments, Strictness, is_default, on_update};
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
+use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
 use super::target::Target;
 use super::{UniqueKey, write_error};
 use crate::cache::plans::ChangePlan;
@@ -9,7 +10,6 @@ use crate::exec::{RowLocks, Runtime, WriterLocks, collect_statement};
 use crate::expr::{Compiled, Context, Part, Row, Slots};
 use crate::locks::Mode;
 use crate::plan::bind::Binder;
-use crate::plan::from::single_scope;
 use crate::plan::object_name;
 use crate::plan::plan::StatementPlan;
 use crate::plan::query::Planner;
@@ -23,7 +23,7 @@ use engine::{Error, KeyList, Reader, Readers, Writer};
 use sqlparser::ast;
 use std::cell::RefCell;
 use std::sync::Arc;
-use types::Value;
+use types::{Value, ValueRef};
 
 /// One value of a VALUES row.
 #[derive(Debug)]
@@ -46,10 +46,9 @@ struct InsertPlan {
     on_duplicate: OnDuplicate,
     /// ON DUPLICATE KEY UPDATE.
     update: Option<Assignments>,
+    /// How many values of a row are for `update` only: the last ones.
+    not_inserted: usize,
 }
-
-/// The name under which ON DUPLICATE KEY UPDATE sees the row that could not be inserted. No table can be called so.
-const NEW_ROW: &str = "values ";
 
 fn forbid(what: bool, name: &str) -> Result<(), SqlError> {
     if what { Err(SqlError::not_supported(name)) } else { Ok(()) }
@@ -79,7 +78,7 @@ pub(super) fn plan_insert(
             format!("Access denied for user '{}'@'{}' to database '{database}'", session.user, session.host),
         ));
     }
-    let target = Arc::new(Target::new(session.table(&database, &table_name)?)?);
+    let target = Arc::new(Target::new(session.table_to_use(&database, &table_name)?)?);
     let slots = planner.slots;
     let connection = planner.connection;
     let mut columns: Option<Vec<String>> = None;
@@ -95,7 +94,14 @@ pub(super) fn plan_insert(
         let bound = Binder::new(&none, slots, "field list").bind(expr)?;
         Compiled::new(&bound, connection).map(Item::Value)
     };
-    let update = on_duplicate_update(insert, &database, &table_name, &target, &planner)?;
+    let on_duplicate_update = match &insert.on {
+        None => None,
+        Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => {
+            let source = source_scope(&planner, insert)?;
+            Some(OnDuplicateUpdate::new(assignments, (&database, &table_name), &target, source)?)
+        }
+        Some(_) => return Err(SqlError::not_supported("ON CONFLICT")),
+    };
     let source = if !insert.assignments.is_empty() {
         let mut names = Vec::new();
         let mut row = Vec::new();
@@ -119,10 +125,22 @@ pub(super) fn plan_insert(
                     }
                     Source::Rows(rows)
                 }
-                _ => Source::Query(Box::new(planner.statement(query)?)),
+                _ => Source::Query(Box::new(match &on_duplicate_update {
+                    Some(update) => planner.statement(&update.extend(query))?,
+                    None => planner.statement(query)?,
+                })),
             },
         }
     };
+    let query = match &source {
+        Source::Query(plan) => Some(&**plan),
+        Source::Rows(_) => None,
+    };
+    let update = match &on_duplicate_update {
+        Some(update) => Some(update.bind(&target, query, slots, connection)?),
+        None => None,
+    };
+    let not_inserted = on_duplicate_update.map_or(0, |update| update.not_inserted());
     // Wrong columns are an error of the statement, not of its first row.
     let on_duplicate = match (insert.replace_into, insert.ignore) {
         (true, _) => OnDuplicate::Replace,
@@ -130,80 +148,16 @@ pub(super) fn plan_insert(
         (false, false) => OnDuplicate::Fail,
     };
     Inserter::new(session, target.clone(), columns.as_deref(), on_duplicate)?;
-    Ok(Box::new(InsertPlan { target, columns, source, on_duplicate, update }))
+    Ok(Box::new(InsertPlan { target, columns, source, on_duplicate, update, not_inserted }))
 }
 
-fn on_duplicate_update(
-    insert: &ast::Insert,
-    database: &str,
-    name: &str,
-    target: &Target,
-    planner: &Planner<'_>,
-) -> Result<Option<Assignments>, SqlError> {
-    let assignments = match &insert.on {
-        None => return Ok(None),
-        Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => assignments,
-        Some(_) => return Err(SqlError::not_supported("ON CONFLICT")),
-    };
-    let mut scope = single_scope(database, name, &target.table)?;
-    let mut new_row = single_scope(database, NEW_ROW, &target.table)?;
-    scope.tables.append(&mut new_row.tables);
-    let qualified: Vec<ast::Assignment> = assignments
-        .iter()
-        .map(|assignment| {
-            let mut value = assignment.value.clone();
-            qualify(&mut value, name);
-            ast::Assignment { target: assignment.target.clone(), value }
-        })
-        .collect();
-    Assignments::new(&qualified, &scope, &target.def.columns, planner.slots, planner.connection).map(Some)
-}
-
-/// Makes `VALUES(c)` a column of the new row and a bare `c` one of the old row.
-fn qualify(expr: &mut ast::Expr, table: &str) {
-    match expr {
-        ast::Expr::Identifier(column) if !is_default(&ast::Expr::Identifier(column.clone())) => {
-            *expr = ast::Expr::CompoundIdentifier(vec![ast::Ident::new(table), column.clone()]);
+/// The tables whose columns ON DUPLICATE KEY UPDATE may name besides the target's.
+fn source_scope(planner: &Planner<'_>, insert: &ast::Insert) -> Result<Scope, SqlError> {
+    match insert.source.as_deref().map(|query| &*query.body) {
+        Some(ast::SetExpr::Select(select)) if has_rows_of_tables(select) => {
+            planner.another().scope_of_from(&select.from)
         }
-        ast::Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("VALUES") => {
-            if let ast::FunctionArguments::List(list) = &function.args
-                && let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(column)))] =
-                    list.args.as_slice()
-            {
-                *expr = ast::Expr::CompoundIdentifier(vec![ast::Ident::new(NEW_ROW), column.clone()]);
-            }
-        }
-        ast::Expr::Function(function) => {
-            if let ast::FunctionArguments::List(list) = &mut function.args {
-                for argument in &mut list.args {
-                    if let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(inner)) = argument {
-                        qualify(inner, table);
-                    }
-                }
-            }
-        }
-        ast::Expr::BinaryOp { left, right, .. } => {
-            qualify(left, table);
-            qualify(right, table);
-        }
-        ast::Expr::UnaryOp { expr: inner, .. }
-        | ast::Expr::Nested(inner)
-        | ast::Expr::IsNull(inner)
-        | ast::Expr::IsNotNull(inner)
-        | ast::Expr::Cast { expr: inner, .. } => qualify(inner, table),
-        ast::Expr::Case { operand, conditions, else_result, .. } => {
-            if let Some(operand) = operand {
-                qualify(operand, table);
-            }
-            for when in conditions {
-                qualify(&mut when.condition, table);
-                qualify(&mut when.result, table);
-            }
-            if let Some(otherwise) = else_result {
-                qualify(otherwise, table);
-            }
-        }
-        _ => {}
+        _ => Ok(Scope::default()),
     }
 }
 
@@ -229,11 +183,9 @@ impl ChangePlan for InsertPlan {
             (Source::Query(_), _) => Counter::ComInsertSelect,
         };
         session.counters.add(counter, 1);
-        let table = &*self.target.table;
-        let mut tables = vec![(table, Mode::Write)];
+        let mut tables = vec![self.target.used()];
         if let Source::Query(plan) = &self.source {
-            let read = plan.dependencies.iter().map(|dependency| &*dependency.table);
-            tables.extend(read.filter(|read| read.id() != table.id()).map(|read| (read, Mode::Read)));
+            tables.extend(plan.dependencies.iter().map(|read| read.in_mode(Mode::Read)));
         }
         let inserted = session.write_tables(
             Writes::Rows,
@@ -265,12 +217,12 @@ impl InsertPlan {
             inserter.many_rows();
         }
         for row in &rows {
-            inserter.add(session, row, &arena)?;
+            inserter.add(session, &row[..row.len() - self.not_inserted], &arena)?;
         }
         match &self.update {
             None => inserter.write(session, readers.current, &mut writer),
             Some(update) => {
-                self.insert_or_update(session, inserter, update, slots, readers.current, &mut writer)
+                self.insert_or_update(session, inserter, update, &rows, slots, readers.current, &mut writer)
             }
         }
     }
@@ -333,11 +285,13 @@ impl InsertPlan {
     }
 
     /// ON DUPLICATE KEY UPDATE: inserts row by row, and where a key is there already, changes the row that has it.
+    #[allow(clippy::too_many_arguments)]
     fn insert_or_update(
         &self,
         session: &mut Session,
         inserter: Inserter,
         update: &Assignments,
+        rows: &[Vec<Given<'_>>],
         slots: Slots<'_>,
         reader: Reader<'_>,
         writer: &mut Writer<'_>,
@@ -354,13 +308,18 @@ impl InsertPlan {
         let environment = SessionEnvironment::new(session);
         let mut arena = Bump::new();
         let result: Result<(), SqlError> = (|| {
-            for position in 0..images.len() {
+            for (position, row) in rows.iter().enumerate() {
                 arena.reset();
                 let context = Context { slots, arena: &arena, environment: &environment };
+                let source: Vec<ValueRef<'_>> = match self.not_inserted {
+                    0 => Vec::new(),
+                    _ => row.iter().map(Given::value).collect(),
+                };
                 self.insert_or_update_one(
                     reader,
                     writer,
                     &images,
+                    &source,
                     position,
                     update,
                     &defaults,
@@ -385,6 +344,7 @@ impl InsertPlan {
         reader: Reader<'_>,
         writer: &mut Writer<'_>,
         images: &'a KeyList,
+        source: &'a [ValueRef<'a>],
         position: usize,
         update: &'a Assignments,
         defaults: &'a [Option<Value>],
@@ -417,7 +377,7 @@ impl InsertPlan {
                     }
                     found = true;
                     let old = table.row_codec().view(context.arena.alloc_slice_copy(old));
-                    let new = [Part::Image(table.row_codec().view(image))];
+                    let new = [Part::Image(table.row_codec().view(image)), Part::Values(source)];
                     let start = out.len();
                     let number = position as u64 + 1;
                     let result = update.apply(

@@ -3,7 +3,6 @@
 use super::target::Target;
 use super::{UniqueKey, implicit_default, note_issue, write_error};
 use crate::expr::{CoerceIssue, Coerced, coerce};
-use crate::locks::Mode;
 use crate::status::Counter;
 use crate::transaction::Writes;
 use crate::{Session, SqlError};
@@ -28,6 +27,16 @@ pub(crate) enum OnDuplicate {
 pub(crate) enum Given<'a> {
     Value(ValueRef<'a>),
     Default,
+}
+
+impl<'a> Given<'a> {
+    /// The value of a row that a SELECT gave, where there is no DEFAULT.
+    pub fn value(&self) -> ValueRef<'a> {
+        match self {
+            Given::Value(value) => *value,
+            Given::Default => ValueRef::Null,
+        }
+    }
 }
 
 /// How a statement ended.
@@ -310,7 +319,7 @@ impl Inserter {
     /// 1062, 1467, and the engine's. Nothing is written then.
     pub fn finish(self, session: &mut Session) -> Result<Inserted, SqlError> {
         let target = self.target.clone();
-        let tables = [(&*target.table, Mode::Write)];
+        let tables = [target.used()];
         session.write_tables(
             Writes::Rows,
             &tables,

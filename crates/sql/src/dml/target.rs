@@ -2,8 +2,10 @@
 
 use super::{Clock, column_default};
 use crate::ddl::metadata::TableMetadata;
+use crate::locks::Mode;
+use crate::transaction::Used;
 use crate::{Session, SqlError, infoschema};
-use engine::{Error, Table, TableDef};
+use engine::{Table, TableDef};
 use std::sync::Arc;
 use types::{ColumnType, Value};
 
@@ -41,6 +43,11 @@ impl Target {
             Some(AutoIncrement { column, offset, bytes, max: u64::MAX >> (64 - bits) })
         });
         Ok(Target { table, def, metadata, auto_increment, version })
+    }
+
+    /// As a table that a statement writes to by its own name.
+    pub fn used(&self) -> Used<'_> {
+        Used { table: &self.table, alias: &self.def.name, mode: Mode::Write }
     }
 
     pub fn is_current(&self) -> bool {
@@ -106,11 +113,7 @@ impl Session {
             ));
         }
         let database = database.to_owned();
-        let table = self.instance.database.table(&database, name).map_err(|error| match error {
-            Error::NoSuchTable => SqlError::no_such_table(&database, name),
-            Error::NoSuchDatabase => SqlError::unknown_database(&database),
-            other => other.into(),
-        })?;
+        let table = self.table_to_use(&database, name)?;
         let target = Arc::new(Target::new(table)?);
         if self.targets.0.len() >= Targets::KEPT_MAX {
             self.targets.0.remove(0);

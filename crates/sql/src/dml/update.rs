@@ -13,11 +13,11 @@ use crate::plan::plan::Limit;
 use crate::plan::query::Planner;
 use crate::session::environment::SessionEnvironment;
 use crate::status::Counter;
-use crate::transaction::Writes;
+use crate::transaction::{Used, Writes};
 use crate::{Completion, ResultSink, Session, SqlError, Warnings};
 use base::IndexId;
 use bumpalo::Bump;
-use engine::{Error, Reader, Table, Writer};
+use engine::{Error, Reader, Writer};
 use sqlparser::ast;
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -120,14 +120,10 @@ impl ChangePlan for RowsPlan {
                 "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column",
             ));
         }
-        let table = &self.read.table;
-        let mode = |used: &Table| if used.id() == table.id() { Mode::Write } else { Mode::Read };
-        let tables: Vec<(&Table, Mode)> = self
-            .read
-            .dependencies
-            .iter()
-            .map(|dependency| (&*dependency.table, mode(&dependency.table)))
-            .collect();
+        // The one that is changed was named first.
+        let modes = std::iter::once(Mode::Write).chain(std::iter::repeat(Mode::Read));
+        let tables: Vec<Used<'_>> =
+            self.read.dependencies.iter().zip(modes).map(|(used, mode)| used.in_mode(mode)).collect();
         let done = session.write_tables(
             Writes::Rows,
             &tables,

@@ -1,15 +1,15 @@
 //! Reading rows to lock them: FOR UPDATE, LOCK IN SHARE MODE, and what SERIALIZABLE and INSERT ... SELECT do unasked.
 //!
 //! A row is found, locked, and looked at again: only its newest image counts, which nobody can change any more. Locked are
-//! the rows of each table that meet the conditions which the access of that table has to meet. Of a row that an index led to
-//! and whose place in that index another transaction has just changed, the order may be the old one.
+//! the rows of each table that meet the conditions which the access of that table has to meet. Where the order of an index
+//! counts, a row counts only in its newest place there: if it was found in an older one, it is left to be found again.
 
 use super::Flow;
 use super::access::{Left, Scratch, Wants, for_each_row, named_rows};
 use super::join::passes;
 use crate::SqlError;
 use crate::expr::{Context, Part, Row};
-use crate::plan::access::{Access, Path};
+use crate::plan::access::Access;
 use crate::plan::plan::{LockClause, LockPatience, SelectPlan};
 use base::IndexId;
 use engine::{Error, LockMode, LockWait, Reader, Table, Writer};
@@ -86,23 +86,35 @@ pub(super) fn lock_each_row(
 ) -> Result<Flow, SqlError> {
     let outer_row = Row(outer);
     let mut image = Vec::new();
-    let mut lock = |primary_key: &[u8]| {
+    let mut newest_place = Vec::new();
+    // `None` for a row that is not where it was found any more.
+    let mut lock = |primary_key: &[u8], place: Option<&Place>| {
         image.clear();
         let mut met = Ok(false);
+        let mut moved = false;
         let found = locks.rows.lock(table, primary_key, clause, &mut |newest| {
+            let view = table.row_codec().view(newest);
+            if let Some(place) = place {
+                newest_place.clear();
+                table.key_codec(place.index).encode_row(&view, &mut newest_place);
+                moved = newest_place != place.key;
+            }
             let mut parts = outer.to_vec();
-            parts[part] = Part::Image(table.row_codec().view(newest));
+            parts[part] = Part::Image(view);
             met = passes(&access.all, &Row(&parts), context);
             image.extend_from_slice(newest);
-            matches!(met, Ok(true))
+            !moved && matches!(met, Ok(true))
         })?;
-        if met? && found { each(&image) } else { Ok(Flow::Continue) }
+        match met? && found {
+            true => each(&image).map(Some),
+            false => Ok((!moved).then_some(Flow::Continue)),
+        }
     };
     if named_rows(access, &outer_row, context, scratch)? {
         let keys = std::mem::take(scratch.sorted());
         let mut flow = Ok(Flow::Continue);
         for position in 0..keys.len() {
-            flow = lock(keys.get(position));
+            flow = lock(keys.get(position), None).map(|flow| flow.unwrap_or(Flow::Continue));
             if !matches!(flow, Ok(Flow::Continue)) {
                 break;
             }
@@ -111,6 +123,8 @@ pub(super) fn lock_each_row(
         return flow;
     }
     let mut done = Done::new(access);
+    let index = access.index();
+    let mut place = (access.in_order && index != IndexId(0)).then(|| Place { index, key: Vec::new() });
     for_each_row(
         locks.candidates,
         table,
@@ -124,14 +138,30 @@ pub(super) fn lock_each_row(
                 Left::Residual => &access.residual,
                 Left::All => &access.all,
             };
+            if let (Some(place), Part::Image(view)) = (&mut place, &found) {
+                place.key.clear();
+                table.key_codec(place.index).encode_row(view, &mut place.key);
+            }
             let mut parts = outer.to_vec();
             parts[part] = found;
             if !passes(filter, &Row(&parts), context)? || !done.is_first(primary_key) {
                 return Ok(Flow::Continue);
             }
-            lock(primary_key)
+            match lock(primary_key, place.as_ref())? {
+                Some(flow) => Ok(flow),
+                None => {
+                    done.forget(primary_key);
+                    Ok(Flow::Continue)
+                }
+            }
         },
     )
+}
+
+/// Where in an index a row was found.
+struct Place {
+    index: IndexId,
+    key: Vec<u8>,
 }
 
 /// The rows that were there already: a candidate may be delivered by what it is and by what it was.
@@ -143,11 +173,16 @@ pub(super) enum Done {
 
 impl Done {
     pub(super) fn new(access: &Access) -> Done {
-        let (Path::Whole { index, .. } | Path::Points { index, .. } | Path::Ranges { index, .. }) =
-            &access.path;
-        match index {
+        match access.index() {
             IndexId(0) => Done::Clustered(None),
             _ => Done::Any(HashSet::new()),
+        }
+    }
+
+    /// The row may come again.
+    fn forget(&mut self, primary_key: &[u8]) {
+        if let Done::Any(seen) = self {
+            seen.remove(primary_key);
         }
     }
 

@@ -17,7 +17,9 @@ mod sort;
 pub use access::{Scratch, Wants, for_each_row};
 pub use change::{Candidates, candidates, with_read_slots};
 pub use lock::{LockRows, RowLocks, WriterLocks};
-pub use query::{Done, LiteralText, Runtime, collect_statement, limits, named_columns, run_statement};
+pub use query::{
+    Done, LiteralText, Runtime, collect_statement, limits, named_columns, number_behind, run_statement,
+};
 
 use crate::SqlError;
 use crate::expr::{Context, Row};

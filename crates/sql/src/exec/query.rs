@@ -197,16 +197,23 @@ pub(super) fn run_query(
 pub fn limits(limit: &Limit, slots: &Slots<'_>) -> Result<(u64, u64), SqlError> {
     let value = |value: Option<LimitValue>, otherwise: u64| match value {
         None => Ok(otherwise),
-        Some(LimitValue::Number(number)) => Ok(number),
-        Some(LimitValue::Slot(slot)) => match slots.value(slot) {
-            ValueRef::Int(number) => u64::try_from(number).map_err(|_| SqlError::wrong_arguments("LIMIT")),
+        Some(value) => number_behind("LIMIT", value, slots),
+    };
+    Ok((value(limit.offset, 0)?, value(limit.count, u64::MAX)?))
+}
+
+/// The number behind LIMIT or WAIT.
+pub fn number_behind(word: &str, value: LimitValue, slots: &Slots<'_>) -> Result<u64, SqlError> {
+    match value {
+        LimitValue::Number(number) => Ok(number),
+        LimitValue::Slot(slot) => match slots.value(slot) {
+            ValueRef::Int(number) => u64::try_from(number).map_err(|_| SqlError::wrong_arguments(word)),
             ValueRef::UInt(number) => Ok(number),
             // LIMIT NULL takes no row.
             ValueRef::Null => Ok(0),
-            _ => Err(SqlError::wrong_arguments("LIMIT")),
+            _ => Err(SqlError::wrong_arguments(word)),
         },
-    };
-    Ok((value(limit.offset, 0)?, value(limit.count, u64::MAX)?))
+    }
 }
 
 fn run_select(

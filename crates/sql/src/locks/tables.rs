@@ -2,7 +2,7 @@
 
 use super::{MetadataLocks, Mode};
 use crate::parse::{Word, Words};
-use crate::transaction::StatementLocks;
+use crate::transaction::{StatementLocks, Used};
 use crate::{ResultSink, Session, SqlError};
 use base::TableId;
 use engine::Table;
@@ -19,12 +19,20 @@ pub(crate) struct Locked {
     locks_tables: bool,
 }
 
+/// A table that LOCK TABLES names.
 #[derive(Clone, Debug)]
-struct LockedTable {
+struct Named {
     database: String,
     name: String,
-    table: TableId,
+    /// What statements have to call it.
+    alias: String,
     mode: Mode,
+}
+
+#[derive(Clone, Debug)]
+struct LockedTable {
+    named: Named,
+    table: TableId,
 }
 
 /// 1192.
@@ -34,10 +42,6 @@ fn active_locks() -> SqlError {
         b"HY000",
         "Can't execute the given command because you have active locked tables or an active transaction",
     )
-}
-
-fn not_locked(name: &str) -> SqlError {
-    SqlError::new(1100, b"HY000", format!("Table '{name}' was not locked with LOCK TABLES"))
 }
 
 fn only_read(name: &str) -> SqlError {
@@ -51,16 +55,32 @@ impl Locked {
         self.locks_tables
     }
 
-    /// Under LOCK TABLES: 1100 for a table that is not locked, 1099 for one that may only be read.
-    pub fn check(&self, table: &Table, write: bool) -> Result<(), SqlError> {
-        let mut known = self.tables.iter().filter(|known| known.table == table.id()).peekable();
-        if known.peek().is_none() {
-            return Err(not_locked(&table.def().name));
+    /// Under LOCK TABLES: as [`Locked::check`] for all tables of a statement, which needs a lock for each time that it names one.
+    pub fn check_all<'t>(&self, tables: impl Iterator<Item = Used<'t>> + Clone) -> Result<(), SqlError> {
+        if !self.has_tables() {
+            return Ok(());
         }
-        if write && known.all(|known| known.mode == Mode::KeepWritersOut) {
-            return Err(only_read(&table.def().name));
+        for (position, used) in tables.clone().enumerate() {
+            let is_same = |other: Used<'_>| other.table.id() == used.table.id() && other.alias == used.alias;
+            if tables.clone().take(position).any(is_same) {
+                return Err(SqlError::not_locked(used.alias));
+            }
+            self.check(used)?;
         }
         Ok(())
+    }
+
+    /// Under LOCK TABLES: 1100 for a table that is not locked by this name, 1099 for one that may only be read.
+    pub fn check(&self, used: Used<'_>) -> Result<(), SqlError> {
+        let is_meant =
+            |known: &&LockedTable| known.table == used.table.id() && known.named.alias == used.alias;
+        match self.tables.iter().find(is_meant) {
+            None => Err(SqlError::not_locked(used.alias)),
+            Some(known) if used.mode != Mode::Read && known.named.mode == Mode::KeepWritersOut => {
+                Err(only_read(used.alias))
+            }
+            Some(_) => Ok(()),
+        }
     }
 }
 
@@ -72,7 +92,7 @@ impl Session {
 
     /// Under LOCK TABLES: 1100 for a new table, which cannot have been locked.
     pub(crate) fn check_new_table(&self, name: &str) -> Result<(), SqlError> {
-        if self.locked.has_tables() { Err(not_locked(name)) } else { Ok(()) }
+        if self.locked.has_tables() { Err(SqlError::not_locked(name)) } else { Ok(()) }
     }
 
     /// Looks up and locks a table for a statement that changes its definition; under LOCK TABLES it has to be locked already.
@@ -86,10 +106,10 @@ impl Session {
         name: &str,
     ) -> Result<(Arc<Table>, StatementLocks<'l>), SqlError> {
         loop {
-            let table = self.table(database, name)?;
+            let table = self.table_to_use(database, name)?;
             let mut held = StatementLocks::new(locks, self.id);
             if self.locked.has_tables() {
-                self.locked.check(&table, true)?;
+                self.locked.check(Used { table: &table, alias: name, mode: Mode::Define })?;
                 return Ok((table, held));
             }
             held.lock(self, table.id(), Mode::Define)?;
@@ -103,7 +123,7 @@ impl Session {
     /// Under LOCK TABLES a table that took another's place is locked in its stead.
     pub(crate) fn replace_locked_table(&mut self, old: TableId, new: TableId) -> Result<(), SqlError> {
         for at in 0..self.locked.tables.len() {
-            let LockedTable { table, mode, .. } = self.locked.tables[at];
+            let LockedTable { table, named: Named { mode, .. } } = self.locked.tables[at];
             if table == old {
                 self.instance.locks.lock(new, mode, &self.request())?;
                 self.instance.locks.unlock(old, mode, self.id);
@@ -120,7 +140,7 @@ impl Session {
         self.locked.tables.retain(|known| {
             let keep = known.table != dropped;
             if !keep {
-                locks.unlock(known.table, known.mode, owner);
+                locks.unlock(known.table, known.named.mode, owner);
             }
             keep
         });
@@ -130,27 +150,29 @@ impl Session {
     pub(crate) fn unlock_tables(&mut self) {
         self.locked.locks_tables = false;
         for known in std::mem::take(&mut self.locked.tables) {
-            self.instance.locks.unlock(known.table, known.mode, self.id);
+            self.instance.locks.unlock(known.table, known.named.mode, self.id);
         }
     }
 
-    /// Locks all of these tables or none. In the order of their numbers, so that two sessions do not wait for each other.
+    /// Locks all of these tables or none. In the order of their numbers, a table under several names for the most first, so that two
+    /// sessions do not wait for each other.
     fn lock_named(&mut self, mut wanted: Vec<(Arc<Table>, LockedTable)>) -> Result<(), SqlError> {
-        wanted.sort_by_key(|(_, wanted)| wanted.table.0);
+        wanted.sort_by_key(|(_, wanted)| (wanted.table.0, wanted.named.mode != Mode::KeepAllOut));
         let instance = self.instance.clone();
         let mut held: Vec<LockedTable> = Vec::new();
         for (table, wanted) in wanted {
-            let locked = instance.locks.lock(wanted.table, wanted.mode, &self.request()).and_then(|()| {
+            let mode = wanted.named.mode;
+            let locked = instance.locks.lock(wanted.table, mode, &self.request()).and_then(|()| {
                 held.push(wanted.clone());
                 // It may have been replaced while we waited.
-                let now = self.table(&wanted.database, &wanted.name)?;
+                let now = self.table(&wanted.named.database, &wanted.named.name)?;
                 match now.id() == table.id() {
                     true => Ok(()),
                     false => Err(crate::dml::definition_changed()),
                 }
             });
             if let Err(error) = locked {
-                held.iter().for_each(|held| instance.locks.unlock(held.table, held.mode, self.id));
+                held.iter().for_each(|held| instance.locks.unlock(held.table, held.named.mode, self.id));
                 return Err(error);
             }
         }
@@ -159,13 +181,12 @@ impl Session {
         Ok(())
     }
 
-    fn lock_named_again(&mut self, names: &[(String, String, Mode)]) -> Result<(), SqlError> {
+    fn lock_named_again(&mut self, names: &[Named]) -> Result<(), SqlError> {
         for _ in 0..crate::dml::DEFINITION_RETRIES {
             let mut wanted = Vec::with_capacity(names.len());
-            for (database, name, mode) in names {
-                let table = self.table(database, name)?;
-                let (database, name) = (database.clone(), name.clone());
-                let locked = LockedTable { database, name, table: table.id(), mode: *mode };
+            for named in names {
+                let table = self.table(&named.database, &named.name)?;
+                let locked = LockedTable { named: named.clone(), table: table.id() };
                 wanted.push((table, locked));
             }
             match self.lock_named(wanted) {
@@ -186,8 +207,7 @@ pub(crate) fn lock_tables(
     if !words.accept("TABLES") {
         words.expect("TABLE")?;
     }
-    let mut names: Vec<(String, String, Mode)> = Vec::new();
-    let mut aliases: Vec<String> = Vec::new();
+    let mut names: Vec<Named> = Vec::new();
     loop {
         let (database, name) = words.qualified_name()?;
         let database = session.resolve_database(database)?;
@@ -204,16 +224,10 @@ pub(crate) fn lock_tables(
             words.accept("CONCURRENT");
             Mode::KeepAllOut
         };
-        if aliases.contains(&alias) {
+        if names.iter().any(|known| known.alias == alias) {
             return Err(SqlError::new(1066, b"42000", format!("Not unique table/alias: '{alias}'")));
         }
-        aliases.push(alias);
-        // One table under two aliases is locked once, for the more of the two.
-        match names.iter_mut().find(|known| known.0 == database && known.1 == name) {
-            Some(known) if mode == Mode::KeepAllOut => known.2 = mode,
-            Some(_) => {}
-            None => names.push((database, name, mode)),
-        }
+        names.push(Named { database, name, alias, mode });
         if !words.accept_symbol(",") {
             break;
         }
@@ -222,7 +236,7 @@ pub(crate) fn lock_tables(
     session.implicit_commit()?;
     session.unlock_tables();
     let instance = session.instance.clone();
-    let writes = names.iter().any(|(_, _, mode)| *mode == Mode::KeepAllOut);
+    let writes = names.iter().any(|named| named.mode == Mode::KeepAllOut);
     if writes {
         session.check_not_locked_out()?;
     }
@@ -259,7 +273,8 @@ pub(crate) fn flush_tables(session: &mut Session, words: &mut Words<'_>) -> Resu
     let mut names = Vec::new();
     while !matches!(words.peek(), Word::End) && !words.is("WITH") && !words.is("FOR") {
         let (database, name) = words.qualified_name()?;
-        names.push((session.resolve_database(database)?, name, Mode::KeepWritersOut));
+        let (database, alias) = (session.resolve_database(database)?, name.clone());
+        names.push(Named { database, name, alias, mode: Mode::KeepWritersOut });
         if !words.accept_symbol(",") {
             break;
         }
@@ -268,9 +283,9 @@ pub(crate) fn flush_tables(session: &mut Session, words: &mut Words<'_>) -> Resu
     let locks = export || words.accept_all(&["WITH", "READ", "LOCK"]);
     words.end()?;
     if !locks {
-        let read_only = |known: &LockedTable| known.mode == Mode::KeepWritersOut;
-        if let Some(known) = session.locked.tables.iter().find(|known| read_only(known)) {
-            return Err(only_read(&known.name));
+        let mut locked = session.locked.tables.iter().map(|known| &known.named);
+        if let Some(known) = locked.find(|known| known.mode == Mode::KeepWritersOut) {
+            return Err(only_read(&known.alias));
         }
         // Tables are always open, and what is to be written is written by the checkpoint.
         return session.implicit_commit();

@@ -1,6 +1,6 @@
 //! Words of MySQL's that the `sqlparser` crate does not know, put in its terms before it sees them.
 
-use sqlparser::ast::{DateTimeField, ObjectName, ObjectNamePart};
+use sqlparser::ast::{DateTimeField, ObjectName, ObjectNamePart, Value};
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
 
@@ -76,7 +76,7 @@ pub fn translate(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// LOCK IN SHARE MODE becomes FOR SHARE, WAIT n a table called n behind OF ([`wait_seconds`]).
+/// LOCK IN SHARE MODE becomes FOR SHARE, WAIT n a table called n, or by the name of a slot, behind OF ([`wait_seconds`]).
 fn locking_clauses(tokens: &mut [TokenWithSpan]) {
     let words: Vec<usize> = tokens
         .iter()
@@ -101,7 +101,7 @@ fn locking_clauses(tokens: &mut [TokenWithSpan]) {
     for places in words.windows(4) {
         let [first, kind, wait, count] = [0, 1, 2, 3].map(|at| &tokens[places[at]].token);
         let is_locking = is(first, "FOR") && (is(kind, "UPDATE") || is(kind, "SHARE")) && is(wait, "WAIT");
-        if is_locking && let Token::Number(seconds, _) = count {
+        if is_locking && let Token::Number(seconds, _) | Token::Placeholder(seconds) = count {
             let name = Token::make_word(seconds, Some('`'));
             tokens[places[2]].token = Token::make_keyword("OF");
             tokens[places[3]].token = name;
@@ -137,10 +137,15 @@ fn modifiers(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// The n of WAIT n in a locking clause; `None` for a table's name, which only other dialects have there.
-pub fn wait_seconds(of: &ObjectName) -> Option<u64> {
+/// The n of WAIT n in a locking clause, as it would stand in an expression; `None` for a table's name, which only other
+/// dialects have there.
+pub fn wait_seconds(of: &ObjectName) -> Option<Value> {
     let [ObjectNamePart::Identifier(name)] = of.0.as_slice() else { return None };
-    name.quote_style.and(name.value.parse().ok())
+    name.quote_style?;
+    Some(match name.value.starts_with('?') {
+        true => Value::Placeholder(name.value.clone()),
+        false => Value::Number(name.value.clone(), false),
+    })
 }
 
 /// A bare word that is a name or a value rather than a part of the grammar.

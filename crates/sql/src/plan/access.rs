@@ -46,6 +46,15 @@ pub enum Path {
     },
 }
 
+impl Access {
+    /// The index that the rows are found by.
+    pub fn index(&self) -> IndexId {
+        match self.path {
+            Path::Whole { index, .. } | Path::Points { index, .. } | Path::Ranges { index, .. } => index,
+        }
+    }
+}
+
 /// The values of one key part.
 #[derive(Debug)]
 pub struct Point {

@@ -72,7 +72,8 @@ impl Planner<'_> {
             [database, table] => (database.clone(), table.clone()),
             _ => return Err(SqlError::syntax(&name.to_string(), 1)),
         };
-        let (source, mut named) = self.table(&database, &table_name)?;
+        let name = alias.as_ref().map_or(table_name.as_str(), |alias| &alias.name.value);
+        let (source, mut named) = self.table(&database, &table_name, name)?;
         let Source::Table { table, def } = source else {
             let text = format!("The target table {table_name} of the statement is not updatable");
             return Err(SqlError::new(1288, b"HY000", text));

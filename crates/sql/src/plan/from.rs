@@ -35,6 +35,14 @@ pub(super) struct Join {
 }
 
 impl Planner<'_> {
+    /// What the names of a FROM mean.
+    ///
+    /// # Errors
+    /// 1146 and its like.
+    pub fn scope_of_from(self, from: &[ast::TableWithJoins]) -> Result<Scope, SqlError> {
+        Ok(self.from(from)?.scope)
+    }
+
     pub(super) fn from(&self, from: &[ast::TableWithJoins]) -> Result<From, SqlError> {
         let mut out = From::default();
         for item in from {
@@ -178,7 +186,8 @@ impl Planner<'_> {
                     [database, table] => (database.clone(), table.clone()),
                     _ => return Err(SqlError::syntax(&name.to_string(), 1)),
                 };
-                let (source, mut scope) = self.table(&database, &table)?;
+                let name = alias.as_ref().map_or(table.as_str(), |alias| &alias.name.value);
+                let (source, mut scope) = self.table(&database, &table, name)?;
                 scope.nullable = join.left;
                 if let Some(alias) = alias {
                     scope.name.clone_from(&alias.name.value);
@@ -192,7 +201,7 @@ impl Planner<'_> {
                     return Err(SqlError::new(1248, b"42000", text));
                 };
                 let plan = self.query(subquery)?;
-                let mut scope = derived_scope(&plan, &alias.name.value);
+                let mut scope = result_scope(&plan, &alias.name.value);
                 if !alias.columns.is_empty() {
                     if alias.columns.len() != scope.columns.len() {
                         let text = "Incorrect column name list of a derived table";
@@ -245,12 +254,20 @@ impl Planner<'_> {
     }
 
     /// A table by its name: what to read, and what names see of it.
-    pub(super) fn table(&self, database: &str, name: &str) -> Result<(Source, ScopeTable), SqlError> {
+    pub(super) fn table(
+        &self,
+        database: &str,
+        name: &str,
+        alias: &str,
+    ) -> Result<(Source, ScopeTable), SqlError> {
         if let Some(table) = infoschema::find(database, name) {
             let scope = scope_of(database, name, &table.columns, None)?;
             return Ok((Source::Virtual(table), scope));
         }
         let table = self.engine.table(database, name).map_err(|error| match error {
+            engine::Error::NoSuchDatabase | engine::Error::NoSuchTable if self.knows_locked_only => {
+                SqlError::not_locked(alias)
+            }
             engine::Error::NoSuchDatabase => SqlError::unknown_database(database),
             engine::Error::NoSuchTable => SqlError::no_such_table(database, name),
             other => other.into(),
@@ -258,7 +275,11 @@ impl Planner<'_> {
         // The version first: a change in between makes the plan stale, not wrong.
         let version = table.version();
         let def = table.def();
-        self.dependencies.borrow_mut().push(Dependency { table: table.clone(), version });
+        self.dependencies.borrow_mut().push(Dependency {
+            table: table.clone(),
+            alias: alias.to_owned(),
+            version,
+        });
         let scope = scope_of(database, name, &def.columns, Some(&def))?;
         Ok((Source::Table { table, def }, scope))
     }
@@ -329,7 +350,7 @@ fn flags(meta: &mut ColumnMeta, def: &TableDef, position: usize) {
     }
 }
 
-fn derived_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
+pub fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
     let columns = plan
         .columns
         .iter()

@@ -6,6 +6,8 @@ use super::names::Name;
 use crate::ColumnMeta;
 use crate::expr::{Compiled, CompiledAggregate};
 use crate::infoschema::VirtualTable;
+use crate::locks::Mode;
+use crate::transaction::Used;
 use engine::{Table, TableDef};
 use std::sync::Arc;
 use types::KeyCodec;
@@ -31,15 +33,22 @@ pub struct SubqueryPlan {
     pub use_as: SubqueryUse,
 }
 
+/// A table that a statement names.
 #[derive(Clone, Debug)]
 pub struct Dependency {
     pub table: Arc<Table>,
+    /// By which name the statement knows it: LOCK TABLES goes by that.
+    pub alias: String,
     pub version: u64,
 }
 
 impl Dependency {
     pub fn is_current(&self) -> bool {
         self.table.version() == self.version
+    }
+
+    pub(crate) fn in_mode(&self, mode: Mode) -> Used<'_> {
+        Used { table: &self.table, alias: &self.alias, mode }
     }
 }
 
@@ -115,7 +124,7 @@ pub enum LockPatience {
     /// Waits as long as `innodb_lock_wait_timeout` says.
     Default,
     /// WAIT n.
-    Seconds(u64),
+    Seconds(LimitValue),
     NoWait,
     SkipLocked,
 }
@@ -189,6 +198,7 @@ pub struct Limit {
     pub offset: Option<LimitValue>,
 }
 
+/// The number behind LIMIT or WAIT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LimitValue {
     Number(u64),

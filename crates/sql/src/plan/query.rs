@@ -22,6 +22,8 @@ pub struct Planner<'a> {
     pub names: Vec<Name>,
     /// `sql_select_limit`.
     pub select_limit: u64,
+    /// Under LOCK TABLES a table that is not there is one that was not locked.
+    pub knows_locked_only: bool,
     pub(super) dependencies: RefCell<Vec<Dependency>>,
     pub(super) subqueries: RefCell<Vec<SubqueryPlan>>,
     pub(super) depth: RefCell<usize>,
@@ -37,11 +39,20 @@ impl<'a> Planner<'a> {
             connection: Collation::Utf8mb4GeneralCi,
             names: vec![],
             select_limit: u64::MAX,
+            knows_locked_only: false,
             dependencies: RefCell::default(),
             subqueries: RefCell::default(),
             depth: RefCell::default(),
             locks: Cell::default(),
         }
+    }
+
+    /// One for a part of the statement that is looked at beforehand.
+    pub fn another(&self) -> Planner<'a> {
+        let mut planner = Planner::new(self.engine, self.database, self.slots);
+        planner.connection = self.connection;
+        planner.knows_locked_only = self.knows_locked_only;
+        planner
     }
 
     /// Plans a whole statement.
@@ -107,13 +118,22 @@ impl<'a> Planner<'a> {
             (None, Some(ast::NonBlock::Nowait)) => LockPatience::NoWait,
             (None, Some(ast::NonBlock::SkipLocked)) => LockPatience::SkipLocked,
             (Some(of), None) => match crate::parse::tokens::wait_seconds(of) {
-                Some(seconds) => LockPatience::Seconds(seconds),
+                Some(seconds) => LockPatience::Seconds(self.lock_seconds(&seconds)?),
                 None => return Err(SqlError::syntax(&format!("of {of}"), 1)),
             },
             (Some(of), Some(_)) => return Err(SqlError::syntax(&format!("of {of}"), 1)),
         };
         self.locks.set(true);
         Ok(Some(LockClause { exclusive: clause.lock_type == ast::LockType::Update, wait }))
+    }
+
+    /// The n of WAIT n.
+    fn lock_seconds(&self, seconds: &ast::Value) -> Result<LimitValue, SqlError> {
+        let wrong = || SqlError::syntax(&seconds.to_string(), 1);
+        match self.number_or_slot(seconds).ok_or_else(wrong)? {
+            (number, SlotKind::Int | SlotKind::UInt | SlotKind::Null) => Ok(number),
+            _ => Err(wrong()),
+        }
     }
 
     fn limit(&self, query: &ast::Query) -> Result<Limit, SqlError> {
@@ -134,17 +154,22 @@ impl<'a> Planner<'a> {
     pub fn limit_value(&self, expr: &ast::Expr) -> Result<LimitValue, SqlError> {
         let wrong = || SqlError::syntax(&expr.to_string(), 1);
         let ast::Expr::Value(value) = expr else { return Err(wrong()) };
-        match &value.value {
-            ast::Value::Number(text, _) => text.parse().map(LimitValue::Number).map_err(|_| wrong()),
+        match self.number_or_slot(&value.value).ok_or_else(wrong)? {
+            (number, SlotKind::Int | SlotKind::UInt | SlotKind::Null) => Ok(number),
+            _ => Err(SqlError::wrong_arguments("LIMIT")),
+        }
+    }
+
+    /// A number or a slot, with its kind.
+    fn number_or_slot(&self, value: &ast::Value) -> Option<(LimitValue, SlotKind)> {
+        match value {
+            ast::Value::Number(text, _) => Some((LimitValue::Number(text.parse().ok()?), SlotKind::UInt)),
             ast::Value::Placeholder(name) => {
-                let index: usize =
-                    name.strip_prefix('?').and_then(|number| number.parse().ok()).ok_or_else(wrong)?;
-                match self.slots.get(index).map(|slot| slot.kind) {
-                    Some(SlotKind::Int | SlotKind::UInt | SlotKind::Null) => Ok(LimitValue::Slot(index)),
-                    _ => Err(SqlError::wrong_arguments("LIMIT")),
-                }
+                let index: usize = name.strip_prefix('?')?.parse().ok()?;
+                let kind = self.slots.get(index).map_or(SlotKind::Mixed, |slot| slot.kind);
+                Some((LimitValue::Slot(index), kind))
             }
-            _ => Err(wrong()),
+            _ => None,
         }
     }
 

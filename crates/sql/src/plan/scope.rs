@@ -50,6 +50,18 @@ impl Scope {
         }
     }
 
+    /// Which table has the column that a name means; `None` if there is no such column.
+    ///
+    /// # Errors
+    /// 1052.
+    pub fn part_of(&self, name: &[ast::Ident], place: &str) -> Result<Option<usize>, SqlError> {
+        match self.find(name)? {
+            Found::One(part, _) => Ok(Some(part)),
+            Found::None => Ok(None),
+            Found::Several => Err(SqlError::ambiguous_column(&written(name), place)),
+        }
+    }
+
     /// As [`Scope::resolve`], but `None` if there is no such column.
     pub fn resolve_if_any(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError> {
         match self.find(name)? {

@@ -4,7 +4,9 @@ use super::environment::SessionEnvironment;
 use super::{PreparedText, Session};
 use crate::cache::plans::{Plan, SessionPlans};
 use crate::cache::{Scan, ScanEnd, SlotShape};
-use crate::exec::{Done, LiteralText, RowLocks, Runtime, Scratch, WriterLocks, recycle, run_statement};
+use crate::exec::{
+    Done, LiteralText, RowLocks, Runtime, Scratch, WriterLocks, number_behind, recycle, run_statement,
+};
 use crate::expr::{SlotKind, Slots};
 use crate::locks::Mode;
 use crate::parse;
@@ -13,9 +15,9 @@ use crate::plan::names::select_list;
 use crate::plan::plan::{Body, LockClause, LockPatience, StatementPlan};
 use crate::plan::query::Planner;
 use crate::status::Counter;
-use crate::transaction::Writes;
+use crate::transaction::{Used, Writes};
 use crate::{Completion, ResultSink, SqlError};
-use engine::{Isolation, Reader, Table};
+use engine::{Isolation, Reader};
 use sqlparser::ast;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -206,6 +208,7 @@ impl Session {
     ) -> Result<Plan, SqlError> {
         let mut planner = Planner::new(&self.instance.database, self.state.database.as_deref(), slots);
         planner.names = names;
+        planner.knows_locked_only = self.locked.has_tables();
         match statement {
             ast::Statement::Query(query) => {
                 planner.select_limit = self.variables.common.sql_select_limit;
@@ -305,11 +308,12 @@ impl Session {
             _ => Mode::Read,
         };
         let seconds = match clause {
-            Some(LockClause { wait: LockPatience::Seconds(seconds), .. }) => Some(seconds),
+            Some(LockClause { wait: LockPatience::Seconds(seconds), .. }) => {
+                Some(number_behind("WAIT", seconds, &slots)?)
+            }
             _ => None,
         };
-        let tables: Vec<(&Table, Mode)> =
-            plan.dependencies.iter().map(|dependency| (&*dependency.table, mode)).collect();
+        let tables: Vec<Used<'_>> = plan.dependencies.iter().map(|used| used.in_mode(mode)).collect();
         let writes = Writes::Locks { seconds };
         self.write_tables(writes, &tables, &|| plan.is_current(), |session, readers, writer| {
             let writer = RefCell::new(writer);

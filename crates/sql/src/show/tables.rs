@@ -27,6 +27,17 @@ impl Session {
         })
     }
 
+    /// A table to use: under LOCK TABLES one that is not there is one that was not locked.
+    ///
+    /// # Errors
+    /// 1049, 1146, 1100.
+    pub(crate) fn table_to_use(&self, database: &str, name: &str) -> Result<Arc<Table>, SqlError> {
+        self.table(database, name).map_err(|error| match error.code {
+            1049 | 1146 if self.locked.has_tables() => SqlError::not_locked(name),
+            _ => error,
+        })
+    }
+
     /// The tables of a database.
     fn tables_of(&self, database: &str) -> Result<Vec<Arc<Table>>, SqlError> {
         self.instance.database.tables(database).map_err(|error| match error {

@@ -48,6 +48,14 @@ pub(crate) enum Writes {
     Locks { seconds: Option<u64> },
 }
 
+/// A table that a statement uses, and by which name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used<'t> {
+    pub table: &'t Table,
+    pub alias: &'t str,
+    pub mode: Mode,
+}
+
 impl Session {
     /// Runs `body`, a statement that only reads these tables.
     ///
@@ -94,9 +102,10 @@ impl Session {
     ) -> Result<T, SqlError> {
         let instance = self.instance.clone();
         self.begin_without_autocommit()?;
+        self.locked.check_all(dependencies.iter().map(|used| used.in_mode(Mode::Read)))?;
         let mut locks = StatementLocks::new(&instance.locks, self.id);
         for dependency in dependencies {
-            self.use_table(&dependency.table, Mode::Read, &mut locks)?;
+            self.use_table(dependency.in_mode(Mode::Read), &mut locks)?;
         }
         if !dependencies.iter().all(Dependency::is_current) {
             return Err(definition_changed());
@@ -118,21 +127,22 @@ impl Session {
     pub(crate) fn write_tables<T>(
         &mut self,
         writes: Writes,
-        tables: &[(&Table, Mode)],
+        tables: &[Used<'_>],
         is_current: &dyn Fn() -> bool,
         body: impl FnOnce(&mut Session, Readers<'_>, Writer<'_>) -> Result<T, SqlError>,
     ) -> Result<T, SqlError> {
-        let is_exclusive = writes == Writes::Rows || tables.iter().any(|(_, mode)| *mode == Mode::Write);
+        let is_exclusive = writes == Writes::Rows || tables.iter().any(|used| used.mode == Mode::Write);
         if is_exclusive && self.is_read_only() {
             return Err(SqlError::new(1792, b"25006", "Cannot execute statement in a READ ONLY transaction"));
         }
+        self.locked.check_all(tables.iter().copied())?;
         self.check_not_locked_out()?;
         let instance = self.instance.clone();
         let _writing = instance.read_lock.write(&self.writing, &self.request())?;
         self.begin_without_autocommit()?;
         let mut locks = StatementLocks::new(&instance.locks, self.id);
-        for (table, mode) in tables {
-            self.use_table(table, *mode, &mut locks)?;
+        for used in tables {
+            self.use_table(*used, &mut locks)?;
         }
         if !is_current() {
             return Err(definition_changed());
@@ -186,23 +196,24 @@ impl Session {
     }
 
     /// Makes sure that nobody changes the table's definition: until the transaction ends, or the statement where there is none.
-    fn use_table(
-        &mut self,
-        table: &Table,
-        mode: Mode,
-        locks: &mut StatementLocks<'_>,
-    ) -> Result<(), SqlError> {
+    fn use_table(&mut self, used: Used<'_>, locks: &mut StatementLocks<'_>) -> Result<(), SqlError> {
+        let Used { table, mode, .. } = used;
         if self.state.transaction.open {
             self.note_use();
         }
         if self.locked.has_tables() {
-            return self.locked.check(table, mode == Mode::Write);
+            return Ok(());
         }
         if !self.state.transaction.open {
             return locks.lock(self, table.id(), mode);
         }
-        let used = self.state.transaction.tables.iter();
-        if used.clone().any(|(id, held)| *id == table.id() && (*held == mode || *held == Mode::Write)) {
+        if self
+            .state
+            .transaction
+            .tables
+            .iter()
+            .any(|(id, held)| *id == table.id() && (*held == mode || *held == Mode::Write))
+        {
             return Ok(());
         }
         self.instance.locks.lock(table.id(), mode, &self.request())?;

@@ -94,6 +94,31 @@ fn a_row_lock_that_is_not_to_be_had_costs_the_statement_and_not_the_transaction(
 }
 
 #[test]
+fn the_patience_of_a_prepared_locking_read_is_a_number_or_a_parameter() {
+    let mut fixture = table();
+    let mut holder = other(&fixture, 8);
+    run(&mut holder, "BEGIN").expect("a transaction");
+    run(&mut holder, "UPDATE t SET v = 11 WHERE id = 1").expect("an update");
+    let session = &mut fixture.session;
+    let mut execute = |sql: &str, params: &[ValueRef<'_>]| {
+        let prepared = session.prepare(sql.as_bytes()).expect(sql);
+        session.execute(prepared.id, params, &mut Last::default()).map_err(|error| error.code)
+    };
+    // The session's own limit is most of a minute.
+    let (one, two) = (ValueRef::Int(1), ValueRef::Int(2));
+    assert_eq!(execute("SELECT v FROM t WHERE id = ? FOR UPDATE WAIT 0", &[one]), Err(1205));
+    assert_eq!(execute("SELECT v FROM t WHERE id = ? FOR UPDATE WAIT 0", &[two]), Ok(()));
+    assert_eq!(
+        execute("SELECT v FROM t WHERE id = ? LOCK IN SHARE MODE WAIT ?", &[one, ValueRef::Int(0)]),
+        Err(1205)
+    );
+    assert_eq!(execute("SELECT v FROM t WHERE id = ? FOR UPDATE NOWAIT", &[one]), Err(1205));
+    let no_number = ValueRef::Text(b"soon");
+    assert_eq!(execute("SELECT v FROM t WHERE id = ? FOR UPDATE WAIT ?", &[two, no_number]), Err(1064));
+    run(&mut holder, "ROLLBACK").expect("a rollback");
+}
+
+#[test]
 fn a_deadlock_costs_one_whole_transaction() {
     let mut fixture = table();
     let mut second = other(&fixture, 8);

@@ -1,0 +1,179 @@
+//! ON DUPLICATE KEY UPDATE: what its expressions may name. `VALUES(c)` is a column of the row that could not be inserted, other
+//! names are columns of the row that is there, or of the tables that the SELECT reads.
+//!
+//! A column of the source joins the SELECT's list behind those that are inserted, and the expression names its place there.
+
+use super::assign::{Assignments, is_default};
+use super::target::Target;
+use crate::SqlError;
+use crate::plan::bind::SlotInfo;
+use crate::plan::from::{result_scope, single_scope};
+use crate::plan::plan::StatementPlan;
+use crate::plan::scope::{Scope, written};
+use sqlparser::ast;
+use types::Collation;
+
+/// The tables that the expressions see, by names that no table can have: the row that could not be inserted, and the
+/// SELECT's row.
+const NEW_ROW: &str = "values ";
+const SOURCE_ROW: &str = "source ";
+
+/// The assignments, while the statement is planned.
+pub(super) struct OnDuplicateUpdate {
+    database: String,
+    table: String,
+    assignments: Vec<ast::Assignment>,
+    /// What the SELECT has to give besides the values.
+    wanted: Vec<ast::Expr>,
+}
+
+impl OnDuplicateUpdate {
+    /// `source` is the FROM of the SELECT, if its rows are rows of those tables.
+    ///
+    /// # Errors
+    /// 1052 for a name that may mean several columns.
+    pub fn new(
+        assignments: &[ast::Assignment],
+        (database, table): (&str, &str),
+        target: &Target,
+        source: Scope,
+    ) -> Result<OnDuplicateUpdate, SqlError> {
+        let mut scope = single_scope(database, table, &target.table)?;
+        scope.tables.extend(source.tables);
+        let mut names = Names { table, scope, wanted: Vec::new() };
+        let mut qualified = Vec::with_capacity(assignments.len());
+        for assignment in assignments {
+            let mut value = assignment.value.clone();
+            names.qualify(&mut value)?;
+            qualified.push(ast::Assignment { target: assignment.target.clone(), value });
+        }
+        let (database, table) = (database.to_owned(), table.to_owned());
+        Ok(OnDuplicateUpdate { database, table, assignments: qualified, wanted: names.wanted })
+    }
+
+    /// How many columns of the SELECT's row are not inserted.
+    pub fn not_inserted(&self) -> usize {
+        self.wanted.len()
+    }
+
+    /// The SELECT with the columns that the expressions want.
+    pub fn extend(&self, query: &ast::Query) -> ast::Query {
+        let mut query = query.clone();
+        if let ast::SetExpr::Select(select) = &mut *query.body {
+            let item = |(number, expr): (usize, &ast::Expr)| ast::SelectItem::ExprWithAlias {
+                expr: expr.clone(),
+                alias: ast::Ident::new(wanted_name(number)),
+            };
+            select.projection.extend(self.wanted.iter().enumerate().map(item));
+        }
+        query
+    }
+
+    /// Binds the expressions: to the old row, the new one, and that of the extended SELECT.
+    ///
+    /// # Errors
+    /// As [`Assignments::new`].
+    pub fn bind(
+        &self,
+        target: &Target,
+        source: Option<&StatementPlan>,
+        slots: &[SlotInfo],
+        connection: Collation,
+    ) -> Result<Assignments, SqlError> {
+        let mut scope = single_scope(&self.database, &self.table, &target.table)?;
+        scope.tables.append(&mut single_scope(&self.database, NEW_ROW, &target.table)?.tables);
+        scope.tables.extend(source.map(|plan| result_scope(&plan.query, SOURCE_ROW)));
+        Assignments::new(&self.assignments, &scope, &target.def.columns, slots, connection)
+    }
+}
+
+fn wanted_name(number: usize) -> String {
+    format!("{SOURCE_ROW}{number}")
+}
+
+/// True for a SELECT each of whose rows is one of its tables', joined.
+pub(super) fn has_rows_of_tables(select: &ast::Select) -> bool {
+    let ungrouped = matches!(&select.group_by, ast::GroupByExpr::Expressions(by, modifiers) if by.is_empty() && modifiers.is_empty());
+    ungrouped && select.distinct.is_none() && select.having.is_none()
+}
+
+struct Names<'a> {
+    /// The target's name.
+    table: &'a str,
+    /// The target, and behind it the tables of the source.
+    scope: Scope,
+    wanted: Vec<ast::Expr>,
+}
+
+impl Names<'_> {
+    /// A column's name, made one that means the same beside the new row and the source's.
+    fn name(&mut self, path: &[ast::Ident]) -> Result<ast::Expr, SqlError> {
+        let row = match self.scope.part_of(path, "UPDATE")? {
+            None => return Err(SqlError::unknown_column(&written(path), "UPDATE")),
+            Some(part) if part > 0 => {
+                let column = match path {
+                    [column] => ast::Expr::Identifier(column.clone()),
+                    path => ast::Expr::CompoundIdentifier(path.to_vec()),
+                };
+                let known = self.wanted.iter().position(|wanted| *wanted == column);
+                let number = known.unwrap_or(self.wanted.len());
+                if known.is_none() {
+                    self.wanted.push(column);
+                }
+                vec![ast::Ident::new(SOURCE_ROW), ast::Ident::new(wanted_name(number))]
+            }
+            _ => match path {
+                [column] => vec![ast::Ident::new(self.table), column.clone()],
+                path => path.to_vec(),
+            },
+        };
+        Ok(ast::Expr::CompoundIdentifier(row))
+    }
+
+    fn qualify(&mut self, expr: &mut ast::Expr) -> Result<(), SqlError> {
+        match expr {
+            ast::Expr::Identifier(column) if !is_default(&ast::Expr::Identifier(column.clone())) => {
+                *expr = self.name(std::slice::from_ref(column))?;
+            }
+            ast::Expr::CompoundIdentifier(path) => *expr = self.name(path)?,
+            ast::Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("VALUES") => {
+                if let ast::FunctionArguments::List(list) = &function.args
+                    && let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(column))] =
+                        list.args.as_slice()
+                    && let ast::Expr::Identifier(column) = column
+                {
+                    *expr = ast::Expr::CompoundIdentifier(vec![ast::Ident::new(NEW_ROW), column.clone()]);
+                }
+            }
+            ast::Expr::Function(function) => {
+                if let ast::FunctionArguments::List(list) = &mut function.args {
+                    for argument in &mut list.args {
+                        if let ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(inner)) = argument {
+                            self.qualify(inner)?;
+                        }
+                    }
+                }
+            }
+            ast::Expr::BinaryOp { left, right, .. } => {
+                self.qualify(left)?;
+                self.qualify(right)?;
+            }
+            ast::Expr::UnaryOp { expr: inner, .. }
+            | ast::Expr::Nested(inner)
+            | ast::Expr::IsNull(inner)
+            | ast::Expr::IsNotNull(inner)
+            | ast::Expr::Cast { expr: inner, .. } => self.qualify(inner)?,
+            ast::Expr::Case { operand, conditions, else_result, .. } => {
+                let operands = operand.iter_mut().map(|operand| &mut **operand);
+                let conditions =
+                    conditions.iter_mut().flat_map(|when| [&mut when.condition, &mut when.result]);
+                let otherwise = else_result.iter_mut().map(|otherwise| &mut **otherwise);
+                for inner in operands.chain(conditions).chain(otherwise) {
+                    self.qualify(inner)?;
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
