@@ -207,52 +207,69 @@ impl<'a> PageMut<'a> {
     }
 
     /// Writes `bytes` at `offset`. Panics beyond the page: a writer's offsets are never torn.
+    #[inline]
     pub fn write(&mut self, offset: usize, bytes: &[u8]) {
         assert!(offset + bytes.len() <= self.size(), "write beyond the page");
-        let mut at = offset;
-        let mut rest = bytes;
-        let lead = (8 - at % 8) % 8;
-        if lead != 0 && !rest.is_empty() {
-            let take = lead.min(rest.len());
-            self.merge(at, &rest[..take]);
-            at += take;
-            rest = &rest[take..];
+        let lead = offset.wrapping_neg() % 8;
+        let (lead, rest) = bytes.split_at(lead.min(bytes.len()));
+        if !lead.is_empty() {
+            self.merge(offset, lead);
         }
-        let mut chunks = rest.chunks_exact(8);
-        for chunk in &mut chunks {
-            let word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
-            self.words[at / 8].store(word, Relaxed);
-            at += 8;
+        let at = offset + lead.len();
+        let (chunks, rest) = rest.as_chunks();
+        for (word, chunk) in self.words[at / 8..].iter().zip(chunks) {
+            word.store(u64::from_le_bytes(*chunk), Relaxed);
         }
-        if !chunks.remainder().is_empty() {
-            self.merge(at, chunks.remainder());
+        if !rest.is_empty() {
+            self.merge(at + chunks.len() * 8, rest);
         }
     }
 
-    /// Writes fewer than eight bytes that lie inside one word.
+    /// Writes one to seven bytes that lie inside one word.
+    #[inline]
     fn merge(&mut self, offset: usize, bytes: &[u8]) {
+        let value = bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte));
+        self.set_bits(offset, !0 >> (64 - bytes.len() * 8), value);
+    }
+
+    /// Sets the bits of `mask`, counted from byte `offset`, to those of `value`, which has no others. They lie inside one word.
+    #[inline(always)]
+    fn set_bits(&mut self, offset: usize, mask: u64, value: u64) {
         let shift = (offset % 8) * 8;
-        let mut value = [0; 8];
-        value[..bytes.len()].copy_from_slice(bytes);
-        let mask = (!0u64 >> (64 - bytes.len() * 8)) << shift;
         let word = &self.words[offset / 8];
-        word.store(word.load(Relaxed) & !mask | u64::from_le_bytes(value) << shift, Relaxed);
+        word.store(word.load(Relaxed) & !(mask << shift) | value << shift, Relaxed);
     }
 
+    #[inline(always)]
     pub fn set_u8(&mut self, offset: usize, value: u8) {
-        self.write(offset, &[value]);
+        self.set_bits(offset, 0xff, value.into());
     }
 
+    #[inline(always)]
     pub fn set_u16(&mut self, offset: usize, value: u16) {
-        self.write(offset, &value.to_le_bytes());
+        if offset % 8 <= 6 {
+            self.set_bits(offset, 0xffff, value.into());
+        } else {
+            self.write(offset, &value.to_le_bytes());
+        }
     }
 
+    #[inline(always)]
     pub fn set_u32(&mut self, offset: usize, value: u32) {
-        self.write(offset, &value.to_le_bytes());
+        if offset % 8 <= 4 {
+            self.set_bits(offset, 0xffff_ffff, value.into());
+        } else {
+            self.write(offset, &value.to_le_bytes());
+        }
     }
 
+    #[inline(always)]
     pub fn set_u64(&mut self, offset: usize, value: u64) {
-        self.write(offset, &value.to_le_bytes());
+        if offset.is_multiple_of(8) {
+            self.words[offset / 8].store(value, Relaxed);
+        } else {
+            self.write(offset, &value.to_le_bytes());
+        }
     }
 
     /// Moves `len` bytes from `from` to `to`; the ranges may overlap.
@@ -285,9 +302,11 @@ impl<'a> PageMut<'a> {
     }
 
     fn move_words(&mut self, from: usize, to: usize, len: usize) {
+        let (source, target) = (&self.words[from..from + len], &self.words[to..to + len]);
         let move_word =
-            |index: usize| self.words[to + index].store(self.words[from + index].load(Relaxed), Relaxed);
-        if to < from { (0..len).for_each(move_word) } else { (0..len).rev().for_each(move_word) }
+            |(source, target): (&AtomicU64, &AtomicU64)| target.store(source.load(Relaxed), Relaxed);
+        let pairs = source.iter().zip(target);
+        if to < from { pairs.for_each(move_word) } else { pairs.rev().for_each(move_word) }
     }
 
     /// Sets every byte to zero.
