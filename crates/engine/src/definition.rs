@@ -6,13 +6,14 @@ use std::ops::Bound;
 use types::{Column, KeyPart};
 use vfs::{OsVfs, Vfs};
 
-pub use pagecache::HitPath;
+pub use pagecache::{HitPath, IoConfig as IoOptions};
 
 /// How a data directory is opened.
 #[derive(Clone, Debug)]
 pub struct Options {
     pub cache: CacheOptions,
     pub log: LogOptions,
+    pub io: IoOptions,
     pub flush_method: FlushMethod,
     /// Bytes a page: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
     pub page_size: usize,
@@ -28,6 +29,7 @@ impl Default for Options {
         Options {
             cache: CacheOptions::default(),
             log: LogOptions::default(),
+            io: IoOptions::default(),
             flush_method: FlushMethod::Fsync,
             page_size: 16 << 10,
             create: false,

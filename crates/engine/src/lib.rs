@@ -68,8 +68,8 @@ mod testing;
 pub use check::{CheckReport, Finding, check};
 pub use database::{Database, Status};
 pub use definition::{
-    CacheOptions, Direction, FlushLog, FlushMethod, HitPath, IndexDef, KeyList, KeyRange, LogOptions,
-    Options, RowVisitor, TableDef,
+    CacheOptions, Direction, FlushLog, FlushMethod, HitPath, IndexDef, IoOptions, KeyList, KeyRange,
+    LogOptions, Options, RowVisitor, TableDef,
 };
 pub use error::{Error, Result};
 pub use pagecache::{PageCache, Reconfigure, WriteBack};

@@ -27,6 +27,7 @@ fn options(flush_method: FlushMethod, page_size: usize, vfs: Arc<dyn Vfs>) -> Op
         page_size,
         create: true,
         vfs,
+        ..Options::default()
     }
 }
 

@@ -2,6 +2,7 @@
 //! not is in `find`.
 
 use crate::config::{CacheConfig, HitPath, Limits, WriteAhead, WriteBack};
+use crate::crew::Crew;
 use crate::error::Error;
 use crate::files::OpenFile;
 use crate::find::{Located, is_closed_to_readers};
@@ -16,7 +17,7 @@ use crate::pool::Pool;
 use crate::segment::{Segment, Shared};
 use crate::state::{Keep, Mode, Wake};
 use crate::status::{Baseline, SegmentCounters};
-use crate::write_back::{Doublewrite, WriteBackState};
+use crate::write_back::{Doublewrite, Run, WriteBackState};
 use crate::{arena, reconfigure};
 use base::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
@@ -93,6 +94,12 @@ pub struct PageCache {
     /// Frames in use, without those that a reconfiguration is taking away.
     pub(crate) frame_count: AtomicUsize,
     pub(crate) write_back: WriteBackState,
+    /// Help to write batches.
+    pub(crate) writers: Crew<Arc<Run>>,
+    /// Read ahead.
+    pub(crate) readers: Crew<PageId>,
+    pub(crate) read_ahead_calls: AtomicU64,
+    pub(crate) read_ahead_pages: AtomicU64,
     pub(crate) baseline: Mutex<Baseline>,
     pub(crate) poison: OnceLock<String>,
 }
@@ -156,7 +163,11 @@ impl PageCache {
             settings: Mutex::new(settings),
             reconfiguring: Mutex::new(()),
             frame_count: AtomicUsize::new(frames),
-            write_back: WriteBackState::new(),
+            write_back: WriteBackState::new(config.io),
+            writers: Crew::new(),
+            readers: Crew::new(),
+            read_ahead_calls: AtomicU64::new(0),
+            read_ahead_pages: AtomicU64::new(0),
             baseline: Mutex::new(Baseline::default()),
             poison: OnceLock::new(),
         });
@@ -166,6 +177,9 @@ impl PageCache {
         cache.apply_limits(frames, limits);
         if config.write_back == WriteBack::Background {
             cache.start_write_back();
+            let helpers = config.io.write_threads.saturating_sub(1) as usize;
+            cache.writers.start("page-writer", helpers, |run| run.work());
+            cache.start_read_ahead(config.io.read_threads as usize);
         }
         Ok(cache)
     }
@@ -243,7 +257,7 @@ impl PageCache {
     /// The page under an exclusive latch, all zeroes and dirty; the device is not read.
     pub fn create(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
         let frame = loop {
-            match self.find_or_install(id, |_| Ok(Keep::Exclusive))? {
+            match self.find_or_install(id, |_, _| Ok(Keep::Exclusive))? {
                 Located::Loaded(frame) => break frame,
                 Located::Found(frame) => {
                     if self.latch_frame(id, frame, Keep::Exclusive)? {

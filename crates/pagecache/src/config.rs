@@ -17,7 +17,7 @@ pub enum HitPath {
 pub enum WriteBack {
     /// A thread of the cache's own, ahead of need.
     Background,
-    /// Whoever needs a frame, and flushes: for tests and models.
+    /// Whoever needs a frame, and flushes: for tests and models. The cache has no threads then.
     AtEvictionOnly,
 }
 
@@ -33,6 +33,27 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits { division_limit: 100, age_threshold: 300 }
+    }
+}
+
+/// How much of the device the cache's threads use, and how many they are. With [`WriteBack::AtEvictionOnly`] there are none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IoConfig {
+    /// Pages a second that are written ahead of need, as long as nothing is urgent.
+    pub capacity: u32,
+    /// Pages a second that are written while too many frames are dirty, or the log is short of room; at least `capacity`, and
+    /// 4294967295 is as fast as the device takes them. Who waits for a frame or for a flush is not held up by either.
+    pub capacity_max: u32,
+    /// How many threads write the pages of a batch side by side, the one whose batch it is among them.
+    pub write_threads: u32,
+    /// How many threads read ahead; 0 = nothing is read ahead.
+    pub read_threads: u32,
+}
+
+impl Default for IoConfig {
+    /// 160 MB/s of 16 KiB pages, which flash takes beside other work; no limit in need; four threads each.
+    fn default() -> IoConfig {
+        IoConfig { capacity: 10_000, capacity_max: u32::MAX, write_threads: 4, read_threads: 4 }
     }
 }
 
@@ -53,6 +74,7 @@ pub struct CacheConfig {
     /// See [`Limits`].
     pub age_threshold: u32,
     pub write_back: WriteBack,
+    pub io: IoConfig,
     /// What pages wait for before they are written.
     pub log: Option<Arc<dyn WriteAhead>>,
     /// Where pages are written before they are written in their places: see `doublewrite`.
@@ -81,6 +103,7 @@ impl CacheConfig {
             division_limit: limits.division_limit,
             age_threshold: limits.age_threshold,
             write_back: WriteBack::Background,
+            io: IoConfig::default(),
             log: None,
             doublewrite: None,
         }

@@ -2,6 +2,7 @@
 
 use crate::cache::PageCache;
 use crate::error::Error;
+use crate::files::OpenFile;
 use crate::frames::FrameNo;
 use crate::index::{Geometry, Hash};
 use crate::local;
@@ -94,9 +95,9 @@ impl PageCache {
         {
             return Ok(Located::Found(frame));
         }
-        let file = self.file(id)?;
-        self.find_or_install(id, |frame| {
+        self.find_or_install(id, |frame, file| {
             let mut page = PageMut::new(self.words(frame));
+            local::count_load();
             file.read_page(id, &mut page)?;
             let number = Geometry(self.hot.geometry.load(Relaxed)).segment_of(hash);
             self.shells[number].counters.reads.fetch_add(1, Relaxed);
@@ -104,11 +105,11 @@ impl PageCache {
         })
     }
 
-    /// The frame with the page, or a new one that `fill` has filled. One thread fills, the others wait for it.
+    /// The frame with the page, or a new one that `fill` has filled from its file. One thread fills, the others wait for it.
     pub(crate) fn find_or_install(
         &self,
         id: PageId,
-        fill: impl FnOnce(FrameNo) -> Result<Keep, Error>,
+        fill: impl FnOnce(FrameNo, &OpenFile) -> Result<Keep, Error>,
     ) -> Result<Located, Error> {
         let hash = Hash::of(id);
         let (segment, number) = self.lock_segment(hash);
@@ -134,7 +135,7 @@ impl PageCache {
         segment.install(self.shared(), frame);
         self.shells[number].resident.store(segment.resident(), Relaxed);
         drop(segment);
-        match fill(frame) {
+        match fill(frame, &file) {
             Ok(keep) => {
                 let wake = header.state.finish_load(keep);
                 self.wake(frame, wake);

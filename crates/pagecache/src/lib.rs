@@ -37,6 +37,7 @@
 mod arena;
 mod cache;
 mod config;
+mod crew;
 mod error;
 mod evict;
 mod files;
@@ -49,6 +50,7 @@ pub mod page;
 mod park;
 mod permit;
 mod pool;
+mod read_ahead;
 mod reconfigure;
 pub mod replacement;
 mod segment;
@@ -58,12 +60,13 @@ mod write_back;
 
 pub use cache::{FRAMES_MIN, PageCache};
 pub use config::{
-    CacheConfig, Detach, HitPath, Limits, Reconfigure, WriteAhead, WriteBack, default_segments,
+    CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure, WriteAhead, WriteBack, default_segments,
 };
 pub use error::{Conflict, Error};
 pub use files::header;
 pub use guard::{ReadGuard, WriteGuard};
 pub use permit::FramePermit;
+pub use read_ahead::loads_of_this_thread;
 pub use reconfigure::size_for_frames;
 pub use status::{Blocks, CacheStatus, Counters, SegmentStatus};
 pub use write_back::repair;

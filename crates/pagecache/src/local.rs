@@ -67,6 +67,8 @@ struct Local {
     /// The cells of the caches used last, by cache id modulo [`SLOTS`].
     slots: [Cell<(u64, &'static Cells)>; SLOTS],
     latches_held: Cell<u32>,
+    /// Pages that it has had read from devices.
+    loads: Cell<u64>,
     /// The cache whose frame permit this thread has; 0 = none.
     permit_of: Cell<u64>,
     /// This thread's claim to its cells, for all caches; 0 = none made yet.
@@ -78,6 +80,7 @@ thread_local! {
         Local {
             slots: [const { Cell::new((0, &NOBODYS)) }; SLOTS],
             latches_held: Cell::new(0),
+            loads: Cell::new(0),
             permit_of: Cell::new(0),
             claim: Cell::new(0),
         }
@@ -90,6 +93,15 @@ pub fn latch_taken() {
 
 pub fn latch_dropped() {
     LOCAL.with(|local| local.latches_held.set(local.latches_held.get() - 1));
+}
+
+pub fn count_load() {
+    LOCAL.with(|local| local.loads.set(local.loads.get() + 1));
+}
+
+#[inline]
+pub fn loads() -> u64 {
+    LOCAL.with(|local| local.loads.get())
 }
 
 /// True if the calling thread holds page latches of any cache.

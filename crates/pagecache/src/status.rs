@@ -101,6 +101,9 @@ pub struct CacheStatus {
     pub frames: u64,
     pub blocks: Blocks,
     pub counters: Counters,
+    /// How often pages were asked for ahead of need since the cache was made, and how many were read for that.
+    pub read_ahead_calls: u64,
+    pub read_ahead_pages: u64,
     /// Failed writes since the cache was made.
     pub write_failures: u64,
     /// Why the last write failed, if none has succeeded since.
@@ -169,6 +172,8 @@ impl PageCache {
                 not_flushed,
             },
             counters: self.counters().into_iter().fold(Counters::default(), Counters::plus),
+            read_ahead_calls: self.read_ahead_calls.load(Relaxed),
+            read_ahead_pages: self.read_ahead_pages.load(Relaxed),
             write_failures,
             write_failure,
             poisoned: self.poison.get().cloned(),

@@ -7,23 +7,31 @@
 //!
 //! Pages are written in batches: the log is made durable as far as they need it, all are written to the doublewrite file and
 //! that is synced, then each is written in its place.
+//!
+//! What is written ahead of need keeps to a pace; what somebody waits for does not.
 
 use crate::cache::PageCache;
-use crate::config::Detach;
+use crate::config::{Detach, IoConfig};
 use crate::error::Error;
 use crate::evict::pause;
 use crate::files::{OpenFile, array, copy_of, header as prefix, seal};
 use crate::frames::{DIRTY, FrameNo, WRITING};
 use crate::state::{Keep, Mode};
-use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use base::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, CachePadded, Mutex};
 use base::{FileId, Lsn, PageId};
+use std::ops::Range;
+use std::time::{Duration, Instant};
 use vfs::AlignedBuffer;
 
 mod doublewrite;
+mod pace;
+mod side_by_side;
 
 pub(crate) use doublewrite::Doublewrite;
 pub use doublewrite::repair;
+use pace::Pace;
+pub(crate) use side_by_side::Run;
 
 #[cfg(not(feature = "shuttle"))]
 mod background;
@@ -54,6 +62,11 @@ pub(crate) struct WriteBackState {
     /// Frames whose page is dirty and not being written.
     dirty_count: CachePadded<AtomicUsize>,
     signal: Arc<background::Signal>,
+    io_capacity: AtomicU32,
+    io_capacity_max: AtomicU32,
+    /// Of what is written ahead of need, in the time since `start`.
+    pace: Mutex<Pace>,
+    start: Instant,
     failures: Mutex<Failures>,
     /// The last write failed: `failures.last` says how.
     is_failing: AtomicBool,
@@ -67,13 +80,24 @@ struct Failures {
 }
 
 impl WriteBackState {
-    pub fn new() -> WriteBackState {
+    pub fn new(io: IoConfig) -> WriteBackState {
         WriteBackState {
+            io_capacity: AtomicU32::new(io.capacity),
+            io_capacity_max: AtomicU32::new(io.capacity_max),
+            pace: Mutex::default(),
+            start: Instant::now(),
             dirty_count: CachePadded::default(),
             signal: Arc::default(),
             failures: Mutex::default(),
             is_failing: AtomicBool::default(),
         }
+    }
+
+    /// Pages a second that may be written ahead of need.
+    fn rate(&self, is_urgent: bool) -> u32 {
+        // ORDER: settings that are seen soon enough.
+        let capacity = self.io_capacity.load(Relaxed);
+        if is_urgent { self.io_capacity_max.load(Relaxed).max(capacity) } else { capacity }
     }
 
     /// Failed writes so far, and what the last said if none has succeeded since.
@@ -207,14 +231,15 @@ impl PageCache {
         for page in staying {
             result = result.and(self.end_write(page.frame, page.id, may_go(&page)));
         }
-        let in_place = |page: &Outgoing| page.file.write_page(page.id, &page.copy);
+        let going: Arc<[Outgoing]> = going.into();
+        let in_place = |some: Range<usize>| side_by_side::write(&self.writers, &going, some);
         let written: Vec<Result<(), Error>> = match &self.doublewrite {
             Some(doublewrite) => {
                 doublewrite.write(&going, in_place, |why| self.poison(format!("sync failed: {why}")))
             }
-            None => going.iter().map(in_place).collect(),
+            None => in_place(0..going.len()),
         };
-        for (page, written) in going.into_iter().zip(written) {
+        for (page, written) in going.iter().zip(written) {
             let ended = self.end_write(page.frame, page.id, written);
             result = result.and(ended);
         }
@@ -275,6 +300,23 @@ impl PageCache {
         }
     }
 
+    /// The settings in effect; of threads, those that could be started.
+    pub fn io(&self) -> IoConfig {
+        IoConfig {
+            capacity: self.write_back.rate(false),
+            capacity_max: self.write_back.rate(true),
+            write_threads: self.writers.size() as u32 + 1,
+            read_threads: self.readers.size() as u32,
+        }
+    }
+
+    /// Sets how many pages a second are written ahead of need, and how many when it is urgent: see [`IoConfig`].
+    pub fn set_io_capacity(&self, capacity: u32, capacity_max: u32) {
+        // ORDER: as in `rate`.
+        self.write_back.io_capacity.store(capacity, Relaxed);
+        self.write_back.io_capacity_max.store(capacity_max, Relaxed);
+    }
+
     #[cfg(not(feature = "shuttle"))]
     fn has_much_dirt(&self) -> bool {
         self.write_back.dirty_count.load(Relaxed) > self.frame_count.load(Relaxed) / DIRTY_SHARE
@@ -333,7 +375,7 @@ impl PageCache {
     }
 
     /// Writes the pages whose oldest change was logged before `position`, and those that are being changed at
-    /// the moment not.
+    /// the moment not. The log is short of room: as fast as `io_capacity_max` lets it.
     pub fn write_older_than(&self, position: Lsn) -> Result<(), Error> {
         let is_old = |frame: FrameNo| self.header(frame).oldest_change().is_some_and(|lsn| lsn < position);
         let mut old: Vec<(PageId, FrameNo)> = self
@@ -343,7 +385,20 @@ impl PageCache {
             .map(|frame| (self.header(frame).page_id(), frame))
             .collect();
         old.sort_unstable();
-        self.write_pages(&old)
+        for batch in old.chunks(self.batch_max()) {
+            self.write_pages(batch)?;
+            let rate = self.write_back.rate(true);
+            let mut pace = self.write_back.pace.lock();
+            pace.spend(self.now(), batch.len(), rate);
+            let pause = pace.wait(self.now(), 0, rate);
+            drop(pace);
+            rest(pause);
+        }
+        Ok(())
+    }
+
+    fn now(&self) -> Duration {
+        self.write_back.start.elapsed()
     }
 
     /// Writes these pages, batch by batch, as far as they are dirty and can be had.
@@ -487,8 +542,18 @@ impl PageCache {
     }
 }
 
+fn rest(pause: Duration) {
+    #[cfg(not(feature = "shuttle"))]
+    if !pause.is_zero() {
+        base::sync::thread::sleep(pause);
+    }
+    let _ = pause;
+}
+
 impl Drop for PageCache {
     fn drop(&mut self) {
         self.write_back.signal.stop();
+        self.readers.stop();
+        self.writers.stop();
     }
 }

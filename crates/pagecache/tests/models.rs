@@ -11,7 +11,8 @@ use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Mutex, shuttle, thread};
 use base::{FileId, Lsn, PageId, PageNo};
 use latchwork_pagecache::{
-    CacheConfig, Detach, Error, HitPath, PageCache, Reconfigure, WriteAhead, WriteBack,
+    CacheConfig, Detach, Error, HitPath, IoConfig, PageCache, Reconfigure, WriteAhead, WriteBack,
+    size_for_frames,
 };
 use std::io;
 use std::path::PathBuf;
@@ -318,6 +319,81 @@ fn a_segment_borrows_a_frame_from_its_neighbour() {
         let sum: u64 = (0..6).map(|page| model.value(page)).sum();
         assert_eq!(sum, 15 + 60);
         assert_eq!(model.cache.status().blocks.used, 3);
+    });
+}
+
+/// A cache with threads that write and read with it, large enough for batches of three pages.
+fn with_crews(hit_path: HitPath, write_threads: u32, read_threads: u32, pages: u32) -> Model {
+    let config = CacheConfig {
+        segments: 2,
+        hit_path,
+        io: IoConfig { write_threads, read_threads, ..IoConfig::default() },
+        ..CacheConfig::new(size_for_frames(12, PAGE_SIZE), PAGE_SIZE)
+    };
+    Model::with(config, pages)
+}
+
+#[test]
+fn pages_of_a_batch_are_written_side_by_side_and_each_arrives() {
+    explore(60, |hit_path| {
+        let model = with_crews(hit_path, 3, 0, 5);
+        (0..5).for_each(|page| model.add(page, 100));
+        let other = model.spawn(|model| {
+            model.add(4, 1_000);
+            model.cache.flush_file(FILE).unwrap();
+        });
+        model.cache.flush_file(FILE).unwrap();
+        join([other]);
+        // What the device has.
+        model.cache.detach(FILE, Detach::Discard).unwrap();
+        model.attach();
+        for page in 0..5 {
+            let more = if page == 4 { 1_000 } else { 0 };
+            assert_eq!(model.value(page), u64::from(page) + 100 + more);
+        }
+        // The threads end with the cache: if one did not, the model would not.
+    });
+}
+
+#[test]
+fn a_batch_does_not_wait_for_helpers_that_are_being_stopped() {
+    explore(100, |hit_path| {
+        let model = with_crews(hit_path, 2, 1, 3);
+        (0..3).for_each(|page| model.add(page, 100));
+        let asking = model.spawn(|model| {
+            assert_eq!(model.cache.read_ahead([id(0), id(1)]), 0, "they are there");
+        });
+        model.cache.flush_file(FILE).unwrap();
+        let Model { cache, device } = model;
+        // The last to let go of the cache ends its threads, one of which that may be.
+        drop(cache);
+        join([asking]);
+        assert_eq!(device.reads.load(SeqCst), 0);
+    });
+}
+
+#[test]
+fn a_page_read_ahead_is_the_page_whatever_happens_to_it_meanwhile() {
+    explore(80, |hit_path| {
+        let model = with_crews(hit_path, 1, 2, 4);
+        model.cache.detach(FILE, Detach::Flush).unwrap();
+        model.attach();
+        let before = model.device.reads.load(SeqCst);
+        model.cache.read_ahead([0, 1, 2].map(id));
+        let writer = model.spawn(|model| {
+            model.add(0, 100);
+            model.cache.flush_file(FILE).unwrap();
+        });
+        let reader = model.spawn(|model| assert_eq!(model.value(1), 1));
+        assert!([0, 100].contains(&model.value(0)));
+        join([writer, reader]);
+        // Nobody has read a page twice.
+        assert!(model.device.reads.load(SeqCst) - before <= 3);
+        model.cache.read_ahead([id(3)]);
+        model.cache.detach(FILE, Detach::Discard).unwrap();
+        model.attach();
+        assert_eq!(model.value(0), 100);
+        assert_eq!(model.value(3), 3);
     });
 }
 

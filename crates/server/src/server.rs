@@ -299,6 +299,7 @@ fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, Sta
             ..engine::CacheOptions::default()
         },
         log: log_options(&values),
+        io: sql::variables::io_options(&values),
         flush_method: sql::variables::flush_method(&values.text("innodb_flush_method")),
         page_size: 16 << 10,
         create: true,

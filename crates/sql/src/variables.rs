@@ -23,7 +23,7 @@ pub use assign::Assigned;
 pub use command_line::{OptionError, OptionSet};
 pub use definition::{Definition, Kind, Scope};
 pub(crate) use effects::CacheEffects;
-pub use effects::{flush_log, flush_method, flush_method_name};
+pub use effects::{flush_log, flush_method, flush_method_name, io_options};
 pub use globals::{Effects, Globals, Values};
 pub(crate) use read::unknown;
 pub use session::{Asked, Common, Live, SessionVariables, SqlMode, is_number};

@@ -527,6 +527,7 @@ fn open_cache(
     let config = CacheConfig {
         log: Some(journal.clone()),
         doublewrite: Some(doublewrite),
+        io: options.io,
         ..cache_config(&options.cache, page_size)
     };
     Ok(PageCache::new(config)?)

@@ -137,6 +137,11 @@ impl Tree {
         self.find(toward, 0, mode, note)?.ok_or(Interrupt::Conflict)
     }
 
+    /// The parent of the leaf that covers `key`, to be validated by the caller; `None` if the root is that leaf.
+    pub(super) fn find_parent(&self, key: &[u8], mode: Mode) -> Attempt<Option<ReadGuard<'_>>> {
+        self.find(Toward::Key(key), 1, mode, &mut |_, _| ())
+    }
+
     /// The page of `level` that covers `key`, latched exclusively; `None` if the root lies lower.
     pub(super) fn find_for_write(
         &self,

@@ -5,6 +5,8 @@ use super::{Tree, retry};
 use crate::Result;
 use crate::definition::key_behind_prefix;
 use crate::node::Node;
+use base::PageNo;
+use pagecache::loads_of_this_thread;
 
 /// Entries of one leaf in private memory, in the order of the scan.
 #[derive(Default, Debug)]
@@ -68,12 +70,17 @@ pub struct Remainder {
     pub end: Option<Vec<u8>>,
     /// Nothing is left.
     pub done: bool,
+    /// Leaves have been asked for ahead; when `start` has come so far it is time for the next ones.
+    pub(crate) ahead: Option<Vec<u8>>,
 }
+
+/// Who takes so many entries at a time means to go on, and is read ahead for.
+const AHEAD_FROM: usize = 256;
 
 impl Remainder {
     pub fn new(start: Vec<u8>, end: Option<Vec<u8>>) -> Remainder {
         let done = end.as_ref().is_some_and(|end| *end <= start);
-        Remainder { start, end, done }
+        Remainder { start, end, done, ahead: None }
     }
 }
 
@@ -82,6 +89,7 @@ impl Tree {
     /// An empty chunk does not mean the end: `rest.done` does.
     pub fn read_forward(&self, rest: &mut Remainder, chunk: &mut Chunk, limit: usize) -> Result<()> {
         let mut fence = Vec::new();
+        let loads = loads_of_this_thread();
         let (cut, has_fence) = retry(self.cache(), |mode| {
             chunk.clear();
             fence.clear();
@@ -103,10 +111,53 @@ impl Tree {
             rest.start.push(0);
         } else if has_fence && rest.end.as_ref().is_none_or(|end| fence < *end) {
             rest.start = fence;
+            if limit >= AHEAD_FROM {
+                self.read_ahead(rest, loads);
+            }
         } else {
             rest.done = true;
         }
         Ok(())
+    }
+
+    /// Asks for the leaves that come next, if this thread has waited for the device since it had read `loads` pages, or has come to
+    /// the middle of the leaves asked for last. Who finds its leaves in the cache pays for one comparison.
+    fn read_ahead(&self, rest: &mut Remainder, loads: u64) {
+        let is_time = match &rest.ahead {
+            Some(middle) => rest.start >= *middle,
+            None => loads_of_this_thread() != loads,
+        };
+        if is_time {
+            // What cannot be read the scan will meet itself.
+            rest.ahead = self.ask_for_leaves(&rest.start, rest.end.as_deref()).unwrap_or_default();
+        }
+    }
+
+    /// Asks for the leaf that covers `start` and for those behind it, as far as one parent names them and the range goes. Gives
+    /// where to ask again; `None` if they are all there, or if these are the parent's last.
+    fn ask_for_leaves(&self, start: &[u8], end: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
+        let window = self.cache().read_ahead_window();
+        if window < 2 {
+            return Ok(None);
+        }
+        let mut leaves = Vec::with_capacity(window);
+        let mut middle = Vec::new();
+        retry(self.cache(), |mode| {
+            leaves.clear();
+            middle.clear();
+            let Some(parent) = self.find_parent(start, mode)? else { return Ok(()) };
+            let node = Node::new(parent.page());
+            let first = node.child_index(start);
+            let last = end.map_or(node.count(), |end| node.child_index_below(end)).min(first + window - 1);
+            leaves.extend((first..=last).map(|index| PageNo(node.child(index))));
+            if last > first {
+                node.append_key(first + (last - first).div_ceil(2) - 1, &mut middle);
+            }
+            parent.validate()?;
+            Ok(())
+        })?;
+        let asked = self.cache().read_ahead(leaves.iter().map(|leaf| self.page_id(*leaf)));
+        Ok((asked > 0 && !middle.is_empty()).then_some(middle))
     }
 
     /// As [`Tree::read_forward`], from the back of `rest`; the chunk's entries descend.

@@ -1,8 +1,11 @@
 //! The thread that writes dirty pages ahead of need, so that a miss finds a clean victim.
 
 use crate::cache::PageCache;
+use crate::error::Error;
+use crate::frames::FrameNo;
 use base::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use base::sync::{Arc, Condvar, Mutex, Weak, thread};
+use base::{Lsn, PageId};
 use std::time::Duration;
 
 /// Without a call the thread looks after this long, so that an idle cache becomes clean.
@@ -61,6 +64,18 @@ impl Signal {
         self.called.store(false, Relaxed);
         !state.stop
     }
+
+    /// Sleeps for `pause`, or for less if something happens that is no call; false when it is time to end.
+    fn rest(&self, pause: Duration) -> bool {
+        // Who would call sees that it has been done.
+        self.called.store(true, Relaxed);
+        let mut state = self.state.lock();
+        if !state.stop && !pause.is_zero() {
+            state = self.changed.wait_timeout(state, pause).0;
+        }
+        self.called.store(false, Relaxed);
+        !state.stop
+    }
 }
 
 impl PageCache {
@@ -73,26 +88,197 @@ impl PageCache {
         self.write_back.signal.state.lock().thread = spawned.ok();
     }
 
-    /// Writes what is dirty, in the order of the device; false if a write failed. Ends early when
-    /// nobody but the thread has the cache any more.
-    fn write_dirty(self: &Arc<PageCache>) -> bool {
-        let pages = self.dirty_pages(|_| true);
-        let mut batches = pages.chunks(self.batch_max()).take_while(|_| Arc::strong_count(self) > 1);
-        batches.all(|batch| self.write_pages(batch).is_ok())
+    /// Writes what is dirty, as much of it as may be written by now, those pages first that have been dirty for longest. Ends early
+    /// when nobody but the caller has the cache any more.
+    fn write_ahead(self: &Arc<PageCache>, now: Duration) -> Result<Next, Error> {
+        let is_urgent = self.has_much_dirt();
+        let rate = self.write_back.rate(is_urgent);
+        let allowed = self.write_back.pace.lock().allowed(now, rate);
+        let frames = self.dirty.iter(self.pool.frames_made());
+        let mut dirty: Vec<(Option<Lsn>, PageId, FrameNo)> = frames
+            .map(|frame| (self.header(frame).oldest_change(), self.header(frame).page_id(), frame))
+            .collect();
+        let is_all = dirty.len() <= allowed;
+        if !is_all {
+            dirty.sort_unstable();
+            dirty.truncate(allowed);
+        }
+        let mut pages: Vec<(PageId, FrameNo)> = dirty.into_iter().map(|(_, id, frame)| (id, frame)).collect();
+        // In the order of the device.
+        pages.sort_unstable();
+        for batch in pages.chunks(self.batch_max()).take_while(|_| Arc::strong_count(self) > 1) {
+            self.write_pages(batch)?;
+            self.write_back.pace.lock().spend(now, batch.len(), rate);
+        }
+        // At most the pause, so that a change of the settings is noticed.
+        let wait = self.write_back.pace.lock().wait(now, self.batch_max(), rate).min(PAUSE);
+        Ok(match (is_all, is_urgent) {
+            // More has become dirty meanwhile.
+            (true, _) if self.has_much_dirt() => Next::AtOnce,
+            (true, _) => Next::WhenCalled,
+            (false, true) => Next::After(wait),
+            (false, false) => Next::AfterOrWhenCalled(wait),
+        })
     }
+}
+
+/// When the thread looks again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Next {
+    AtOnce,
+    /// When too much is dirty, or in a while.
+    WhenCalled,
+    /// When more may be written.
+    After(Duration),
+    /// The same, or when it has become urgent.
+    AfterOrWhenCalled(Duration),
 }
 
 fn run(cache: &Weak<PageCache>, signal: &Signal) {
     let mut retry = RETRY_FIRST;
-    let mut pause = PAUSE;
-    while signal.sleep(pause) {
+    let mut next = Next::WhenCalled;
+    while match next {
+        Next::AtOnce => signal.rest(Duration::ZERO),
+        Next::WhenCalled => signal.sleep(PAUSE),
+        Next::After(wait) => signal.rest(wait),
+        Next::AfterOrWhenCalled(wait) => signal.sleep(wait),
+    } {
         let Some(cache) = cache.upgrade() else { return };
-        if cache.write_dirty() {
-            retry = RETRY_FIRST;
-            pause = if cache.has_much_dirt() { Duration::ZERO } else { PAUSE };
-        } else {
-            pause = retry;
-            retry = (retry * 2).min(RETRY_MAX);
+        match cache.write_ahead(cache.now()) {
+            Ok(after) => {
+                retry = RETRY_FIRST;
+                next = after;
+            }
+            Err(_) => {
+                next = Next::AfterOrWhenCalled(retry);
+                retry = (retry * 2).min(RETRY_MAX);
+            }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{CacheConfig, Detach, IoConfig, WriteAhead, WriteBack};
+    use base::sync::atomic::AtomicU64;
+    use base::{FileId, PageNo};
+    use vfs::{Create, MemVfs, Vfs};
+
+    const FILE: FileId = FileId(1);
+    const PAGE_SIZE: usize = 1024;
+
+    #[derive(Debug, Default)]
+    struct Log(AtomicU64);
+
+    impl WriteAhead for Log {
+        fn position(&self) -> Lsn {
+            Lsn(self.0.load(Relaxed))
+        }
+        fn make_durable(&self, _lsn: Lsn) -> Result<(), String> {
+            Ok(())
+        }
+    }
+
+    struct Rig {
+        cache: Arc<PageCache>,
+        log: Arc<Log>,
+    }
+
+    /// 800 frames: a hundred dirty pages are no cause for hurry. No thread, so that only the test writes.
+    fn rig(capacity: u32, capacity_max: u32) -> Rig {
+        let log = Arc::new(Log::default());
+        let config = CacheConfig {
+            write_back: WriteBack::AtEvictionOnly,
+            io: IoConfig { capacity, capacity_max, ..IoConfig::default() },
+            log: Some(log.clone()),
+            ..CacheConfig::new(crate::size_for_frames(800, PAGE_SIZE), PAGE_SIZE)
+        };
+        let cache = PageCache::new(config).unwrap();
+        let file = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
+        cache.attach(FILE, "file".into(), file).unwrap();
+        Rig { cache, log }
+    }
+
+    impl Rig {
+        fn dirty(&self, pages: impl Iterator<Item = u32>) {
+            for page in pages {
+                self.log.0.fetch_add(8, Relaxed);
+                self.cache.create(PageId::new(FILE, PageNo(page))).unwrap();
+            }
+        }
+
+        fn written(&self, at_ms: u64) -> (u64, Next) {
+            let before = self.cache.status().counters.writes;
+            // Somebody else has the cache as well.
+            let _other = self.cache.clone();
+            let next = self.cache.write_ahead(Duration::from_millis(at_ms)).unwrap();
+            (self.cache.status().counters.writes - before, next)
+        }
+    }
+
+    #[test]
+    fn without_hurry_so_many_pages_are_written_as_the_capacity_says() {
+        let rig = rig(40, 1_000_000);
+        rig.dirty(0..90);
+        assert_eq!(rig.written(0).0, 0);
+        assert_eq!(rig.written(500).0, 20);
+        let (written, next) = rig.written(750);
+        assert_eq!(written, 10);
+        assert!(matches!(next, Next::AfterOrWhenCalled(wait) if !wait.is_zero()), "{next:?}");
+        assert_eq!(rig.written(751).0, 0);
+        // Not more than a second is made up for.
+        assert_eq!(rig.written(60_000).0, 40);
+        assert_eq!(rig.written(61_000), (20, Next::WhenCalled));
+        assert_eq!(rig.cache.status().blocks.not_flushed, 0);
+    }
+
+    #[test]
+    fn in_hurry_it_goes_up_to_the_maximum_and_then_slower_again() {
+        let rig = rig(10, 100);
+        rig.dirty(0..300);
+        assert_eq!(rig.written(0).0, 0);
+        let (written, next) = rig.written(1_000);
+        assert_eq!(written, 100);
+        assert!(matches!(next, Next::After(wait) if !wait.is_zero()), "{next:?}");
+        assert_eq!(rig.written(2_000).0, 100);
+        // A hundred of eight hundred are no hurry any more.
+        assert_eq!(rig.written(3_000).0, 10);
+        rig.cache.detach(FILE, Detach::Discard).unwrap();
+    }
+
+    #[test]
+    fn the_capacity_can_be_changed_and_be_none() {
+        let rig = rig(10, 20);
+        rig.dirty(0..100);
+        assert_eq!(rig.written(1_000).0, 10);
+        rig.cache.set_io_capacity(60, 20);
+        assert_eq!(rig.written(2_000).0, 60);
+        rig.dirty(0..500);
+        // The maximum is never below the capacity.
+        assert_eq!(rig.written(3_000).0, 60);
+        rig.cache.set_io_capacity(60, u32::MAX);
+        assert_eq!(rig.written(3_000), (440, Next::WhenCalled));
+    }
+
+    #[test]
+    fn what_has_been_dirty_for_longest_goes_first() {
+        let rig = rig(30, 30);
+        rig.dirty((0..90).rev());
+        assert_eq!(rig.written(1_000).0, 30);
+        let is_dirty = |page: u32| {
+            let mut dirty = false;
+            rig.cache.count_dirty(|id| dirty |= id.page.0 == page);
+            dirty
+        };
+        assert!((0..60).all(is_dirty) && !(60..90).any(is_dirty));
+    }
+
+    #[test]
+    fn a_log_without_room_has_the_pages_with_old_changes_written_and_no_others() {
+        let rig = rig(100, 1_000);
+        rig.dirty(0..80);
+        rig.cache.write_older_than(Lsn(8 * 40)).unwrap();
+        assert_eq!(rig.cache.status().blocks.not_flushed, 41);
     }
 }

@@ -20,6 +20,7 @@ use base::sync::{Arc, Mutex};
 use base::{FileId, Lsn, PageId, PageNo};
 use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use vfs::{AlignedBuffer, File};
 
 const MAGIC: u64 = u64::from_le_bytes(*b"LWDOUBL\x01");
@@ -63,12 +64,13 @@ impl Doublewrite {
         Ok(Doublewrite { file, page_size, pages, turn: Mutex::new(turn) })
     }
 
-    /// Writes a batch here and then, by `in_place`, each page where it belongs; gives the result for each. `sync_failed`
+    /// Writes a batch here and then, by `in_place`, each page where it belongs; gives the result for each. `in_place` gets a range
+    /// of the batch at a time, and `sync_failed`
     /// hears of a sync that failed, here or of a data file.
     pub fn write(
         &self,
         batch: &[Outgoing],
-        in_place: impl Fn(&Outgoing) -> Result<(), Error>,
+        in_place: impl Fn(Range<usize>) -> Vec<Result<(), Error>>,
         sync_failed: impl Fn(String),
     ) -> Vec<Result<(), Error>> {
         let mut turn = self.turn.lock();
@@ -78,8 +80,8 @@ impl Doublewrite {
                 Ok(()) => {
                     for page in some {
                         turn.files.entry(page.id.file).or_insert_with(|| page.file.clone());
-                        results.push(in_place(page));
                     }
+                    results.extend(in_place(results.len()..results.len() + some.len()));
                 }
                 Err(error) => results.extend(some.iter().map(|page| {
                     let source = io::Error::new(error.kind(), error.to_string());

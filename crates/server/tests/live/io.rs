@@ -34,3 +34,22 @@ fn the_flush_method_in_effect_is_shown_and_the_log_says_what_became_of_the_one_a
         assert!(live.stop());
     }
 }
+
+#[test]
+fn the_load_of_the_device_is_as_the_options_say_and_its_capacity_can_be_set() {
+    let live = Live::start(&["--io_capacity=500", "--innodb_write_io_threads=2", "--read-io-threads=7"]);
+    let io = || live.instance.engine().cache().io();
+    let expected =
+        engine::IoOptions { capacity: 500, capacity_max: u32::MAX, write_threads: 2, read_threads: 7 };
+    assert_eq!(io(), expected);
+    assert_eq!(value(&live, "SELECT @@io_capacity + @@innodb_write_io_threads"), "502");
+    let mut connection = live.connect();
+    connection.query("SET GLOBAL innodb_io_capacity = 700").unwrap();
+    connection.query("SET GLOBAL io_capacity_max = 1500").unwrap();
+    assert_eq!(io(), engine::IoOptions { capacity: 700, capacity_max: 1_500, ..expected });
+    for name in ["write_io_threads", "innodb_read_io_threads"] {
+        let error = connection.query(&format!("SET GLOBAL {name} = 3")).unwrap_err();
+        assert_eq!(error.code(), Some(1238), "{error}");
+    }
+    assert!(live.stop());
+}

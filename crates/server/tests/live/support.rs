@@ -22,6 +22,7 @@ pub struct Live {
     pub socket: PathBuf,
     pub tcp: SocketAddr,
     log: PathBuf,
+    pub instance: Arc<sql::Instance>,
     _folder: tempfile::TempDir,
 }
 
@@ -43,8 +44,9 @@ impl Live {
             Address::Unix(_) => None,
         });
         let stop = server.stop_handle().unwrap();
+        let instance = server.instance().clone();
         let thread = std::thread::spawn(move || server.run().is_ok());
-        Live { stop, thread: Some(thread), socket, tcp: tcp.unwrap(), log, _folder: folder }
+        Live { stop, thread: Some(thread), socket, tcp: tcp.unwrap(), log, instance, _folder: folder }
     }
 
     pub fn raw(&self) -> UnixStream {

@@ -2,7 +2,7 @@
 
 use super::{Effects, Setting, Values, Variable};
 use crate::SqlError;
-use engine::{Database, FlushLog, FlushMethod, HitPath, Reconfigure};
+use engine::{Database, FlushLog, FlushMethod, HitPath, IoOptions, Reconfigure};
 use std::sync::{Arc, Weak};
 
 /// What a value of `flush_log_at_trx_commit` means.
@@ -35,6 +35,17 @@ pub fn flush_method_name(method: FlushMethod) -> &'static str {
     }
 }
 
+/// What the variables about the device's load say.
+pub fn io_options(values: &Values) -> IoOptions {
+    let short = |name| u32::try_from(values.unsigned(name)).unwrap_or(u32::MAX);
+    IoOptions {
+        capacity: short("innodb_io_capacity"),
+        capacity_max: short("innodb_io_capacity_max"),
+        write_threads: short("innodb_write_io_threads"),
+        read_threads: short("innodb_read_io_threads"),
+    }
+}
+
 /// Resizes and repartitions the database's cache.
 pub(crate) struct CacheEffects(Weak<Database>);
 
@@ -60,6 +71,13 @@ impl Effects for CacheEffects {
             "key_cache_hit_path" => {
                 let locked = after.text("key_cache_hit_path") == "locked";
                 change.hit_path = Some(if locked { HitPath::Locked } else { HitPath::Optimistic });
+            }
+            "innodb_io_capacity" | "innodb_io_capacity_max" => {
+                if let Some(database) = self.0.upgrade() {
+                    let IoOptions { capacity, capacity_max, .. } = io_options(after);
+                    database.cache().set_io_capacity(capacity, capacity_max);
+                }
+                return Ok(());
             }
             "innodb_flush_log_at_trx_commit" => {
                 if let Some(database) = self.0.upgrade() {

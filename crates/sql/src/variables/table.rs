@@ -41,6 +41,7 @@ static ALIASES: &[(&str, &str)] = &[
     ("identity", "last_insert_id"),
     ("innodb_buffer_pool_size", "key_buffer_size"),
     ("io_capacity", "innodb_io_capacity"),
+    ("io_capacity_max", "innodb_io_capacity_max"),
     ("log_buffer_size", "innodb_log_buffer_size"),
     ("log_file_size", "innodb_log_file_size"),
     ("read_io_threads", "innodb_read_io_threads"),

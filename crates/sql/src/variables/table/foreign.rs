@@ -28,7 +28,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     .read_only()
     .works(),
     global("innodb_force_recovery", unsigned(0, 0, 6, 1)).read_only(),
-    global("innodb_io_capacity", unsigned(200, 100, 4294967295, 1)),
+    global("innodb_io_capacity", unsigned(10000, 100, 4294967295, 1)).works(),
+    global("innodb_io_capacity_max", unsigned(4294967295, 100, 4294967295, 1)).works(),
     both("innodb_lock_wait_timeout", unsigned(50, 0, 100000000, 1)).works(),
     global("innodb_log_buffer_size", unsigned(4194304, 2097152, 2147479552, 4096)).read_only().works(),
     global("innodb_log_file_size", unsigned(268435456, 4194304, 18446744073709551615, 4096))
@@ -37,7 +38,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("innodb_max_dirty_pages_pct", double(90.0, 0.0, 99.999)),
     global("innodb_open_files", unsigned(0, 0, 9223372036854775807, 1)).read_only(),
     global("innodb_page_size", unsigned(16384, 4096, 65536, 1)).read_only(),
-    global("innodb_read_io_threads", unsigned(4, 1, 64, 1)),
+    global("innodb_read_io_threads", unsigned(4, 0, 64, 1)).read_only().works(),
     global("innodb_read_only", boolean(false)).read_only(),
     global("innodb_rollback_on_timeout", boolean(false)).read_only(),
     global("innodb_stats_on_metadata", boolean(false)),
@@ -45,7 +46,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("innodb_strict_mode", boolean(true)),
     both("innodb_table_locks", boolean(true)),
     global("innodb_use_native_aio", boolean(true)).read_only(),
-    global("innodb_write_io_threads", unsigned(4, 2, 64, 1)),
+    global("innodb_write_io_threads", unsigned(4, 1, 64, 1)).read_only().works(),
     global("myisam_block_size", unsigned(1024, 1024, 16384, 1024)).read_only(),
     global("myisam_data_pointer_size", unsigned(6, 2, 7, 1)),
     global("myisam_max_sort_file_size", unsigned(9223372036853727232, 0, 9223372036854775807, 1048576)),
