@@ -1,0 +1,152 @@
+//! Under a steady load files stop growing: what deletes, moves and splits leave is used again.
+#![cfg(not(feature = "shuttle"))]
+
+use base::sync::{Arc, thread};
+use latchwork_engine::{
+    CacheOptions, Database, FlushLog, IndexDef, LogOptions, Options, Table, TableDef, check,
+};
+use std::path::Path;
+use std::time::{Duration, Instant};
+use types::{Column, ColumnType, KeyPart, ValueRef};
+use vfs::{Create, MemVfs, Vfs};
+
+const DIR: &str = "data";
+const PAGE_SIZE: usize = 4 << 10;
+/// Rows that there may be; about half of them are.
+const IDS: usize = 4_000;
+/// Longer than anything here takes, however busy the machine is.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn options(vfs: &MemVfs) -> Options {
+    Options {
+        cache: CacheOptions { size_bytes: 2 << 20, ..CacheOptions::default() },
+        log: LogOptions {
+            flush: FlushLog::Lazily,
+            file_size: 1 << 20,
+            buffer_size: 256 << 10,
+            capacity: 4 << 20,
+        },
+        page_size: PAGE_SIZE,
+        create: true,
+        vfs: Arc::new(vfs.clone()),
+        ..Options::default()
+    }
+}
+
+fn table_def() -> TableDef {
+    let part = |column| KeyPart { column, prefix_chars: None, descending: false };
+    let column = |name: &str, column_type| Column { name: name.into(), column_type, nullable: false };
+    let int = || ColumnType::Int { bytes: 4, unsigned: false };
+    TableDef {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![
+            column("id", int()),
+            column("k", int()),
+            column("c", ColumnType::Blob { bytes_max: u32::MAX }),
+        ],
+        primary: Some(vec![part(0)]),
+        indexes: vec![IndexDef { name: "k".into(), unique: false, parts: vec![part(1)] }],
+        auto_increment: None,
+        sql_metadata: Vec::new(),
+    }
+}
+
+/// Numbers that are the same in each run (xorshift).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) % bound as u64) as usize
+    }
+}
+
+/// Bytes of `c`: mostly short, some that take pages of their own.
+fn len(random: &mut Random) -> usize {
+    match random.below(200) {
+        0 => 5_000 + random.below(10_000),
+        _ => random.below(300),
+    }
+}
+
+/// As many changes as there are ids.
+fn change_all(database: &Database, table: &Table, random: &mut Random, rows: &mut [bool]) {
+    for _ in 0..IDS / 20 {
+        let mut statement = database.begin_write().unwrap();
+        for _ in 0..20 {
+            let id = random.below(IDS);
+            let key = (id as u32 ^ 1 << 31).to_be_bytes();
+            let c = vec![id as u8; len(random)];
+            let mut image = Vec::new();
+            let values =
+                [ValueRef::Int(id as i64), ValueRef::Int(random.below(500) as i64), ValueRef::Binary(&c)];
+            table.row_codec().encode(&values, &mut image);
+            match (rows[id], random.below(10)) {
+                (false, 0..=2) => {
+                    statement.insert(table, &image).unwrap();
+                    rows[id] = true;
+                }
+                (true, 0..=2) => {
+                    assert!(statement.delete(table, &key, &mut |_| true).unwrap());
+                    rows[id] = false;
+                }
+                (true, _) => {
+                    let change = &mut |_: &[u8], out: &mut Vec<u8>| {
+                        out.extend_from_slice(&image);
+                        true
+                    };
+                    assert!(statement.update(table, &key, change).unwrap());
+                }
+                (false, _) => {}
+            }
+        }
+        statement.commit().unwrap();
+    }
+    // What nobody sees any more is removed in the background.
+    let end = Instant::now() + PATIENCE;
+    while database.status().purge_queue > 0 {
+        assert!(Instant::now() < end, "{} rows are not purged", database.status().purge_queue);
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Pages that the files in a folder come to.
+fn pages(vfs: &MemVfs, folder: &str) -> u64 {
+    let dir = Path::new(DIR).join(folder);
+    let names = vfs.list(&dir).unwrap().into_iter();
+    let bytes = names.map(|name| vfs.open(&dir.join(name), Create::Never).unwrap().len().unwrap());
+    bytes.sum::<u64>() / PAGE_SIZE as u64
+}
+
+#[test]
+fn files_stop_growing() {
+    let vfs = MemVfs::new();
+    let database = Database::open(Path::new(DIR), options(&vfs)).unwrap();
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(table_def()).unwrap();
+    let (mut random, mut rows) = (Random(4711), vec![false; IDS]);
+    // Until there are as many rows, and pages as full, as there will be.
+    (0..40).for_each(|_| change_all(&database, &table, &mut random, &mut rows));
+    let settled = pages(&vfs, "tables");
+    let options = options(&vfs);
+    let log_max = (options.log.capacity + 4 * options.log.file_size) / PAGE_SIZE as u64;
+    for round in 0..160 {
+        change_all(&database, &table, &mut random, &mut rows);
+        // Twice the step by which a file grows, for a load that is not quite steady. One page lost in each round, of four thousand
+        // changes, would come to more in the end.
+        let (now, log) = (pages(&vfs, "tables"), pages(&vfs, "log"));
+        assert!(now <= settled + settled / 4, "round {round}: {now} pages, {settled} once settled");
+        assert!(log <= log_max, "round {round}: {log} pages of log, {log_max} at most");
+    }
+    database.close().unwrap();
+    drop((database, table));
+    let report = check(Path::new(DIR), Arc::new(vfs.clone())).unwrap();
+    assert!(report.is_clean(), "{report}");
+    assert_eq!(report.rows, rows.iter().filter(|is_there| **is_there).count() as u64);
+    // Rows and entries come to 200 bytes on average, long rows aside: a quarter of the file at the least.
+    let (live, now) = (report.rows * 200 / PAGE_SIZE as u64, pages(&vfs, "tables"));
+    assert!(now < 4 * live, "{now} pages for {} rows", report.rows);
+}
