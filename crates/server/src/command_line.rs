@@ -32,6 +32,7 @@ Memory
                               innodb_buffer_pool_size is the same thing
   --key_cache_segments N      0 = one mutex; 1 to 64            (by the number of processors)
   --key_cache_hit_path PATH   optimistic, or locked as MyISAM's
+  --latchwork_version_limit BYTES   old versions of rows, for snapshots (256M)
 
 Files
   --config FILE               options in MySQL's ini form, groups [mysqld], [server], [mariadb], [latchwork];

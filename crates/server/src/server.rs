@@ -18,6 +18,7 @@ use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
+use vfs::{OsVfs, Vfs};
 use wire::{PacketWriter, response};
 
 /// How long statements may take to end when the server stops, before their connections are cut.
@@ -60,6 +61,11 @@ impl StopHandle {
 impl Server {
     /// Opens the data directory and the sockets.
     pub fn start(options: Options, log: Arc<Log>) -> Result<Server, StartError> {
+        Server::start_on(Arc::new(OsVfs), options, log)
+    }
+
+    /// The same on other files than the operating system's: those that fail on demand, in tests.
+    pub fn start_on(vfs: Arc<dyn Vfs>, options: Options, log: Arc<Log>) -> Result<Server, StartError> {
         let datadir = options.datadir();
         let skip_grant_tables = options.skip_grant_tables();
         check_folders(&options)?;
@@ -68,7 +74,7 @@ impl Server {
         }
         let socket = options.socket();
         // The data directory first: two servers on one folder is the mistake that matters most.
-        let database = open_database(&datadir, &options)?;
+        let database = open_database(vfs, &datadir, &options)?;
         let opened = listen(&options, &socket).and_then(|listeners| {
             let accounts = match skip_grant_tables {
                 true => None,
@@ -276,7 +282,7 @@ fn describe_flush_method(globals: &sql::variables::Globals, database: &Database,
     globals.describe("innodb_flush_method", name);
 }
 
-fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, StartError> {
+fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result<Arc<Database>, StartError> {
     let error =
         |why: String| StartError(format!("cannot open the data directory {}: {why}", datadir.display()));
     let parent = datadir.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -303,7 +309,9 @@ fn open_database(datadir: &Path, options: &Options) -> Result<Arc<Database>, Sta
         flush_method: sql::variables::flush_method(&values.text("innodb_flush_method")),
         page_size: 16 << 10,
         create: true,
-        ..engine::Options::default()
+        vfs,
     };
-    Database::open(datadir, engine_options).map_err(|problem| error(problem.to_string()))
+    let database = Database::open(datadir, engine_options).map_err(|problem| error(problem.to_string()))?;
+    database.set_version_limit(values.unsigned("latchwork_version_limit"));
+    Ok(database)
 }

@@ -115,6 +115,11 @@ impl Transactions {
         self.versions.bytes()
     }
 
+    /// Sets how many bytes old versions may take; see [`Config::version_limit_bytes`].
+    pub fn set_version_limit(&self, bytes: u64) {
+        self.versions.set_limit(bytes);
+    }
+
     pub fn usage(&self) -> Usage {
         Usage { status: self.status.usage(), locks: self.locks.usage(), version_bytes: self.version_bytes() }
     }

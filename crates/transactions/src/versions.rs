@@ -63,7 +63,7 @@ pub struct VersionStore {
     incoming: Mutex<Vec<VersionRef>>,
     /// Versions that purge found needed, by the newest snapshot that needs them. Held through a purge.
     filed: Mutex<BTreeMap<u64, Vec<VersionRef>>>,
-    limit_bytes: u64,
+    limit_bytes: AtomicU64,
 }
 
 impl VersionStore {
@@ -72,7 +72,7 @@ impl VersionStore {
             shards: (0..SHARDS).map(|_| CachePadded::default()).collect(),
             incoming: Mutex::default(),
             filed: Mutex::default(),
-            limit_bytes,
+            limit_bytes: AtomicU64::new(limit_bytes),
         }
     }
 
@@ -207,7 +207,13 @@ impl VersionStore {
     }
 
     pub fn is_over_limit(&self) -> bool {
-        self.bytes() > self.limit_bytes
+        // ORDER: Relaxed: a setting that is looked at now and then.
+        self.bytes() > self.limit_bytes.load(Relaxed)
+    }
+
+    pub fn set_limit(&self, bytes: u64) {
+        // ORDER: as above.
+        self.limit_bytes.store(bytes, Relaxed);
     }
 }
 

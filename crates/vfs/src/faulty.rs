@@ -29,7 +29,8 @@ pub enum Fault {
 #[derive(Debug)]
 struct Rule {
     operation: Operation,
-    fault: Fault,
+    /// `None`: the thread panics.
+    fault: Option<Fault>,
     /// Operations that still succeed before the fault strikes.
     successes_left: u64,
     /// How many times it strikes; `u64::MAX` = until healed.
@@ -53,17 +54,23 @@ pub struct Faults(Arc<Mutex<State>>);
 impl Faults {
     /// The `nth` (from 1) operation from now on fails once.
     pub fn fail_nth(&self, operation: Operation, nth: u64, fault: Fault) {
-        self.add(operation, nth, 1, None, fault);
+        self.add(operation, nth, 1, None, Some(fault));
+    }
+
+    /// The thread that asks for the `nth` (from 1) operation on files whose path ends in `suffix` panics, once: a fault of the
+    /// program where it reaches its files.
+    pub fn panic_at(&self, suffix: &Path, operation: Operation, nth: u64) {
+        self.add(operation, nth, 1, Some(suffix.to_path_buf()), None);
     }
 
     /// Every operation from the `nth` (from 1) on fails, until [`Faults::heal`].
     pub fn fail_from(&self, operation: Operation, nth: u64, fault: Fault) {
-        self.add(operation, nth, u64::MAX, None, fault);
+        self.add(operation, nth, u64::MAX, None, Some(fault));
     }
 
     /// As [`Faults::fail_from`], only for files whose path ends in `suffix` (whole components).
     pub fn fail_file_from(&self, suffix: &Path, operation: Operation, nth: u64, fault: Fault) {
-        self.add(operation, nth, u64::MAX, Some(suffix.to_path_buf()), fault);
+        self.add(operation, nth, u64::MAX, Some(suffix.to_path_buf()), Some(fault));
     }
 
     /// Files may grow by this many bytes more, then writes fail with `StorageFull` after writing
@@ -84,7 +91,14 @@ impl Faults {
         self.0.lock().counts[operation as usize]
     }
 
-    fn add(&self, operation: Operation, nth: u64, strikes: u64, suffix: Option<PathBuf>, fault: Fault) {
+    fn add(
+        &self,
+        operation: Operation,
+        nth: u64,
+        strikes: u64,
+        suffix: Option<PathBuf>,
+        fault: Option<Fault>,
+    ) {
         assert!(nth > 0, "operations are counted from 1");
         let rule = Rule { operation, fault, successes_left: nth - 1, strikes_left: strikes, suffix };
         self.0.lock().rules.push(rule);
@@ -94,7 +108,7 @@ impl Faults {
     fn strike(&self, operation: Operation, path: &Path) -> Option<Fault> {
         let mut state = self.0.lock();
         state.counts[operation as usize] += 1;
-        let mut struck = None;
+        let mut struck: Option<Option<Fault>> = None;
         for rule in &mut state.rules {
             if rule.operation != operation || rule.suffix.as_ref().is_some_and(|s| !path.ends_with(s)) {
                 continue;
@@ -106,7 +120,9 @@ impl Faults {
                 struck = Some(rule.fault);
             }
         }
-        struck
+        drop(state);
+        assert!(struck != Some(None), "a panic that was asked for: {operation:?} of '{}'", path.display());
+        struck.flatten()
     }
 
     /// Takes `growth` bytes from the free space; gives how many of them fit.

@@ -441,6 +441,12 @@ impl Database {
         Some((table, values))
     }
 
+    /// Sets how much memory old versions of rows may take. Beyond that the oldest snapshots are given up, and fail with
+    /// [`Error::SnapshotTooOld`] where they need what is gone.
+    pub fn set_version_limit(&self, bytes: u64) {
+        self.core.transactions.set_version_limit(bytes);
+    }
+
     /// Sets `flush_log_at_trx_commit`, from the next statement's end on.
     pub fn set_flush_log(&self, flush: FlushLog) {
         self.core.journal.set_flush_log(flush);

@@ -337,6 +337,86 @@ fn purge_waits_for_the_oldest_snapshot_and_leaves_nothing() {
 }
 
 #[test]
+fn a_long_reader_of_hot_rows_keeps_its_snapshot_in_little_memory() {
+    const LIMIT: u64 = 256 << 10;
+    let (database, table) = usual();
+    database.set_version_limit(LIMIT);
+    let (mut setup, mut reader) = (database.session(), database.session());
+    (0..8).for_each(|id| insert(&mut setup, &table, &row(id, 0)).unwrap());
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    let before = all(&mut reader, &table);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let (database, table) = (&database, &table);
+                scope.spawn(move || {
+                    let mut session = database.session();
+                    for round in 1..600 {
+                        assert!(update(&mut session, table, &row((round + writer) % 8, round)).unwrap());
+                    }
+                })
+            })
+            .collect();
+        while !writers.iter().all(|writer| writer.is_finished()) {
+            assert_eq!(all(&mut reader, &table), before);
+            assert_eq!(scan(reader.read().reader(), &table, K, Direction::Forward), before);
+            let bytes = database.status().version_bytes;
+            assert!(bytes <= LIMIT, "{bytes}");
+        }
+    });
+    assert_eq!(all(&mut reader, &table), before);
+    reader.commit().unwrap();
+    database.core().purge.drain(database.core());
+    assert_eq!((table.garbage(), database.status().version_bytes), (0, 0));
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn beyond_the_version_limit_a_long_reader_is_given_up_and_writers_never_are() {
+    const ROWS: i32 = 1_000;
+    const LIMIT: u64 = 64 << 10;
+    let (database, table) = usual();
+    let (mut writer, mut reader) = (database.session(), database.session());
+    (0..ROWS).for_each(|id| insert(&mut writer, &table, &row(id, 0)).unwrap());
+    database.set_version_limit(LIMIT);
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    let before = all(&mut reader, &table);
+    let mut is_given_up = false;
+    for id in 0..ROWS {
+        assert!(update(&mut writer, &table, &row(id, 1)).unwrap());
+        // The limit is looked at every 64 commits.
+        let bytes = database.status().version_bytes;
+        assert!(bytes <= LIMIT + 64 * 512, "{bytes}");
+        if id % 50 == 0 {
+            let read = reader.read();
+            let mut rows = table.scan(read.reader(), PRIMARY, KeyRange::all(), Direction::Forward);
+            let mut seen = Vec::new();
+            let end = loop {
+                match rows.next_row() {
+                    Ok(Some(image)) => seen.push(Row::read(&table, image)),
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            match end {
+                Ok(()) => assert!(!is_given_up && seen == before),
+                Err(error) => {
+                    assert!(matches!(error, Error::SnapshotTooOld), "{error:?}");
+                    assert_eq!(seen, before[..seen.len()], "what it did see was right");
+                    is_given_up = true;
+                }
+            }
+        }
+    }
+    assert!(is_given_up);
+    reader.commit().unwrap();
+    assert!(all(&mut reader, &table).iter().all(|row| row.k == 1));
+    database.core().purge.drain(database.core());
+    assert_eq!((table.garbage(), database.status().version_bytes), (0, 0));
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
 fn a_redefinition_waits_for_those_who_have_changed_the_table() {
     let (database, table) = usual();
     let mut session = database.session();

@@ -304,8 +304,8 @@ fn form(capabilities: u32, session: &Session, settings: &Settings, encoding: Enc
 
 /// Errors that an operator has to hear of, not only the client who met them.
 fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
-    /// Disk full, I/O errors, damaged pages, and what should not happen at all.
-    const CODES: [u16; 4] = [1021, 1030, 1034, 1105];
+    /// Disk full, I/O errors, damaged pages, what should not happen at all, and changes refused after one of these.
+    const CODES: [u16; 5] = [1021, 1030, 1034, 1105, 1290];
     if let Err(error) = result
         && CODES.contains(&error.code)
     {

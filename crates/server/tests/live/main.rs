@@ -1,7 +1,9 @@
 //! A server in this process, met over real sockets by the client codec.
 
 mod commands;
+mod faults;
 mod io;
+mod long_readers;
 mod malformed;
 mod packets;
 mod row_locks;

@@ -4,7 +4,7 @@ use latchwork_server as server;
 use server::{Address, Log, Options, Server, StopHandle};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -23,22 +23,29 @@ pub struct Live {
     pub tcp: SocketAddr,
     log: PathBuf,
     pub instance: Arc<sql::Instance>,
-    _folder: tempfile::TempDir,
+    _folder: Option<tempfile::TempDir>,
 }
 
 impl Live {
     pub fn start(options: &[&str]) -> Live {
         let folder = tempfile::tempdir().unwrap();
-        let socket = folder.path().join("socket");
-        let log = folder.path().join("log");
+        let mut live = Live::start_on(Arc::new(vfs::OsVfs), folder.path(), options);
+        live._folder = Some(folder);
+        live
+    }
+
+    /// Serves `folder/data` of these files; socket and log are in the real folder.
+    pub fn start_on(vfs: Arc<dyn vfs::Vfs>, folder: &Path, options: &[&str]) -> Live {
+        let socket = folder.join("socket");
+        let log = folder.join("log");
         let mut arguments = vec![
-            format!("--datadir={}", folder.path().join("data").display()),
+            format!("--datadir={}", folder.join("data").display()),
             format!("--socket={}", socket.display()),
             "--port=0".to_string(),
         ];
         arguments.extend(options.iter().map(|option| option.to_string()));
         let options = Options::parse(&arguments).unwrap();
-        let server = Server::start(options, Arc::new(Log::to_file(&log).unwrap())).unwrap();
+        let server = Server::start_on(vfs, options, Arc::new(Log::to_file(&log).unwrap())).unwrap();
         let tcp = server.addresses().iter().find_map(|address| match address {
             Address::Tcp(address) => Some(*address),
             Address::Unix(_) => None,
@@ -46,7 +53,7 @@ impl Live {
         let stop = server.stop_handle().unwrap();
         let instance = server.instance().clone();
         let thread = std::thread::spawn(move || server.run().is_ok());
-        Live { stop, thread: Some(thread), socket, tcp: tcp.unwrap(), log, instance, _folder: folder }
+        Live { stop, thread: Some(thread), socket, tcp: tcp.unwrap(), log, instance, _folder: None }
     }
 
     pub fn raw(&self) -> UnixStream {

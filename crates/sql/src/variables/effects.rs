@@ -85,6 +85,12 @@ impl Effects for CacheEffects {
                 }
                 return Ok(());
             }
+            "latchwork_version_limit" => {
+                if let Some(database) = self.0.upgrade() {
+                    database.set_version_limit(number);
+                }
+                return Ok(());
+            }
             _ => return Ok(()),
         }
         let Some(database) = self.0.upgrade() else { return Ok(()) };

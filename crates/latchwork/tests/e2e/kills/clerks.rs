@@ -14,7 +14,7 @@ const ROWS: u64 = 7;
 const TABLES: [&str; 2] = [
     "CREATE DATABASE office",
     "CREATE TABLE office.paper (clerk INT NOT NULL, batch INT NOT NULL, part INT NOT NULL, version INT NOT NULL, \
-     body VARCHAR(8000) NOT NULL, PRIMARY KEY (clerk, batch, part), UNIQUE (part, batch, clerk), KEY (version))",
+     body TEXT NOT NULL, PRIMARY KEY (clerk, batch, part), UNIQUE (part, batch, clerk), KEY (version))",
 ];
 
 /// The version of a batch; `None` if it is not there.
@@ -61,7 +61,7 @@ impl Clerk {
             (0..self.batches.len()).filter(|&batch| self.batches[batch].is_some()).collect();
         if there.len() < 5 || self.random.below(3) == 0 {
             let batch = self.batches.len();
-            let length = if self.random.below(20) == 0 { 7000 } else { self.random.below(200) };
+            let length = self.length(200);
             let row = |part| format!("({clerk}, {batch}, {part}, 0, REPEAT('x', {length}))");
             let rows: Vec<String> = (0..ROWS).map(row).collect();
             return (format!("INSERT INTO office.paper VALUES {}", rows.join(", ")), batch, Some(0));
@@ -71,10 +71,19 @@ impl Clerk {
         if self.random.below(2) == 0 {
             return (format!("DELETE FROM office.paper {which}"), batch, None);
         }
-        let length = self.random.below(400);
+        let length = self.length(400);
         let update =
             format!("UPDATE office.paper SET version = version + 1, body = REPEAT('y', {length}) {which}");
         (update, batch, self.batches[batch].map(|version| version + 1))
+    }
+
+    /// How long a body is: now and then so long that a row needs pages of its own, one or several.
+    fn length(&mut self, usual: u64) -> u64 {
+        match self.random.below(20) {
+            0 => 7_000,
+            1 => 16_000 + self.random.below(20_000),
+            _ => self.random.below(usual),
+        }
     }
 
     fn compare(&mut self, found: &BTreeMap<usize, Vec<u64>>) {
@@ -113,6 +122,10 @@ fn verify(server: &Server, clerks: &mut [Clerk]) {
     }
     by_unique.sort_by_key(key);
     assert!(rows == by_unique, "the unique index and the rows differ");
+    // A body is one character over and over, all of it.
+    let torn =
+        ask("SELECT COUNT(*) FROM office.paper WHERE body <> REPEAT(LEFT(body, 1), CHAR_LENGTH(body))");
+    assert_eq!(torn, [["0"]], "a row has bytes of another");
     let mut found: BTreeMap<u64, BTreeMap<usize, Vec<u64>>> = BTreeMap::new();
     for row in rows {
         let number = |column: usize| row[column].parse::<u64>().unwrap();
