@@ -386,10 +386,10 @@ impl PageCache {
             .collect();
         old.sort_unstable();
         for batch in old.chunks(self.batch_max()) {
-            self.write_pages(batch)?;
+            let written = self.write_pages(batch)?;
             let rate = self.write_back.rate(true);
             let mut pace = self.write_back.pace.lock();
-            pace.spend(self.now(), batch.len(), rate);
+            pace.spend(self.now(), written, rate);
             let pause = pace.wait(self.now(), 0, rate);
             drop(pace);
             rest(pause);
@@ -401,17 +401,20 @@ impl PageCache {
         self.write_back.start.elapsed()
     }
 
-    /// Writes these pages, batch by batch, as far as they are dirty and can be had.
-    fn write_pages(&self, pages: &[(PageId, FrameNo)]) -> Result<(), Error> {
+    /// Writes these pages, batch by batch, as far as they are dirty and can be had; gives their number.
+    fn write_pages(&self, pages: &[(PageId, FrameNo)]) -> Result<usize, Error> {
+        let mut written = 0;
         for some in pages.chunks(self.batch_max()) {
             self.check_poison()?;
             let outgoing = some.iter().filter_map(|&(id, frame)| {
                 let file = self.file(id).ok()?;
                 self.begin_write(frame, id, &file).ok()
             });
-            self.write_batch(outgoing.collect())?;
+            let batch: Vec<Outgoing> = outgoing.collect();
+            written += batch.len();
+            self.write_batch(batch)?;
         }
-        Ok(())
+        Ok(written)
     }
 
     /// Writes every page of the file that is dirty now, then syncs the file.

@@ -107,8 +107,8 @@ impl PageCache {
         // In the order of the device.
         pages.sort_unstable();
         for batch in pages.chunks(self.batch_max()).take_while(|_| Arc::strong_count(self) > 1) {
-            self.write_pages(batch)?;
-            self.write_back.pace.lock().spend(now, batch.len(), rate);
+            let written = self.write_pages(batch)?;
+            self.write_back.pace.lock().spend(now, written, rate);
         }
         // At most the pause, so that a change of the settings is noticed.
         let wait = self.write_back.pace.lock().wait(now, self.batch_max(), rate).min(PAUSE);
