@@ -5,8 +5,7 @@
 //! down. What moves it on is the cache's write-back, and when the log grows towards its capacity, pages
 //! written because their changes are old.
 //!
-//! Bounds: at half of the capacity the pages whose oldest change lies in the older half of what is used are written. At all of
-//! it, statements wait for that before they change a row (`Core::touch`). A transaction whose first record lies further back than
+//! Bounds: pages whose oldest change lies further back than five eighths of the capacity are written. At all of it, statements wait for that before they change a row (`Core::touch`). A transaction whose first record lies further back than
 //! half of the capacity, and what purge has not come to since then, are logged again at the log's end; a transaction of more than
 //! an eighth of the capacity when the log has four times as much for it. So the log exceeds its capacity by what large
 //! transactions need, and by nothing else.
@@ -54,12 +53,11 @@ impl Core {
         Ok(())
     }
 
-    /// Writes pages whose changes are old, if the log is half full, and takes a checkpoint.
+    /// Writes pages whose changes are old and takes a checkpoint.
     pub fn make_room_in_log(&self) -> Result<()> {
-        let (needed, position) = (self.journal.needed(), self.journal.position());
-        let used = position.0.saturating_sub(needed.0);
-        if used >= self.journal.capacity() / 2 {
-            self.cache.write_older_than(Lsn(needed.0 + used / 2))?;
+        let old = self.journal.position().0.saturating_sub(self.journal.capacity() / 8 * 5);
+        if self.journal.needed().0 < old {
+            self.cache.write_older_than(Lsn(old))?;
         }
         self.checkpoint()
     }

@@ -51,9 +51,9 @@ pub struct IoConfig {
 }
 
 impl Default for IoConfig {
-    /// 160 MB/s of 16 KiB pages, which flash takes beside other work; no limit in need; four threads each.
+    /// As little as InnoDB writes by default, no limit in need, four threads each.
     fn default() -> IoConfig {
-        IoConfig { capacity: 10_000, capacity_max: u32::MAX, write_threads: 4, read_threads: 4 }
+        IoConfig { capacity: 200, capacity_max: u32::MAX, write_threads: 4, read_threads: 4 }
     }
 }
 

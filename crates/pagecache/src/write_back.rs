@@ -54,8 +54,9 @@ mod background {
 /// Pages written together: one sync of the log and one of the doublewrite file for all of them.
 const BATCH_MAX: usize = 64;
 
-/// One page in eight may be dirty before the background thread is called.
-const DIRTY_SHARE: usize = 8;
+/// One page in two may be dirty before it becomes urgent: a page that changes often is then written for the log's sake only, and whoever
+/// looks for a victim finds the clean half.
+const DIRTY_SHARE: usize = 2;
 
 #[derive(Debug)]
 pub(crate) struct WriteBackState {
@@ -295,7 +296,7 @@ impl PageCache {
     /// A page has become dirty.
     pub(crate) fn note_dirtied(&self) {
         let dirty = self.write_back.dirty_count.fetch_add(1, Relaxed) + 1;
-        if dirty > self.frame_count.load(Relaxed) / DIRTY_SHARE {
+        if dirty > self.dirty_max() {
             self.write_back.signal.raise();
         }
     }
@@ -317,9 +318,14 @@ impl PageCache {
         self.write_back.io_capacity_max.store(capacity_max, Relaxed);
     }
 
+    fn dirty_max(&self) -> usize {
+        self.frame_count.load(Relaxed) / DIRTY_SHARE
+    }
+
+    /// How many pages are dirty beyond what may be.
     #[cfg(not(feature = "shuttle"))]
-    fn has_much_dirt(&self) -> bool {
-        self.write_back.dirty_count.load(Relaxed) > self.frame_count.load(Relaxed) / DIRTY_SHARE
+    fn surplus_dirt(&self) -> usize {
+        self.write_back.dirty_count.load(Relaxed).saturating_sub(self.dirty_max())
     }
 
     /// Frames whose page is dirty or being written. A page that becomes so meanwhile may be missing.

@@ -88,12 +88,14 @@ impl PageCache {
         self.write_back.signal.state.lock().thread = spawned.ok();
     }
 
-    /// Writes what is dirty, as much of it as may be written by now, those pages first that have been dirty for longest. Ends early
-    /// when nobody but the caller has the cache any more.
+    /// Writes what is dirty, as much of it as may be written by now, those pages first that have been dirty for longest; in a hurry,
+    /// what is too much. Ends early when nobody but the caller has the cache any more.
     fn write_ahead(self: &Arc<PageCache>, now: Duration) -> Result<Next, Error> {
-        let is_urgent = self.has_much_dirt();
+        let surplus = self.surplus_dirt();
+        let is_urgent = surplus > 0;
         let rate = self.write_back.rate(is_urgent);
-        let allowed = self.write_back.pace.lock().allowed(now, rate);
+        let wanted = if is_urgent { surplus } else { usize::MAX };
+        let allowed = self.write_back.pace.lock().allowed(now, rate).min(wanted);
         let frames = self.dirty.iter(self.pool.frames_made());
         let mut dirty: Vec<(Option<Lsn>, PageId, FrameNo)> = frames
             .map(|frame| (self.header(frame).oldest_change(), self.header(frame).page_id(), frame))
@@ -114,7 +116,7 @@ impl PageCache {
         let wait = self.write_back.pace.lock().wait(now, self.batch_max(), rate).min(PAUSE);
         Ok(match (is_all, is_urgent) {
             // More has become dirty meanwhile.
-            (true, _) if self.has_much_dirt() => Next::AtOnce,
+            (true, _) if self.surplus_dirt() > 0 => Next::AtOnce,
             (true, _) => Next::WhenCalled,
             (false, true) => Next::After(wait),
             (false, false) => Next::AfterOrWhenCalled(wait),
@@ -185,7 +187,7 @@ mod tests {
         log: Arc<Log>,
     }
 
-    /// 800 frames: a hundred dirty pages are no cause for hurry. No thread, so that only the test writes.
+    /// 800 frames: four hundred dirty pages are no cause for hurry. No thread, so that only the test writes.
     fn rig(capacity: u32, capacity_max: u32) -> Rig {
         let log = Arc::new(Log::default());
         let config = CacheConfig {
@@ -236,13 +238,13 @@ mod tests {
     #[test]
     fn in_hurry_it_goes_up_to_the_maximum_and_then_slower_again() {
         let rig = rig(10, 100);
-        rig.dirty(0..300);
+        rig.dirty(0..600);
         assert_eq!(rig.written(0).0, 0);
         let (written, next) = rig.written(1_000);
         assert_eq!(written, 100);
         assert!(matches!(next, Next::After(wait) if !wait.is_zero()), "{next:?}");
         assert_eq!(rig.written(2_000).0, 100);
-        // A hundred of eight hundred are no hurry any more.
+        // Four hundred of eight hundred are no hurry any more.
         assert_eq!(rig.written(3_000).0, 10);
         rig.cache.detach(FILE, Detach::Discard).unwrap();
     }
@@ -258,7 +260,8 @@ mod tests {
         // The maximum is never below the capacity.
         assert_eq!(rig.written(3_000).0, 60);
         rig.cache.set_io_capacity(60, u32::MAX);
-        assert_eq!(rig.written(3_000), (440, Next::WhenCalled));
+        // What is too much, and no more of it at once.
+        assert_eq!(rig.written(3_000).0, 40);
     }
 
     #[test]

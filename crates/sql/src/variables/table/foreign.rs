@@ -28,7 +28,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     .read_only()
     .works(),
     global("innodb_force_recovery", unsigned(0, 0, 6, 1)).read_only(),
-    global("innodb_io_capacity", unsigned(10000, 100, 4294967295, 1)).works(),
+    global("innodb_io_capacity", unsigned(200, 100, 4294967295, 1)).works(),
     global("innodb_io_capacity_max", unsigned(4294967295, 100, 4294967295, 1)).works(),
     both("innodb_lock_wait_timeout", unsigned(50, 0, 100000000, 1)).works(),
     global("innodb_log_buffer_size", unsigned(4194304, 2097152, 2147479552, 4096)).read_only().works(),
