@@ -15,6 +15,8 @@ pub(crate) mod undo;
 
 #[cfg(all(test, not(feature = "shuttle")))]
 mod crashes;
+#[cfg(all(test, feature = "shuttle"))]
+mod models;
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests;
 
