@@ -17,7 +17,9 @@ pub struct MariaDb {
 impl MariaDb {
     /// A new data directory in `folder`, and a server on it.
     pub fn start(folder: &Path) -> MariaDb {
+        std::fs::create_dir_all(temporary(folder)).unwrap();
         let output = Command::new(find("mariadb-install-db").unwrap())
+            .env("TMPDIR", temporary(folder))
             .args(["--no-defaults", "--auth-root-authentication-method=normal", "--skip-test-db", &user()])
             .arg("--innodb-log-file-size=8M")
             .arg(format!("--datadir={}", data(folder).display()))
@@ -48,6 +50,7 @@ impl MariaDb {
         let _ = std::fs::remove_file(&socket);
         let log = std::fs::File::create(folder.join("mariadb.log")).unwrap();
         let child = Command::new(find("mariadbd").unwrap())
+            .env("TMPDIR", temporary(folder))
             .args(["--no-defaults", "--skip-networking", "--innodb-log-file-size=8M", &user()])
             .args(["--character-set-server=utf8mb4", "--collation-server=utf8mb4_general_ci"])
             .args(["--innodb-flush-log-at-trx-commit=2", "--loose-innodb-buffer-pool-size=64M"])
@@ -88,6 +91,11 @@ impl MariaDb {
 
 fn data(folder: &Path) -> PathBuf {
     folder.join("mariadb-data")
+}
+
+/// A server that starts removes the temporary tables that it finds, those of another one that is at work, too.
+fn temporary(folder: &Path) -> PathBuf {
+    folder.join("mariadb-tmp")
 }
 
 fn user() -> String {
