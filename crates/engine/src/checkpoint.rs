@@ -5,9 +5,10 @@
 //! down. What moves it on is the cache's write-back, and when the log grows towards its capacity, pages
 //! written because their changes are old.
 //!
-//! Bounds: pages whose oldest change lies further back than five eighths of the capacity are written. At all of it, statements wait for that before they change a row (`Core::touch`). A transaction whose first record lies further back than
-//! half of the capacity, and what purge has not come to since then, are logged again at the log's end; a transaction of more than
-//! an eighth of the capacity when the log has four times as much for it. So the log exceeds its capacity by what large
+//! Bounds: pages whose oldest change lies further back than five eighths of the capacity are written. At all of it, statements
+//! wait for that before they change a row (`Core::touch`). A transaction whose first record lies further back than half of the
+//! capacity, and what purge has not come to since then, are logged again at the log's end; a transaction of more than an
+//! eighth of the capacity when the log has four times as much for it. So the log exceeds its capacity by what large
 //! transactions need, and by nothing else.
 
 #[cfg(all(test, feature = "shuttle"))]
