@@ -20,6 +20,24 @@ pub(crate) enum Located {
     Loaded(FrameNo),
 }
 
+/// A page on its way into its frame. Dropped before it has arrived, after an error or by a panic, it is taken out again, and those who
+/// wait for it look for it anew.
+struct Arriving<'c> {
+    cache: &'c PageCache,
+    id: PageId,
+    frame: FrameNo,
+}
+
+impl Drop for Arriving<'_> {
+    fn drop(&mut self) {
+        let Arriving { cache, id, frame } = *self;
+        cache.remove_from_segment(id, frame);
+        let wake = cache.header(frame).state.abort_load();
+        cache.wake(frame, wake);
+        cache.pool.put(frame);
+    }
+}
+
 impl PageCache {
     /// Latches the page as wished, wherever it is, loading it if need be.
     pub(crate) fn latch_page(&self, id: PageId, keep: Keep) -> Result<FrameNo, Error> {
@@ -135,20 +153,12 @@ impl PageCache {
         segment.install(self.shared(), frame);
         self.shells[number].resident.store(segment.resident(), Relaxed);
         drop(segment);
-        match fill(frame, &file) {
-            Ok(keep) => {
-                let wake = header.state.finish_load(keep);
-                self.wake(frame, wake);
-                Ok(Located::Loaded(frame))
-            }
-            Err(error) => {
-                self.remove_from_segment(id, frame);
-                let wake = header.state.abort_load();
-                self.wake(frame, wake);
-                self.pool.put(frame);
-                Err(error)
-            }
-        }
+        let arriving = Arriving { cache: self, id, frame };
+        let keep = fill(frame, &file)?;
+        std::mem::forget(arriving);
+        let wake = header.state.finish_load(keep);
+        self.wake(frame, wake);
+        Ok(Located::Loaded(frame))
     }
 
     /// Takes a page out that the caller holds exclusively (or is loading); the frame becomes the caller's.

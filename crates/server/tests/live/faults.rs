@@ -275,3 +275,75 @@ fn a_panic_inside_a_statement_ends_its_session_alone() {
     assert!(live.stop());
     device.assert_clean();
 }
+
+#[test]
+fn a_panic_while_a_page_is_read_ends_its_session_alone() {
+    // Four times what the cache holds.
+    const ROWS: i64 = 4_000;
+    let device = Device::over(Arc::new(MemVfs::new()));
+    let live = device.serve(&["--key_buffer_size=512K"]);
+    let mut witness = live.connect();
+    run(&mut witness, "CREATE DATABASE d");
+    run(&mut witness, "CREATE TABLE d.t (id INT PRIMARY KEY, v INT, pad CHAR(250), KEY (v))");
+    for first in (0..ROWS).step_by(500) {
+        let rows: Vec<String> =
+            (first..first + 500).map(|id| format!("({id}, {id}, REPEAT('x', 250))")).collect();
+        run(&mut witness, &format!("INSERT INTO d.t VALUES {}", rows.join(", ")));
+    }
+    let file = {
+        let tables = device.vfs.list(&device.folder.path().join("data/tables")).unwrap();
+        tables.last().unwrap().file_name().unwrap().to_owned()
+    };
+    let file = Path::new(&file);
+    let mut panics = 0;
+    for (round, sql) in [
+        "SELECT SUM(LENGTH(pad)) FROM d.t",
+        "SELECT id FROM d.t FORCE INDEX (v) WHERE v > 10 AND pad > '' FOR UPDATE",
+        "UPDATE d.t SET v = v + 1",
+        "UPDATE d.t SET v = v + 1",
+        "UPDATE d.t SET v = v + 1",
+        "DELETE FROM d.t WHERE id % 2 = 0",
+        "INSERT INTO d.t SELECT id + 100000, v, pad FROM d.t",
+    ]
+    .iter()
+    .enumerate()
+    {
+        for nth in [1, 40, 150, 400] {
+            let mut victim = live.connect();
+            run(&mut victim, "BEGIN");
+            run(&mut victim, "UPDATE d.t SET v = -1 WHERE id = 7");
+            run(&mut victim, "SELECT v FROM d.t WHERE id = 8 FOR UPDATE");
+            device.faults.panic_at(file, Operation::Read, nth);
+            let result = victim.query(sql);
+            device.faults.heal();
+            match result {
+                Err(ClientError::Io(_)) => panics += 1,
+                // So many reads it did not need.
+                Ok(_) => run(&mut victim, "ROLLBACK"),
+                Err(other) => panic!("{sql}: {other:?}"),
+            }
+            // Nothing of it is left: no change, no lock, no session.
+            let rows =
+                witness.query("SELECT v FROM d.t WHERE id IN (7, 8) FOR UPDATE NOWAIT").unwrap().to_text();
+            assert_eq!(rows, [["7"], ["8"]], "{round}: {sql}");
+            assert_eq!(number(&mut witness, "SELECT COUNT(*) FROM d.t"), ROWS, "{round}: {sql}");
+            assert_eq!(
+                number(&mut witness, "SELECT SUM(v) FROM d.t"),
+                ROWS * (ROWS - 1) / 2,
+                "{round}: {sql}"
+            );
+            drop(victim);
+            wait_until("the end of the session", || {
+                let sql = "SELECT COUNT(*) FROM information_schema.PROCESSLIST";
+                number(&mut witness, sql) == 1
+            });
+        }
+    }
+    assert!(panics >= 10, "{panics}");
+    assert!(live.log().contains("panicked and was closed"), "{}", live.log());
+    run(&mut witness, "ALTER TABLE d.t ADD COLUMN w INT");
+    check_table(&mut witness);
+    drop(witness);
+    assert!(live.stop());
+    device.assert_clean();
+}
