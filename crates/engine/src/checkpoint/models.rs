@@ -6,7 +6,9 @@
 
 use crate::session::log;
 use crate::testing::{CacheSize, Row, int_key, options, table_def};
-use crate::{Database, Direction, HitPath, Isolation, KeyRange, LogOptions, Options, Reader, Table};
+use crate::{
+    Database, Direction, HitPath, IoOptions, Isolation, KeyRange, LogOptions, Options, Reader, Table,
+};
 use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, shuttle, thread};
 use base::{IndexId, Stamp};
@@ -18,10 +20,10 @@ const ITERATIONS: usize = 200;
 fn small(vfs: &SimVfs) -> Options {
     let options = options(Arc::new(vfs.clone()), 1_024, HitPath::Optimistic, CacheSize::Smallest);
     // Hardly any capacity: a transaction is logged again as soon as four times as much has been logged since it began.
-    Options {
-        log: LogOptions { file_size: 64 << 10, buffer_size: 16 << 10, capacity: 64, ..options.log },
-        ..options
-    }
+    let log = LogOptions { file_size: 64 << 10, buffer_size: 16 << 10, capacity: 64, ..options.log };
+    // A session that is forgotten keeps the cache, and its threads would wait for work for ever.
+    let io = IoOptions { write_threads: 1, read_threads: 0, ..options.io };
+    Options { log, io, ..options }
 }
 
 fn row(id: i32, c: u8) -> Row {
