@@ -6,8 +6,8 @@ use crate::latch::{Gate, RowLatches};
 use crate::purge::Purge;
 use crate::session::under_way::UnderWay;
 use crate::{Error, Result};
-use base::sync::atomic::{AtomicBool, Ordering};
-use base::sync::{Arc, Mutex};
+use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use base::sync::{Arc, CachePadded, Mutex};
 use base::{Lsn, Stamp};
 use pagecache::PageCache;
 use transactions::{Config, Transactions};
@@ -22,6 +22,8 @@ pub(crate) struct Core {
     pub transactions: Arc<Transactions>,
     pub under_way: UnderWay,
     pub purge: Purge,
+    /// Transactions that have locked keys of rows that are not there: while there are none, inserting many rows asks for no locks.
+    absent_lockers: CachePadded<AtomicUsize>,
     /// Passed by statements that change rows; closed by `Database::close`.
     pub statements: Gate,
     closed: AtomicBool,
@@ -43,6 +45,7 @@ impl Core {
             transactions: Transactions::new(&config),
             under_way: UnderWay::default(),
             purge: Purge::default(),
+            absent_lockers: CachePadded::default(),
             statements: Gate::default(),
             checkpointing: Mutex::new(()),
             closed: AtomicBool::new(false),
@@ -63,6 +66,26 @@ impl Core {
     #[cold]
     fn wait_for_log(&self) -> Result<()> {
         self.journal.make_admissible(|| self.make_room_in_log())
+    }
+
+    /// A transaction is about to lock the key of a row that is not there, and to look again whether it is.
+    pub fn begin_absent_locks(&self) {
+        // ORDER: SeqCst, as is the other side's load: who latches the row's leaf to insert it and finds no locker has the latch before
+        // the locker looks into the leaf, which waits for it.
+        self.absent_lockers.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    pub fn end_absent_locks(&self) {
+        // ORDER: its locks have been given back before.
+        self.absent_lockers.fetch_sub(1, Ordering::Release);
+    }
+
+    /// True if a row that is inserted may have been locked while it was not there. Asked under its leaf's latch.
+    pub fn has_absent_locks(&self) -> bool {
+        fence(Ordering::SeqCst);
+        // ORDER: see `begin_absent_locks`.
+        self.absent_lockers.load(Ordering::SeqCst) > 0
     }
 
     /// The ids that nothing has had.

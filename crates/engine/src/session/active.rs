@@ -19,12 +19,28 @@ pub(crate) struct Active {
     undo: Arc<Undo>,
     /// Cells are read into it.
     pub scratch: Vec<u8>,
+    /// What it looks for by primary key and does not find, nobody else shall insert.
+    locks_absent: bool,
+    /// It has such locks.
+    has_absent: bool,
 }
 
 impl Active {
-    pub fn new(transaction: Transaction, patience: Patience) -> Active {
+    pub fn new(transaction: Transaction, patience: Patience, locks_absent: bool) -> Active {
         let undo = Arc::new(Undo::new(transaction.id()));
-        Active { transaction, patience, undo, scratch: Vec::new() }
+        Active { transaction, patience, undo, scratch: Vec::new(), locks_absent, has_absent: false }
+    }
+
+    pub fn locks_absent(&self) -> bool {
+        self.locks_absent
+    }
+
+    /// To be called before a key is locked whose row is not there, and before it is looked for once more. False if it was called before.
+    pub fn begin_absent_locks(&mut self, core: &Core) -> bool {
+        if !self.has_absent {
+            core.begin_absent_locks();
+        }
+        !std::mem::replace(&mut self.has_absent, true)
     }
 
     pub fn stamp(&self) -> Stamp {
@@ -159,6 +175,15 @@ impl Active {
 
     /// Ends the transaction and keeps what it did.
     pub fn commit(self, core: &Core) -> Result<()> {
+        let has_absent = self.has_absent;
+        let result = self.end_by_commit(core);
+        if has_absent {
+            core.end_absent_locks();
+        }
+        result
+    }
+
+    fn end_by_commit(self, core: &Core) -> Result<()> {
         let stamp = self.stamp();
         let mut changes = self.undo.lock();
         let Some(from) = changes.from else {
@@ -186,7 +211,16 @@ impl Active {
     }
 
     /// Ends the transaction and takes back all it did.
-    pub fn roll_back(mut self, core: &Core) -> Result<()> {
+    pub fn roll_back(self, core: &Core) -> Result<()> {
+        let has_absent = self.has_absent;
+        let result = self.end_by_roll_back(core);
+        if has_absent {
+            core.end_absent_locks();
+        }
+        result
+    }
+
+    fn end_by_roll_back(mut self, core: &Core) -> Result<()> {
         if self.undo.lock().from.is_none() {
             self.transaction.roll_back();
             return Ok(());

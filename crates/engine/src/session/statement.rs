@@ -91,7 +91,8 @@ impl<'s> WriteStatement<'s> {
             None => {
                 let transaction = state.reads.begin()?;
                 state.current.set_own(transaction.id());
-                state.active = Some(Active::new(transaction, state.patience));
+                let locks_absent = state.keeps_snapshot();
+                state.active = Some(Active::new(transaction, state.patience, locks_absent));
                 Mark::default()
             }
         };

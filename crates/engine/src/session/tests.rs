@@ -7,7 +7,7 @@ use crate::{
 };
 use base::IndexId;
 use base::sync::{Arc, thread};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::time::Duration;
 use vfs::MemVfs;
@@ -440,6 +440,8 @@ struct Mirror {
     snapshot: Option<BTreeMap<i32, Row>>,
     /// Rows that the transaction has changed, as they are now.
     own: BTreeMap<i32, Option<Row>>,
+    /// Rows that it looked for and that were not there: nobody else may insert them.
+    absent: BTreeSet<i32>,
 }
 
 impl Mirror {
@@ -455,6 +457,14 @@ impl Mirror {
             };
         }
         view.into_values().collect()
+    }
+}
+
+impl Mirror {
+    fn note_absent(&mut self, id: i32, newest: &Option<Row>) {
+        if newest.is_none() && self.isolation == Some(Isolation::RepeatableRead) {
+            self.absent.insert(id);
+        }
     }
 }
 
@@ -486,7 +496,8 @@ fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
         // Unique keys of their own, two a row, so that they come and go.
         let u = [None, Some(2 * id), Some(2 * id + 1)][dice.below(3) as usize];
         let new = Row { id, k: dice.below(4) as i32, u, c: vec![step as u8; len] };
-        let is_taken = (0..4).any(|other| other != who && mirrors[other].own.contains_key(&id));
+        let has = |mirror: &Mirror| mirror.own.contains_key(&id) || mirror.absent.contains(&id);
+        let is_taken = (0..4).any(|other| other != who && has(&mirrors[other]));
         let newest = match mirrors[who].own.get(&id) {
             Some(own) => own.clone(),
             None => committed.get(&id).cloned(),
@@ -541,6 +552,7 @@ fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
                         !is_taken && *changed.as_ref().unwrap() == newest.is_some(),
                         "{context} {is_taken} {changed:?} {newest:?}"
                     );
+                    mirror.note_absent(id, &newest);
                     if newest.is_some() {
                         keep(mirror, Some(new));
                     }
@@ -553,6 +565,7 @@ fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
                         !is_taken && *deleted.as_ref().unwrap() == newest.is_some(),
                         "{context} {is_taken} {deleted:?} {newest:?}"
                     );
+                    mirror.note_absent(id, &newest);
                     if newest.is_some() {
                         keep(mirror, None);
                     }

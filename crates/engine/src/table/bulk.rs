@@ -130,7 +130,13 @@ impl Table {
         active.push_inserted(core, number, clustered.keys.clone())?;
         let mut inserted = 0;
         let row = |i: usize| (clustered.key(i), [&header[..], rows.get(from + clustered.position(i))]);
-        let end = state.indexes[0].tree.insert_run(count, active.stamp(), &mut inserted, row, |_| None);
+        // Somebody may have looked for the row, and locked its key because it was not there.
+        let file = u64::from(state.space.file_id().0);
+        let is_barred = |i: usize| {
+            core.has_absent_locks() && active.transaction.is_locked_by_others(file, clustered.key(i))
+        };
+        let tree = &state.indexes[0].tree;
+        let end = tree.insert_run(count, active.stamp(), &mut inserted, row, |_| None, is_barred);
         self.add_rows(inserted as i64);
         if inserted < count {
             // Only these are ours; a row of the same key, which may be this transaction's too, stays.
@@ -195,6 +201,7 @@ impl Table {
                     &mut inserted,
                     |i| (sorted.key(first + i), []),
                     |i| own(first + i),
+                    |_| false,
                 )?;
                 done += inserted;
                 if end == RunEnd::Duplicate {

@@ -29,6 +29,9 @@ struct Claimed<'c> {
     cell: Option<(RowHeader, Arc<[u8]>)>,
 }
 
+/// A row that is there, and its latch.
+type ClaimedRow<'c> = (RowLatch<'c>, RowHeader, Arc<[u8]>);
+
 impl Table {
     /// The primary key of a row image; a hidden one is taken from the counter.
     pub(crate) fn primary_key(&self, state: &TableState, image: &[u8], out: &mut Vec<u8>) {
@@ -114,6 +117,30 @@ impl Table {
         }
     }
 
+    /// As `claim`, for a row that has to be there. Where it is not, its key is locked until the transaction ends, if the transaction
+    /// is of an isolation that repeats reads.
+    fn claim_row<'c>(
+        &self,
+        core: &'c Core,
+        state: &TableState,
+        active: &mut Active,
+        key: &[u8],
+    ) -> Result<Option<ClaimedRow<'c>>> {
+        let mut is_locked = false;
+        loop {
+            let Claimed { _latch: latch, cell } = self.claim(core, state, active, key)?;
+            match cell.filter(|(header, _)| !header.is_deleted()) {
+                Some((header, cell)) => return Ok(Some((latch, header, cell))),
+                None if is_locked || !active.locks_absent() => return Ok(None),
+                None => drop(latch),
+            }
+            active.begin_absent_locks(core);
+            let file = u64::from(state.space.file_id().0);
+            active.transaction.lock(file, key, LockMode::Exclusive, active.patience)?;
+            is_locked = true;
+        }
+    }
+
     /// Locks a row until the transaction ends: see [`crate::Writer::lock`].
     pub(crate) fn lock_row(
         &self,
@@ -139,10 +166,16 @@ impl Table {
             if is_own || is_locked && !is_taken {
                 let is_meant = match cell.filter(|(header, _)| !header.is_deleted()) {
                     Some((_, cell)) => keep(&self.image_of(&state.space, &cell)?),
+                    None if is_locked && active.locks_absent() => {
+                        if active.begin_absent_locks(core) {
+                            continue;
+                        }
+                        // The lock stays, so that nobody inserts the row.
+                        return Ok(false);
+                    }
                     None => false,
                 };
                 if !is_meant {
-                    // There are no locks on what is not there.
                     active.transaction.give_back_locks(mark);
                 }
                 return Ok(is_meant);
@@ -245,9 +278,10 @@ impl Table {
         condition: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool> {
         let state = self.live_state()?;
-        let claimed = self.claim(core, state, active, key)?;
-        let Claimed { cell: Some((header, cell)), _latch } = claimed else { return Ok(false) };
-        if header.is_deleted() || !condition(&self.image_of(&state.space, &cell)?) {
+        let Some((_latch, header, cell)) = self.claim_row(core, state, active, key)? else {
+            return Ok(false);
+        };
+        if !condition(&self.image_of(&state.space, &cell)?) {
             return Ok(false);
         }
         self.mark_deleted(core, state, active, number, key, header, cell)?;
@@ -314,11 +348,7 @@ impl Table {
         change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
     ) -> Result<bool> {
         let state = self.live_state()?;
-        let claimed = self.claim(core, state, active, key)?;
-        let Claimed { cell: Some((header, cell)), _latch: latch } = claimed else { return Ok(false) };
-        if header.is_deleted() {
-            return Ok(false);
-        }
+        let Some((latch, header, cell)) = self.claim_row(core, state, active, key)? else { return Ok(false) };
         let old_image = self.image_of(&state.space, &cell)?;
         let mut new_image = Vec::new();
         if !change(&old_image, &mut new_image) {

@@ -113,7 +113,7 @@ impl Tree {
 
     /// Inserts sorted keys, as many at a time as fall into one leaf: `entry(i)` gives key and value parts of
     /// the `i`th of `count`. Stops at the first key that exists, or beside which another key begins with the bytes that
-    /// `own` gives. `done` counts those that are in, also on an error.
+    /// `own` gives, or that `is_barred` names: asked under the leaf's latch. `done` counts those that are in, also on an error.
     pub fn insert_run<'e, const PARTS: usize>(
         &self,
         count: usize,
@@ -121,6 +121,7 @@ impl Tree {
         done: &mut usize,
         entry: impl Fn(usize) -> (&'e [u8], [&'e [u8]; PARTS]),
         own: impl Fn(usize) -> Option<&'e [u8]>,
+        is_barred: impl Fn(usize) -> bool,
     ) -> Result<RunEnd> {
         // Keys that fall into a leaf each: their leaves are fetched together, ahead of the inserts.
         let mut is_scattered = false;
@@ -132,8 +133,9 @@ impl Tree {
                 self.warm_up(count - first, |offset| entry(first + offset).0);
                 warm_until = first + GROUP;
             }
-            let (inserted, duplicate) =
-                self.with_room(key, |mode| self.try_insert_run(*done..count, stamp, &entry, &own, mode))?;
+            let (inserted, duplicate) = self.with_room(key, |mode| {
+                self.try_insert_run(*done..count, stamp, &entry, &own, &is_barred, mode)
+            })?;
             *done += inserted;
             is_scattered = inserted < GROUP / 2;
             if duplicate {
@@ -150,6 +152,7 @@ impl Tree {
         stamp: Stamp,
         entry: &impl Fn(usize) -> (&'e [u8], [&'e [u8]; PARTS]),
         own: &impl Fn(usize) -> Option<&'e [u8]>,
+        is_barred: &impl Fn(usize) -> bool,
         mode: Mode,
     ) -> Attempt<Step<(usize, bool)>> {
         let first = run.start;
@@ -171,7 +174,7 @@ impl Tree {
                     || position > first && entry(position - 1).0.starts_with(own)
             };
             let is_there = exact || position > first && entry(position - 1).0 == key;
-            if is_there || own(position).is_some_and(begins_alike) {
+            if is_there || own(position).is_some_and(begins_alike) || is_barred(position) {
                 duplicate = true;
                 break;
             }

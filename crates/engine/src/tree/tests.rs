@@ -180,6 +180,7 @@ fn apply(tree: &Tree, model: &mut Model, step: Step) {
                 &mut done,
                 |i| (run[i].0.as_slice(), [&run[i].1[..]]),
                 |_| None,
+                |_| false,
             );
             let fresh = run.iter().take_while(|(key, _)| !model.contains_key(key)).count();
             assert_eq!(done, fresh);

@@ -33,7 +33,7 @@ pub(super) struct Grouper<'p, 'c> {
     slots: Slots<'p>,
     runtime: &'p Runtime<'p>,
     after: &'c mut dyn RowConsumer,
-    places: HashMap<Box<[u8]>, usize>,
+    places: HashMap<Box<[u8]>, usize, foldhash::fast::RandomState>,
     states: Vec<State>,
     key: Vec<u8>,
     /// The key of the group that is being read, if groups come one after the other.
@@ -55,7 +55,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
             slots,
             runtime,
             after,
-            places: HashMap::new(),
+            places: HashMap::default(),
             states: Vec::new(),
             key: Vec::new(),
             current: Vec::new(),

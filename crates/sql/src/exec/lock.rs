@@ -5,6 +5,7 @@
 //! counts, a row counts only in its newest place there: if it was found in an older one, it is left to be found again.
 
 use super::Flow;
+use super::KeySet;
 use super::access::{Left, Scratch, Wants, for_each_row, named_rows};
 use super::join::passes;
 use crate::SqlError;
@@ -14,7 +15,6 @@ use crate::plan::plan::{LockClause, LockPatience, SelectPlan};
 use base::IndexId;
 use engine::{Error, LockMode, LockWait, Reader, Table, Writer};
 use std::cell::RefCell;
-use std::collections::HashSet;
 
 /// Locks rows of a statement.
 pub trait LockRows {
@@ -168,14 +168,14 @@ struct Place {
 pub(super) enum Done {
     /// In the order of their keys, both come one after the other.
     Clustered(Option<Vec<u8>>),
-    Any(HashSet<Box<[u8]>>),
+    Any(KeySet),
 }
 
 impl Done {
     pub(super) fn new(access: &Access) -> Done {
         match access.index() {
             IndexId(0) => Done::Clustered(None),
-            _ => Done::Any(HashSet::new()),
+            _ => Done::Any(KeySet::default()),
         }
     }
 

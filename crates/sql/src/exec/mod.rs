@@ -25,6 +25,9 @@ use crate::SqlError;
 use crate::expr::{Context, Row};
 use types::ValueRef;
 
+/// Keys that have been met.
+type KeySet = std::collections::HashSet<Box<[u8]>, foldhash::fast::RandomState>;
+
 /// Whether more rows are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Flow {

@@ -1,10 +1,10 @@
 //! The end of a query: projection, DISTINCT, LIMIT.
 
+use super::KeySet;
 use super::{Flow, RowConsumer, RowSink, recycle};
 use crate::expr::{Context, Row};
 use crate::plan::plan::{Output, SelectPlan};
 use crate::{ResultSink, SqlError};
-use std::collections::HashSet;
 use types::{Column, KeyCodec, ValueRef};
 
 /// Evaluates the columns of the result and hands them on.
@@ -46,7 +46,7 @@ pub(super) fn evaluate<'a>(
 pub(super) struct Distinct<'p, 's> {
     pub(super) codec: &'p KeyCodec,
     pub(super) columns: Vec<Column>,
-    pub(super) seen: HashSet<Box<[u8]>>,
+    pub(super) seen: KeySet,
     pub(super) key: Vec<u8>,
     pub(super) out: &'s mut dyn RowSink,
 }

@@ -1,5 +1,6 @@
 //! Running a statement's plan.
 
+use super::KeySet;
 use super::access::Scratch;
 use super::group::Grouper;
 use super::join::{Join, Materialized};
@@ -14,7 +15,6 @@ use crate::plan::names::{Name, Piece};
 use crate::plan::plan::*;
 use crate::{ColumnMeta, ResultSink, Session, SqlError};
 use bumpalo::Bump;
-use std::collections::HashSet;
 use types::{Column, KeyCodec, Value, ValueRef};
 
 /// The text of the literal in a slot. True as second argument: the name of a column is this literal alone, which for a
@@ -241,7 +241,7 @@ fn run_select(
                 let mut distinct = Distinct {
                     codec,
                     columns: columns(),
-                    seen: HashSet::new(),
+                    seen: KeySet::default(),
                     key: Vec::new(),
                     out: &mut limited,
                 };
@@ -339,13 +339,13 @@ fn result_columns(query: &QueryPlan) -> Vec<Column> {
 pub(super) struct Seen<'p> {
     codec: &'p KeyCodec,
     columns: Vec<Column>,
-    keys: HashSet<Box<[u8]>>,
+    keys: KeySet,
     key: Vec<u8>,
 }
 
 impl<'p> Seen<'p> {
     fn new(codec: &'p KeyCodec, columns: Vec<Column>) -> Seen<'p> {
-        Seen { codec, columns, keys: HashSet::new(), key: Vec::new() }
+        Seen { codec, columns, keys: KeySet::default(), key: Vec::new() }
     }
 
     pub(super) fn is_new(&mut self, values: &[ValueRef<'_>]) -> bool {
