@@ -1,4 +1,4 @@
--- EXPERIMENTS section 4, `inserts`: statements of 1000 rows, each session into a table of its own.
+-- The published `inserts` workload: statements of 1000 rows, each session into a table of its own.
 function thread_init()
    drv = sysbench.sql.driver(); con = drv:connect()
    i = 0
