@@ -5,10 +5,11 @@ use crate::journal::Journal;
 use crate::latch::{Gate, RowLatches};
 use crate::purge::Purge;
 use crate::session::under_way::UnderWay;
+use crate::table::scan::ScanMemory;
 use crate::{Error, Result};
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use base::sync::{Arc, CachePadded, Mutex};
-use base::{Lsn, Stamp};
+use base::{CoreLocal, Lsn, Stamp};
 use pagecache::PageCache;
 use transactions::{Config, Transactions};
 
@@ -22,6 +23,8 @@ pub(crate) struct Core {
     pub transactions: Arc<Transactions>,
     pub under_way: UnderWay,
     pub purge: Purge,
+    /// What scans work in.
+    pub scan_memory: CoreLocal<ScanMemory>,
     /// Transactions that have locked keys of rows that are not there: while there are none, inserting many rows asks for no locks.
     absent_lockers: CachePadded<AtomicUsize>,
     /// Passed by statements that change rows; closed by `Database::close`.
@@ -45,6 +48,7 @@ impl Core {
             transactions: Transactions::new(&config),
             under_way: UnderWay::default(),
             purge: Purge::default(),
+            scan_memory: CoreLocal::new(),
             absent_lockers: CachePadded::default(),
             statements: Gate::default(),
             checkpointing: Mutex::new(()),

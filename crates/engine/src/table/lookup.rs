@@ -157,6 +157,11 @@ pub(super) struct Rows {
 }
 
 impl Rows {
+    /// Bytes of memory that it has.
+    pub(super) fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * size_of::<u32>()
+    }
+
     pub(super) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();

@@ -16,6 +16,22 @@ const ENTRIES_FIRST: usize = 16;
 /// At most so many rows are fetched ahead through a secondary index.
 const ENTRIES_MAX: usize = 256;
 
+/// Bounded on both sides a range is mostly read whole.
+const ENTRIES_FIRST_OF_BOUNDED: usize = 128;
+/// Memory beyond this is given back.
+const KEPT_BYTES_MAX: usize = 256 << 10;
+
+/// What a cursor works in: the next one on the same core finds it warm.
+#[derive(Default, Debug)]
+pub(crate) struct ScanMemory {
+    chunk: Chunk,
+    rows: Option<Rows>,
+    primary_key: Vec<u8>,
+    key: Vec<u8>,
+    image: Vec<u8>,
+    own: Vec<u8>,
+}
+
 /// A cursor over the rows that its reader sees. It holds no latch between calls. By a snapshot it gives each row exactly once; a
 /// reader of newest states may or may not see rows inserted or deleted meanwhile.
 #[derive(Debug)]
@@ -66,25 +82,49 @@ impl Table {
             Some((start, end)) => Remainder::new(start, end),
             None => Remainder { done: true, ..Remainder::default() },
         };
+        let ScanMemory { chunk, rows, primary_key, key, image, own } =
+            self.core.scan_memory.take().unwrap_or_default();
+        let is_bounded = !rest.start.is_empty() && rest.end.is_some();
         Scan {
             table: self,
             state: self.state(),
             reader,
             index_id: index,
             direction,
+            limit: if is_bounded { ENTRIES_FIRST_OF_BOUNDED } else { ENTRIES_FIRST },
             rest,
-            limit: ENTRIES_FIRST,
-            chunk: Chunk::default(),
+            chunk,
             next: 0,
             rows: None,
-            spare_rows: None,
-            primary_key: Vec::new(),
-            key: Vec::new(),
-            image: Vec::new(),
-            own: Vec::new(),
+            spare_rows: rows,
+            primary_key,
+            key,
+            image,
+            own,
             pending: None,
             is_trusted: false,
         }
+    }
+}
+
+impl Drop for Scan<'_> {
+    fn drop(&mut self) {
+        use std::mem::take;
+        let mut chunk = take(&mut self.chunk);
+        let rows = self.rows.take().or_else(|| self.spare_rows.take());
+        let rows_bytes = rows.as_ref().map_or(0, Rows::capacity);
+        if chunk.capacity() + rows_bytes + self.image.capacity() > KEPT_BYTES_MAX {
+            return;
+        }
+        chunk.clear();
+        self.table.core.scan_memory.put(ScanMemory {
+            chunk,
+            rows,
+            primary_key: take(&mut self.primary_key),
+            key: take(&mut self.key),
+            image: take(&mut self.image),
+            own: take(&mut self.own),
+        });
     }
 }
 

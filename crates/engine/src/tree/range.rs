@@ -29,6 +29,11 @@ impl Chunk {
         self.ends.clear();
     }
 
+    /// Bytes of memory that it has.
+    pub fn capacity(&self) -> usize {
+        self.bytes.capacity() + self.ends.capacity() * size_of::<(u32, u32)>()
+    }
+
     /// No entry is the work of a newer stamp.
     pub fn stamp_max(&self) -> u64 {
         self.stamp_max
