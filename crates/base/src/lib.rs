@@ -1,9 +1,10 @@
-//! What every layer shares: ids as newtypes, the page checksum, and the shims that let a model
+//! What every layer shares: ids as newtypes, the page checksum, memory that never moves, and the shims that let a model
 //! checker, a simulator or a counter take the place of threads, latches and atomics.
 
 pub mod checksum;
 mod core_local;
 pub mod ids;
+pub mod region;
 pub mod sync;
 
 pub use core_local::CoreLocal;

@@ -14,11 +14,11 @@ use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, Page, prefetch_line};
 use crate::park::ParkingLot;
 use crate::permit::Permits;
 use crate::pool::Pool;
+use crate::reconfigure;
 use crate::segment::{Segment, Shared};
 use crate::state::{Keep, Mode, Wake};
 use crate::status::{Baseline, SegmentCounters};
 use crate::write_back::{Doublewrite, Run, WriteBackState};
-use crate::{arena, reconfigure};
 use base::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed},
@@ -115,7 +115,7 @@ impl PageCache {
         }
         let frames = reconfigure::frames_for(config.size_bytes, page_size);
         // Address space for growth: as much as the machine has memory. It costs nothing until used.
-        let room = reconfigure::frames_for(arena::machine_memory_bytes(), page_size);
+        let room = reconfigure::frames_for(base::region::machine_memory_bytes(), page_size);
         let memory = Memory::reserve(frames.max(room).min(u32::MAX as usize / 2), page_size)
             .or_else(|_| Memory::reserve(frames, page_size))
             .map_err(|source| Error::Config { why: format!("no address space for the cache: {source}") })?;

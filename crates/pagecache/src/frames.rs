@@ -1,8 +1,8 @@
 //! The frames: page memory, and beside each a header of one cache line.
 
-use crate::arena::{Region, Zeroable};
 use crate::page::Page;
 use crate::state::FrameState;
+use base::region::{Region, Zeroable};
 use base::sync::atomic::{
     AtomicU8, AtomicU32, AtomicU64,
     Ordering::{AcqRel, Acquire, Relaxed, Release},

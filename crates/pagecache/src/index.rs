@@ -16,11 +16,11 @@
 //! A page that finds its bucket full goes to the neighbouring bucket (which the processor prefetches with
 //! it), then to a map under the mutex: no hash is so odd that its page could not be cached.
 
-use crate::arena::{Region, Zeroable};
 use crate::frames::FrameNo;
 use crate::local::SEGMENTS_MAX;
 use crate::page::prefetch_line;
 use base::PageId;
+use base::region::{Region, Zeroable};
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::io;
 

@@ -34,7 +34,6 @@
 //! # }
 //! ```
 
-mod arena;
 mod cache;
 mod config;
 mod crew;

@@ -1,7 +1,7 @@
-//! Memory for the frames, their headers and the index: address space reserved once, touched as needed.
+//! Memory that readers look at without a latch: address space reserved once, touched as needed.
 //!
 //! A [`Region`] is an array of atomics (or of structures of atomics) that never moves, so that readers
-//! may look at it without a latch while the cache is resized. Its length is what the cache could ever
+//! may look at it while the cache that it belongs to is resized. Its length is what the cache could ever
 //! grow to; only what is used costs memory, and what a smaller cache leaves behind is given back.
 //!
 //! Under the model checker and the interpreter there are no mappings: the array is an ordinary box.
@@ -9,7 +9,7 @@
 #[cfg(not(any(feature = "shuttle", miri)))]
 use memmap2::{Advice, MmapMut, MmapOptions, UncheckedAdvice};
 use std::io;
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 
 /// Huge pages are 2 MiB on x86-64 and on most Arm kernels.
 #[cfg(not(any(feature = "shuttle", miri)))]
@@ -18,12 +18,12 @@ const HUGE_PAGE: usize = 2 << 20;
 /// Types that are valid as all zeroes and that are shared through `&` only.
 ///
 /// # Safety
-/// The type consists of atomics of `base::sync::atomic` (which are transparent over those of std) and
+/// The type consists of atomics of [`crate::sync::atomic`] (which are transparent over those of std) and
 /// padding, so that zeroed memory is a valid value and needs no drop.
 pub unsafe trait Zeroable: Default + Sync + Send {}
 
 // SAFETY: an atomic integer is valid as zero.
-unsafe impl Zeroable for base::sync::atomic::AtomicU64 {}
+unsafe impl Zeroable for crate::sync::atomic::AtomicU64 {}
 
 /// An array of `T` that stays where it is.
 #[derive(Debug)]
@@ -77,11 +77,19 @@ impl<T: Zeroable> Region<T> {
     /// Gives the memory of the elements from `from` on back to the operating system (as far as
     /// whole pages of memory lie there); they are zero afterwards.
     pub fn release_from(&self, from: usize) {
-        let start = (self.skip + from * size_of::<T>()).next_multiple_of(4096);
-        let end = self.skip + self.len * size_of::<T>();
+        self.release(from..self.len);
+    }
+
+    /// As [`Region::release_from`], of the elements in `range`. Panics if they are beyond the end.
+    pub fn release(&self, range: Range<usize>) {
+        assert!(range.end <= self.len);
+        let start = (self.skip + range.start * size_of::<T>()).next_multiple_of(4096);
+        let end = self.skip + range.end * size_of::<T>();
+        // The last piece of memory may be shared with what lies behind the range.
+        let end = if range.end == self.len { end } else { end / 4096 * 4096 };
         if start < end {
             // SAFETY: the elements are atomics; the caller has made sure that nobody relies on the
-            // values behind `from`, and a racing reader sees either the old value or zero.
+            // values in the range, and a racing reader sees either the old value or zero.
             let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
         }
     }
@@ -126,6 +134,8 @@ impl<T: Zeroable> Region<T> {
     pub fn use_huge_pages(&self, _count: usize) {}
 
     pub fn release_from(&self, _from: usize) {}
+
+    pub fn release(&self, _range: Range<usize>) {}
 }
 
 #[cfg(any(feature = "shuttle", miri))]
@@ -155,17 +165,21 @@ pub fn machine_memory_bytes() -> usize {
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
-    use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+    use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
     #[test]
     fn a_large_region_costs_nothing_until_touched_and_is_zero_again_when_released() {
-        let region = Region::<AtomicU64>::new(if cfg!(miri) { 2048 } else { 1 << 32 }).unwrap();
+        let region = Region::<AtomicU64>::new(if cfg!(miri) { 4096 } else { 1 << 32 }).unwrap();
         let last = region.len() - 1;
         assert_eq!(region[last].load(Relaxed), 0);
         region[last].store(7, Relaxed);
         region[1].store(8, Relaxed);
-        region.release_from(1024);
-        assert_eq!(region[1].load(Relaxed), 8);
+        region[1025].store(9, Relaxed);
+        region.release_from(2 << 10);
+        assert_eq!((region[1].load(Relaxed), region[1025].load(Relaxed)), (8, 9));
         assert!(cfg!(miri) || region[last].load(Relaxed) == 0);
+        region.release(0..1 << 10);
+        assert_eq!(region[1025].load(Relaxed), 9);
+        assert!(cfg!(miri) || region[1].load(Relaxed) == 0);
     }
 }
