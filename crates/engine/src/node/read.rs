@@ -321,10 +321,7 @@ impl<'a> Node<'a> {
 
     /// Appends the whole key of slot `index`.
     pub fn append_key(self, index: usize, out: &mut Vec<u8>) {
-        let prefix_len = self.prefix_len();
-        if prefix_len > 0 {
-            self.page.append_to(self.fence(LOWER_FENCE).0, prefix_len, out);
-        }
+        self.append_prefix(out);
         let (offset, len) = self.suffix_place(index);
         self.page.append_to(offset, len, out);
     }
@@ -333,6 +330,27 @@ impl<'a> Node<'a> {
     pub fn append_value(self, index: usize, out: &mut Vec<u8>) {
         let (offset, len) = self.value_place(index);
         self.page.append_to(offset, len, out);
+    }
+
+    /// Appends what all keys of the page begin with.
+    #[inline]
+    pub fn append_prefix(self, out: &mut Vec<u8>) {
+        let prefix_len = self.prefix_len();
+        if prefix_len > 0 {
+            self.page.append_to(self.fence(LOWER_FENCE).0, prefix_len, out);
+        }
+    }
+
+    /// Appends key and value of a leaf's slot `index`, whose key starts with the page's `prefix`. Gives where the key ends in `out`.
+    #[inline]
+    pub fn append_entry(self, index: usize, prefix: &[u8], out: &mut Vec<u8>) -> usize {
+        let slot = self.slot(index);
+        out.extend_from_slice(prefix);
+        let key_end = out.len() + slot.key_len();
+        // The value lies behind the key.
+        let len = slot.key_len() + self.value_len_at(slot);
+        self.page.append_to(slot.offset() + LEAF_CELL_HEADER, len, out);
+        key_end
     }
 
     /// Where the value of a leaf's slot `index` lies: offset and length in the page.
@@ -376,10 +394,12 @@ impl<'a> Node<'a> {
         !self.is_below_upper_fence(key)
     }
 
-    /// Asks for the memory that a search touches first.
+    /// Asks for the slots that a binary search of so many bytes of slots may look at.
     #[inline(always)]
-    pub fn prefetch_slots(self, index: usize) {
-        self.page.prefetch(HEADER_BYTES + index * SLOT_BYTES);
+    pub fn prefetch_slots(self, bytes: usize) {
+        for at in (HEADER_BYTES..HEADER_BYTES + bytes).step_by(64) {
+            self.page.prefetch(at);
+        }
     }
 
     /// Asks for the cell of slot `index`; `bytes` is a guess of its length.

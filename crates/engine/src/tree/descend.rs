@@ -15,6 +15,10 @@ use base::PageNo;
 use pagecache::page::Page;
 use pagecache::{ReadGuard, WriteGuard};
 
+/// Of the leaf at the end of the way so many bytes of slots are asked for at once: a binary search would miss the processor's cache
+/// several times, one after the other. So many rows of 100 bytes and more fit into a page of 16 KiB; inner pages are warm.
+const LEAF_SLOT_BYTES_AHEAD: usize = 640;
+
 /// Which child a descent takes.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Toward<'k> {
@@ -113,9 +117,12 @@ impl Tree {
                     return Err(error);
                 }
             };
+            at -= 1;
+            if at == 0 {
+                Node::new(next.page()).prefetch_slots(LEAF_SLOT_BYTES_AHEAD);
+            }
             guard.validate()?;
             guard = next;
-            at -= 1;
             self.check_level(&guard, Some(at))?;
         }
         Ok(Some(guard))

@@ -16,7 +16,14 @@ pub struct Chunk {
     ends: Vec<(u32, u32)>,
     /// The newest stamp in the leaf.
     stamp_max: u64,
+    /// What the leaf's keys begin with.
+    prefix: Vec<u8>,
 }
+
+/// The processor is asked for the cells of a range so many entries ahead: copying that many takes about as long as memory needs.
+const CELLS_AHEAD: usize = 8;
+/// No more than this of a cell is asked for ahead.
+const CELL_BYTES_AHEAD_MAX: usize = 512;
 
 #[allow(clippy::len_without_is_empty, reason = "an empty chunk means nothing: `Remainder::done` does")]
 impl Chunk {
@@ -50,17 +57,23 @@ impl Chunk {
     }
 
     /// Copies entries; ends early if they come to more bytes than a page has, which only a torn one says.
-    fn fill(&mut self, node: Node<'_>, indexes: impl Iterator<Item = usize>) {
+    fn fill(&mut self, node: Node<'_>, indexes: impl Iterator<Item = usize> + Clone) {
         self.stamp_max = node.stamp_max();
+        self.prefix.clear();
+        node.append_prefix(&mut self.prefix);
         let mut room = node.page().size();
-        let prefix_len = node.prefix_len();
+        let mut cell_bytes = 0;
+        let mut ahead = indexes.clone().skip(CELLS_AHEAD);
         for index in indexes {
+            if let Some(next) = ahead.next() {
+                node.prefetch_cell(next, cell_bytes);
+            }
             let start = self.bytes.len();
-            node.append_key(index, &mut self.bytes);
-            let key_end = self.bytes.len() as u32;
-            node.append_value(index, &mut self.bytes);
-            self.ends.push((key_end, self.bytes.len() as u32));
-            let Some(left) = room.checked_sub((self.bytes.len() - start).saturating_sub(prefix_len)) else {
+            let key_end = node.append_entry(index, &self.prefix, &mut self.bytes);
+            self.ends.push((key_end as u32, self.bytes.len() as u32));
+            let bytes = self.bytes.len() - start - self.prefix.len();
+            cell_bytes = bytes.min(CELL_BYTES_AHEAD_MAX);
+            let Some(left) = room.checked_sub(bytes) else {
                 return;
             };
             room = left;

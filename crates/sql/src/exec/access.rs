@@ -9,6 +9,7 @@ use crate::plan::access::{
     Access, BoundValue, Covering, Path, Point, PointValues, RangeBound, RangeInterval, RangePart,
 };
 use base::IndexId;
+use bumpalo::Bump;
 use engine::{Batch, Direction, KeyList, KeyRange, Reader, Table};
 use std::ops::Bound;
 use types::{KeyCodec, ValueRef};
@@ -29,6 +30,10 @@ pub struct Scratch {
     batch: Batch,
     values: Vec<ValueRef<'static>>,
     decoded: Vec<u8>,
+    /// A row of the result.
+    pub(super) output: Vec<ValueRef<'static>>,
+    /// Rows and keys that are sorted.
+    pub(super) arena: Bump,
     /// Primary keys are wanted from scans.
     wants_keys: bool,
 }
@@ -42,7 +47,11 @@ impl Scratch {
     /// Its memory, in bytes, small lists left out.
     pub fn capacity(&self) -> usize {
         let lists = self.keys.bytes.capacity() + self.sorted.bytes.capacity() + self.order.capacity() * 4;
-        lists + self.row.capacity() + self.decoded.capacity() + self.batch.capacity()
+        lists
+            + self.row.capacity()
+            + self.decoded.capacity()
+            + self.batch.capacity()
+            + self.arena.allocated_bytes()
     }
 }
 

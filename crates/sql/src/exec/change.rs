@@ -60,7 +60,8 @@ pub fn candidates(
     let outer_arena = Bump::new();
     let mut arena = Bump::new();
     let outer_context = Context { slots, arena: &outer_arena, environment: runtime.environment };
-    if read.order.is_empty() && named_rows(&read.access, &Row::EMPTY, &outer_context, &mut scratch[0])? {
+    if read.order.items.is_empty() && named_rows(&read.access, &Row::EMPTY, &outer_context, &mut scratch[0])?
+    {
         let keys = scratch[0].sorted();
         (0..keys.len()).for_each(|position| found.keys.push(keys.get(position)));
         return Ok(found);
@@ -92,7 +93,7 @@ pub fn candidates(
             {
                 return Ok(Flow::Continue);
             }
-            if !read.order.is_empty() {
+            if !read.order.items.is_empty() {
                 sorter.add(primary_key, &row, &context)?;
                 return Ok(Flow::Continue);
             }
@@ -104,7 +105,7 @@ pub fn candidates(
             Ok(if found.complete { Flow::Continue } else { Flow::Stop })
         },
     )?;
-    if !read.order.is_empty() {
+    if !read.order.items.is_empty() {
         let mut sorted = KeyList::default();
         sorter.finish(&mut sorted);
         let mut seen = HashSet::new();

@@ -1,7 +1,6 @@
 //! GROUP BY and aggregate functions.
 
 use super::access::ROWS_BETWEEN_CHECKS;
-use super::output::encode;
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
@@ -225,7 +224,7 @@ impl RowConsumer for Grouper<'_, '_> {
             keys => {
                 let values: Vec<ValueRef<'_>> = evaluate_all(keys, row, context)?;
                 self.key.clear();
-                encode(&self.group.codec, &self.group.key_columns, &values, &mut self.key);
+                self.group.values.encode(&values, &mut self.key);
                 self.place(row)?
             }
         };

@@ -5,9 +5,9 @@
 //! counts, a row counts only in its newest place there: if it was found in an older one, it is left to be found again.
 
 use super::Flow;
-use super::KeySet;
 use super::access::{Left, Scratch, Wants, for_each_row, named_rows};
 use super::join::passes;
+use super::key_set::KeySet;
 use crate::SqlError;
 use crate::expr::{Context, Part, Row};
 use crate::plan::access::Access;
@@ -195,7 +195,7 @@ impl Done {
                 last.extend_from_slice(primary_key);
                 true
             }
-            Done::Any(seen) => !seen.contains(primary_key) && seen.insert(Box::from(primary_key)),
+            Done::Any(seen) => seen.insert(primary_key),
         }
     }
 }

@@ -8,6 +8,7 @@ pub mod access;
 mod change;
 mod group;
 mod join;
+mod key_set;
 pub mod key_value;
 mod lock;
 mod output;
@@ -24,9 +25,6 @@ pub use query::{
 use crate::SqlError;
 use crate::expr::{Context, Row};
 use types::ValueRef;
-
-/// Keys that have been met.
-type KeySet = std::collections::HashSet<Box<[u8]>, foldhash::fast::RandomState>;
 
 /// Whether more rows are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,11 +1,12 @@
 //! The end of a query: projection, DISTINCT, LIMIT.
 
-use super::KeySet;
+use super::key_set::KeySet;
 use super::{Flow, RowConsumer, RowSink, recycle};
 use crate::expr::{Context, Row};
 use crate::plan::plan::{Output, SelectPlan};
+use crate::plan::value_keys::ValueKeys;
 use crate::{ResultSink, SqlError};
-use types::{Column, KeyCodec, ValueRef};
+use types::ValueRef;
 
 /// Evaluates the columns of the result and hands them on.
 pub(super) struct Project<'p, 's> {
@@ -42,63 +43,34 @@ pub(super) fn evaluate<'a>(
     Ok(())
 }
 
+/// Rows that were there already.
+pub(super) struct Seen<'p> {
+    keys: &'p ValueKeys,
+    seen: KeySet,
+    key: Vec<u8>,
+}
+
+impl<'p> Seen<'p> {
+    pub(super) fn new(keys: &'p ValueKeys) -> Seen<'p> {
+        Seen { keys, seen: KeySet::default(), key: Vec::new() }
+    }
+
+    pub(super) fn is_new(&mut self, values: &[ValueRef<'_>]) -> bool {
+        self.key.clear();
+        self.keys.encode(values, &mut self.key);
+        self.seen.insert(&self.key)
+    }
+}
+
 /// Leaves out rows that were there before.
 pub(super) struct Distinct<'p, 's> {
-    pub(super) codec: &'p KeyCodec,
-    pub(super) columns: Vec<Column>,
-    pub(super) seen: KeySet,
-    pub(super) key: Vec<u8>,
+    pub(super) seen: Seen<'p>,
     pub(super) out: &'s mut dyn RowSink,
 }
 
 impl RowSink for Distinct<'_, '_> {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
-        self.key.clear();
-        encode(self.codec, &self.columns, values, &mut self.key);
-        if self.seen.contains(self.key.as_slice()) {
-            return Ok(Flow::Continue);
-        }
-        self.seen.insert(Box::from(self.key.as_slice()));
-        self.out.row(values)
-    }
-}
-
-/// Appends the key of values that may not be quite of their columns' types.
-pub(super) fn encode(codec: &KeyCodec, columns: &[Column], values: &[ValueRef<'_>], key: &mut Vec<u8>) {
-    let fits = columns.iter().zip(values).all(|(column, value)| is_of_type(value, column));
-    if fits {
-        codec.encode_prefix(values, key);
-        return;
-    }
-    let arena = bumpalo::Bump::new();
-    let coerced: Vec<ValueRef<'_>> = columns
-        .iter()
-        .zip(values)
-        .map(|(column, value)| match is_of_type(value, column) {
-            true => *value,
-            false => crate::expr::coerce(*value, column, &arena).value,
-        })
-        .collect();
-    codec.encode_prefix(&coerced, key);
-}
-
-/// True if the codec takes the value as it is.
-pub(super) fn is_of_type(value: &ValueRef<'_>, column: &Column) -> bool {
-    use types::ColumnType as Type;
-    match (value, &column.column_type) {
-        (ValueRef::Null, _) => true,
-        (ValueRef::Int(number), Type::Int { bytes, unsigned }) => !unsigned || (*bytes == 8 && *number >= 0),
-        (ValueRef::UInt(number), Type::Int { bytes, unsigned }) => {
-            *unsigned || (*bytes == 8 && i64::try_from(*number).is_ok())
-        }
-        (ValueRef::Decimal(number), Type::Decimal { scale, .. }) => number.scale() == *scale,
-        (ValueRef::Float(_) | ValueRef::Double(_), Type::Float { .. } | Type::Double { .. }) => true,
-        (ValueRef::Text(_), text) => text.is_text(),
-        (ValueRef::Binary(_), binary) => binary.is_binary(),
-        (ValueRef::Date(_), Type::Date) | (ValueRef::Time(_), Type::Time { .. }) => true,
-        (ValueRef::DateTime(_), Type::DateTime { .. } | Type::Timestamp { .. }) => true,
-        (ValueRef::UInt(_) | ValueRef::Int(_), Type::Year) => true,
-        _ => false,
+        if self.seen.is_new(values) { self.out.row(values) } else { Ok(Flow::Continue) }
     }
 }
 

@@ -1,11 +1,10 @@
 //! Running a statement's plan.
 
-use super::KeySet;
 use super::access::Scratch;
 use super::group::Grouper;
 use super::join::{Join, Materialized};
 use super::lock::RowLocks;
-use super::output::{Collect, Distinct, Limited, Project, ToClient, encode};
+use super::output::{Collect, Distinct, Limited, Project, Seen, ToClient};
 use super::sort::{SortResult, SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
 use crate::expr::{Environment, Slots};
@@ -13,9 +12,10 @@ use crate::host::Interrupt;
 use crate::plan::bind::SubqueryUse;
 use crate::plan::names::{Name, Piece};
 use crate::plan::plan::*;
+use crate::plan::value_keys::is_of_type;
 use crate::{ColumnMeta, ResultSink, Session, SqlError};
 use bumpalo::Bump;
-use types::{Column, KeyCodec, Value, ValueRef};
+use types::{Value, ValueRef};
 
 /// The text of the literal in a slot. True as second argument: the name of a column is this literal alone, which for a
 /// text is what it says, without quotes.
@@ -188,7 +188,7 @@ pub(super) fn run_query(
     out: &mut dyn RowSink,
 ) -> Result<Done, SqlError> {
     match &plan.body {
-        Body::Select(select) => run_select(select, plan, slots, runtime, scratch, out),
+        Body::Select(select) => run_select(select, slots, runtime, scratch, out),
         Body::Union(union) => run_union(union, slots, runtime, scratch, out),
     }
 }
@@ -218,7 +218,6 @@ pub fn number_behind(word: &str, value: LimitValue, slots: &Slots<'_>) -> Result
 
 fn run_select(
     plan: &SelectPlan,
-    query: &QueryPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
@@ -228,40 +227,44 @@ fn run_select(
     if count == 0 && !plan.calculates_found_rows {
         return Ok(Done::default());
     }
-    let columns = || result_columns(query);
     let mut limited = Limited { offset, count, counts_on: plan.calculates_found_rows, seen: 0, sent: 0, out };
-    if plan.order.is_empty() {
+    if plan.order.items.is_empty() {
         match &plan.distinct {
             None => {
-                let buffer = Vec::with_capacity(plan.output.len());
+                let buffer = std::mem::take(&mut first(scratch).output);
                 let mut project = Project { plan, out: &mut limited, buffer };
                 read(plan, slots, runtime, scratch, &mut project)?;
+                scratch[0].output = project.buffer;
             }
-            Some(codec) => {
-                let mut distinct = Distinct {
-                    codec,
-                    columns: columns(),
-                    seen: KeySet::default(),
-                    key: Vec::new(),
-                    out: &mut limited,
-                };
+            Some(keys) => {
+                let mut distinct = Distinct { seen: Seen::new(keys), out: &mut limited };
                 let mut project = Project { plan, out: &mut distinct, buffer: Vec::new() };
                 read(plan, slots, runtime, scratch, &mut project)?;
             }
         }
     } else {
-        let arena = Bump::new();
+        let mut arena = std::mem::take(&mut first(scratch).arena);
         let wanted = if plan.calculates_found_rows { u64::MAX } else { offset.saturating_add(count) };
         let mut sort = SortRows {
             plan,
             sorter: Sorter::new(&plan.order, &arena, wanted),
-            distinct: plan.distinct.as_ref().map(|codec| Seen::new(codec, columns())),
+            distinct: plan.distinct.as_ref().map(Seen::new),
         };
         read(plan, slots, runtime, scratch, &mut sort)?;
         sort.sorter.finish(&mut limited)?;
+        arena.reset();
+        scratch[0].arena = arena;
     }
     let found = if plan.calculates_found_rows { limited.seen } else { limited.sent };
     Ok(Done { sent: limited.sent, found })
+}
+
+/// The memory that the query as a whole works in; what a query around this one has taken is not there.
+fn first(scratch: &mut Vec<Scratch>) -> &mut Scratch {
+    if scratch.is_empty() {
+        scratch.push(Scratch::default());
+    }
+    &mut scratch[0]
 }
 
 /// Reads the tables, through the grouping if there is one.
@@ -327,37 +330,6 @@ impl RowConsumer for Having<'_, '_> {
     }
 }
 
-fn result_columns(query: &QueryPlan) -> Vec<Column> {
-    query
-        .columns
-        .iter()
-        .map(|meta| Column { name: String::new(), column_type: meta.column_type.clone(), nullable: true })
-        .collect()
-}
-
-/// Rows that were there already.
-pub(super) struct Seen<'p> {
-    codec: &'p KeyCodec,
-    columns: Vec<Column>,
-    keys: KeySet,
-    key: Vec<u8>,
-}
-
-impl<'p> Seen<'p> {
-    fn new(codec: &'p KeyCodec, columns: Vec<Column>) -> Seen<'p> {
-        Seen { codec, columns, keys: KeySet::default(), key: Vec::new() }
-    }
-
-    pub(super) fn is_new(&mut self, values: &[ValueRef<'_>]) -> bool {
-        self.key.clear();
-        encode(self.codec, &self.columns, values, &mut self.key);
-        if self.keys.contains(self.key.as_slice()) {
-            return false;
-        }
-        self.keys.insert(Box::from(self.key.as_slice()))
-    }
-}
-
 fn run_union(
     plan: &UnionPlan,
     slots: Slots<'_>,
@@ -370,7 +342,7 @@ fn run_union(
     if count == 0 {
         return Ok(Done::default());
     }
-    if plan.order.is_empty() {
+    if plan.order.items.is_empty() {
         run_branches(plan, slots, runtime, scratch, &mut limited)?;
     } else {
         let arena = Bump::new();
@@ -388,16 +360,7 @@ fn run_branches(
     scratch: &mut Vec<Scratch>,
     out: &mut dyn RowSink,
 ) -> Result<(), SqlError> {
-    let mut columns = plan.columns.clone();
-    columns.iter_mut().for_each(|column| column.nullable = true);
-    let mut branches = Branches {
-        plan,
-        seen: Seen::new(&plan.codec, columns.clone()),
-        columns,
-        distinct: false,
-        stopped: false,
-        out,
-    };
+    let mut branches = Branches { plan, seen: Seen::new(&plan.keys), distinct: false, stopped: false, out };
     for (at, branch) in plan.branches.iter().enumerate() {
         branches.distinct = plan.distinct_until.is_some_and(|last| at <= last);
         run_query(branch, slots, runtime, scratch, &mut branches)?;
@@ -412,7 +375,6 @@ fn run_branches(
 struct Branches<'p, 's> {
     plan: &'p UnionPlan,
     seen: Seen<'p>,
-    columns: Vec<Column>,
     distinct: bool,
     stopped: bool,
     out: &'s mut dyn RowSink,
@@ -423,10 +385,11 @@ impl RowSink for Branches<'_, '_> {
         debug_assert_eq!(values.len(), self.plan.columns.len());
         let arena = Bump::new();
         let alike: Vec<ValueRef<'_>> = self
+            .plan
             .columns
             .iter()
             .zip(values)
-            .map(|(column, value)| match super::output::is_of_type(value, column) {
+            .map(|(column, value)| match is_of_type(value, column) {
                 true => *value,
                 false => crate::expr::coerce(*value, column, &arena).value,
             })

@@ -1,12 +1,12 @@
 //! ORDER BY that no index answers.
 
-use super::output::{encode, evaluate};
+use super::output::{Seen, evaluate};
 use super::{Flow, RowConsumer, RowSink, recycle};
 use crate::SqlError;
 use crate::expr::{Context, Row};
-use crate::plan::plan::{SelectPlan, SortItem, SortValue};
+use crate::plan::plan::{SelectPlan, SortOrder, SortValue};
 use bumpalo::Bump;
-use types::{KeyCodec, KeyPart, ValueRef};
+use types::ValueRef;
 
 /// A row with its sort key.
 #[derive(Clone, Copy)]
@@ -31,9 +31,7 @@ impl Sorted<'_> {
 /// Gathers rows and their keys in an arena.
 pub(super) struct Sorter<'a, 'p> {
     arena: &'a Bump,
-    items: &'p [SortItem],
-    codec: KeyCodec,
-    columns: Vec<types::Column>,
+    order: &'p SortOrder,
     rows: Vec<Sorted<'a>>,
     /// How many rows are wanted in the end.
     wanted: usize,
@@ -50,19 +48,10 @@ const SLACK: usize = 2;
 const SLACK_ROWS: usize = 1024;
 
 impl<'a, 'p> Sorter<'a, 'p> {
-    pub(super) fn new(items: &'p [SortItem], arena: &'a Bump, wanted: u64) -> Sorter<'a, 'p> {
-        let columns: Vec<types::Column> =
-            items.iter().map(|item| types::Column { nullable: true, ..item.column.clone() }).collect();
-        let parts: Vec<KeyPart> = items
-            .iter()
-            .enumerate()
-            .map(|(column, item)| KeyPart { column, prefix_chars: None, descending: item.descending })
-            .collect();
+    pub(super) fn new(order: &'p SortOrder, arena: &'a Bump, wanted: u64) -> Sorter<'a, 'p> {
         Sorter {
             arena,
-            items,
-            codec: KeyCodec::new(&columns, &parts),
-            columns,
+            order,
             rows: Vec::new(),
             wanted: usize::try_from(wanted).unwrap_or(usize::MAX),
             cut: None,
@@ -106,7 +95,7 @@ impl<'a, 'p> Sorter<'a, 'p> {
 
     fn encode_key(&mut self, values: &[ValueRef<'_>]) {
         self.key.clear();
-        encode(&self.codec, &self.columns, values, &mut self.key);
+        self.order.keys.encode(values, &mut self.key);
     }
 }
 
@@ -132,7 +121,7 @@ pub(super) struct SortRows<'a, 'p> {
     pub(super) plan: &'p SelectPlan,
     pub(super) sorter: Sorter<'a, 'p>,
     /// With DISTINCT: rows of the result that were there already are not sorted again.
-    pub(super) distinct: Option<super::query::Seen<'p>>,
+    pub(super) distinct: Option<Seen<'p>>,
 }
 
 impl RowConsumer for SortRows<'_, '_> {
@@ -142,8 +131,8 @@ impl RowConsumer for SortRows<'_, '_> {
         let is_new = self.distinct.as_mut().is_none_or(|seen| seen.is_new(&values));
         if is_new {
             let mut keys = recycle(std::mem::take(&mut self.sorter.keys));
-            for item in self.sorter.items {
-                keys.push(match &item.value {
+            for item in &self.sorter.order.items {
+                keys.push(match item {
                     SortValue::Output(at) => values[*at],
                     SortValue::Value(value) => value.evaluate(row, context)?,
                 });
@@ -163,8 +152,8 @@ pub(super) struct SortResult<'a, 'p>(pub(super) Sorter<'a, 'p>);
 impl RowSink for SortResult<'_, '_> {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
         let mut keys = recycle(std::mem::take(&mut self.0.keys));
-        for item in self.0.items {
-            match &item.value {
+        for item in &self.0.order.items {
+            match item {
                 SortValue::Output(at) => keys.push(values[*at]),
                 SortValue::Value(_) => return Err(SqlError::internal("a sort key outside of the result")),
             }
@@ -180,8 +169,8 @@ impl RowSink for SortResult<'_, '_> {
 pub(super) struct KeySorter<'a, 'p>(Sorter<'a, 'p>);
 
 impl<'a, 'p> KeySorter<'a, 'p> {
-    pub(super) fn new(items: &'p [SortItem], arena: &'a Bump, wanted: u64) -> KeySorter<'a, 'p> {
-        KeySorter(Sorter::new(items, arena, wanted))
+    pub(super) fn new(order: &'p SortOrder, arena: &'a Bump, wanted: u64) -> KeySorter<'a, 'p> {
+        KeySorter(Sorter::new(order, arena, wanted))
     }
 
     pub(super) fn add(
@@ -191,8 +180,8 @@ impl<'a, 'p> KeySorter<'a, 'p> {
         context: &Context<'_>,
     ) -> Result<(), SqlError> {
         let mut keys = recycle(std::mem::take(&mut self.0.keys));
-        for item in self.0.items {
-            match &item.value {
+        for item in &self.0.order.items {
+            match item {
                 SortValue::Value(value) => keys.push(value.evaluate(row, context)?),
                 SortValue::Output(_) => {
                     return Err(SqlError::internal("a sort key in a result that there is not"));

@@ -26,7 +26,7 @@ pub struct TableRead {
     /// The whole WHERE.
     pub condition: Option<Compiled>,
     /// Empty if the access gives the wanted order.
-    pub order: Vec<SortItem>,
+    pub order: SortOrder,
     pub limit: Limit,
     /// At most one row.
     pub unique: bool,
@@ -141,7 +141,7 @@ impl Planner<'_> {
             def,
             scope,
             condition,
-            order,
+            order: SortOrder::new(order),
             limit,
             dependencies: self.dependencies.into_inner(),
             subqueries: self.subqueries.into_inner(),

@@ -116,13 +116,13 @@ fn query(plan: &QueryPlan, select_type: &str, simple: bool, ids: &mut i64, lines
                 };
                 query(branch, kind, true, ids, lines);
             }
-            if plan.distinct_until.is_some() || !plan.order.is_empty() {
+            if plan.distinct_until.is_some() || !plan.order.items.is_empty() {
                 let members: Vec<String> = (first..=*ids).map(|id| id.to_string()).collect();
                 let name = format!("<union{}>", members.join(","));
                 let mut line =
                     vec![Value::Null, Value::text("UNION RESULT"), Value::text(name), Value::text("ALL")];
                 line.extend([Value::Null, Value::Null, Value::Null, Value::Null, Value::Null]);
-                line.push(Value::text(if plan.order.is_empty() { "" } else { "Using filesort" }));
+                line.push(Value::text(if plan.order.items.is_empty() { "" } else { "Using filesort" }));
                 lines.push(line);
             }
         }
@@ -185,7 +185,7 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
             if plan.uses_temporary {
                 extra.push("Using temporary");
             }
-            if !plan.order.is_empty() {
+            if !plan.order.items.is_empty() {
                 extra.push("Using filesort");
             }
         }

@@ -18,6 +18,7 @@ pub mod query;
 pub mod sarg;
 pub mod scope;
 pub mod select;
+pub mod value_keys;
 pub mod walk;
 
 use sqlparser::ast;

@@ -3,6 +3,7 @@
 use super::access::Access;
 use super::bind::SubqueryUse;
 use super::names::Name;
+use super::value_keys::ValueKeys;
 use crate::ColumnMeta;
 use crate::expr::{Compiled, CompiledAggregate};
 use crate::infoschema::VirtualTable;
@@ -10,7 +11,6 @@ use crate::locks::Mode;
 use crate::transaction::Used;
 use engine::{Table, TableDef};
 use std::sync::Arc;
-use types::KeyCodec;
 
 /// A query ready to run: the subqueries that it stands on, and itself.
 #[derive(Debug)]
@@ -80,8 +80,8 @@ pub struct UnionPlan {
     pub distinct_until: Option<usize>,
     /// What values are made to be.
     pub columns: Vec<types::Column>,
-    pub codec: Arc<KeyCodec>,
-    pub order: Vec<SortItem>,
+    pub keys: ValueKeys,
+    pub order: SortOrder,
     pub limit: Limit,
 }
 
@@ -97,9 +97,9 @@ pub struct SelectPlan {
     pub output: Vec<Output>,
     pub group: Option<Group>,
     pub having: Option<Compiled>,
-    pub distinct: Option<KeyCodec>,
+    pub distinct: Option<ValueKeys>,
     /// Empty if rows come in the wanted order, or in any.
-    pub order: Vec<SortItem>,
+    pub order: SortOrder,
     pub limit: Limit,
     pub calculates_found_rows: bool,
     /// FOR UPDATE and its like.
@@ -169,8 +169,8 @@ pub enum Output {
 pub struct Group {
     /// Empty if all rows are one group, which is there even if no row is.
     pub keys: Vec<Compiled>,
-    pub key_columns: Vec<types::Column>,
-    pub codec: KeyCodec,
+    /// Of the keys' values.
+    pub values: ValueKeys,
     pub aggregates: Vec<CompiledAggregate>,
     /// True if something other than aggregates is read of a group: then its first row is kept.
     pub keeps_row: bool,
@@ -178,6 +178,23 @@ pub struct Group {
     pub ordered: bool,
 }
 
+/// An order of rows. Without items it is any.
+#[derive(Debug)]
+pub struct SortOrder {
+    pub items: Vec<SortValue>,
+    /// Of the items' values.
+    pub keys: ValueKeys,
+}
+
+impl SortOrder {
+    pub fn new(items: impl IntoIterator<Item = SortItem>) -> SortOrder {
+        let (items, columns): (_, Vec<_>) =
+            items.into_iter().map(|item| (item.value, (item.column, item.descending))).unzip();
+        SortOrder { items, keys: ValueKeys::ordered(columns) }
+    }
+}
+
+/// One item of ORDER BY.
 #[derive(Debug)]
 pub struct SortItem {
     pub value: SortValue,

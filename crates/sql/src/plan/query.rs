@@ -3,13 +3,14 @@
 use super::bind::{SlotInfo, Subqueries, SubqueryUse, kind_of_type};
 use super::names::Name;
 use super::plan::*;
+use super::value_keys::ValueKeys;
 use crate::expr::SlotKind;
 use crate::{ColumnMeta, SqlError};
 use engine::Database;
 use sqlparser::ast;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
-use types::{Collation, Column, ColumnType, KeyCodec, KeyPart};
+use types::{Collation, Column, ColumnType};
 
 /// What planning needs to know.
 pub struct Planner<'a> {
@@ -217,9 +218,9 @@ impl<'a> Planner<'a> {
         let order = order
             .into_iter()
             .map(|item| self.union_order(item, &metas, &columns))
-            .collect::<Result<_, SqlError>>()?;
-        let codec = Arc::new(whole_codec(&columns));
-        let plan = UnionPlan { branches, distinct_until, columns, codec, order, limit };
+            .collect::<Result<Vec<_>, SqlError>>()?;
+        let keys = ValueKeys::new(columns.iter().cloned());
+        let plan = UnionPlan { branches, distinct_until, columns, keys, order: SortOrder::new(order), limit };
         Ok(QueryPlan { columns: metas, names, body: Body::Union(Box::new(plan)) })
     }
 
@@ -317,13 +318,6 @@ pub(super) fn order_items(query: &ast::Query) -> Result<Vec<&ast::OrderByExpr>, 
 
 pub(super) fn is_descending(item: &ast::OrderByExpr) -> bool {
     item.options.sort == Some(ast::OrderBySort::Desc)
-}
-
-/// A codec for keys made of all of these columns.
-pub(super) fn whole_codec(columns: &[Column]) -> KeyCodec {
-    let parts: Vec<KeyPart> =
-        (0..columns.len()).map(|column| KeyPart { column, prefix_chars: None, descending: false }).collect();
-    KeyCodec::new(columns, &parts)
 }
 
 /// What the columns of a union hold: something that takes the values of every branch.

@@ -6,7 +6,8 @@ use super::from::From;
 use super::join::{JoinPlan, Wanted};
 use super::names::Name;
 use super::plan::*;
-use super::query::{Planner, is_descending, whole_codec};
+use super::query::{Planner, is_descending};
+use super::value_keys::ValueKeys;
 use super::walk::{conjuncts, for_each_column, is_fixed};
 use super::{object_name, walk};
 use crate::expr::{Aggregate, AggregateKind, Compiled, CompiledAggregate, Expr};
@@ -262,7 +263,6 @@ impl Planner<'_> {
         let sorted_by_group = joined.ordered && wanted.by_group;
         let group = if parts.is_grouped {
             let compiled: Vec<Compiled> = keys.iter().map(compile).collect::<Result<_, _>>()?;
-            let key_columns: Vec<Column> = compiled.iter().map(pseudo_column).collect();
             let mut keeps_row = false;
             let mut look = |expr: &Expr| {
                 for_each_column(expr, &mut |column| keeps_row |= column.part < width);
@@ -271,9 +271,8 @@ impl Planner<'_> {
             order.iter().for_each(|order| look(&order.expr));
             having.iter().for_each(&mut look);
             Some(Group {
-                codec: whole_codec(&key_columns),
+                values: ValueKeys::new(compiled.iter().map(pseudo_column)),
                 keys: compiled,
-                key_columns,
                 aggregates: aggregates
                     .iter()
                     .zip(&counted)
@@ -298,8 +297,8 @@ impl Planner<'_> {
             output,
             group,
             having: having.as_ref().map(compile).transpose()?,
-            distinct: parts.distinct.then(|| whole_codec(&columns)),
-            order: sort,
+            distinct: parts.distinct.then(|| ValueKeys::new(columns.iter().cloned())),
+            order: SortOrder::new(sort),
             limit: *limit,
             calculates_found_rows: parts.calculates_found_rows,
             lock: parts.lock,

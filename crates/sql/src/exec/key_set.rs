@@ -1,0 +1,94 @@
+//! Keys that have been met: DISTINCT, UNION, rows that are found twice.
+
+use foldhash::fast::RandomState;
+use hashbrown::HashTable;
+use std::hash::BuildHasher;
+
+/// So many keys are made room for at the first.
+const KEYS_FIRST: usize = 112;
+const BYTES_FIRST: usize = 4 << 10;
+
+/// A set of keys, whose bytes lie one behind the other: a new key is seldom an allocation.
+#[derive(Default, Debug)]
+pub(super) struct KeySet {
+    bytes: Vec<u8>,
+    table: HashTable<Place>,
+    hasher: RandomState,
+}
+
+/// Where a key lies, with the hash that it has, so that a growing table need not look at the keys.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    start: usize,
+    len: u32,
+    hash: u32,
+}
+
+impl Place {
+    fn of(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start..self.start + self.len as usize]
+    }
+}
+
+impl KeySet {
+    /// True if the key is new.
+    pub(super) fn insert(&mut self, key: &[u8]) -> bool {
+        let hash = self.hash(key);
+        if self.table.capacity() == 0 {
+            self.bytes.reserve(BYTES_FIRST);
+            self.table.reserve(KEYS_FIRST, |place| spread(place.hash));
+        }
+        if self.table.find(spread(hash), |place| place.is(hash, key, &self.bytes)).is_some() {
+            return false;
+        }
+        let place = Place { start: self.bytes.len(), len: key.len() as u32, hash };
+        self.bytes.extend_from_slice(key);
+        self.table.insert_unique(spread(hash), place, |place| spread(place.hash));
+        true
+    }
+
+    /// The key may come again. Its bytes stay until the set goes.
+    pub(super) fn remove(&mut self, key: &[u8]) {
+        let hash = self.hash(key);
+        if let Ok(entry) = self.table.find_entry(spread(hash), |place| place.is(hash, key, &self.bytes)) {
+            entry.remove();
+        }
+    }
+
+    fn hash(&self, key: &[u8]) -> u32 {
+        (self.hasher.hash_one(key) >> 32) as u32
+    }
+}
+
+impl Place {
+    fn is(self, hash: u32, key: &[u8], bytes: &[u8]) -> bool {
+        self.hash == hash && self.of(bytes) == key
+    }
+}
+
+/// The table takes the bucket from the low bits and a tag from the seven highest.
+fn spread(hash: u32) -> u64 {
+    u64::from(hash) << 32 | u64::from(hash)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_new_once_until_it_is_removed() {
+        let mut set = KeySet::default();
+        let keys: Vec<Vec<u8>> = (0..5000u32).map(|i| vec![i as u8; (i % 300) as usize]).collect();
+        let mut model = std::collections::HashSet::new();
+        for key in &keys {
+            assert_eq!(set.insert(key), model.insert(key.clone()));
+        }
+        for key in keys.iter().step_by(3) {
+            set.remove(key);
+            model.remove(key);
+        }
+        for key in keys.iter().rev() {
+            assert_eq!(set.insert(key), model.insert(key.clone()));
+        }
+    }
+}
