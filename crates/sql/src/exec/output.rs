@@ -60,6 +60,11 @@ impl<'p> Seen<'p> {
         self.keys.encode(values, &mut self.key);
         self.seen.insert(&self.key)
     }
+
+    /// As [`Seen::is_new`], of values whose key is known.
+    pub(super) fn is_new_key(&mut self, key: &[u8]) -> bool {
+        self.seen.insert(key)
+    }
 }
 
 /// Leaves out rows that were there before.

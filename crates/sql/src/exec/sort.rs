@@ -46,13 +46,15 @@ pub(super) struct Sorter<'a, 'p> {
 /// With a LIMIT, rows beyond it are thrown away when there are this many times more (and some).
 const SLACK: usize = 2;
 const SLACK_ROWS: usize = 1024;
+/// So many rows are made room for at the first.
+const ROWS_FIRST: usize = 128;
 
 impl<'a, 'p> Sorter<'a, 'p> {
     pub(super) fn new(order: &'p SortOrder, arena: &'a Bump, wanted: u64) -> Sorter<'a, 'p> {
         Sorter {
             arena,
             order,
-            rows: Vec::new(),
+            rows: Vec::with_capacity(usize::try_from(wanted).unwrap_or(ROWS_FIRST).min(ROWS_FIRST)),
             wanted: usize::try_from(wanted).unwrap_or(usize::MAX),
             cut: None,
             nth: 0,
@@ -128,8 +130,13 @@ impl RowConsumer for SortRows<'_, '_> {
     fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
         let mut values = recycle(std::mem::take(&mut self.sorter.values));
         evaluate(&self.plan.output, row, context, &mut values)?;
-        let is_new = self.distinct.as_mut().is_none_or(|seen| seen.is_new(&values));
-        if is_new {
+        if self.plan.order.is_result {
+            // Which is the key for DISTINCT as well.
+            self.sorter.encode_key(&values);
+            if self.distinct.as_mut().is_none_or(|seen| seen.is_new_key(&self.sorter.key)) {
+                self.sorter.push(&values);
+            }
+        } else if self.distinct.as_mut().is_none_or(|seen| seen.is_new(&values)) {
             let mut keys = recycle(std::mem::take(&mut self.sorter.keys));
             for item in &self.sorter.order.items {
                 keys.push(match item {

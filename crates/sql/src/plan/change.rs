@@ -141,7 +141,7 @@ impl Planner<'_> {
             def,
             scope,
             condition,
-            order: SortOrder::new(order),
+            order: SortOrder::new(order, 0),
             limit,
             dependencies: self.dependencies.into_inner(),
             subqueries: self.subqueries.into_inner(),

@@ -184,13 +184,20 @@ pub struct SortOrder {
     pub items: Vec<SortValue>,
     /// Of the items' values.
     pub keys: ValueKeys,
+    /// The items are the columns of the result, all of them as they come, ascending.
+    pub is_result: bool,
 }
 
 impl SortOrder {
-    pub fn new(items: impl IntoIterator<Item = SortItem>) -> SortOrder {
+    /// The order of a result of `width` columns.
+    pub fn new(items: Vec<SortItem>, width: usize) -> SortOrder {
+        let is_column = |(at, item): (usize, &SortItem)| {
+            !item.descending && matches!(item.value, SortValue::Output(column) if column == at)
+        };
+        let is_result = items.len() == width && items.iter().enumerate().all(is_column);
         let (items, columns): (_, Vec<_>) =
             items.into_iter().map(|item| (item.value, (item.column, item.descending))).unzip();
-        SortOrder { items, keys: ValueKeys::ordered(columns) }
+        SortOrder { items, keys: ValueKeys::ordered(columns), is_result }
     }
 }
 

@@ -220,7 +220,8 @@ impl<'a> Planner<'a> {
             .map(|item| self.union_order(item, &metas, &columns))
             .collect::<Result<Vec<_>, SqlError>>()?;
         let keys = ValueKeys::new(columns.iter().cloned());
-        let plan = UnionPlan { branches, distinct_until, columns, keys, order: SortOrder::new(order), limit };
+        let order = SortOrder::new(order, columns.len());
+        let plan = UnionPlan { branches, distinct_until, columns, keys, order, limit };
         Ok(QueryPlan { columns: metas, names, body: Body::Union(Box::new(plan)) })
     }
 

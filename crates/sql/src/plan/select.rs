@@ -298,7 +298,7 @@ impl Planner<'_> {
             group,
             having: having.as_ref().map(compile).transpose()?,
             distinct: parts.distinct.then(|| ValueKeys::new(columns.iter().cloned())),
-            order: SortOrder::new(sort),
+            order: SortOrder::new(sort, columns.len()),
             limit: *limit,
             calculates_found_rows: parts.calculates_found_rows,
             lock: parts.lock,
