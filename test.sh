@@ -44,6 +44,8 @@ step_lint() { # clippy, warnings denied, features on and off
     cargo clippy --workspace --all-targets -- -D warnings &&
         cargo clippy -p latchwork-pagecache --all-targets --features counting -- -D warnings &&
         cargo clippy -p latchwork-pagecache --all-targets --features shuttle -- -D warnings &&
+        cargo clippy -p latchwork-rowtier --all-targets --features counting -- -D warnings &&
+        cargo clippy -p latchwork-rowtier --all-targets --features shuttle -- -D warnings &&
         cargo clippy -p latchwork-transactions --all-targets --features counting -- -D warnings &&
         cargo clippy -p latchwork-transactions --all-targets --features shuttle -- -D warnings &&
         cargo clippy -p latchwork-wal --all-targets --features shuttle -- -D warnings
@@ -55,12 +57,14 @@ step_unit() { # every crate's own tests, doc tests included
 
 step_counting() { # a hit writes nothing shared and takes no latch
     cargo test -p latchwork-pagecache --features counting &&
+        cargo test -p latchwork-rowtier --features counting --test counting &&
         cargo test -p latchwork-transactions --features counting --test counting
 }
 
 step_models() { # latches and frames under a scheduler that tries interleavings
     cargo test -p latchwork-pagecache --features shuttle && cargo test -p latchwork-wal --features shuttle &&
         cargo test -p latchwork-transactions --features shuttle &&
+        cargo test -p latchwork-rowtier --features shuttle &&
         cargo test -p latchwork-engine --features shuttle --lib models
 }
 

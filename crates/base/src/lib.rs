@@ -4,8 +4,10 @@
 pub mod checksum;
 mod core_local;
 pub mod ids;
+mod owned;
 pub mod region;
 pub mod sync;
 
 pub use core_local::CoreLocal;
 pub use ids::{FileId, IndexId, Lsn, PageId, PageNo, Stamp, TableId};
+pub use owned::{OWNED_COUNTERS, OwnedCounters};

@@ -146,6 +146,19 @@ impl<T: Zeroable> Deref for Region<T> {
     }
 }
 
+/// Asks the processor to fetch the cache line of `place` for reading.
+#[inline(always)]
+pub fn prefetch_line<T>(place: &T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch is a hint; it neither faults nor changes anything, whatever the address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
 /// Bytes of memory of this machine, to bound what is reserved; a guess where it cannot be told.
 #[cfg(not(any(feature = "shuttle", miri)))]
 pub fn machine_memory_bytes() -> usize {

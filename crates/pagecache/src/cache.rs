@@ -10,7 +10,7 @@ use crate::frames::{DIRTY, DirtyMap, FrameNo, Frames, Header, PageMemory};
 use crate::guard::{ReadGuard, WriteGuard};
 use crate::index::{Geometry, Hash, Index};
 use crate::local::{self, Registry, SEGMENTS_MAX};
-use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, Page, prefetch_line};
+use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, Page};
 use crate::park::ParkingLot;
 use crate::permit::Permits;
 use crate::pool::Pool;
@@ -19,6 +19,7 @@ use crate::segment::{Segment, Shared};
 use crate::state::{Keep, Mode, Wake};
 use crate::status::{Baseline, SegmentCounters};
 use crate::write_back::{Doublewrite, Run, WriteBackState};
+use base::region::prefetch_line;
 use base::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed},

@@ -18,9 +18,8 @@
 
 use crate::frames::FrameNo;
 use crate::local::SEGMENTS_MAX;
-use crate::page::prefetch_line;
 use base::PageId;
-use base::region::{Region, Zeroable};
+use base::region::{Region, Zeroable, prefetch_line};
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::io;
 

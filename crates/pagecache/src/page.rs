@@ -11,6 +11,7 @@
 //!
 //! Bytes are little-endian inside a word, so byte `i` of the page is byte `i % 8` of word `i / 8`.
 
+use base::region::prefetch_line;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::cmp::Ordering;
 
@@ -168,19 +169,6 @@ impl<'a> Page<'a> {
         let index = (offset / 8) & (self.words.len() - 1);
         prefetch_line(&self.words[index]);
     }
-}
-
-/// Asks the processor to fetch the cache line of `place` for reading.
-#[inline(always)]
-pub fn prefetch_line<T>(place: &T) {
-    #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch is a hint; it neither faults nor changes anything, whatever the address.
-    unsafe {
-        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
-        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(place).cast());
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = place;
 }
 
 /// A page that only the holder may change: the frame is latched exclusively, or the memory is private.

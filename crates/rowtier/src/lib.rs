@@ -1,0 +1,323 @@
+//! The row tier: a cache of rows whose pages are not worth their memory.
+//!
+//! It lies between the page cache and the device, and knows values by an owner's number and a key, both of which mean nothing
+//! to it. Terms, rules of access, memory and figures are in the crate's README.
+//!
+//! ```
+//! use latchwork_rowtier::{Kept, RowTier};
+//!
+//! # fn main() -> std::io::Result<()> {
+//! let tier = RowTier::new(1 << 20)?;
+//! tier.resize(1 << 20);
+//! let (owner, kept, mut found) = (7, Kept::default(), Vec::new());
+//! assert!(!tier.get(tier.probe(owner, b"key"), b"key", &mut found));
+//! // What was missed is looked for elsewhere, but first comes the lease.
+//! let lease = tier.lease(owner, b"key", &kept).expect("the tier is on");
+//! assert!(tier.put(lease, b"key", &[b"value"]));
+//! assert!(tier.get(tier.probe(owner, b"key"), b"key", &mut found));
+//! assert_eq!(found, b"value");
+//! // Whoever changes the value elsewhere says so first.
+//! tier.invalidate(owner, b"key", &kept);
+//! assert!(!tier.get(tier.probe(owner, b"key"), b"key", &mut found));
+//! # Ok(())
+//! # }
+//! ```
+
+mod entry;
+mod hash;
+mod index;
+mod kept;
+mod slot;
+mod store;
+
+pub use entry::OWNER_MAX;
+pub use kept::Kept;
+pub use store::Replacement;
+
+use base::OwnedCounters;
+use base::region::{Region, prefetch_line};
+use base::sync::Mutex;
+use base::sync::atomic::AtomicU64;
+use hash::Hash;
+use index::{BUCKET_BYTES, Index, Met, STRIPES, epoch_of};
+use std::io;
+use store::{BLOCKS_MIN, KEPT, Memory, NEW, Store};
+
+/// Words of a block: 64 KiB, so that what is left at its end is less than a byte a row.
+const BLOCK_WORDS: usize = 8 << 10;
+
+/// Looks at a bucket that is being changed before a get counts as a miss, which is always right.
+const LOOKS_MAX: usize = 4;
+
+/// Cache lines of an entry that are asked for ahead: the longest part of a row of 200 bytes.
+const LINES_AHEAD: usize = 4;
+
+/// Counters: hits in each queue, by its number, and misses.
+const MISSES: usize = 2;
+const _: () = assert!(NEW < MISSES && KEPT < MISSES);
+
+/// Percent of the blocks that new entries have at least.
+const NEW_SHARE: u8 = 10;
+
+/// How a tier is made.
+#[derive(Clone, Copy, Debug)]
+pub struct Config {
+    /// It cannot be made larger than this.
+    pub bytes_max: usize,
+    pub block_words: usize,
+    pub replacement: Replacement,
+}
+
+impl Config {
+    pub fn new(bytes_max: usize) -> Config {
+        Config { bytes_max, block_words: BLOCK_WORDS, replacement: Replacement::ByHits(NEW_SHARE) }
+    }
+}
+
+/// A cache of values by owner and key. Shared by all threads.
+#[derive(Debug)]
+pub struct RowTier {
+    words: Region<AtomicU64>,
+    index: Index,
+    store: Mutex<Store>,
+    requests: OwnedCounters,
+}
+
+/// What is looked for.
+#[derive(Clone, Copy, Debug)]
+pub struct Probe {
+    owner: u64,
+    hash: Hash,
+}
+
+/// The right to keep what is read elsewhere from now on, as long as nobody has said that it changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Lease {
+    owner: u64,
+    hash: Hash,
+    bucket: usize,
+    epoch: u32,
+}
+
+/// What a look came to.
+enum Look {
+    /// In this queue.
+    Hit(usize),
+    Miss,
+    /// The bucket was being changed.
+    Torn,
+}
+
+/// See [`RowTier::status`].
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Status {
+    /// What it may take, and what it takes, in bytes.
+    pub size: usize,
+    pub bytes: usize,
+    pub entries: usize,
+    pub hits: u64,
+    pub misses: u64,
+    pub fills: u64,
+    /// Values that were not kept since something had happened after their lease.
+    pub refused: u64,
+    pub evictions: u64,
+    /// Entries removed because what they were made from was about to change.
+    pub invalidations: u64,
+    /// Fills of what had been evicted so recently that a tier of twice the size would have had it.
+    pub ghost_hits: u64,
+}
+
+impl RowTier {
+    /// A tier without memory, which can be given up to `bytes_max`. Fails if the system refuses the address space.
+    pub fn new(bytes_max: usize) -> io::Result<RowTier> {
+        RowTier::with_config(Config::new(bytes_max))
+    }
+
+    pub fn with_config(config: Config) -> io::Result<RowTier> {
+        let Config { bytes_max, block_words, replacement } = config;
+        let blocks_max = (bytes_max / 8).min(slot::PLACES_MAX) / block_words;
+        // Even the smallest entries need no more buckets than half of the memory holds.
+        let buckets_max = bytes_max / 2 / BUCKET_BYTES;
+        Ok(RowTier {
+            words: Region::new(blocks_max * block_words)?,
+            index: Index::new(buckets_max)?,
+            store: Mutex::new(Store::new(blocks_max, block_words, replacement)),
+            requests: OwnedCounters::new(),
+        })
+    }
+
+    fn memory(&self) -> Memory<'_> {
+        Memory { words: &self.words, index: &self.index, requests: &self.requests }
+    }
+
+    /// False while it has no memory, and nothing is found or kept. Costs one load.
+    #[inline(always)]
+    pub fn is_on(&self) -> bool {
+        self.index.count() > 0
+    }
+
+    #[inline(always)]
+    pub fn probe(&self, owner: u64, key: &[u8]) -> Probe {
+        Probe { owner, hash: Hash::of(owner, key) }
+    }
+
+    /// Asks the processor for the memory that [`RowTier::prefetch_entry`] is going to read.
+    #[inline(always)]
+    pub fn prefetch_bucket(&self, probe: Probe) {
+        if let Some((number, _)) = self.index.bucket_of(probe.hash) {
+            self.index.prefetch(number);
+        }
+    }
+
+    /// Asks the processor for the memory that [`RowTier::get`] is going to read.
+    #[inline(always)]
+    pub fn prefetch_entry(&self, probe: Probe) {
+        if let Some((_, bucket)) = self.index.bucket_of(probe.hash)
+            && let Some((_, slot)) = bucket.find(probe.hash)
+        {
+            let lines = self.words.iter().skip(slot.place()).step_by(8);
+            lines.take(LINES_AHEAD).for_each(prefetch_line);
+        }
+    }
+
+    /// Appends the value of `key`, which `probe` was made of, to `out`; false if it is not here.
+    #[inline]
+    pub fn get(&self, probe: Probe, key: &[u8], out: &mut Vec<u8>) -> bool {
+        let start = out.len();
+        for _ in 0..LOOKS_MAX {
+            match self.look(probe, key, out) {
+                Look::Hit(queue) => {
+                    self.requests.count(queue);
+                    return true;
+                }
+                Look::Miss => break,
+                Look::Torn => out.truncate(start),
+            }
+        }
+        self.requests.count(MISSES);
+        false
+    }
+
+    #[inline(always)]
+    fn look(&self, probe: Probe, key: &[u8], out: &mut Vec<u8>) -> Look {
+        let Some((_, bucket)) = self.index.bucket_of(probe.hash) else { return Look::Miss };
+        let Some(version) = bucket.version() else { return Look::Torn };
+        let found = bucket.find(probe.hash).filter(|(_, slot)| {
+            // What it appends counts if the bucket is still the same.
+            entry::read(&self.words, slot.place(), probe.owner, key, out)
+        });
+        match found {
+            _ if !bucket.is_still(version) => Look::Torn,
+            Some((index, slot)) => {
+                bucket.mark_used(index, slot);
+                Look::Hit(if slot.is_kept() { KEPT } else { NEW })
+            }
+            None => Look::Miss,
+        }
+    }
+
+    /// To be called before the value is read from where it comes from. `kept` is the owner's, and the one that whoever changes the
+    /// owner's values looks at. `None` if the tier is off, or busy.
+    pub fn lease(&self, owner: u64, key: &[u8], kept: &Kept) -> Option<Lease> {
+        let hash = Hash::of(owner, key);
+        let (bucket, place) = self.index.bucket_of(hash)?;
+        kept.announce(owner);
+        let epoch = epoch_of(place.version()?);
+        Some(Lease { owner, hash, bucket, epoch })
+    }
+
+    /// Keeps a value that was read under a lease; `value` is its parts, one behind the other. False if it was not kept: the value
+    /// may have changed, or is too long, or the tier is too small.
+    pub fn put(&self, lease: Lease, key: &[u8], value: &[&[u8]]) -> bool {
+        let Lease { owner, hash, bucket, epoch } = lease;
+        debug_assert_eq!(hash, Hash::of(owner, key));
+        let value_len = value.iter().map(|part| part.len()).sum();
+        let Some(words) = entry::words_of(key.len(), value_len) else { return false };
+        let mut store = self.store.lock();
+        if words > store.entry_words_max() {
+            return false;
+        }
+        let now = store.now;
+        let leased = || self.index.latch(hash.low()).filter(|latched| latched.honours(bucket, epoch));
+        let Some(ghost_age) = leased().map(|latched| latched.ghost_age(hash, now)) else {
+            store.counts.refused += 1;
+            return false;
+        };
+        let was_here = ghost_age.is_some_and(|age| store.is_recent(age));
+        let queue = store.queue_for(was_here);
+        let Some(place) = store.make_room(self.memory(), queue, words) else { return false };
+        store::write(&self.words, place, owner, key, value);
+        let Some(met) = leased().map(|mut latched| latched.insert(hash, place, queue == KEPT, now)) else {
+            store.take_back(place, words);
+            store.counts.refused += 1;
+            return false;
+        };
+        store.counts.fills += 1;
+        store.counts.ghost_hits += u64::from(was_here);
+        store.counts.evictions += u64::from(met == Met::Full);
+        self.index.grow_if_crowded(hash.low(), |place| self.memory().measure(place).1.low());
+        if store.now != now || !store.fits(&self.index) {
+            store.fit(self.memory());
+        }
+        true
+    }
+
+    /// The value of `key` is about to change where it comes from. Whoever reads it there from now on sees the change, or
+    /// waits for it, or finds that it has read too early.
+    #[inline]
+    pub fn invalidate(&self, owner: u64, key: &[u8], kept: &Kept) {
+        if kept.is_announced(owner) && self.is_on() {
+            let hash = Hash::of(owner, key);
+            if let Some(mut latched) = self.index.latch(hash.low()) {
+                latched.invalidate(hash);
+            }
+        }
+    }
+
+    /// Gives the tier so many bytes, index included; what is too little for anything turns it off. Everything keeps running, and
+    /// what does not fit any more goes.
+    pub fn resize(&self, bytes: usize) {
+        let mut store = self.store.lock();
+        store.budget = bytes;
+        if bytes < BLOCKS_MIN * store.block_bytes() + STRIPES * BUCKET_BYTES {
+            if self.is_on() {
+                self.index.switch_off();
+                store.clear(self.memory());
+            }
+        } else if self.is_on() {
+            store.fit(self.memory());
+        } else {
+            self.index.switch_on();
+        }
+    }
+
+    /// What it takes of memory, in bytes.
+    pub fn bytes(&self) -> usize {
+        let store = self.store.lock();
+        store.blocks_held() * store.block_bytes() + self.index.bytes()
+    }
+
+    /// See [`Status::ghost_hits`].
+    pub fn ghost_hits(&self) -> u64 {
+        self.store.lock().counts.ghost_hits
+    }
+
+    pub fn status(&self) -> Status {
+        let bytes = self.bytes();
+        let totals = self.index.totals();
+        let store = self.store.lock();
+        let counts = store.counts;
+        Status {
+            size: store.budget,
+            bytes,
+            entries: totals.entries,
+            hits: self.requests.sum(NEW) + self.requests.sum(KEPT),
+            misses: self.requests.sum(MISSES),
+            fills: counts.fills,
+            refused: counts.refused,
+            evictions: counts.evictions,
+            invalidations: totals.invalidations,
+            ghost_hits: counts.ghost_hits,
+        }
+    }
+}
