@@ -30,9 +30,9 @@ impl Core {
         self.log_again()?;
         // First the log's end, then who needs what of it: what is logged later is behind that end.
         let end = self.journal.position();
-        let by_pages = self.cache.oldest_change().unwrap_or(end).min(end);
+        let by_pages = self.caches.oldest_change().unwrap_or(end).min(end);
         let needed = self.oldest_needed().unwrap_or(end).min(by_pages);
-        self.cache.sync_files()?;
+        self.caches.sync_files()?;
         // After the end: they count all that was logged below it.
         let owner = owner_words(self.next_ids());
         let log = self.journal.log();
@@ -58,7 +58,7 @@ impl Core {
     pub fn make_room_in_log(&self) -> Result<()> {
         let old = self.journal.position().0.saturating_sub(self.journal.capacity() / 8 * 5);
         if self.journal.needed().0 < old {
-            self.cache.write_older_than(Lsn(old))?;
+            self.caches.write_older_than(Lsn(old))?;
         }
         self.checkpoint()
     }

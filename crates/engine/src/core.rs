@@ -6,17 +6,18 @@ use crate::latch::{Gate, RowLatches};
 use crate::purge::Purge;
 use crate::session::under_way::UnderWay;
 use crate::table::scan::ScanMemory;
+use crate::tablespace::Home;
 use crate::{Error, Result};
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use base::sync::{Arc, CachePadded, Mutex};
 use base::{CoreLocal, Lsn, Stamp};
-use pagecache::PageCache;
+use pagecache::{Caches, NamedCache};
 use transactions::{Config, Transactions};
 
 /// The engine below a database's tables.
 #[derive(Debug)]
 pub(crate) struct Core {
-    pub cache: Arc<PageCache>,
+    pub caches: Arc<Caches>,
     pub page_size: usize,
     pub journal: Arc<Journal>,
     pub rows: RowLatches,
@@ -38,10 +39,10 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(cache: Arc<PageCache>, page_size: usize, journal: Arc<Journal>, control: Control) -> Core {
+    pub fn new(caches: Arc<Caches>, page_size: usize, journal: Arc<Journal>, control: Control) -> Core {
         let config = Config { next_id: Stamp(control.next_ids().stamp), ..Config::default() };
         Core {
-            cache,
+            caches,
             page_size,
             journal,
             rows: RowLatches::new(),
@@ -57,6 +58,16 @@ impl Core {
             why_refusing: Mutex::new(String::new()),
             control: Mutex::new(control),
         }
+    }
+
+    /// Where files of pages are to be kept.
+    pub fn home<'h>(&'h self, cache: &'h Arc<NamedCache>) -> Home<'h> {
+        Home { caches: &self.caches, cache, journal: &self.journal, page_size: self.page_size }
+    }
+
+    /// The same, for who has no wish.
+    pub fn default_home(&self) -> Home<'_> {
+        self.home(self.caches.default_cache())
     }
 
     /// To be called before anything is changed, with no latch held: refuses if the database is closed or has given up
@@ -104,7 +115,7 @@ impl Core {
         if self.closed.load(Ordering::Relaxed) || self.refusing.load(Ordering::Relaxed) {
             return self.why_not();
         }
-        match self.cache.write_failure().or_else(|| self.journal.failure()) {
+        match self.caches.write_failure().or_else(|| self.journal.failure()) {
             Some(why) => Err(Error::ReadOnly { why }),
             None => Ok(()),
         }

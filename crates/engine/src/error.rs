@@ -71,6 +71,10 @@ pub enum Error {
     BadOption {
         why: String,
     },
+    /// There is no cache of the name, or it has no size.
+    NoSuchCache,
+    /// The default cache cannot be dropped.
+    DefaultCache,
     /// The database has been closed.
     Closed,
 }
@@ -115,6 +119,8 @@ impl fmt::Display for Error {
             Error::AutoIncrementExhausted => write!(f, "AUTO_INCREMENT ran out of numbers"),
             Error::ReadOnly { why } => write!(f, "writes are refused: {why}"),
             Error::BadOption { why } => write!(f, "bad option: {why}"),
+            Error::NoSuchCache => write!(f, "no such cache"),
+            Error::DefaultCache => write!(f, "the default cache cannot be dropped"),
             Error::Closed => write!(f, "the database is closed"),
         }
     }

@@ -66,13 +66,15 @@ mod tree;
 mod testing;
 
 pub use check::{CheckReport, Finding, check};
-pub use database::{Database, Status};
+pub use database::{Database, Preloaded, Status};
 pub use definition::{
     CacheOptions, Direction, FlushLog, FlushMethod, HitPath, IndexDef, IoOptions, KeyList, KeyRange,
     LogOptions, Options, RowVisitor, TableDef,
 };
 pub use error::{Error, Result};
-pub use pagecache::{PageCache, Reconfigure, WriteBack};
+pub use pagecache::{
+    CacheChange, CacheSettings, CacheStatus, Caches, DEFAULT_CACHE, NamedCache, SegmentStatus, WriteBack,
+};
 pub use recovery::Recovery;
 pub use session::reader::{Reader, Readers};
 pub use session::statement::{LockWait, ReadStatement, WriteStatement, Writer};

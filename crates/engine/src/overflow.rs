@@ -135,7 +135,7 @@ pub fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) -> Resu
     let mut position = 0;
     while (out.len() as u64) < whole {
         let from = out.len();
-        let link = retry(space.cache(), |mode| {
+        let link = retry(space.file(), |mode| {
             out.truncate(from);
             let guard = match mode {
                 crate::tree::Mode::Configured => space.cache().read(space.page_id(page))?,
@@ -173,7 +173,7 @@ pub fn free(space: &Tablespace, reference: Reference) -> Result<()> {
     let mut left = reference.len;
     while left > 0 {
         let position = pages.len() as u32;
-        let link = retry(space.cache(), |_| {
+        let link = retry(space.file(), |_| {
             let guard = space.cache().read_shared(space.page_id(page))?;
             parse_link(guard.page(), reference.chain, position).ok_or_else(|| {
                 let why = "a page of a chain that is being freed is something else";

@@ -23,7 +23,7 @@ use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Mutex};
 use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::{Page, PageMut};
-use pagecache::{Detach, PageCache, WriteGuard};
+use pagecache::{CachedFile, Caches, Detach, NamedCache, PageCache, WriteGuard};
 use std::path::{Path, PathBuf};
 use vfs::File;
 
@@ -73,14 +73,21 @@ pub struct Header {
     pub numbers: TableNumbers,
 }
 
+/// Where the pages of a file are kept in memory, and what describes their changes.
+#[derive(Clone, Copy, Debug)]
+pub struct Home<'h> {
+    pub caches: &'h Arc<Caches>,
+    pub cache: &'h Arc<NamedCache>,
+    pub journal: &'h Arc<Journal>,
+    pub page_size: usize,
+}
+
 /// An open file of pages.
 #[derive(Debug)]
 pub struct Tablespace {
-    cache: Arc<PageCache>,
+    file: Arc<CachedFile>,
     journal: Arc<Journal>,
-    file_id: FileId,
     path: PathBuf,
-    page_size: usize,
     /// As in the header.
     in_doubt: AtomicBool,
     space: Mutex<Space>,
@@ -100,14 +107,12 @@ struct Space {
 impl Tablespace {
     /// Makes a new file of a header page and the first free map.
     pub fn create(
-        cache: Arc<PageCache>,
-        journal: Arc<Journal>,
+        home: Home<'_>,
         file_id: FileId,
         path: &Path,
         file: Arc<dyn File>,
-        page_size: usize,
     ) -> Result<Arc<Tablespace>> {
-        let space = Tablespace::attach(cache, journal, file_id, path, file, page_size, 0)?;
+        let space = Tablespace::attach(home, file_id, path, file, 0)?;
         if let Err(error) = space.write_first_pages() {
             // Nothing of a file that could not be made stays behind.
             let _ = space.close(Detach::Discard);
@@ -117,27 +122,25 @@ impl Tablespace {
     }
 
     fn attach(
-        cache: Arc<PageCache>,
-        journal: Arc<Journal>,
+        home: Home<'_>,
         file_id: FileId,
         path: &Path,
         file: Arc<dyn File>,
-        page_size: usize,
         file_pages: u32,
     ) -> Result<Tablespace> {
-        cache.attach(file_id, path.to_path_buf(), file.clone())?;
-        let space = Space { file: Some(file), pages: 1, file_pages, free: Vec::new() };
         let path = path.to_path_buf();
-        let in_doubt = AtomicBool::new(false);
-        Ok(Tablespace { cache, journal, file_id, path, page_size, in_doubt, space: Mutex::new(space) })
+        let cached = home.caches.attach(home.cache, file_id, path.clone(), file.clone(), home.page_size)?;
+        let space = Space { file: Some(file), pages: 1, file_pages, free: Vec::new() };
+        let (journal, in_doubt) = (home.journal.clone(), AtomicBool::new(false));
+        Ok(Tablespace { file: cached, journal, path, in_doubt, space: Mutex::new(space) })
     }
 
     fn write_first_pages(&self) -> Result<()> {
-        self.space.lock().grow(GROW_PAGES_MIN, self.page_size)?;
-        retry(&self.cache, |_| {
-            let mut guard = self.cache.create(self.page_id(PageNo(0)))?;
+        self.space.lock().grow(GROW_PAGES_MIN, self.page_size())?;
+        retry(&self.file, |_| {
+            let mut guard = self.cache().create(self.page_id(PageNo(0)))?;
             let header = Header {
-                page_size: self.page_size as u32,
+                page_size: self.page_size() as u32,
                 groups: 0,
                 in_doubt: false,
                 numbers: TableNumbers::default(),
@@ -145,21 +148,19 @@ impl Tablespace {
             write_header(&mut guard.page_mut(), self.page_id(PageNo(0)), &header);
             self.add_map(0, guard)
         })?;
-        self.space.lock().pages = map_page(0, self.page_size).0 + 1;
+        self.space.lock().pages = map_page(0, self.page_size()).0 + 1;
         Ok(())
     }
 
     /// Opens a file whose pages are as the log has them.
     pub fn open(
-        cache: Arc<PageCache>,
-        journal: Arc<Journal>,
+        home: Home<'_>,
         file_id: FileId,
         path: &Path,
         file: Arc<dyn File>,
-        page_size: usize,
     ) -> Result<(Arc<Tablespace>, TableNumbers)> {
-        let file_pages = (file.len()? / page_size as u64).min(u64::from(u32::MAX)) as u32;
-        let space = Tablespace::attach(cache, journal, file_id, path, file, page_size, file_pages)?;
+        let file_pages = (file.len()? / home.page_size as u64).min(u64::from(u32::MAX)) as u32;
+        let space = Tablespace::attach(home, file_id, path, file, file_pages)?;
         match space.load() {
             Ok(numbers) => Ok((Arc::new(space), numbers)),
             Err(error) => {
@@ -170,14 +171,14 @@ impl Tablespace {
     }
 
     fn load(&self) -> Result<TableNumbers> {
-        let header = self.read_page(PageNo(0), |page| parse_header(page, self.page_size))?;
+        let header = self.read_page(PageNo(0), |page| parse_header(page, self.page_size()))?;
         let header = header.map_err(|why| self.corrupt(0, &why))?;
         // ORDER: nobody else uses the file yet.
         self.in_doubt.store(header.in_doubt, Ordering::Relaxed);
         let mut pages = 1;
         let mut free = Vec::new();
         for group in 0..header.groups {
-            let map = map_page(group, self.page_size);
+            let map = map_page(group, self.page_size());
             self.read_page(map, |page| {
                 for used in used_pages(page, group)? {
                     free.extend((pages..used.0).map(PageNo));
@@ -190,15 +191,15 @@ impl Tablespace {
         let mut space = self.space.lock();
         // CRASH: the file's growth may have been lost with everything that was in it then.
         let missing = pages.saturating_sub(space.file_pages);
-        space.grow(missing, self.page_size)?;
+        space.grow(missing, self.page_size())?;
         space.pages = pages;
         space.free = free;
         Ok(header.numbers)
     }
 
     fn read_page<T>(&self, page: PageNo, mut read: impl FnMut(Page<'_>) -> T) -> Result<T> {
-        retry(&self.cache, |_| {
-            let guard = self.cache.read_shared(self.page_id(page))?;
+        retry(&self.file, |_| {
+            let guard = self.cache().read_shared(self.page_id(page))?;
             Ok(read(guard.page()))
         })
     }
@@ -209,9 +210,9 @@ impl Tablespace {
     }
 
     fn update_header(&self, change: impl Fn(&mut Header)) -> Result<()> {
-        retry(&self.cache, |_| {
-            let mut guard = self.cache.write(self.page_id(PageNo(0)))?;
-            let old = parse_header(guard.page(), self.page_size).map_err(|why| self.corrupt(0, &why))?;
+        retry(&self.file, |_| {
+            let mut guard = self.cache().write(self.page_id(PageNo(0)))?;
+            let old = parse_header(guard.page(), self.page_size()).map_err(|why| self.corrupt(0, &why))?;
             let mut header = old.clone();
             change(&mut header);
             if header != old {
@@ -258,8 +259,8 @@ impl Tablespace {
     ) -> Result<Lsn> {
         // Dirty before it is logged: see `Journal`.
         guard.page_mut();
-        let mut changes = Changes::new(self.file_id);
-        with_scratch(self.page_size, |page| {
+        let mut changes = Changes::new(self.file_id());
+        with_scratch(self.page_size(), |page| {
             write_header(&mut page.page_mut(), self.page_id(PageNo(0)), header);
             changes.image(PageNo(0), page.page(), HEADER_USED, 0);
         });
@@ -275,16 +276,16 @@ impl Tablespace {
     /// Gives a group its free map, unless it has one. `header_guard` is the file header.
     fn add_map(&self, group: u32, mut header_guard: WriteGuard<'_>) -> Attempt<()> {
         let header =
-            parse_header(header_guard.page(), self.page_size).map_err(|why| self.corrupt(0, &why))?;
+            parse_header(header_guard.page(), self.page_size()).map_err(|why| self.corrupt(0, &why))?;
         if header.groups > group {
             return Ok(());
         }
-        let id = self.page_id(map_page(group, self.page_size));
-        let mut guard = self.cache.create(id)?;
+        let id = self.page_id(map_page(group, self.page_size()));
+        let mut guard = self.cache().create(id)?;
         FreeMapPage::new(guard.page_mut()).init(id);
         let header = Header { groups: group + 1, ..header };
         let logged = self.log_header(&mut header_guard, &header, |changes| {
-            changes.image(id.page, guard.page(), self.page_size, 0);
+            changes.image(id.page, guard.page(), self.page_size(), 0);
         });
         match logged {
             Ok(lsn) => {
@@ -293,7 +294,7 @@ impl Tablespace {
                 Ok(())
             }
             Err(error) => {
-                self.cache.free(guard);
+                guard.free();
                 Err(error.into())
             }
         }
@@ -301,12 +302,13 @@ impl Tablespace {
 
     /// Latches the maps that these pages belong to, after all tree pages.
     pub(crate) fn latch_maps(&self, pages: &[PageNo]) -> Attempt<Maps<'_>> {
-        let mut numbers: Vec<PageNo> = pages.iter().map(|page| map_page_of(*page, self.page_size)).collect();
+        let mut numbers: Vec<PageNo> =
+            pages.iter().map(|page| map_page_of(*page, self.page_size())).collect();
         numbers.sort_unstable();
         numbers.dedup();
         let mut guards = Vec::with_capacity(numbers.len());
         for number in numbers {
-            guards.push(self.cache.write(self.page_id(number))?);
+            guards.push(self.cache().write(self.page_id(number))?);
         }
         Ok(Maps { guards })
     }
@@ -324,11 +326,11 @@ impl Tablespace {
         describe: impl Fn(&mut Changes, PageNo, Page<'_>),
     ) -> Result<()> {
         let id = self.page_id(page);
-        retry(&self.cache, |_| {
+        retry(&self.file, |_| {
             let mut maps = self.latch_maps(&[page])?;
-            let mut guard = self.cache.create(id)?;
+            let mut guard = self.cache().create(id)?;
             build(guard.page_mut(), id);
-            let mut changes = Changes::new(self.file_id);
+            let mut changes = Changes::new(self.file_id());
             describe(&mut changes, page, guard.page());
             maps.describe(&mut changes, true, &[page]);
             match changes.log(&self.journal) {
@@ -338,7 +340,7 @@ impl Tablespace {
                     Ok(())
                 }
                 Err(error) => {
-                    self.cache.free(guard);
+                    guard.free();
                     Err(error.into())
                 }
             }
@@ -347,12 +349,12 @@ impl Tablespace {
 
     /// Notes that pages are free, which nothing refers to any more, and gives them back.
     pub(crate) fn free_pages(&self, pages: &[PageNo]) -> Result<()> {
-        for some in pages
-            .chunk_by(|one, other| map_page_of(*one, self.page_size) == map_page_of(*other, self.page_size))
-        {
-            retry(&self.cache, |_| {
+        for some in pages.chunk_by(|one, other| {
+            map_page_of(*one, self.page_size()) == map_page_of(*other, self.page_size())
+        }) {
+            retry(&self.file, |_| {
                 let mut maps = self.latch_maps(&some[..1])?;
-                let mut changes = Changes::new(self.file_id);
+                let mut changes = Changes::new(self.file_id());
                 maps.describe(&mut changes, false, some);
                 let lsn = changes.log(&self.journal)?;
                 maps.change(false, some, lsn);
@@ -360,8 +362,8 @@ impl Tablespace {
             })?;
         }
         for page in pages {
-            retry(&self.cache, |_| {
-                self.cache.free(self.cache.create(self.page_id(*page))?);
+            retry(&self.file, |_| {
+                self.cache().create(self.page_id(*page))?.free();
                 Ok(())
             })?;
             self.release(*page);
@@ -384,19 +386,19 @@ impl Tablespace {
                 }
                 if space.pages == space.file_pages {
                     let step =
-                        (space.pages / 8).clamp(GROW_PAGES_MIN, (GROW_BYTES_MAX / self.page_size) as u32);
-                    space.grow(step, self.page_size)?;
+                        (space.pages / 8).clamp(GROW_PAGES_MIN, (GROW_BYTES_MAX / self.page_size()) as u32);
+                    space.grow(step, self.page_size())?;
                 }
                 let page = PageNo(space.pages);
-                if !is_map_page(page, self.page_size) {
+                if !is_map_page(page, self.page_size()) {
                     space.pages += 1;
                     return Ok(page);
                 }
                 page
             };
             // Not under the mutex: that could wait for a frame, which a thread that waits for the mutex may hold.
-            let group = group_of(map, self.page_size);
-            retry(&self.cache, |_| self.add_map(group, self.cache.write(self.page_id(PageNo(0)))?))?;
+            let group = group_of(map, self.page_size());
+            retry(&self.file, |_| self.add_map(group, self.cache().write(self.page_id(PageNo(0)))?))?;
             let mut space = self.space.lock();
             if space.pages == map.0 {
                 space.pages += 1;
@@ -417,25 +419,34 @@ impl Tablespace {
 
     /// Lets the cache go of the file. Later accesses fail.
     pub fn close(&self, detach: Detach) -> Result<()> {
-        let result = self.cache.detach(self.file_id, detach);
+        let result = self.file.close(detach);
         self.space.lock().file = None;
         Ok(result?)
     }
 
-    pub fn cache(&self) -> &PageCache {
-        &self.cache
+    /// The pool that has the file's pages: it may be another at the next attempt.
+    #[inline(always)]
+    pub fn cache(&self) -> &Arc<PageCache> {
+        self.file.pool()
     }
 
+    pub fn file(&self) -> &CachedFile {
+        &self.file
+    }
+
+    #[inline(always)]
     pub fn file_id(&self) -> FileId {
-        self.file_id
+        self.file.id()
     }
 
+    #[inline(always)]
     pub fn page_id(&self, page: PageNo) -> PageId {
-        PageId::new(self.file_id, page)
+        PageId::new(self.file_id(), page)
     }
 
+    #[inline(always)]
     pub fn page_size(&self) -> usize {
-        self.page_size
+        self.file.page_size()
     }
 
     pub fn path(&self) -> PathBuf {

@@ -4,11 +4,11 @@
 
 use crate::definition::{CacheOptions, FlushLog, HitPath, IndexDef, LogOptions, Options, TableDef};
 use crate::journal::Journal;
-use crate::tablespace::Tablespace;
+use crate::tablespace::{Home, Tablespace};
 use crate::tree::Tree;
 use base::FileId;
 use base::sync::Arc;
-use pagecache::{CacheConfig, PageCache, WriteBack};
+use pagecache::{CacheConfig, Caches, WriteBack};
 use std::path::Path;
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 use vfs::{Create, MemVfs, Vfs};
@@ -65,11 +65,17 @@ pub fn tree(page_size: usize, hit_path: HitPath, size: CacheSize) -> Tree {
         write_back: WriteBack::AtEvictionOnly,
         ..CacheConfig::new(size.bytes(), page_size)
     };
-    let cache = PageCache::new(config).unwrap();
+    Tree::create(tablespace(config), 3).unwrap()
+}
+
+/// An empty file in memory, in caches of its own.
+pub fn tablespace(config: CacheConfig) -> Arc<Tablespace> {
+    let page_size = config.page_size;
+    let caches = Caches::new(config).unwrap();
+    let home = Home { caches: &caches, cache: caches.default_cache(), journal: &journal(), page_size };
     let path = Path::new("T7.lwt");
     let file = MemVfs::new().open(path, Create::New).unwrap();
-    let space = Tablespace::create(cache, journal(), FileId(7), path, file, page_size).unwrap();
-    Tree::create(space, 3).unwrap()
+    Tablespace::create(home, FileId(7), path, file).unwrap()
 }
 
 /// Settings of a small log.

@@ -83,7 +83,7 @@ fn killed(changes: i64) -> (FaultyVfs, PathBuf) {
         assert!(statement.update(&table, &key(id), change).unwrap());
     }
     statement.commit().unwrap();
-    database.cache().flush_all().unwrap();
+    database.caches().flush_all().unwrap();
     let left = MemVfs::new();
     for folder in ["log", "tables"] {
         left.create_dir_all(&Path::new(DIR).join(folder)).unwrap();

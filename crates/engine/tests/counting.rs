@@ -48,7 +48,7 @@ fn table() -> (Arc<Database>, Arc<Table>) {
     statement.insert_many(&table, &rows).unwrap();
     statement.commit().unwrap();
     // A page that is being written when it is looked at for the first time is looked at again later.
-    database.cache().flush_all().unwrap();
+    database.caches().flush_all().unwrap();
     (database, table)
 }
 

@@ -162,7 +162,7 @@ fn a_page_torn_past_the_systems_cache_is_made_whole() {
     let name = std::fs::read_dir(dir.join("tables")).unwrap().next().unwrap().unwrap().file_name();
     let torn = Fault::Torn(std::io::ErrorKind::Other);
     faulty.faults().fail_file_from(Path::new(&name), Operation::Write, 1, torn);
-    assert!(database.cache().flush_all().is_err());
+    assert!(database.caches().flush_all().is_err());
     drop((database, table));
     let database = Database::open(&dir, options(FlushMethod::ODirect, 16 << 10, Arc::new(OsVfs))).unwrap();
     assert_has(&database.table("d", "t").unwrap(), 0..ROWS);

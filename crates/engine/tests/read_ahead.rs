@@ -146,15 +146,15 @@ fn a_scan_of_a_table_on_the_device_waits_for_few_of_its_pages() {
     let vfs = filled();
     let (database, table) = open(&vfs, 4);
     let table = table.unwrap();
-    let before = database.cache().status();
+    let before = database.caches().default_cache().status();
     let waited = scan(&table, KeyRange::all(), Direction::Forward, i64::MAX);
-    let after = database.cache().status();
+    let after = database.caches().default_cache().status();
     let (reads, ahead) = (after.counters.reads - before.counters.reads, after.read_ahead_pages);
     assert!(reads > 700, "{reads} pages are no scan to speak of");
     assert!(ahead > reads / 2 && waited < reads / 2, "waited for {waited} of {reads}, {ahead} read ahead");
     // The next finds everything, and does not even ask.
     assert_eq!(scan(&table, KeyRange::all(), Direction::Forward, i64::MAX), 0);
-    let again = database.cache().status();
+    let again = database.caches().default_cache().status();
     assert_eq!(
         (again.read_ahead_calls, again.read_ahead_pages, again.counters.reads),
         (after.read_ahead_calls, ahead, after.counters.reads)
@@ -164,7 +164,7 @@ fn a_scan_of_a_table_on_the_device_waits_for_few_of_its_pages() {
     let (database, table) = open(&vfs, 0);
     let waited = scan(&table.unwrap(), KeyRange::all(), Direction::Forward, i64::MAX);
     assert!(waited >= reads, "{waited} of {reads}");
-    assert_eq!(database.cache().status().read_ahead_calls, 0);
+    assert_eq!(database.caches().default_cache().status().read_ahead_calls, 0);
     database.close().unwrap();
 }
 
@@ -177,11 +177,11 @@ fn short_scans_ask_for_nothing_and_ranges_for_nothing_behind_them() {
     let from = |id| KeyRange { lower: Bound::Included(key(id)), upper: Bound::Unbounded };
     scan(&table, from(9_000), Direction::Forward, 30);
     scan(&table, KeyRange::all(), Direction::Backward, 2_000);
-    assert_eq!(database.cache().status().read_ahead_calls, 0);
+    assert_eq!(database.caches().default_cache().status().read_ahead_calls, 0);
     let range = KeyRange { lower: Bound::Included(key(20_000)), upper: Bound::Included(key(20_400)) };
-    let before = database.cache().status();
+    let before = database.caches().default_cache().status();
     scan(&table, range, Direction::Forward, i64::MAX);
-    let after = database.cache().status();
+    let after = database.caches().default_cache().status();
     // A leaf has some forty rows: eleven leaves at most, and the way down to them.
     assert!(after.counters.reads - before.counters.reads < 30, "{after:?}");
     database.close().unwrap();

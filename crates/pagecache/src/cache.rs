@@ -1,8 +1,8 @@
 //! The cache: the concurrent shell around the segments, and the two ways to a page that is there. The way to one that is
 //! not is in `find`.
 
-use crate::config::{CacheConfig, HitPath, Limits, WriteAhead, WriteBack};
-use crate::crew::Crew;
+use crate::backend::Backend;
+use crate::config::{CacheConfig, HitPath, Limits, WriteBack};
 use crate::error::Error;
 use crate::files::OpenFile;
 use crate::find::{Located, is_closed_to_readers};
@@ -18,13 +18,13 @@ use crate::reconfigure;
 use crate::segment::{Segment, Shared};
 use crate::state::{Keep, Mode, Wake};
 use crate::status::{Baseline, SegmentCounters};
-use crate::write_back::{Doublewrite, Run, WriteBackState};
+use crate::write_back::WriteBackState;
 use base::region::prefetch_line;
 use base::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed},
 };
-use base::sync::{Arc, CachePadded, Mutex, MutexGuard, OnceLock, RwLock, hint, thread};
+use base::sync::{Arc, CachePadded, Mutex, MutexGuard, RwLock, hint, thread};
 use base::{FileId, PageId};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -86,8 +86,8 @@ pub struct PageCache {
     pub(crate) dirty: DirtyMap,
     /// Pages that are being written.
     pub(crate) writing: DirtyMap,
-    pub(crate) log: Option<Arc<dyn WriteAhead>>,
-    pub(crate) doublewrite: Option<Doublewrite>,
+    /// Shared with the other caches of the database.
+    pub(crate) backend: Arc<Backend>,
     pub(crate) files: RwLock<HashMap<FileId, Arc<OpenFile>>>,
     pub(crate) settings: Mutex<Settings>,
     /// Held for the whole of a reconfiguration, so that there is one at a time.
@@ -95,25 +95,25 @@ pub struct PageCache {
     /// Frames in use, without those that a reconfiguration is taking away.
     pub(crate) frame_count: AtomicUsize,
     pub(crate) write_back: WriteBackState,
-    /// Help to write batches.
-    pub(crate) writers: Crew<Arc<Run>>,
-    /// Read ahead.
-    pub(crate) readers: Crew<PageId>,
     pub(crate) read_ahead_calls: AtomicU64,
     pub(crate) read_ahead_pages: AtomicU64,
     pub(crate) baseline: Mutex<Baseline>,
-    pub(crate) poison: OnceLock<String>,
 }
 
 impl PageCache {
-    /// Makes a cache and, with background write-back, starts its thread. Fails if the page size is
+    /// Makes a cache that stands alone and, with background write-back, starts its threads. Fails if the page size is
     /// none, or if the operating system has no address space for it.
     pub fn new(config: CacheConfig) -> Result<Arc<PageCache>, Error> {
+        check_page_size(config.page_size)?;
+        let frames = reconfigure::frames_for(config.size_bytes, config.page_size);
+        let backend = Backend::new(&config, frames)?;
+        PageCache::beside(config, backend)
+    }
+
+    /// Makes a cache that reaches the device as others do.
+    pub(crate) fn beside(config: CacheConfig, backend: Arc<Backend>) -> Result<Arc<PageCache>, Error> {
         let page_size = config.page_size;
-        if !page_size.is_power_of_two() || !(PAGE_BYTES_MIN..=PAGE_SIZE_MAX).contains(&page_size) {
-            let why = format!("page size {page_size}: a power of two from 1 KiB to 64 KiB is needed");
-            return Err(Error::Config { why });
-        }
+        check_page_size(page_size)?;
         let frames = reconfigure::frames_for(config.size_bytes, page_size);
         // Address space for growth: as much as the machine has memory. It costs nothing until used.
         let room = reconfigure::frames_for(base::region::machine_memory_bytes(), page_size);
@@ -144,10 +144,6 @@ impl PageCache {
             hit_path: config.hit_path,
             limits,
         };
-        let doublewrite =
-            config.doublewrite.map(|file| Doublewrite::new(file, page_size, frames)).transpose();
-        let doublewrite = doublewrite
-            .map_err(|source| Error::Config { why: format!("no room for the doublewrite file: {source}") })?;
         let cache = Arc::new(PageCache {
             hot: CachePadded(hot),
             name: config.name,
@@ -158,46 +154,50 @@ impl PageCache {
             permits: Permits::new(),
             dirty: memory.dirty,
             writing: memory.writing,
-            log: config.log,
-            doublewrite,
+            backend,
             files: RwLock::new(HashMap::new()),
             settings: Mutex::new(settings),
             reconfiguring: Mutex::new(()),
             frame_count: AtomicUsize::new(frames),
-            write_back: WriteBackState::new(config.io),
-            writers: Crew::new(),
-            readers: Crew::new(),
+            write_back: WriteBackState::new(),
             read_ahead_calls: AtomicU64::new(0),
             read_ahead_pages: AtomicU64::new(0),
             baseline: Mutex::new(Baseline::default()),
-            poison: OnceLock::new(),
         });
         cache.hot.frames.use_huge_pages(frames);
         cache.hot.memory.use_huge_pages(frames);
         cache.pool.resize(frames);
         cache.apply_limits(frames, limits);
-        if config.write_back == WriteBack::Background {
+        if cache.backend.write_back == WriteBack::Background {
             cache.start_write_back();
-            let helpers = config.io.write_threads.saturating_sub(1) as usize;
-            cache.writers.start("page-writer", helpers, |run| run.work());
-            cache.start_read_ahead(config.io.read_threads as usize);
         }
         Ok(cache)
     }
 
     /// Makes the pages of `file` reachable under `id`. The path is for messages.
     pub fn attach(&self, id: FileId, path: PathBuf, file: Arc<dyn vfs::File>) -> Result<(), Error> {
+        self.take_in(OpenFile::new(id, path, file))
+    }
+
+    pub(crate) fn take_in(&self, file: OpenFile) -> Result<(), Error> {
         let mut files = self.files.write();
-        if files.contains_key(&id) {
-            return Err(Error::Config { why: format!("{}: file {id} is attached already", path.display()) });
+        if files.contains_key(&file.id) {
+            let why = format!("{}: file {} is attached already", file.path.display(), file.id);
+            return Err(Error::Config { why });
         }
-        files.insert(id, Arc::new(OpenFile::new(id, path, file)));
+        files.insert(file.id, Arc::new(file));
         Ok(())
     }
 
     /// The page size in bytes.
     pub fn page_size(&self) -> usize {
         self.page_size
+    }
+
+    /// How many pages it has room for.
+    pub fn frames(&self) -> usize {
+        // ORDER: a figure.
+        self.frame_count.load(Relaxed)
     }
 
     /// True if hits take no latch: the configured hit path is the optimistic one.
@@ -272,9 +272,8 @@ impl PageCache {
         Ok(guard)
     }
 
-    /// Gives up the page: what was changed in it is forgotten. A later `read` would find what the device holds.
-    pub fn free(&self, guard: WriteGuard<'_>) {
-        let (id, frame) = guard.into_parts();
+    /// See [`WriteGuard::free`].
+    pub(crate) fn free_latched(&self, id: PageId, frame: FrameNo) {
         if !self.drop_latched_page(id, frame) {
             // A copy is on its way to the device: the page stays until somebody needs the frame.
             let wake = self.header(frame).state.unlock_exclusive(true);
@@ -440,7 +439,7 @@ impl PageCache {
     pub(crate) fn mark_dirty(&self, frame: FrameNo) {
         let header = self.header(frame);
         if header.set_flags(DIRTY) & DIRTY == 0 {
-            if let Some(log) = &self.log {
+            if let Some(log) = &self.backend.log {
                 header.note_change(log.position());
             }
             self.dirty.insert(frame);
@@ -470,15 +469,23 @@ impl PageCache {
 
     /// Stops all writing from now on; the first reason is kept.
     pub(crate) fn poison(&self, why: String) {
-        let _ = self.poison.set(why);
+        self.backend.poison(why);
     }
 
     pub(crate) fn check_poison(&self) -> Result<(), Error> {
-        match self.poison.get() {
+        match self.backend.poisoned() {
             None => Ok(()),
             Some(why) => Err(Error::Poisoned { why: why.clone() }),
         }
     }
+}
+
+pub(crate) fn check_page_size(page_size: usize) -> Result<(), Error> {
+    if page_size.is_power_of_two() && (PAGE_BYTES_MIN..=PAGE_SIZE_MAX).contains(&page_size) {
+        return Ok(());
+    }
+    let why = format!("page size {page_size}: a power of two from 1 KiB to 64 KiB is needed");
+    Err(Error::Config { why })
 }
 
 /// Looks at a condition for about as long as an exclusive latch is held.

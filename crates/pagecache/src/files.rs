@@ -35,14 +35,21 @@ pub mod header {
     pub const LEN: usize = 24;
 }
 
-/// An attached file.
+/// A file, attached to a cache.
 #[derive(Debug)]
 pub struct OpenFile {
     pub id: FileId,
     pub path: PathBuf,
-    file: Arc<dyn vfs::File>,
+    device: Arc<Device>,
     /// Set before the file's pages are purged; no page is installed after that.
     detached: AtomicBool,
+}
+
+/// What of a file is the same in every cache that it is ever attached to: whoever is late with a write or a sync may have found
+/// it in an earlier one.
+#[derive(Debug)]
+struct Device {
+    file: Arc<dyn vfs::File>,
     /// Pages were written since the last sync.
     unsynced: AtomicBool,
     /// Held during a sync, so that who finds nothing to do has not overtaken it.
@@ -51,14 +58,20 @@ pub struct OpenFile {
 
 impl OpenFile {
     pub fn new(id: FileId, path: PathBuf, file: Arc<dyn vfs::File>) -> OpenFile {
-        OpenFile {
-            id,
-            path,
-            file,
-            detached: AtomicBool::new(false),
-            unsynced: AtomicBool::new(false),
-            syncing: Mutex::new(()),
-        }
+        let device = Device { file, unsynced: AtomicBool::new(false), syncing: Mutex::new(()) };
+        OpenFile { id, path, device: Arc::new(device), detached: AtomicBool::new(false) }
+    }
+
+    /// The same file, to be attached again.
+    pub fn again(&self) -> OpenFile {
+        let device = self.device.clone();
+        OpenFile { id: self.id, path: self.path.clone(), device, detached: AtomicBool::new(false) }
+    }
+
+    /// The file is going to be deleted: nobody cares for what was written.
+    pub fn forget_writes(&self) {
+        // ORDER: no page of the file is on its way any more.
+        self.device.unsynced.store(false, Ordering::Relaxed);
     }
 
     /// Under a segment's mutex, or before passing all of them: see `PageCache::detach`.
@@ -79,7 +92,7 @@ impl OpenFile {
     pub fn read_page(&self, id: PageId, target: &mut PageMut<'_>) -> Result<(), Error> {
         let mut bytes = AlignedBuffer::new(target.size());
         let offset = u64::from(id.page.0) * bytes.len() as u64;
-        self.file.read_at(&mut bytes, offset).map_err(|source| self.io_error(Some(id), source))?;
+        self.device.file.read_at(&mut bytes, offset).map_err(|source| self.io_error(Some(id), source))?;
         if let Err(why) = verify(&bytes, id) {
             let lsn = u64::from_le_bytes(array(&bytes, header::LSN));
             return Err(Error::Corrupt { path: self.path.clone(), page: id, lsn, why });
@@ -92,24 +105,24 @@ impl OpenFile {
     pub fn write_page(&self, id: PageId, copy: &[u8]) -> Result<(), Error> {
         let offset = u64::from(id.page.0) * copy.len() as u64;
         // ORDER: who is to sync the page learns of the write by other means, and looks here after that.
-        self.unsynced.store(true, Ordering::Relaxed);
-        self.file.write_at(copy, offset).map_err(|source| self.io_error(Some(id), source))
+        self.device.unsynced.store(true, Ordering::Relaxed);
+        self.device.file.write_at(copy, offset).map_err(|source| self.io_error(Some(id), source))
     }
 
     /// Makes durable what has been written.
     pub fn sync(&self) -> Result<(), Error> {
-        let _syncing = self.syncing.lock();
+        let _syncing = self.device.syncing.lock();
         // ORDER: a write that is not seen here is not one that the caller knows of. Cleared before the sync, so that a write
         // during it is the next one's.
-        self.unsynced.store(false, Ordering::Relaxed);
-        self.file.sync().map_err(|source| self.io_error(None, source))
+        self.device.unsynced.store(false, Ordering::Relaxed);
+        self.device.file.sync().map_err(|source| self.io_error(None, source))
     }
 
     /// [`OpenFile::sync`], if anything was written since the last.
     pub fn sync_if_written(&self) -> Result<(), Error> {
-        let syncing = self.syncing.lock();
+        let syncing = self.device.syncing.lock();
         // ORDER: as in `sync`; a sync under way has been waited for.
-        let unsynced = self.unsynced.load(Ordering::Relaxed);
+        let unsynced = self.device.unsynced.load(Ordering::Relaxed);
         drop(syncing);
         if unsynced { self.sync() } else { Ok(()) }
     }

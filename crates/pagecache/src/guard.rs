@@ -175,12 +175,12 @@ impl<'c> WriteGuard<'c> {
         guard
     }
 
-    /// Takes the guard apart without unlatching.
-    pub(crate) fn into_parts(self) -> (PageId, FrameNo) {
-        let parts = (self.id, self.frame);
+    /// Gives up the page: what was changed in it is forgotten. A later `read` would find what the device holds.
+    pub fn free(self) {
+        let (cache, id, frame) = (self.cache, self.id, self.frame);
         local::latch_dropped();
         std::mem::forget(self);
-        parts
+        cache.free_latched(id, frame);
     }
 }
 

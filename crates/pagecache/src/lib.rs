@@ -34,7 +34,9 @@
 //! # }
 //! ```
 
+mod backend;
 mod cache;
+mod caches;
 mod config;
 mod crew;
 mod error;
@@ -58,6 +60,7 @@ mod status;
 mod write_back;
 
 pub use cache::{FRAMES_MIN, PageCache};
+pub use caches::{CacheChange, CacheSettings, CachedFile, Caches, DEFAULT_CACHE, NamedCache};
 pub use config::{
     CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure, WriteAhead, WriteBack, default_segments,
 };

@@ -20,29 +20,25 @@ const WINDOW_SHARE: usize = 16;
 const QUEUE_MAX: usize = 4 * WINDOW;
 
 impl PageCache {
-    pub(crate) fn start_read_ahead(self: &Arc<PageCache>, threads: usize) {
-        let cache = Arc::downgrade(self);
-        self.readers.start("read-ahead", threads, move |id| {
-            if let Some(cache) = cache.upgrade() {
-                cache.load_ahead(id);
-            }
-        });
-    }
-
     /// How many pages it makes sense to ask for at once; fewer than two: it makes none.
     pub fn read_ahead_window(&self) -> usize {
-        if self.readers.size() == 0 { 0 } else { WINDOW.min(self.frame_count.load(Relaxed) / WINDOW_SHARE) }
+        if self.backend.readers.size() == 0 {
+            0
+        } else {
+            WINDOW.min(self.frame_count.load(Relaxed) / WINDOW_SHARE)
+        }
     }
 
     /// Asks for pages that will be wanted soon, in this order. Those that are here are left out; gives the number of the others.
     /// What cannot be read, or is no page any more, is not: who wants it then will hear why.
-    pub fn read_ahead(&self, pages: impl IntoIterator<Item = PageId>) -> usize {
-        if self.readers.size() == 0 {
+    pub fn read_ahead(self: &Arc<PageCache>, pages: impl IntoIterator<Item = PageId>) -> usize {
+        if self.backend.readers.size() == 0 {
             return 0;
         }
         self.read_ahead_calls.fetch_add(1, Relaxed);
         let missing: Vec<PageId> = pages.into_iter().filter(|id| !self.is_cached(*id)).collect();
-        self.readers.add(missing.into_iter(), QUEUE_MAX)
+        let this = Arc::downgrade(self);
+        self.backend.readers.add(missing.into_iter().map(|id| (this.clone(), id)), QUEUE_MAX)
     }
 
     /// A look without a latch: right most of the time.
@@ -54,7 +50,7 @@ impl PageCache {
         frames.any(|frame| self.header(frame).page_word() == id.to_word())
     }
 
-    fn load_ahead(&self, id: PageId) {
+    pub(crate) fn load_ahead(&self, id: PageId) {
         if let Ok(Located::Loaded(_)) = self.find_or_load(id, Keep::Nothing) {
             self.read_ahead_pages.fetch_add(1, Relaxed);
         }

@@ -1,6 +1,7 @@
 //! What users see of a cache: `SHOW STATUS LIKE 'Key%'` and `information_schema.KEY_CACHES`.
 
 use crate::cache::PageCache;
+use crate::caches::CacheSettings;
 use crate::config::{HitPath, Limits};
 use crate::index::Geometry;
 use crate::local::{Requests, SEGMENTS_MAX};
@@ -86,6 +87,18 @@ pub struct Blocks {
     pub not_flushed: u64,
 }
 
+impl Blocks {
+    fn plus(self, other: Blocks) -> Blocks {
+        Blocks {
+            used_high_water: self.used_high_water + other.used_high_water,
+            used: self.used + other.used,
+            unused: self.unused + other.unused,
+            warm: self.warm + other.warm,
+            not_flushed: self.not_flushed + other.not_flushed,
+        }
+    }
+}
+
 /// A cache as a whole.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheStatus {
@@ -112,6 +125,44 @@ pub struct CacheStatus {
     pub poisoned: Option<String>,
 }
 
+impl CacheStatus {
+    /// Of a cache that has nothing yet.
+    pub(crate) fn none(name: &str, settings: &CacheSettings) -> CacheStatus {
+        CacheStatus {
+            name: name.to_owned(),
+            size_bytes: settings.size_bytes,
+            page_size: 0,
+            segments: settings.segments,
+            hit_path: settings.hit_path,
+            limits: settings.limits,
+            frames: 0,
+            blocks: Blocks::default(),
+            counters: Counters::default(),
+            read_ahead_calls: 0,
+            read_ahead_pages: 0,
+            write_failures: 0,
+            write_failure: None,
+            poisoned: None,
+        }
+    }
+
+    /// Adds what a pool of the cache has.
+    pub(crate) fn add(&mut self, pool: &CacheStatus) {
+        if self.page_size == 0 {
+            self.page_size = pool.page_size;
+        }
+        self.frames += pool.frames;
+        self.blocks = self.blocks.plus(pool.blocks);
+        self.counters = self.counters.plus(pool.counters);
+        self.read_ahead_calls += pool.read_ahead_calls;
+        self.read_ahead_pages += pool.read_ahead_pages;
+        // Of all caches of a database.
+        self.write_failures = pool.write_failures;
+        self.write_failure.clone_from(&pool.write_failure);
+        self.poisoned.clone_from(&pool.poisoned);
+    }
+}
+
 /// One segment.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SegmentStatus {
@@ -119,6 +170,14 @@ pub struct SegmentStatus {
     pub number: u32,
     pub blocks: Blocks,
     pub counters: Counters,
+}
+
+impl SegmentStatus {
+    /// Adds the same segment of another pool.
+    pub(crate) fn add(&mut self, other: &SegmentStatus) {
+        self.blocks = self.blocks.plus(other.blocks);
+        self.counters = self.counters.plus(other.counters);
+    }
 }
 
 impl PageCache {
@@ -155,7 +214,7 @@ impl PageCache {
         self.count_dirty(|_| not_flushed += 1);
         let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
         let warm = (0..segments).map(|number| self.shells[number].segment.lock().warm() as u64).sum();
-        let (write_failures, write_failure) = self.write_back.failures();
+        let (write_failures, write_failure) = self.backend.failures();
         CacheStatus {
             name: self.name.clone(),
             size_bytes: settings.size_bytes,
@@ -176,7 +235,7 @@ impl PageCache {
             read_ahead_pages: self.read_ahead_pages.load(Relaxed),
             write_failures,
             write_failure,
-            poisoned: self.poison.get().cloned(),
+            poisoned: self.backend.poisoned().cloned(),
         }
     }
 

@@ -17,11 +17,11 @@ use crate::evict::pause;
 use crate::files::{OpenFile, array, copy_of, header as prefix, seal};
 use crate::frames::{DIRTY, FrameNo, WRITING};
 use crate::state::{Keep, Mode};
-use base::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering::Relaxed};
-use base::sync::{Arc, CachePadded, Mutex};
+use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use base::sync::{Arc, CachePadded};
 use base::{FileId, Lsn, PageId};
 use std::ops::Range;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use vfs::AlignedBuffer;
 
 mod doublewrite;
@@ -30,7 +30,7 @@ mod side_by_side;
 
 pub(crate) use doublewrite::Doublewrite;
 pub use doublewrite::repair;
-use pace::Pace;
+pub(crate) use pace::Pace;
 pub(crate) use side_by_side::Run;
 
 #[cfg(not(feature = "shuttle"))]
@@ -63,48 +63,11 @@ pub(crate) struct WriteBackState {
     /// Frames whose page is dirty and not being written.
     dirty_count: CachePadded<AtomicUsize>,
     signal: Arc<background::Signal>,
-    io_capacity: AtomicU32,
-    io_capacity_max: AtomicU32,
-    /// Of what is written ahead of need, in the time since `start`.
-    pace: Mutex<Pace>,
-    start: Instant,
-    failures: Mutex<Failures>,
-    /// The last write failed: `failures.last` says how.
-    is_failing: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct Failures {
-    count: u64,
-    /// What the last failed write said; cleared by the next that succeeds.
-    last: Option<String>,
 }
 
 impl WriteBackState {
-    pub fn new(io: IoConfig) -> WriteBackState {
-        WriteBackState {
-            io_capacity: AtomicU32::new(io.capacity),
-            io_capacity_max: AtomicU32::new(io.capacity_max),
-            pace: Mutex::default(),
-            start: Instant::now(),
-            dirty_count: CachePadded::default(),
-            signal: Arc::default(),
-            failures: Mutex::default(),
-            is_failing: AtomicBool::default(),
-        }
-    }
-
-    /// Pages a second that may be written ahead of need.
-    fn rate(&self, is_urgent: bool) -> u32 {
-        // ORDER: settings that are seen soon enough.
-        let capacity = self.io_capacity.load(Relaxed);
-        if is_urgent { self.io_capacity_max.load(Relaxed).max(capacity) } else { capacity }
-    }
-
-    /// Failed writes so far, and what the last said if none has succeeded since.
-    pub fn failures(&self) -> (u64, Option<String>) {
-        let failures = self.failures.lock();
-        (failures.count, failures.last.clone())
+    pub fn new() -> WriteBackState {
+        WriteBackState { dirty_count: CachePadded::default(), signal: Arc::default() }
     }
 }
 
@@ -137,15 +100,11 @@ impl Outgoing {
 }
 
 impl PageCache {
-    /// Why pages cannot be written at the moment: the last write failed and none has succeeded since, or the cache
-    /// is poisoned. Two loads while all is well.
+    /// Why pages cannot be written at the moment: the last write failed and none has succeeded since, or writing
+    /// has been given up. Two loads while all is well.
     #[inline]
     pub fn write_failure(&self) -> Option<String> {
-        // ORDER: a flag that is seen soon enough; the text is under its mutex.
-        if self.write_back.is_failing.load(Relaxed) {
-            return self.write_back.failures().1;
-        }
-        self.poison.get().cloned()
+        self.backend.write_failure()
     }
 
     /// Writes the page in `frame` if it is `id` and dirty, and others with it that are. A failed write leaves it dirty.
@@ -158,7 +117,7 @@ impl PageCache {
         };
         let mut batch = vec![first];
         // What a write costs beside the page, the log's sync and that of the doublewrite file, is for all of them.
-        if self.doublewrite.is_some() || self.log.is_some() {
+        if self.backend.doublewrite.is_some() || self.backend.log.is_some() {
             let max = self.batch_max();
             let near = self.dirty.iter_from(frame, self.pool.frames_made()).filter(|other| *other != frame);
             for other in near.take(max) {
@@ -220,8 +179,8 @@ impl PageCache {
     fn write_batch(&self, batch: Vec<Outgoing>) -> Result<(), Error> {
         // CRASH: what a page says must not be on the device before the log has it. One sync for all.
         let newest = batch.iter().map(Outgoing::lsn).max().unwrap_or_default();
-        let log_failure = self.log.as_ref().and_then(|log| log.make_durable(newest).err());
-        let may_go = |page: &Outgoing| match (&self.log, &log_failure) {
+        let log_failure = self.backend.log.as_ref().and_then(|log| log.make_durable(newest).err());
+        let may_go = |page: &Outgoing| match (&self.backend.log, &log_failure) {
             // After a failure of the log some pages may need no more of it than is safe.
             (Some(log), Some(_)) => log.make_durable(page.lsn()).map_err(|why| Error::Log { why }),
             _ => Ok(()),
@@ -233,8 +192,8 @@ impl PageCache {
             result = result.and(self.end_write(page.frame, page.id, may_go(&page)));
         }
         let going: Arc<[Outgoing]> = going.into();
-        let in_place = |some: Range<usize>| side_by_side::write(&self.writers, &going, some);
-        let written: Vec<Result<(), Error>> = match &self.doublewrite {
+        let in_place = |some: Range<usize>| side_by_side::write(&self.backend.writers, &going, some);
+        let written: Vec<Result<(), Error>> = match &self.backend.doublewrite {
             Some(doublewrite) => {
                 doublewrite.write(&going, in_place, |why| self.poison(format!("sync failed: {why}")))
             }
@@ -252,11 +211,7 @@ impl PageCache {
         match &written {
             Ok(()) => {
                 self.shells[self.segment_number(id)].counters.writes.fetch_add(1, Relaxed);
-                let mut failures = self.write_back.failures.lock();
-                if failures.last.take().is_some() {
-                    // ORDER: a flag that is seen soon enough; the text is under its mutex.
-                    self.write_back.is_failing.store(false, Relaxed);
-                }
+                self.backend.note_written();
                 header.forget_sent();
             }
             Err(error) => {
@@ -267,11 +222,7 @@ impl PageCache {
                     self.write_back.dirty_count.fetch_add(1, Relaxed);
                 }
                 self.dirty.insert(frame);
-                let mut failures = self.write_back.failures.lock();
-                failures.count += 1;
-                failures.last = Some(error.to_string());
-                // ORDER: as above.
-                self.write_back.is_failing.store(true, Relaxed);
+                self.backend.note_failure(error);
             }
         }
         self.writing.remove(frame);
@@ -303,19 +254,12 @@ impl PageCache {
 
     /// The settings in effect; of threads, those that could be started.
     pub fn io(&self) -> IoConfig {
-        IoConfig {
-            capacity: self.write_back.rate(false),
-            capacity_max: self.write_back.rate(true),
-            write_threads: self.writers.size() as u32 + 1,
-            read_threads: self.readers.size() as u32,
-        }
+        self.backend.io()
     }
 
     /// Sets how many pages a second are written ahead of need, and how many when it is urgent: see [`IoConfig`].
     pub fn set_io_capacity(&self, capacity: u32, capacity_max: u32) {
-        // ORDER: as in `rate`.
-        self.write_back.io_capacity.store(capacity, Relaxed);
-        self.write_back.io_capacity_max.store(capacity_max, Relaxed);
+        self.backend.set_io_capacity(capacity, capacity_max);
     }
 
     fn dirty_max(&self) -> usize {
@@ -393,18 +337,14 @@ impl PageCache {
         old.sort_unstable();
         for batch in old.chunks(self.batch_max()) {
             let written = self.write_pages(batch)?;
-            let rate = self.write_back.rate(true);
-            let mut pace = self.write_back.pace.lock();
-            pace.spend(self.now(), written, rate);
-            let pause = pace.wait(self.now(), 0, rate);
+            let rate = self.backend.rate(true);
+            let mut pace = self.backend.pace.lock();
+            pace.spend(self.backend.now(), written, rate);
+            let pause = pace.wait(self.backend.now(), 0, rate);
             drop(pace);
             rest(pause);
         }
         Ok(())
-    }
-
-    fn now(&self) -> Duration {
-        self.write_back.start.elapsed()
     }
 
     /// Writes these pages, batch by batch, as far as they are dirty and can be had; gives their number.
@@ -488,10 +428,15 @@ impl PageCache {
     }
 
     /// Lets go of a file: its pages leave the cache, after waiting for whoever has latched them. The caller holds
-    /// no latch and makes sure that nobody starts to use the file anew.
+    /// no latch. Whoever goes on to use the file gets [`Error::NotAttached`].
     ///
     /// `Detach::Flush` writes and syncs first; on an error the file stays attached, and nothing is lost.
     pub fn detach(&self, id: FileId, how: Detach) -> Result<(), Error> {
+        self.give_up(id, how).map(drop)
+    }
+
+    /// [`PageCache::detach`], for who is going to attach the file elsewhere.
+    pub(crate) fn give_up(&self, id: FileId, how: Detach) -> Result<Arc<OpenFile>, Error> {
         let Some(file) = self.files.read().get(&id).cloned() else {
             return Err(Error::NotAttached { page: PageId::new(id, base::PageNo(0)) });
         };
@@ -504,18 +449,39 @@ impl PageCache {
         for number in 0..self.shells.len() {
             drop(self.lock_shell(number));
         }
-        let purged = self.purge(&file, how);
-        if purged.is_err() {
-            file.set_detached(false);
-        } else {
-            self.files.write().remove(&id);
+        match self.purge(&file, how) {
+            Ok(()) => {
+                self.files.write().remove(&id);
+                if how == Detach::Discard {
+                    file.forget_writes();
+                }
+                Ok(file)
+            }
+            Err(error) => {
+                file.set_detached(false);
+                Err(error)
+            }
         }
-        purged
     }
 
     /// Gives up all pages of the file.
     fn purge(&self, file: &Arc<OpenFile>, how: Detach) -> Result<(), Error> {
-        let mut written = false;
+        // Whoever changes the file goes on until a page that it needs has gone. So what is clean goes first, and with it the way to
+        // what is dirty: after that hardly anything is dirtied any more, and it is written together.
+        let late = self.purge_some(file, how == Detach::Discard)?;
+        if late {
+            self.write_all(file)?;
+            while self.purge_some(file, false)? {
+                self.write_all(file)?;
+            }
+            self.sync_file(file)?;
+        }
+        Ok(())
+    }
+
+    /// Gives up pages of the file, and unless `discard` says so not the dirty ones; true if some of these are left.
+    fn purge_some(&self, file: &Arc<OpenFile>, discard: bool) -> Result<bool, Error> {
+        let mut left = false;
         for number in 0..self.pool.frames_made() {
             let frame = FrameNo(number as u32);
             let header = self.header(frame);
@@ -526,28 +492,25 @@ impl PageCache {
                     continue;
                 }
                 let id = header.page_id();
-                // A page dirtied between the flush and now.
-                if how == Detach::Flush
-                    && header.flags() & DIRTY != 0
-                    && let Ok(page) = self.begin_write(frame, id, file)
-                {
-                    self.write_batch(vec![page])?;
-                    written = true;
-                    continue;
-                }
                 if !self.latch_frame(id, frame, Keep::Exclusive)? {
                     continue;
                 }
-                let late = how == Detach::Flush && header.flags() & DIRTY != 0;
-                if late || !self.drop_latched_page(id, frame) {
-                    let wake = header.state.unlock_exclusive(false);
-                    self.wake(frame, wake);
-                    pause(round);
-                    round += 1;
+                let is_late = !discard && header.flags() & DIRTY != 0;
+                if !is_late && self.drop_latched_page(id, frame) {
+                    break;
                 }
+                let wake = header.state.unlock_exclusive(false);
+                self.wake(frame, wake);
+                if is_late {
+                    left = true;
+                    break;
+                }
+                // A copy is on its way.
+                pause(round);
+                round += 1;
             }
         }
-        if written { self.sync_file(file) } else { Ok(()) }
+        Ok(left)
     }
 }
 
@@ -562,7 +525,5 @@ fn rest(pause: Duration) {
 impl Drop for PageCache {
     fn drop(&mut self) {
         self.write_back.signal.stop();
-        self.readers.stop();
-        self.writers.stop();
     }
 }

@@ -149,7 +149,7 @@ fn a_freed_page_leaves_the_cache_unwritten() {
         rig.fill(3);
         let mut guard = rig.cache.write(id(1)).unwrap();
         guard.page_mut().set_u64(VALUE_AT, 9);
-        rig.cache.free(guard);
+        guard.free();
         let status = rig.cache.status();
         assert_eq!((status.blocks.used, status.blocks.not_flushed), (2, 0));
         assert_eq!(rig.value(1), 1);

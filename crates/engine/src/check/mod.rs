@@ -194,7 +194,7 @@ fn recover(dir: &Path, overlay: &Arc<dyn Vfs>, control: Control, start: &Start) 
     let cache = CacheOptions { write_back: WriteBack::AtEvictionOnly, ..CacheOptions::default() };
     let options = Options { cache, vfs: overlay.clone(), ..Options::default() };
     let database = Database::recover(dir, &options, control, start)?;
-    database.cache().flush_all()?;
+    database.core().caches.flush_all()?;
     Ok(database)
 }
 

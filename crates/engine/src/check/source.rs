@@ -3,6 +3,7 @@
 use crate::free_map::{map_page, used_pages};
 use crate::node::layout::{FILE_ID, LSN, PAGE_NO};
 use crate::tablespace::{Header, Tablespace};
+use crate::tree::retry;
 use base::checksum::checksum;
 use base::sync::Arc;
 use base::{FileId, PageNo};
@@ -77,10 +78,12 @@ pub(super) struct CacheSource<'s>(pub(super) &'s Tablespace);
 
 impl PageSource for CacheSource<'_> {
     fn page(&mut self, page: PageNo) -> Result<PageBuf, String> {
-        let id = self.0.page_id(page);
-        let guard = self.0.cache().read_shared(id).map_err(|error| error.to_string())?;
         let mut buffer = PageBuf::new(self.0.page_size());
-        buffer.page_mut().copy_from(guard.page());
-        Ok(buffer)
+        let copied = retry(self.0.file(), |_| {
+            let guard = self.0.cache().read_shared(self.0.page_id(page))?;
+            buffer.page_mut().copy_from(guard.page());
+            Ok(())
+        });
+        copied.map(|()| buffer).map_err(|error| error.to_string())
     }
 }

@@ -45,7 +45,7 @@ fn fill_and_checkpoint(database: &Database) {
         // Of a transaction that there never was.
         log::rolled_back(core, Stamp(0)).unwrap();
     }
-    core.cache.write_older_than(core.journal.position()).unwrap();
+    core.caches.write_older_than(core.journal.position()).unwrap();
     core.checkpoint().unwrap();
 }
 

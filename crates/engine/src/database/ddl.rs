@@ -14,7 +14,7 @@ use crate::{Error, Result};
 use base::sync::Arc;
 use base::sync::atomic::Ordering;
 use base::{FileId, IndexId, Stamp};
-use pagecache::Detach;
+use pagecache::{Detach, NamedCache};
 use std::collections::BTreeSet;
 use transactions::{DEFINITIONS, LockMode, Patience, Transaction};
 use types::KeyCodec;
@@ -106,7 +106,7 @@ impl Database {
                 return Err(Error::TableExists);
             }
         }
-        let state = self.create_file(Arc::new(def))?;
+        let state = self.create_file(Arc::new(def), self.core.caches.default_cache())?;
         let id = self.core.control.lock().take_table_id()?;
         if let Err(error) = catalogue.put(&record(id, &state)) {
             self.remove_file(&state);
@@ -126,7 +126,7 @@ impl Database {
     pub fn create_replacement(&self, def: TableDef) -> Result<Arc<Table>> {
         self.core.touch()?;
         check_definition(&def)?;
-        let state = self.create_file(Arc::new(def))?;
+        let state = self.create_file(Arc::new(def), self.core.caches.default_cache())?;
         let id = self.core.control.lock().take_table_id()?;
         Ok(Table::new(id, self.core.clone(), state, TableNumbers::default()))
     }
@@ -149,6 +149,11 @@ impl Database {
             }
         }
         let _closure = old.gate.close();
+        let cache = old_state.space.file().cache();
+        if cache.is_enabled() {
+            // A table in the wrong cache is no reason to fail: it can be assigned again.
+            let _ = new_state.space.file().assign(&cache);
+        }
         catalogue.remove_table(old.id())?;
         old.set_state(TableState { dropped: true, ..old_state.clone() });
         self.remove_file(old_state);
@@ -166,14 +171,13 @@ impl Database {
     }
 
     /// Makes a file with an empty tree for each index.
-    fn create_file(&self, def: Arc<TableDef>) -> Result<TableState> {
+    fn create_file(&self, def: Arc<TableDef>, cache: &Arc<NamedCache>) -> Result<TableState> {
         let file_id = self.core.control.lock().take_file_id()?;
         let path = table_path(&self.dir, file_id);
         let file = self.files.pages.open(&path, Create::New)?;
         // CRASH: its name is durable before the catalogue can say so.
         self.files.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
-        let (cache, journal) = (self.core.cache.clone(), self.core.journal.clone());
-        let space = match Tablespace::create(cache, journal, file_id, &path, file, self.core.page_size) {
+        let space = match Tablespace::create(self.core.home(cache), file_id, &path, file) {
             Ok(space) => space,
             Err(error) => {
                 let _ = self.files.vfs.remove(&path);
@@ -272,7 +276,7 @@ impl Database {
         self.core.touch()?;
         let _closure = table.gate.close();
         let old = table.live_state()?;
-        let new = self.create_file(old.def.clone())?;
+        let new = self.create_file(old.def.clone(), &old.space.file().cache())?;
         if let Err(error) = catalogue.put(&record(table.id(), &new)) {
             self.remove_file(&new);
             return Err(error);

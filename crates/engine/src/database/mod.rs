@@ -10,7 +10,10 @@
 //! DIR/tables/sort-<n>     scratch of an index build
 //! ```
 
+mod caches;
 mod ddl;
+
+pub use caches::Preloaded;
 
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests;
@@ -40,7 +43,7 @@ use base::{FileId, Lsn};
 #[cfg(not(feature = "shuttle"))]
 use pagecache::WriteBack;
 use pagecache::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
-use pagecache::{CacheConfig, Detach, PageCache};
+use pagecache::{CacheConfig, Caches, Detach};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use transactions::{PendingLock, WaitTotals};
@@ -183,15 +186,14 @@ impl Database {
         }
         let journal = Arc::new(Journal::create(vfs.clone(), dir, &options.log)?);
         let page_size = control.page_size();
-        let cache = open_cache(dir, options, &files, page_size, &journal)?;
+        let caches = open_caches(dir, options, &files, page_size, &journal)?;
+        let core = Arc::new(Core::new(caches, page_size, journal, control));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.pages.open(&path, Create::IfMissing)?;
         file.set_len(0)?;
-        let space =
-            Tablespace::create(cache.clone(), journal.clone(), CATALOGUE_FILE, &path, file, page_size)?;
+        let space = Tablespace::create(core.default_home(), CATALOGUE_FILE, &path, file)?;
         let tree = Tree::create(space, CATALOGUE_TREE)?;
         debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
-        let core = Arc::new(Core::new(cache, page_size, journal, control));
         let database = Database::new(core, dir, files.clone(), Recovery::default(), Catalogue::new(tree, 1));
         // CRASH: the control file comes last: until it is there, the directory counts as empty.
         database.write_back()?;
@@ -215,17 +217,16 @@ impl Database {
         if !start.is_clean() {
             recovery.repaired_pages = recovery::repair_torn_pages(&**vfs, dir, page_size)? as u64;
         }
-        let cache = open_cache(dir, options, &files, page_size, &journal)?;
-        let redone = recovery::redo(&*files.pages, dir, &cache, &journal, start)?;
+        let caches = open_caches(dir, options, &files, page_size, &journal)?;
+        let redone = recovery::redo(&*files.pages, dir, &caches, page_size, &journal, start)?;
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
+        let core = Arc::new(Core::new(caches, page_size, journal, control));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.pages.open(&path, Create::Never)?;
-        let (space, numbers) =
-            Tablespace::open(cache.clone(), journal.clone(), CATALOGUE_FILE, &path, file, page_size)?;
+        let (space, numbers) = Tablespace::open(core.default_home(), CATALOGUE_FILE, &path, file)?;
         let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
         let skip = if start.is_clean() { 0 } else { SKIP_AFTER_CRASH };
-        let core = Arc::new(Core::new(cache, page_size, journal, control));
         (recovery.rolled_back, recovery.changes_taken_back) = redone.logical.unfinished();
         let catalogue = Catalogue::new(tree, numbers.next_chain + skip);
         let database = Database::new(core, dir, files.clone(), recovery, catalogue);
@@ -319,9 +320,7 @@ impl Database {
             self.files.pages.open(&path, Create::Never).map_err(|error| {
                 std::io::Error::new(error.kind(), format!("'{}': {error}", path.display()))
             })?;
-        let (cache, journal) = (self.core.cache.clone(), self.core.journal.clone());
-        let (space, numbers) =
-            Tablespace::open(cache, journal, record.file, &path, file, self.core.page_size)?;
+        let (space, numbers) = Tablespace::open(self.core.default_home(), record.file, &path, file)?;
         let indexes = record
             .roots
             .iter()
@@ -369,7 +368,7 @@ impl Database {
     /// meanwhile.
     fn write_back(&self) -> Result<()> {
         self.save_numbers()?;
-        self.core.cache.flush_all()?;
+        self.core.caches.flush_all()?;
         self.files.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
         self.core.checkpoint()
     }
@@ -401,11 +400,6 @@ impl Database {
     /// Opens a statement that is a transaction of its own. Dropped without `commit`, everything it did is undone.
     pub fn begin_write(&self) -> Result<WriteStatement<'_>> {
         WriteStatement::alone(&self.core)
-    }
-
-    /// The page cache: its status, and changes of its settings while it runs.
-    pub fn cache(&self) -> &Arc<PageCache> {
-        &self.core.cache
     }
 
     /// What transactions and the log are about.
@@ -519,14 +513,14 @@ impl Drop for Database {
     }
 }
 
-/// Opens the cache, which writes pages behind the log and through the doublewrite file.
-fn open_cache(
+/// Opens the caches, which write pages behind the log and through the doublewrite file.
+fn open_caches(
     dir: &Path,
     options: &Options,
     files: &Files,
     page_size: usize,
     journal: &Arc<Journal>,
-) -> Result<Arc<PageCache>> {
+) -> Result<Arc<Caches>> {
     let doublewrite = files.pages.open(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing)?;
     // CRASH: a file whose name was lost would hold the copies of torn pages in vain.
     files.vfs.sync_dir(dir)?;
@@ -536,7 +530,7 @@ fn open_cache(
         io: options.io,
         ..cache_config(&options.cache, page_size)
     };
-    Ok(PageCache::new(config)?)
+    Ok(Caches::new(config)?)
 }
 
 /// Where a table's file lies.

@@ -248,7 +248,7 @@ fn while_pages_cannot_be_written_writes_are_refused_and_reads_go_on() {
     let table = database.create_table(table_def()).unwrap();
     (0..200).for_each(|id| insert(&database, &table, &row(id)).unwrap());
     vfs.faults().fail_from(Operation::Write, 1, Fault::Error(ErrorKind::Other));
-    assert!(database.cache().flush_all().is_err());
+    assert!(database.caches().flush_all().is_err());
     assert!(matches!(insert(&database, &table, &row(900)), Err(Error::ReadOnly { .. })));
     assert!((0..200).all(|id| has(&table, &row(id))));
     assert!(database.close().is_err(), "nothing is called clean that is not on the device");
@@ -277,9 +277,9 @@ fn writes_are_taken_again_once_the_device_writes_again() {
     let (database, table) = with_table(vfs.clone());
     (0..200).for_each(|id| insert(&database, &table, &row(id)).unwrap());
     vfs.faults().fail_from(Operation::Write, 1, Fault::Error(ErrorKind::Other));
-    let _ = database.cache().flush_all();
+    let _ = database.caches().flush_all();
     vfs.faults().heal();
-    database.cache().flush_all().unwrap();
+    database.caches().flush_all().unwrap();
     insert(&database, &table, &row(900)).unwrap();
     database.close().unwrap();
     drop((database, table));

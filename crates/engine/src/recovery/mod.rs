@@ -26,7 +26,7 @@ use crate::tree::retry;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, PageId};
-use pagecache::{Detach, PageCache};
+use pagecache::{CachedFile, Caches, Detach};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -134,14 +134,16 @@ pub(crate) struct Redone {
 pub(crate) fn redo(
     vfs: &dyn Vfs,
     dir: &Path,
-    cache: &PageCache,
+    caches: &Arc<Caches>,
+    page_size: usize,
     journal: &Journal,
     start: &Start,
 ) -> Result<Redone> {
     let mut redo = Redo {
         vfs,
         dir,
-        cache,
+        caches,
+        page_size,
         files: BTreeMap::new(),
         redone: Redone {
             next: next_ids(&start.checkpoint.owner),
@@ -181,9 +183,10 @@ pub(crate) fn redo(
 struct Redo<'r> {
     vfs: &'r dyn Vfs,
     dir: &'r Path,
-    cache: &'r PageCache,
-    /// True if the file is there, and attached.
-    files: BTreeMap<FileId, bool>,
+    caches: &'r Arc<Caches>,
+    page_size: usize,
+    /// `None` if the file is not there.
+    files: BTreeMap<FileId, Option<Arc<CachedFile>>>,
     redone: Redone,
 }
 
@@ -197,13 +200,13 @@ impl Redo<'_> {
         for change in &changes {
             next.stamp = next.stamp.max(change.stamp() + 1);
         }
-        if !self.attach(file)? {
+        let Some(pages) = self.attach(file)? else {
             // Dropped since, or its making was cut short.
             return Ok(());
-        }
+        };
         // What a record changes in one page is redone together or not at all: the page's LSN tells records apart, not changes.
         for of_page in changes.chunk_by(|one, other| one.page == other.page) {
-            self.redo(PageId::new(file, of_page[0].page), of_page, end)?;
+            self.redo(&pages, of_page, end)?;
             for page in of_page.iter().flat_map(Change::freed) {
                 self.redone.broken.remove(&PageId::new(file, *page));
             }
@@ -211,31 +214,34 @@ impl Redo<'_> {
         Ok(())
     }
 
-    fn attach(&mut self, file: FileId) -> Result<bool> {
-        if let Some(is_there) = self.files.get(&file) {
-            return Ok(*is_there);
+    fn attach(&mut self, file: FileId) -> Result<Option<Arc<CachedFile>>> {
+        if let Some(known) = self.files.get(&file) {
+            return Ok(known.clone());
         }
         let path = path_of(self.dir, file);
-        let opened = open_existing(self.vfs, &path)?;
-        let is_there = opened.is_some();
-        if let Some(opened) = opened {
-            self.cache.attach(file, path, opened)?;
-        }
-        self.files.insert(file, is_there);
-        Ok(is_there)
+        let attached = match open_existing(self.vfs, &path)? {
+            Some(opened) => {
+                let cache = self.caches.default_cache();
+                Some(self.caches.attach(cache, file, path, opened, self.page_size)?)
+            }
+            None => None,
+        };
+        self.files.insert(file, attached.clone());
+        Ok(attached)
     }
 
-    fn redo(&mut self, id: PageId, changes: &[Change<'_>], end: Lsn) -> Result<()> {
+    fn redo(&mut self, file: &CachedFile, changes: &[Change<'_>], end: Lsn) -> Result<()> {
+        let id = PageId::new(file.id(), changes[0].page);
         let (is_image, base) = (changes[0].is_image(), changes[0].base);
         if !is_image && self.redone.broken.contains_key(&id) {
             return Ok(());
         }
-        let redone = retry(self.cache, |_| {
+        let redone = retry(file, |_| {
             let mut guard = if is_image {
                 // What follows in the log brings the page to its newest state, whatever was there.
-                self.cache.create(id)?
+                file.pool().create(id)?
             } else {
-                self.cache.write(id)?
+                file.pool().write(id)?
             };
             let found = Lsn(guard.page().u64_at(LSN));
             if !is_image && found >= end {
@@ -266,15 +272,14 @@ impl Redo<'_> {
 
     fn close(&mut self, how: Detach) -> Result<()> {
         let mut first = Ok(());
-        for (file, is_there) in std::mem::take(&mut self.files) {
-            if is_there {
-                let closed = self.cache.detach(file, how);
-                if closed.is_err() && how == Detach::Flush {
-                    // To be given up by the caller.
-                    self.files.insert(file, true);
-                }
-                first = first.and(closed.map_err(Error::from));
+        for (id, file) in std::mem::take(&mut self.files) {
+            let Some(file) = file else { continue };
+            let closed = file.close(how);
+            if closed.is_err() && how == Detach::Flush {
+                // To be given up by the caller.
+                self.files.insert(id, Some(file));
             }
+            first = first.and(closed.map_err(Error::from));
         }
         first
     }

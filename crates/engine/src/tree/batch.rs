@@ -99,7 +99,7 @@ impl Tree {
     }
 
     fn lookup_alone(&self, key: &[u8], position: usize, visitor: &mut impl LeafVisitor) -> Result<()> {
-        retry(self.cache(), |mode: Mode| {
+        retry(self.file(), |mode: Mode| {
             let guard = self.find_leaf(Toward::Key(key), mode)?;
             let leaf = Node::new(guard.page());
             let (index, exact) = leaf.search(key);
@@ -161,19 +161,19 @@ impl<'t> Group<'t, '_> {
 
     /// Moves every key from its page (or from `root`, for all) to its child, if that is cached.
     fn enter(&mut self, children: &[u32; GROUP], root: Option<&ReadGuard<'t>>) {
-        let tree = self.tree;
+        let (tree, cache) = (self.tree, self.tree.cache());
         let count = self.keys.len();
         for child in &children[..count] {
-            tree.cache().prefetch_index(tree.page_id(PageNo(*child)));
+            cache.prefetch_index(tree.page_id(PageNo(*child)));
         }
         for child in &children[..count] {
-            tree.cache().prefetch_frame(tree.page_id(PageNo(*child)), 0);
+            cache.prefetch_frame(tree.page_id(PageNo(*child)), 0);
         }
         for (guard, child) in self.guards[..count].iter_mut().zip(children) {
             if root.is_none() && guard.is_none() {
                 continue;
             }
-            let next = tree.cache().try_read_cached(tree.page_id(PageNo(*child)));
+            let next = cache.try_read_cached(tree.page_id(PageNo(*child)));
             let parent_held = match root {
                 Some(root) => root.validate().is_ok(),
                 None => guard.as_ref().is_some_and(|parent| parent.validate().is_ok()),

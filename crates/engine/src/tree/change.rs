@@ -235,7 +235,7 @@ impl Tree {
 
     /// Removes a key; false if there is no such key.
     pub fn remove(&self, key: &[u8]) -> Result<bool> {
-        let (removed, underfull) = retry(self.cache(), |mode| {
+        let (removed, underfull) = retry(self.file(), |mode| {
             let mut leaf = self.leaf_for_write(key, mode)?;
             let (index, exact) = Node::new(leaf.page()).search(key);
             if !exact {
@@ -257,7 +257,7 @@ impl Tree {
     /// Repeats `attempt`, splitting the leaf that covers `key` whenever it is full.
     fn with_room<T>(&self, key: &[u8], mut attempt: impl FnMut(Mode) -> Attempt<Step<T>>) -> Result<T> {
         loop {
-            match retry(self.cache(), &mut attempt)? {
+            match retry(self.file(), &mut attempt)? {
                 Step::Done(result) => return Ok(result),
                 Step::Full(need) => self.make_room(key, 0, need)?,
             }

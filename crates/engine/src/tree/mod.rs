@@ -26,13 +26,13 @@ pub use change::RunEnd;
 pub use range::{Chunk, Remainder};
 pub(crate) use retry::{Attempt, Interrupt, Mode, retry};
 
-use crate::Result;
 use crate::node::layout;
 use crate::node::{Node, NodeHeader, NodeMut};
 use crate::tablespace::Tablespace;
+use crate::{Error, Result};
 use base::sync::Arc;
 use base::{PageId, PageNo};
-use pagecache::PageCache;
+use pagecache::{CachedFile, PageCache};
 
 /// A tree of a tablespace. Its root never moves.
 #[derive(Clone, Debug)]
@@ -41,6 +41,13 @@ pub struct Tree {
     root: PageNo,
     /// Stands in every page of the tree; unique in the file, so that a page of a dropped tree is told.
     id: u32,
+}
+
+/// A page, and one that named it a moment ago.
+#[derive(Clone, Copy, Debug)]
+pub struct Named {
+    parent: PageNo,
+    page: PageNo,
 }
 
 impl Tree {
@@ -74,8 +81,14 @@ impl Tree {
         &self.space
     }
 
-    pub(crate) fn cache(&self) -> &PageCache {
+    /// The pool that has the tree's pages: it may be another at the next attempt.
+    #[inline(always)]
+    pub(crate) fn cache(&self) -> &Arc<PageCache> {
         self.space.cache()
+    }
+
+    pub(crate) fn file(&self) -> &CachedFile {
+        self.space.file()
     }
 
     #[inline(always)]
@@ -106,7 +119,7 @@ impl Tree {
 
     /// The level of a page and the children it names.
     fn children_of(&self, page: PageNo) -> Result<(u8, Vec<PageNo>)> {
-        retry(self.cache(), |_| {
+        retry(self.file(), |_| {
             let guard = self.cache().read_shared(self.page_id(page))?;
             let Some(level) = self.level_of(guard.page()) else {
                 return Err(self.foreign_page(page, 0, "not a page"));
@@ -118,6 +131,59 @@ impl Tree {
             };
             Ok((level, children))
         })
+    }
+
+    /// Reads the pages that lead to others; gives their number, and the leaves that they name, each with the page that names it. What is
+    /// split or merged meanwhile may be missing.
+    pub fn read_inner(&self) -> Result<(u64, Vec<Named>)> {
+        let (mut level, children) = self.children_of(self.root)?;
+        if level == 0 {
+            return Ok((0, vec![Named { parent: self.root, page: self.root }]));
+        }
+        let mut inner = 1;
+        let named = |parent: PageNo, children: Vec<PageNo>| {
+            children.into_iter().map(move |page| Named { parent, page })
+        };
+        let mut pages: Vec<Named> = named(self.root, children).collect();
+        while level > 1 {
+            level -= 1;
+            let mut below = Vec::new();
+            for one in pages {
+                match self.children_of(one.page) {
+                    Ok((found, children)) if found == level => {
+                        inner += 1;
+                        below.extend(named(one.page, children));
+                    }
+                    // It has become another page since it was named.
+                    Ok(_) => {}
+                    Err(error) => self.excuse(one, error)?,
+                }
+            }
+            pages = below;
+        }
+        Ok((inner, pages))
+    }
+
+    /// Reads leaves into the cache; gives their number.
+    pub fn read_leaves(&self, leaves: &[Named]) -> Result<u64> {
+        let mut read = 0;
+        for one in leaves {
+            let read_one = |_| {
+                self.cache().read(self.page_id(one.page))?;
+                Ok(())
+            };
+            match retry(self.file(), read_one) {
+                Ok(()) => read += 1,
+                Err(error) => self.excuse(*one, error)?,
+            }
+        }
+        Ok(read)
+    }
+
+    /// The error of reading a page counts only if it is still a page of the tree.
+    fn excuse(&self, one: Named, error: Error) -> Result<()> {
+        let is_stale = error.may_be_stale() && !self.children_of(one.parent)?.1.contains(&one.page);
+        if is_stale { Ok(()) } else { Err(error) }
     }
 
     /// The longest key, in bytes.

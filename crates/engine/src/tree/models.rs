@@ -3,11 +3,9 @@
 //! `cargo test -p latchwork-engine --features shuttle --lib models`
 
 use super::{Chunk, Remainder, Tree};
+use base::Stamp;
 use base::sync::{Arc, shuttle, thread};
-use base::{FileId, Stamp};
-use pagecache::{CacheConfig, HitPath, PageCache, WriteBack};
-use std::path::Path;
-use vfs::{Create, MemVfs, Vfs};
+use pagecache::{CacheConfig, HitPath, WriteBack};
 
 /// Four rows of this size fill a page of 1 KiB.
 const VALUE: [u8; 200] = [7; 200];
@@ -21,13 +19,7 @@ fn tree(hit_path: HitPath) -> Arc<Tree> {
         // A split or merge holds three pages and their free map.
         ..CacheConfig::new(pagecache::size_for_frames(5, 1024), 1024)
     };
-    let cache = PageCache::new(config).unwrap();
-    let path = Path::new("T7.lwt");
-    let file = MemVfs::new().open(path, Create::New).unwrap();
-    let space =
-        crate::tablespace::Tablespace::create(cache, crate::testing::journal(), FileId(7), path, file, 1024)
-            .unwrap();
-    Arc::new(Tree::create(space, 3).unwrap())
+    Arc::new(Tree::create(crate::testing::tablespace(config), 3).unwrap())
 }
 
 fn insert(tree: &Tree, key: u8) {

@@ -108,7 +108,7 @@ impl Tree {
     pub fn read_forward(&self, rest: &mut Remainder, chunk: &mut Chunk, limit: usize) -> Result<()> {
         let mut fence = Vec::new();
         let loads = loads_of_this_thread();
-        let (cut, has_fence) = retry(self.cache(), |mode| {
+        let (cut, has_fence) = retry(self.file(), |mode| {
             chunk.clear();
             fence.clear();
             let leaf = self.find_leaf(Toward::Key(&rest.start), mode)?;
@@ -160,7 +160,7 @@ impl Tree {
         }
         let mut leaves = Vec::with_capacity(window);
         let mut middle = Vec::new();
-        retry(self.cache(), |mode| {
+        retry(self.file(), |mode| {
             leaves.clear();
             middle.clear();
             let Some(parent) = self.find_parent(start, mode)? else { return Ok(()) };
@@ -181,7 +181,7 @@ impl Tree {
     /// As [`Tree::read_forward`], from the back of `rest`; the chunk's entries descend.
     pub fn read_backward(&self, rest: &mut Remainder, chunk: &mut Chunk, limit: usize) -> Result<()> {
         let mut fence = Vec::new();
-        let cut = retry(self.cache(), |mode| {
+        let cut = retry(self.file(), |mode| {
             chunk.clear();
             fence.clear();
             let toward = rest.end.as_deref().map_or(Toward::End, Toward::Below);
@@ -225,7 +225,7 @@ impl Tree {
     /// so it begins by forgetting what it did before.
     #[inline]
     pub fn read_leaf<R>(&self, key: &[u8], mut read: impl FnMut(Node<'_>, usize, bool) -> R) -> Result<R> {
-        retry(self.cache(), |mode| {
+        retry(self.file(), |mode| {
             let leaf = self.find_leaf(Toward::Key(key), mode)?;
             let node = Node::new(leaf.page());
             let (index, exact) = node.search(key);
@@ -261,7 +261,7 @@ impl Tree {
 
     /// The steps of a descent: at each level, the position taken and the number of children (or keys).
     fn position(&self, toward: Toward<'_>) -> Result<Position> {
-        retry(self.cache(), |mode| {
+        retry(self.file(), |mode| {
             let mut steps = Vec::new();
             let leaf = self.find_leaf_noting(toward, mode, &mut |index, count| steps.push((index, count)))?;
             let node = Node::new(leaf.page());

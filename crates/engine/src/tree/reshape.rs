@@ -64,7 +64,7 @@ impl Tree {
     pub(super) fn make_room(&self, key: &[u8], level: u8, need: usize) -> Result<()> {
         loop {
             let mut spare = Spare { space: self.space(), pages: Vec::new() };
-            let split = retry(self.cache(), |mode| self.try_split(key, level, need, &mut spare, mode))?;
+            let split = retry(self.file(), |mode| self.try_split(key, level, need, &mut spare, mode))?;
             drop(spare);
             match split {
                 Split::Done => return Ok(()),
@@ -115,7 +115,7 @@ impl Tree {
         let lsn = match changes.log(self.space().journal()) {
             Ok(lsn) => lsn,
             Err(error) => {
-                self.cache().free(right);
+                right.free();
                 return Err(error.into());
             }
         };
@@ -147,7 +147,7 @@ impl Tree {
         let mut guards = Vec::with_capacity(2);
         let made = self.log_root_split(&mut root, &point, children, &mut maps, &mut guards);
         if made.is_err() {
-            guards.into_iter().for_each(|guard| self.cache().free(guard));
+            guards.into_iter().for_each(|guard| guard.free());
         } else {
             spare.used(2);
         }
@@ -192,7 +192,7 @@ impl Tree {
         let mut level = 0;
         loop {
             let mut freed = Vec::new();
-            let merged = retry(self.cache(), |mode| self.try_merge(key, level, &mut freed, mode))?;
+            let merged = retry(self.file(), |mode| self.try_merge(key, level, &mut freed, mode))?;
             for page in freed {
                 self.space().release(page);
             }
@@ -283,9 +283,9 @@ impl Tree {
         parent.set_lsn(lsn);
         maps.change(false, gone, lsn);
         freed.extend_from_slice(gone);
-        self.cache().free(right);
+        right.free();
         if pulls_up {
-            self.cache().free(left);
+            left.free();
         }
         Ok(true)
     }

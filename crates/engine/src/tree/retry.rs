@@ -1,7 +1,7 @@
 //! Attempts: every operation on a tree is a function that can be called again.
 
 use crate::{Error, Result};
-use pagecache::{Conflict, PageCache};
+use pagecache::{CachedFile, Conflict};
 
 /// Conflicts after which an operation goes on with latches, so that no reader starves.
 ///
@@ -27,6 +27,8 @@ pub(crate) enum Interrupt {
     Again,
     /// No frame was free while latches were held.
     Busy,
+    /// The file is on its way to another cache, or closed.
+    Away,
     Failed(Error),
 }
 
@@ -44,6 +46,7 @@ impl From<pagecache::Error> for Interrupt {
     fn from(error: pagecache::Error) -> Interrupt {
         match error {
             pagecache::Error::Busy => Interrupt::Busy,
+            pagecache::Error::NotAttached { .. } => Interrupt::Away,
             error => Interrupt::Failed(error.into()),
         }
     }
@@ -56,18 +59,18 @@ impl From<Error> for Interrupt {
     }
 }
 
-/// Calls `attempt` until it gives a result. The attempt holds no latch when it returns.
-pub(crate) fn retry<T>(cache: &PageCache, mut attempt: impl FnMut(Mode) -> Attempt<T>) -> Result<T> {
+/// Calls `attempt`, which works on pages of `file`, until it gives a result. The attempt holds no latch when it returns.
+pub(crate) fn retry<T>(file: &CachedFile, mut attempt: impl FnMut(Mode) -> Attempt<T>) -> Result<T> {
     match attempt(Mode::Configured) {
         Ok(result) => Ok(result),
         Err(Interrupt::Failed(error)) => Err(error),
-        Err(first) => retry_again(cache, first, attempt),
+        Err(first) => retry_again(file, first, attempt),
     }
 }
 
 #[cold]
 fn retry_again<T>(
-    cache: &PageCache,
+    file: &CachedFile,
     first: Interrupt,
     mut attempt: impl FnMut(Mode) -> Attempt<T>,
 ) -> Result<T> {
@@ -86,7 +89,13 @@ fn retry_again<T>(
             Interrupt::Busy => {
                 // The old permit goes back first: one thread never asks for two.
                 drop(permit.take());
-                permit = Some(cache.wait_for_frames());
+                permit = Some(file.pool().wait_for_frames());
+            }
+            Interrupt::Away => {
+                drop(permit.take());
+                if !file.settle() {
+                    return Err(Error::NoSuchTable);
+                }
             }
             Interrupt::Failed(error) => return Err(error),
         }

@@ -10,7 +10,7 @@ use crate::workload::{DATABASE, Row, Sbtest, Script, Statement, TABLE, Workload}
 use base::IndexId;
 use base::sync::Arc;
 use engine::{
-    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Reader, Reconfigure,
+    Batch, CacheChange, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Reader,
     Session, Table, TableDef,
 };
 use std::hint::black_box;
@@ -99,9 +99,9 @@ impl Target for Embedded {
                 HitPath::Optimistic => engine::HitPath::Optimistic,
             };
             let change =
-                Reconfigure { segments: Some(segments), hit_path: Some(hit_path), ..Reconfigure::default() };
+                CacheChange { segments: Some(segments), hit_path: Some(hit_path), ..CacheChange::default() };
             let failed = |error: &dyn std::fmt::Display| wrong(&format!("the cache cannot be set: {error}"));
-            open.database.cache().reconfigure(change).map_err(|error| failed(&error))?;
+            open.database.set_cache(engine::DEFAULT_CACHE, change).map_err(|error| failed(&error))?;
         }
         // Pages stay through a change of settings; this is for those that had to make room.
         warm(&open.table, context)
@@ -117,7 +117,7 @@ impl Target for Embedded {
                 move |phases: &Phases| -> Result<Recorder> { workers::repeat(phases, || client.query()) }
             })
             .collect();
-        let latch_waits = || Some(open.database.cache().status().counters.latch_waits);
+        let latch_waits = || Some(open.database.caches().default_cache().status().counters.latch_waits);
         let observed = Observed { server: Some(Process::Own), client: None, latch_waits: &latch_waits };
         workers::run(clients, load, &observed, context.interrupt)
     }

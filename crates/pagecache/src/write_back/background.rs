@@ -93,9 +93,9 @@ impl PageCache {
     fn write_ahead(self: &Arc<PageCache>, now: Duration) -> Result<Next, Error> {
         let surplus = self.surplus_dirt();
         let is_urgent = surplus > 0;
-        let rate = self.write_back.rate(is_urgent);
+        let rate = self.backend.rate(is_urgent);
         let wanted = if is_urgent { surplus } else { usize::MAX };
-        let allowed = self.write_back.pace.lock().allowed(now, rate).min(wanted);
+        let allowed = self.backend.pace.lock().allowed(now, rate).min(wanted);
         let frames = self.dirty.iter(self.pool.frames_made());
         let mut dirty: Vec<(Option<Lsn>, PageId, FrameNo)> = frames
             .map(|frame| (self.header(frame).oldest_change(), self.header(frame).page_id(), frame))
@@ -110,10 +110,10 @@ impl PageCache {
         pages.sort_unstable();
         for batch in pages.chunks(self.batch_max()).take_while(|_| Arc::strong_count(self) > 1) {
             let written = self.write_pages(batch)?;
-            self.write_back.pace.lock().spend(now, written, rate);
+            self.backend.pace.lock().spend(now, written, rate);
         }
         // At most the pause, so that a change of the settings is noticed.
-        let wait = self.write_back.pace.lock().wait(now, self.batch_max(), rate).min(PAUSE);
+        let wait = self.backend.pace.lock().wait(now, self.batch_max(), rate).min(PAUSE);
         Ok(match (is_all, is_urgent) {
             // More has become dirty meanwhile.
             (true, _) if self.surplus_dirt() > 0 => Next::AtOnce,
@@ -146,7 +146,7 @@ fn run(cache: &Weak<PageCache>, signal: &Signal) {
         Next::AfterOrWhenCalled(wait) => signal.sleep(wait),
     } {
         let Some(cache) = cache.upgrade() else { return };
-        match cache.write_ahead(cache.now()) {
+        match cache.write_ahead(cache.backend.now()) {
             Ok(after) => {
                 retry = RETRY_FIRST;
                 next = after;

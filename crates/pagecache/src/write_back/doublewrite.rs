@@ -99,7 +99,7 @@ impl Doublewrite {
             turn.lap = last_lap(&*self.file, self.page_size).map_err(named)? + 1;
         } else if turn.next + 1 + batch.len() > self.pages {
             // CRASH: the copies are given up only when what they are copies of is durable.
-            for file in turn.files.values().filter(|file| !file.is_detached()) {
+            for file in turn.files.values() {
                 file.sync_if_written().map_err(|error| {
                     sync_failed(error.to_string());
                     io::Error::other(error.to_string())

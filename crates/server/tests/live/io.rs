@@ -38,7 +38,7 @@ fn the_flush_method_in_effect_is_shown_and_the_log_says_what_became_of_the_one_a
 #[test]
 fn the_load_of_the_device_is_as_the_options_say_and_its_capacity_can_be_set() {
     let live = Live::start(&["--io_capacity=500", "--innodb_write_io_threads=2", "--read-io-threads=7"]);
-    let io = || live.instance.engine().cache().io();
+    let io = || live.instance.engine().caches().io();
     let expected =
         engine::IoOptions { capacity: 500, capacity_max: u32::MAX, write_threads: 2, read_threads: 7 };
     assert_eq!(io(), expected);

@@ -63,7 +63,7 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Innodb_row_lock_time_max", waits.longest.as_millis() as u64);
     add("Innodb_row_lock_waits", waits.waits);
     add("Latchwork_version_bytes", engine.version_bytes);
-    let counters = session.instance.database.cache().status().counters;
+    let counters = session.instance.database.caches().default_cache().status().counters;
     add("Latch_waits", counters.latch_waits);
     add("Latch_conflicts", counters.conflicts);
     add("Latch_fallbacks", counters.fallbacks);
@@ -123,7 +123,7 @@ macro_rules! numbers_of {
 
 impl CacheNumbers {
     fn of(session: &Session) -> CacheNumbers {
-        numbers_of!(session.instance.database.cache().status())
+        numbers_of!(session.instance.database.caches().default_cache().status())
     }
 
     fn row(&self, segments: Value, number: Value, size: u64, block: u64) -> Vec<Value> {
@@ -145,7 +145,7 @@ impl CacheNumbers {
 
 /// The rows of `information_schema.KEY_CACHES`: one a segment, then the cache as a whole.
 pub(crate) fn key_caches(session: &Session) -> Vec<Vec<Value>> {
-    let cache = session.instance.database.cache();
+    let cache = session.instance.database.caches().default_cache();
     let status = cache.status();
     let (size, block) = (status.size_bytes as u64, status.page_size as u64);
     let whole = numbers_of!(&status);
@@ -167,5 +167,5 @@ pub(crate) fn key_caches(session: &Session) -> Vec<Vec<Value>> {
 
 /// FLUSH STATUS: the cache's counters of requests start at zero.
 pub(crate) fn reset_cache_counters(session: &Session) {
-    session.instance.database.cache().reset_counters();
+    session.instance.database.caches().reset_counters();
 }

@@ -2,7 +2,7 @@
 
 use super::{Effects, Setting, Values, Variable};
 use crate::SqlError;
-use engine::{Database, FlushLog, FlushMethod, HitPath, IoOptions, Reconfigure};
+use engine::{CacheChange, Database, FlushLog, FlushMethod, HitPath, IoOptions};
 use std::sync::{Arc, Weak};
 
 /// What a value of `flush_log_at_trx_commit` means.
@@ -62,7 +62,7 @@ impl Effects for CacheEffects {
             _ => 0,
         };
         let short = u32::try_from(number).unwrap_or(u32::MAX);
-        let mut change = Reconfigure::default();
+        let mut change = CacheChange::default();
         match changed.definition().name {
             "key_buffer_size" => change.size_bytes = Some(usize::try_from(number).unwrap_or(usize::MAX)),
             "key_cache_segments" => change.segments = Some(short),
@@ -75,7 +75,7 @@ impl Effects for CacheEffects {
             "innodb_io_capacity" | "innodb_io_capacity_max" => {
                 if let Some(database) = self.0.upgrade() {
                     let IoOptions { capacity, capacity_max, .. } = io_options(after);
-                    database.cache().set_io_capacity(capacity, capacity_max);
+                    database.caches().set_io_capacity(capacity, capacity_max);
                 }
                 return Ok(());
             }
@@ -94,7 +94,7 @@ impl Effects for CacheEffects {
             _ => return Ok(()),
         }
         let Some(database) = self.0.upgrade() else { return Ok(()) };
-        database.cache().reconfigure(change).map_err(|error| {
+        database.set_cache(engine::DEFAULT_CACHE, change).map_err(|error| {
             SqlError::new(1231, b"42000", format!("The key cache cannot be changed so: {error}"))
         })
     }

@@ -1,0 +1,506 @@
+//! The caches of a database, by name, and which file is in which of them.
+//!
+//! ```text
+//! Caches ── NamedCache "default" ── a pool (PageCache) for each page size in use
+//!        ── NamedCache "hot" ────── ...
+//!        ── CachedFile ──> the pool that has the file's pages at present
+//! ```
+//!
+//! Pools are never freed while the database is open, nor names forgotten: so who reads a page follows a number to a plain
+//! reference, and counts nothing.
+//!
+//! # How a file changes its pool
+//!
+//! One rule carries it: **a file is attached to one pool at a time, and to the one that its number names.** It is given up by
+//! the old pool (all is written and synced, all its pages are gone), then the number changes, then the new pool takes it in. Who
+//! comes with the old number, or too early with the new one, gets [`Error::NotAttached`], holds no page, waits for the
+//! move to end ([`CachedFile::settle`]) and tries again. So:
+//! - A page read from any pool is the newest there is: a pool that has given up a file has none of its pages.
+//! - An optimistic reader that began in the old pool does not validate there any more: the page's frame was used up with a new version.
+//! - Who holds a latch on a page keeps the file where it is: the old pool waits for it. So two latches are never in two pools.
+
+use crate::backend::Backend;
+use crate::cache::{PageCache, check_page_size};
+use crate::config::{CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure};
+use crate::error::Error;
+use crate::files::OpenFile;
+use crate::local::SEGMENTS_MAX;
+use crate::page::PAGE_SIZE_MAX;
+use crate::reconfigure::{checked_limits, frames_for};
+use crate::status::{CacheStatus, SegmentStatus};
+use base::sync::atomic::{
+    AtomicUsize,
+    Ordering::{Acquire, Release},
+};
+use base::sync::{Arc, Mutex, OnceLock, RwLock, Weak};
+use base::{FileId, Lsn};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The name of the cache that is always there: files are in it unless they have been assigned to another.
+pub const DEFAULT_CACHE: &str = "default";
+
+/// Pools that there can be: sixteen bytes each.
+const POOLS_MAX: usize = if cfg!(feature = "shuttle") { 8 } else { 1024 };
+
+/// Page sizes, as powers of two.
+const SIZES: usize = PAGE_SIZE_MAX.ilog2() as usize + 1;
+
+/// The settings of a cache, as they were set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CacheSettings {
+    /// 0 = the cache is disabled, and no file is in it.
+    pub size_bytes: usize,
+    /// 0 = one mutex; 1 to 64.
+    pub segments: u32,
+    pub hit_path: HitPath,
+    pub limits: Limits,
+    /// Kept for whoever asks. The size of a page is its table's.
+    pub block_size: u32,
+    /// Kept for whoever asks: no chain of blocks is searched for those of a file.
+    pub file_hash_size: u32,
+}
+
+/// What [`Caches::set`] changes; `None` leaves a setting as it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct CacheChange {
+    /// 0 drops the cache: its files go to the default one, its other settings stay.
+    pub size_bytes: Option<usize>,
+    pub segments: Option<u32>,
+    pub hit_path: Option<HitPath>,
+    pub division_limit: Option<u32>,
+    pub age_threshold: Option<u32>,
+    pub block_size: Option<u32>,
+    pub file_hash_size: Option<u32>,
+}
+
+impl CacheChange {
+    /// A change of the size alone.
+    pub fn size(size_bytes: usize) -> CacheChange {
+        CacheChange { size_bytes: Some(size_bytes), ..CacheChange::default() }
+    }
+}
+
+/// Pools by their numbers; filled from the first on.
+type Pools = Arc<[OnceLock<Arc<PageCache>>]>;
+
+/// A cache that users know by its name.
+#[derive(Debug)]
+pub struct NamedCache {
+    name: String,
+    settings: Mutex<CacheSettings>,
+    /// Numbers of pools, by the logarithm of the page size.
+    pools: [OnceLock<usize>; SIZES],
+    all: Pools,
+    /// Held for the whole of a change of settings.
+    changing: Mutex<()>,
+}
+
+/// All caches of a database.
+#[derive(Debug)]
+pub struct Caches {
+    backend: Arc<Backend>,
+    /// What pools are made from, whatever their cache's settings.
+    template: CacheConfig,
+    /// In the order in which they were made. The first is the default one.
+    names: RwLock<Vec<Arc<NamedCache>>>,
+    default: Arc<NamedCache>,
+    pools: Pools,
+    /// Pools made.
+    made: Mutex<usize>,
+    files: Mutex<BTreeMap<FileId, Weak<CachedFile>>>,
+}
+
+/// A file whose pages are in one of the caches. Which one may change while it is in use.
+#[derive(Debug)]
+pub struct CachedFile {
+    caches: Arc<Caches>,
+    pools: Pools,
+    id: FileId,
+    page_size: usize,
+    /// The number of the pool.
+    pool: AtomicUsize,
+    /// Held while the file changes its pool, and for its end.
+    place: Mutex<Place>,
+}
+
+#[derive(Debug)]
+struct Place {
+    cache: Arc<NamedCache>,
+    is_open: bool,
+}
+
+impl NamedCache {
+    fn new(name: &str, settings: CacheSettings, all: Pools) -> Arc<NamedCache> {
+        Arc::new(NamedCache {
+            name: name.to_owned(),
+            settings: Mutex::new(settings),
+            pools: [const { OnceLock::new() }; SIZES],
+            all,
+            changing: Mutex::new(()),
+        })
+    }
+
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    pub fn settings(&self) -> CacheSettings {
+        self.settings.lock().clone()
+    }
+
+    /// True if it has a size, so that files may be assigned to it.
+    pub fn is_enabled(&self) -> bool {
+        self.settings.lock().size_bytes > 0
+    }
+
+    /// The pools made so far, by page size.
+    pub fn pools(&self) -> impl Iterator<Item = &Arc<PageCache>> {
+        self.pools.iter().filter_map(|number| self.all[*number.get()?].get())
+    }
+
+    /// The cache as a whole: the sums over its pools.
+    pub fn status(&self) -> CacheStatus {
+        let settings = self.settings();
+        let mut whole = CacheStatus::none(&self.name, &settings);
+        for pool in self.pools() {
+            whole.add(&pool.status());
+        }
+        whole
+    }
+
+    /// Its segments, one at least: the sums over its pools.
+    pub fn segment_status(&self) -> Vec<SegmentStatus> {
+        let mut segments: Vec<SegmentStatus> = Vec::new();
+        for pool in self.pools() {
+            for (position, segment) in pool.segment_status().into_iter().enumerate() {
+                match segments.get_mut(position) {
+                    Some(sum) => sum.add(&segment),
+                    None => segments.push(segment),
+                }
+            }
+        }
+        segments
+    }
+
+    /// Sets its counters to zero: see [`PageCache::reset_counters`].
+    pub fn reset_counters(&self) {
+        self.pools().for_each(|pool| pool.reset_counters());
+    }
+}
+
+impl Caches {
+    /// The default cache alone, as `config` says, with a pool for its page size; others are made in its likeness.
+    pub fn new(config: CacheConfig) -> Result<Arc<Caches>, Error> {
+        check_page_size(config.page_size)?;
+        let limits = checked_limits(config.limits())?;
+        let backend = Backend::new(&config, frames_for(config.size_bytes, config.page_size))?;
+        let pools: Pools = (0..POOLS_MAX).map(|_| OnceLock::new()).collect();
+        let settings = CacheSettings {
+            size_bytes: config.size_bytes,
+            segments: config.segments.min(SEGMENTS_MAX as u32),
+            hit_path: config.hit_path,
+            limits,
+            block_size: 1024,
+            file_hash_size: 512,
+        };
+        let default = NamedCache::new(DEFAULT_CACHE, settings, pools.clone());
+        let caches = Caches {
+            backend,
+            template: config,
+            names: RwLock::new(vec![default.clone()]),
+            default,
+            pools,
+            made: Mutex::new(0),
+            files: Mutex::new(BTreeMap::new()),
+        };
+        caches.pool_of(&caches.default, &caches.default.settings.lock(), caches.template.page_size)?;
+        Ok(Arc::new(caches))
+    }
+
+    /// The cache that is always there.
+    pub fn default_cache(&self) -> &Arc<NamedCache> {
+        &self.default
+    }
+
+    /// All caches ever named, in the order in which they were.
+    pub fn list(&self) -> Vec<Arc<NamedCache>> {
+        self.names.read().clone()
+    }
+
+    /// The cache of this name, to the byte.
+    pub fn get(&self, name: &str) -> Option<Arc<NamedCache>> {
+        self.names.read().iter().find(|cache| cache.name == name).cloned()
+    }
+
+    /// Changes settings of a cache while it is in use, and makes it if there is none of this name: it takes the default one's
+    /// settings, and no size. A cache without a size is disabled. To give none a size of 0 does nothing.
+    ///
+    /// Size 0 drops a cache: its files go to the default one, after their dirty pages have been written. If that fails the cache stays
+    /// as it was, and some files may have gone. The caller holds no latches.
+    pub fn set(&self, name: &str, change: CacheChange) -> Result<(), Error> {
+        let Some(cache) = self.get_or_name(name, change) else { return Ok(()) };
+        let _one_at_a_time = cache.changing.lock();
+        let old = cache.settings();
+        let new = CacheSettings {
+            size_bytes: change.size_bytes.unwrap_or(old.size_bytes),
+            segments: change.segments.unwrap_or(old.segments).min(SEGMENTS_MAX as u32),
+            hit_path: change.hit_path.unwrap_or(old.hit_path),
+            limits: checked_limits(Limits {
+                division_limit: change.division_limit.unwrap_or(old.limits.division_limit),
+                age_threshold: change.age_threshold.unwrap_or(old.limits.age_threshold),
+            })?,
+            block_size: change.block_size.unwrap_or(old.block_size),
+            file_hash_size: change.file_hash_size.unwrap_or(old.file_hash_size),
+        };
+        if new.size_bytes == 0 && Arc::ptr_eq(&cache, &self.default) {
+            return Err(Error::Config { why: "the default cache cannot be dropped".to_owned() });
+        }
+        if new.size_bytes == 0 && old.size_bytes > 0 {
+            // First, so that no file comes any more.
+            cache.settings.lock().size_bytes = 0;
+            if let Err(error) = self.empty(&cache) {
+                cache.settings.lock().size_bytes = old.size_bytes;
+                return Err(error);
+            }
+        }
+        let reconfigure = Reconfigure {
+            // A disabled cache keeps as little as there can be.
+            size_bytes: change.size_bytes.map(|_| new.size_bytes),
+            segments: change.segments,
+            hit_path: change.hit_path,
+            division_limit: change.division_limit,
+            age_threshold: change.age_threshold,
+        };
+        {
+            // Before the pools are changed, so that one made meanwhile is as they are going to be.
+            let mut settings = cache.settings.lock();
+            *settings = new.clone();
+            if new.size_bytes > 0 {
+                self.pool_of(&cache, &settings, self.template.page_size)?;
+            }
+        }
+        if let Err(error) = cache.pools().try_for_each(|pool| pool.reconfigure(reconfigure)) {
+            *cache.settings.lock() = old;
+            return Err(error);
+        }
+        if change.block_size.is_some() || change.file_hash_size.is_some() {
+            cache.reset_counters();
+        }
+        Ok(())
+    }
+
+    /// The cache to be changed so; `None` if there is none and the change makes none.
+    fn get_or_name(&self, name: &str, change: CacheChange) -> Option<Arc<NamedCache>> {
+        let mut names = self.names.write();
+        if let Some(cache) = names.iter().find(|cache| cache.name == name) {
+            return Some(cache.clone());
+        }
+        if change == CacheChange::size(0) {
+            return None;
+        }
+        let settings = CacheSettings { size_bytes: 0, ..self.default.settings() };
+        let cache = NamedCache::new(name, settings, self.pools.clone());
+        names.push(cache.clone());
+        Some(cache)
+    }
+
+    /// Moves every file of the cache to the default one.
+    fn empty(&self, cache: &Arc<NamedCache>) -> Result<(), Error> {
+        let files: Vec<Weak<CachedFile>> = self.files.lock().values().cloned().collect();
+        for file in files.iter().filter_map(Weak::upgrade) {
+            let mut place = file.place.lock();
+            if place.is_open && Arc::ptr_eq(&place.cache, cache) {
+                file.move_to(&mut place, &self.default)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The number of the cache's pool for pages of this size, made if there is none yet. The caller has the settings' mutex.
+    fn pool_of(
+        &self,
+        cache: &NamedCache,
+        settings: &CacheSettings,
+        page_size: usize,
+    ) -> Result<usize, Error> {
+        check_page_size(page_size)?;
+        let place = &cache.pools[page_size.ilog2() as usize];
+        if let Some(number) = place.get() {
+            return Ok(*number);
+        }
+        let mut made = self.made.lock();
+        let Some(slot) = self.pools.get(*made) else {
+            return Err(Error::Config { why: format!("there are {made} pools of pages already") });
+        };
+        let config = CacheConfig {
+            name: cache.name.clone(),
+            size_bytes: settings.size_bytes,
+            page_size,
+            segments: settings.segments,
+            hit_path: settings.hit_path,
+            division_limit: settings.limits.division_limit,
+            age_threshold: settings.limits.age_threshold,
+            ..self.template.clone()
+        };
+        let pool = PageCache::beside(config, self.backend.clone())?;
+        let fresh = slot.set(pool).is_ok() && place.set(*made).is_ok();
+        assert!(fresh, "two pools at once for cache {}", cache.name);
+        *made += 1;
+        Ok(*made - 1)
+    }
+
+    /// Attaches a file to a cache, or to the default one if that is disabled. The path is for messages.
+    pub fn attach(
+        self: &Arc<Caches>,
+        cache: &Arc<NamedCache>,
+        id: FileId,
+        path: PathBuf,
+        file: Arc<dyn vfs::File>,
+        page_size: usize,
+    ) -> Result<Arc<CachedFile>, Error> {
+        let mut cache = cache;
+        let mut settings = cache.settings.lock();
+        if settings.size_bytes == 0 {
+            drop(settings);
+            cache = &self.default;
+            settings = cache.settings.lock();
+        }
+        let number = self.pool_of(cache, &settings, page_size)?;
+        self.pools[number].get().expect("a pool with a number").take_in(OpenFile::new(id, path, file))?;
+        let file = Arc::new(CachedFile {
+            caches: self.clone(),
+            pools: self.pools.clone(),
+            id,
+            page_size,
+            pool: AtomicUsize::new(number),
+            place: Mutex::new(Place { cache: cache.clone(), is_open: true }),
+        });
+        // With the settings held: who drops the cache finds the file.
+        self.files.lock().insert(id, Arc::downgrade(&file));
+        Ok(file)
+    }
+
+    fn all_pools(&self) -> impl Iterator<Item = &Arc<PageCache>> {
+        self.pools.iter().map_while(OnceLock::get)
+    }
+
+    /// [`PageCache::flush_all`] of all of them. Goes on after a failure; the first error is returned.
+    pub fn flush_all(&self) -> Result<(), Error> {
+        let mut first = Ok(());
+        for pool in self.all_pools() {
+            first = first.and(pool.flush_all());
+        }
+        first
+    }
+
+    /// [`PageCache::oldest_change`] of all of them. A pool that is made meanwhile has no change from before, and a file that
+    /// changes its pool meanwhile leaves none behind.
+    pub fn oldest_change(&self) -> Option<Lsn> {
+        self.all_pools().filter_map(|pool| pool.oldest_change()).min()
+    }
+
+    /// [`PageCache::sync_files`] of all of them. A file on its way from one to another has been synced.
+    pub fn sync_files(&self) -> Result<(), Error> {
+        self.all_pools().try_for_each(|pool| pool.sync_files())
+    }
+
+    /// [`PageCache::write_older_than`] of all of them.
+    pub fn write_older_than(&self, position: Lsn) -> Result<(), Error> {
+        self.all_pools().try_for_each(|pool| pool.write_older_than(position))
+    }
+
+    /// [`PageCache::write_failure`], of any of them.
+    #[inline]
+    pub fn write_failure(&self) -> Option<String> {
+        self.backend.write_failure()
+    }
+
+    /// Sets the counters of all of them to zero.
+    pub fn reset_counters(&self) {
+        self.all_pools().for_each(|pool| pool.reset_counters());
+    }
+
+    /// The load of the device that all of them keep to.
+    pub fn io(&self) -> IoConfig {
+        self.backend.io()
+    }
+
+    /// Sets how many pages a second are written ahead of need, and how many when it is urgent: see [`IoConfig`].
+    pub fn set_io_capacity(&self, capacity: u32, capacity_max: u32) {
+        self.backend.set_io_capacity(capacity, capacity_max);
+    }
+}
+
+impl CachedFile {
+    /// The pool that has the file's pages: to be asked for anew by each attempt of an operation, see the head of this module.
+    #[inline(always)]
+    pub fn pool(&self) -> &Arc<PageCache> {
+        // ORDER: Acquire pairs with the Release in `move_to`: who gets the new number finds the old pool empty.
+        self.pools[self.pool.load(Acquire)].get().expect("a pool with a number")
+    }
+
+    pub fn id(&self) -> FileId {
+        self.id
+    }
+
+    pub fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    /// The cache that the file is in.
+    pub fn cache(&self) -> Arc<NamedCache> {
+        self.place.lock().cache.clone()
+    }
+
+    /// After [`Error::NotAttached`]: waits until the file has got to where it is going. False if it has been closed. The caller
+    /// holds no latch.
+    pub fn settle(&self) -> bool {
+        self.place.lock().is_open
+    }
+
+    /// Moves the file to another cache while it is in use. Its dirty pages are written; if that fails it stays where it is.
+    /// [`Error::NotAttached`] if the file has been closed, [`Error::Config`] if the cache is disabled. The caller holds no latches.
+    pub fn assign(&self, cache: &Arc<NamedCache>) -> Result<(), Error> {
+        let mut place = self.place.lock();
+        if !place.is_open {
+            return Err(Error::NotAttached { page: base::PageId::new(self.id, base::PageNo(0)) });
+        }
+        if !cache.is_enabled() {
+            return Err(Error::Config { why: format!("the cache '{}' has no size", cache.name) });
+        }
+        if Arc::ptr_eq(&place.cache, cache) { Ok(()) } else { self.move_to(&mut place, cache) }
+    }
+
+    fn move_to(&self, place: &mut Place, cache: &Arc<NamedCache>) -> Result<(), Error> {
+        let caches = &self.caches;
+        // Whatever can fail comes before the file is given up.
+        for cache in [cache, &caches.default] {
+            caches.pool_of(cache, &cache.settings.lock(), self.page_size)?;
+        }
+        let file = self.pool().give_up(self.id, Detach::Flush)?;
+        // It may have been dropped meanwhile: then the file would have gone on to the default one.
+        let mut target = cache;
+        let mut settings = target.settings.lock();
+        if settings.size_bytes == 0 {
+            drop(settings);
+            target = &caches.default;
+            settings = target.settings.lock();
+        }
+        let number = caches.pool_of(target, &settings, self.page_size)?;
+        // ORDER: Release, see `pool`. Before the new pool takes the file in, so that whoever has a page of it latched there knows that
+        // the number names that pool.
+        self.pool.store(number, Release);
+        place.cache = target.clone();
+        self.pool().take_in(file.again())
+    }
+
+    /// Lets go of the file for good: see [`PageCache::detach`].
+    pub fn close(&self, how: Detach) -> Result<(), Error> {
+        let mut place = self.place.lock();
+        self.pool().detach(self.id, how)?;
+        place.is_open = false;
+        self.caches.files.lock().remove(&self.id);
+        Ok(())
+    }
+}

@@ -1,0 +1,281 @@
+//! Models of files that change their pool while they are in use: see `caches`.
+//!
+//! `cargo test -p latchwork-pagecache --features shuttle --test moves`
+#![cfg(feature = "shuttle")]
+
+use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use base::sync::{Arc, Mutex, shuttle, thread};
+use base::{FileId, Lsn, PageId, PageNo};
+use latchwork_pagecache::{
+    CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, HitPath, PageCache, WriteAhead, WriteBack,
+};
+use std::path::PathBuf;
+use vfs::Vfs;
+
+const PAGE_SIZE: usize = 128;
+const FILE: FileId = FileId(7);
+const LSN_AT: usize = 8;
+const VALUE_AT: usize = 32;
+
+/// A log that knows the start and the page of each record.
+#[derive(Debug, Default)]
+struct Log {
+    next: AtomicU64,
+    records: Mutex<Vec<(u64, u32)>>,
+}
+
+impl Log {
+    /// The end of a new record.
+    fn append(&self, page: u32) -> u64 {
+        let mut records = self.records.lock();
+        let start = self.next.fetch_add(8, SeqCst);
+        records.push((start, page));
+        start + 8
+    }
+}
+
+impl WriteAhead for Log {
+    fn position(&self) -> Lsn {
+        Lsn(self.next.load(SeqCst))
+    }
+
+    fn make_durable(&self, _lsn: Lsn) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+#[derive(Clone)]
+struct Model {
+    caches: Arc<Caches>,
+    file: Arc<CachedFile>,
+    device: Arc<dyn vfs::File>,
+    log: Arc<Log>,
+    /// The value that the pages are known to have at least.
+    known: Arc<AtomicU64>,
+}
+
+fn id(page: u32) -> PageId {
+    PageId::new(FILE, PageNo(page))
+}
+
+impl Model {
+    /// Two caches, of which the file is in the default one, with two pages.
+    fn new(hit_path: HitPath) -> Model {
+        let log = Arc::new(Log::default());
+        let config = CacheConfig {
+            segments: 1,
+            hit_path,
+            write_back: WriteBack::AtEvictionOnly,
+            log: Some(log.clone()),
+            ..CacheConfig::new(1, PAGE_SIZE)
+        };
+        let caches = Caches::new(config).unwrap();
+        caches.set("hot", CacheChange::size(1)).unwrap();
+        let device = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
+        let file = caches
+            .attach(caches.default_cache(), FILE, PathBuf::from("file"), device.clone(), PAGE_SIZE)
+            .unwrap();
+        for page in 0..2 {
+            drop(file.pool().create(id(page)).unwrap());
+        }
+        Model { caches, file, device, log, known: Arc::default() }
+    }
+
+    /// What the engine does with an operation: again, until it gives a result.
+    fn retry<T>(&self, mut attempt: impl FnMut(&CachedFile) -> Result<Option<T>, Error>) -> T {
+        let mut permit = None;
+        loop {
+            match attempt(&self.file) {
+                Ok(Some(result)) => return result,
+                Ok(None) => thread::yield_now(),
+                Err(Error::Busy) => {
+                    drop(permit.take());
+                    permit = Some(self.file.pool().wait_for_frames());
+                }
+                Err(Error::NotAttached { .. }) => {
+                    drop(permit.take());
+                    assert!(self.file.settle(), "an open file was said to be closed");
+                }
+                Err(error) => panic!("a wrong error: {error}"),
+            }
+        }
+    }
+
+    /// Parent, child, parent again, as a descent does, each from where the file is by then.
+    fn look(&self) {
+        let known = self.known.load(SeqCst);
+        let (first, second) = self.retry(|file| {
+            let parent = file.pool().read(id(0))?;
+            let first = parent.page().u64_at(VALUE_AT);
+            if parent.validate().is_err() {
+                return Ok(None);
+            }
+            let child = match file.pool().read(id(1)) {
+                Ok(child) => child,
+                // It counts only if the parent still is what it was.
+                Err(_) if parent.validate().is_err() => return Ok(None),
+                Err(error) => return Err(error),
+            };
+            if parent.validate().is_err() {
+                return Ok(None);
+            }
+            let second = child.page().u64_at(VALUE_AT);
+            Ok(child.validate().is_ok().then_some((first, second)))
+        });
+        assert!(first >= known && second >= known, "an old page was read: {first}, {second}, not {known}");
+        // The child was guarded while the parent was valid, and read later.
+        assert!(second >= first, "the child is older than its parent");
+    }
+
+    /// Changes both pages under both latches.
+    fn add(&self) {
+        let value = self.retry(|file| {
+            let mut parent = file.pool().write(id(0))?;
+            let mut child = file.pool().write(id(1))?;
+            let value = parent.page().u64_at(VALUE_AT) + 1;
+            assert_eq!(child.page().u64_at(VALUE_AT) + 1, value, "a change was lost");
+            for (number, guard) in [(0, &mut parent), (1, &mut child)] {
+                guard.page_mut();
+                let end = self.log.append(number);
+                guard.page_mut().set_u64(VALUE_AT, value);
+                guard.page_mut().set_u64(LSN_AT, end);
+            }
+            Ok(Some(value))
+        });
+        self.known.fetch_max(value, SeqCst);
+    }
+
+    fn assign(&self, name: &str) -> Result<(), Error> {
+        self.file.assign(&self.caches.get(name).unwrap())
+    }
+
+    fn spawn(&self, body: impl FnOnce(Model) + Send + 'static) -> thread::JoinHandle<()> {
+        let model = self.clone();
+        thread::spawn(move || body(model))
+    }
+}
+
+fn explore(iterations: usize, model: impl Fn(HitPath) + Send + Sync + 'static) {
+    let model = Arc::new(model);
+    for hit_path in [HitPath::Optimistic, HitPath::Locked] {
+        let (random, priorities) = (model.clone(), model.clone());
+        shuttle::check_random(move || random(hit_path), iterations);
+        shuttle::check_pct(move || priorities(hit_path), iterations, 3);
+    }
+}
+
+fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn readers_and_writers_go_on_while_their_file_moves() {
+    explore(1500, |hit_path| {
+        let model = Model::new(hit_path);
+        let reader = model.spawn(|model| (0..2).for_each(|_| model.look()));
+        let writer = model.spawn(|model| (0..2).for_each(|_| model.add()));
+        // There and back: whoever still has the first number is right again.
+        model.assign("hot").unwrap();
+        model.assign("default").unwrap();
+        join([reader, writer]);
+        assert_eq!(model.known.load(SeqCst), 2);
+        model.look();
+    });
+}
+
+#[test]
+fn two_who_move_a_file_and_one_who_drops_the_cache_leave_it_in_one_that_has_a_size() {
+    explore(800, |hit_path| {
+        let model = Model::new(hit_path);
+        let writer = model.spawn(|model| model.add());
+        let mover = model.spawn(|model| match model.assign("hot") {
+            Ok(()) | Err(Error::Config { .. }) => {}
+            Err(error) => panic!("a wrong error: {error}"),
+        });
+        model.caches.set("hot", CacheChange::size(0)).unwrap();
+        join([writer, mover]);
+        assert_eq!(model.file.cache().name(), "default");
+        model.look();
+    });
+}
+
+#[test]
+fn a_closed_file_is_said_to_be_closed() {
+    explore(500, |hit_path| {
+        let model = Model::new(hit_path);
+        let mover = model.spawn(|model| match model.assign("hot") {
+            Ok(()) | Err(Error::NotAttached { .. }) => {}
+            Err(error) => panic!("a wrong error: {error}"),
+        });
+        let reader = model.spawn(|model| {
+            while let Err(error) = model.file.pool().read(id(0)).map(drop) {
+                assert!(matches!(error, Error::NotAttached { .. }));
+                if !model.file.settle() {
+                    return;
+                }
+            }
+        });
+        model.file.close(Detach::Flush).unwrap();
+        join([mover, reader]);
+        assert!(!model.file.settle());
+    });
+}
+
+#[test]
+fn a_checkpoint_misses_nothing_of_a_file_that_moves() {
+    explore(800, |hit_path| {
+        let model = Model::new(hit_path);
+        model.caches.flush_all().unwrap();
+        let writer = model.spawn(|model| (0..2).for_each(|_| model.add()));
+        let mover = model.spawn(|model| {
+            model.assign("hot").unwrap();
+            model.assign("default").unwrap();
+        });
+        for _ in 0..2 {
+            let end = model.log.position();
+            let needed = model.caches.oldest_change().unwrap_or(end).min(end);
+            model.caches.sync_files().unwrap();
+            let records: Vec<(u64, u32)> = model.log.records.lock().clone();
+            for (start, page) in records.into_iter().filter(|(start, _)| *start < needed.0) {
+                let mut bytes = [0; PAGE_SIZE];
+                model.device.read_at(&mut bytes, u64::from(page) * PAGE_SIZE as u64).unwrap();
+                let lsn = u64::from_le_bytes(bytes[LSN_AT..LSN_AT + 8].try_into().unwrap());
+                assert!(lsn > start, "the checkpoint forgets a change of page {page}");
+            }
+        }
+        join([writer, mover]);
+        model.caches.flush_all().unwrap();
+        assert_eq!(model.caches.oldest_change(), None);
+    });
+}
+
+/// The canary: a file that the new pool takes in before the old one has given it up must be caught.
+#[test]
+#[should_panic(expected = "an old page was read")]
+fn a_file_in_two_pools_at_once_is_caught() {
+    shuttle::check_random(
+        || {
+            let config = || CacheConfig {
+                segments: 1,
+                write_back: WriteBack::AtEvictionOnly,
+                ..CacheConfig::new(1, PAGE_SIZE)
+            };
+            let pools = [PageCache::new(config()).unwrap(), PageCache::new(config()).unwrap()];
+            let device = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
+            pools[0].attach(FILE, PathBuf::from("file"), device.clone()).unwrap();
+            drop(pools[0].create(id(0)).unwrap());
+            pools[0].flush_file(FILE).unwrap();
+            pools[1].attach(FILE, PathBuf::from("file"), device).unwrap();
+            pools[1].write(id(0)).unwrap().page_mut().set_u64(VALUE_AT, 1);
+            let old = pools[0].clone();
+            let reader = thread::spawn(move || {
+                let Ok(guard) = old.read(id(0)) else { return };
+                let value = guard.page().u64_at(VALUE_AT);
+                assert!(guard.validate().is_err() || value == 1, "an old page was read, as it must be");
+            });
+            pools[0].detach(FILE, Detach::Flush).unwrap();
+            reader.join().unwrap();
+        },
+        5000,
+    );
+}
