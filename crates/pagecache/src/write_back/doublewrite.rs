@@ -79,7 +79,8 @@ impl Doublewrite {
             match self.store(&mut turn, some, &sync_failed) {
                 Ok(()) => {
                     for page in some {
-                        turn.files.entry(page.id.file).or_insert_with(|| page.file.clone());
+                        // One that was attached before under this number has been synced, or nobody wants it any more.
+                        turn.files.insert(page.id.file, page.file.clone());
                     }
                     results.extend(in_place(results.len()..results.len() + some.len()));
                 }
