@@ -23,7 +23,7 @@ use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Mutex};
 use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::{Page, PageMut};
-use pagecache::{CachedFile, Caches, Detach, NamedCache, PageCache, WriteGuard};
+use pagecache::{CachedFile, Caches, Detach, FileFormat, NamedCache, PageCache, WriteGuard};
 use std::path::{Path, PathBuf};
 use vfs::File;
 
@@ -129,7 +129,13 @@ impl Tablespace {
         file_pages: u32,
     ) -> Result<Tablespace> {
         let path = path.to_path_buf();
-        let cached = home.caches.attach(home.cache, file_id, path.clone(), file.clone(), home.page_size)?;
+        let cached = home.caches.attach(
+            home.cache,
+            file_id,
+            path.clone(),
+            file.clone(),
+            FileFormat::plain(home.page_size),
+        )?;
         let space = Space { file: Some(file), pages: 1, file_pages, free: Vec::new() };
         let (journal, in_doubt) = (home.journal.clone(), AtomicBool::new(false));
         Ok(Tablespace { file: cached, journal, path, in_doubt, space: Mutex::new(space) })

@@ -4,10 +4,11 @@
 use crate::backend::Backend;
 use crate::config::{CacheConfig, HitPath, Limits, WriteBack};
 use crate::error::Error;
-use crate::files::OpenFile;
+use crate::files::{FileFormat, OpenFile};
 use crate::find::{Located, is_closed_to_readers};
 use crate::frames::{DIRTY, DirtyMap, FrameNo, Frames, Header, PageMemory};
 use crate::guard::{ReadGuard, WriteGuard};
+use crate::images::Images;
 use crate::index::{Geometry, Hash, Index};
 use crate::local::{self, Registry, SEGMENTS_MAX};
 use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, Page};
@@ -82,6 +83,8 @@ pub struct PageCache {
     pub(crate) pool: Pool,
     pub(crate) lot: ParkingLot,
     pub(crate) permits: Permits,
+    /// Cold pages of compressed files.
+    pub(crate) images: Images,
     /// Pages that are dirty.
     pub(crate) dirty: DirtyMap,
     /// Pages that are being written.
@@ -152,6 +155,7 @@ impl PageCache {
             pool: Pool::new(),
             lot: ParkingLot::new(),
             permits: Permits::new(),
+            images: Images::default(),
             dirty: memory.dirty,
             writing: memory.writing,
             backend,
@@ -176,7 +180,7 @@ impl PageCache {
 
     /// Makes the pages of `file` reachable under `id`. The path is for messages.
     pub fn attach(&self, id: FileId, path: PathBuf, file: Arc<dyn vfs::File>) -> Result<(), Error> {
-        self.take_in(OpenFile::new(id, path, file))
+        self.take_in(OpenFile::new(id, path, file, FileFormat::plain(self.page_size)))
     }
 
     pub(crate) fn take_in(&self, file: OpenFile) -> Result<(), Error> {
@@ -187,6 +191,31 @@ impl PageCache {
         }
         files.insert(file.id, Arc::new(file));
         Ok(())
+    }
+
+    /// Makes the pages of a file reachable that lies as `format` says; its pages have this cache's size.
+    pub fn attach_as(
+        &self,
+        id: FileId,
+        path: PathBuf,
+        file: Arc<dyn vfs::File>,
+        format: FileFormat,
+    ) -> Result<(), Error> {
+        if format.page_size != self.page_size {
+            let why = format!("{}: pages of {} bytes in a cache of others", path.display(), format.page_size);
+            return Err(Error::Config { why });
+        }
+        self.take_in(OpenFile::new(id, path, file, format))
+    }
+
+    /// How many bytes of memory, beside the frames, the images of cold pages of compressed files may take from now on.
+    pub fn resize_images(&self, bytes: usize) {
+        self.images.resize(bytes);
+    }
+
+    /// Bytes that images take, and how many pages have been opened from one.
+    pub fn image_status(&self) -> (usize, u64) {
+        self.images.status()
     }
 
     /// The page size in bytes.
@@ -258,7 +287,7 @@ impl PageCache {
     /// The page under an exclusive latch, all zeroes and dirty; the device is not read.
     pub fn create(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
         let frame = loop {
-            match self.find_or_install(id, |_, _| Ok(Keep::Exclusive))? {
+            match self.find_or_install(id, |_, _, _| Ok(Keep::Exclusive))? {
                 Located::Loaded(frame) => break frame,
                 Located::Found(frame) => {
                     if self.latch_frame(id, frame, Keep::Exclusive)? {

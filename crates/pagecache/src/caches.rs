@@ -23,7 +23,7 @@ use crate::backend::Backend;
 use crate::cache::{PageCache, check_page_size};
 use crate::config::{CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure};
 use crate::error::Error;
-use crate::files::OpenFile;
+use crate::files::{FileFormat, OpenFile};
 use crate::local::SEGMENTS_MAX;
 use crate::page::PAGE_SIZE_MAX;
 use crate::reconfigure::{checked_limits, frames_for};
@@ -357,7 +357,7 @@ impl Caches {
         id: FileId,
         path: PathBuf,
         file: Arc<dyn vfs::File>,
-        page_size: usize,
+        format: FileFormat,
     ) -> Result<Arc<CachedFile>, Error> {
         let mut cache = cache;
         let mut settings = cache.settings.lock();
@@ -366,13 +366,14 @@ impl Caches {
             cache = &self.default;
             settings = cache.settings.lock();
         }
-        let number = self.pool_of(cache, &settings, page_size)?;
-        self.pools[number].get().expect("a pool with a number").take_in(OpenFile::new(id, path, file))?;
+        let number = self.pool_of(cache, &settings, format.page_size)?;
+        let pool = self.pools[number].get().expect("a pool with a number");
+        pool.take_in(OpenFile::new(id, path, file, format))?;
         let file = Arc::new(CachedFile {
             caches: self.clone(),
             pools: self.pools.clone(),
             id,
-            page_size,
+            page_size: format.page_size,
             pool: AtomicUsize::new(number),
             place: Mutex::new(Place { cache: cache.clone(), is_open: true }),
         });

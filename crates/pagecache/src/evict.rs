@@ -2,7 +2,10 @@
 
 use crate::cache::PageCache;
 use crate::error::Error;
+use crate::files::copy_of;
 use crate::frames::{DIRTY, FrameNo};
+use crate::image;
+use crate::images::Ticket;
 use crate::index::Geometry;
 use crate::local;
 use crate::replacement::Take;
@@ -18,6 +21,8 @@ const CANDIDATES_MAX: usize = 32;
 /// What one segment had to offer.
 enum Victim {
     Clean(FrameNo),
+    /// Its page is of a compressed file, and its image is awaited.
+    Squeezed(FrameNo, PageId, Ticket),
     /// To be written first.
     Dirty(FrameNo, PageId),
     None,
@@ -71,7 +76,10 @@ impl PageCache {
                 continue;
             }
             match self.evict_from(number) {
-                Victim::Clean(frame) => {
+                victim @ (Victim::Clean(frame) | Victim::Squeezed(frame, ..)) => {
+                    if let Victim::Squeezed(_, id, ticket) = victim {
+                        self.images.put(id, ticket, image::squeeze(&copy_of(self.page(frame))));
+                    }
                     if self.permits.is_starving() && local::has_permit(self.hot.registry.cache()) {
                         self.permits.set_starving(false);
                     }
@@ -117,14 +125,24 @@ impl PageCache {
         match (victim, dirty) {
             (Some(frame), _) => {
                 self.shells[number].resident.store(segment.resident(), Relaxed);
+                let id = self.header(frame).page_id();
+                let ticket = self.expect_image(id);
                 drop(segment);
                 let wake = self.header(frame).state.finish_evict();
                 self.wake(frame, wake);
-                Victim::Clean(frame)
+                ticket.map_or(Victim::Clean(frame), |ticket| Victim::Squeezed(frame, id, ticket))
             }
             (None, Some((frame, id))) => Victim::Dirty(frame, id),
             (None, None) => Victim::None,
         }
+    }
+
+    /// A ticket for the image of a page that has just left its segment, whose mutex is held.
+    fn expect_image(&self, id: PageId) -> Option<Ticket> {
+        if !self.images.is_used() || !self.file(id).is_ok_and(|file| file.is_compressed()) {
+            return None;
+        }
+        self.images.expect(id)
     }
 
     /// Waits until the frame is not being loaded or given up by somebody else. For the owner of no latch.

@@ -1,11 +1,12 @@
 //! The files whose pages are cached, and how a page travels to and from them.
 
 use crate::error::Error;
+use crate::image;
 use crate::page::{Page, PageMut};
 use base::checksum::checksum;
 use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Mutex};
-use base::{FileId, PageId};
+use base::{FileId, PageId, PageNo};
 use std::io;
 use std::path::PathBuf;
 use vfs::AlignedBuffer;
@@ -35,11 +36,29 @@ pub mod header {
     pub const LEN: usize = 24;
 }
 
+/// How the pages of a file lie on the device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileFormat {
+    /// Bytes a page: a power of two, 1 to 64 KiB.
+    pub page_size: usize,
+    /// Pages are written compressed where that saves room: see `image`. Reading takes both, whatever this says. Page 0, by which a file
+    /// is known, is always written as it is.
+    pub is_compressed: bool,
+}
+
+impl FileFormat {
+    /// Pages as they are.
+    pub fn plain(page_size: usize) -> FileFormat {
+        FileFormat { page_size, is_compressed: false }
+    }
+}
+
 /// A file, attached to a cache.
 #[derive(Debug)]
 pub struct OpenFile {
     pub id: FileId,
     pub path: PathBuf,
+    format: FileFormat,
     device: Arc<Device>,
     /// Set before the file's pages are purged; no page is installed after that.
     detached: AtomicBool,
@@ -57,15 +76,16 @@ struct Device {
 }
 
 impl OpenFile {
-    pub fn new(id: FileId, path: PathBuf, file: Arc<dyn vfs::File>) -> OpenFile {
+    pub fn new(id: FileId, path: PathBuf, file: Arc<dyn vfs::File>, format: FileFormat) -> OpenFile {
         let device = Device { file, unsynced: AtomicBool::new(false), syncing: Mutex::new(()) };
-        OpenFile { id, path, device: Arc::new(device), detached: AtomicBool::new(false) }
+        OpenFile { id, path, format, device: Arc::new(device), detached: AtomicBool::new(false) }
     }
 
     /// The same file, to be attached again.
     pub fn again(&self) -> OpenFile {
         let device = self.device.clone();
-        OpenFile { id: self.id, path: self.path.clone(), device, detached: AtomicBool::new(false) }
+        let (path, detached) = (self.path.clone(), AtomicBool::new(false));
+        OpenFile { id: self.id, path, format: self.format, device, detached }
     }
 
     /// The file is going to be deleted: nobody cares for what was written.
@@ -78,6 +98,10 @@ impl OpenFile {
     pub fn is_detached(&self) -> bool {
         // ORDER: the segment mutexes order it.
         self.detached.load(Ordering::Relaxed)
+    }
+
+    pub fn is_compressed(&self) -> bool {
+        self.format.is_compressed
     }
 
     pub fn set_detached(&self, detached: bool) {
@@ -93,7 +117,7 @@ impl OpenFile {
         let mut bytes = AlignedBuffer::new(target.size());
         let offset = u64::from(id.page.0) * bytes.len() as u64;
         self.device.file.read_at(&mut bytes, offset).map_err(|source| self.io_error(Some(id), source))?;
-        if let Err(why) = verify(&bytes, id) {
+        if let Err(why) = unseal(&mut bytes, id) {
             let lsn = u64::from_le_bytes(array(&bytes, header::LSN));
             return Err(Error::Corrupt { path: self.path.clone(), page: id, lsn, why });
         }
@@ -106,7 +130,20 @@ impl OpenFile {
         let offset = u64::from(id.page.0) * copy.len() as u64;
         // ORDER: who is to sync the page learns of the write by other means, and looks here after that.
         self.device.unsynced.store(true, Ordering::Relaxed);
-        self.device.file.write_at(copy, offset).map_err(|source| self.io_error(Some(id), source))
+        let is_candidate = self.format.is_compressed && id.page != PageNo(0);
+        let image = if is_candidate { image::compress(copy) } else { None };
+        let written = match image {
+            Some(image) if image.len().next_multiple_of(image::BLOCK) < copy.len() => {
+                let mut blocks = AlignedBuffer::new(image.len().next_multiple_of(image::BLOCK));
+                blocks[..image.len()].copy_from_slice(&image);
+                let rest = (copy.len() - blocks.len()) as u64;
+                // CRASH: an image with something else behind it is as good.
+                (self.device.file.write_at(&blocks, offset))
+                    .and_then(|()| self.device.file.discard(offset + blocks.len() as u64, rest))
+            }
+            _ => self.device.file.write_at(copy, offset),
+        };
+        written.map_err(|source| self.io_error(Some(id), source))
     }
 
     /// Makes durable what has been written.
@@ -147,7 +184,22 @@ pub fn seal(bytes: &mut [u8], id: PageId) {
     bytes[header::CHECKSUM..][..4].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Says what is wrong with a page read for `id`.
+/// Makes the page of what a file has in its place: verifies it, and opens it if it is an image.
+///
+/// # Errors
+/// What is wrong with the bytes, which are what they were then.
+pub fn unseal(bytes: &mut [u8], id: PageId) -> Result<(), String> {
+    if !image::is_image(bytes) {
+        return verify(bytes, id);
+    }
+    let len = image::verify(bytes, id, bytes.len())?;
+    let mut page = vec![0; bytes.len()];
+    image::open(&bytes[..len], &mut page)?;
+    bytes.copy_from_slice(&page);
+    Ok(())
+}
+
+/// Says what is wrong with a page read for `id`, or found in the doublewrite file.
 pub fn verify(bytes: &[u8], id: PageId) -> Result<(), String> {
     let stored = u32::from_le_bytes(array(bytes, header::CHECKSUM));
     let computed = checksum(0, &bytes[header::FORMAT..]);

@@ -4,6 +4,7 @@ use crate::cache::PageCache;
 use crate::error::Error;
 use crate::files::OpenFile;
 use crate::frames::FrameNo;
+use crate::image;
 use crate::index::{Geometry, Hash};
 use crate::local;
 use crate::page::PageMut;
@@ -113,8 +114,13 @@ impl PageCache {
         {
             return Ok(Located::Found(frame));
         }
-        self.find_or_install(id, |frame, file| {
+        self.find_or_install(id, |frame, file, image| {
             let mut page = PageMut::new(self.words(frame));
+            if let Some(image) = image
+                && open_image(&image, &mut page)
+            {
+                return Ok(keep);
+            }
             local::count_load();
             file.read_page(id, &mut page)?;
             let number = Geometry(self.hot.geometry.load(Relaxed)).segment_of(hash);
@@ -123,11 +129,12 @@ impl PageCache {
         })
     }
 
-    /// The frame with the page, or a new one that `fill` has filled from its file. One thread fills, the others wait for it.
+    /// The frame with the page, or a new one that `fill` has filled, from the page's image or its file. One thread fills, the others
+    /// wait for it.
     pub(crate) fn find_or_install(
         &self,
         id: PageId,
-        fill: impl FnOnce(FrameNo, &OpenFile) -> Result<Keep, Error>,
+        fill: impl FnOnce(FrameNo, &OpenFile, Option<Box<[u8]>>) -> Result<Keep, Error>,
     ) -> Result<Located, Error> {
         let hash = Hash::of(id);
         let (segment, number) = self.lock_segment(hash);
@@ -152,9 +159,10 @@ impl PageCache {
         header.set_page_id(id);
         segment.install(self.shared(), frame);
         self.shells[number].resident.store(segment.resident(), Relaxed);
+        let image = self.images.take(id);
         drop(segment);
         let arriving = Arriving { cache: self, id, frame };
-        let keep = fill(frame, &file)?;
+        let keep = fill(frame, &file, image)?;
         std::mem::forget(arriving);
         let wake = header.state.finish_load(keep);
         self.wake(frame, wake);
@@ -179,6 +187,17 @@ impl PageCache {
         self.pool.put(frame);
         true
     }
+}
+
+/// False if the image is none: then the device has the page.
+fn open_image(image: &[u8], page: &mut PageMut<'_>) -> bool {
+    let mut bytes = vec![0; page.size()];
+    let is_open = image::unsqueeze(image, &mut bytes).is_ok();
+    debug_assert!(is_open, "an image in memory was damaged");
+    if is_open {
+        page.write(0, &bytes);
+    }
+    is_open
 }
 
 pub(crate) fn is_closed_to_readers(word: Word) -> bool {

@@ -45,6 +45,8 @@ mod files;
 mod find;
 pub mod frames;
 mod guard;
+mod image;
+mod images;
 mod index;
 mod local;
 pub mod page;
@@ -65,7 +67,7 @@ pub use config::{
     CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure, WriteAhead, WriteBack, default_segments,
 };
 pub use error::{Conflict, Error};
-pub use files::header;
+pub use files::{FileFormat, header, unseal};
 pub use guard::{ReadGuard, WriteGuard};
 pub use permit::FramePermit;
 pub use read_ahead::loads_of_this_thread;

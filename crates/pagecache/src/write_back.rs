@@ -452,6 +452,8 @@ impl PageCache {
         match self.purge(&file, how) {
             Ok(()) => {
                 self.files.write().remove(&id);
+                // After it, so that no page is awaited any more.
+                self.images.forget_file(id);
                 if how == Detach::Discard {
                     file.forget_writes();
                 }

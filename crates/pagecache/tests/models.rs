@@ -11,7 +11,7 @@ use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Mutex, shuttle, thread};
 use base::{FileId, Lsn, PageId, PageNo};
 use latchwork_pagecache::{
-    CacheConfig, Detach, Error, HitPath, IoConfig, PageCache, Reconfigure, WriteAhead, WriteBack,
+    CacheConfig, Detach, Error, FileFormat, HitPath, IoConfig, PageCache, Reconfigure, WriteAhead, WriteBack,
     size_for_frames,
 };
 use std::io;
@@ -193,6 +193,34 @@ fn explore(weight: usize, model: impl Fn(HitPath) + Send + Sync + 'static) {
 
 fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
     threads.into_iter().for_each(|thread| thread.join().unwrap());
+}
+
+#[test]
+fn a_page_is_as_new_from_its_image_as_from_the_device() {
+    explore(300, |hit_path| {
+        let config = CacheConfig { hit_path, segments: 2, ..CacheConfig::new(0, PAGE_SIZE) };
+        let config = CacheConfig { write_back: WriteBack::AtEvictionOnly, ..config };
+        let model = Model { cache: PageCache::new(config).unwrap(), device: Device::new(None) };
+        let format = FileFormat { page_size: PAGE_SIZE, is_compressed: true };
+        model.cache.resize_images(1 << 20);
+        model.cache.attach_as(FILE, PathBuf::from("file"), model.device.clone(), format).unwrap();
+        for page in 0..4 {
+            let mut guard = model.cache.create(id(page)).unwrap();
+            guard.page_mut().set_u64(VALUE_AT, 0);
+            guard.page_mut().set_u64(VALUE_AGAIN_AT, 0);
+        }
+        model.cache.flush_file(FILE).unwrap();
+        // More pages than frames, so that each comes and goes. Who makes an image may be overtaken by another's change, write and image.
+        let reader = model.spawn(|model| (1..4).for_each(|page| assert_eq!(model.value(page), 0)));
+        let writer = model.spawn(|model| {
+            model.add(0, 1);
+            (1..4).for_each(|page| assert_eq!(model.value(page), 0));
+            assert_eq!(model.value(0), 1);
+        });
+        join([reader, writer]);
+        assert_eq!((0..4).map(|page| model.value(page)).collect::<Vec<u64>>(), [1, 0, 0, 0]);
+        assert!(model.cache.image_status().1 > 0, "no page was ever opened from its image");
+    });
 }
 
 #[test]

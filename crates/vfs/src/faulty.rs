@@ -285,6 +285,10 @@ impl File for FaultyFile {
         self.inner.reserve(len)
     }
 
+    fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.inner.discard(offset, len)
+    }
+
     fn try_lock_exclusive(&self) -> io::Result<()> {
         self.inner.try_lock_exclusive()
     }

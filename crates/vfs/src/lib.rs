@@ -81,6 +81,12 @@ pub trait File: Send + Sync + std::fmt::Debug {
     fn reserve(&self, len: u64) -> io::Result<()> {
         if self.len()? < len { self.set_len(len) } else { Ok(()) }
     }
+    /// These bytes are not needed any more: they may read as zeroes from now on, or as they were, and the file system may use
+    /// their room for something else. The length stays. A file system that cannot do so does nothing.
+    fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
+        let _ = (offset, len);
+        Ok(())
+    }
     /// Takes the exclusive advisory lock on the file, held until the last handle is dropped.
     /// `WouldBlock` when another process holds it.
     fn try_lock_exclusive(&self) -> io::Result<()>;

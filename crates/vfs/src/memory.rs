@@ -182,6 +182,15 @@ impl File for MemFile {
         Ok(())
     }
 
+    fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
+        let mut content = self.content.bytes.lock();
+        let end = offset.saturating_add(len).min(content.len() as u64) as usize;
+        if let Some(bytes) = content.get_mut(offset as usize..end) {
+            bytes.fill(0);
+        }
+        Ok(())
+    }
+
     fn try_lock_exclusive(&self) -> io::Result<()> {
         if self.holds_lock.load(Relaxed) {
             return Ok(());

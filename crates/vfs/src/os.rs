@@ -176,6 +176,16 @@ impl File for OsFile {
         }
     }
 
+    fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        use rustix::io::Errno;
+        let flags = FallocateFlags::PUNCH_HOLE | FallocateFlags::KEEP_SIZE;
+        match fallocate(&self.file, flags, offset, len) {
+            Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn try_lock_exclusive(&self) -> io::Result<()> {
         match self.file.try_lock() {
             Ok(()) => Ok(()),

@@ -83,6 +83,10 @@ impl File for UnsyncedFile {
         self.0.reserve(len)
     }
 
+    fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
+        self.0.discard(offset, len)
+    }
+
     fn try_lock_exclusive(&self) -> io::Result<()> {
         self.0.try_lock_exclusive()
     }

@@ -1,13 +1,12 @@
 //! Where the pages come from: a file nobody has open, or the cache.
 
 use crate::free_map::{map_page, used_pages};
-use crate::node::layout::{FILE_ID, LSN, PAGE_NO};
 use crate::tablespace::{Header, Tablespace};
 use crate::tree::retry;
-use base::checksum::checksum;
 use base::sync::Arc;
-use base::{FileId, PageNo};
+use base::{FileId, PageId, PageNo};
 use pagecache::page::PageBuf;
+use pagecache::unseal;
 use vfs::File;
 
 /// Gives copies of a file's pages, verified as far as the page itself goes.
@@ -55,20 +54,9 @@ impl PageSource for FileSource {
     fn page(&mut self, page: PageNo) -> Result<PageBuf, String> {
         let offset = u64::from(page.0) * self.bytes.len() as u64;
         self.file.read_at(&mut self.bytes, offset).map_err(|error| format!("cannot be read: {error}"))?;
+        unseal(&mut self.bytes, PageId::new(self.file_id, page))?;
         let mut buffer = PageBuf::new(self.bytes.len());
         buffer.page_mut().write(0, &self.bytes);
-        let (said, sum) = (buffer.page().u32_at(0), checksum(0, &self.bytes[4..]));
-        if self.bytes.iter().all(|byte| *byte == 0) {
-            return Err("all zeroes: it was never written".to_string());
-        }
-        if said != sum {
-            let lsn = buffer.page().u64_at(LSN);
-            return Err(format!("its checksum is {sum:08x}, the page says {said:08x} (LSN {lsn})"));
-        }
-        let (number, file) = (buffer.page().u32_at(PAGE_NO), buffer.page().u32_at(FILE_ID));
-        if (number, file) != (page.0, self.file_id.0) {
-            return Err(format!("it says that it is page {number} of file {file}"));
-        }
         Ok(buffer)
     }
 }

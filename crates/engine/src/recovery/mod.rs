@@ -26,7 +26,7 @@ use crate::tree::retry;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, PageId};
-use pagecache::{CachedFile, Caches, Detach};
+use pagecache::{CachedFile, Caches, Detach, FileFormat};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -222,7 +222,7 @@ impl Redo<'_> {
         let attached = match open_existing(self.vfs, &path)? {
             Some(opened) => {
                 let cache = self.caches.default_cache();
-                Some(self.caches.attach(cache, file, path, opened, self.page_size)?)
+                Some(self.caches.attach(cache, file, path, opened, FileFormat::plain(self.page_size))?)
             }
             None => None,
         };

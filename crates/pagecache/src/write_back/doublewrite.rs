@@ -14,7 +14,7 @@
 
 use super::Outgoing;
 use crate::error::Error;
-use crate::files::{OpenFile, array, header, verify};
+use crate::files::{OpenFile, array, header, unseal, verify};
 use base::checksum::checksum;
 use base::sync::{Arc, Mutex};
 use base::{FileId, Lsn, PageId, PageNo};
@@ -197,7 +197,7 @@ pub fn repair(
             current = Some((id.file, open(id.file)?));
         }
         let Some((_, Some(file))) = &current else { continue };
-        let is_whole = read(&**file, id.page.0 as usize, &mut bytes)? && verify(&bytes, id).is_ok();
+        let is_whole = read(&**file, id.page.0 as usize, &mut bytes)? && unseal(&mut bytes, id).is_ok();
         if !is_whole && read(doublewrite, place, &mut bytes)? {
             file.write_at(&bytes, u64::from(id.page.0) * page_size as u64)?;
             repaired += 1;

@@ -109,6 +109,17 @@ impl File for SimFile {
         self.resize(|old| old.max(len))
     }
 
+    /// As a write of zeroes, which a crash may tear.
+    fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
+        let mut disk = self.disk.lock();
+        disk.progress.event(EventKind::Write, &self.path)?;
+        let mut content = self.content.lock();
+        let (start, end) = (in_memory(offset)?, in_memory(offset.saturating_add(len))?);
+        let zeroes = vec![0; end.min(content.live().len()).saturating_sub(start)];
+        content.write(&zeroes, start);
+        Ok(())
+    }
+
     fn try_lock_exclusive(&self) -> io::Result<()> {
         let disk = self.disk.lock();
         disk.progress.check_running()?;

@@ -1,0 +1,318 @@
+//! Cold pages of compressed files, kept in memory as images.
+//!
+//! A page is open, in a frame, or an image in here, or neither; never both. What it is changes under the mutex of its segment:
+//!
+//! - When a clean page leaves its segment it gets a *ticket* here ([`Images::expect`]). Whoever has its frame then compresses it, under
+//!   no mutex, and gives in the image ([`Images::put`]), which counts only if the ticket is still there.
+//! - When a page enters its segment, to be loaded or made, its image or ticket is taken ([`Images::take`]).
+//!
+//! So an image is what the page was when it was last open, and what the device has: who opens the page takes it away before he can change it, and
+//! who is late with an image finds that his ticket has gone. Images of a file go when the file does ([`Images::forget_file`]).
+//!
+//! The image that was put longest ago makes room for the next. To compress pages that nobody opens again is of no use: when
+//! hardly any image has been opened lately only a few pages are compressed, to see whether that changes.
+
+use base::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use base::sync::{CachePadded, Mutex};
+use base::{FileId, PageId};
+use std::collections::{HashMap, VecDeque};
+
+/// Bytes that an image takes besides its own: its places in map and queue, and what the allocator adds.
+const OVERHEAD_BYTES: usize = 112;
+/// So many images are put, before one looks how many were opened meanwhile.
+const PERIOD: u32 = 1024;
+/// If fewer than one in so many was opened, images are no use.
+const USEFUL: u32 = 16;
+/// Then one page in so many is compressed.
+const SAMPLE: u64 = 16;
+
+#[derive(Debug, Default)]
+pub(crate) struct Images {
+    inner: CachePadded<Mutex<Inner>>,
+    /// There is room for images, or was: else all of this costs a look here.
+    is_used: AtomicBool,
+    opened: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct Inner {
+    slots: HashMap<PageId, Slot>,
+    /// The images in the order in which they were put, and some that have gone since.
+    queue: VecDeque<(PageId, Ticket)>,
+    bytes: usize,
+    bytes_max: usize,
+    next: u64,
+    put_lately: u32,
+    opened_lately: u32,
+    is_sampling: bool,
+}
+
+/// A page that has left, and whose image is awaited.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Ticket(u64);
+
+#[derive(Debug)]
+struct Slot {
+    ticket: Ticket,
+    /// `None` as long as it is awaited.
+    image: Option<Box<[u8]>>,
+}
+
+impl Inner {
+    fn remove(&mut self, id: PageId) -> Option<Box<[u8]>> {
+        let image = self.slots.remove(&id)?.image?;
+        self.bytes -= image.len() + OVERHEAD_BYTES;
+        Some(image)
+    }
+
+    /// Makes room by giving up the oldest images.
+    fn shrink_to(&mut self, bytes: usize) {
+        while self.bytes > bytes {
+            let Some((id, ticket)) = self.queue.pop_front() else { return };
+            if self.slots.get(&id).is_some_and(|slot| slot.ticket == ticket) {
+                self.remove(id);
+            }
+        }
+    }
+
+    /// Forgets entries of the queue whose images have gone, before they are more than the images.
+    fn tidy(&mut self) {
+        if self.queue.len() > 2 * self.slots.len() + 64 {
+            let Inner { queue, slots, .. } = self;
+            queue.retain(|(id, ticket)| slots.get(id).is_some_and(|slot| slot.ticket == *ticket));
+        }
+    }
+}
+
+impl Images {
+    /// A page of a compressed file is leaving, and is clean. `None` if its image is not wanted. Under the segment's mutex.
+    pub fn expect(&self, id: PageId) -> Option<Ticket> {
+        let mut inner = self.inner.lock();
+        inner.next += 1;
+        let ticket = Ticket(inner.next);
+        if inner.bytes_max == 0 || inner.is_sampling && !ticket.0.is_multiple_of(SAMPLE) {
+            return None;
+        }
+        inner.slots.insert(id, Slot { ticket, image: None });
+        Some(ticket)
+    }
+
+    /// Keeps the image of a page that has left, or notes that there is none.
+    pub fn put(&self, id: PageId, ticket: Ticket, image: Option<Vec<u8>>) {
+        let mut inner = self.inner.lock();
+        if inner.slots.get(&id).is_none_or(|slot| slot.ticket != ticket) {
+            return;
+        }
+        inner.slots.remove(&id);
+        let Some(image) = image.map(Vec::into_boxed_slice) else { return };
+        let bytes = image.len() + OVERHEAD_BYTES;
+        if bytes > inner.bytes_max {
+            return;
+        }
+        let room = inner.bytes_max - bytes;
+        inner.shrink_to(room);
+        inner.bytes += bytes;
+        inner.slots.insert(id, Slot { ticket, image: Some(image) });
+        inner.queue.push_back((id, ticket));
+        inner.tidy();
+        inner.put_lately += 1;
+        if inner.put_lately == PERIOD {
+            inner.is_sampling = inner.opened_lately < PERIOD / USEFUL;
+            (inner.put_lately, inner.opened_lately) = (0, 0);
+        }
+    }
+
+    /// The image of a page that enters its segment. Under the segment's mutex.
+    pub fn take(&self, id: PageId) -> Option<Box<[u8]>> {
+        if !self.is_used() {
+            return None;
+        }
+        let mut inner = self.inner.lock();
+        let image = inner.remove(id)?;
+        inner.opened_lately += 1;
+        self.opened.fetch_add(1, Relaxed);
+        Some(image)
+    }
+
+    /// Forgets the images of a file, and those that are awaited. None of its pages is in the cache, nor will be.
+    pub fn forget_file(&self, file: FileId) {
+        if !self.is_used() {
+            return;
+        }
+        let mut inner = self.inner.lock();
+        let pages: Vec<PageId> = inner.slots.keys().copied().filter(|id| id.file == file).collect();
+        for page in pages {
+            inner.remove(page);
+        }
+        inner.tidy();
+    }
+
+    /// How many bytes images may take from now on, their overhead included.
+    pub fn resize(&self, bytes_max: usize) {
+        let mut inner = self.inner.lock();
+        inner.bytes_max = bytes_max;
+        inner.shrink_to(bytes_max);
+        inner.tidy();
+        if bytes_max > 0 {
+            // ORDER: who does not see it yet misses an image that is not there.
+            self.is_used.store(true, Relaxed);
+        }
+    }
+
+    /// Bytes in use, and images that were opened so far.
+    pub fn status(&self) -> (usize, u64) {
+        (self.inner.lock().bytes, self.opened.load(Relaxed))
+    }
+
+    /// False as long as there has never been room for an image.
+    pub fn is_used(&self) -> bool {
+        // ORDER: set before the first image is put, under the mutex; see `resize`.
+        self.is_used.load(Relaxed)
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use base::PageNo;
+
+    fn id(page: u32) -> PageId {
+        PageId::new(FileId(1), PageNo(page))
+    }
+
+    fn keep(images: &Images, page: u32, bytes: usize) {
+        if let Some(ticket) = images.expect(id(page)) {
+            images.put(id(page), ticket, Some(vec![page as u8; bytes]));
+        }
+    }
+
+    #[test]
+    fn the_oldest_image_makes_room_and_an_image_is_taken_once() {
+        let images = Images::default();
+        keep(&images, 1, 100);
+        assert!(images.take(id(1)).is_none(), "there is no room yet");
+        images.resize(3 * (100 + OVERHEAD_BYTES));
+        (1..=4).for_each(|page| keep(&images, page, 100));
+        assert!(images.take(id(1)).is_none());
+        assert_eq!(images.take(id(2)).unwrap()[0], 2);
+        assert!(images.take(id(2)).is_none());
+        assert_eq!(images.status(), (2 * (100 + OVERHEAD_BYTES), 1));
+        images.resize(100 + OVERHEAD_BYTES);
+        assert!(images.take(id(3)).is_none() && images.take(id(4)).is_some());
+        assert_eq!(images.status().0, 0);
+    }
+
+    #[test]
+    fn an_image_that_comes_late_is_not_kept() {
+        let images = Images::default();
+        images.resize(1 << 20);
+        let late = images.expect(id(1)).unwrap();
+        assert!(images.take(id(1)).is_none(), "the page is open again");
+        images.put(id(1), late, Some(vec![1]));
+        assert!(images.take(id(1)).is_none());
+        let late = images.expect(id(1)).unwrap();
+        let newer = images.expect(id(1)).unwrap();
+        images.put(id(1), newer, Some(vec![2]));
+        images.put(id(1), late, Some(vec![1]));
+        assert_eq!(*images.take(id(1)).unwrap(), [2]);
+        let late = images.expect(id(1)).unwrap();
+        images.forget_file(FileId(1));
+        images.put(id(1), late, Some(vec![3]));
+        assert!(images.take(id(1)).is_none());
+        assert!(images.inner.lock().slots.is_empty());
+    }
+
+    #[test]
+    fn pages_that_nobody_opens_again_are_hardly_compressed() {
+        let images = Images::default();
+        images.resize(1 << 16);
+        let wanted = |pages: std::ops::Range<u32>| {
+            pages.filter(|page| {
+                let ticket = images.expect(id(*page));
+                if let Some(ticket) = ticket {
+                    images.put(id(*page), ticket, Some(vec![0; 50]));
+                }
+                ticket.is_some()
+            })
+        };
+        assert_eq!(wanted(0..PERIOD).count() as u32, PERIOD);
+        let few = wanted(PERIOD..17 * PERIOD).count() as u32;
+        assert_eq!(few, PERIOD);
+        // Some are opened after all.
+        let last = 17 * PERIOD;
+        for page in last..last + 20 * PERIOD {
+            keep(&images, page, 50);
+            images.take(id(page));
+        }
+        assert_eq!(wanted(0..100).count(), 100);
+        let inner = images.inner.lock();
+        assert!(inner.queue.len() <= 2 * inner.slots.len() + 64);
+    }
+}
+
+#[cfg(all(test, feature = "shuttle"))]
+mod models {
+    use super::*;
+    use base::PageNo;
+    use base::sync::{Arc, shuttle, thread};
+
+    const PAGE: PageId = PageId { file: FileId(1), page: PageNo(7) };
+
+    /// One page: what it is while it is open, under its segment's mutex, and what the device has.
+    #[derive(Default)]
+    struct Model {
+        open: Mutex<Option<u8>>,
+        device: AtomicU64,
+        images: Images,
+    }
+
+    impl Model {
+        /// Opens the page if need be, and adds to it. What is changed is written at once.
+        fn add(&self, amount: u8) -> u8 {
+            let mut open = self.open.lock();
+            let value = match *open {
+                Some(value) => value,
+                None => {
+                    let device = self.device.load(Relaxed) as u8;
+                    let image = self.images.take(PAGE);
+                    assert!(image.as_ref().is_none_or(|image| **image == [device]), "an image from before");
+                    device
+                }
+            };
+            *open = Some(value + amount);
+            self.device.store(u64::from(value + amount), Relaxed);
+            value
+        }
+
+        fn evict(&self) {
+            let mut open = self.open.lock();
+            let Some(value) = open.take() else { return };
+            let ticket = self.images.expect(PAGE);
+            drop(open);
+            if let Some(ticket) = ticket {
+                self.images.put(PAGE, ticket, Some(vec![value]));
+            }
+        }
+    }
+
+    #[test]
+    fn an_image_is_never_older_than_the_page() {
+        let model = || {
+            let model = Arc::new(Model::default());
+            model.images.resize(1 << 10);
+            let threads = [[1, 0], [0, 1]].map(|amounts| {
+                let model = model.clone();
+                thread::spawn(move || {
+                    for amount in amounts {
+                        model.add(amount);
+                        model.evict();
+                    }
+                })
+            });
+            threads.into_iter().for_each(|thread| thread.join().unwrap());
+            assert_eq!(model.add(0), 2);
+        };
+        shuttle::check_random(model, 5_000);
+        shuttle::check_pct(model, 5_000, 3);
+    }
+}
