@@ -8,7 +8,7 @@
 set -uo pipefail
 cd "$(dirname "$0")"
 
-steps=(tools format lint unit counting models smallest-cache documents examples release clients isolation kills lab peers fuzz)
+steps=(tools format lint unit counting models smallest-cache row-tier documents examples release clients isolation kills lab peers fuzz)
 
 # What the end-to-end tests drive the server with. The servers' own packages come without a running service.
 packages=(build-essential mariadb-server-core mariadb-client-core mariadb-client sysbench python3 python3-pymysql
@@ -64,12 +64,17 @@ step_counting() { # a hit writes nothing shared and takes no latch
 step_models() { # latches and frames under a scheduler that tries interleavings
     cargo test -p latchwork-pagecache --features shuttle && cargo test -p latchwork-wal --features shuttle &&
         cargo test -p latchwork-transactions --features shuttle &&
-        cargo test -p latchwork-rowtier --features shuttle &&
+        cargo test -p latchwork-rowtier --features shuttle --test models &&
         cargo test -p latchwork-engine --features shuttle --lib models
 }
 
 step_smallest-cache() { # the engine's whole suite with the smallest cache that can be configured
     LATCHWORK_TEST_CACHE=smallest cargo test -p latchwork-engine
+}
+
+step_row-tier() { # the engine's whole suite with a tiny row tier that is asked before any page
+    LATCHWORK_TEST_ROW_TIER=first cargo test -p latchwork-engine --lib &&
+        LATCHWORK_TEST_ROW_TIER=first LATCHWORK_TEST_CACHE=smallest cargo test -p latchwork-engine --lib
 }
 
 step_documents() { # links and examples in the documentation

@@ -6,7 +6,7 @@ use crate::latch::{Gate, RowLatches};
 use crate::purge::Purge;
 use crate::session::under_way::UnderWay;
 use crate::table::scan::ScanMemory;
-use crate::tablespace::Home;
+use crate::tablespace::{Home, RowCache};
 use crate::{Error, Result};
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use base::sync::{Arc, CachePadded, Mutex};
@@ -18,6 +18,8 @@ use transactions::{Config, Transactions};
 #[derive(Debug)]
 pub(crate) struct Core {
     pub caches: Arc<Caches>,
+    /// Rows whose pages are not in memory.
+    pub rows_kept: RowCache,
     pub page_size: usize,
     pub journal: Arc<Journal>,
     pub rows: RowLatches,
@@ -39,10 +41,17 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(caches: Arc<Caches>, page_size: usize, journal: Arc<Journal>, control: Control) -> Core {
+    pub fn new(
+        caches: Arc<Caches>,
+        rows_kept: RowCache,
+        page_size: usize,
+        journal: Arc<Journal>,
+        control: Control,
+    ) -> Core {
         let config = Config { next_id: Stamp(control.next_ids().stamp), ..Config::default() };
         Core {
             caches,
+            rows_kept,
             page_size,
             journal,
             rows: RowLatches::new(),

@@ -15,6 +15,10 @@ pub struct Options {
     pub log: LogOptions,
     pub io: IoOptions,
     pub flush_method: FlushMethod,
+    /// Memory, in bytes, for rows whose pages are not in the cache (see crate `rowtier`); 0 = none.
+    pub row_tier_bytes: usize,
+    /// Ask the row tier before pages in memory, and keep whatever is looked up: for tests, to whom faults of coherence show so.
+    pub row_tier_first: bool,
     /// Bytes a page: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
     pub page_size: usize,
     /// Create the data directory if it is missing or empty.
@@ -31,6 +35,8 @@ impl Default for Options {
             log: LogOptions::default(),
             io: IoOptions::default(),
             flush_method: FlushMethod::Fsync,
+            row_tier_bytes: 0,
+            row_tier_first: false,
             page_size: 16 << 10,
             create: false,
             vfs: Arc::new(OsVfs),

@@ -76,6 +76,7 @@ pub use pagecache::{
     CacheChange, CacheSettings, CacheStatus, Caches, DEFAULT_CACHE, NamedCache, SegmentStatus, WriteBack,
 };
 pub use recovery::Recovery;
+pub use rowtier::Status as RowTierStatus;
 pub use session::reader::{Reader, Readers};
 pub use session::statement::{LockWait, ReadStatement, WriteStatement, Writer};
 pub use session::{Isolation, Savepoint, Session};

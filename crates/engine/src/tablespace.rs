@@ -20,10 +20,11 @@ use crate::redo::{Changes, set_lsn};
 use crate::tree::{Attempt, retry};
 use crate::{Error, Result};
 use base::sync::atomic::{AtomicBool, Ordering};
-use base::sync::{Arc, Mutex};
+use base::sync::{Arc, Mutex, OnceLock};
 use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::{Page, PageMut};
 use pagecache::{CachedFile, Caches, Detach, FileFormat, NamedCache, PageCache, WriteGuard};
+use rowtier::{Kept, RowTier};
 use std::path::{Path, PathBuf};
 use vfs::File;
 
@@ -44,6 +45,14 @@ const HEADER_USED: usize = 104;
 /// one system call for many pages, and little waste in small tables.
 const GROW_PAGES_MIN: u32 = 4;
 const GROW_BYTES_MAX: usize = 16 << 20;
+
+/// The row tier, and how it is used.
+#[derive(Clone, Debug)]
+pub struct RowCache {
+    pub tier: Arc<RowTier>,
+    /// See `Options::row_tier_first`.
+    pub is_first: bool,
+}
 
 /// What a file's header remembers for its table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -91,6 +100,9 @@ pub struct Tablespace {
     /// As in the header.
     in_doubt: AtomicBool,
     space: Mutex<Space>,
+    /// For tables' files: what keeps their rows, and whether it may have kept any.
+    row_tier: OnceLock<RowCache>,
+    kept: Kept,
 }
 
 #[derive(Debug)]
@@ -138,7 +150,15 @@ impl Tablespace {
         )?;
         let space = Space { file: Some(file), pages: 1, file_pages, free: Vec::new() };
         let (journal, in_doubt) = (home.journal.clone(), AtomicBool::new(false));
-        Ok(Tablespace { file: cached, journal, path, in_doubt, space: Mutex::new(space) })
+        Ok(Tablespace {
+            file: cached,
+            journal,
+            path,
+            in_doubt,
+            space: Mutex::new(space),
+            row_tier: OnceLock::new(),
+            kept: Kept::default(),
+        })
     }
 
     fn write_first_pages(&self) -> Result<()> {
@@ -174,6 +194,21 @@ impl Tablespace {
                 Err(error)
             }
         }
+    }
+
+    /// Rows of this file may be kept in `tier`. To be called before anyone else has the tablespace.
+    pub fn set_row_tier(&self, rows: &RowCache) {
+        let _ = self.row_tier.set(rows.clone());
+    }
+
+    #[inline(always)]
+    pub fn row_tier(&self) -> Option<&RowCache> {
+        self.row_tier.get()
+    }
+
+    #[inline(always)]
+    pub fn kept(&self) -> &Kept {
+        &self.kept
     }
 
     fn load(&self) -> Result<TableNumbers> {

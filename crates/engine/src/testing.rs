@@ -1,6 +1,7 @@
 //! Helpers of the engine's own tests.
 //!
-//! `LATCHWORK_TEST_CACHE=smallest` runs the whole suite with the smallest cache that can be configured.
+//! `LATCHWORK_TEST_CACHE=smallest` runs the whole suite with the smallest cache that can be configured,
+//! `LATCHWORK_TEST_ROW_TIER=first` with a tiny row tier that is asked before any page.
 
 use crate::definition::{CacheOptions, FlushLog, HitPath, IndexDef, LogOptions, Options, TableDef};
 use crate::journal::Journal;
@@ -87,11 +88,21 @@ pub fn journal() -> Arc<Journal> {
     Arc::new(Journal::create(Arc::new(MemVfs::new()), Path::new("data"), &LOG).unwrap())
 }
 
+/// Whether `LATCHWORK_TEST_ROW_TIER=first` asks for a tiny row tier that is asked first, and filled by every lookup.
+fn row_tier_from_environment() -> bool {
+    std::env::var("LATCHWORK_TEST_ROW_TIER").as_deref() == Ok("first")
+}
+
+/// Bytes of a row tier that has to evict.
+pub const TINY_ROW_TIER: usize = 300 << 10;
+
 /// Options for a database on `vfs`, made if it is not there.
 pub fn options(vfs: Arc<dyn Vfs>, page_size: usize, hit_path: HitPath, size: CacheSize) -> Options {
     Options {
         cache: CacheOptions { size_bytes: size.bytes(), hit_path, ..CacheOptions::default() },
         log: LOG,
+        row_tier_bytes: if row_tier_from_environment() { TINY_ROW_TIER } else { 0 },
+        row_tier_first: row_tier_from_environment(),
         page_size,
         create: true,
         vfs,

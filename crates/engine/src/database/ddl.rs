@@ -184,6 +184,7 @@ impl Database {
                 return Err(error);
             }
         };
+        space.set_row_tier(&self.core.rows_kept);
         let since = self.core.transactions.clock();
         let mut indexes = Vec::new();
         for (position, (codec, unique)) in index_parts(&def).enumerate() {

@@ -32,9 +32,10 @@ use crate::session::Session;
 use crate::session::statement::WriteStatement;
 use crate::table::state::TableState;
 use crate::table::{Index, Table};
-use crate::tablespace::Tablespace;
+use crate::tablespace::{RowCache, Tablespace};
 use crate::tree::Tree;
 use crate::{Error, Result};
+use base::region::machine_memory_bytes;
 #[cfg(not(feature = "shuttle"))]
 use base::sync::OnceLock;
 use base::sync::atomic::{AtomicUsize, Ordering};
@@ -44,6 +45,7 @@ use base::{FileId, Lsn};
 use pagecache::WriteBack;
 use pagecache::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use pagecache::{CacheConfig, Caches, Detach};
+use rowtier::{RowTier, Status as RowTierStatus};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use transactions::{PendingLock, WaitTotals};
@@ -187,7 +189,7 @@ impl Database {
         let journal = Arc::new(Journal::create(vfs.clone(), dir, &options.log)?);
         let page_size = control.page_size();
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
-        let core = Arc::new(Core::new(caches, page_size, journal, control));
+        let core = Arc::new(Core::new(caches, open_row_tier(options)?, page_size, journal, control));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.pages.open(&path, Create::IfMissing)?;
         file.set_len(0)?;
@@ -221,7 +223,7 @@ impl Database {
         let redone = recovery::redo(&*files.pages, dir, &caches, page_size, &journal, start)?;
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
-        let core = Arc::new(Core::new(caches, page_size, journal, control));
+        let core = Arc::new(Core::new(caches, open_row_tier(options)?, page_size, journal, control));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.pages.open(&path, Create::Never)?;
         let (space, numbers) = Tablespace::open(core.default_home(), CATALOGUE_FILE, &path, file)?;
@@ -321,6 +323,7 @@ impl Database {
                 std::io::Error::new(error.kind(), format!("'{}': {error}", path.display()))
             })?;
         let (space, numbers) = Tablespace::open(self.core.default_home(), record.file, &path, file)?;
+        space.set_row_tier(&self.core.rows_kept);
         let indexes = record
             .roots
             .iter()
@@ -475,6 +478,15 @@ impl Database {
         self.sort_bytes.store(bytes, Ordering::Relaxed);
     }
 
+    /// Gives the row tier so many bytes, 0 = none. Everything keeps running; what does not fit any more is forgotten.
+    pub fn resize_row_tier(&self, bytes: usize) {
+        self.core.rows_kept.tier.resize(bytes);
+    }
+
+    pub fn row_tier_status(&self) -> RowTierStatus {
+        self.core.rows_kept.tier.status()
+    }
+
     /// Waits for changes under way and keeps others out.
     pub(crate) fn quiesce(&self) -> (MutexGuard<'_, Catalogue>, Closure<'_>) {
         let closure = self.core.statements.close();
@@ -531,6 +543,13 @@ fn open_caches(
         ..cache_config(&options.cache, page_size)
     };
     Ok(Caches::new(config)?)
+}
+
+/// Makes the row tier, which may grow to what the machine has.
+fn open_row_tier(options: &Options) -> Result<RowCache> {
+    let tier = RowTier::new(options.row_tier_bytes.max(machine_memory_bytes()))?;
+    tier.resize(options.row_tier_bytes);
+    Ok(RowCache { tier: Arc::new(tier), is_first: options.row_tier_first })
 }
 
 /// Where a table's file lies.

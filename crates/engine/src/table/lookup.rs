@@ -5,9 +5,10 @@ use super::state::TableState;
 use super::{Index, Table};
 use crate::definition::{KeyList, RowVisitor, key_behind_prefix};
 use crate::session::reader::{Reader, Sight};
-use crate::tree::{Chunk, Found, LeafVisitor, Remainder};
+use crate::tree::{Chunk, Found, LeafVisitor, Remainder, TierUse};
 use crate::{Error, Result};
 use base::IndexId;
+use types::KeyCodec;
 
 /// Prefixes that are looked up and delivered together: large enough to overlap their cache misses, small
 /// enough that what they found still lies in the processor's cache when it is delivered.
@@ -98,11 +99,38 @@ impl Entries {
 struct PrefixVisitor<'b, 'k> {
     entries: &'b mut Entries,
     prefixes: &'k KeyList,
+    /// Of the clustered index.
+    clustered: Option<&'k KeyCodec>,
     /// The position in `prefixes` of the lookup's position 0.
     first: usize,
 }
 
 impl LeafVisitor for PrefixVisitor<'_, '_> {
+    fn tier_use(&self, position: usize) -> TierUse {
+        let prefix = self.prefixes.get(self.first + position);
+        match self.clustered {
+            // A whole primary key: there is one row at most.
+            Some(codec) if codec.len_in(prefix) == Some(prefix.len()) && !prefix.is_empty() => TierUse::Fill,
+            _ => TierUse::None,
+        }
+    }
+
+    fn take(&mut self, position: usize, append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+        let position = self.first + position;
+        let entries = &mut *self.entries;
+        let start = entries.bytes.len();
+        entries.bytes.extend_from_slice(self.prefixes.get(position));
+        let key_end = entries.bytes.len() as u32;
+        let found = append(&mut entries.bytes);
+        if found {
+            let value_end = entries.bytes.len() as u32;
+            entries.items.push(Item { position: position as u32, key_end, value_end });
+        } else {
+            entries.bytes.truncate(start);
+        }
+        found
+    }
+
     fn visit(&mut self, position: usize, found: Found<'_>) {
         let position = self.first + position;
         let prefix = self.prefixes.get(position);
@@ -154,9 +182,15 @@ pub(super) struct Rows {
     bytes: Vec<u8>,
     ends: Vec<u32>,
     cell_bytes: usize,
+    tier_use: TierUse,
 }
 
 impl Rows {
+    /// For scans: they do not push out what others want again.
+    pub(super) fn of_a_scan() -> Rows {
+        Rows { tier_use: TierUse::Look, ..Rows::default() }
+    }
+
     /// Bytes of memory that it has.
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<u32>()
@@ -174,6 +208,18 @@ impl Rows {
 }
 
 impl LeafVisitor for Rows {
+    fn tier_use(&self, _position: usize) -> TierUse {
+        self.tier_use
+    }
+
+    fn take(&mut self, _position: usize, append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+        let found = append(&mut self.bytes);
+        if found {
+            self.ends.push(self.bytes.len() as u32);
+        }
+        found
+    }
+
     fn visit(&mut self, _position: usize, found: Found<'_>) {
         if found.exact {
             let start = self.bytes.len();
@@ -190,6 +236,40 @@ impl LeafVisitor for Rows {
 
     fn cell_bytes(&self) -> usize {
         cells_ahead(self.cell_bytes)
+    }
+}
+
+/// Appends the cell of one row to `out`, behind `start`.
+#[derive(Debug)]
+pub(super) struct OneCell<'o> {
+    pub out: &'o mut Vec<u8>,
+    pub start: usize,
+    pub found: bool,
+}
+
+impl LeafVisitor for OneCell<'_> {
+    fn tier_use(&self, _position: usize) -> TierUse {
+        TierUse::Fill
+    }
+
+    fn take(&mut self, _position: usize, append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+        self.found = append(self.out);
+        self.found
+    }
+
+    fn visit(&mut self, _position: usize, found: Found<'_>) {
+        self.found = found.exact;
+        if found.exact {
+            found.leaf.append_value(found.index, self.out);
+        }
+    }
+
+    fn undo(&mut self, _position: usize) {
+        self.out.truncate(self.start);
+    }
+
+    fn cell_bytes(&self) -> usize {
+        0
     }
 }
 
@@ -233,7 +313,8 @@ impl Table {
         let index = self.index(state, index_id)?;
         batch.entries.clear();
         let first = range.start;
-        let mut visitor = PrefixVisitor { entries: &mut batch.entries, prefixes, first };
+        let clustered = (index_id.0 == 0).then_some(&*index.codec);
+        let mut visitor = PrefixVisitor { entries: &mut batch.entries, prefixes, clustered, first };
         index.tree.lookup_many(range.len(), |i| prefixes.get(first + i), &mut visitor)?;
         if batch.entries.is_cut {
             read_prefixes(index, prefixes, range, &mut batch.entries, &mut batch.chunk)?;

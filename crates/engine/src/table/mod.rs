@@ -22,7 +22,8 @@ use crate::{Error, Result};
 use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{Arc, Weak};
 use base::{IndexId, TableId};
-use row::{ROW_HEADER_BYTES, RowHeader, split_cell};
+use lookup::OneCell;
+use row::{ROW_HEADER_BYTES, split_cell};
 use state::{States, TableState};
 use types::{KeyCodec, RowCodec, RowView};
 
@@ -225,24 +226,16 @@ impl Table {
         let mut previous = None;
         loop {
             out.truncate(start);
-            let found = state.indexes[0].tree.read_leaf(primary_key, |leaf, index, exact| {
+            let mut cell = OneCell { out, start, found: false };
+            state.indexes[0].tree.lookup(primary_key, &mut cell)?;
+            if !cell.found {
+                return Ok(false);
+            }
+            let Some((mut header, _)) = split_cell(&out[start..]) else {
                 out.truncate(start);
-                if !exact {
-                    return None;
-                }
-                let (offset, len) = leaf.value_place(index);
-                let header = RowHeader(leaf.page().u64_at(offset));
-                leaf.page().append_to(offset + ROW_HEADER_BYTES, len.saturating_sub(ROW_HEADER_BYTES), out);
-                Some(header)
-            });
-            let mut header = match found {
-                Ok(Some(header)) => header,
-                Ok(None) => return Ok(false),
-                Err(error) => {
-                    out.truncate(start);
-                    return Err(error);
-                }
+                return Err(state.space.corrupt(0, "a row without a header"));
             };
+            out.drain(start..start + ROW_HEADER_BYTES);
             match reader.look(header, file, primary_key) {
                 Ok(Sight::This | Sight::Both(_)) => {}
                 Ok(Sight::Other(cell)) => {

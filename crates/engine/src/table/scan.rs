@@ -283,7 +283,7 @@ impl<'t> Scan<'t> {
 
     /// Looks up the rows of all of the chunk's entries in one batch.
     fn fetch_rows(&mut self, index: &Index) -> Result<()> {
-        let mut rows = self.spare_rows.take().unwrap_or_default();
+        let mut rows = self.spare_rows.take().unwrap_or_else(Rows::of_a_scan);
         rows.clear();
         let chunk = &self.chunk;
         let primary_key = |entry: usize| -> &[u8] {

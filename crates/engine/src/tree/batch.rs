@@ -11,11 +11,13 @@
 //! sends its key down alone.
 
 use super::descend::Toward;
-use super::{Mode, Tree, retry};
+use super::tier::{Fill, TierUse};
+use super::{Attempt, Mode, Tree, retry};
 use crate::Result;
 use crate::node::{Node, Search};
 use base::PageNo;
 use pagecache::ReadGuard;
+use rowtier::Probe;
 
 /// Keys that go down together.
 ///
@@ -34,6 +36,15 @@ pub struct Found<'p> {
 
 /// Copies what it wants out of leaves.
 pub trait LeafVisitor {
+    /// Whether the value of key `position`, as it stands in its leaf, is all that the visitor wants to know of it.
+    fn tier_use(&self, _position: usize) -> TierUse {
+        TierUse::None
+    }
+    /// The value of key `position` may be had without its leaf: `append` appends it to where the visitor wants it, or nothing, and
+    /// says which. Positions come in order. Not called where [`LeafVisitor::tier_use`] says `None`.
+    fn take(&mut self, _position: usize, _append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
+        false
+    }
     /// The lookup of key `position` ended in `found`. Positions come in order.
     fn visit(&mut self, position: usize, found: Found<'_>);
     /// What the last `visit` copied was torn: forget it. The position will be visited again.
@@ -65,22 +76,38 @@ impl Tree {
 
     fn lookup_group(&self, keys: &[&[u8]], first: usize, visitor: &mut impl LeafVisitor) -> Result<()> {
         let mut group = Group { tree: self, keys, guards: [const { None }; GROUP] };
-        if keys.len() > 1 && self.cache().is_optimistic() {
+        let is_tier_first = self.tier().is_some_and(|tier| tier.is_first);
+        if keys.len() > 1 && self.cache().is_optimistic() && !is_tier_first {
             group.descend();
         }
         let searches = group.search(visitor.cell_bytes());
+        let is_wanted = |offset: usize| visitor.tier_use(first + offset) != TierUse::None;
+        let probes = if keys.len() > 1 { group.probe_tier(is_wanted) } else { [None; GROUP] };
         for (offset, key) in keys.iter().enumerate() {
+            let position = first + offset;
             if let (Some(guard), Some(search)) = (&group.guards[offset], &searches[offset]) {
                 let (index, exact) = search.finish();
-                visitor.visit(first + offset, Found { leaf: Node::new(guard.page()), index, exact });
+                visitor.visit(position, Found { leaf: Node::new(guard.page()), index, exact });
                 if guard.validate().is_ok() {
                     continue;
                 }
-                visitor.undo(first + offset);
+                visitor.undo(position);
             }
-            self.lookup_alone(key, first + offset, visitor)?;
+            let mut asks_tier = true;
+            if let (Some(tier), Some(probe)) = (self.tier(), probes[offset]) {
+                if visitor.take(position, |out| tier.get(probe, key, out)) {
+                    continue;
+                }
+                asks_tier = false;
+            }
+            self.lookup_alone(key, position, visitor, asks_tier)?;
         }
         Ok(())
+    }
+
+    /// Looks up one key.
+    pub fn lookup(&self, key: &[u8], visitor: &mut impl LeafVisitor) -> Result<()> {
+        self.lookup_alone(key, 0, visitor, true)
     }
 
     /// Brings the leaves of the next keys into the processor's cache, for one who is going to visit them one by one.
@@ -98,18 +125,69 @@ impl Tree {
         std::hint::black_box(group.search(0));
     }
 
-    fn lookup_alone(&self, key: &[u8], position: usize, visitor: &mut impl LeafVisitor) -> Result<()> {
+    /// Looks up a key on its own. Without `asks_tier`, the row tier does not have it.
+    fn lookup_alone(
+        &self,
+        key: &[u8],
+        position: usize,
+        visitor: &mut impl LeafVisitor,
+        mut asks_tier: bool,
+    ) -> Result<()> {
+        let tier_use = visitor.tier_use(position);
+        let tier = self.tier().filter(|_| tier_use != TierUse::None);
         retry(self.file(), |mode: Mode| {
-            let guard = self.find_leaf(Toward::Key(key), mode)?;
-            let leaf = Node::new(guard.page());
-            let (index, exact) = leaf.search(key);
-            visitor.visit(position, Found { leaf, index, exact });
-            if let Err(conflict) = guard.validate() {
-                visitor.undo(position);
-                return Err(conflict.into());
+            let Some(tier) = tier.filter(|_| mode == Mode::Configured) else {
+                return self.visit_leaf(
+                    self.find_leaf(Toward::Key(key), mode)?,
+                    key,
+                    position,
+                    visitor,
+                    None,
+                );
+            };
+            if asks_tier {
+                if !tier.is_first
+                    && let Some(leaf) = self.find_cached_leaf(key, mode)?
+                {
+                    return self.visit_leaf(leaf, key, position, visitor, None);
+                }
+                if visitor.take(position, |out| tier.get(tier.probe(key), key, out)) {
+                    return Ok(());
+                }
+                asks_tier = false;
             }
-            Ok(())
+            let fill = if tier_use == TierUse::Fill { tier.begin_fill(key) } else { None };
+            self.visit_leaf(self.find_leaf(Toward::Key(key), mode)?, key, position, visitor, fill)
         })
+    }
+
+    /// Shows a key's leaf to the visitor, and keeps the key's value if that is due.
+    #[inline(always)]
+    fn visit_leaf(
+        &self,
+        guard: ReadGuard<'_>,
+        key: &[u8],
+        position: usize,
+        visitor: &mut impl LeafVisitor,
+        fill: Option<Fill<'_>>,
+    ) -> Attempt<()> {
+        let leaf = Node::new(guard.page());
+        let (index, exact) = leaf.search(key);
+        visitor.visit(position, Found { leaf, index, exact });
+        let fill = fill.filter(|fill| exact && fill.is_due());
+        let mut value = Vec::new();
+        if fill.is_some() {
+            leaf.append_value(index, &mut value);
+        }
+        if let Err(conflict) = guard.validate() {
+            visitor.undo(position);
+            return Err(conflict.into());
+        }
+        drop(guard);
+        if let Some(fill) = fill {
+            fill.put(key, &value);
+        }
+        Ok(())
     }
 }
 
@@ -189,6 +267,19 @@ impl<'t> Group<'t, '_> {
                 *guard = None;
             }
         }
+    }
+
+    /// Asks for the memory that the row tier has for keys whose leaves were not reached, all together.
+    fn probe_tier(&self, is_wanted: impl Fn(usize) -> bool) -> [Option<Probe>; GROUP] {
+        let mut probes = [None; GROUP];
+        let Some(tier) = self.tree.tier() else { return probes };
+        for (offset, key) in self.keys.iter().enumerate() {
+            if self.guards[offset].is_none() && is_wanted(offset) {
+                probes[offset] = Some(tier.probe(key));
+            }
+        }
+        probes.iter().flatten().for_each(|probe| tier.prefetch(*probe));
+        probes
     }
 
     /// Searches all pages in lockstep, one halving at a time.

@@ -67,6 +67,7 @@ impl Tree {
             }
             self.change_leaf(
                 &mut leaf,
+                std::iter::once(key),
                 |changes, page, node| changes.insert(page, node, index, key, &[], stamp),
                 |node| insert_at(node, index, key, &[], stamp),
             )?;
@@ -87,19 +88,22 @@ impl Tree {
         }
         self.change_leaf(
             &mut leaf,
+            std::iter::once(key),
             |changes, page, node| changes.insert(page, node, index, key, value, stamp),
             |node| insert_at(node, index, key, value, stamp),
         )?;
         Ok(Step::Done(true))
     }
 
-    /// Logs what `describe` says of a leaf and does it.
-    fn change_leaf(
+    /// Logs what `describe` says of a leaf and does it. `keys` are those whose cells change, come or go.
+    fn change_leaf<'k>(
         &self,
         leaf: &mut WriteGuard<'_>,
+        keys: impl Iterator<Item = &'k [u8]>,
         describe: impl FnOnce(&mut Changes, PageNo, Node<'_>),
         change: impl FnOnce(&mut NodeMut<'_>),
     ) -> Result<()> {
+        keys.for_each(|key| self.forget_kept(key));
         let page = leaf.page_id().page;
         // Dirty before it is logged: see `Journal`.
         let mut node = NodeMut::new(leaf.page_mut());
@@ -192,6 +196,7 @@ impl Tree {
         if !places.is_empty() {
             self.change_leaf(
                 &mut leaf,
+                (first..first + places.len()).map(|position| entry(position).0),
                 |changes, page, node| {
                     for (offset, index) in places.iter().enumerate() {
                         let (key, value) = entry(first + offset);
@@ -223,6 +228,7 @@ impl Tree {
             }
             self.change_leaf(
                 &mut leaf,
+                std::iter::once(key),
                 |changes, page, node| changes.replace(page, node, index, value, stamp),
                 |node| {
                     node.replace(index, value).expect("the room was measured");
@@ -243,6 +249,7 @@ impl Tree {
             }
             self.change_leaf(
                 &mut leaf,
+                std::iter::once(key),
                 |changes, page, node| changes.remove(page, node, index),
                 |node| node.remove(index),
             )?;

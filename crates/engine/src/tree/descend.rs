@@ -128,6 +128,20 @@ impl Tree {
         Ok(Some(guard))
     }
 
+    /// As [`Tree::find_leaf`], of a key; `None` if the leaf is not in memory.
+    pub(super) fn find_cached_leaf(&self, key: &[u8], mode: Mode) -> Attempt<Option<ReadGuard<'_>>> {
+        let Some(parent) = self.find_parent(key, mode)? else {
+            return self.find_leaf(Toward::Key(key), mode).map(Some);
+        };
+        let node = Node::new(parent.page());
+        let child = node.child(node.child_index(key));
+        parent.validate()?;
+        let Some(leaf) = self.cache().try_read_cached(self.page_id(PageNo(child))) else { return Ok(None) };
+        parent.validate()?;
+        self.check_level(&leaf, Some(0))?;
+        Ok(Some(leaf))
+    }
+
     /// The leaf toward a key, to be validated by the caller.
     #[inline(always)]
     pub(super) fn find_leaf(&self, toward: Toward<'_>, mode: Mode) -> Attempt<ReadGuard<'_>> {

@@ -5,6 +5,7 @@
 //! - [`reshape`]: splits and merges, eager, under the parent's latch.
 //! - [`range`]: a leaf's part of a range, copied out.
 //! - [`batch`]: many descents in lockstep.
+//! - [`tier`]: rows that are kept without their pages.
 //!
 //! The rules of access are numbered in the crate's README.
 
@@ -14,6 +15,7 @@ mod descend;
 mod range;
 mod reshape;
 mod retry;
+mod tier;
 
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests;
@@ -25,6 +27,7 @@ pub use batch::{Found, LeafVisitor};
 pub use change::RunEnd;
 pub use range::{Chunk, Remainder};
 pub(crate) use retry::{Attempt, Interrupt, Mode, retry};
+pub use tier::TierUse;
 
 use crate::node::layout;
 use crate::node::{Node, NodeHeader, NodeMut};
