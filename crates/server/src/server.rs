@@ -310,6 +310,7 @@ fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result
         page_size: 16 << 10,
         create: true,
         vfs,
+        ..engine::Options::default()
     };
     let database = Database::open(datadir, engine_options).map_err(|problem| error(problem.to_string()))?;
     database.set_version_limit(values.unsigned("latchwork_version_limit"));
