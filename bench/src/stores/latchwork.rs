@@ -43,6 +43,7 @@ pub fn open(folder: &Path, rows: u32, hit_path: HitPath) -> Result<Latchwork> {
             indexes: vec![],
             auto_increment: None,
             sql_metadata: vec![],
+            ..TableDef::default()
         })
         .map_err(fail)?;
     let mut images = KeyList::default();

@@ -88,6 +88,7 @@ fn definition() -> TableDef {
         indexes: Vec::new(),
         auto_increment: Some(0),
         sql_metadata: Vec::new(),
+        ..TableDef::default()
     }
 }
 

@@ -87,6 +87,7 @@ fn definition() -> TableDef {
         indexes: vec![IndexDef { name: "by_city".into(), unique: false, parts: vec![part(1)] }],
         auto_increment: None,
         sql_metadata: Vec::new(),
+        ..TableDef::default()
     }
 }
 

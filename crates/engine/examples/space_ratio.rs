@@ -91,6 +91,7 @@ fn definition() -> TableDef {
         indexes: vec![IndexDef { name: "k".into(), unique: false, parts: vec![part(1)] }],
         auto_increment: None,
         sql_metadata: Vec::new(),
+        ..TableDef::default()
     }
 }
 

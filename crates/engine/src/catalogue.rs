@@ -4,11 +4,12 @@
 //! key                             value (after the row header of `table::row`; large ones overflow)
 //! 'd' name                        opaque bytes of the SQL layer
 //! 't' table id u32 big-endian     record version u8, file id u32, next tree id u32,
-//!                                 roots u32 + (page u32, tree id u32)..., definition
+//!                                 roots u32 + (page u32, tree id u32)..., definition,
+//!                                 page size (u8 whether it has one, u32), pack keys u8
 //! ```
 //! Numbers in values are little-endian; byte strings and texts have a u32 length before them.
 
-use crate::definition::{IndexDef, TableDef};
+use crate::definition::{IndexDef, PackKeys, TableDef};
 use crate::overflow;
 use crate::table::row::{Cell, ROW_HEADER_BYTES, RowHeader, chain_of, split_cell};
 use crate::tree::{Chunk, Remainder, Tree};
@@ -16,7 +17,9 @@ use crate::{Error, Result};
 use base::{FileId, PageNo, Stamp, TableId};
 use types::{Collation, Column, ColumnType, KeyPart};
 
-const RECORD_VERSION: u8 = 1;
+const RECORD_VERSION: u8 = 2;
+/// Of format 2: without what a table's pages are like.
+const RECORD_VERSION_1: u8 = 1;
 
 /// The tree id of the catalogue in its file.
 pub(crate) const CATALOGUE_TREE: u32 = 1;
@@ -158,6 +161,8 @@ fn encode(record: &Record) -> (Vec<u8>, Vec<u8>) {
                 out.u32(*tree);
             }
             out.definition(&table.def);
+            out.option(table.def.page_size);
+            out.u8(table.def.pack_keys as u8);
             (table_key(table.id), out.0)
         }
     }
@@ -174,13 +179,17 @@ pub fn decode(key: &[u8], value: &[u8]) -> Option<Record> {
         b't' => {
             let id = TableId(u32::from_be_bytes(key.try_into().ok()?));
             let mut from = Reader(value);
-            if from.u8()? != RECORD_VERSION {
+            let version = from.u8()?;
+            if version != RECORD_VERSION && version != RECORD_VERSION_1 {
                 return None;
             }
             let file = FileId(from.u32()?);
             let next_tree = from.u32()?;
             let roots = from.list(|from| Some((PageNo(from.u32()?), from.u32()?)))?;
-            let def = from.definition()?;
+            let mut def = from.definition()?;
+            if version == RECORD_VERSION {
+                (def.page_size, def.pack_keys) = (from.option()?, from.pack_keys()?);
+            }
             let whole = from.0.is_empty() && roots.len() == def.indexes.len() + 1;
             whole.then(|| Record::Table(Box::new(TableRecord { id, file, next_tree, roots, def })))
         }
@@ -360,7 +369,20 @@ impl<'a> Reader<'a> {
         let auto_increment = self.option()?.map(|column| column as usize);
         let sql_metadata = self.bytes()?.to_vec();
         let primary = has_primary.then_some(primary);
-        Some(TableDef { database, name, columns, primary, indexes, auto_increment, sql_metadata })
+        Some(TableDef {
+            database,
+            name,
+            columns,
+            primary,
+            indexes,
+            auto_increment,
+            sql_metadata,
+            ..TableDef::default()
+        })
+    }
+
+    fn pack_keys(&mut self) -> Option<PackKeys> {
+        [PackKeys::Default, PackKeys::Never, PackKeys::Always].get(usize::from(self.u8()?)).copied()
     }
 
     fn column_type(&mut self) -> Option<ColumnType> {
@@ -420,6 +442,8 @@ mod tests {
                 primary: Some(vec![part(0)]),
                 indexes: vec![IndexDef { name: "k".into(), unique: true, parts: vec![part(2), part(1)] }],
                 auto_increment: Some(0),
+                page_size: Some(4096),
+                pack_keys: PackKeys::Always,
                 sql_metadata: vec![1, 2, 3],
             },
         }))
@@ -432,6 +456,16 @@ mod tests {
         let database = Record::Database { name: "d".into(), sql_metadata: vec![5; 5_000] };
         let (key, value) = encode(&database);
         assert_eq!(decode(&key, &value), Some(database));
+    }
+
+    #[test]
+    fn a_record_of_format_2_has_the_directorys_page_size() {
+        let Record::Table(mut table) = record() else { panic!("no table") };
+        (table.def.page_size, table.def.pack_keys) = (None, PackKeys::Default);
+        let (key, mut value) = encode(&Record::Table(table.clone()));
+        value[0] = RECORD_VERSION_1;
+        value.truncate(value.len() - 6);
+        assert_eq!(decode(&key, &value), Some(Record::Table(table)));
     }
 
     #[test]

@@ -19,7 +19,9 @@ const CONTROL_NEW_NAME: &str = "latchwork.control.new";
 const LOCK_NAME: &str = "latchwork.lock";
 const MAGIC: u64 = u64::from_le_bytes(*b"LATCHWK\x01");
 /// The format of the whole directory.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
+/// The oldest that is read. It has one page size for all tables; a start makes it the newest.
+const FORMAT_OLDEST: u32 = 2;
 const BYTES: usize = 64;
 const CHECKSUM_AT: usize = 60;
 
@@ -70,9 +72,13 @@ impl Control {
         let lock = Some(lock(&*vfs, dir)?);
         // Only now: another process may have made the directory meanwhile.
         let is_new = !vfs.exists(&dir.join(CONTROL_NAME))?;
-        let page_size = if is_new { page_size } else { read(&*vfs, dir)? };
-        let dir = dir.to_path_buf();
-        Ok((Control { vfs, dir, page_size, next: NextIds::default(), lock }, is_new))
+        let (format, page_size) = if is_new { (FORMAT, page_size) } else { read(&*vfs, dir)? };
+        let control = Control { vfs, dir: dir.to_path_buf(), page_size, next: NextIds::default(), lock };
+        if format < FORMAT {
+            // CRASH: before anything of the newer format is written, an older build is to know.
+            control.write()?;
+        }
+        Ok((control, is_new))
     }
 
     pub fn page_size(&self) -> usize {
@@ -112,6 +118,10 @@ impl Control {
 
     /// Everything else of a new directory is durable: from here on it is one.
     pub fn finish_creation(&self) -> Result<()> {
+        self.write()
+    }
+
+    fn write(&self) -> Result<()> {
         let new = self.dir.join(CONTROL_NEW_NAME);
         let file = self.vfs.open(&new, Create::IfMissing)?;
         file.set_len(BYTES as u64)?;
@@ -199,8 +209,8 @@ fn u64_at(bytes: &[u8; BYTES], at: usize) -> u64 {
     u64::from(u32_at(bytes, at)) | u64::from(u32_at(bytes, at + 4)) << 32
 }
 
-/// The page size that the control file names.
-fn read(vfs: &dyn Vfs, dir: &Path) -> Result<usize> {
+/// The format and the page size that the control file names.
+fn read(vfs: &dyn Vfs, dir: &Path) -> Result<(u32, usize)> {
     let path = dir.join(CONTROL_NAME);
     let wrong = |why: String| Error::WrongFormat { path: path.clone(), why };
     let file = vfs.open(&path, Create::Never)?;
@@ -219,8 +229,8 @@ fn read(vfs: &dyn Vfs, dir: &Path) -> Result<usize> {
         return Err(wrong("the control file's checksum is wrong".to_string()));
     }
     let format = u32_at(&bytes, 8);
-    if format != FORMAT {
-        return Err(wrong(format!("its format is {format}, this build reads {FORMAT}")));
+    if !(FORMAT_OLDEST..=FORMAT).contains(&format) {
+        return Err(wrong(format!("its format is {format}, this build reads {FORMAT_OLDEST} to {FORMAT}")));
     }
-    Ok(u32_at(&bytes, 12) as usize)
+    Ok((format, u32_at(&bytes, 12) as usize))
 }

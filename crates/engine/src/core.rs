@@ -20,6 +20,7 @@ pub(crate) struct Core {
     pub caches: Arc<Caches>,
     /// Rows whose pages are not in memory.
     pub rows_kept: RowCache,
+    /// Of files that do not say.
     pub page_size: usize,
     pub journal: Arc<Journal>,
     pub rows: RowLatches,
@@ -69,14 +70,10 @@ impl Core {
         }
     }
 
-    /// Where files of pages are to be kept.
-    pub fn home<'h>(&'h self, cache: &'h Arc<NamedCache>) -> Home<'h> {
-        Home { caches: &self.caches, cache, journal: &self.journal, page_size: self.page_size }
-    }
-
-    /// The same, for who has no wish.
-    pub fn default_home(&self) -> Home<'_> {
-        self.home(self.caches.default_cache())
+    /// Where a file of pages of this size is to be kept; `None` = the directory's.
+    pub fn home<'h>(&'h self, cache: &'h Arc<NamedCache>, page_size: Option<u32>) -> Home<'h> {
+        let page_size = page_size.map_or(self.page_size, |bytes| bytes as usize);
+        Home { caches: &self.caches, cache, journal: &self.journal, page_size }
     }
 
     /// To be called before anything is changed, with no latch held: refuses if the database is closed or has given up

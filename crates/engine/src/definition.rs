@@ -3,7 +3,7 @@
 use base::sync::Arc;
 use pagecache::{CacheConfig, WriteBack};
 use std::ops::Bound;
-use types::{Column, KeyPart};
+use types::{Column, ColumnType, KeyPart};
 use vfs::{OsVfs, Vfs};
 
 pub use pagecache::{HitPath, IoConfig as IoOptions};
@@ -19,7 +19,7 @@ pub struct Options {
     pub row_tier_bytes: usize,
     /// Ask the row tier before pages in memory, and keep whatever is looked up: for tests, to whom faults of coherence show so.
     pub row_tier_first: bool,
-    /// Bytes a page: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
+    /// Bytes a page of tables that do not say: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
     pub page_size: usize,
     /// Create the data directory if it is missing or empty.
     pub create: bool,
@@ -139,7 +139,7 @@ impl FlushLog {
 
 /// What CREATE TABLE asks for. Index 0 is the clustered one; without `primary` the engine
 /// adds a hidden 8-byte row id as its key.
-#[derive(Clone, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Default, Debug)]
 pub struct TableDef {
     pub database: String,
     pub name: String,
@@ -148,8 +148,46 @@ pub struct TableDef {
     pub indexes: Vec<IndexDef>,
     /// The column that AUTO_INCREMENT fills.
     pub auto_increment: Option<usize>,
+    /// Bytes a page: a power of two, 1 to 64 KiB. `None` = what the data directory was made with.
+    pub page_size: Option<u32>,
+    pub pack_keys: PackKeys,
     /// Opaque to the engine, kept in the catalogue: defaults, comments, the ENGINE= that was written.
     pub sql_metadata: Vec<u8>,
+}
+
+/// Whether pages keep what all their keys begin with only once: the values of `PACK_KEYS`. It counts for the trees that are made
+/// from then on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(u8)]
+pub enum PackKeys {
+    /// Where an index begins with a string of eight bytes or more.
+    #[default]
+    Default = 0,
+    /// 0: nowhere.
+    Never = 1,
+    /// 1: everywhere.
+    Always = 2,
+}
+
+impl PackKeys {
+    /// For an index whose first part is of this type.
+    pub(crate) fn packs(self, first: Option<&ColumnType>) -> bool {
+        match self {
+            PackKeys::Never => false,
+            PackKeys::Always => true,
+            PackKeys::Default => match first {
+                Some(
+                    ColumnType::Char { chars: bytes, .. }
+                    | ColumnType::Varchar { chars: bytes, .. }
+                    | ColumnType::Text { bytes_max: bytes, .. }
+                    | ColumnType::Binary { bytes }
+                    | ColumnType::Varbinary { bytes }
+                    | ColumnType::Blob { bytes_max: bytes },
+                ) => *bytes >= 8,
+                _ => false,
+            },
+        }
+    }
 }
 
 #[derive(Clone, PartialEq, Debug)]

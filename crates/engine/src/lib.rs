@@ -18,6 +18,7 @@
 //!     indexes: vec![],
 //!     auto_increment: None,
 //!     sql_metadata: vec![],
+//!     ..TableDef::default()
 //! })?;
 //!
 //! let mut row = Vec::new();
@@ -69,7 +70,7 @@ pub use check::{CheckReport, Finding, check};
 pub use database::{Database, Preloaded, Status};
 pub use definition::{
     CacheOptions, Direction, FlushLog, FlushMethod, HitPath, IndexDef, IoOptions, KeyList, KeyRange,
-    LogOptions, Options, RowVisitor, TableDef,
+    LogOptions, Options, PackKeys, RowVisitor, TableDef,
 };
 pub use error::{Error, Result};
 pub use pagecache::{

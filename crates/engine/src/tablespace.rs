@@ -577,6 +577,24 @@ fn has_type(page: Page<'_>, page_type: PageType) -> bool {
     page.u8_at(FORMAT_AT) == FORMAT && page.u8_at(TYPE) == page_type as u8
 }
 
+/// The page size that the first bytes of a file header name.
+pub(crate) fn page_size_in(header: &[u8]) -> Option<usize> {
+    let bytes = header.get(MAGIC_AT..PAGE_SIZE_AT + 4)?;
+    let (magic, size) = bytes.split_at(8);
+    (magic == MAGIC.to_le_bytes()).then(|| u32::from_le_bytes(size.try_into().unwrap_or_default()) as usize)
+}
+
+/// The page size of a file, if its header is on the device. Whatever a crash did to the rest of the header, these bytes are old or new,
+/// and the same.
+pub(crate) fn page_size_of(file: &dyn File) -> std::io::Result<Option<usize>> {
+    let mut bytes = [0; HEADER_USED];
+    match file.read_at(&mut bytes, 0) {
+        Ok(()) => Ok(page_size_in(&bytes)),
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Reads a file header; the error says what is wrong with it.
 pub fn parse_header(page: Page<'_>, page_size: usize) -> Result<Header, String> {
     if !has_type(page, PageType::FileHeader) || page.u64_at(MAGIC_AT) != MAGIC {

@@ -139,6 +139,7 @@ pub fn table_def() -> TableDef {
         indexes: vec![index("k", false, 1), index("u", true, 2)],
         auto_increment: Some(0),
         sql_metadata: b"opaque".to_vec(),
+        ..TableDef::default()
     }
 }
 

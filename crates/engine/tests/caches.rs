@@ -43,6 +43,7 @@ fn table(database: &Database, name: &str) -> Arc<Table> {
             indexes: vec![IndexDef { name: "v".into(), unique: false, parts: vec![part(1)] }],
             auto_increment: None,
             sql_metadata: Vec::new(),
+            ..TableDef::default()
         })
         .unwrap()
 }

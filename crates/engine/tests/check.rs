@@ -47,6 +47,7 @@ fn make_table(database: &Database) -> Arc<Table> {
         indexes: vec![],
         auto_increment: None,
         sql_metadata: Vec::new(),
+        ..TableDef::default()
     };
     database.create_table(def).unwrap()
 }

@@ -36,6 +36,7 @@ fn table() -> (Arc<Database>, Arc<Table>) {
             indexes: vec![IndexDef { name: "k".into(), unique: false, parts: vec![part(1)] }],
             auto_increment: None,
             sql_metadata: Vec::new(),
+            ..TableDef::default()
         })
         .unwrap();
     let mut rows = KeyList::default();

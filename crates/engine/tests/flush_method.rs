@@ -47,6 +47,7 @@ fn table_def() -> TableDef {
         indexes: vec![],
         auto_increment: None,
         sql_metadata: Vec::new(),
+        ..TableDef::default()
     }
 }
 

@@ -106,6 +106,7 @@ fn filled() -> SlowVfs {
         indexes: vec![],
         auto_increment: None,
         sql_metadata: Vec::new(),
+        ..TableDef::default()
     };
     let table = database.create_table(def).unwrap();
     let mut rows = KeyList::default();

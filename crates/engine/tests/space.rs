@@ -49,6 +49,7 @@ fn table_def() -> TableDef {
         indexes: vec![IndexDef { name: "k".into(), unique: false, parts: vec![part(1)] }],
         auto_increment: None,
         sql_metadata: Vec::new(),
+        ..TableDef::default()
     }
 }
 

@@ -73,4 +73,4 @@ pub use permit::FramePermit;
 pub use read_ahead::loads_of_this_thread;
 pub use reconfigure::size_for_frames;
 pub use status::{Blocks, CacheStatus, Counters, SegmentStatus};
-pub use write_back::repair;
+pub use write_back::{DOUBLEWRITE_BLOCK, repair};

@@ -29,7 +29,7 @@ mod pace;
 mod side_by_side;
 
 pub(crate) use doublewrite::Doublewrite;
-pub use doublewrite::repair;
+pub use doublewrite::{BLOCK as DOUBLEWRITE_BLOCK, repair};
 pub(crate) use pace::Pace;
 pub(crate) use side_by_side::Run;
 

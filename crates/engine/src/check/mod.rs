@@ -205,6 +205,7 @@ fn check_files(report: &mut CheckReport, vfs: &dyn Vfs, dir: &Path, page_size: u
     for record in records.unwrap_or_default() {
         if let Record::Table(record) = record {
             let path = table_path(dir, record.file);
+            let page_size = record.def.page_size.map_or(page_size, |bytes| bytes as usize);
             check_file(report, vfs, &path, record.file, page_size, |file, _| file.table(&record));
         }
     }

@@ -1,7 +1,9 @@
 //! Changes of definition. One at a time, under the catalogue's latch; a table's gate is closed while its trees change,
 //! so that no row changes meanwhile. Readers go on.
 
-use super::{Database, DatabaseNames, SORT_BYTES, TABLES_DIR, index_parts, table_path};
+use super::{
+    Database, DatabaseNames, SORT_BYTES, TABLES_DIR, bad_page_size, index_parts, is_page_size, table_path,
+};
 use crate::bulk::TreeBuilder;
 use crate::catalogue::{Catalogue, Record, TableRecord};
 use crate::definition::{IndexDef, TableDef};
@@ -174,10 +176,11 @@ impl Database {
     fn create_file(&self, def: Arc<TableDef>, cache: &Arc<NamedCache>) -> Result<TableState> {
         let file_id = self.core.control.lock().take_file_id()?;
         let path = table_path(&self.dir, file_id);
-        let file = self.files.pages.open(&path, Create::New)?;
+        let home = self.core.home(cache, def.page_size);
+        let file = self.files.open_pages(&path, Create::New, home.page_size)?;
         // CRASH: its name is durable before the catalogue can say so.
         self.files.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
-        let space = match Tablespace::create(self.core.home(cache), file_id, &path, file) {
+        let space = match Tablespace::create(home, file_id, &path, file) {
             Ok(space) => space,
             Err(error) => {
                 let _ = self.files.vfs.remove(&path);
@@ -430,6 +433,11 @@ fn check_definition(def: &TableDef) -> Result<()> {
     }
     if def.primary.as_ref().is_some_and(Vec::is_empty) || def.indexes.iter().any(|i| i.parts.is_empty()) {
         return Err(Error::BadOption { why: "an index without columns".to_string() });
+    }
+    if let Some(bytes) = def.page_size
+        && !is_page_size(bytes as usize)
+    {
+        return Err(Error::BadOption { why: bad_page_size(bytes as usize) });
     }
     let mut names = BTreeSet::new();
     if def.indexes.iter().any(|index| !names.insert(index.name.as_str())) {

@@ -44,13 +44,13 @@ use base::{FileId, Lsn};
 #[cfg(not(feature = "shuttle"))]
 use pagecache::WriteBack;
 use pagecache::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
-use pagecache::{CacheConfig, Caches, Detach};
+use pagecache::{CacheConfig, Caches, DOUBLEWRITE_BLOCK, Detach};
 use rowtier::{RowTier, Status as RowTierStatus};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use transactions::{PendingLock, WaitTotals};
 use types::{KeyCodec, Value, ValueRef};
-use vfs::{Create, Direct, Unsynced, Vfs};
+use vfs::{Create, File, Unsynced, Vfs};
 
 pub(crate) const CATALOGUE_NAME: &str = "catalogue.lwt";
 pub(crate) const TABLES_DIR: &str = "tables";
@@ -81,33 +81,53 @@ pub struct Database {
 
 /// Where an open directory's files are.
 #[derive(Clone, Debug)]
-struct Files {
-    /// Everything but pages.
+pub(crate) struct Files {
     vfs: Arc<dyn Vfs>,
-    /// Files of pages.
-    pages: Arc<dyn Vfs>,
-    /// In effect.
+    /// In effect. If it is [`FlushMethod::ODirect`], that is how files of pages and the doublewrite file are opened.
     flush_method: FlushMethod,
 }
 
 impl Files {
     /// The directory is there and locked.
-    fn new(dir: &Path, options: &Options, page_size: usize) -> Result<Files> {
-        let vfs = options.vfs.clone();
-        let through_cache =
-            Files { vfs: vfs.clone(), pages: vfs.clone(), flush_method: options.flush_method };
-        if options.flush_method != FlushMethod::ODirect {
-            return Ok(through_cache);
-        }
-        let pages: Arc<dyn Vfs> = Arc::new(Direct::new(vfs.clone(), page_size));
-        // The first file of pages that is opened anyway.
-        match pages.open(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing) {
-            Ok(_) => Ok(Files { vfs, pages, flush_method: FlushMethod::ODirect }),
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
-                Ok(Files { flush_method: FlushMethod::Fsync, ..through_cache })
+    fn new(dir: &Path, options: &Options) -> Result<Files> {
+        let mut files = Files { vfs: options.vfs.clone(), flush_method: options.flush_method };
+        if files.flush_method == FlushMethod::ODirect {
+            // The first file that is opened so anyway.
+            let first =
+                files.vfs.open_direct(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing, DOUBLEWRITE_BLOCK);
+            match first {
+                Ok(_) => {}
+                Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
+                    files.flush_method = FlushMethod::Fsync;
+                }
+                Err(error) => return Err(error.into()),
             }
-            Err(error) => Err(error.into()),
         }
+        Ok(files)
+    }
+
+    /// Opens a file that is read and written by pages of `page_size` bytes. Past the system's cache, if that is the way and the
+    /// device takes pieces so small.
+    pub(crate) fn open_pages(
+        &self,
+        path: &Path,
+        create: Create,
+        page_size: usize,
+    ) -> std::io::Result<Arc<dyn File>> {
+        if self.flush_method != FlushMethod::ODirect {
+            return self.vfs.open(path, create);
+        }
+        match self.vfs.open_direct(path, create, page_size) {
+            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
+                // It may have been made in the attempt.
+                self.vfs.open(path, if create == Create::Never { create } else { Create::IfMissing })
+            }
+            opened => opened,
+        }
+    }
+
+    pub(crate) fn vfs(&self) -> &dyn Vfs {
+        &*self.vfs
     }
 }
 
@@ -153,9 +173,8 @@ impl Database {
     /// [`Error::Log`] if the log does not hold what is needed.
     pub fn open(dir: &Path, mut options: Options) -> Result<Arc<Database>> {
         let size = options.page_size;
-        if !size.is_power_of_two() || !(PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&size) {
-            let why = format!("a page size of {size} bytes; it is a power of two from 1,024 to 65,536");
-            return Err(Error::BadOption { why });
+        if !is_page_size(size) {
+            return Err(Error::BadOption { why: bad_page_size(size) });
         }
         if options.flush_method == FlushMethod::NoSync {
             options.vfs = Arc::new(Unsynced::new(options.vfs));
@@ -177,7 +196,7 @@ impl Database {
 
     /// Makes a new data directory, whose lock is held.
     fn create(dir: &Path, options: &Options, control: Control) -> Result<Database> {
-        let files = Files::new(dir, options, control.page_size())?;
+        let files = Files::new(dir, options)?;
         let vfs = &files.vfs;
         vfs.create_dir_all(&dir.join(TABLES_DIR))?;
         let log = dir.join(LOG_DIR);
@@ -191,9 +210,10 @@ impl Database {
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
         let core = Arc::new(Core::new(caches, open_row_tier(options)?, page_size, journal, control));
         let path = dir.join(CATALOGUE_NAME);
-        let file = files.pages.open(&path, Create::IfMissing)?;
+        let file = files.open_pages(&path, Create::IfMissing, page_size)?;
         file.set_len(0)?;
-        let space = Tablespace::create(core.default_home(), CATALOGUE_FILE, &path, file)?;
+        let space =
+            Tablespace::create(core.home(core.caches.default_cache(), None), CATALOGUE_FILE, &path, file)?;
         let tree = Tree::create(space, CATALOGUE_TREE)?;
         debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
         let database = Database::new(core, dir, files.clone(), Recovery::default(), Catalogue::new(tree, 1));
@@ -212,7 +232,7 @@ impl Database {
         start: &Start,
     ) -> Result<Database> {
         let page_size = control.page_size();
-        let files = Files::new(dir, options, page_size)?;
+        let files = Files::new(dir, options)?;
         let vfs = &files.vfs;
         let mut recovery = Recovery { records: start.records, ..Recovery::default() };
         let journal = Arc::new(Journal::open(vfs.clone(), dir, &options.log, start.end)?);
@@ -220,13 +240,14 @@ impl Database {
             recovery.repaired_pages = recovery::repair_torn_pages(&**vfs, dir, page_size)? as u64;
         }
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
-        let redone = recovery::redo(&*files.pages, dir, &caches, page_size, &journal, start)?;
+        let redone = recovery::redo(&files, dir, &caches, page_size, &journal, start)?;
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
         let core = Arc::new(Core::new(caches, open_row_tier(options)?, page_size, journal, control));
         let path = dir.join(CATALOGUE_NAME);
-        let file = files.pages.open(&path, Create::Never)?;
-        let (space, numbers) = Tablespace::open(core.default_home(), CATALOGUE_FILE, &path, file)?;
+        let file = files.open_pages(&path, Create::Never, page_size)?;
+        let (space, numbers) =
+            Tablespace::open(core.home(core.caches.default_cache(), None), CATALOGUE_FILE, &path, file)?;
         let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
         let skip = if start.is_clean() { 0 } else { SKIP_AFTER_CRASH };
         (recovery.rolled_back, recovery.changes_taken_back) = redone.logical.unfinished();
@@ -318,11 +339,12 @@ impl Database {
 
     fn open_table(&self, record: &TableRecord) -> Result<Arc<Table>> {
         let path = table_path(&self.dir, record.file);
-        let file =
-            self.files.pages.open(&path, Create::Never).map_err(|error| {
-                std::io::Error::new(error.kind(), format!("'{}': {error}", path.display()))
-            })?;
-        let (space, numbers) = Tablespace::open(self.core.default_home(), record.file, &path, file)?;
+        let home = self.core.home(self.core.caches.default_cache(), record.def.page_size);
+        let file = self
+            .files
+            .open_pages(&path, Create::Never, home.page_size)
+            .map_err(|error| std::io::Error::new(error.kind(), format!("'{}': {error}", path.display())))?;
+        let (space, numbers) = Tablespace::open(home, record.file, &path, file)?;
         space.set_row_tier(&self.core.rows_kept);
         let indexes = record
             .roots
@@ -467,7 +489,7 @@ impl Database {
         &self.dir
     }
 
-    /// Bytes a page, as the directory was made with.
+    /// Bytes a page of tables that do not say, as the directory was made with.
     pub fn page_size(&self) -> usize {
         self.core.page_size
     }
@@ -533,7 +555,7 @@ fn open_caches(
     page_size: usize,
     journal: &Arc<Journal>,
 ) -> Result<Arc<Caches>> {
-    let doublewrite = files.pages.open(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing)?;
+    let doublewrite = files.open_pages(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing, DOUBLEWRITE_BLOCK)?;
     // CRASH: a file whose name was lost would hold the copies of torn pages in vain.
     files.vfs.sync_dir(dir)?;
     let config = CacheConfig {
@@ -550,6 +572,14 @@ fn open_row_tier(options: &Options) -> Result<RowCache> {
     let tier = RowTier::new(options.row_tier_bytes.max(machine_memory_bytes()))?;
     tier.resize(options.row_tier_bytes);
     Ok(RowCache { tier: Arc::new(tier), is_first: options.row_tier_first })
+}
+
+fn is_page_size(bytes: usize) -> bool {
+    bytes.is_power_of_two() && (PAGE_SIZE_MIN..=PAGE_SIZE_MAX).contains(&bytes)
+}
+
+fn bad_page_size(bytes: usize) -> String {
+    format!("a page size of {bytes} bytes; it is a power of two from 1,024 to 65,536")
 }
 
 /// Where a table's file lies.

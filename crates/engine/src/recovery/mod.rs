@@ -17,11 +17,12 @@ mod tests;
 pub(crate) use logical::Logical;
 
 use crate::control::NextIds;
-use crate::database::{CATALOGUE_NAME, DOUBLEWRITE_NAME, LOG_DIR, table_path};
+use crate::database::{CATALOGUE_NAME, DOUBLEWRITE_NAME, Files, LOG_DIR, table_path};
 use crate::definition::LogOptions;
 use crate::journal::{Journal, kind};
 use crate::node::layout::LSN;
 use crate::redo::{Change, changes_of, set_lsn};
+use crate::tablespace::page_size_of;
 use crate::tree::retry;
 use crate::{Error, Result};
 use base::sync::Arc;
@@ -132,7 +133,7 @@ pub(crate) struct Redone {
 
 /// Brings the pages of all files to what the log says, on the device.
 pub(crate) fn redo(
-    vfs: &dyn Vfs,
+    from: &Files,
     dir: &Path,
     caches: &Arc<Caches>,
     page_size: usize,
@@ -140,7 +141,7 @@ pub(crate) fn redo(
     start: &Start,
 ) -> Result<Redone> {
     let mut redo = Redo {
-        vfs,
+        from,
         dir,
         caches,
         page_size,
@@ -181,9 +182,10 @@ pub(crate) fn redo(
 }
 
 struct Redo<'r> {
-    vfs: &'r dyn Vfs,
+    from: &'r Files,
     dir: &'r Path,
     caches: &'r Arc<Caches>,
+    /// Of files that do not say.
     page_size: usize,
     /// `None` if the file is not there.
     files: BTreeMap<FileId, Option<Arc<CachedFile>>>,
@@ -200,7 +202,7 @@ impl Redo<'_> {
         for change in &changes {
             next.stamp = next.stamp.max(change.stamp() + 1);
         }
-        let Some(pages) = self.attach(file)? else {
+        let Some(pages) = self.attach(file, &changes)? else {
             // Dropped since, or its making was cut short.
             return Ok(());
         };
@@ -214,15 +216,25 @@ impl Redo<'_> {
         Ok(())
     }
 
-    fn attach(&mut self, file: FileId) -> Result<Option<Arc<CachedFile>>> {
+    /// `changes`: those of the first record of the file that is met.
+    fn attach(&mut self, file: FileId, changes: &[Change<'_>]) -> Result<Option<Arc<CachedFile>>> {
         if let Some(known) = self.files.get(&file) {
             return Ok(known.clone());
         }
         let path = path_of(self.dir, file);
-        let attached = match open_existing(self.vfs, &path)? {
+        let attached = match open_existing(self.from.vfs(), &path)? {
             Some(opened) => {
-                let cache = self.caches.default_cache();
-                Some(self.caches.attach(cache, file, path, opened, FileFormat::plain(self.page_size))?)
+                // CRASH: without a header on the device, the record that made the file is still there, and is its first.
+                let from_log = || changes.iter().find_map(Change::page_size);
+                let page_size = page_size_of(&*opened)?.or_else(from_log).unwrap_or(self.page_size);
+                let opened = self.from.open_pages(&path, Create::Never, page_size)?;
+                Some(self.caches.attach(
+                    self.caches.default_cache(),
+                    file,
+                    path,
+                    opened,
+                    FileFormat::plain(page_size),
+                )?)
             }
             None => None,
         };

@@ -33,8 +33,11 @@ fn open(vfs: &SimVfs) -> crate::Result<Arc<Database>> {
     Database::open(Path::new(DIR), Options { log, ..options })
 }
 
+/// Tables by their names have pages of 1, 2 or 4 KiB.
 fn def(name: &str) -> TableDef {
+    let page_size = [None, Some(2_048), Some(4_096)][name.bytes().map(usize::from).sum::<usize>() % 3];
     TableDef {
+        page_size,
         database: "d".into(),
         name: name.into(),
         columns: vec![
@@ -46,6 +49,7 @@ fn def(name: &str) -> TableDef {
         indexes: Vec::new(),
         auto_increment: None,
         sql_metadata: vec![7; 600],
+        ..TableDef::default()
     }
 }
 

@@ -4,6 +4,7 @@ use super::{CUT, FREE_PAGES, IMAGE, INSERT, INSERT_CHILD, REMOVE, REPLACE, USE_P
 use crate::free_map::FreeMapPage;
 use crate::node::layout::{FORMAT, FORMAT_AT, HEADER_BYTES, PageType, SLOT_BYTES, TYPE};
 use crate::node::{NodeMut, SplitPoint, cut};
+use crate::tablespace::page_size_in;
 use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::PageMut;
 
@@ -109,6 +110,14 @@ impl<'r> Bytes<'r> {
 }
 
 impl Change<'_> {
+    /// The page size that it says the file has, if it makes the file's header.
+    pub fn page_size(&self) -> Option<usize> {
+        match self.op {
+            Op::Image { low, .. } if self.page == PageNo(0) => page_size_in(low),
+            _ => None,
+        }
+    }
+
     /// Makes the change in the page that it was made for. The error says why it cannot be; the page is then unchanged.
     pub fn apply(&self, id: PageId, page: PageMut<'_>) -> Result<(), String> {
         let mut page = page;

@@ -145,7 +145,7 @@ impl Table {
 
     /// The longest key of an index, in bytes, the primary key that a secondary entry ends in included.
     pub fn key_bytes_max(&self) -> usize {
-        crate::node::layout::key_bytes_max(self.core.page_size)
+        crate::node::layout::key_bytes_max(self.state().space.page_size())
     }
 
     #[inline]

@@ -8,13 +8,16 @@
 //! beginning, with a new lap number: what older laps hold is of no use any more. One batch is under way at a time.
 //!
 //! ```text
-//! batch: a page of header, then the pages
-//! header: 0 magic u64 | 8 lap u64 | 16 pages u32 | 20 zero u32 | 24 checksum u32 of bytes 0..24 | 28 zero ..
+//! batch: a block of header, then pages of one size, then zeroes up to a whole number of blocks of 4096 bytes
+//! header: 0 magic u64 | 8 lap u64 | 16 pages u32 | 20 page size u32 | 24 checksum u32 of bytes 0..24 | 28 zero ..
 //! ```
+//! In directories of format 2 the page size is 0 and means the directory's, the header takes as much as a page, and nothing follows the
+//! pages. A start makes use of that once, after a crash of a build that knew no other.
 
 use super::Outgoing;
 use crate::error::Error;
 use crate::files::{OpenFile, array, header, unseal, verify};
+use crate::page::PAGE_SIZE_MAX;
 use base::checksum::checksum;
 use base::sync::{Arc, Mutex};
 use base::{FileId, Lsn, PageId, PageNo};
@@ -26,18 +29,23 @@ use vfs::{AlignedBuffer, File};
 const MAGIC: u64 = u64::from_le_bytes(*b"LWDOUBL\x01");
 const LAP_AT: usize = 8;
 const COUNT_AT: usize = 16;
+const PAGE_SIZE_AT: usize = 20;
 const CHECKSUM_AT: usize = 24;
 
-/// Pages in the file: as many as the cache has, within these bounds. The data files are synced once for so many; a checkpoint does
-/// it more often when little is written.
+/// Every batch takes whole blocks of so many bytes, so that the file can be written past the system's cache whatever the page sizes.
+pub const BLOCK: usize = 4096;
+
+/// Room in the file: for as many pages as the first cache has, within these bounds. The data files are synced once for so many; a checkpoint
+/// does it more often when little is written.
 const PAGES_MIN: usize = 32;
 const PAGES_MAX: usize = 512;
+/// And for a page of any size.
+const BYTES_MIN: usize = BLOCK + PAGE_SIZE_MAX;
 
 #[derive(Debug)]
 pub(crate) struct Doublewrite {
     file: Arc<dyn File>,
-    page_size: usize,
-    pages: usize,
+    bytes: usize,
     /// Held for a whole batch.
     turn: Mutex<Turn>,
 }
@@ -46,7 +54,7 @@ pub(crate) struct Doublewrite {
 struct Turn {
     /// 0 until the first batch since the file was opened.
     lap: u64,
-    /// In pages, where the next batch goes.
+    /// Where the next batch goes.
     next: usize,
     /// Written to in this lap.
     files: BTreeMap<FileId, Arc<OpenFile>>,
@@ -57,14 +65,14 @@ struct Turn {
 impl Doublewrite {
     /// `frames`: of the cache.
     pub fn new(file: Arc<dyn File>, page_size: usize, frames: usize) -> io::Result<Doublewrite> {
-        let pages = frames.clamp(PAGES_MIN, PAGES_MAX);
+        let bytes = (frames.clamp(PAGES_MIN, PAGES_MAX) * page_size).max(BYTES_MIN).next_multiple_of(BLOCK);
         // A disk that is full later does not keep pages from being written.
-        file.reserve((pages * page_size) as u64)?;
+        file.reserve(bytes as u64)?;
         let turn = Turn { lap: 0, next: 0, files: BTreeMap::new(), buffer: AlignedBuffer::new(0) };
-        Ok(Doublewrite { file, page_size, pages, turn: Mutex::new(turn) })
+        Ok(Doublewrite { file, bytes, turn: Mutex::new(turn) })
     }
 
-    /// Writes a batch here and then, by `in_place`, each page where it belongs; gives the result for each. `in_place` gets a range
+    /// Writes a batch of pages of one size here and then, by `in_place`, each page where it belongs; gives the result for each. `in_place` gets a range
     /// of the batch at a time, and `sync_failed`
     /// hears of a sync that failed, here or of a data file.
     pub fn write(
@@ -75,7 +83,8 @@ impl Doublewrite {
     ) -> Vec<Result<(), Error>> {
         let mut turn = self.turn.lock();
         let mut results = Vec::with_capacity(batch.len());
-        for some in batch.chunks(self.pages - 1) {
+        let page_size = batch.first().map_or(1, |page| page.copy.len());
+        for some in batch.chunks((self.bytes - BLOCK) / page_size) {
             match self.store(&mut turn, some, &sync_failed) {
                 Ok(()) => {
                     for page in some {
@@ -97,8 +106,11 @@ impl Doublewrite {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("the doublewrite file: {error}"));
         if turn.lap == 0 {
             // After a repair nothing in the file is needed.
-            turn.lap = last_lap(&*self.file, self.page_size).map_err(named)? + 1;
-        } else if turn.next + 1 + batch.len() > self.pages {
+            turn.lap = last_lap(&*self.file).map_err(named)? + 1;
+        }
+        let page_size = batch[0].copy.len();
+        let bytes = (BLOCK + batch.len() * page_size).next_multiple_of(BLOCK);
+        if turn.next + bytes > self.bytes {
             // CRASH: the copies are given up only when what they are copies of is durable.
             for file in turn.files.values() {
                 file.sync_if_written().map_err(|error| {
@@ -110,53 +122,72 @@ impl Doublewrite {
             turn.lap += 1;
             turn.next = 0;
         }
-        let bytes = (1 + batch.len()) * self.page_size;
         if turn.buffer.len() < bytes {
             turn.buffer = AlignedBuffer::new(bytes);
         }
-        let (head, pages) = turn.buffer[..bytes].split_at_mut(self.page_size);
+        let (head, pages) = turn.buffer[..bytes].split_at_mut(BLOCK);
         head[..8].copy_from_slice(&MAGIC.to_le_bytes());
         head[LAP_AT..][..8].copy_from_slice(&turn.lap.to_le_bytes());
         head[COUNT_AT..][..4].copy_from_slice(&(batch.len() as u32).to_le_bytes());
+        head[PAGE_SIZE_AT..][..4].copy_from_slice(&(page_size as u32).to_le_bytes());
         let sum = checksum(0, &head[..CHECKSUM_AT]);
         head[CHECKSUM_AT..][..4].copy_from_slice(&sum.to_le_bytes());
-        for (place, page) in pages.chunks_exact_mut(self.page_size).zip(batch) {
+        for (place, page) in pages.chunks_exact_mut(page_size).zip(batch) {
             place.copy_from_slice(&page.copy);
         }
-        let offset = (turn.next * self.page_size) as u64;
         // CRASH: a batch that is not whole here has not been begun in its places.
-        self.file.write_at(&turn.buffer[..bytes], offset).map_err(named)?;
+        self.file.write_at(&turn.buffer[..bytes], turn.next as u64).map_err(named)?;
         self.file.sync().map_err(named).inspect_err(|error| sync_failed(error.to_string()))?;
-        turn.next += 1 + batch.len();
+        turn.next += bytes;
         Ok(())
     }
 }
 
-/// The lap and the number of pages that a batch's header names.
-fn parse(bytes: &[u8]) -> Option<(u64, usize)> {
-    let is_header = u64::from_le_bytes(array(bytes, 0)) == MAGIC
-        && u32::from_le_bytes(array(bytes, CHECKSUM_AT)) == checksum(0, &bytes[..CHECKSUM_AT]);
-    let count = u32::from_le_bytes(array(bytes, COUNT_AT)) as usize;
-    is_header.then(|| (u64::from_le_bytes(array(bytes, LAP_AT)), count))
+/// What a batch's header says.
+#[derive(Clone, Copy, Debug)]
+struct Head {
+    lap: u64,
+    pages: usize,
+    /// 0 in format 2.
+    page_size: usize,
 }
 
-/// Reads a page of the file; false behind its end.
-fn read(file: &dyn File, number: usize, bytes: &mut [u8]) -> io::Result<bool> {
-    match file.read_at(bytes, (number * bytes.len()) as u64) {
+fn parse(bytes: &[u8]) -> Option<Head> {
+    let u32_at = |at| u32::from_le_bytes(array(bytes, at));
+    let is_header = u64::from_le_bytes(array(bytes, 0)) == MAGIC
+        && u32_at(CHECKSUM_AT) == checksum(0, &bytes[..CHECKSUM_AT]);
+    is_header.then(|| Head {
+        lap: u64::from_le_bytes(array(bytes, LAP_AT)),
+        pages: u32_at(COUNT_AT) as usize,
+        page_size: u32_at(PAGE_SIZE_AT) as usize,
+    })
+}
+
+/// Fills `bytes` from the file; false behind its end.
+fn read(file: &dyn File, offset: u64, bytes: &mut [u8]) -> io::Result<bool> {
+    match file.read_at(bytes, offset) {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
         Err(error) => Err(error),
     }
 }
 
-fn last_lap(file: &dyn File, page_size: usize) -> io::Result<u64> {
-    let mut bytes = AlignedBuffer::new(page_size);
-    let lap = if read(file, 0, &mut bytes)? { parse(&bytes) } else { None };
-    Ok(lap.map_or(0, |(lap, _)| lap))
+fn last_lap(file: &dyn File) -> io::Result<u64> {
+    let mut bytes = AlignedBuffer::new(BLOCK);
+    let head = if read(file, 0, &mut bytes)? { parse(&bytes) } else { None };
+    Ok(head.map_or(0, |head| head.lap))
+}
+
+/// A page's newest copy.
+#[derive(Clone, Copy, Debug)]
+struct Copied {
+    lsn: Lsn,
+    offset: u64,
+    page_size: usize,
 }
 
 /// Makes the pages whole that a crash tore: `open` gives a file by its number, `None` if there is none any more. Gives the
-/// number of pages repaired, which are durable then. Nobody uses the files meanwhile.
+/// number of pages repaired, which are durable then. Nobody uses the files meanwhile. `page_size`: the directory's.
 ///
 /// # Errors
 /// Those of the device. It may be called again.
@@ -165,31 +196,10 @@ pub fn repair(
     page_size: usize,
     mut open: impl FnMut(FileId) -> io::Result<Option<Arc<dyn File>>>,
 ) -> io::Result<usize> {
-    let mut bytes = AlignedBuffer::new(page_size);
-    let mut newest: BTreeMap<PageId, (Lsn, usize)> = BTreeMap::new();
-    let mut lap = None;
-    let mut number = 0;
-    while read(doublewrite, number, &mut bytes)? {
-        let Some((this, count)) = parse(&bytes).filter(|(this, _)| lap.is_none_or(|lap| lap == *this)) else {
-            break;
-        };
-        lap = Some(this);
-        for place in number + 1..=number + count {
-            if !read(doublewrite, place, &mut bytes)? {
-                break;
-            }
-            let page = PageNo(u32::from_le_bytes(array(&bytes, header::PAGE_NO)));
-            let file = FileId(u32::from_le_bytes(array(&bytes, header::FILE_ID)));
-            let (id, lsn) = (PageId::new(file, page), Lsn(u64::from_le_bytes(array(&bytes, header::LSN))));
-            if verify(&bytes, id).is_ok() && newest.get(&id).is_none_or(|(other, _)| *other <= lsn) {
-                newest.insert(id, (lsn, place));
-            }
-        }
-        number += 1 + count;
-    }
+    let newest = newest_copies(doublewrite, page_size)?;
     let mut repaired = 0;
     let mut current: Option<(FileId, Option<Arc<dyn File>>)> = None;
-    for (id, (_, place)) in newest {
+    for (id, copied) in newest {
         if current.as_ref().is_none_or(|(file, _)| *file != id.file) {
             if let Some((_, Some(file))) = &current {
                 file.sync()?;
@@ -197,9 +207,11 @@ pub fn repair(
             current = Some((id.file, open(id.file)?));
         }
         let Some((_, Some(file))) = &current else { continue };
-        let is_whole = read(&**file, id.page.0 as usize, &mut bytes)? && unseal(&mut bytes, id).is_ok();
-        if !is_whole && read(doublewrite, place, &mut bytes)? {
-            file.write_at(&bytes, u64::from(id.page.0) * page_size as u64)?;
+        let mut bytes = AlignedBuffer::new(copied.page_size);
+        let place = u64::from(id.page.0) * copied.page_size as u64;
+        let is_whole = read(&**file, place, &mut bytes)? && unseal(&mut bytes, id).is_ok();
+        if !is_whole && read(doublewrite, copied.offset, &mut bytes)? {
+            file.write_at(&bytes, place)?;
             repaired += 1;
         }
     }
@@ -207,4 +219,39 @@ pub fn repair(
         file.sync()?;
     }
     Ok(repaired)
+}
+
+/// The newest whole copy of each page, of the last lap.
+fn newest_copies(doublewrite: &dyn File, default_page_size: usize) -> io::Result<BTreeMap<PageId, Copied>> {
+    let mut newest: BTreeMap<PageId, Copied> = BTreeMap::new();
+    let mut lap = None;
+    let mut offset = 0;
+    let mut head_bytes = [0; CHECKSUM_AT + 4];
+    while read(doublewrite, offset, &mut head_bytes)? {
+        let Some(head) = parse(&head_bytes).filter(|head| lap.is_none_or(|lap| lap == head.lap)) else {
+            break;
+        };
+        lap = Some(head.lap);
+        let (page_size, head_len) = if head.page_size == 0 {
+            (default_page_size, default_page_size)
+        } else {
+            (head.page_size, BLOCK)
+        };
+        let mut bytes = AlignedBuffer::new(page_size);
+        let mut end = offset + head_len as u64;
+        for _ in 0..head.pages {
+            if !read(doublewrite, end, &mut bytes)? {
+                break;
+            }
+            let page = PageNo(u32::from_le_bytes(array(&bytes, header::PAGE_NO)));
+            let file = FileId(u32::from_le_bytes(array(&bytes, header::FILE_ID)));
+            let (id, lsn) = (PageId::new(file, page), Lsn(u64::from_le_bytes(array(&bytes, header::LSN))));
+            if verify(&bytes, id).is_ok() && newest.get(&id).is_none_or(|other| other.lsn <= lsn) {
+                newest.insert(id, Copied { lsn, offset: end, page_size });
+            }
+            end += page_size as u64;
+        }
+        offset = if head.page_size == 0 { end } else { end.next_multiple_of(BLOCK as u64) };
+    }
+    Ok(newest)
 }

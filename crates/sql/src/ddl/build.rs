@@ -119,6 +119,7 @@ pub(super) fn build(
         indexes,
         auto_increment,
         sql_metadata: metadata.encode(),
+        ..TableDef::default()
     })
 }
 
