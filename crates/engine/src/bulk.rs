@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::node::layout::{HEADER_BYTES, INNER_CELL_HEADER, LEAF_CELL_HEADER, SLOT_BYTES};
-use crate::node::{NodeHeader, NodeMut, shortest_separator};
+use crate::node::{NodeHeader, NodeMut, prefix_len_between, shortest_separator};
 use crate::tablespace::Tablespace;
 use crate::tree::Tree;
 use base::sync::Arc;
@@ -19,6 +19,7 @@ pub struct TreeBuilder {
     space: Arc<Tablespace>,
     root: PageNo,
     tree: u32,
+    whole_keys: bool,
     stamp: Stamp,
     levels: Vec<Level>,
     /// What has been written, the root left out.
@@ -31,6 +32,7 @@ struct Level {
     /// Inclusive; empty = minus infinity.
     lower: Vec<u8>,
     first_child: u32,
+    whole_keys: bool,
     /// Keys and values (children), one behind the other.
     bytes: Vec<u8>,
     /// Where the key and the value of each cell end.
@@ -65,7 +67,7 @@ impl Level {
     ) -> usize {
         let cells_end = if count == 0 { 0 } else { self.cells[count - 1].1 as usize };
         let upper = upper.unwrap_or(&[]);
-        let shared = self.lower.iter().zip(upper).take_while(|(a, b)| a == b).count();
+        let shared = prefix_len_between(&self.lower, Some(upper), self.whole_keys);
         let cells = count + usize::from(more.is_some());
         let full = cells_end + more.unwrap_or(0) + cells * (SLOT_BYTES + cell_header);
         (full + self.lower.len() + upper.len()).saturating_sub(shared * cells)
@@ -91,10 +93,11 @@ fn cell_header(level: usize) -> usize {
 }
 
 impl TreeBuilder {
-    pub fn new(space: Arc<Tablespace>, tree: u32, stamp: Stamp) -> Result<TreeBuilder> {
+    pub fn new(space: Arc<Tablespace>, tree: u32, whole_keys: bool, stamp: Stamp) -> Result<TreeBuilder> {
         space.doubt()?;
         let root = space.allocate()?;
-        Ok(TreeBuilder { space, root, tree, stamp, levels: vec![Level::default()], pages: Vec::new() })
+        let levels = vec![Level { whole_keys, ..Level::default() }];
+        Ok(TreeBuilder { space, root, tree, whole_keys, stamp, levels, pages: Vec::new() })
     }
 
     fn usable_bytes(&self) -> usize {
@@ -121,7 +124,7 @@ impl TreeBuilder {
     /// names the following page waits for its number.
     fn push_child(&mut self, level: usize, separator: Vec<u8>, page: PageNo) -> Result<()> {
         if self.levels.len() == level {
-            self.levels.push(Level::default());
+            self.levels.push(Level { whole_keys: self.whole_keys, ..Level::default() });
         }
         self.set_last_child(level, page);
         let room = self.usable_bytes() / FILL_DENOMINATOR * FILL_NUMERATOR;
@@ -243,6 +246,7 @@ impl TreeBuilder {
             upper,
             stamp_max: if level == 0 { self.stamp.0 } else { 0 },
             first_child: this.first_child,
+            whole_keys: self.whole_keys,
         };
         let made = self.space.create_node(page, |target, id| {
             let mut node = NodeMut::new(target);

@@ -155,12 +155,18 @@ pub struct TableDef {
     pub sql_metadata: Vec<u8>,
 }
 
+/// Strings of so many characters are packed by default.
+const PACKED_STRING_MIN: u32 = 8;
+/// The bytes of a key that its slot has.
+const HEAD_BYTES: u8 = 4;
+
 /// Whether pages keep what all their keys begin with only once: the values of `PACK_KEYS`. It counts for the trees that are made
 /// from then on.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(u8)]
 pub enum PackKeys {
-    /// Where an index begins with a string of eight bytes or more.
+    /// Where it saves much or makes searches faster: in indexes that begin with a string of eight characters or more, or with anything else of
+    /// more than four bytes, whose slots would otherwise tell keys apart by bytes that are all the same.
     #[default]
     Default = 0,
     /// 0: nowhere.
@@ -169,13 +175,18 @@ pub enum PackKeys {
     Always = 2,
 }
 
-impl PackKeys {
-    /// For an index whose first part is of this type.
-    pub(crate) fn packs(self, first: Option<&ColumnType>) -> bool {
-        match self {
+impl TableDef {
+    /// Whether the pages of an index (0 = clustered, n = `indexes[n - 1]`) leave out of their keys what all of them begin with.
+    pub(crate) fn packs_keys(&self, index: usize) -> bool {
+        let parts = match index.checked_sub(1) {
+            None => self.primary.as_deref().unwrap_or(&[]),
+            Some(secondary) => self.indexes[secondary].parts.as_slice(),
+        };
+        let first = parts.first().and_then(|part| self.columns.get(part.column));
+        match self.pack_keys {
             PackKeys::Never => false,
             PackKeys::Always => true,
-            PackKeys::Default => match first {
+            PackKeys::Default => match first.map(|column| &column.column_type) {
                 Some(
                     ColumnType::Char { chars: bytes, .. }
                     | ColumnType::Varchar { chars: bytes, .. }
@@ -183,8 +194,10 @@ impl PackKeys {
                     | ColumnType::Binary { bytes }
                     | ColumnType::Varbinary { bytes }
                     | ColumnType::Blob { bytes_max: bytes },
-                ) => *bytes >= 8,
-                _ => false,
+                ) => *bytes >= PACKED_STRING_MIN,
+                Some(ColumnType::Int { bytes, .. }) => *bytes > HEAD_BYTES,
+                Some(ColumnType::Float { .. } | ColumnType::Date | ColumnType::Year) => false,
+                Some(_) | None => true,
             },
         }
     }

@@ -60,13 +60,18 @@ pub fn matrix() -> Vec<(HitPath, CacheSize)> {
 
 /// An empty tree in memory.
 pub fn tree(page_size: usize, hit_path: HitPath, size: CacheSize) -> Tree {
+    tree_of(page_size, hit_path, size, false)
+}
+
+/// The same, with whole keys in its pages or not.
+pub fn tree_of(page_size: usize, hit_path: HitPath, size: CacheSize, whole_keys: bool) -> Tree {
     let config = CacheConfig {
         hit_path,
         segments: 4,
         write_back: WriteBack::AtEvictionOnly,
         ..CacheConfig::new(size.bytes(), page_size)
     };
-    Tree::create(tablespace(config), 3).unwrap()
+    Tree::create(tablespace(config), 3, whole_keys).unwrap()
 }
 
 /// An empty file in memory, in caches of its own.

@@ -191,7 +191,7 @@ impl Database {
         let since = self.core.transactions.clock();
         let mut indexes = Vec::new();
         for (position, (codec, unique)) in index_parts(&def).enumerate() {
-            match Tree::create(space.clone(), CLUSTERED_TREE + position as u32) {
+            match Tree::create(space.clone(), CLUSTERED_TREE + position as u32, !def.packs_keys(position)) {
                 Ok(tree) => indexes.push(Index { tree, since, codec, unique }),
                 Err(error) => {
                     let _ = space.close(Detach::Discard);
@@ -305,7 +305,8 @@ impl Database {
         let index = &def.indexes[def.indexes.len() - 1];
         let codec = Arc::new(KeyCodec::new(&def.columns, &index.parts));
         let unique = index.unique;
-        let tree = self.build(table, state, codec.clone(), unique)?;
+        let whole_keys = !def.packs_keys(def.indexes.len());
+        let tree = self.build(table, state, codec.clone(), unique, whole_keys)?;
         let mut indexes = state.indexes.clone();
         indexes.push(Index { tree: tree.clone(), since: self.core.transactions.clock(), codec, unique });
         let new = TableState {
@@ -324,7 +325,14 @@ impl Database {
     }
 
     /// Sorts the entries of all rows and builds a tree of them.
-    fn build(&self, table: &Table, state: &TableState, codec: Arc<KeyCodec>, unique: bool) -> Result<Tree> {
+    fn build(
+        &self,
+        table: &Table,
+        state: &TableState,
+        codec: Arc<KeyCodec>,
+        unique: bool,
+        whole_keys: bool,
+    ) -> Result<Tree> {
         // ORDER: a setting, see `set_sort_bytes`.
         let sort_bytes = self.sort_bytes.load(Ordering::Relaxed).min(SORT_BYTES.max(1 << 30));
         let path = self.dir.join(TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
@@ -355,7 +363,7 @@ impl Database {
                 sorter.push(&entry.key, &own.to_le_bytes())?;
             }
         }
-        let mut builder = TreeBuilder::new(state.space.clone(), state.next_tree, Stamp(0))?;
+        let mut builder = TreeBuilder::new(state.space.clone(), state.next_tree, whole_keys, Stamp(0))?;
         let mut last: Vec<u8> = Vec::new();
         let built = sorter.finish(|key, own| {
             let own = own.try_into().map_or(0, u32::from_le_bytes) as usize;

@@ -214,7 +214,7 @@ impl Database {
         file.set_len(0)?;
         let space =
             Tablespace::create(core.home(core.caches.default_cache(), None), CATALOGUE_FILE, &path, file)?;
-        let tree = Tree::create(space, CATALOGUE_TREE)?;
+        let tree = Tree::create(space, CATALOGUE_TREE, false)?;
         debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
         let database = Database::new(core, dir, files.clone(), Recovery::default(), Catalogue::new(tree, 1));
         // CRASH: the control file comes last: until it is there, the directory counts as empty.

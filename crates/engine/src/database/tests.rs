@@ -142,6 +142,35 @@ fn a_directory_that_is_none_of_ours_is_left_alone() {
 }
 
 #[test]
+fn a_directory_of_the_format_before_is_taken_over_and_others_are_refused() {
+    let vfs = Arc::new(MemVfs::new());
+    open(vfs.clone()).unwrap().close().unwrap();
+    let format = || {
+        let control = vfs.open(&Path::new(DIR).join("latchwork.control"), Create::Never).unwrap();
+        let mut bytes = [0; 64];
+        control.read_at(&mut bytes, 0).unwrap();
+        (bytes, bytes[8])
+    };
+    for (found, is_read) in [(2, true), (1, false), (4, false)] {
+        let (mut bytes, _) = format();
+        bytes[8] = found;
+        let sum = base::checksum::checksum(0, &bytes[..60]);
+        bytes[60..].copy_from_slice(&sum.to_le_bytes());
+        let control = vfs.open(&Path::new(DIR).join("latchwork.control"), Create::Never).unwrap();
+        control.write_at(&bytes, 0).unwrap();
+        match open(vfs.clone()) {
+            Ok(database) => {
+                assert!(is_read, "format {found}");
+                // A build that knows only the old format would be wrong from here on.
+                assert_eq!(format().1, 3);
+                database.close().unwrap();
+            }
+            Err(error) => assert!(!is_read && error.to_string().contains("format"), "{error}"),
+        }
+    }
+}
+
+#[test]
 fn a_damaged_control_file_is_named() {
     let vfs = Arc::new(MemVfs::new());
     let database = open(vfs.clone()).unwrap();

@@ -6,7 +6,7 @@
 //!  4  format        u8    FORMAT
 //!  5  type          u8    PageType
 //!  6  level         u8    0 = leaf
-//!  7  flags         u8    0
+//!  7  flags         u8    1 = cells keep whole keys, the prefix length is 0
 //!  8  lsn           u64   the end of the last log record that changed the page; 0 = never logged
 //! 16  page number   u32   identity: tells a misdirected write
 //! 20  file id       u32   identity
@@ -37,6 +37,8 @@ pub const FORMAT_AT: usize = 4;
 pub const TYPE: usize = 5;
 pub const LEVEL: usize = 6;
 pub const FLAGS: usize = 7;
+/// In the flags: cells keep whole keys, and the prefix is empty.
+pub const WHOLE_KEYS: u8 = 1;
 pub const LSN: usize = 8;
 pub const PAGE_NO: usize = 16;
 pub const FILE_ID: usize = 20;

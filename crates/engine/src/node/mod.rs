@@ -14,4 +14,5 @@ pub use read::{Node, Search};
 pub use split::{
     Part, SplitPoint, build_merged, build_part, build_root, cut, merged_bytes, shortest_separator,
 };
+pub(crate) use write::prefix_len_between;
 pub use write::{Full, NodeHeader, NodeMut, with_scratch};

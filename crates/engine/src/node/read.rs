@@ -99,6 +99,11 @@ impl<'a> Node<'a> {
         (self.page.word_at(SLOT_COUNT) >> 48) as usize
     }
 
+    /// True if cells keep whole keys: the tree was made so.
+    pub fn has_whole_keys(self) -> bool {
+        self.page.u8_at(FLAGS) & WHOLE_KEYS != 0
+    }
+
     pub fn heap_start(self) -> usize {
         match self.page.u16_at(HEAP_START) {
             0 => 1 << 16,

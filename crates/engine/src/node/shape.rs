@@ -40,7 +40,7 @@ impl Node<'_> {
         if upper.as_ref().is_some_and(|upper| *upper <= lower) {
             return Some("the upper fence is not above the lower one".to_string());
         }
-        let prefix_len = prefix_len_between(&lower, upper.as_deref());
+        let prefix_len = prefix_len_between(&lower, upper.as_deref(), self.has_whole_keys());
         (prefix_len != self.prefix_len()).then(|| {
             format!("a prefix of {} bytes between fences that share {prefix_len}", self.prefix_len())
         })

@@ -99,7 +99,7 @@ impl Node<'_> {
 
     fn left_part_fits(self, index: usize, separator: &[u8]) -> bool {
         let (lower, _) = self.fences();
-        let prefix_len = prefix_len_between(&lower, Some(separator));
+        let prefix_len = prefix_len_between(&lower, Some(separator), self.has_whole_keys());
         let need = self.bytes_of(0, index, lower.len() + separator.len(), prefix_len);
         need <= self.page().size() - HEADER_BYTES
     }
@@ -181,6 +181,7 @@ pub fn build_part(old: Node<'_>, part: Part, point: &SplitPoint, id: PageId, pag
         upper,
         stamp_max: old.stamp_max(),
         first_child: if inner { first_child } else { 0 },
+        whole_keys: old.has_whole_keys(),
     };
     let mut builder = Builder::new(page, id, header);
     match part {
@@ -216,6 +217,7 @@ pub fn build_root(
             upper: None,
             stamp_max: 0,
             first_child: left.0,
+            whole_keys: old.has_whole_keys(),
         },
     );
     root.insert_child(0, &point.separator, right.0).expect("one separator fits an empty page");
@@ -225,7 +227,7 @@ pub fn build_root(
 pub fn merged_bytes(left: Node<'_>, right: Node<'_>, separator: &[u8]) -> usize {
     let (lower, _) = left.fences();
     let (_, upper) = right.fences();
-    let prefix_len = prefix_len_between(&lower, upper.as_deref());
+    let prefix_len = prefix_len_between(&lower, upper.as_deref(), left.has_whole_keys());
     let fences = lower.len() + upper.as_ref().map_or(0, Vec::len);
     let cells =
         left.bytes_of(0, left.count(), fences, prefix_len) + right.bytes_of(0, right.count(), 0, prefix_len);
@@ -245,6 +247,7 @@ pub fn build_merged(left: Node<'_>, right: Node<'_>, separator: &[u8], id: PageI
         upper: upper.as_deref(),
         stamp_max: left.stamp_max().max(right.stamp_max()),
         first_child: if left.is_leaf() { 0 } else { left.child(0) },
+        whole_keys: left.has_whole_keys(),
     };
     let mut builder = Builder::new(page, id, header);
     builder.copy(left, 0, left.count());

@@ -9,7 +9,7 @@ const ID: PageId = PageId::new(FileId(3), PageNo(9));
 const OTHER: PageId = PageId::new(FileId(3), PageNo(10));
 
 fn leaf<'k>(lower: &'k [u8], upper: Option<&'k [u8]>) -> NodeHeader<'k> {
-    NodeHeader { level: 0, tree: 5, lower, upper, stamp_max: 0, first_child: 0 }
+    NodeHeader { level: 0, tree: 5, lower, upper, stamp_max: 0, first_child: 0, whole_keys: false }
 }
 
 fn split(left: &mut NodeMut<'_>, left_id: PageId, right: NodeMut<'_>, right_id: PageId, point: &SplitPoint) {

@@ -28,13 +28,15 @@ pub struct NodeHeader<'k> {
     pub stamp_max: u64,
     /// The leftmost child of an inner page.
     pub first_child: u32,
+    /// Cells keep whole keys, and not only what is behind the bytes that all of them share.
+    pub whole_keys: bool,
 }
 
-/// The bytes that all keys between two fences share.
-pub(super) fn prefix_len_between(lower: &[u8], upper: Option<&[u8]>) -> usize {
+/// How many bytes that all keys between two fences share are left out of cells.
+pub(crate) fn prefix_len_between(lower: &[u8], upper: Option<&[u8]>, whole_keys: bool) -> usize {
     match upper {
-        Some(upper) => lower.iter().zip(upper).take_while(|(a, b)| a == b).count(),
-        None => 0,
+        Some(upper) if !whole_keys => lower.iter().zip(upper).take_while(|(a, b)| a == b).count(),
+        _ => 0,
     }
 }
 
@@ -67,12 +69,13 @@ impl<'a> NodeMut<'a> {
 
     /// Makes the page an empty node. The caller knows that the fences fit.
     pub fn init(&mut self, id: PageId, header: NodeHeader<'_>) {
-        let NodeHeader { level, tree, lower, upper, stamp_max, first_child } = header;
+        let NodeHeader { level, tree, lower, upper, stamp_max, first_child, whole_keys } = header;
         let page_type = if level == 0 { PageType::Leaf } else { PageType::Inner };
         self.page.set_u64(0, 0);
         self.page.set_u8(FORMAT_AT, FORMAT);
         self.page.set_u8(TYPE, page_type as u8);
         self.page.set_u8(LEVEL, level);
+        self.page.set_u8(FLAGS, if whole_keys { WHOLE_KEYS } else { 0 });
         self.page.set_u64(LSN, 0);
         self.page.set_u32(PAGE_NO, id.page.0);
         self.page.set_u32(FILE_ID, id.file.0);
@@ -82,7 +85,7 @@ impl<'a> NodeMut<'a> {
         self.page.set_u64(RESERVED, 0);
         self.page.set_u32(TREE, tree);
         self.page.set_u32(FIRST_CHILD, first_child);
-        let prefix_len = prefix_len_between(lower, upper);
+        let prefix_len = prefix_len_between(lower, upper, whole_keys);
         self.page.set_u16(PREFIX_LEN, prefix_len as u16);
         let lower_at = self.page.size() - lower.len();
         self.page.write(lower_at, lower);

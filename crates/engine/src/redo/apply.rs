@@ -223,6 +223,7 @@ mod tests {
             upper: None,
             stamp_max: 0,
             first_child: 0,
+            whole_keys: false,
         };
         NodeMut::new(page.page_mut()).init(id, header);
         let mut changes = Changes::new(FileId(3));

@@ -59,11 +59,19 @@ impl Tree {
         Tree { space, root, id }
     }
 
-    /// Makes an empty tree with a root of its own.
-    pub fn create(space: Arc<Tablespace>, id: u32) -> Result<Tree> {
+    /// Makes an empty tree with a root of its own; see [`NodeHeader::whole_keys`].
+    pub fn create(space: Arc<Tablespace>, id: u32, whole_keys: bool) -> Result<Tree> {
         let root = space.allocate()?;
         let tree = Tree { space, root, id };
-        let header = NodeHeader { level: 0, tree: id, lower: &[], upper: None, stamp_max: 0, first_child: 0 };
+        let header = NodeHeader {
+            level: 0,
+            tree: id,
+            lower: &[],
+            upper: None,
+            stamp_max: 0,
+            first_child: 0,
+            whole_keys,
+        };
         let made = tree.space.create_node(root, |page, id| NodeMut::new(page).init(id, header));
         if let Err(error) = made {
             tree.space.release(root);

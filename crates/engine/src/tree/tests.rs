@@ -1,6 +1,6 @@
 use super::*;
 use crate::node::Node;
-use crate::testing::{CacheSize, matrix, tree};
+use crate::testing::{CacheSize, matrix, tree, tree_of};
 use base::Stamp;
 use base::sync::thread;
 use pagecache::HitPath;
@@ -243,9 +243,12 @@ fn in_range(model: &Model, start: &[u8], end: Option<&[u8]>) -> Vec<(Vec<u8>, Ve
 proptest! {
     #![proptest_config(crate::testing::cases(64))]
     #[test]
-    fn a_tree_behaves_like_a_sorted_map(steps in proptest::collection::vec(step(), 1..250)) {
+    fn a_tree_behaves_like_a_sorted_map(
+        steps in proptest::collection::vec(step(), 1..250),
+        whole_keys in any::<bool>(),
+    ) {
         for (hit_path, size) in matrix() {
-            let tree = tree(1024, hit_path, size);
+            let tree = tree_of(1024, hit_path, size, whole_keys);
             let mut model = Model::new();
             for step in steps.clone() {
                 apply(&tree, &mut model, step);
@@ -257,11 +260,12 @@ proptest! {
     #[test]
     fn a_bulk_built_tree_is_like_one_that_was_inserted_into(
         model in proptest::collection::btree_map(key(), value(), 0..400),
+        whole_keys in any::<bool>(),
     ) {
         let other = tree(1024, HitPath::Optimistic, CacheSize::from_environment());
         let space = other.space().clone();
         other.free_all().unwrap();
-        let mut builder = crate::bulk::TreeBuilder::new(space, 4, Stamp(1)).unwrap();
+        let mut builder = crate::bulk::TreeBuilder::new(space, 4, whole_keys, Stamp(1)).unwrap();
         for (key, value) in &model {
             builder.push(key, value).unwrap();
         }
