@@ -32,7 +32,22 @@ pub struct Results {
     pub x_name: String,
     /// What the gains are relative to, in words.
     pub baseline_name: String,
+    /// The plots' vertical axis is logarithmic.
+    pub log_scale: bool,
+    /// What the experiment makes of its cells, shown before them.
+    pub summaries: Vec<Summary>,
     pub cells: Vec<Cell>,
+}
+
+/// A table of an experiment's own: what its cells come to.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Summary {
+    pub title: String,
+    pub note: String,
+    pub columns: Vec<String>,
+    /// How many columns at the left are names.
+    pub names: usize,
+    pub rows: Vec<Vec<String>>,
 }
 
 #[derive(Clone, Debug)]
@@ -48,7 +63,8 @@ pub struct TargetInfo {
 pub struct Cell {
     pub target: String,
     pub series: String,
-    pub block: u32,
+    /// `10` points, the name of a trace: what the cells of one plot have in common.
+    pub block: String,
     pub x: u32,
     pub parameters: Vec<(String, String)>,
     pub samples: Vec<Sample>,
@@ -75,6 +91,8 @@ pub struct Sample {
     pub context_switches_per_s: Option<f64>,
     /// Times that a thread had to wait for a latch of the cache, as the target counts them.
     pub latch_waits_per_s: Option<f64>,
+    /// What this experiment measures besides, by name.
+    pub extra: Vec<(String, f64)>,
 }
 
 /// Microseconds.
@@ -89,6 +107,11 @@ pub struct Latency {
 }
 
 impl Cell {
+    /// The median over the samples of an extra.
+    pub fn median_extra(&self, name: &str) -> Option<f64> {
+        self.median_of(|sample| sample.extra.iter().find(|(known, _)| known == name).map(|(_, value)| *value))
+    }
+
     pub fn estimate(&self) -> Option<Estimate> {
         Estimate::of(&self.samples.iter().map(|sample| sample.value).collect::<Vec<_>>())
     }
@@ -113,13 +136,13 @@ impl Cell {
 }
 
 impl Results {
-    pub fn cell(&self, target: &str, series: &str, block: u32, x: u32) -> Option<&Cell> {
+    pub fn cell(&self, target: &str, series: &str, block: &str, x: u32) -> Option<&Cell> {
         self.cells
             .iter()
             .find(|cell| cell.target == target && cell.series == series && cell.block == block && cell.x == x)
     }
 
-    pub fn cell_mut(&mut self, target: &str, series: &str, block: u32, x: u32) -> Option<&mut Cell> {
+    pub fn cell_mut(&mut self, target: &str, series: &str, block: &str, x: u32) -> Option<&mut Cell> {
         self.cells
             .iter_mut()
             .find(|cell| cell.target == target && cell.series == series && cell.block == block && cell.x == x)
@@ -135,7 +158,7 @@ impl Results {
         if baseline == cell.series {
             return None;
         }
-        cell.gain_over(self.cell(&cell.target, baseline, cell.block, cell.x)?)
+        cell.gain_over(self.cell(&cell.target, baseline, &cell.block, cell.x)?)
     }
 
     /// Everything, as one JSON object.
@@ -152,6 +175,7 @@ impl Results {
             ("settings", self.settings.as_slice().into()),
             ("doctor", Json::List(self.doctor.iter().map(Finding::to_json).collect())),
             ("targets", Json::List(self.targets.iter().map(target_json).collect())),
+            ("summaries", Json::List(self.summaries.iter().map(summary_json).collect())),
             ("cells", Json::List(self.cells.iter().map(|cell| self.cell_json(cell)).collect())),
         ])
     }
@@ -179,6 +203,16 @@ fn target_json(target: &TargetInfo) -> Json {
         ("name", target.name.as_str().into()),
         ("baseline", target.baseline.as_deref().into()),
         ("facts", target.facts.as_slice().into()),
+    ])
+}
+
+fn summary_json(summary: &Summary) -> Json {
+    let row = |row: &Vec<String>| Json::list(row.iter().map(String::as_str));
+    Json::object([
+        ("title", summary.title.as_str().into()),
+        ("note", summary.note.as_str().into()),
+        ("columns", row(&summary.columns)),
+        ("rows", Json::List(summary.rows.iter().map(row).collect())),
     ])
 }
 
@@ -217,6 +251,9 @@ fn sample_json(sample: &Sample) -> Json {
         ])
     });
     json.push("latency_us", latency);
+    for (name, value) in &sample.extra {
+        json.push(name, *value);
+    }
     json
 }
 
@@ -254,10 +291,12 @@ pub mod tests {
             block_name: "points".to_string(),
             x_name: "threads".to_string(),
             baseline_name: "segments off".to_string(),
+            log_scale: false,
+            summaries: Vec::new(),
             cells: Vec::new(),
         };
         let gains = [("off", [0.0, 0.0, 0.0]), ("32", [-0.3, 17.0, 71.0]), ("64", [1.0, 19.0, 80.0])];
-        for block in [10, 100] {
+        for block in ["10", "100"] {
             for (series, gains) in gains {
                 for (x, gain) in [1, 8, 128].into_iter().zip(gains) {
                     results.cells.push(cell("embedded", series, block, x, 10_000.0 * (1.0 + gain / 100.0)));
@@ -270,7 +309,7 @@ pub mod tests {
         results
     }
 
-    fn cell(target: &str, series: &str, block: u32, x: u32, value: f64) -> Cell {
+    fn cell(target: &str, series: &str, block: &str, x: u32, value: f64) -> Cell {
         let sample = |round| Sample {
             round,
             value: value * (1.0 + f64::from(round) / 100.0),
@@ -283,7 +322,7 @@ pub mod tests {
         Cell {
             target: target.to_string(),
             series: series.to_string(),
-            block,
+            block: block.to_string(),
             x,
             parameters: vec![("threads".to_string(), x.to_string())],
             samples: (0..3).map(sample).collect(),
@@ -313,10 +352,10 @@ pub mod tests {
     #[test]
     fn a_gain_needs_a_round_that_both_were_measured_in() {
         let mut results = published_like();
-        results.cell_mut("embedded", "off", 10, 8).unwrap().samples.truncate(1);
-        let gain = results.gain(results.cell("embedded", "32", 10, 8).unwrap()).unwrap();
+        results.cell_mut("embedded", "off", "10", 8).unwrap().samples.truncate(1);
+        let gain = results.gain(results.cell("embedded", "32", "10", 8).unwrap()).unwrap();
         assert_eq!(gain.samples, 1);
-        results.cell_mut("embedded", "off", 10, 8).unwrap().samples.clear();
-        assert_eq!(results.gain(results.cell("embedded", "32", 10, 8).unwrap()), None);
+        results.cell_mut("embedded", "off", "10", 8).unwrap().samples.clear();
+        assert_eq!(results.gain(results.cell("embedded", "32", "10", 8).unwrap()), None);
     }
 }

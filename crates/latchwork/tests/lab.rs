@@ -140,6 +140,44 @@ fn a_server_that_runs_already_is_measured_and_left_as_it_was() {
 }
 
 #[test]
+fn trace_replays_generated_traces_and_files_and_names_the_rows_it_loses() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("requests.csv");
+    let lines: String = (0..6_000).map(|number| format!("{number},key{}\n", number % 400)).collect();
+    fs::write(&file, format!("time,key\n{lines}")).unwrap();
+    let sizes = "run trace --keys 2k --requests 4k --size 1,10 --threads 1,2 --column 2 --headline --samples 2 --trace";
+    let mut arguments: Vec<&str> = sizes.split(' ').collect();
+    let traces = format!("zipf-0.8,loop,{}", file.display());
+    arguments.push(&traces);
+    let text = succeed(&arguments, folder.path());
+    for expected in
+        ["latchwork against LRU", "where latchwork loses: hit ratio", "requests.csv", "report.html"]
+    {
+        assert!(text.contains(expected), "{expected} is not in:\n{text}");
+    }
+    let result = result(folder.path());
+    let cells = result["cells"].as_array().unwrap();
+    // One percent of 400 keys are too few places for any cache.
+    let series = cells.iter().filter(|cell| cell["parameters"]["trace"] == "loop").count() / 2;
+    assert!(series >= 3, "LRU, and the page cache on both hit paths");
+    assert_eq!(cells.len(), series * 5);
+    for cell in cells {
+        assert_eq!(cell["samples"].as_array().unwrap().len(), 2);
+        for sample in cell["samples"].as_array().unwrap() {
+            assert!((0.0..=100.0).contains(&sample["value"].as_f64().unwrap()));
+            assert!(sample["million operations/s, threads: 2"].as_f64().unwrap() > 0.0);
+        }
+        // A policy without chance or threads gives the same ratio every time; LRU gets nothing out of a long loop.
+        if cell["series"] == "LRU" {
+            assert_eq!(cell["samples"][0]["value"], cell["samples"][1]["value"]);
+            assert!(cell["parameters"]["trace"] == "zipf-0.8" || cell["median"] == 0.0);
+        }
+    }
+    assert_eq!(result["summaries"].as_array().unwrap().len(), 3);
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
 fn ctrl_c_keeps_the_cells_measured_so_far_and_cleans_up() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = "run segments --target embedded,mariadb:myisam --rows 2000 --threads 1 --points 5,10 --segments 0 \

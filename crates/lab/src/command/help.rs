@@ -52,14 +52,33 @@ pub fn list() -> String {
     text
 }
 
+/// What there is to run, and the options of the first experiment, which the others take after.
 pub fn run() -> String {
     let mut text = "latchwork lab run EXPERIMENT [options]\n\n".to_string();
     for experiment in experiment::all() {
         text.push_str(&format!("{}: {}\n", experiment.name(), experiment.title()));
         text.push_str(&wrapped(experiment.question(), 2));
     }
-    text.push_str(&format!(
-        "
+    text.push_str("\nThe options of each: latchwork lab run EXPERIMENT --help. Those of `segments`:\n\n");
+    text.push_str(&segments_options());
+    text
+}
+
+/// An experiment and its options.
+pub fn of(experiment: &dyn experiment::Experiment) -> String {
+    format!(
+        "latchwork lab run {} [options]\n\n{}\n{}\n{}",
+        experiment.name(),
+        experiment.title(),
+        wrapped(experiment.question(), 2),
+        experiment.options()
+    )
+}
+
+/// The options of `segments`.
+pub fn segments_options() -> String {
+    format!(
+        "\
 What to measure
   --target T[,T]        {}
                         (default: embedded; repeatable)
@@ -83,10 +102,7 @@ How to measure
   --mariadb-option=--X  one more option for the MariaDB servers (repeatable)
 
 Where it goes
-  --format table|json   on standard output (default: table); progress goes to standard error
-  --out FOLDER          result.json and report.html (default: lab-results/NAME-TIME)
-  --scratch FOLDER      where servers keep their data while running (default: the temporary folder)
-
+{PLACES}
 Cells take turns: every round measures each of them once, the series in an order drawn anew, so that a
 noisy moment meets all alike. Gains compare samples of the same round. Ctrl-C keeps the cells measured so far.
 
@@ -97,9 +113,15 @@ Examples
   latchwork lab run segments --hit-path optimistic --segments 0,auto --threads 1,2 --samples 9
 ",
         TargetSpec::SYNTAX.replace(", mysql", ",\n                        mysql")
-    ));
-    text
+    )
 }
+
+/// The options that say where things go.
+pub const PLACES: &str = "\
+  --format table|json   on standard output (default: table); progress goes to standard error
+  --out FOLDER          result.json and report.html (default: lab-results/NAME-TIME)
+  --scratch FOLDER      where servers keep their data while running (default: the temporary folder)
+";
 
 /// Breaks lines at 100 characters.
 fn wrapped(text: &str, indent: usize) -> String {

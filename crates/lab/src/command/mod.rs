@@ -1,10 +1,13 @@
 //! The command line: `lab list`, `lab doctor`, `lab run EXPERIMENT`.
 
+pub mod arguments;
 mod help;
 mod options;
 mod suggest;
 
+pub use help::{PLACES, segments_options};
 pub use options::{DriverKind, Format, RunOptions};
+pub use suggest::unknown as closest;
 
 use crate::doctor::{self, Verdict};
 use crate::error::{Error, Result};
@@ -75,11 +78,10 @@ fn run(args: &[String], wants_help: bool) -> Result<()> {
         return Err(Error::Usage(suggest::unknown("experiment", name, experiment::names())));
     };
     if wants_help {
-        return print(&help::run());
+        return print(&help::of(found));
     }
-    let options = RunOptions::parse(&args[1..]).map_err(Error::Usage)?;
     let interrupt = Interrupt::install()?;
-    experiment::run(found, &options, &interrupt, &mut Progress::stderr())
+    found.run(&args[1..], &interrupt, &mut Progress::stderr())
 }
 
 fn examine(args: &[String]) -> Result<()> {

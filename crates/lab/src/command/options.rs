@@ -1,6 +1,6 @@
 //! The options of `lab run`.
 
-use super::suggest;
+use super::arguments::{self, bytes, count, distinct, duration, number, numbers, split};
 use crate::doctor::Plan;
 use crate::target::{HitPath, SEGMENTS_MAX, Segments, Setting, TargetSpec};
 use std::path::PathBuf;
@@ -86,7 +86,7 @@ struct Given {
     mariadb_options: Vec<String>,
 }
 
-const NAMES: [&str; 18] = [
+const NAMES: [&str; 17] = [
     "--target",
     "--threads",
     "--points",
@@ -99,7 +99,6 @@ const NAMES: [&str; 18] = [
     "--driver",
     "--seed",
     "--cache-size",
-    "--paper",
     "--format",
     "--out",
     "--scratch",
@@ -111,34 +110,7 @@ impl RunOptions {
     /// Reads `--name value` and `--name=value`. Errors are sentences for people.
     pub fn parse(args: &[String]) -> Result<RunOptions, String> {
         let mut given = Given::default();
-        let mut args_left = args.iter();
-        while let Some(arg) = args_left.next() {
-            if !arg.starts_with('-') {
-                return Err(format!("`{arg}` is not an option; see latchwork lab run --help"));
-            }
-            let (name, inline) = match arg.split_once('=') {
-                Some((name, value)) => (name, Some(value.to_string())),
-                None => (arg.as_str(), None),
-            };
-            if name == "--paper" {
-                if inline.is_some() {
-                    return Err("`--paper` takes no value".to_string());
-                }
-                given.paper = true;
-                continue;
-            }
-            let name = if name == "-T" { "--target" } else { name };
-            if !NAMES.contains(&name) {
-                return Err(suggest::unknown("option", name, NAMES));
-            }
-            let value = match inline {
-                Some(value) => value,
-                None => args_left.next().cloned().ok_or_else(|| format!("`{name}` needs a value"))?,
-            };
-            given
-                .set(name, &value)
-                .map_err(|why| format!("{name} {}: {why}", crate::target::hidden(&value)))?;
-        }
+        arguments::read(args, &NAMES, &["--paper"], |name, value| given.set(name, value))?;
         given.fill(args)
     }
 
@@ -183,15 +155,7 @@ impl RunOptions {
 impl Given {
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
-            "--target" => {
-                for target in split(value)? {
-                    let target = TargetSpec::parse(target)?;
-                    if self.targets.contains(&target) {
-                        return Err("this target is given twice".to_string());
-                    }
-                    self.targets.push(target);
-                }
-            }
+            "--target" => arguments::targets(value, &mut self.targets)?,
             "--threads" => self.threads = Some(numbers(value, 1, THREADS_MAX)?),
             "--points" => self.points = Some(numbers(value, 1, POINTS_MAX)?),
             "--segments" => self.segments = Some(distinct(split(value)?.into_iter().map(segments))?),
@@ -221,13 +185,8 @@ impl Given {
             }
             "--seed" => self.seed = Some(value.parse().map_err(|_| "not a number".to_string())?),
             "--cache-size" => self.cache_bytes = Some(bytes(value)?),
-            "--format" => {
-                self.format = Some(match value {
-                    "table" => Format::Table,
-                    "json" => Format::Json,
-                    _ => return Err("formats are table and json".to_string()),
-                });
-            }
+            "--format" => self.format = Some(arguments::format(value)?),
+            "--paper" => self.paper = true,
             "--out" => self.out = Some(PathBuf::from(value)),
             "--scratch" => self.scratch = Some(PathBuf::from(value)),
             "--mariadb-option" => self.mariadb_options.push(value.to_string()),
@@ -296,34 +255,6 @@ fn quick_time(cells: u32, driver: DriverKind) -> Duration {
     }
 }
 
-fn split(value: &str) -> Result<Vec<&str>, String> {
-    let parts: Vec<&str> = value.split(',').map(str::trim).collect();
-    if parts.iter().any(|part| part.is_empty()) { Err("an empty entry".to_string()) } else { Ok(parts) }
-}
-
-fn distinct<T: PartialEq>(items: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, String> {
-    let mut distinct = Vec::new();
-    for item in items {
-        let item = item?;
-        if distinct.contains(&item) {
-            return Err("an entry is given twice".to_string());
-        }
-        distinct.push(item);
-    }
-    Ok(distinct)
-}
-
-fn number(value: &str, min: u32, max: u32) -> Result<u32, String> {
-    let number = value.parse::<u32>().ok().filter(|number| (min..=max).contains(number));
-    number.ok_or_else(|| format!("`{value}` is not a whole number from {min} to {max}"))
-}
-
-fn numbers(value: &str, min: u32, max: u32) -> Result<Vec<u32>, String> {
-    let mut numbers = distinct(split(value)?.into_iter().map(|part| number(part, min, max)))?;
-    numbers.sort_unstable();
-    Ok(numbers)
-}
-
 fn segments(value: &str) -> Result<Segments, String> {
     match value {
         "auto" => Ok(Segments::Auto),
@@ -339,46 +270,6 @@ fn hit_path(value: &str) -> Result<HitPath, String> {
         .into_iter()
         .find(|path| path.name() == value)
         .ok_or_else(|| format!("`{value}` is not a hit path: locked, optimistic"))
-}
-
-/// `500000`, `500k`, `2M`: powers of ten.
-fn count(value: &str) -> Result<u64, String> {
-    scaled(value, 1_000)
-}
-
-/// `512M`, `8G`: powers of two, as servers have it.
-fn bytes(value: &str) -> Result<u64, String> {
-    scaled(value, 1_024)
-        .and_then(|bytes| if bytes == 0 { Err("a cache has to have a size".to_string()) } else { Ok(bytes) })
-}
-
-fn scaled(value: &str, step: u64) -> Result<u64, String> {
-    let wrong = || format!("`{value}` is not a number such as 500k or 2M");
-    let (digits, power) = match value.chars().last().map(|last| last.to_ascii_lowercase()) {
-        Some('k') => (&value[..value.len() - 1], 1),
-        Some('m') => (&value[..value.len() - 1], 2),
-        Some('g') => (&value[..value.len() - 1], 3),
-        _ => (value, 0),
-    };
-    let number: u64 = digits.replace('_', "").parse().map_err(|_| wrong())?;
-    number.checked_mul(step.pow(power)).ok_or_else(wrong)
-}
-
-/// `8`, `0.5`, `500ms`, `8min`: seconds unless a unit says otherwise.
-fn duration(value: &str) -> Result<Duration, String> {
-    let wrong = || format!("`{value}` is not a duration such as 2, 0.5, 500ms or 8min");
-    let (number, unit) = if let Some(number) = value.strip_suffix("ms") {
-        (number, 0.001)
-    } else if let Some(number) = value.strip_suffix("min") {
-        (number, 60.0)
-    } else {
-        (value.strip_suffix('s').unwrap_or(value), 1.0)
-    };
-    let seconds = number.parse::<f64>().map_err(|_| wrong())? * unit;
-    if !(0.0..=7.0 * 86_400.0).contains(&seconds) {
-        return Err(wrong());
-    }
-    Ok(Duration::from_secs_f64(seconds))
 }
 
 #[cfg(test)]

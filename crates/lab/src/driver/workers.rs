@@ -125,6 +125,7 @@ pub fn sample(total: &Recorder, round: u32, window: Duration, before: &Reading, 
             .latch_waits
             .zip(after.latch_waits)
             .map(|(before, after)| after.saturating_sub(before) as f64 / between),
+        extra: Vec::new(),
     }
 }
 

@@ -1,36 +1,29 @@
-//! The experiments. Each is small: a grid of cells and the words around it; [`runner`] does the rest.
+//! The experiments. Each reads its options, measures its cells and says what they come to; [`frame`] does what all
+//! runs have in common, and [`runner`] grids of settings, queries and threads.
 
+mod frame;
 mod runner;
 mod segments;
+mod trace;
 
-pub use runner::run;
+use crate::error::Result;
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 
-use crate::command::RunOptions;
-use crate::workload::Statement;
-
-/// A question that a grid of cells answers.
+/// A question, and how to answer it here.
 pub trait Experiment: Sync {
     fn name(&self) -> &'static str;
     /// One line.
     fn title(&self) -> &'static str;
     /// What it asks, and of what.
     fn question(&self) -> &'static str;
-    /// What a block of the tables stands for: `points`.
-    fn block_name(&self) -> &'static str;
-    /// The blocks of the grid; the columns are always threads, the rows the targets' series.
-    fn blocks(&self, options: &RunOptions) -> Vec<Block>;
-    /// What the gains are relative to, in words.
-    fn baseline_name(&self) -> &'static str;
+    /// Its options, for `--help`.
+    fn options(&self) -> String;
+    /// Measures and reports, with the options as the user gave them.
+    fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()>;
 }
 
-/// A workload with the number that names it.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Block {
-    pub value: u32,
-    pub statement: Statement,
-}
-
-const ALL: [&dyn Experiment; 1] = [&segments::Segments];
+const ALL: [&dyn Experiment; 2] = [&segments::Segments, &trace::Trace];
 
 pub fn all() -> &'static [&'static dyn Experiment] {
     &ALL

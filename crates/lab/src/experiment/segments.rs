@@ -1,7 +1,11 @@
 //! `segments`: what splitting the key cache's mutex is worth (MariaDB 5.2.2's study of MyISAM).
 
-use super::{Block, Experiment};
-use crate::command::RunOptions;
+use super::Experiment;
+use super::runner::{self, Block, Grid};
+use crate::command::{RunOptions, segments_options};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
 use crate::workload::Statement;
 
 #[derive(Clone, Copy, Debug)]
@@ -22,6 +26,17 @@ impl Experiment for Segments {
          prepared query: SELECT id, k, c, pad FROM sbtest1 WHERE k IN (...), everything in memory."
     }
 
+    fn options(&self) -> String {
+        segments_options()
+    }
+
+    fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
+        let options = RunOptions::parse(args).map_err(Error::Usage)?;
+        runner::run(self, args, &options, interrupt, progress)
+    }
+}
+
+impl Grid for Segments {
     fn block_name(&self) -> &'static str {
         "points"
     }

@@ -77,7 +77,7 @@ fn charts(results: &Results, page: &mut String) {
         "</div>\n<p class=\"hint\">A click on a series here, or on its line, hides it; the scales follow. \
          Whiskers are confidence intervals of the median.</p>\n",
     );
-    for block in view::blocks(results) {
+    for (block_number, block) in view::blocks(results).into_iter().enumerate() {
         let of = |show: &dyn Fn(&Cell) -> Option<Estimate>| -> Vec<Line> {
             let all = lines.iter().zip(&labels).enumerate();
             all.filter_map(|(number, ((target, series), label))| {
@@ -91,7 +91,12 @@ fn charts(results: &Results, page: &mut String) {
             })
             .collect()
         };
-        let _ = write!(page, "<h2>{block} {}</h2>\n<div class=\"plots\">\n", escape(&results.block_name));
+        let _ = write!(
+            page,
+            "<h2>{} {}</h2>\n<div class=\"plots\">\n",
+            escape(&block),
+            escape(&results.block_name)
+        );
         let gain_name = format!("gain over {}, %", results.baseline_name);
         let plots = [
             ("throughput", results.unit.clone(), of(&|cell| cell.estimate())),
@@ -106,13 +111,14 @@ fn charts(results: &Results, page: &mut String) {
                 y_name: y_name.clone(),
                 x_name: results.x_name.clone(),
                 xs: view::xs(results),
+                log_scale: results.log_scale && kind == "throughput",
                 lines,
             };
             let _ = writeln!(
                 page,
                 "<figure><figcaption>{}</figcaption>{}</figure>",
                 escape(&y_name),
-                plot.to_svg(&format!("{kind}-{block}"))
+                plot.to_svg(&format!("{kind}-{block_number}"))
             );
         }
         page.push_str("</div>\n");
@@ -132,7 +138,13 @@ fn label(results: &Results, target: &str, series: &str) -> String {
 fn tables(results: &Results, page: &mut String) {
     page.push_str("<section>\n<h2>Tables</h2>\n");
     let gains = view::gain_tables(results);
-    let open = gains.iter().chain(view::comparison_table(results).iter()).cloned().collect::<Vec<_>>();
+    let summaries = view::summary_tables(results);
+    let open = summaries
+        .iter()
+        .chain(&gains)
+        .chain(view::comparison_table(results).iter())
+        .cloned()
+        .collect::<Vec<_>>();
     let closed = std::iter::once(view::absolute_table(results)).chain(view::other_tables(results));
     for (table, attribute) in
         open.into_iter().map(|table| (table, " open=\"open\"")).chain(closed.map(|table| (table, "")))
@@ -142,14 +154,14 @@ fn tables(results: &Results, page: &mut String) {
                 page,
                 "<details{attribute}><summary>{}</summary>\n{}</details>\n",
                 escape(&table.title),
-                table_html(&table, &results.x_name)
+                table_html(&table)
             );
         }
     }
     page.push_str("</section>\n");
 }
 
-fn table_html(table: &Table, x_name: &str) -> String {
+fn table_html(table: &Table) -> String {
     let mut html = String::new();
     if !table.note.is_empty() {
         let _ = writeln!(html, "<p class=\"hint\">{}</p>", escape(&table.note));
@@ -159,15 +171,18 @@ fn table_html(table: &Table, x_name: &str) -> String {
         "<div class=\"wide\"><table>\n<caption>{}</caption>\n<thead>\n<tr>",
         escape(&table.title)
     );
+    let levels = if table.across.is_empty() { 1 } else { 2 };
     for column in &table.columns[..table.names] {
-        let _ = write!(html, "<th scope=\"col\" rowspan=\"2\">{}</th>", escape(column));
+        let _ = write!(html, "<th scope=\"col\" rowspan=\"{levels}\">{}</th>", escape(column));
     }
-    let _ = write!(
-        html,
-        "<th scope=\"colgroup\" colspan=\"{}\">{}</th></tr>\n<tr>",
-        (table.columns.len() - table.names).max(1),
-        escape(x_name)
-    );
+    if levels == 2 {
+        let _ = write!(
+            html,
+            "<th scope=\"colgroup\" colspan=\"{}\">{}</th></tr>\n<tr>",
+            (table.columns.len() - table.names).max(1),
+            escape(&table.across)
+        );
+    }
     for column in &table.columns[table.names..] {
         let _ = write!(html, "<th scope=\"col\">{}</th>", escape(column));
     }

@@ -16,11 +16,15 @@ const BOTTOM: f64 = 46.0;
 /// Between a line's last marker and its label, and what a bold letter of it is wide.
 const LABEL_GAP: f64 = 22.0;
 const LABEL_LETTER: f64 = 7.3;
+/// Between the names of x on the axis, at least.
+const X_LABEL_STEP: f64 = 48.0;
 /// Between the labels at the lines' ends.
 const LABEL_STEP: f64 = 15.0;
 const TICKS_MAX: f64 = 6.0;
 /// What the intervals may add to the range of the medians, at each end.
 const ROOM_SHARE: f64 = 0.25;
+/// What a logarithmic axis takes for zero.
+const LOG_FLOOR: f64 = 1e-6;
 pub const COLOURS: usize = 8;
 const DASHES: [&str; 6] = ["none", "7 4", "2 3", "10 4 2 4", "14 5", "5 2 2 2 2 2"];
 /// Markers of about eight pixels around the origin.
@@ -42,6 +46,8 @@ pub struct Plot {
     pub y_name: String,
     pub x_name: String,
     pub xs: Vec<u32>,
+    /// Of the vertical axis.
+    pub log_scale: bool,
     pub lines: Vec<Line>,
 }
 
@@ -108,12 +114,18 @@ impl Plot {
             );
         }
         svg.push_str("</g>");
+        let mut last = f64::NEG_INFINITY;
         for &x in &self.xs {
+            if scale.x(x) - last < X_LABEL_STEP {
+                continue;
+            }
+            last = scale.x(x);
             let _ = write!(
                 svg,
-                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{x}</text>",
+                "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
                 scale.x(x),
-                HEIGHT - BOTTOM + 18.0
+                HEIGHT - BOTTOM + 18.0,
+                grouped(x.into())
             );
         }
         let _ = write!(
@@ -147,6 +159,7 @@ impl Plot {
             ("labelStep", number(LABEL_STEP)),
             ("ticksMax", number(TICKS_MAX)),
             ("roomShare", number(ROOM_SHARE)),
+            ("logScale", self.log_scale.into()),
             ("lines", Json::List(lines.collect())),
         ])
     }
@@ -205,12 +218,18 @@ struct Scale {
     x_high: f64,
     /// The margin at the right.
     right: f64,
+    log: bool,
 }
 
 impl Scale {
     /// Covers all medians and zero, and of their intervals as much as leaves the medians at least two thirds of the
     /// height: one wild interval must not flatten every line.
     fn of(plot: &Plot) -> Scale {
+        let linear = Scale::linear(plot);
+        if plot.log_scale { linear.logarithmic(plot) } else { linear }
+    }
+
+    fn linear(plot: &Plot) -> Scale {
         let estimates =
             || plot.lines.iter().flat_map(|line| line.points.iter().map(|(_, estimate)| estimate));
         let lowest = estimates().map(|estimate| estimate.median).fold(0.0, f64::min);
@@ -227,7 +246,18 @@ impl Scale {
             x_low: logs.iter().copied().fold(f64::INFINITY, f64::min),
             x_high: logs.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             right: plot.right(),
+            log: false,
         }
+    }
+
+    /// Whole powers of ten around all medians.
+    fn logarithmic(self, plot: &Plot) -> Scale {
+        let points = plot.lines.iter().flat_map(|line| &line.points);
+        let logs = || points.clone().map(|(_, estimate)| estimate.median.max(LOG_FLOOR).log10());
+        let low = logs().fold(f64::INFINITY, f64::min).floor();
+        let high = logs().fold(f64::NEG_INFINITY, f64::max).ceil();
+        let (low, high) = if low.is_finite() { (low, high.max(low + 1.0)) } else { (0.0, 1.0) };
+        Scale { low, high, step: 1.0, log: true, ..self }
     }
 
     fn x(&self, x: u32) -> f64 {
@@ -239,19 +269,28 @@ impl Scale {
     }
 
     fn y(&self, value: f64) -> f64 {
+        let value = if self.log { value.max(LOG_FLOOR).log10() } else { value };
         TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
     }
 
     /// For whiskers, which are cut at the edges.
     fn y_inside(&self, value: f64) -> f64 {
-        self.y(value.clamp(self.low, self.high))
+        self.y(value).clamp(TOP, HEIGHT - BOTTOM)
     }
 
-    fn ticks(&self) -> impl Iterator<Item = f64> {
+    fn ticks(&self) -> Vec<f64> {
+        if self.log {
+            // Few decades have room for ticks within.
+            let factors: &[f64] = if self.high - self.low <= 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
+            let decades = self.low as i32..=self.high as i32;
+            let ticks =
+                decades.flat_map(|decade| factors.iter().map(move |factor| factor * 10f64.powi(decade)));
+            return ticks.filter(|tick| tick.log10() <= self.high + 1e-9).collect();
+        }
         let count = ((self.high - self.low) / self.step).round() as u32;
         let (low, step) = (self.low, self.step);
         // Adding zero turns a negative zero into a plain one.
-        (0..=count).map(move |tick| low + f64::from(tick) * step + 0.0)
+        (0..=count).map(|tick| low + f64::from(tick) * step + 0.0).collect()
     }
 }
 
@@ -338,11 +377,32 @@ mod tests {
             y_name: "y".to_string(),
             x_name: "x".to_string(),
             xs: vec![1, 8],
+            log_scale: false,
             lines: vec![Line { number: 0, label: "l".to_string(), points }],
         };
         let scale = Scale::of(&plot);
         assert_eq!((scale.low, scale.high), (0.0, 250.0));
         assert_eq!(scale.y_inside(10_000.0), TOP);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_ends_at_powers_of_ten() {
+        let estimate = |median| Estimate { median, low: median, high: median, confidence: 0.75, samples: 3 };
+        let points = vec![(1_000, estimate(90_000.0)), (1_200, estimate(300.0)), (1_440, estimate(0.0))];
+        let plot = Plot {
+            title: "t".to_string(),
+            y_name: "y".to_string(),
+            x_name: "x".to_string(),
+            xs: vec![1_000, 1_200, 1_440],
+            log_scale: true,
+            lines: vec![Line { number: 0, label: "l".to_string(), points: points[..2].to_vec() }],
+        };
+        let scale = Scale::of(&plot);
+        assert_eq!(scale.ticks(), [100.0, 1_000.0, 10_000.0, 100_000.0]);
+        assert_eq!((scale.y(100_000.0), scale.y(100.0)), (TOP, HEIGHT - BOTTOM));
+        // Zero has no place on such an axis, and does no harm.
+        let with_zero = Plot { lines: vec![Line { points, ..plot.lines[0].clone() }], ..plot };
+        assert!(!with_zero.to_svg("id").contains("inf"));
     }
 
     #[test]
@@ -352,6 +412,7 @@ mod tests {
             y_name: "y".to_string(),
             x_name: "x".to_string(),
             xs: Vec::new(),
+            log_scale: false,
             lines: Vec::new(),
         };
         let svg = plot.to_svg("id");

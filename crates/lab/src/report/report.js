@@ -34,13 +34,29 @@
     const step = niceStep(high - low, plot.ticksMax);
     low = Math.floor(low / step) * step;
     high = Math.max(Math.ceil(high / step) * step, low + step);
-    const y = (value) => plot.top + ((high - value) / (high - low)) * (plot.height - plot.top - plot.bottom);
+    if (plot.logScale) {
+      const logs = points.map((point) => Math.log10(Math.max(point[1], 1e-6)));
+      low = logs.length ? Math.floor(Math.min(...logs)) : 0;
+      high = Math.max(logs.length ? Math.ceil(Math.max(...logs)) : 1, low + 1);
+    }
+    const place = (value) => (plot.logScale ? Math.log10(Math.max(value, 1e-6)) : value);
+    const y = (value) => plot.top + ((high - place(value)) / (high - low)) * (plot.height - plot.top - plot.bottom);
 
-    const inside = (value) => y(Math.min(Math.max(value, low), high));
+    const inside = (value) => Math.min(Math.max(y(value), plot.top), plot.height - plot.bottom);
+
+    const tickValues = [];
+    if (plot.logScale) {
+      for (let decade = low; decade <= high; decade++) {
+        for (const factor of high - low <= 2 ? [1, 2, 5] : [1]) {
+          if (decade < high || factor === 1) tickValues.push(factor * 10 ** decade);
+        }
+      }
+    } else {
+      for (let tick = 0; tick <= Math.round((high - low) / step); tick++) tickValues.push(low + tick * step + 0);
+    }
 
     const ticks = [];
-    for (let tick = 0; tick <= Math.round((high - low) / step); tick++) {
-      const value = low + tick * step + 0;
+    for (const value of tickValues) {
       const at = y(value);
       const line = { x1: plot.left, x2: plot.width - plot.right, y1: at, y2: at };
       if (value === 0) line.class = "zero";

@@ -6,12 +6,13 @@ use crate::results::Results;
 /// All tables, the relative one first.
 pub fn render(results: &Results) -> String {
     let mut text = String::new();
-    let mut tables = view::gain_tables(results);
+    let mut tables = view::summary_tables(results);
+    tables.extend(view::gain_tables(results));
     tables.extend(view::comparison_table(results));
     tables.push(view::absolute_table(results));
     tables.extend(view::other_tables(results));
     for table in tables.iter().filter(|table| !table.rows.is_empty()) {
-        text.push_str(&table_text(table, &results.x_name));
+        text.push_str(&table_text(table));
         text.push('\n');
     }
     if text.is_empty() {
@@ -21,7 +22,7 @@ pub fn render(results: &Results) -> String {
 }
 
 /// Names to the left, figures to the right, an empty line before each block but the first.
-fn table_text(table: &Table, x_name: &str) -> String {
+fn table_text(table: &Table) -> String {
     let mut widths: Vec<usize> = table.columns.iter().map(|column| column.chars().count()).collect();
     for row in &table.rows {
         for (width, value) in widths.iter_mut().zip(row) {
@@ -33,7 +34,9 @@ fn table_text(table: &Table, x_name: &str) -> String {
         text.push_str(&format!("({})\n", table.note));
     }
     let names_width: usize = widths[..table.names].iter().map(|width| width + 2).sum();
-    text.push_str(&format!("{:names_width$}{x_name}\n", ""));
+    if !table.across.is_empty() {
+        text.push_str(&format!("{:names_width$}{}\n", "", table.across));
+    }
     let line = |cells: &[String]| {
         let cells = cells.iter().zip(&widths).enumerate().map(|(position, (cell, width))| {
             if position < table.names { format!("{cell:<width$}") } else { format!("{cell:>width$}") }

@@ -1,6 +1,6 @@
 //! The tables of a report, as rows of text: what the terminal and the HTML page both show.
 
-use crate::results::{Cell, Results, Sample};
+use crate::results::{Cell, Results, Sample, Summary};
 use crate::stats::Estimate;
 
 /// A table: a block for each value of the block parameter, a row a series, a column an x.
@@ -13,6 +13,8 @@ pub struct Table {
     pub columns: Vec<String>,
     /// How many columns at the left are names.
     pub names: usize,
+    /// What the other columns are: `threads`. Nothing, if each is something else.
+    pub across: String,
     pub rows: Vec<Vec<String>>,
     /// Positions of the rows that open a block.
     pub block_starts: Vec<usize>,
@@ -30,8 +32,29 @@ pub fn lines(results: &Results) -> Vec<(String, String)> {
     lines
 }
 
-pub fn blocks(results: &Results) -> Vec<u32> {
-    distinct(results.cells.iter().map(|cell| cell.block))
+/// In the order in which they were first measured.
+pub fn blocks(results: &Results) -> Vec<String> {
+    let mut blocks: Vec<String> = Vec::new();
+    for cell in &results.cells {
+        if !blocks.contains(&cell.block) {
+            blocks.push(cell.block.clone());
+        }
+    }
+    blocks
+}
+
+/// What the experiment itself makes of its cells.
+pub fn summary_tables(results: &Results) -> Vec<Table> {
+    let table = |summary: &Summary| Table {
+        title: summary.title.clone(),
+        note: summary.note.clone(),
+        columns: summary.columns.clone(),
+        names: summary.names,
+        across: String::new(),
+        rows: summary.rows.clone(),
+        block_starts: vec![0],
+    };
+    results.summaries.iter().map(table).collect()
 }
 
 pub fn xs(results: &Results) -> Vec<u32> {
@@ -98,8 +121,24 @@ pub fn other_tables(results: &Results) -> Vec<Table> {
         .map(|(title, note, field)| {
             every_line(results, title, note, |cell| cell.median_of(field).map(short_number))
         })
+        .chain(
+            extras(results).into_iter().map(|name| {
+                every_line(results, &name, "", |cell| cell.median_extra(&name).map(short_number))
+            }),
+        )
         .filter(|table| table.rows.iter().any(|row| row[table.names..].iter().any(|value| value != MISSING)))
         .collect()
+}
+
+/// The names of what the experiment measured besides, in the order in which they first came.
+fn extras(results: &Results) -> Vec<String> {
+    let mut names: Vec<String> = Vec::new();
+    for (name, _) in results.cells.iter().flat_map(|cell| &cell.samples).flat_map(|sample| &sample.extra) {
+        if !names.contains(name) {
+            names.push(name.clone());
+        }
+    }
+    names
 }
 
 /// Each target's best series against the best series of a reference target: MariaDB where there is one.
@@ -112,7 +151,7 @@ pub fn comparison_table(results: &Results) -> Option<Table> {
         .filter(|target| target.name != reference)
         .map(|target| (vec![target.name.clone()], target.name.clone(), String::new()))
         .collect();
-    let best = |target: &str, block: u32, x: u32| {
+    let best = |target: &str, block: &str, x: u32| {
         results
             .cells
             .iter()
@@ -157,6 +196,8 @@ fn every_line(results: &Results, title: &str, note: &str, show: impl Fn(&Cell) -
 type Line = (Vec<String>, String, String);
 
 pub const MISSING: &str = "-";
+/// More columns of figures than this are shown as rows.
+const COLUMNS_MAX: usize = 9;
 
 fn grid(
     results: &Results,
@@ -177,9 +218,12 @@ fn grid_by(
     note: &str,
     names: &[&str],
     series: &[Line],
-    show: impl Fn(&str, &str, u32, u32) -> Option<String>,
+    show: impl Fn(&str, &str, &str, u32) -> Option<String>,
 ) -> Table {
     let xs = xs(results);
+    if xs.len() > COLUMNS_MAX {
+        return tall_grid(results, title, note, series, &xs, show);
+    }
     let mut columns = vec![results.block_name.clone()];
     columns.extend(names.iter().map(|name| name.to_string()));
     columns.extend(xs.iter().map(u32::to_string));
@@ -188,11 +232,11 @@ fn grid_by(
     for block in blocks(results) {
         let start = rows.len();
         for (labels, target, series) in series {
-            let values: Vec<Option<String>> = xs.iter().map(|x| show(target, series, block, *x)).collect();
+            let values: Vec<Option<String>> = xs.iter().map(|x| show(target, series, &block, *x)).collect();
             if values.iter().all(Option::is_none) {
                 continue;
             }
-            let first = if rows.len() == start { block.to_string() } else { String::new() };
+            let first = if rows.len() == start { block.clone() } else { String::new() };
             let mut row = vec![first];
             row.extend(labels.iter().cloned());
             row.extend(values.into_iter().map(|value| value.unwrap_or_else(|| MISSING.to_string())));
@@ -202,8 +246,49 @@ fn grid_by(
             block_starts.push(start);
         }
     }
-    let names = 1 + names.len();
-    Table { title: title.to_string(), note: note.to_string(), columns, names, rows, block_starts }
+    Table {
+        title: title.to_string(),
+        note: note.to_string(),
+        columns,
+        names: 1 + names.len(),
+        across: results.x_name.clone(),
+        rows,
+        block_starts,
+    }
+}
+
+/// Where there are many x: a row an x, a column a series.
+fn tall_grid(
+    results: &Results,
+    title: &str,
+    note: &str,
+    series: &[Line],
+    xs: &[u32],
+    show: impl Fn(&str, &str, &str, u32) -> Option<String>,
+) -> Table {
+    let mut columns = vec![results.block_name.clone(), results.x_name.clone()];
+    columns.extend(series.iter().map(|(labels, ..)| labels.join(" ")));
+    let mut rows = Vec::new();
+    let mut block_starts = Vec::new();
+    for block in blocks(results) {
+        let start = rows.len();
+        for &x in xs {
+            let values: Vec<Option<String>> =
+                series.iter().map(|(_, target, series)| show(target, series, &block, x)).collect();
+            if values.iter().all(Option::is_none) {
+                continue;
+            }
+            let first = if rows.len() == start { block.clone() } else { String::new() };
+            let mut row = vec![first, grouped(x.into())];
+            row.extend(values.into_iter().map(|value| value.unwrap_or_else(|| MISSING.to_string())));
+            rows.push(row);
+        }
+        if rows.len() > start {
+            block_starts.push(start);
+        }
+    }
+    let across = "series".to_string();
+    Table { title: title.to_string(), note: note.to_string(), columns, names: 2, across, rows, block_starts }
 }
 
 /// As the published table has it: whole percents, one decimal below 1.
@@ -214,13 +299,13 @@ pub fn percent(value: f64) -> String {
 
 fn with_spread(estimate: Estimate) -> String {
     if estimate.samples < 2 {
-        return grouped(estimate.median);
+        return short_number(estimate.median);
     }
-    format!("{} ±{:.0}%", grouped(estimate.median), estimate.relative_spread() * 100.0)
+    format!("{} ±{:.0}%", short_number(estimate.median), estimate.relative_spread() * 100.0)
 }
 
 /// Three significant digits below 100, whole numbers with separators above.
-fn short_number(value: f64) -> String {
+pub fn short_number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => grouped(value),
         size if size >= 10.0 => format!("{value:.1}"),
@@ -294,7 +379,7 @@ mod tests {
     fn a_run_that_was_cut_short_shows_what_there_is() {
         let mut results = published_like();
         for cell in &mut results.cells {
-            if cell.x == 128 || cell.block == 100 {
+            if cell.x == 128 || cell.block == "100" {
                 cell.samples.clear();
             }
         }
@@ -303,6 +388,38 @@ mod tests {
         results.cells.clear();
         assert!(gain_tables(&results).is_empty());
         assert!(absolute_table(&results).rows.is_empty());
+    }
+
+    #[test]
+    fn many_columns_become_rows() {
+        let mut results = published_like();
+        let cell = results.cells[0].clone();
+        for x in 1_000..1_010 {
+            results.cells.push(Cell { x, ..cell.clone() });
+        }
+        let table = absolute_table(&results);
+        assert_eq!(table.columns[..4], ["points", "threads", "embedded off", "embedded 32"]);
+        assert_eq!((table.names, table.across.as_str()), (2, "series"));
+        assert_eq!(table.rows[0][..3], ["10", "1", "10,100 ±1%"]);
+        assert_eq!(table.rows[3][..4], ["", "1,000", "10,100 ±1%", MISSING]);
+        assert_eq!(table.block_starts, [0, 13]);
+    }
+
+    #[test]
+    fn extras_have_a_table_each_and_summaries_come_as_they_are() {
+        let mut results = published_like();
+        results.cells[0].samples[0].extra.push(("reads a lookup".to_string(), 0.5));
+        let summary = Summary {
+            title: "held".to_string(),
+            note: String::new(),
+            columns: vec!["series".to_string(), "keys".to_string()],
+            names: 1,
+            rows: vec![vec!["off".to_string(), "7".to_string()]],
+        };
+        results.summaries.push(summary);
+        let extra = other_tables(&results).pop().unwrap();
+        assert_eq!((extra.title.as_str(), extra.rows[0][3].as_str()), ("reads a lookup", "0.50"));
+        assert_eq!(summary_tables(&results)[0].rows, [["off", "7"]]);
     }
 
     #[test]

@@ -1,0 +1,164 @@
+//! What all runs have in common: preflight, a scratch folder, results that outlive an interrupt, the report.
+
+use super::Experiment;
+use crate::command::{Format, arguments, print};
+use crate::doctor::{self, Plan, Verdict, machine};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::progress::{self, Progress};
+use crate::report;
+use crate::results::{Results, Summary};
+use crate::scratch::Scratch;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Where a run puts what it makes.
+#[derive(Clone, Debug)]
+pub struct Place {
+    pub format: Format,
+    /// `None`: a folder of the run's own in `lab-results`.
+    pub out: Option<PathBuf>,
+    pub scratch: PathBuf,
+}
+
+impl Default for Place {
+    fn default() -> Place {
+        Place { format: Format::Table, out: None, scratch: std::env::temp_dir() }
+    }
+}
+
+impl Place {
+    /// Takes an option that says where things go.
+    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "--format" => self.format = arguments::format(value)?,
+            "--out" => self.out = Some(PathBuf::from(value)),
+            "--scratch" => self.scratch = PathBuf::from(value),
+            _ => return Err(format!("see latchwork lab run --help for {name}")),
+        }
+        Ok(())
+    }
+}
+
+/// What measuring works with.
+pub struct Run<'a> {
+    pub interrupt: &'a Interrupt,
+    pub progress: &'a mut Progress,
+    pub scratch: &'a Scratch,
+    pub results: &'a mut Results,
+    folder: &'a Path,
+}
+
+impl Run<'_> {
+    /// Writes down what there is so far: a run that is killed keeps it.
+    pub fn save(&self) -> Result<()> {
+        report::save_json(self.results, self.folder).map(drop)
+    }
+}
+
+/// Results without cells, for an experiment that is given these arguments.
+pub fn blank(
+    experiment: &dyn Experiment,
+    args: &[String],
+    settings: &[(&str, String)],
+    plan: &Plan,
+) -> Results {
+    let mut command = ["latchwork", "lab", "run", experiment.name()].map(str::to_string).to_vec();
+    command.extend(args.iter().map(|arg| crate::target::hidden(arg)));
+    Results {
+        experiment: experiment.name().to_string(),
+        title: experiment.title().to_string(),
+        question: experiment.question().to_string(),
+        started: unix_now(),
+        finished: None,
+        complete: false,
+        command,
+        machine: machine::describe(),
+        settings: settings.iter().map(|(name, value)| (name.to_string(), value.clone())).collect(),
+        doctor: doctor::examine(plan),
+        targets: Vec::new(),
+        unit: "queries/s".to_string(),
+        block_name: String::new(),
+        x_name: "threads".to_string(),
+        baseline_name: String::new(),
+        log_scale: false,
+        summaries: Vec::new(),
+        cells: Vec::new(),
+    }
+}
+
+/// Measures and reports. What was measured before an interrupt or an error is kept, summed up and shown.
+pub fn conduct(
+    mut results: Results,
+    place: &Place,
+    interrupt: &Interrupt,
+    progress: &mut Progress,
+    summarise: impl Fn(&Results) -> Vec<Summary>,
+    measure: impl FnOnce(&mut Run<'_>) -> Result<()>,
+) -> Result<()> {
+    let folder = match &place.out {
+        Some(folder) => folder.clone(),
+        None => PathBuf::from("lab-results").join(format!(
+            "{}-{}",
+            results.experiment,
+            report::timestamp(results.started)
+        )),
+    };
+    fs::create_dir_all(&folder).map_err(Error::path("create", &folder))?;
+    let problems = results.doctor.iter().filter(|finding| finding.verdict == Verdict::Problem).count();
+    let findings = doctor::to_text(&results.doctor, false);
+    if !findings.is_empty() {
+        progress.note(&format!("preflight (more: latchwork lab doctor):\n{}", findings.trim_end()));
+    }
+    if problems > 0 {
+        return Err(Error::Usage("the preflight found a problem that the run cannot work with".to_string()));
+    }
+    let outcome = {
+        // Dropped before the reports are written: servers and folders go first.
+        let scratch = Scratch::create(&place.scratch)?;
+        let mut run = Run { interrupt, progress, scratch: &scratch, results: &mut results, folder: &folder };
+        let measured = measure(&mut run);
+        // Whatever an interrupt made fail on its way, it was the interrupt.
+        measured.and_then(|()| interrupt.check()).map_err(|error| interrupt.check().err().unwrap_or(error))
+    };
+    results.finished = Some(unix_now());
+    results.complete = outcome.is_ok();
+    results.summaries = summarise(&results);
+    progress.finish();
+    publish(&results, place.format, &folder, progress)?;
+    if matches!(outcome, Err(Error::Interrupted)) {
+        let measured = results.cells.iter().filter(|cell| !cell.samples.is_empty()).count();
+        progress.note(&format!(
+            "interrupted: {measured} of {} cells measured so far are kept",
+            results.cells.len()
+        ));
+    }
+    outcome
+}
+
+fn publish(results: &Results, format: Format, folder: &Path, progress: &mut Progress) -> Result<()> {
+    let json = report::save_json(results, folder)?;
+    let html = report::save_html(results, folder)?;
+    let places = format!("result: {}\nreport: {}", json.display(), html.display());
+    match format {
+        Format::Table => print(&format!("{}{places}\n", report::text::render(results))),
+        Format::Json => {
+            progress.note(&places);
+            print(&results.to_json().to_pretty())
+        }
+    }
+}
+
+/// A duration among the settings of a report.
+pub fn seconds(duration: Duration) -> String {
+    if duration < Duration::from_secs(60) {
+        format!("{} s", (duration.as_secs_f64() * 1_000.0).round() / 1_000.0)
+    } else {
+        progress::duration(duration)
+    }
+}
+
+fn unix_now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}

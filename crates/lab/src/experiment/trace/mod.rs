@@ -1,0 +1,360 @@
+//! `trace`: hit ratios and rates of cache policies on traces, the page cache's own among others.
+
+mod file;
+mod generate;
+mod options;
+mod peers;
+mod policy;
+
+use super::Experiment;
+use super::frame::{self, Run};
+use crate::doctor::Plan;
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::progress::{self, Progress};
+use crate::report::view::{MISSING, short_number};
+use crate::results::{Cell, Results, Sample, Summary, TargetInfo};
+use crate::workload::Random;
+use base::sync::thread;
+use options::{Options, Source};
+use policy::Policy;
+use std::time::Instant;
+
+/// The page cache has no fewer frames than this.
+const PLACES_MIN: usize = pagecache::FRAMES_MIN;
+const TARGET: &str = "caches";
+
+/// A trace in memory: keys below the footprint.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Requests {
+    name: String,
+    /// How many keys there are.
+    footprint: u32,
+    keys: Vec<u32>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub struct Trace;
+
+impl Experiment for Trace {
+    fn name(&self) -> &'static str {
+        "trace"
+    }
+
+    fn title(&self) -> &'static str {
+        "Hit ratios, honestly: cache policies on traces"
+    }
+
+    fn question(&self) -> &'static str {
+        "How many requests of a trace does a cache answer that holds 0.1, 1 or 10 percent of the keys, and how fast is \
+         it about it? Latchwork's page cache as it is, on both hit paths, beside exact LRU and the caches that Rust \
+         programs use. Each request asks for a key and puts it in if it was not there; the cache begins empty and \
+         every request counts."
+    }
+
+    fn options(&self) -> String {
+        options::help()
+    }
+
+    fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
+        let options = Options::parse(args).map_err(Error::Usage)?;
+        let plan = Plan {
+            threads_max: options.threads_max(),
+            memory_bytes: 1 << 30,
+            disk_bytes: 1 << 20,
+            scratch: options.place.scratch.clone(),
+        };
+        let settings = [
+            ("keys of generated traces", options.keys.to_string()),
+            ("requests at most", options.requests.to_string()),
+            ("samples", options.samples.to_string()),
+            ("seed", options.seed.to_string()),
+            ("page of the page cache", "1024 bytes, read from memory on a miss and verified".to_string()),
+            ("entry of the other caches", "a number of 8 bytes".to_string()),
+        ];
+        let results = Results {
+            unit: HIT_RATIO.to_string(),
+            block_name: "trace".to_string(),
+            x_name: "cache, 1/1000 of the keys".to_string(),
+            ..frame::blank(self, args, &settings, &plan)
+        };
+        if cfg!(not(feature = "peers")) && options.policies.len() > 1 {
+            progress.note(options::WITHOUT_PEERS);
+        }
+        frame::conduct(results, &options.place, interrupt, progress, summaries, |run| measure(&options, run))
+    }
+}
+
+const HIT_RATIO: &str = "hit ratio, %";
+
+/// The name of the extra that has the rate with so many threads.
+fn rate_name(threads: u32) -> String {
+    format!("million operations/s, threads: {threads}")
+}
+
+/// Likewise the hit ratio, where it is not the cell's own value.
+fn ratio_name(threads: u32) -> String {
+    format!("{HIT_RATIO}, threads: {threads}")
+}
+
+fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
+    run.results.targets.push(TargetInfo {
+        name: TARGET.to_string(),
+        baseline: None,
+        facts: vec![("caches".to_string(), options.policies.join(", "))],
+    });
+    run.progress.stage("reading and making traces", 0);
+    let mut traces = Vec::new();
+    for source in &options.traces {
+        run.interrupt.check()?;
+        traces.push(match source {
+            Source::Generated(name) => {
+                generate::generate(name, options.keys, options.requests, options.seed).expect("a known name")
+            }
+            Source::File(path) => file::read(path, options.csv, options.requests)?,
+        });
+    }
+    for trace in &traces {
+        for &size in &options.sizes {
+            if places(trace, size).is_none() {
+                run.progress.note(&format!(
+                    "{}: {} of {} keys are fewer than {PLACES_MIN} places: left out",
+                    trace.name,
+                    percent(size),
+                    trace.footprint
+                ));
+                continue;
+            }
+            for policy in &options.policies {
+                run.results.cells.push(Cell {
+                    target: TARGET.to_string(),
+                    series: policy.to_string(),
+                    block: trace.name.clone(),
+                    x: size,
+                    parameters: vec![
+                        ("trace".to_string(), trace.name.clone()),
+                        ("requests".to_string(), trace.keys.len().to_string()),
+                        ("keys".to_string(), trace.footprint.to_string()),
+                        ("cache_permille".to_string(), size.to_string()),
+                    ],
+                    samples: Vec::new(),
+                });
+            }
+        }
+    }
+    rounds(options, &traces, run)
+}
+
+/// Every cell once a round; within a trace and a size the caches take turns in an order drawn anew.
+fn rounds(options: &Options, traces: &[Requests], run: &mut Run<'_>) -> Result<()> {
+    let total = run.results.cells.len() as u64 * u64::from(options.samples);
+    let started = Instant::now();
+    run.progress.stage(format!("replaying {} traces", traces.len()), total);
+    let mut done = 0;
+    for round in 0..options.samples {
+        for trace in traces {
+            for &size in &options.sizes {
+                let Some(places) = places(trace, size) else { continue };
+                let mut turns = options.policies.clone();
+                Random::new(options.seed, u64::from(round) << 32 | u64::from(size)).shuffle(&mut turns);
+                for policy in turns {
+                    run.progress.at(done, &format!("{}, {}, {policy}", trace.name, percent(size)));
+                    let sample = sample(policy, trace, places, &options.threads, round, run.interrupt)?;
+                    let cell = run.results.cell_mut(TARGET, policy, &trace.name, size);
+                    cell.expect("the grid has every cell").samples.push(sample);
+                    done += 1;
+                }
+                run.save()?;
+            }
+        }
+    }
+    let took = progress::duration(started.elapsed());
+    run.results.settings.push(("replaying took".to_string(), took));
+    Ok(())
+}
+
+/// Places in a cache for `size` thousandths of the keys; `None` if that is less than any cache has.
+fn places(trace: &Requests, size: u32) -> Option<usize> {
+    let places = (u64::from(trace.footprint) * u64::from(size) / 1_000) as usize;
+    (places >= PLACES_MIN).then_some(places)
+}
+
+fn percent(size: u32) -> String {
+    format!("{} %", f64::from(size) / 10.0)
+}
+
+/// Replays the trace with each number of threads, every time from an empty cache.
+fn sample(
+    policy: &str,
+    trace: &Requests,
+    places: usize,
+    threads: &[u32],
+    round: u32,
+    interrupt: &Interrupt,
+) -> Result<Sample> {
+    let mut sample = Sample { round, ..Sample::default() };
+    for (position, &threads) in threads.iter().enumerate() {
+        interrupt.check()?;
+        let cache = policy::make(policy, places, trace.footprint)?;
+        let started = Instant::now();
+        let hits = replay(cache.as_ref(), &trace.keys, threads);
+        let seconds = started.elapsed().as_secs_f64();
+        let ratio = hits as f64 * 100.0 / trace.keys.len() as f64;
+        if position == 0 {
+            sample.value = ratio;
+            sample.seconds = seconds;
+            sample.queries = trace.keys.len() as u64;
+            sample.rows = hits;
+        } else {
+            sample.extra.push((ratio_name(threads), ratio));
+        }
+        sample.extra.push((rate_name(threads), trace.keys.len() as f64 / seconds / 1e6));
+    }
+    Ok(sample)
+}
+
+/// The hits of all threads. Each has every n-th request, so that together they keep to the trace's order, near enough.
+fn replay(cache: &dyn Policy, keys: &[u32], threads: u32) -> u64 {
+    let share = |thread: u32| {
+        let keys = keys.iter().skip(thread as usize).step_by(threads as usize);
+        keys.filter(|&&key| cache.get(key)).count() as u64
+    };
+    if threads == 1 {
+        return share(0);
+    }
+    thread::scope(|scope| {
+        let handles: Vec<_> = (0..threads).map(|thread| scope.spawn(move || share(thread))).collect();
+        handles.into_iter().map(|handle| handle.join().expect("a replaying thread panicked")).sum()
+    })
+}
+
+/// Below this many points of a percent a hit ratio is the same.
+const POINTS_MIN: f64 = 0.05;
+/// A rate that is less than this share of the other's is lower.
+const RATE_SHARE: f64 = 0.95;
+
+/// The difference to LRU, and every row in which our cache is not the best.
+fn summaries(results: &Results) -> Vec<Summary> {
+    let mut against_lru = Vec::new();
+    let mut fewer_hits = Vec::new();
+    let mut slower = Vec::new();
+    let value = |cell: &Cell| cell.estimate().map(|estimate| estimate.median);
+    let ours = results.cells.iter().filter(|cell| cell.series == policy::OPTIMISTIC);
+    for our in ours {
+        let others: Vec<&Cell> = results
+            .cells
+            .iter()
+            .filter(|cell| cell.block == our.block && cell.x == our.x && cell.series != our.series)
+            .collect();
+        let place = [our.block.clone(), percent(our.x)];
+        let Some(our_ratio) = value(our) else { continue };
+        if let Some(lru) = others.iter().find(|cell| cell.series == "LRU").and_then(|cell| value(cell)) {
+            let mut row = place.to_vec();
+            row.extend([format!("{lru:.1}"), format!("{our_ratio:.1}"), format!("{:+.1}", our_ratio - lru)]);
+            against_lru.push(row);
+        }
+        let best = |of: &dyn Fn(&Cell) -> Option<f64>| {
+            let values = others.iter().filter_map(|cell| Some((of(cell)?, cell.series.as_str())));
+            values.max_by(|left, right| left.0.total_cmp(&right.0))
+        };
+        if let Some((ratio, name)) = best(&value)
+            && ratio - our_ratio >= POINTS_MIN
+        {
+            let mut row = place.to_vec();
+            row.extend([format!("{our_ratio:.1}"), format!("{ratio:.1}"), name.to_string()]);
+            fewer_hits.push(row);
+        }
+        let rates = our.samples.first().into_iter().flat_map(|sample| &sample.extra);
+        for name in rates.map(|(name, _)| name).filter(|name| name.starts_with("million")) {
+            let (Some(rate), Some((other, who))) =
+                (our.median_extra(name), best(&|cell| cell.median_extra(name)))
+            else {
+                continue;
+            };
+            if rate < other * RATE_SHARE {
+                let threads = name.rsplit(' ').next().unwrap_or(MISSING);
+                let mut row = place.to_vec();
+                row.extend([threads, &short_number(rate), &short_number(other), who].map(str::to_string));
+                slower.push(row);
+            }
+        }
+    }
+    let table = |title: &str, columns: &[&str], names: usize, rows: Vec<Vec<String>>| Summary {
+        title: title.to_string(),
+        note: if rows.is_empty() { "nowhere in this run".to_string() } else { String::new() },
+        columns: columns.iter().map(|column| column.to_string()).collect(),
+        names,
+        rows,
+    };
+    vec![
+        table(
+            "latchwork against LRU: hit ratio in percent, difference in points",
+            &["trace", "cache", "LRU", "latchwork", "difference"],
+            2,
+            against_lru,
+        ),
+        table(
+            "where latchwork loses: hit ratio in percent, and the best of the others",
+            &["trace", "cache", "latchwork", "best other", "which"],
+            2,
+            fewer_hits,
+        ),
+        table(
+            "where latchwork loses: million operations/s, and the fastest of the others",
+            &["trace", "cache", "threads", "latchwork", "fastest other", "which"],
+            3,
+            slower,
+        ),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn several_threads_replay_every_request_once() {
+        struct Counting(base::sync::Mutex<Vec<u32>>);
+        impl Policy for Counting {
+            fn get(&self, key: u32) -> bool {
+                self.0.lock()[key as usize] += 1;
+                key.is_multiple_of(2)
+            }
+        }
+        for threads in [1, 2, 7] {
+            let counting = Counting(base::sync::Mutex::new(vec![0; 100]));
+            let keys: Vec<u32> = (0..100).collect();
+            assert_eq!(replay(&counting, &keys, threads), 50);
+            assert!(counting.0.lock().iter().all(|&count| count == 1));
+        }
+    }
+
+    #[test]
+    fn rows_that_are_lost_are_told_with_the_winner() {
+        let options = Options::parse(&[]).unwrap();
+        let trace = generate::generate("zipf-0.8", 20_000, 5_000, 1).unwrap();
+        let plan = Plan { threads_max: 1, memory_bytes: 0, disk_bytes: 0, scratch: std::env::temp_dir() };
+        let mut results = frame::blank(&Trace, &[], &[], &plan);
+        let mut cell = |series: &str, ratio: f64, rate: f64| {
+            results.cells.push(Cell {
+                target: TARGET.to_string(),
+                series: series.to_string(),
+                block: trace.name.clone(),
+                x: options.sizes[0],
+                parameters: Vec::new(),
+                samples: vec![Sample {
+                    value: ratio,
+                    extra: vec![(rate_name(2), rate)],
+                    ..Sample::default()
+                }],
+            });
+        };
+        cell("LRU", 20.0, 9.0);
+        cell("latchwork", 25.0, 3.0);
+        cell("other", 25.5, 2.0);
+        let [lru, hits, rates] = summaries(&results).try_into().unwrap();
+        assert_eq!(lru.rows, [["zipf-0.8", "0.1 %", "20.0", "25.0", "+5.0"]]);
+        assert_eq!(hits.rows, [["zipf-0.8", "0.1 %", "25.0", "25.5", "other"]]);
+        assert_eq!(rates.rows, [["zipf-0.8", "0.1 %", "2", "3.00", "9.00", "LRU"]]);
+    }
+}

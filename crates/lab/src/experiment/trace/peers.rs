@@ -1,0 +1,75 @@
+//! Caches of other projects, in builds with the feature `peers`. They keep eight bytes a key, and are told nothing but
+//! their number of places: each as its documentation has it.
+
+use super::policy::Policy;
+
+#[cfg(not(feature = "peers"))]
+pub const NAMES: [&str; 0] = [];
+
+#[cfg(not(feature = "peers"))]
+pub fn make(_: &str, _: usize) -> Option<Box<dyn Policy>> {
+    None
+}
+
+#[cfg(feature = "peers")]
+pub use with_peers::{NAMES, make};
+
+#[cfg(feature = "peers")]
+mod with_peers {
+    use super::Policy;
+
+    pub const NAMES: [&str; 4] = ["quick_cache", "moka", "foyer LRU", "foyer S3-FIFO"];
+
+    pub fn make(name: &str, places: usize) -> Option<Box<dyn Policy>> {
+        Some(match name {
+            "quick_cache" => Box::new(QuickCache(quick_cache::sync::Cache::new(places))),
+            "moka" => Box::new(Moka(moka::sync::Cache::new(places as u64))),
+            "foyer LRU" => Box::new(Foyer::new(places, foyer_memory::LruConfig::default().into())),
+            "foyer S3-FIFO" => Box::new(Foyer::new(places, foyer_memory::S3FifoConfig::default().into())),
+            _ => return None,
+        })
+    }
+
+    struct QuickCache(quick_cache::sync::Cache<u32, u64>);
+
+    impl Policy for QuickCache {
+        fn get(&self, key: u32) -> bool {
+            let hit = self.0.get(&key).is_some();
+            if !hit {
+                self.0.insert(key, key.into());
+            }
+            hit
+        }
+    }
+
+    struct Moka(moka::sync::Cache<u32, u64>);
+
+    impl Policy for Moka {
+        fn get(&self, key: u32) -> bool {
+            let hit = self.0.get(&key).is_some();
+            if !hit {
+                self.0.insert(key, key.into());
+            }
+            hit
+        }
+    }
+
+    struct Foyer(foyer_memory::Cache<u32, u64>);
+
+    impl Foyer {
+        fn new(places: usize, eviction: foyer_memory::EvictionConfig) -> Foyer {
+            let builder = foyer_memory::CacheBuilder::new(places);
+            Foyer(builder.with_eviction_config(eviction).build())
+        }
+    }
+
+    impl Policy for Foyer {
+        fn get(&self, key: u32) -> bool {
+            let hit = self.0.get(&key).is_some();
+            if !hit {
+                self.0.insert(key, key.into());
+            }
+            hit
+        }
+    }
+}
