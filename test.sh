@@ -121,8 +121,10 @@ step_lab() { # the segments experiment, its smallest form
     return $status
 }
 
-step_peers() { # the comparison with other stores still builds and gives right rows
-    cargo run --quiet --manifest-path bench/Cargo.toml -- point-lookups --rows 5000 --threads 1,2 --rounds 1 --seconds 0.1
+step_peers() { # the comparisons with other stores and other caches still build and give right rows
+    cargo clippy -p latchwork-lab --all-targets --features peers -- -D warnings &&
+        cargo test --quiet -p latchwork-lab --features peers trace &&
+        cargo run --quiet --manifest-path bench/Cargo.toml -- point-lookups --rows 5000 --threads 1,2 --rounds 1 --seconds 0.1
 }
 
 step_fuzz() { # the fuzz targets compile, and hold on a few thousand inputs
