@@ -5,7 +5,7 @@
 //! 'd' name                        opaque bytes of the SQL layer
 //! 't' table id u32 big-endian     record version u8, file id u32, next tree id u32,
 //!                                 roots u32 + (page u32, tree id u32)..., definition,
-//!                                 page size (u8 whether it has one, u32), pack keys u8
+//!                                 page size (u8 whether it has one, u32), pack keys u8, compressed u8
 //! ```
 //! Numbers in values are little-endian; byte strings and texts have a u32 length before them.
 
@@ -163,6 +163,7 @@ fn encode(record: &Record) -> (Vec<u8>, Vec<u8>) {
             out.definition(&table.def);
             out.option(table.def.page_size);
             out.u8(table.def.pack_keys as u8);
+            out.u8(u8::from(table.def.compressed));
             (table_key(table.id), out.0)
         }
     }
@@ -189,6 +190,7 @@ pub fn decode(key: &[u8], value: &[u8]) -> Option<Record> {
             let mut def = from.definition()?;
             if version == RECORD_VERSION {
                 (def.page_size, def.pack_keys) = (from.option()?, from.pack_keys()?);
+                def.compressed = from.u8()? != 0;
             }
             let whole = from.0.is_empty() && roots.len() == def.indexes.len() + 1;
             whole.then(|| Record::Table(Box::new(TableRecord { id, file, next_tree, roots, def })))
@@ -444,6 +446,7 @@ mod tests {
                 auto_increment: Some(0),
                 page_size: Some(4096),
                 pack_keys: PackKeys::Always,
+                compressed: true,
                 sql_metadata: vec![1, 2, 3],
             },
         }))
@@ -462,9 +465,10 @@ mod tests {
     fn a_record_of_format_2_has_the_directorys_page_size() {
         let Record::Table(mut table) = record() else { panic!("no table") };
         (table.def.page_size, table.def.pack_keys) = (None, PackKeys::Default);
+        table.def.compressed = false;
         let (key, mut value) = encode(&Record::Table(table.clone()));
         value[0] = RECORD_VERSION_1;
-        value.truncate(value.len() - 6);
+        value.truncate(value.len() - 7);
         assert_eq!(decode(&key, &value), Some(Record::Table(table)));
     }
 

@@ -7,11 +7,11 @@ use crate::purge::Purge;
 use crate::session::under_way::UnderWay;
 use crate::table::scan::ScanMemory;
 use crate::tablespace::{Home, RowCache};
-use crate::{Error, Result};
+use crate::{Error, Result, TableDef};
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
 use base::sync::{Arc, CachePadded, Mutex};
 use base::{CoreLocal, Lsn, Stamp};
-use pagecache::{Caches, NamedCache};
+use pagecache::{Caches, FileFormat, NamedCache};
 use transactions::{Config, Transactions};
 
 /// The engine below a database's tables.
@@ -70,10 +70,11 @@ impl Core {
         }
     }
 
-    /// Where a file of pages of this size is to be kept; `None` = the directory's.
-    pub fn home<'h>(&'h self, cache: &'h Arc<NamedCache>, page_size: Option<u32>) -> Home<'h> {
-        let page_size = page_size.map_or(self.page_size, |bytes| bytes as usize);
-        Home { caches: &self.caches, cache, journal: &self.journal, page_size }
+    /// Where a table's file is to be kept.
+    pub fn home<'h>(&'h self, cache: &'h Arc<NamedCache>, def: &TableDef) -> Home<'h> {
+        let page_size = def.page_size.map_or(self.page_size, |bytes| bytes as usize);
+        let format = FileFormat { page_size, is_compressed: def.compressed };
+        Home { caches: &self.caches, cache, journal: &self.journal, format }
     }
 
     /// To be called before anything is changed, with no latch held: refuses if the database is closed or has given up

@@ -151,6 +151,8 @@ pub struct TableDef {
     /// Bytes a page: a power of two, 1 to 64 KiB. `None` = what the data directory was made with.
     pub page_size: Option<u32>,
     pub pack_keys: PackKeys,
+    /// Pages are compressed on the device, and in memory while they are cold.
+    pub compressed: bool,
     /// Opaque to the engine, kept in the catalogue: defaults, comments, the ENGINE= that was written.
     pub sql_metadata: Vec<u8>,
 }

@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! file header, page 0 (after the 24 bytes that all pages share)
-//! 24 zero u64 | 32 magic u64 | 40 page size u32 | 44 groups that have a free map u32 | 48 in doubt u32 | 52 zero ..
+//! 24 zero u64 | 32 magic u64 | 40 page size u32 | 44 groups that have a free map u32 | 48 in doubt u32 |
+//! 52 compressed u32 | 56 zero ..
 //! 64 rows u64 | 72 next AUTO_INCREMENT u64 | 80 next row id u64 | 88 next chain u64
 //! ```
 //! The last four are as of the last checkpoint or clean shutdown. *In doubt* is a file with changes under way that take more than
@@ -33,6 +34,7 @@ const MAGIC_AT: usize = 32;
 const PAGE_SIZE_AT: usize = 40;
 const GROUPS_AT: usize = 44;
 const DOUBT_AT: usize = 48;
+const COMPRESSED_AT: usize = 52;
 const ROWS_AT: usize = 64;
 const AUTO_INCREMENT_AT: usize = 72;
 const ROW_ID_AT: usize = 80;
@@ -76,6 +78,7 @@ impl Default for TableNumbers {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Header {
     pub page_size: u32,
+    pub is_compressed: bool,
     /// Groups of pages that have a free map.
     pub groups: u32,
     pub in_doubt: bool,
@@ -88,7 +91,7 @@ pub struct Home<'h> {
     pub caches: &'h Arc<Caches>,
     pub cache: &'h Arc<NamedCache>,
     pub journal: &'h Arc<Journal>,
-    pub page_size: usize,
+    pub format: FileFormat,
 }
 
 /// An open file of pages.
@@ -141,13 +144,7 @@ impl Tablespace {
         file_pages: u32,
     ) -> Result<Tablespace> {
         let path = path.to_path_buf();
-        let cached = home.caches.attach(
-            home.cache,
-            file_id,
-            path.clone(),
-            file.clone(),
-            FileFormat::plain(home.page_size),
-        )?;
+        let cached = home.caches.attach(home.cache, file_id, path.clone(), file.clone(), home.format)?;
         let space = Space { file: Some(file), pages: 1, file_pages, free: Vec::new() };
         let (journal, in_doubt) = (home.journal.clone(), AtomicBool::new(false));
         Ok(Tablespace {
@@ -167,6 +164,7 @@ impl Tablespace {
             let mut guard = self.cache().create(self.page_id(PageNo(0)))?;
             let header = Header {
                 page_size: self.page_size() as u32,
+                is_compressed: self.file.format().is_compressed,
                 groups: 0,
                 in_doubt: false,
                 numbers: TableNumbers::default(),
@@ -185,7 +183,7 @@ impl Tablespace {
         path: &Path,
         file: Arc<dyn File>,
     ) -> Result<(Arc<Tablespace>, TableNumbers)> {
-        let file_pages = (file.len()? / home.page_size as u64).min(u64::from(u32::MAX)) as u32;
+        let file_pages = (file.len()? / home.format.page_size as u64).min(u64::from(u32::MAX)) as u32;
         let space = Tablespace::attach(home, file_id, path, file, file_pages)?;
         match space.load() {
             Ok(numbers) => Ok((Arc::new(space), numbers)),
@@ -566,6 +564,7 @@ fn write_header(page: &mut PageMut<'_>, id: PageId, header: &Header) {
     page.set_u32(PAGE_SIZE_AT, header.page_size);
     page.set_u32(GROUPS_AT, header.groups);
     page.set_u32(DOUBT_AT, u32::from(header.in_doubt));
+    page.set_u32(COMPRESSED_AT, u32::from(header.is_compressed));
     page.set_u64(ROWS_AT, header.numbers.rows);
     page.set_u64(AUTO_INCREMENT_AT, header.numbers.next_auto_increment);
     page.set_u64(ROW_ID_AT, header.numbers.next_row_id);
@@ -577,19 +576,21 @@ fn has_type(page: Page<'_>, page_type: PageType) -> bool {
     page.u8_at(FORMAT_AT) == FORMAT && page.u8_at(TYPE) == page_type as u8
 }
 
-/// The page size that the first bytes of a file header name.
-pub(crate) fn page_size_in(header: &[u8]) -> Option<usize> {
-    let bytes = header.get(MAGIC_AT..PAGE_SIZE_AT + 4)?;
-    let (magic, size) = bytes.split_at(8);
-    (magic == MAGIC.to_le_bytes()).then(|| u32::from_le_bytes(size.try_into().unwrap_or_default()) as usize)
+/// How a file lies on the device, by the first bytes of its header.
+pub(crate) fn format_in(header: &[u8]) -> Option<FileFormat> {
+    let magic = u64::from_le_bytes(*header.get(MAGIC_AT..)?.first_chunk()?);
+    let number = |at: usize| Some(u32::from_le_bytes(*header.get(at..)?.first_chunk()?));
+    let format =
+        FileFormat { page_size: number(PAGE_SIZE_AT)? as usize, is_compressed: number(COMPRESSED_AT)? != 0 };
+    (magic == MAGIC).then_some(format)
 }
 
-/// The page size of a file, if its header is on the device. Whatever a crash did to the rest of the header, these bytes are old or new,
+/// How a file lies on the device, if its header is on the device. Whatever a crash did to the rest of the header, these bytes are old or new,
 /// and the same.
-pub(crate) fn page_size_of(file: &dyn File) -> std::io::Result<Option<usize>> {
+pub(crate) fn format_of(file: &dyn File) -> std::io::Result<Option<FileFormat>> {
     let mut bytes = [0; HEADER_USED];
     match file.read_at(&mut bytes, 0) {
-        Ok(()) => Ok(page_size_in(&bytes)),
+        Ok(()) => Ok(format_in(&bytes)),
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
     }
@@ -602,6 +603,7 @@ pub fn parse_header(page: Page<'_>, page_size: usize) -> Result<Header, String> 
     }
     let header = Header {
         page_size: page.u32_at(PAGE_SIZE_AT),
+        is_compressed: page.u32_at(COMPRESSED_AT) != 0,
         groups: page.u32_at(GROUPS_AT),
         in_doubt: page.u32_at(DOUBT_AT) != 0,
         numbers: TableNumbers {

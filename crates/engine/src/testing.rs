@@ -9,7 +9,7 @@ use crate::tablespace::{Home, Tablespace};
 use crate::tree::Tree;
 use base::FileId;
 use base::sync::Arc;
-use pagecache::{CacheConfig, Caches, WriteBack};
+use pagecache::{CacheConfig, Caches, FileFormat, WriteBack};
 use std::path::Path;
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 use vfs::{Create, MemVfs, Vfs};
@@ -78,7 +78,12 @@ pub fn tree_of(page_size: usize, hit_path: HitPath, size: CacheSize, whole_keys:
 pub fn tablespace(config: CacheConfig) -> Arc<Tablespace> {
     let page_size = config.page_size;
     let caches = Caches::new(config).unwrap();
-    let home = Home { caches: &caches, cache: caches.default_cache(), journal: &journal(), page_size };
+    let home = Home {
+        caches: &caches,
+        cache: caches.default_cache(),
+        journal: &journal(),
+        format: FileFormat::plain(page_size),
+    };
     let path = Path::new("T7.lwt");
     let file = MemVfs::new().open(path, Create::New).unwrap();
     Tablespace::create(home, FileId(7), path, file).unwrap()

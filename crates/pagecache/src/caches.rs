@@ -117,7 +117,7 @@ pub struct CachedFile {
     caches: Arc<Caches>,
     pools: Pools,
     id: FileId,
-    page_size: usize,
+    format: FileFormat,
     /// The number of the pool.
     pool: AtomicUsize,
     /// Held while the file changes its pool, and for its end.
@@ -373,7 +373,7 @@ impl Caches {
             caches: self.clone(),
             pools: self.pools.clone(),
             id,
-            page_size: format.page_size,
+            format,
             pool: AtomicUsize::new(number),
             place: Mutex::new(Place { cache: cache.clone(), is_open: true }),
         });
@@ -446,7 +446,12 @@ impl CachedFile {
     }
 
     pub fn page_size(&self) -> usize {
-        self.page_size
+        self.format.page_size
+    }
+
+    /// How its pages lie on the device.
+    pub fn format(&self) -> FileFormat {
+        self.format
     }
 
     /// The cache that the file is in.
@@ -477,7 +482,7 @@ impl CachedFile {
         let caches = &self.caches;
         // Whatever can fail comes before the file is given up.
         for cache in [cache, &caches.default] {
-            caches.pool_of(cache, &cache.settings.lock(), self.page_size)?;
+            caches.pool_of(cache, &cache.settings.lock(), self.format.page_size)?;
         }
         let file = self.pool().give_up(self.id, Detach::Flush)?;
         // It may have been dropped meanwhile: then the file would have gone on to the default one.
@@ -488,7 +493,7 @@ impl CachedFile {
             target = &caches.default;
             settings = target.settings.lock();
         }
-        let number = caches.pool_of(target, &settings, self.page_size)?;
+        let number = caches.pool_of(target, &settings, self.format.page_size)?;
         // ORDER: Release, see `pool`. Before the new pool takes the file in, so that whoever has a page of it latched there knows that
         // the number names that pool.
         self.pool.store(number, Release);

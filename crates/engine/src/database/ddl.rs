@@ -176,8 +176,8 @@ impl Database {
     fn create_file(&self, def: Arc<TableDef>, cache: &Arc<NamedCache>) -> Result<TableState> {
         let file_id = self.core.control.lock().take_file_id()?;
         let path = table_path(&self.dir, file_id);
-        let home = self.core.home(cache, def.page_size);
-        let file = self.files.open_pages(&path, Create::New, home.page_size)?;
+        let home = self.core.home(cache, &def);
+        let file = self.files.open_pages(&path, Create::New, home.format.page_size)?;
         // CRASH: its name is durable before the catalogue can say so.
         self.files.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
         let space = match Tablespace::create(home, file_id, &path, file) {

@@ -34,7 +34,7 @@ use crate::table::state::TableState;
 use crate::table::{Index, Table};
 use crate::tablespace::{RowCache, Tablespace};
 use crate::tree::Tree;
-use crate::{Error, Result};
+use crate::{Error, Result, TableDef};
 use base::region::machine_memory_bytes;
 #[cfg(not(feature = "shuttle"))]
 use base::sync::OnceLock;
@@ -212,8 +212,12 @@ impl Database {
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::IfMissing, page_size)?;
         file.set_len(0)?;
-        let space =
-            Tablespace::create(core.home(core.caches.default_cache(), None), CATALOGUE_FILE, &path, file)?;
+        let space = Tablespace::create(
+            core.home(core.caches.default_cache(), &TableDef::default()),
+            CATALOGUE_FILE,
+            &path,
+            file,
+        )?;
         let tree = Tree::create(space, CATALOGUE_TREE, false)?;
         debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
         let database = Database::new(core, dir, files.clone(), Recovery::default(), Catalogue::new(tree, 1));
@@ -246,8 +250,12 @@ impl Database {
         let core = Arc::new(Core::new(caches, open_row_tier(options)?, page_size, journal, control));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::Never, page_size)?;
-        let (space, numbers) =
-            Tablespace::open(core.home(core.caches.default_cache(), None), CATALOGUE_FILE, &path, file)?;
+        let (space, numbers) = Tablespace::open(
+            core.home(core.caches.default_cache(), &TableDef::default()),
+            CATALOGUE_FILE,
+            &path,
+            file,
+        )?;
         let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
         let skip = if start.is_clean() { 0 } else { SKIP_AFTER_CRASH };
         (recovery.rolled_back, recovery.changes_taken_back) = redone.logical.unfinished();
@@ -339,10 +347,10 @@ impl Database {
 
     fn open_table(&self, record: &TableRecord) -> Result<Arc<Table>> {
         let path = table_path(&self.dir, record.file);
-        let home = self.core.home(self.core.caches.default_cache(), record.def.page_size);
+        let home = self.core.home(self.core.caches.default_cache(), &record.def);
         let file = self
             .files
-            .open_pages(&path, Create::Never, home.page_size)
+            .open_pages(&path, Create::Never, home.format.page_size)
             .map_err(|error| std::io::Error::new(error.kind(), format!("'{}': {error}", path.display())))?;
         let (space, numbers) = Tablespace::open(home, record.file, &path, file)?;
         space.set_row_tier(&self.core.rows_kept);
@@ -588,7 +596,7 @@ pub(crate) fn table_path(dir: &Path, file: FileId) -> PathBuf {
 }
 
 /// The codec of each index, and whether it is unique, the clustered one first.
-pub(crate) fn index_parts(def: &crate::TableDef) -> impl Iterator<Item = (Arc<KeyCodec>, bool)> + '_ {
+pub(crate) fn index_parts(def: &TableDef) -> impl Iterator<Item = (Arc<KeyCodec>, bool)> + '_ {
     let clustered = std::iter::once((def.primary.as_deref().unwrap_or(&[]), true));
     let secondary = def.indexes.iter().map(|index| (index.parts.as_slice(), index.unique));
     clustered.chain(secondary).map(|(parts, unique)| (Arc::new(KeyCodec::new(&def.columns, parts)), unique))

@@ -22,7 +22,7 @@ use crate::definition::LogOptions;
 use crate::journal::{Journal, kind};
 use crate::node::layout::LSN;
 use crate::redo::{Change, changes_of, set_lsn};
-use crate::tablespace::page_size_of;
+use crate::tablespace::format_of;
 use crate::tree::retry;
 use crate::{Error, Result};
 use base::sync::Arc;
@@ -225,16 +225,11 @@ impl Redo<'_> {
         let attached = match open_existing(self.from.vfs(), &path)? {
             Some(opened) => {
                 // CRASH: without a header on the device, the record that made the file is still there, and is its first.
-                let from_log = || changes.iter().find_map(Change::page_size);
-                let page_size = page_size_of(&*opened)?.or_else(from_log).unwrap_or(self.page_size);
-                let opened = self.from.open_pages(&path, Create::Never, page_size)?;
-                Some(self.caches.attach(
-                    self.caches.default_cache(),
-                    file,
-                    path,
-                    opened,
-                    FileFormat::plain(page_size),
-                )?)
+                let from_log = || changes.iter().find_map(Change::format);
+                let format = format_of(&*opened)?.or_else(from_log);
+                let format = format.unwrap_or(FileFormat::plain(self.page_size));
+                let opened = self.from.open_pages(&path, Create::Never, format.page_size)?;
+                Some(self.caches.attach(self.caches.default_cache(), file, path, opened, format)?)
             }
             None => None,
         };

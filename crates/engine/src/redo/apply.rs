@@ -4,8 +4,9 @@ use super::{CUT, FREE_PAGES, IMAGE, INSERT, INSERT_CHILD, REMOVE, REPLACE, USE_P
 use crate::free_map::FreeMapPage;
 use crate::node::layout::{FORMAT, FORMAT_AT, HEADER_BYTES, PageType, SLOT_BYTES, TYPE};
 use crate::node::{NodeMut, SplitPoint, cut};
-use crate::tablespace::page_size_in;
+use crate::tablespace::format_in;
 use base::{FileId, Lsn, PageId, PageNo};
+use pagecache::FileFormat;
 use pagecache::page::PageMut;
 
 /// One page's part in a record.
@@ -110,10 +111,10 @@ impl<'r> Bytes<'r> {
 }
 
 impl Change<'_> {
-    /// The page size that it says the file has, if it makes the file's header.
-    pub fn page_size(&self) -> Option<usize> {
+    /// How it says that the file lies on the device, if it makes the file's header.
+    pub fn format(&self) -> Option<FileFormat> {
         match self.op {
-            Op::Image { low, .. } if self.page == PageNo(0) => page_size_in(low),
+            Op::Image { low, .. } if self.page == PageNo(0) => format_in(low),
             _ => None,
         }
     }

@@ -112,8 +112,10 @@ fn workload(vfs: &SimVfs, seed: u64, transactions: u64, promised: &mut Promised)
             database.create_database("d", b"")?;
         }
         // Beside the catalogue's pages, larger ones.
-        let page_size = (!seed.is_multiple_of(3)).then_some(1_024 << (seed % 3));
-        database.create_table(TableDef { page_size, ..table_def() })?;
+        // The compressed one has pages of several blocks, so that there is something to give back.
+        let page_size = [None, Some(2_048), Some(4_096), Some(16_384)][(seed % 4) as usize];
+        let compressed = page_size == Some(16_384);
+        database.create_table(TableDef { page_size, compressed, ..table_def() })?;
     }
     promised.table = true;
     let table = database.table("d", "t")?;
