@@ -32,11 +32,13 @@ Memory
                               innodb_buffer_pool_size is the same thing
   --key_cache_segments N      0 = one mutex; 1 to 64            (by the number of processors)
   --key_cache_hit_path PATH   optimistic, or locked as MyISAM's
+  --NAME.key_buffer_size BYTES   another key cache, called NAME; the other key_cache_ options likewise
   --latchwork_version_limit BYTES   old versions of rows, for snapshots (256M)
 
 Files
   --config FILE               options in MySQL's ini form, groups [mysqld], [server], [mariadb], [latchwork];
                               no file is read without it
+  --init-file FILE            statements that run before connections are taken: CACHE INDEX, for example
 
 Every system variable is an option: --name=value, with - or _. SHOW VARIABLES lists them.
 ";

@@ -171,6 +171,11 @@ impl Options {
         Some(self.globals.values().text("log_error")).filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
+    /// The file of `--init-file`, if it was given.
+    pub fn init_file(&self) -> Option<PathBuf> {
+        Some(self.globals.values().text("init_file")).filter(|path| !path.is_empty()).map(PathBuf::from)
+    }
+
     /// The folder of `--tmpdir`, if it was given.
     pub fn tmpdir(&self) -> Option<PathBuf> {
         Some(self.globals.values().text("tmpdir")).filter(|path| !path.is_empty()).map(PathBuf::from)

@@ -2,6 +2,7 @@
 
 use crate::accounts::Accounts;
 use crate::connection;
+use crate::init_file::InitFile;
 use crate::listeners::{Address, Event, Listeners};
 use crate::log::Log;
 use crate::options::Options;
@@ -73,6 +74,7 @@ impl Server {
             log.note(remark);
         }
         let socket = options.socket();
+        let init_file = options.init_file().map(InitFile::read).transpose().map_err(StartError)?;
         // The data directory first: two servers on one folder is the mistake that matters most.
         let database = open_database(vfs, &datadir, &options)?;
         let opened = listen(&options, &socket).and_then(|listeners| {
@@ -120,6 +122,9 @@ impl Server {
         let host: Arc<dyn Host> = shared.clone();
         let host: Weak<dyn Host> = Arc::downgrade(&host);
         shared.instance.attach(host);
+        if let Some(init_file) = init_file {
+            init_file.run(&shared.instance, &shared.log);
+        }
         let (stop, wake) = UnixStream::pair().map_err(|error| StartError(error.to_string()))?;
         Ok(Server { shared, listeners, stop, wake })
     }
@@ -314,5 +319,6 @@ fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result
     };
     let database = Database::open(datadir, engine_options).map_err(|problem| error(problem.to_string()))?;
     database.set_version_limit(values.unsigned("latchwork_version_limit"));
+    options.globals.make_caches(&database).map_err(|problem| StartError(problem.message))?;
     Ok(database)
 }

@@ -160,6 +160,7 @@ impl From<engine::Error> for SqlError {
                 b"HY000",
                 "The snapshot of this transaction is too old to be read; please retry transaction",
             ),
+            Error::DefaultCache => SqlError::new(1438, b"HY000", "Cannot drop default keycache"),
             Error::Full => SqlError::new(1021, b"HY000", "Disk full; waiting for someone to free some space"),
             Error::ReadOnly { why } => {
                 SqlError::new(1290, b"HY000", format!("The server refuses writes: {why}"))

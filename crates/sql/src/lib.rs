@@ -13,6 +13,7 @@ pub mod expr;
 pub mod host;
 pub mod infoschema;
 mod insert_scanner;
+mod key_caches;
 mod locks;
 mod maintenance;
 pub mod names;

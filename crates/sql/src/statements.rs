@@ -5,7 +5,7 @@ use crate::maintenance::{self, Operation};
 use crate::parse::{OtherStatement, Word, Words};
 use crate::status::Counter;
 use crate::{ResultSink, Session, SqlError};
-use crate::{ddl, locks, show, transaction, variables};
+use crate::{ddl, key_caches, locks, show, transaction, variables};
 
 /// Runs a statement by its first word.
 ///
@@ -70,14 +70,16 @@ pub(crate) fn run(
         "OPTIMIZE" => maintenance::run(session, &mut words, Operation::Optimize, sink),
         "REPAIR" => maintenance::run(session, &mut words, Operation::Repair, sink),
         "CHECKSUM" => maintenance::checksum(session, &mut words, sink),
+        "CACHE" => key_caches::cache_index(session, &mut words, sink),
+        "LOAD" if second.eq_ignore_ascii_case("INDEX") => key_caches::load_index(session, &mut words, sink),
         "DO" => {
             variables::set::evaluate(session, words.rest())?;
             session.done(0, String::new(), sink)
         }
         // Known to MySQL and not here.
-        "GRANT" | "REVOKE" | "CALL" | "CACHE" | "LOAD" | "HANDLER" | "HELP" | "INSTALL" | "UNINSTALL"
-        | "PREPARE" | "EXECUTE" | "DEALLOCATE" | "PURGE" | "RESET" | "CHANGE" | "STOP" | "XA" | "BINLOG"
-        | "SHUTDOWN" | "SIGNAL" => Err(SqlError::not_supported(&statement.word)),
+        "GRANT" | "REVOKE" | "CALL" | "LOAD" | "HANDLER" | "HELP" | "INSTALL" | "UNINSTALL" | "PREPARE"
+        | "EXECUTE" | "DEALLOCATE" | "PURGE" | "RESET" | "CHANGE" | "STOP" | "XA" | "BINLOG" | "SHUTDOWN"
+        | "SIGNAL" => Err(SqlError::not_supported(&statement.word)),
         _ => Err(at_start),
     }
 }

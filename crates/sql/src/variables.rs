@@ -22,7 +22,7 @@ mod tests;
 pub use assign::Assigned;
 pub use command_line::{OptionError, OptionSet};
 pub use definition::{Definition, Kind, Scope};
-pub(crate) use effects::CacheEffects;
+pub(crate) use effects::EngineEffects;
 pub use effects::{flush_log, flush_method, flush_method_name, io_options};
 pub use globals::{Effects, Globals, Values};
 pub(crate) use read::unknown;

@@ -198,6 +198,19 @@ pub(super) fn count_placeholders(text: &str) -> usize {
     Pieces::new(text).filter(|&(piece, from, _)| piece == Piece::Symbol && bytes[from] == b'?').count()
 }
 
+/// Where names in backticks begin that stand right behind `@@`.
+pub(super) fn quoted_variables(text: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    let mut is_behind = false;
+    for (piece, from, end) in Pieces::new(text) {
+        if is_behind && text[from..].starts_with('`') {
+            found.push(from);
+        }
+        is_behind = piece == Piece::Word && &text[from..end] == "@@";
+    }
+    found
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

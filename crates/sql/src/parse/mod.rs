@@ -16,7 +16,6 @@ use crate::SqlError;
 use sqlparser::ast;
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
-use sqlparser::tokenizer::Tokenizer;
 use std::borrow::Cow;
 
 /// How deep expressions and subqueries may nest. The parser needs up to 40 KiB of stack a level (measured,
@@ -170,9 +169,7 @@ fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
 pub fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
     let dialect = MySqlDialect {};
     let options = ParserOptions::new().with_unescape(true);
-    let mut tokens = Tokenizer::new(&dialect, text)
-        .with_unescape(true)
-        .tokenize_with_location()
+    let mut tokens = tokens::tokenize(text, true)
         .map_err(|error| errors::from_parser(text, &ParserError::TokenizerError(error.to_string())))?;
     tokens::translate(&mut tokens);
     let mut parser = Parser::new(&dialect)

@@ -1,8 +1,10 @@
 //! Words of MySQL's that the `sqlparser` crate does not know, put in its terms before it sees them.
 
+use super::comments;
 use sqlparser::ast::{DateTimeField, ObjectName, ObjectNamePart, Value};
+use sqlparser::dialect::MySqlDialect;
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Token, TokenWithSpan, Whitespace};
+use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace};
 
 /// MySQL's units of two parts, and the units of other dialects that stand for them between here and the binder.
 const COMPOUND_UNITS: [(&str, Keyword, DateTimeField); 11] = [
@@ -25,6 +27,55 @@ pub fn unit_name(field: &DateTimeField) -> String {
         Some((name, _, _)) => (*name).to_string(),
         None => field.to_string().to_ascii_uppercase(),
     }
+}
+
+/// Cuts a statement into tokens. The crate's tokenizer loses its way in @@`name`: here that is the word `@@name`.
+///
+/// For the parser @@`default`.x becomes @@global.`default`.x: bare, and without a scope, the word is none of a cache.
+pub(super) fn tokenize(text: &str, for_parser: bool) -> Result<Vec<TokenWithSpan>, TokenizerError> {
+    let dialect = MySqlDialect {};
+    let cut = |text: &str| Tokenizer::new(&dialect, text).with_unescape(true).tokenize_with_location();
+    let names = if text.contains("@@`") { comments::quoted_variables(text) } else { Vec::new() };
+    if names.is_empty() {
+        return cut(text);
+    }
+    let mut spaced = String::with_capacity(text.len() + names.len());
+    let mut from = 0;
+    // Line and column, from 0, of each blank that is put in.
+    let mut blanks = Vec::new();
+    for name in names {
+        spaced.push_str(&text[from..name]);
+        let line = spaced.rfind('\n').map_or(0, |end| end + 1);
+        blanks.push((spaced.matches('\n').count() as u64, spaced[line..].chars().count() as u64));
+        spaced.push(' ');
+        from = name;
+    }
+    spaced.push_str(&text[from..]);
+    let mut tokens: Vec<TokenWithSpan> = Vec::new();
+    let mut rest = cut(&spaced)?.into_iter();
+    while let Some(mut token) = rest.next() {
+        for place in [&mut token.span.start, &mut token.span.end] {
+            let before = |blank: &&(u64, u64)| blank.0 + 1 == place.line && blank.1 + 1 < place.column;
+            place.column -= blanks.iter().filter(before).count() as u64;
+        }
+        if token.token != Token::AtAt {
+            tokens.push(token);
+            continue;
+        }
+        // The blank, then the name.
+        rest.next();
+        let Some(TokenWithSpan { token: Token::Word(name), span }) = rest.next() else { break };
+        let span = Span::new(token.span.start, span.end);
+        if for_parser && name.value == engine::DEFAULT_CACHE {
+            tokens.push(TokenWithSpan::new(Token::make_word("@@global", None), span));
+            tokens.push(TokenWithSpan::new(Token::Period, span));
+            tokens.push(TokenWithSpan::new(Token::make_word(&name.value, Some('`')), span));
+        } else {
+            let name = format!("@@{}", name.value);
+            tokens.push(TokenWithSpan::new(Token::make_word(&name, None), span));
+        }
+    }
+    Ok(tokens)
 }
 
 /// Puts the tokens of a statement in the parser's terms: compound units, the operators MOD, `&&` and `||`, and

@@ -2,9 +2,8 @@
 
 use super::errors::{error_at, from_parser};
 use crate::SqlError;
-use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::ParserError;
-use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Tokenizer, Whitespace};
+use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
 
 /// One token, as a hand-written parser looks at it.
 #[derive(Clone, PartialEq, Debug)]
@@ -34,9 +33,7 @@ impl<'a> Words<'a> {
     /// # Errors
     /// 1064 for an unclosed quote and the like.
     pub fn new(text: &'a str) -> Result<Words<'a>, SqlError> {
-        let dialect = MySqlDialect {};
-        let tokens = Tokenizer::new(&dialect, text)
-            .tokenize_with_location()
+        let tokens = super::tokens::tokenize(text, false)
             .map_err(|error| from_parser(text, &ParserError::TokenizerError(error.to_string())))?;
         let offsets = Offsets::new(text);
         let mut words: Vec<(Word, usize)> = tokens
@@ -222,5 +219,19 @@ mod tests {
         assert_eq!(words.string().unwrap(), "é");
         assert!(words.error().message.contains("near ', 1' at line 1"));
         assert_eq!(words.rest(), ", 1");
+    }
+
+    #[test]
+    fn a_quoted_name_behind_at_signs_is_part_of_the_word() {
+        let mut words = Words::new("é @@`a b`.x, '@@`no`',\n @@`y`.`default` @@`default`.z").unwrap();
+        words.next();
+        assert_eq!(words.next(), Word::Bare("@@a b".into()));
+        words.expect_symbol(".").unwrap();
+        assert_eq!(words.rest(), "x, '@@`no`',\n @@`y`.`default` @@`default`.z");
+        assert_eq!((words.name().unwrap().as_str(), words.accept_symbol(",")), ("x", true));
+        assert_eq!((words.string().unwrap().as_str(), words.accept_symbol(",")), ("@@`no`", true));
+        assert_eq!(words.qualified_name().unwrap(), (Some("@@y".into()), "default".into()));
+        assert_eq!(words.rest(), "@@`default`.z");
+        assert_eq!(words.qualified_name().unwrap(), (Some("@@default".into()), "z".into()));
     }
 }

@@ -459,6 +459,15 @@ fn variable(name: &[ast::Ident]) -> Result<Expr, SqlError> {
             VariableScope::Default
         }
     };
+    // A bare DEFAULT is the default cache's name behind `@@global.` alone, and a scope is no cache's.
+    let cache = &name[name.len().saturating_sub(2)];
+    let reserved = if scope == VariableScope::Default { "@@default" } else { "" };
+    if rest.len() == 2
+        && cache.quote_style.is_none()
+        && [reserved, "global", "session", "local"].iter().any(|word| cache.value.eq_ignore_ascii_case(word))
+    {
+        return Err(SqlError::syntax(&rest.join("."), 1));
+    }
     match rest.as_slice() {
         [name] => Ok(Expr::SystemVariable { scope, cache: None, name: name.to_ascii_lowercase() }),
         [cache, name] => {

@@ -3,7 +3,7 @@
 use super::Session;
 use crate::SqlError;
 use crate::expr::{Environment, SqlMode, VariableScope};
-use crate::variables::{Asked, SqlMode as Modes};
+use crate::variables::{Asked, SqlMode as Modes, structured};
 use std::cell::{Cell, RefCell};
 use types::Value;
 
@@ -73,8 +73,11 @@ impl Environment for SessionEnvironment<'_> {
             VariableScope::Session => Asked::Session,
             VariableScope::Global => Asked::Global,
         };
-        let live = session.live();
-        session.variables.value(&session.instance.globals, asked, cache, name, live)
+        let (globals, database) = (&session.instance.globals, &session.instance.database);
+        match cache {
+            Some(cache) => structured::value(globals, database, asked, cache, name),
+            None => session.variables.value(globals, asked, name, session.live()),
+        }
     }
 
     fn user_variable(&self, name: &str) -> Value {

@@ -3,7 +3,7 @@
 use crate::host::Host;
 use crate::locks::{MetadataLocks, ReadLock};
 use crate::status::StatusRegistry;
-use crate::variables::{CacheEffects, Globals};
+use crate::variables::{EngineEffects, Globals};
 use engine::Database;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -30,7 +30,7 @@ impl Instance {
 
     /// With variables that the command line has set.
     pub fn with_globals(database: Arc<Database>, globals: Globals) -> Arc<Instance> {
-        globals.on_change(Box::new(CacheEffects::new(&database)));
+        globals.on_change(Box::new(EngineEffects::new(&database)));
         Arc::new(Instance {
             database,
             globals,

@@ -2,6 +2,7 @@
 
 use super::Counter;
 use crate::Session;
+use engine::NamedCache;
 use types::Value;
 
 /// Names and values, sorted by name.
@@ -77,21 +78,6 @@ fn open_tables(session: &Session) -> u64 {
     engine.databases().iter().map(|(name, _)| count(name) as u64).sum()
 }
 
-/// Names and values of `SHOW STATUS LIKE 'Key%'`.
-fn key_status(session: &Session) -> [(&'static str, u64); 8] {
-    let cache = CacheNumbers::of(session);
-    [
-        ("Key_blocks_not_flushed", cache.dirty),
-        ("Key_blocks_unused", cache.unused),
-        ("Key_blocks_used", cache.used_max),
-        ("Key_blocks_warm", cache.warm),
-        ("Key_read_requests", cache.read_requests),
-        ("Key_reads", cache.reads),
-        ("Key_write_requests", cache.write_requests),
-        ("Key_writes", cache.writes),
-    ]
-}
-
 /// One row of KEY_CACHES: a segment, or the cache as a whole.
 #[derive(Clone, Copy, Default)]
 struct CacheNumbers {
@@ -122,12 +108,8 @@ macro_rules! numbers_of {
 }
 
 impl CacheNumbers {
-    fn of(session: &Session) -> CacheNumbers {
-        numbers_of!(session.instance.database.caches().default_cache().status())
-    }
-
-    fn row(&self, segments: Value, number: Value, size: u64, block: u64) -> Vec<Value> {
-        let mut row = vec![Value::text("default"), segments, number, Value::UInt(size), Value::UInt(block)];
+    fn row(&self, cache: &str, segments: Value, number: Value, size: u64, block: u64) -> Vec<Value> {
+        let mut row = vec![Value::text(cache), segments, number, Value::UInt(size), Value::UInt(block)];
         for value in [
             self.used_max,
             self.unused,
@@ -143,25 +125,46 @@ impl CacheNumbers {
     }
 }
 
-/// The rows of `information_schema.KEY_CACHES`: one a segment, then the cache as a whole.
+/// Names and values of `SHOW STATUS LIKE 'Key%'`.
+fn key_status(session: &Session) -> [(&'static str, u64); 8] {
+    let cache = numbers_of!(session.instance.database.caches().default_cache().status());
+    [
+        ("Key_blocks_not_flushed", cache.dirty),
+        ("Key_blocks_unused", cache.unused),
+        ("Key_blocks_used", cache.used_max),
+        ("Key_blocks_warm", cache.warm),
+        ("Key_read_requests", cache.read_requests),
+        ("Key_reads", cache.reads),
+        ("Key_write_requests", cache.write_requests),
+        ("Key_writes", cache.writes),
+    ]
+}
+
+/// The rows of `information_schema.KEY_CACHES`: of each cache that has a size one a segment, then the cache as a whole.
 pub(crate) fn key_caches(session: &Session) -> Vec<Vec<Value>> {
-    let cache = session.instance.database.caches().default_cache();
+    let caches = session.instance.database.caches().list();
+    caches.iter().filter(|cache| cache.is_enabled()).flat_map(|cache| rows_of(cache)).collect()
+}
+
+fn rows_of(cache: &NamedCache) -> Vec<Vec<Value>> {
     let status = cache.status();
+    let name = cache.name();
+    // What is counted are pages, whatever key_cache_block_size says.
     let (size, block) = (status.size_bytes as u64, status.page_size as u64);
     let whole = numbers_of!(&status);
+    let segments = cache.segment_status();
     if status.segments == 0 {
-        return vec![whole.row(Value::Null, Value::Null, size, block)];
+        return vec![whole.row(name, Value::Null, Value::Null, size, block)];
     }
-    let count = Value::UInt(status.segments.into());
-    let share = size / u64::from(status.segments);
-    let mut rows: Vec<Vec<Value>> = cache
-        .segment_status()
+    let count = segments.len().max(1) as u64;
+    let share = size / count;
+    let row =
+        |numbers: CacheNumbers, number, size| numbers.row(name, Value::UInt(count), number, size, block);
+    let mut rows: Vec<Vec<Value>> = segments
         .iter()
-        .map(|segment| {
-            numbers_of!(segment).row(count.clone(), Value::UInt(segment.number.into()), share, block)
-        })
+        .map(|segment| row(numbers_of!(segment), Value::UInt(segment.number.into()), share))
         .collect();
-    rows.push(whole.row(count, Value::Null, share * u64::from(status.segments), block));
+    rows.push(row(whole, Value::Null, share * count));
     rows
 }
 

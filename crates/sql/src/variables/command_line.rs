@@ -3,13 +3,15 @@
 use super::assign::{self, choice, limit_unsigned, set_bits};
 use super::definition::{Definition, Effect, Kind};
 use super::table::{self, OptionName};
-use super::{Setting, SqlMode, Variable};
+use super::{Setting, SqlMode, Variable, structured};
 use crate::names::charsets;
 use std::fmt;
 
 /// An option that was understood.
 #[derive(Debug)]
 pub struct OptionSet {
+    /// The key cache whose component it is; `None` for the default one's and for all other variables.
+    pub cache: Option<String>,
     pub variable: Variable,
     pub setting: Setting,
     /// Sentences for the log: a shortened name, a value that was limited, a variable without effect.
@@ -24,7 +26,6 @@ pub enum OptionError {
     Ambiguous { name: String, matches: Vec<&'static str> },
     NeedsValue { name: String },
     WrongValue { name: String, value: String, expected: String },
-    NamedCache { cache: String },
 }
 
 impl fmt::Display for OptionError {
@@ -37,9 +38,6 @@ impl fmt::Display for OptionError {
             OptionError::NeedsValue { name } => write!(f, "option '--{name}' requires an argument"),
             OptionError::WrongValue { name, value, expected } => {
                 write!(f, "option '--{name}': wrong value '{value}': expected {expected}")
-            }
-            OptionError::NamedCache { cache } => {
-                write!(f, "key cache '{cache}': named key caches are not supported yet, only the default one")
             }
         }
     }
@@ -58,13 +56,12 @@ pub(super) fn parse(name: &str, value: Option<&str>) -> Result<Option<OptionSet>
     if let Some((cache, component)) = plain.split_once('.') {
         // A cache's name keeps its case.
         let cache = &name[name.len() - plain.len()..][..cache.len()];
-        if cache == "default" && component.starts_with("key_") {
-            return parse(component, value);
+        if cache.is_empty() || !table::find(component).is_some_and(structured::is_component) {
+            return if loose { Ok(None) } else { Err(OptionError::Unknown { name: name.to_owned() }) };
         }
-        if table::find(component).is_none() {
-            return Err(OptionError::Unknown { name: name.to_owned() });
-        }
-        return Err(OptionError::NamedCache { cache: cache.to_owned() });
+        let option = parse(component, value)?;
+        let cache = (!structured::is_default(cache)).then(|| cache.to_owned());
+        return Ok(option.map(|option| OptionSet { cache, ..option }));
     }
     let mut remarks = Vec::new();
     let (variable, value) = match resolve(plain, value, &mut remarks) {
@@ -77,7 +74,7 @@ pub(super) fn parse(name: &str, value: Option<&str>) -> Result<Option<OptionSet>
     if let Effect::None(reason) = definition.effect {
         remarks.push(format!("option '--{}' is accepted but has no effect: {reason}", definition.name));
     }
-    Ok(Some(OptionSet { variable, setting, remarks }))
+    Ok(Some(OptionSet { cache: None, variable, setting, remarks }))
 }
 
 /// The variable of a name, `skip_`, `disable_` and `enable_` of a boolean turned into its value.

@@ -2,7 +2,7 @@
 
 use super::{Effects, Setting, Values, Variable};
 use crate::SqlError;
-use engine::{CacheChange, Database, FlushLog, FlushMethod, HitPath, IoOptions};
+use engine::{CacheChange, DEFAULT_CACHE, Database, FlushLog, FlushMethod, HitPath, IoOptions};
 use std::sync::{Arc, Weak};
 
 /// What a value of `flush_log_at_trx_commit` means.
@@ -46,56 +46,74 @@ pub fn io_options(values: &Values) -> IoOptions {
     }
 }
 
-/// Resizes and repartitions the database's cache.
-pub(crate) struct CacheEffects(Weak<Database>);
+/// What a value of a cache's variable changes; `None` for a variable of something else.
+pub(super) fn cache_change(name: &str, setting: &Setting) -> Option<CacheChange> {
+    let number = match setting {
+        Setting::Unsigned(number) => *number,
+        _ => 0,
+    };
+    let short = u32::try_from(number).unwrap_or(u32::MAX);
+    let mut change = CacheChange::default();
+    match name {
+        "key_buffer_size" => change.size_bytes = Some(usize::try_from(number).unwrap_or(usize::MAX)),
+        "key_cache_segments" => change.segments = Some(short),
+        "key_cache_division_limit" => change.division_limit = Some(short),
+        "key_cache_age_threshold" => change.age_threshold = Some(short),
+        "key_cache_block_size" => change.block_size = Some(short),
+        "key_cache_file_hash_size" => change.file_hash_size = Some(short),
+        "key_cache_hit_path" => change.hit_path = Some(hit_path(setting)),
+        _ => return None,
+    }
+    Some(change)
+}
 
-impl CacheEffects {
-    pub fn new(database: &Arc<Database>) -> CacheEffects {
-        CacheEffects(Arc::downgrade(database))
+/// What a value of `key_cache_hit_path` means.
+fn hit_path(setting: &Setting) -> HitPath {
+    match setting {
+        Setting::Choice(0) => HitPath::Locked,
+        _ => HitPath::Optimistic,
     }
 }
 
-impl Effects for CacheEffects {
+/// Changes a cache, or makes it.
+pub(super) fn change_cache(database: &Database, cache: &str, change: CacheChange) -> Result<(), SqlError> {
+    database.set_cache(cache, change).map_err(|error| match error {
+        engine::Error::BadOption { .. } => {
+            SqlError::new(1231, b"42000", format!("The key cache '{cache}' cannot be changed so: {error}"))
+        }
+        error => error.into(),
+    })
+}
+
+/// Lets changes of global variables reach the engine.
+pub(crate) struct EngineEffects(Weak<Database>);
+
+impl EngineEffects {
+    pub fn new(database: &Arc<Database>) -> EngineEffects {
+        EngineEffects(Arc::downgrade(database))
+    }
+}
+
+impl Effects for EngineEffects {
     fn apply(&self, changed: Variable, after: &Values) -> Result<(), SqlError> {
-        let number = match after.get(changed) {
-            Setting::Unsigned(number) => *number,
-            _ => 0,
-        };
-        let short = u32::try_from(number).unwrap_or(u32::MAX);
-        let mut change = CacheChange::default();
-        match changed.definition().name {
-            "key_buffer_size" => change.size_bytes = Some(usize::try_from(number).unwrap_or(usize::MAX)),
-            "key_cache_segments" => change.segments = Some(short),
-            "key_cache_division_limit" => change.division_limit = Some(short),
-            "key_cache_age_threshold" => change.age_threshold = Some(short),
-            "key_cache_hit_path" => {
-                let locked = after.text("key_cache_hit_path") == "locked";
-                change.hit_path = Some(if locked { HitPath::Locked } else { HitPath::Optimistic });
-            }
+        let Some(database) = self.0.upgrade() else { return Ok(()) };
+        let name = changed.definition().name;
+        if let Some(change) = cache_change(name, after.get(changed)) {
+            return change_cache(&database, DEFAULT_CACHE, change);
+        }
+        match name {
             "innodb_io_capacity" | "innodb_io_capacity_max" => {
-                if let Some(database) = self.0.upgrade() {
-                    let IoOptions { capacity, capacity_max, .. } = io_options(after);
-                    database.caches().set_io_capacity(capacity, capacity_max);
-                }
-                return Ok(());
+                let IoOptions { capacity, capacity_max, .. } = io_options(after);
+                database.caches().set_io_capacity(capacity, capacity_max);
             }
             "innodb_flush_log_at_trx_commit" => {
-                if let Some(database) = self.0.upgrade() {
-                    database.set_flush_log(flush_log(number));
-                }
-                return Ok(());
+                database.set_flush_log(flush_log(after.unsigned("innodb_flush_log_at_trx_commit")));
             }
             "latchwork_version_limit" => {
-                if let Some(database) = self.0.upgrade() {
-                    database.set_version_limit(number);
-                }
-                return Ok(());
+                database.set_version_limit(after.unsigned("latchwork_version_limit"));
             }
-            _ => return Ok(()),
+            _ => {}
         }
-        let Some(database) = self.0.upgrade() else { return Ok(()) };
-        database.set_cache(engine::DEFAULT_CACHE, change).map_err(|error| {
-            SqlError::new(1231, b"42000", format!("The key cache cannot be changed so: {error}"))
-        })
+        Ok(())
     }
 }

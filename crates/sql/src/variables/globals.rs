@@ -1,9 +1,10 @@
 //! The global values.
 
 use super::command_line::{self, OptionError, OptionSet};
-use super::{Setting, Variable, all, find};
+use super::{Setting, Variable, all, find, structured};
 use crate::SqlError;
 use base::sync::{Mutex, RwLock};
+use engine::{DEFAULT_CACHE, Database};
 use std::sync::{Arc, OnceLock};
 
 /// A value for every variable, shared until changed.
@@ -63,6 +64,8 @@ pub struct Globals {
     changing: Mutex<()>,
     effects: OnceLock<Box<dyn Effects>>,
     segments_default: u64,
+    /// What the command line said of key caches by name, in its order.
+    caches: Mutex<Vec<(String, Variable, Setting)>>,
 }
 
 impl std::fmt::Debug for Globals {
@@ -92,6 +95,7 @@ impl Globals {
             changing: Mutex::new(()),
             effects: OnceLock::new(),
             segments_default,
+            caches: Mutex::new(Vec::new()),
         }
     }
 
@@ -142,9 +146,14 @@ impl Globals {
     /// Reads one option of the command line, `name` as written after the dashes, and stores it.
     /// The sentences that it gives are for the log. An unknown option after `loose-` is remarked upon only.
     pub fn set_option(&self, name: &str, value: Option<&str>) -> Result<Vec<String>, OptionError> {
-        let Some(OptionSet { variable, setting, mut remarks }) = command_line::parse(name, value)? else {
+        let Some(OptionSet { cache, variable, setting, mut remarks }) = command_line::parse(name, value)?
+        else {
             return Ok(vec![format!("option '--{name}' is not known and was marked loose: ignored")]);
         };
+        if let Some(cache) = cache {
+            self.caches.lock().push((cache, variable, setting));
+            return Ok(remarks);
+        }
         let setting = match (variable.definition().name, setting) {
             ("key_buffer_size", Setting::Unsigned(0)) => {
                 remarks.push(
@@ -158,5 +167,22 @@ impl Globals {
         };
         self.values.write().set(variable, setting);
         Ok(remarks)
+    }
+
+    /// Gives the default key cache what the engine's options do not have, and makes those that the command line named, which
+    /// inherit its settings.
+    ///
+    /// # Errors
+    /// 1231 for settings that cannot be met.
+    pub fn make_caches(&self, database: &Database) -> Result<(), SqlError> {
+        for name in ["key_cache_block_size", "key_cache_file_hash_size"] {
+            if let Some(variable) = find(name) {
+                structured::apply(database, DEFAULT_CACHE, variable, &self.get(variable))?;
+            }
+        }
+        let caches = std::mem::take(&mut *self.caches.lock());
+        caches
+            .iter()
+            .try_for_each(|(cache, variable, setting)| structured::apply(database, cache, *variable, setting))
     }
 }

@@ -1,27 +1,15 @@
 //! `@@x` as a value of an expression.
 
-use super::{Asked, Globals, Kind, Live, SessionVariables, Setting, Variable, find, structured};
+use super::{Asked, Globals, Kind, Live, SessionVariables, Setting, Variable, find};
 use crate::SqlError;
 use types::Value;
 
 impl SessionVariables {
-    /// The value of `@@name`, `@@global.name`, `@@cache.name`.
+    /// The value of `@@name` and `@@global.name`.
     ///
     /// # Errors
-    /// 1193 for an unknown name, 1238 for a scope that the variable does not have, 1272 for a cache's name before a
-    /// variable that belongs to none.
-    pub fn value(
-        &self,
-        globals: &Globals,
-        asked: Asked,
-        cache: Option<&str>,
-        name: &str,
-        live: Live,
-    ) -> Result<Value, SqlError> {
-        if let Some(cache) = cache {
-            let variable = structured::component(name)?;
-            return Ok(to_value(variable, &structured::read(globals, asked, cache, variable)?));
-        }
+    /// 1193 for an unknown name, 1238 for a scope that the variable does not have.
+    pub fn value(&self, globals: &Globals, asked: Asked, name: &str, live: Live) -> Result<Value, SqlError> {
         let variable = find(name).ok_or_else(|| unknown(name))?;
         Ok(to_value(variable, &self.read(globals, asked, variable, name, live)?))
     }
@@ -33,7 +21,7 @@ pub(crate) fn unknown(name: &str) -> SqlError {
 }
 
 /// A setting as SELECT gives it: switches as 0 and 1, choices and sets by name.
-fn to_value(variable: Variable, setting: &Setting) -> Value {
+pub(super) fn to_value(variable: Variable, setting: &Setting) -> Value {
     match setting {
         Setting::Unsigned(value) => Value::UInt(*value),
         Setting::Signed(value) => Value::Int(*value),
@@ -51,6 +39,6 @@ fn is_null_when_empty(variable: Variable) -> bool {
     matches!(definition.kind, Kind::Text { .. })
         && matches!(
             definition.name,
-            "default_tmp_storage_engine" | "enforce_storage_engine" | "secure_file_priv"
+            "default_tmp_storage_engine" | "enforce_storage_engine" | "init_file" | "secure_file_priv"
         )
 }

@@ -262,8 +262,9 @@ impl SessionVariables {
     ) -> Result<(), SqlError> {
         let name = variable.definition().name;
         if asked == Asked::Global {
+            // Whatever it is that holds these variables.
             if name == "key_buffer_size" && setting == Setting::Unsigned(0) {
-                return Err(SqlError::new(1438, b"HY000", "Cannot drop default keycache"));
+                return Err(engine::Error::DefaultCache.into());
             }
             let linked = linked(name, &setting);
             globals.set(variable, setting)?;

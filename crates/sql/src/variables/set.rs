@@ -128,7 +128,7 @@ fn assignment(session: &mut Session, words: &mut Words<'_>, asked: Asked) -> Res
     };
     if let Some(scoped) = first.strip_prefix("@@") {
         words.next();
-        return at_at_assignment(session, words, scoped, before);
+        return at_at_assignment(session, words, scoped);
     }
     if let Some(name) = first.strip_prefix('@') {
         words.next();
@@ -148,7 +148,7 @@ fn assignment(session: &mut Session, words: &mut Words<'_>, asked: Asked) -> Res
         return Ok(Checked::User { name: name.to_lowercase(), value });
     }
     words.next();
-    system_assignment(session, words, asked, first)
+    system_assignment(session, words, asked, cache_or_name(&first))
 }
 
 fn expect_equals(words: &mut Words<'_>) -> Result<(), SqlError> {
@@ -163,34 +163,34 @@ fn expect_equals(words: &mut Words<'_>) -> Result<(), SqlError> {
 }
 
 /// `@@x`, `@@global.x`, `@@session.x`, `@@hot.x`, `@@global.hot.x`; `scoped` is what was glued to `@@`.
-fn at_at_assignment(
-    session: &mut Session,
-    words: &mut Words<'_>,
-    scoped: &str,
-    before: SqlError,
-) -> Result<Checked, SqlError> {
-    let first = if scoped.is_empty() { words.name()? } else { scoped.to_owned() };
+fn at_at_assignment(session: &mut Session, words: &mut Words<'_>, scoped: &str) -> Result<Checked, SqlError> {
+    let first = if scoped.is_empty() { words.name()? } else { cache_or_name(scoped) };
     let asked = match first.to_ascii_lowercase().as_str() {
         "global" => Some(Asked::Global),
         "session" | "local" => Some(Asked::Session),
         _ => None,
     };
-    let Some(asked) = asked else {
-        if first.eq_ignore_ascii_case("default") && !scoped.is_empty() {
-            return Err(before);
-        }
+    let Some(asked) = asked.filter(|_| !scoped.is_empty()) else {
         return system_assignment(session, words, Asked::Unscoped, first);
     };
     words.expect_symbol(".")?;
-    let name = words.name()?;
-    if name.eq_ignore_ascii_case("global") || name.eq_ignore_ascii_case("session") {
-        return Err(SqlError::new(
-            4081,
-            b"HY000",
-            format!("Unknown structured system variable or ROW routine variable '{name}'"),
-        ));
-    }
+    let name = match words.peek().clone() {
+        Word::Bare(name) => {
+            words.next();
+            cache_or_name(&name)
+        }
+        _ => words.name()?,
+    };
     system_assignment(session, words, asked, name)
+}
+
+/// A bare word as a cache's name: the keyword DEFAULT is one in any case.
+fn cache_or_name(word: &str) -> String {
+    if word.eq_ignore_ascii_case(engine::DEFAULT_CACHE) {
+        engine::DEFAULT_CACHE.to_owned()
+    } else {
+        word.to_owned()
+    }
 }
 
 /// `name = value` or `cache.name = value`, behind the first name.
@@ -203,7 +203,13 @@ fn system_assignment(
     let (cache, name) = if words.accept_symbol(".") { (Some(first), words.name()?) } else { (None, first) };
     expect_equals(words)?;
     let variable = match &cache {
-        Some(_) => structured::component(&name)?,
+        // A scope where a cache's name is expected.
+        Some(cache)
+            if ["global", "session", "local"].iter().any(|scope| cache.eq_ignore_ascii_case(scope)) =>
+        {
+            return Err(structured::unknown_structure(cache));
+        }
+        Some(cache) => structured::component_to_set(cache, &name)?,
         None => find(&name).ok_or_else(|| super::unknown(&name))?,
     };
     let right = expression(session, words, true)?;
@@ -300,7 +306,9 @@ fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError>
         Checked::Variable { asked, variable, setting } => {
             session.variables.apply(&instance.globals, asked, variable, setting)
         }
-        Checked::Component { cache, variable, setting } => structured::apply(&cache, variable, &setting),
+        Checked::Component { cache, variable, setting } => {
+            structured::apply(&instance.database, &cache, variable, &setting)
+        }
         Checked::NextTransaction(wanted) => {
             let next = &mut session.state.transaction.next;
             next.isolation = wanted.isolation.or(next.isolation);

@@ -1,19 +1,21 @@
-//! Variables of named key caches: `@@hot.key_buffer_size`.
+//! Variables of key caches by name: `@@hot.key_buffer_size`.
 //!
-//! There is one key cache so far, called `default`. Every other name reads as a cache of size 0, as a cache that
-//! was never made reads in MariaDB; making one is refused.
+//! Those of the default cache are the global variables without a prefix. Of all others the engine's settings are the only
+//! record: a name that was never given one reads as a cache of size 0, and giving it one makes the cache.
 
-use super::{Asked, Globals, Setting, Variable, find};
+use super::read::to_value;
+use super::{Asked, Globals, Setting, Variable, effects, find, unknown};
 use crate::SqlError;
+use engine::{CacheSettings, DEFAULT_CACHE, Database, HitPath};
+use types::Value;
 
-/// The key cache variable that `component` names; 1193 if there is no such variable, 1272 if it belongs to no cache.
-pub fn component(component: &str) -> Result<Variable, SqlError> {
-    let variable = find(component)
-        .ok_or_else(|| SqlError::new(1193, b"HY000", format!("Unknown system variable '{component}'")))?;
-    let name = variable.definition().name;
-    if name == "key_buffer_size" || name.starts_with("key_cache_") {
+/// The variable that a cache's component is; 1193 if there is no such variable, 1272 if it belongs to no cache.
+pub fn component(name: &str) -> Result<Variable, SqlError> {
+    let variable = find(name).ok_or_else(|| unknown(name))?;
+    if is_component(variable) {
         return Ok(variable);
     }
+    let name = variable.definition().name;
     Err(SqlError::new(
         1272,
         b"HY000",
@@ -21,29 +23,78 @@ pub fn component(component: &str) -> Result<Variable, SqlError> {
     ))
 }
 
-/// True for the default cache. Names are compared byte by byte.
-pub fn is_default(cache: &str) -> bool {
-    cache == "default"
+pub(super) fn is_component(variable: Variable) -> bool {
+    let name = variable.definition().name;
+    name == "key_buffer_size" || name.starts_with("key_cache_")
 }
 
-/// Reads a component of a cache; `asked` may not be the session.
-pub fn read(globals: &Globals, asked: Asked, cache: &str, variable: Variable) -> Result<Setting, SqlError> {
+/// The same for SET, where a name that is none is taken for a field of a row called `cache` (4081).
+pub(super) fn component_to_set(cache: &str, name: &str) -> Result<Variable, SqlError> {
+    match find(name) {
+        Some(_) => component(name),
+        None => Err(unknown_structure(cache)),
+    }
+}
+
+pub(super) fn unknown_structure(name: &str) -> SqlError {
+    let text = format!("Unknown structured system variable or ROW routine variable '{name}'");
+    SqlError::new(4081, b"HY000", text)
+}
+
+/// True for the default cache. Names are compared byte by byte.
+pub fn is_default(cache: &str) -> bool {
+    cache == DEFAULT_CACHE
+}
+
+/// The value of `@@cache.name` and `@@global.cache.name`.
+///
+/// # Errors
+/// 1193, 1272, and 1238 if the session's value was asked for.
+pub(crate) fn value(
+    globals: &Globals,
+    database: &Database,
+    asked: Asked,
+    cache: &str,
+    name: &str,
+) -> Result<Value, SqlError> {
+    let variable = component(name)?;
     let name = variable.definition().name;
     if asked == Asked::Session {
         return Err(SqlError::new(1238, b"HY000", format!("Variable '{name}' is a GLOBAL variable")));
     }
-    Ok(if is_default(cache) { globals.get(variable) } else { Setting::Unsigned(0) })
+    let setting = if is_default(cache) {
+        globals.get(variable)
+    } else {
+        match database.caches().get(cache) {
+            Some(cache) => setting_of(&cache.settings(), name),
+            None if name == "key_cache_hit_path" => Setting::Null,
+            None => Setting::Unsigned(0),
+        }
+    };
+    Ok(to_value(variable, &setting))
 }
 
-/// Sets a component, already checked, of a cache that is not the default one.
-pub fn apply(cache: &str, variable: Variable, setting: &Setting) -> Result<(), SqlError> {
-    // Dropping a cache that does not exist is no error.
-    if variable.definition().name == "key_buffer_size" && *setting == Setting::Unsigned(0) {
-        return Ok(());
+fn setting_of(settings: &CacheSettings, name: &str) -> Setting {
+    Setting::Unsigned(match name {
+        "key_buffer_size" => settings.size_bytes as u64,
+        "key_cache_segments" => settings.segments.into(),
+        "key_cache_division_limit" => settings.limits.division_limit.into(),
+        "key_cache_age_threshold" => settings.limits.age_threshold.into(),
+        "key_cache_block_size" => settings.block_size.into(),
+        "key_cache_file_hash_size" => settings.file_hash_size.into(),
+        _ => return Setting::Choice(u8::from(settings.hit_path == HitPath::Optimistic)),
+    })
+}
+
+/// Sets a component, already checked, of a cache in the engine, and makes the cache if there is none.
+pub(super) fn apply(
+    database: &Database,
+    cache: &str,
+    variable: Variable,
+    setting: &Setting,
+) -> Result<(), SqlError> {
+    match effects::cache_change(variable.definition().name, setting) {
+        Some(change) => effects::change_cache(database, cache, change),
+        None => Ok(()),
     }
-    Err(SqlError::new(
-        1235,
-        b"42000",
-        format!("This version of Latchwork doesn't yet support 'named key caches: {cache}'"),
-    ))
 }

@@ -1,5 +1,6 @@
 use super::*;
 use crate::warning::Warnings;
+use types::Value;
 
 struct Fixture {
     globals: Globals,
@@ -261,7 +262,9 @@ fn wrong_options_are_refused_with_what_was_expected() {
     assert!(refused("key_buffer_size", Some("")).contains("whole number"));
     assert!(refused("skip_networking", Some("maybe")).contains("ON or OFF"));
     assert!(refused("key_cache_hit_path", Some("fast")).contains("locked, optimistic"));
-    assert!(refused("hot.key_buffer_size", Some("1M")).contains("'hot'"));
+    assert!(refused("hot.key_buffer_size", Some("much")).contains("whole number"));
+    assert!(refused("hot.key_buffer", Some("1M")).contains("unknown variable 'hot.key_buffer'"));
+    assert!(refused("hot.max_connections", Some("1")).contains("unknown variable 'hot.max_connections'"));
     assert!(refused("key_cache", Some("1")).contains("ambiguous"));
     assert!(globals.set_option("loose-no_such_thing", Some("1")).expect("loose")[0].contains("ignored"));
     let remarks = globals.set_option("key_cache_segments", Some("65")).expect("limited");
@@ -269,22 +272,39 @@ fn wrong_options_are_refused_with_what_was_expected() {
 }
 
 #[test]
-fn a_cache_that_was_never_made_reads_as_nothing_and_is_not_made_by_accident() {
+fn the_command_line_makes_caches_and_the_last_value_wins() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = engine::Options { create: true, ..engine::Options::default() };
+    let database = engine::Database::open(&folder.path().join("data"), options).expect("a database");
     let globals = Globals::new();
-    for name in ["key_buffer_size", "key_cache_block_size", "key_cache_segments"] {
-        let variable = structured::component(name).expect("a component");
-        assert_eq!(structured::read(&globals, Asked::Global, "hot", variable), Ok(Setting::Unsigned(0)));
-        assert_eq!(structured::read(&globals, Asked::Global, "default", variable), Ok(globals.get(variable)));
+    for (name, value) in [
+        ("Hot.key_buffer_size", "64K"),
+        ("small.key_cache_division_limit", "40"),
+        ("Hot.key-buffer-size", "256K"),
+        ("default.key_cache_block_size", "2048"),
+        ("small.key_buffer_size", "0"),
+    ] {
+        globals.set_option(name, Some(value)).expect(name);
     }
-    let size = structured::component("key_buffer_size").expect("a component");
-    assert_eq!(structured::apply("hot", size, &Setting::Unsigned(0)), Ok(()));
-    assert_eq!(
-        structured::apply("hot", size, &Setting::Unsigned(4096)).map_err(|error| error.code),
-        Err(1235)
-    );
-    let error = structured::component("default_storage_engine").expect_err("no component");
-    assert_eq!(error.code, 1272);
-    assert_eq!(structured::component("nonsense").map_err(|error| error.code), Err(1193));
+    assert_eq!(database.caches().list().len(), 1);
+    globals.make_caches(&database).expect("caches");
+    let read = |cache: &str, name: &str| {
+        structured::value(&globals, &database, Asked::Unscoped, cache, name).expect("a component")
+    };
+    for (cache, name, value) in [
+        ("Hot", "key_buffer_size", 256 << 10),
+        ("Hot", "key_cache_block_size", 2048),
+        ("Hot", "key_cache_file_hash_size", 512),
+        ("small", "key_buffer_size", 0),
+        ("small", "key_cache_division_limit", 40),
+        ("default", "key_cache_block_size", 2048),
+        ("hot", "key_buffer_size", 0),
+    ] {
+        assert_eq!(read(cache, name), Value::UInt(value), "{cache}.{name}");
+    }
+    let names: Vec<String> = database.caches().list().iter().map(|cache| cache.name().to_owned()).collect();
+    assert_eq!(names, ["default", "Hot", "small"]);
+    database.close().expect("an end");
 }
 
 #[test]

@@ -120,9 +120,9 @@ fn to_integer<'a>(value: &ValueRef<'_>, unsigned: bool, context: &Context<'_>) -
     };
     // A number of the other sign keeps its bits, as `CAST(-1 AS UNSIGNED)` shows.
     let message = match (unsigned, number) {
-        (true, ..0) => Some("Cast to unsigned converted negative integer to its positive complement"),
+        (true, ..0) => Some("Cast to unsigned converted negative integer to it's positive complement"),
         (false, number) if number > high && value.as_bytes().is_some() => {
-            Some("Cast to signed converted positive out-of-range integer to its negative complement")
+            Some("Cast to signed converted positive out-of-range integer to it's negative complement")
         }
         _ => None,
     };

@@ -6,7 +6,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("key_buffer_size", unsigned(134217728, 0, 18446744073709551615, 4096)).works(),
     global("key_cache_age_threshold", unsigned(300, 100, 4294967295, 100)).works(),
     global("key_cache_block_size", unsigned(1024, 512, 16384, 512))
-        .because("the page size of the data directory is the block size"),
+        .because("a page of the table is the block"),
     global("key_cache_division_limit", unsigned(100, 1, 100, 1)).works(),
     global("key_cache_file_hash_size", unsigned(512, 128, 16384, 1))
         .because("dirty pages are found without a hash of files"),
