@@ -97,6 +97,19 @@ impl Tree {
         mode: Mode,
         note: &mut impl FnMut(usize, usize),
     ) -> Attempt<Option<ReadGuard<'_>>> {
+        self.find_from_root(toward, level, mode, false, note)
+    }
+
+    /// As [`Tree::find`]; with `only_cached` also `Ok(None)` if the page is not in memory and not the root.
+    #[inline(always)]
+    fn find_from_root(
+        &self,
+        toward: Toward<'_>,
+        level: u8,
+        mode: Mode,
+        only_cached: bool,
+        note: &mut impl FnMut(usize, usize),
+    ) -> Attempt<Option<ReadGuard<'_>>> {
         let mut guard = self.read(self.root, mode)?;
         let mut at = self.check_level(&guard, None)?;
         if at < level {
@@ -110,11 +123,18 @@ impl Tree {
             note(index, node.count() + 1);
             // Before its number is used: a torn one could name a page far beyond the file.
             guard.validate()?;
-            let next = match self.read(PageNo(child), mode) {
-                Ok(next) => next,
-                Err(error) => {
-                    guard.validate()?;
-                    return Err(error);
+            let next = if only_cached && at - 1 == level {
+                let Some(next) = self.cache().try_read_cached(self.page_id(PageNo(child))) else {
+                    return Ok(None);
+                };
+                next
+            } else {
+                match self.read(PageNo(child), mode) {
+                    Ok(next) => next,
+                    Err(error) => {
+                        guard.validate()?;
+                        return Err(error);
+                    }
                 }
             };
             at -= 1;
@@ -129,17 +149,9 @@ impl Tree {
     }
 
     /// As [`Tree::find_leaf`], of a key; `None` if the leaf is not in memory.
+    #[inline(always)]
     pub(super) fn find_cached_leaf(&self, key: &[u8], mode: Mode) -> Attempt<Option<ReadGuard<'_>>> {
-        let Some(parent) = self.find_parent(key, mode)? else {
-            return self.find_leaf(Toward::Key(key), mode).map(Some);
-        };
-        let node = Node::new(parent.page());
-        let child = node.child(node.child_index(key));
-        parent.validate()?;
-        let Some(leaf) = self.cache().try_read_cached(self.page_id(PageNo(child))) else { return Ok(None) };
-        parent.validate()?;
-        self.check_level(&leaf, Some(0))?;
-        Ok(Some(leaf))
+        self.find_from_root(Toward::Key(key), 0, mode, true, &mut |_, _| ())
     }
 
     /// The leaf toward a key, to be validated by the caller.

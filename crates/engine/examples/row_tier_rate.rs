@@ -1,0 +1,318 @@
+//! Prints what the row tier is worth where rows are scattered over a table larger than memory, and what it costs where it is of no use.
+//!
+//! ```text
+//! cargo run --release -p latchwork-engine --example row_tier_rate -- scattered [rows] [folder]
+//! cargo run --release -p latchwork-engine --example row_tier_rate -- shifting [rows] [folder]
+//! cargo run --release -p latchwork-engine --example row_tier_rate -- clustered [rows] [folder]
+//! cargo run --release -p latchwork-engine --example row_tier_rate -- memory [rows] [rounds]
+//! ```
+//! Rows have 200 bytes and an INT as key; pages 16 KiB, read past the operating system's cache. The table in `folder` is made if it
+//! is not there. All but `memory` have 128 MiB in all.
+
+use base::IndexId;
+use latchwork_engine::{
+    Batch, CacheOptions, Database, FlushLog, FlushMethod, KeyList, LogOptions, Options, Reader, Table,
+    TableDef,
+};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
+
+type Outcome<T> = Result<T, Box<dyn Error>>;
+
+/// What pages and rows may take together.
+const BYTES: usize = 128 << 20;
+/// The pages' part where rows have the rest: inner pages, and a few leaves on their way.
+const PAGE_BYTES: usize = 8 << 20;
+const GROUP: usize = 32;
+
+fn main() -> Outcome<()> {
+    let mut arguments = std::env::args().skip(1);
+    let what = arguments.next().unwrap_or_else(|| "memory".into());
+    let rows: Option<i32> = arguments.next().map(|text| text.parse()).transpose()?;
+    let last = arguments.next();
+    let scratch = tempfile::tempdir()?;
+    if what == "memory" {
+        let rounds = last.map_or(Ok(20), |text| text.parse())?;
+        return memory(scratch.path(), rows.unwrap_or(500_000), rounds);
+    }
+    let folder = last.map_or(scratch.path().join("data"), PathBuf::from);
+    let rows = rows.unwrap_or(10_000_000);
+    fill(&folder, rows)?;
+    match what.as_str() {
+        "scattered" => {
+            [300_000, 450_000, 520_000].into_iter().try_for_each(|wanted| scattered(&folder, rows, wanted))
+        }
+        "shifting" => shifting(&folder, rows, 200_000),
+        "clustered" => clustered(&folder, rows),
+        other => Err(format!("'{other}' is none of scattered, shifting, clustered, memory").into()),
+    }
+}
+
+fn options(cache: usize, row_tier_bytes: usize) -> Options {
+    Options {
+        cache: CacheOptions { size_bytes: cache, ..CacheOptions::default() },
+        log: LogOptions { flush: FlushLog::Lazily, ..LogOptions::default() },
+        flush_method: FlushMethod::ODirect,
+        row_tier_bytes,
+        create: true,
+        ..Options::default()
+    }
+}
+
+fn definition() -> TableDef {
+    let column = |name: &str, column_type| Column { name: name.into(), column_type, nullable: false };
+    TableDef {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![
+            column("id", ColumnType::Int { bytes: 4, unsigned: false }),
+            column("c", ColumnType::Char { chars: 193, collation: Collation::Utf8mb4Bin }),
+        ],
+        primary: Some(vec![KeyPart { column: 0, prefix_chars: None, descending: false }]),
+        indexes: Vec::new(),
+        auto_increment: None,
+        sql_metadata: Vec::new(),
+    }
+}
+
+/// Makes the table unless it is there.
+fn fill(folder: &Path, rows: i32) -> Outcome<()> {
+    let database = Database::open(folder, options(512 << 20, 0))?;
+    if let Ok(table) = database.table("d", "t") {
+        assert_eq!(table.row_count(), rows as u64, "another number of rows is in the folder");
+    } else {
+        database.create_database("d", b"")?;
+        let table = database.create_table(definition())?;
+        load(&database, &table, rows)?;
+    }
+    Ok(database.close()?)
+}
+
+fn load(database: &Database, table: &Table, rows: i32) -> Outcome<()> {
+    let (mut images, mut image) = (KeyList::default(), Vec::new());
+    for first in (0..rows).step_by(4_000) {
+        images.clear();
+        for id in first..rows.min(first + 4_000) {
+            image.clear();
+            let text = [b'a' + (id % 26) as u8; 193];
+            table.row_codec().encode(&[ValueRef::Int(id.into()), ValueRef::Text(&text)], &mut image);
+            images.push(&image);
+        }
+        let mut statement = database.begin_write()?;
+        statement.insert_many(table, &images).map_err(|(_, error)| error)?;
+        statement.commit()?;
+    }
+    Ok(())
+}
+
+fn int_key(value: i32) -> [u8; 4] {
+    (value as u32 ^ 1 << 31).to_be_bytes()
+}
+
+/// A small generator of numbers that differ enough (xorshift*).
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: i32) -> i32 {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let high = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
+        ((high * bound as u64) >> 32) as i32
+    }
+}
+
+/// A table and what looks into it.
+struct Looker {
+    database: std::sync::Arc<Database>,
+    table: std::sync::Arc<Table>,
+    prefixes: KeyList,
+    batch: Batch,
+}
+
+impl Looker {
+    fn open(folder: &Path, options: Options) -> Outcome<Looker> {
+        let database = Database::open(folder, options)?;
+        let table = database.table("d", "t")?;
+        Ok(Looker { database, table, prefixes: KeyList::default(), batch: Batch::default() })
+    }
+
+    /// Looks up a group of rows, which are all there.
+    fn look(&mut self, ids: &mut Vec<i32>) -> Outcome<()> {
+        ids.sort_unstable();
+        ids.dedup();
+        self.prefixes.clear();
+        ids.iter().for_each(|id| self.prefixes.push(&int_key(*id)));
+        let mut found = 0;
+        let mut each = |_: usize, _: &[u8], _: &[u8]| {
+            found += 1;
+            true
+        };
+        self.table.multi_get(Reader::newest(), IndexId(0), &self.prefixes, &mut self.batch, &mut each)?;
+        assert_eq!(found, ids.len());
+        Ok(())
+    }
+
+    /// As many lookups of rows that `draw` names; device reads and time.
+    fn run(&mut self, lookups: usize, mut draw: impl FnMut() -> i32) -> Outcome<(u64, Duration)> {
+        let (start, reads) = (Instant::now(), self.reads());
+        let mut ids = Vec::with_capacity(GROUP);
+        for _ in 0..lookups / GROUP {
+            ids.clear();
+            ids.extend((0..GROUP).map(|_| draw()));
+            self.look(&mut ids)?;
+        }
+        Ok((self.reads() - reads, start.elapsed()))
+    }
+
+    fn reads(&self) -> u64 {
+        self.database.caches().default_cache().status().counters.reads
+    }
+}
+
+/// Row `number` of `wanted` that are spread over `rows`, as far apart as they can be; another set for each `epoch`.
+fn spread(number: i32, wanted: i32, rows: i32, epoch: i32) -> i32 {
+    let apart = rows / wanted;
+    number * apart + epoch * 7 % apart
+}
+
+fn scattered(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
+    println!("{wanted} rows of {rows}, each as likely as the others:");
+    for (name, pages, tier) in [("pages alone", BYTES, 0), ("pages and rows", PAGE_BYTES, BYTES - PAGE_BYTES)]
+    {
+        let mut looker = Looker::open(folder, options(pages, tier))?;
+        // Each once, in an order that leads from leaf to leaf.
+        let mut next = 0_i64;
+        looker.run(wanted as usize, || {
+            next += 1;
+            spread((next * 99_991 % i64::from(wanted)) as i32, wanted, rows, 0)
+        })?;
+        let mut random = Random(3);
+        let mut draw = || spread(random.below(wanted), wanted, rows, 0);
+        let lookups = if tier == 0 { 100_000 } else { 1_000_000 };
+        looker.run(lookups, &mut draw)?;
+        let (reads, took) = looker.run(lookups, &mut draw)?;
+        println!(
+            "  {name:<15} {:.4} device reads a lookup, {:>9.0} lookups a second",
+            reads as f64 / lookups as f64,
+            lookups as f64 / took.as_secs_f64()
+        );
+        if tier > 0 {
+            println!("  {:?}", looker.database.row_tier_status());
+        }
+    }
+    Ok(())
+}
+
+fn shifting(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
+    let mut looker = Looker::open(folder, options(PAGE_BYTES, BYTES - PAGE_BYTES))?;
+    let mut random = Random(3);
+    println!("{wanted} rows of {rows}, each as likely as the others; then as many others:");
+    for epoch in 0..4 {
+        // What reading each once takes, of rows that nobody asks for again.
+        let mut other = 0;
+        let sample = 20_000;
+        let (_, once) = looker.run(sample, || {
+            other += 1;
+            spread(other, wanted, rows, 1_000 + epoch) / 2 * 2 + 1
+        })?;
+        let once = once.as_secs_f64() * f64::from(wanted) / sample as f64;
+        let (start, mut rates) = (Instant::now(), Vec::new());
+        while start.elapsed().as_secs_f64() < 2.5 * once {
+            let (_, took) =
+                looker.run(GROUP * 200, || spread(random.below(wanted), wanted, rows, epoch) / 2 * 2)?;
+            rates.push((start.elapsed().as_secs_f64(), 1.0 / took.as_secs_f64()));
+        }
+        let mut last: Vec<f64> = rates[rates.len() * 9 / 10..].iter().map(|(_, rate)| *rate).collect();
+        last.sort_unstable_by(f64::total_cmp);
+        let steady = last[last.len() / 2];
+        // Back when the median of a few windows is.
+        let back = rates.windows(9).find(|window| {
+            let mut window: Vec<f64> = window.iter().map(|(_, rate)| *rate).collect();
+            window.sort_unstable_by(f64::total_cmp);
+            window[4] >= 0.9 * steady
+        });
+        let back = back.map_or(f64::INFINITY, |window| window[0].0);
+        println!(
+            "  epoch {epoch}: {:>8.0} lookups a second in the end; 90 % of that after {:.2} of the time in which its rows are read once ({once:.1} s)",
+            steady * (GROUP * 200) as f64,
+            back / once
+        );
+    }
+    Ok(())
+}
+
+/// Rows of whole pages: eight tenths of what memory holds, and scans.
+fn clustered(folder: &Path, rows: i32) -> Outcome<()> {
+    let wanted = rows.min((BYTES / 10 * 6 / 220) as i32);
+    println!("{wanted} rows of {rows}, one behind the other, each as likely as the others:");
+    for tier in [0, BYTES / 8] {
+        let mut looker = Looker::open(folder, options(BYTES - tier, tier))?;
+        let mut random = Random(3);
+        let mut draw = || random.below(wanted);
+        looker.run(2_000_000, &mut draw)?;
+        let mut rates: Vec<f64> = Vec::new();
+        for _ in 0..9 {
+            let (_, took) = looker.run(300_000, &mut draw)?;
+            rates.push(300_000.0 / took.as_secs_f64());
+        }
+        rates.sort_unstable_by(f64::total_cmp);
+        println!(
+            "  {:>3} MiB of rows: {:.0} lookups a second ({:.0} to {:.0})",
+            tier >> 20,
+            rates[4],
+            rates[1],
+            rates[7]
+        );
+    }
+    Ok(())
+}
+
+/// Everything in memory: rounds with and without a tier take turns, so that what else the machine does meets both.
+fn memory(folder: &Path, rows: i32, rounds: usize) -> Outcome<()> {
+    let folder = folder.join("data");
+    let cache = (64 << 20) + rows as usize * 320;
+    let database = Database::open(&folder, options(cache, 0))?;
+    database.create_database("d", b"")?;
+    let table = database.create_table(definition())?;
+    load(&database, &table, rows)?;
+    let mut looker = Looker { database, table, prefixes: KeyList::default(), batch: Batch::default() };
+    let mut random = Random(3);
+    looker.run(rows as usize, || random.below(rows))?;
+    let lookups = 200_000;
+    let mut image = Vec::new();
+    for single in [true, false] {
+        let mut times = [Vec::new(), Vec::new()];
+        for round in 0..2 * rounds {
+            let on = round % 2;
+            looker.database.resize_row_tier(on * (16 << 20));
+            let took = if single {
+                let start = Instant::now();
+                for _ in 0..lookups {
+                    image.clear();
+                    assert!(looker.table.get(Reader::newest(), &int_key(random.below(rows)), &mut image)?);
+                }
+                start.elapsed()
+            } else {
+                looker.run(lookups, || random.below(rows))?.1
+            };
+            times[on].push(took.as_secs_f64() * 1e9 / lookups as f64);
+        }
+        let mut ratios: Vec<f64> = times[0].iter().zip(&times[1]).map(|(off, on)| on / off).collect();
+        ratios.sort_unstable_by(f64::total_cmp);
+        times.iter_mut().for_each(|times| times.sort_unstable_by(f64::total_cmp));
+        println!(
+            "{}: {:.0} ns off, {:.0} ns on (medians); on/off of neighbours {:.3}, half of them from {:.3} to {:.3}",
+            if single { "get" } else { "multi_get of 32" },
+            times[0][rounds / 2],
+            times[1][rounds / 2],
+            ratios[rounds / 2],
+            ratios[rounds / 4],
+            ratios[rounds * 3 / 4]
+        );
+        println!("  {:?}", looker.database.row_tier_status());
+    }
+    Ok(())
+}
