@@ -10,6 +10,9 @@ pub mod write;
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests;
 
+#[cfg(all(test, feature = "shuttle"))]
+mod models;
+
 use crate::core::Core;
 use crate::definition::{Direction, KeyRange, TableDef};
 use crate::latch::{Gate, SpreadCounter};
