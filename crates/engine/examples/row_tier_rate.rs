@@ -73,7 +73,7 @@ fn definition() -> TableDef {
         primary: Some(vec![KeyPart { column: 0, prefix_chars: None, descending: false }]),
         indexes: Vec::new(),
         auto_increment: None,
-        sql_metadata: Vec::new(),
+        ..TableDef::default()
     }
 }
 

@@ -46,7 +46,7 @@ fn table_def() -> TableDef {
         primary: Some(vec![part(0)]),
         indexes: vec![IndexDef { name: "k".into(), unique: false, parts: vec![part(1)] }],
         auto_increment: None,
-        sql_metadata: Vec::new(),
+        ..TableDef::default()
     }
 }
 
