@@ -51,6 +51,11 @@ impl Pool {
         self.inner.lock().used_high_water
     }
 
+    pub fn reset_high_water(&self) {
+        let mut inner = self.inner.lock();
+        inner.used_high_water = inner.used();
+    }
+
     pub fn take(&self) -> Option<FrameNo> {
         if self.len() == 0 {
             return None;
@@ -85,7 +90,6 @@ impl Pool {
         inner.frames = frames;
         inner.frames_made = inner.frames_made.max(frames);
         self.len.store(inner.free.len(), Relaxed);
-        inner.used_high_water = inner.used();
     }
 
     /// Frames that were ever in use, and may still be, lie below this number.

@@ -98,6 +98,7 @@ impl PageCache {
                 self.pool.resize(frames);
                 self.frame_count.store(frames, Relaxed);
             }
+            self.pool.reset_high_water();
             self.reset_counters();
         } else {
             self.apply_limits(frames, settings.limits);

@@ -46,13 +46,9 @@ impl Segment {
         self.resident
     }
 
-    /// The most pages held at once since the segment was made or the counters were reset.
+    /// The most pages held at once since the segment was made.
     pub fn resident_high_water(&self) -> usize {
         self.resident_high_water
-    }
-
-    pub fn reset_high_water(&mut self) {
-        self.resident_high_water = self.resident;
     }
 
     /// Pages that are candidates for eviction.

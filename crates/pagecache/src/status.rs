@@ -261,13 +261,8 @@ impl PageCache {
             .collect()
     }
 
-    /// Sets all counters to zero, and the segments' high-water marks to what is in use. The other numbers
-    /// of the blocks are no counters and stay.
+    /// Sets all counters to zero. The numbers of the blocks, the most in use among them, are no counters and stay.
     pub fn reset_counters(&self) {
-        let mut baseline = self.baseline.lock();
-        baseline.0 = self.raw_counters();
-        for shell in &self.shells {
-            shell.segment.lock().reset_high_water();
-        }
+        self.baseline.lock().0 = self.raw_counters();
     }
 }
