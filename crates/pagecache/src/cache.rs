@@ -2,6 +2,7 @@
 //! not is in `find`.
 
 use crate::backend::Backend;
+use crate::budget::{Budget, Share};
 use crate::config::{CacheConfig, HitPath, Limits, WriteBack};
 use crate::error::Error;
 use crate::files::{FileFormat, OpenFile};
@@ -95,6 +96,12 @@ pub struct PageCache {
     pub(crate) settings: Mutex<Settings>,
     /// Held for the whole of a reconfiguration, so that there is one at a time.
     pub(crate) reconfiguring: Mutex<()>,
+    /// What its frames are a share of, unless it stands alone.
+    pub(crate) budget: Option<Arc<Budget>>,
+    /// Held while it grows; true while it must not, because it is being made smaller.
+    pub(crate) growing: Mutex<bool>,
+    /// What the index was made for.
+    pub(crate) index_frames: AtomicUsize,
     /// Frames in use, without those that a reconfiguration is taking away.
     pub(crate) frame_count: AtomicUsize,
     pub(crate) write_back: WriteBackState,
@@ -110,21 +117,27 @@ impl PageCache {
         check_page_size(config.page_size)?;
         let frames = reconfigure::frames_for(config.size_bytes, config.page_size);
         let backend = Backend::new(&config, frames)?;
-        PageCache::beside(config, backend)
+        PageCache::beside(config, backend, None)
     }
 
-    /// Makes a cache that reaches the device as others do.
-    pub(crate) fn beside(config: CacheConfig, backend: Arc<Backend>) -> Result<Arc<PageCache>, Error> {
+    /// Makes a cache that reaches the device as others do. With a budget it has as few frames as there can be, and takes more
+    /// when it needs them; the configured size is what it may come to.
+    pub(crate) fn beside(
+        config: CacheConfig,
+        backend: Arc<Backend>,
+        budget: Option<Arc<Budget>>,
+    ) -> Result<Arc<PageCache>, Error> {
         let page_size = config.page_size;
         check_page_size(page_size)?;
-        let frames = reconfigure::frames_for(config.size_bytes, page_size);
+        let index_frames = reconfigure::frames_for(config.size_bytes, page_size);
+        let frames = if budget.is_some() { FRAMES_MIN } else { index_frames };
         // Address space for growth: as much as the machine has memory. It costs nothing until used.
         let room = reconfigure::frames_for(base::region::machine_memory_bytes(), page_size);
-        let memory = Memory::reserve(frames.max(room).min(u32::MAX as usize / 2), page_size)
-            .or_else(|_| Memory::reserve(frames, page_size))
+        let memory = Memory::reserve(index_frames.max(room).min(u32::MAX as usize / 2), page_size)
+            .or_else(|_| Memory::reserve(index_frames, page_size))
             .map_err(|source| Error::Config { why: format!("no address space for the cache: {source}") })?;
         let segments = reconfigure::segments_for(config.segments);
-        let geometry = Geometry::new(segments, frames, None);
+        let geometry = Geometry::new(segments, index_frames, None);
         let shells = (0..SEGMENTS_MAX).map(|_| {
             CachePadded(Shell {
                 segment: Mutex::new(Segment::new(geometry, config.hit_path)),
@@ -162,6 +175,9 @@ impl PageCache {
             files: RwLock::new(HashMap::new()),
             settings: Mutex::new(settings),
             reconfiguring: Mutex::new(()),
+            budget,
+            growing: Mutex::new(false),
+            index_frames: AtomicUsize::new(index_frames),
             frame_count: AtomicUsize::new(frames),
             write_back: WriteBackState::new(),
             read_ahead_calls: AtomicU64::new(0),
@@ -172,6 +188,11 @@ impl PageCache {
         cache.hot.memory.use_huge_pages(frames);
         cache.pool.resize(frames);
         cache.apply_limits(frames, limits);
+        if let Some(budget) = &cache.budget {
+            budget.insist(frames * cache.frame_bytes());
+            let share: Arc<dyn Share> = cache.clone();
+            budget.join(Arc::downgrade(&share));
+        }
         if cache.backend.write_back == WriteBack::Background {
             cache.start_write_back();
         }
@@ -223,7 +244,12 @@ impl PageCache {
         self.page_size
     }
 
-    /// How many pages it has room for.
+    /// A number that grows from cache to cache.
+    pub(crate) fn id(&self) -> u64 {
+        self.hot.registry.cache()
+    }
+
+    /// How many pages it has room for at present.
     pub fn frames(&self) -> usize {
         // ORDER: a figure.
         self.frame_count.load(Relaxed)

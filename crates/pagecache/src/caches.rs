@@ -20,6 +20,7 @@
 //! - Who holds a latch on a page keeps the file where it is: the old pool waits for it. So two latches are never in two pools.
 
 use crate::backend::Backend;
+use crate::budget::Budget;
 use crate::cache::{PageCache, check_page_size};
 use crate::config::{CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure};
 use crate::error::Error;
@@ -89,6 +90,7 @@ type Pools = Arc<[OnceLock<Arc<PageCache>>]>;
 pub struct NamedCache {
     name: String,
     settings: Mutex<CacheSettings>,
+    budget: Arc<Budget>,
     /// Numbers of pools, by the logarithm of the page size.
     pools: [OnceLock<usize>; SIZES],
     all: Pools,
@@ -134,6 +136,7 @@ impl NamedCache {
     fn new(name: &str, settings: CacheSettings, all: Pools) -> Arc<NamedCache> {
         Arc::new(NamedCache {
             name: name.to_owned(),
+            budget: Budget::new(settings.size_bytes),
             settings: Mutex::new(settings),
             pools: [const { OnceLock::new() }; SIZES],
             all,
@@ -159,13 +162,27 @@ impl NamedCache {
         self.pools.iter().filter_map(|number| self.all[*number.get()?].get())
     }
 
-    /// The cache as a whole: the sums over its pools.
+    /// Its bytes, and what shares in them: pools by themselves, others by [`Budget::join`].
+    pub fn budget(&self) -> &Arc<Budget> {
+        &self.budget
+    }
+
+    /// Frames that what no share has would make, in the pool that was made first.
+    fn frames_to_come(&self) -> u64 {
+        let first = self.pools().min_by_key(|pool| pool.id());
+        first.map_or(0, |pool| (self.budget.free() / pool.frame_bytes()) as u64)
+    }
+
+    /// The cache as a whole: the sums over its pools, with frames for all that no pool has yet.
     pub fn status(&self) -> CacheStatus {
         let settings = self.settings();
         let mut whole = CacheStatus::none(&self.name, &settings);
         for pool in self.pools() {
             whole.add(&pool.status());
         }
+        let more = self.frames_to_come();
+        whole.frames += more;
+        whole.blocks.unused += more;
         whole
     }
 
@@ -179,6 +196,10 @@ impl NamedCache {
                     None => segments.push(segment),
                 }
             }
+        }
+        let (more, count) = (self.frames_to_come(), segments.len() as u64);
+        for (number, segment) in segments.iter_mut().enumerate() {
+            segment.blocks.unused += more / count + u64::from((number as u64) < more % count);
         }
         segments
     }
@@ -276,13 +297,21 @@ impl Caches {
             // Before the pools are changed, so that one made meanwhile is as they are going to be.
             let mut settings = cache.settings.lock();
             *settings = new.clone();
-            if new.size_bytes > 0 {
-                self.pool_of(&cache, &settings, self.template.page_size)?;
-            }
         }
-        if let Err(error) = cache.pools().try_for_each(|pool| pool.reconfigure(reconfigure)) {
+        let changed = match change.size_bytes {
+            Some(bytes) => cache.budget.set_total(bytes),
+            None => Ok(()),
+        };
+        if let Err(error) =
+            changed.and_then(|()| cache.pools().try_for_each(|pool| pool.reconfigure(reconfigure)))
+        {
+            // It may have shares that are smaller than before: they take what they need again.
+            let _ = cache.budget.set_total(old.size_bytes);
             *cache.settings.lock() = old;
             return Err(error);
+        }
+        if cache.is_enabled() {
+            self.pool_of(&cache, &cache.settings.lock(), self.template.page_size)?;
         }
         if change.block_size.is_some() || change.file_hash_size.is_some() {
             cache.reset_counters();
@@ -343,7 +372,7 @@ impl Caches {
             age_threshold: settings.limits.age_threshold,
             ..self.template.clone()
         };
-        let pool = PageCache::beside(config, self.backend.clone())?;
+        let pool = PageCache::beside(config, self.backend.clone(), Some(cache.budget.clone()))?;
         let fresh = slot.set(pool).is_ok() && place.set(*made).is_ok();
         assert!(fresh, "two pools at once for cache {}", cache.name);
         *made += 1;

@@ -38,6 +38,9 @@ impl PageCache {
             if let Some(frame) = self.pool.take() {
                 return Ok(frame);
             }
+            if self.grow() {
+                continue;
+            }
             match self.evict_somewhere(number, rounds) {
                 Ok(Some(frame)) => return Ok(frame),
                 Ok(None) => {}

@@ -35,6 +35,7 @@
 //! ```
 
 mod backend;
+mod budget;
 mod cache;
 mod caches;
 mod config;
@@ -61,6 +62,7 @@ mod state;
 mod status;
 mod write_back;
 
+pub use budget::{Budget, Share};
 pub use cache::{FRAMES_MIN, PageCache};
 pub use caches::{CacheChange, CacheSettings, CachedFile, Caches, DEFAULT_CACHE, NamedCache};
 pub use config::{

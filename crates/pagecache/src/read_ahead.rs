@@ -25,7 +25,7 @@ impl PageCache {
         if self.backend.readers.size() == 0 {
             0
         } else {
-            WINDOW.min(self.frame_count.load(Relaxed) / WINDOW_SHARE)
+            WINDOW.min(self.frames_within_reach() / WINDOW_SHARE)
         }
     }
 

@@ -1,12 +1,13 @@
 //! Changing a cache while it is in use. Pages stay where they can; readers are never stopped.
 
+use crate::budget::Share;
 use crate::cache::{FRAMES_MIN, PageCache};
 use crate::config::{HitPath, Limits, Reconfigure};
 use crate::error::Error;
 use crate::evict::pause;
 use crate::frames::{DIRTY, FrameNo, Header, Link, WRITING};
 use crate::index::{Geometry, Hash};
-use crate::local::SEGMENTS_MAX;
+use crate::local::{self, SEGMENTS_MAX};
 use crate::page::PageMut;
 use crate::segment::Segment;
 use crate::state::{Keep, Mode};
@@ -49,8 +50,79 @@ impl PageCache {
     pub(crate) fn apply_limits(&self, frames: usize, limits: Limits) {
         let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
         for shell in &self.shells[..segments] {
-            shell.segment.lock().set_limits(frames.div_ceil(segments), limits);
+            let mut segment = shell.segment.lock();
+            segment.set_limits(frames.div_ceil(segments), limits);
+            segment.set_ghosts(self.ghost_frames().div_ceil(segments));
         }
+    }
+
+    /// What a frame costs.
+    pub(crate) fn frame_bytes(&self) -> usize {
+        size_for_frames(1, self.page_size)
+    }
+
+    /// Ghosts that count; none without a budget.
+    fn ghost_frames(&self) -> usize {
+        self.budget.as_ref().map_or(0, |budget| (budget.ghost_bytes() / self.frame_bytes()).max(1))
+    }
+
+    /// Takes a step more of the budget, if nobody has it, or some share has room that it does not use. False if that brought nothing:
+    /// then a page has to go. Whoever holds latches takes what nobody has.
+    pub(crate) fn grow(&self) -> bool {
+        let Some(budget) = &self.budget else { return false };
+        if budget.free() < self.frame_bytes() {
+            if !budget.is_shared() || *self.growing.lock() {
+                return false;
+            }
+            let own = std::ptr::from_ref(self).cast();
+            let found = !local::holds_latches() && budget.reclaim(own);
+            if !found || budget.free() < self.frame_bytes() {
+                return false;
+            }
+        }
+        let is_withheld = self.growing.lock();
+        if self.pool.len() > 0 {
+            // Another thread has been faster.
+            return true;
+        }
+        !*is_withheld && self.grow_by((budget.step() / self.frame_bytes()).max(1)) > 0
+    }
+
+    /// How many frames it has, and could take from what nobody has.
+    pub(crate) fn frames_within_reach(&self) -> usize {
+        let more = self.budget.as_ref().map_or(0, |budget| budget.free() / self.frame_bytes());
+        self.frames() + more
+    }
+
+    /// Takes so many frames more, as far as the budget has them; gives their number. The caller holds `growing`.
+    fn grow_by(&self, frames: usize) -> usize {
+        let Some(budget) = &self.budget else { return 0 };
+        // ORDER: changed by the holder of `growing` only.
+        let old = self.frame_count.load(Relaxed);
+        let more = budget.take(self.frame_bytes(), frames.min(self.hot.frames.frames_max() - old));
+        if more > 0 {
+            let new = old + more;
+            self.hot.frames.use_huge_pages(new);
+            self.hot.memory.use_huge_pages(new);
+            self.frame_count.store(new, Relaxed);
+            self.pool.resize(new);
+            let limits = self.settings.lock().limits;
+            self.apply_limits(new, limits);
+        }
+        more
+    }
+
+    /// Makes it smaller and gives the rest back to the budget. The caller holds `reconfiguring`.
+    fn give_back(&self, frames: usize, frames_old: usize) -> Result<(), Error> {
+        *self.growing.lock() = true;
+        let shrunk = self.shrink(frames, frames_old);
+        if shrunk.is_ok()
+            && let Some(budget) = &self.budget
+        {
+            budget.give_back((frames_old - frames) * self.frame_bytes());
+        }
+        *self.growing.lock() = false;
+        shrunk
     }
 
     /// Changes settings while the cache is in use; the pages stay, as far as the new size has room.
@@ -77,9 +149,8 @@ impl PageCache {
                 segment.set_hit_path(self.shared(), hit_path);
             }
         }
-        let frames_old = self.frame_count.load(Relaxed);
-        let frames = frames_for(settings.size_bytes, self.page_size);
-        if frames > self.hot.frames.frames_max() {
+        let index_frames = frames_for(settings.size_bytes, self.page_size);
+        if index_frames > self.hot.frames.frames_max() {
             let frames_max = self.hot.frames.frames_max();
             let why = format!(
                 "{} bytes are more than this cache can grow to ({frames_max} pages)",
@@ -87,11 +158,16 @@ impl PageCache {
             );
             return Err(Error::Config { why });
         }
+        let frames_old = self.frame_count.load(Relaxed);
+        // With a budget it takes what it needs by itself.
+        let frames = if self.budget.is_some() { frames_old.min(index_frames) } else { index_frames };
         if frames < frames_old {
-            self.shrink(frames, frames_old)?;
+            self.give_back(frames, frames_old)?;
         }
-        if frames != frames_old || change.segments.is_some() {
-            self.repartition(segments_for(settings.segments), frames, settings.hit_path, settings.limits);
+        let index_frames_old = self.index_frames.swap(index_frames, Relaxed);
+        if index_frames != index_frames_old || change.segments.is_some() {
+            let segments = segments_for(settings.segments);
+            self.repartition(segments, frames, index_frames, settings.hit_path, settings.limits);
             if frames > frames_old {
                 self.hot.frames.use_huge_pages(frames);
                 self.hot.memory.use_huge_pages(frames);
@@ -108,16 +184,24 @@ impl PageCache {
     }
 
     /// Deals all pages to the segments anew. Takes every mutex, in ascending order: nobody else ever holds two.
-    fn repartition(&self, segments: usize, frames: usize, hit_path: HitPath, limits: Limits) {
+    fn repartition(
+        &self,
+        segments: usize,
+        frames: usize,
+        index_frames: usize,
+        hit_path: HitPath,
+        limits: Limits,
+    ) {
         let mut all: Vec<MutexGuard<'_, Segment>> =
             self.shells.iter().map(|shell| shell.segment.lock()).collect();
         let old = Geometry(self.hot.geometry.load(Relaxed));
-        let new = Geometry::new(segments, frames, Some(old));
+        let new = Geometry::new(segments, index_frames, Some(old));
         self.hot.index.clear(new);
         let orders: Vec<Vec<FrameNo>> =
             (all.iter_mut()).map(|segment| segment.dissolve(self.shared(), new, hit_path)).collect();
         for segment in &mut all[..segments] {
             segment.set_limits(frames.div_ceil(segments), limits);
+            segment.set_ghosts(self.ghost_frames().div_ceil(segments));
         }
         // The next victim of each first, then the second of each, and so on: the order stays, roughly.
         let longest = orders.iter().map(Vec::len).max().unwrap_or(0);
@@ -227,5 +311,48 @@ impl PageCache {
         let wake = old.state.discard();
         self.wake(source, wake);
         self.pool.put(source);
+    }
+}
+
+impl Share for PageCache {
+    fn name(&self) -> String {
+        format!("pages of {} bytes in cache '{}'", self.page_size, self.name)
+    }
+
+    fn bytes(&self) -> usize {
+        self.frames() * self.frame_bytes()
+    }
+
+    fn bytes_min(&self) -> usize {
+        FRAMES_MIN * self.frame_bytes()
+    }
+
+    fn free_bytes(&self) -> usize {
+        self.pool.len() * self.frame_bytes()
+    }
+
+    /// The index stays as it is, whose size is that of the budget, and so do the counters.
+    fn resize(&self, bytes: usize) -> Result<(), Error> {
+        let _one_at_a_time = self.reconfiguring.lock();
+        let old = self.frame_count.load(Relaxed);
+        let new = frames_for(bytes, self.page_size);
+        if new < old {
+            self.give_back(new, old)?;
+            let limits = self.settings.lock().limits;
+            self.apply_limits(new, limits);
+        } else {
+            let _growing = self.growing.lock();
+            self.grow_by(new - old);
+        }
+        Ok(())
+    }
+
+    fn ghost_hits(&self) -> u64 {
+        self.shells.iter().map(|shell| shell.segment.lock().ghost_hits()).sum()
+    }
+
+    fn ghost_bytes(&self) -> usize {
+        let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
+        self.ghost_frames().div_ceil(segments) * segments * self.frame_bytes()
     }
 }

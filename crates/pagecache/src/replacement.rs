@@ -45,6 +45,12 @@ pub trait Policy {
     fn set_limits(&mut self, frames_expected: usize, limits: Limits);
     /// Frames that are candidates for eviction rather than protected.
     fn warm(&self) -> usize;
+    /// Remembers at least so many pages that were given up, and counts how often one of the latest so many is asked for again.
+    fn set_ghosts(&mut self, _least: usize) {}
+    /// How often that was. A policy without ghosts says never.
+    fn ghost_hits(&self) -> u64 {
+        0
+    }
     /// Gives up all frames, the next victim first, to hand them to another policy.
     fn drain(&mut self, frames: &Frames) -> Vec<FrameNo>;
 }
@@ -102,6 +108,14 @@ impl Policy for Replacement {
 
     fn warm(&self) -> usize {
         each_policy!(self, policy => policy.warm())
+    }
+
+    fn set_ghosts(&mut self, least: usize) {
+        each_policy!(self, policy => policy.set_ghosts(least));
+    }
+
+    fn ghost_hits(&self) -> u64 {
+        each_policy!(self, policy => policy.ghost_hits())
     }
 
     fn drain(&mut self, frames: &Frames) -> Vec<FrameNo> {

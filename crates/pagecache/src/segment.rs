@@ -118,6 +118,15 @@ impl Segment {
         self.replacement.set_limits(frames_expected, limits);
     }
 
+    /// See [`Policy::set_ghosts`].
+    pub fn set_ghosts(&mut self, least: usize) {
+        self.replacement.set_ghosts(least);
+    }
+
+    pub fn ghost_hits(&self) -> u64 {
+        self.replacement.ghost_hits()
+    }
+
     /// Runs another policy from now on; the pages stay, in the order in which they would have gone.
     pub fn set_hit_path(&mut self, shared: Shared<'_>, hit_path: HitPath) {
         let order = self.replacement.drain(shared.frames);

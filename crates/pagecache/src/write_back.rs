@@ -137,7 +137,7 @@ impl PageCache {
 
     /// Pages written together: a share of the cache only, since they cannot be given up meanwhile.
     fn batch_max(&self) -> usize {
-        (self.frame_count.load(Relaxed) / 4).clamp(1, BATCH_MAX)
+        (self.frames_within_reach() / 4).clamp(1, BATCH_MAX)
     }
 
     /// Copies a page that is to be written, and marks it as on its way.
@@ -263,7 +263,7 @@ impl PageCache {
     }
 
     fn dirty_max(&self) -> usize {
-        self.frame_count.load(Relaxed) / DIRTY_SHARE
+        self.frames_within_reach() / DIRTY_SHARE
     }
 
     /// How many pages are dirty beyond what may be.

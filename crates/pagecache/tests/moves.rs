@@ -7,7 +7,8 @@ use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Mutex, shuttle, thread};
 use base::{FileId, Lsn, PageId, PageNo};
 use latchwork_pagecache::{
-    CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, HitPath, PageCache, WriteAhead, WriteBack,
+    CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, FileFormat, HitPath, PageCache, Share,
+    WriteAhead, WriteBack,
 };
 use std::path::PathBuf;
 use vfs::Vfs;
@@ -73,7 +74,13 @@ impl Model {
         caches.set("hot", CacheChange::size(1)).unwrap();
         let device = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
         let file = caches
-            .attach(caches.default_cache(), FILE, PathBuf::from("file"), device.clone(), PAGE_SIZE)
+            .attach(
+                caches.default_cache(),
+                FILE,
+                PathBuf::from("file"),
+                device.clone(),
+                FileFormat::plain(PAGE_SIZE),
+            )
             .unwrap();
         for page in 0..2 {
             drop(file.pool().create(id(page)).unwrap());
@@ -278,4 +285,56 @@ fn a_file_in_two_pools_at_once_is_caught() {
         },
         5000,
     );
+}
+
+/// Two files whose pages differ in size share the bytes of a cache; a third thread strikes the balance by force.
+#[test]
+fn pools_take_from_each_other_and_no_page_is_lost() {
+    explore(400, |hit_path| {
+        let frames = |frames, page_size| latchwork_pagecache::size_for_frames(frames, page_size);
+        // Two frames more than both need at least.
+        let total = frames(5, PAGE_SIZE) + frames(3, 2 * PAGE_SIZE);
+        let config = CacheConfig {
+            segments: 1,
+            hit_path,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(total, PAGE_SIZE)
+        };
+        let caches = Caches::new(config).unwrap();
+        let files: Vec<Arc<CachedFile>> = [PAGE_SIZE, 2 * PAGE_SIZE]
+            .into_iter()
+            .zip(1..)
+            .map(|(page_size, number)| {
+                let device = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
+                let (id, path, format) =
+                    (FileId(number), PathBuf::from("file"), FileFormat::plain(page_size));
+                caches.attach(caches.default_cache(), id, path, device, format).unwrap()
+            })
+            .collect();
+        let budget = caches.default_cache().budget().clone();
+        let users: Vec<_> = files
+            .iter()
+            .cloned()
+            .map(|file| {
+                thread::spawn(move || {
+                    for page in 0..5 {
+                        let mut guard = file.pool().create(PageId::new(file.id(), PageNo(page))).unwrap();
+                        guard.page_mut().set_u64(VALUE_AT, u64::from(page) + 1);
+                    }
+                    for page in 0..5 {
+                        let guard = file.pool().read_shared(PageId::new(file.id(), PageNo(page))).unwrap();
+                        assert_eq!(guard.page().u64_at(VALUE_AT), u64::from(page) + 1, "a page is lost");
+                    }
+                })
+            })
+            .collect();
+        let [small, large] = [files[0].pool(), files[1].pool()];
+        Share::resize(&**small, small.bytes_min()).unwrap();
+        Share::resize(&**large, large.bytes_min() + frames(1, 2 * PAGE_SIZE)).unwrap();
+        Share::resize(&**large, large.bytes_min()).unwrap();
+        join(users);
+        let sum = small.bytes() + large.bytes();
+        assert!(sum <= total, "{sum} bytes of {total}");
+        assert_eq!(budget.free(), total - sum, "bytes were lost or made");
+    });
 }

@@ -63,7 +63,7 @@ impl Database {
         let _passage = table.gate.pass();
         let state = table.live_state()?;
         let before = pagecache::loads_of_this_thread();
-        let room = state.space.cache().frames();
+        let room = state.space.file().cache().status().frames as usize;
         let mut leaves = Vec::new();
         for index in &state.indexes {
             let (inner, named) = index.tree.read_inner()?;

@@ -37,6 +37,9 @@ pub struct S3Fifo {
     main: List,
     ghosts: Ghosts,
     frames_expected: usize,
+    /// Ghosts kept at least, and how many of the latest count.
+    ghosts_min: usize,
+    ghost_hits: u64,
 }
 
 impl Default for S3Fifo {
@@ -47,6 +50,8 @@ impl Default for S3Fifo {
             main: List::new(2),
             ghosts: Ghosts::default(),
             frames_expected: 1,
+            ghosts_min: 0,
+            ghost_hits: 0,
         }
     }
 }
@@ -90,7 +95,8 @@ impl S3Fifo {
         }
         match take(frame) {
             Take::Taken => {
-                self.ghosts.remember(Hash::of(frames.header(frame).page_id()), self.frames_expected);
+                let ghosts_max = self.frames_expected.max(self.ghosts_min);
+                self.ghosts.remember(Hash::of(frames.header(frame).page_id()), ghosts_max);
                 Ok(Some(frame))
             }
             Take::Skip => {
@@ -133,7 +139,8 @@ impl S3Fifo {
 
 impl Policy for S3Fifo {
     fn insert(&mut self, frames: &Frames, frame: FrameNo) {
-        if self.ghosts.recall(Hash::of(frames.header(frame).page_id())) {
+        if let Some(age) = self.ghosts.recall(Hash::of(frames.header(frame).page_id())) {
+            self.ghost_hits += u64::from(age <= self.ghosts_min as u64);
             self.main.push_back(frames, frame);
         } else {
             self.young.push_back(frames, frame);
@@ -197,6 +204,14 @@ impl Policy for S3Fifo {
         self.young.len() + self.small.len()
     }
 
+    fn set_ghosts(&mut self, least: usize) {
+        self.ghosts_min = least;
+    }
+
+    fn ghost_hits(&self) -> u64 {
+        self.ghost_hits
+    }
+
     fn drain(&mut self, frames: &Frames) -> Vec<FrameNo> {
         let mut all = self.small.drain(frames);
         all.extend(self.young.drain(frames));
@@ -209,26 +224,31 @@ impl Policy for S3Fifo {
 #[derive(Debug, Default)]
 struct Ghosts {
     queue: VecDeque<u64>,
-    /// How often a hash is in the queue; entries recalled stay in the queue until their turn.
-    counts: HashMap<u64, u32>,
+    /// How often a hash is in the queue, and when it entered last; entries recalled stay in the queue until their turn.
+    known: HashMap<u64, (u32, u64)>,
+    /// How many ever entered.
+    entered: u64,
 }
 
 impl Ghosts {
     fn remember(&mut self, hash: Hash, max: usize) {
         self.queue.push_back(hash.bits());
-        *self.counts.entry(hash.bits()).or_default() += 1;
+        self.entered += 1;
+        let known = self.known.entry(hash.bits()).or_default();
+        *known = (known.0 + 1, self.entered);
         while self.queue.len() > max {
             let Some(oldest) = self.queue.pop_front() else { break };
-            if let Some(count) = self.counts.get_mut(&oldest) {
+            if let Some((count, _)) = self.known.get_mut(&oldest) {
                 *count -= 1;
                 if *count == 0 {
-                    self.counts.remove(&oldest);
+                    self.known.remove(&oldest);
                 }
             }
         }
     }
 
-    fn recall(&mut self, hash: Hash) -> bool {
-        self.counts.contains_key(&hash.bits())
+    /// How many have entered since it did; `None` if it is not known.
+    fn recall(&self, hash: Hash) -> Option<u64> {
+        self.known.get(&hash.bits()).map(|(_, when)| self.entered - when)
     }
 }

@@ -146,6 +146,9 @@ fn run(cache: &Weak<PageCache>, signal: &Signal) {
         Next::AfterOrWhenCalled(wait) => signal.sleep(wait),
     } {
         let Some(cache) = cache.upgrade() else { return };
+        if let Some(budget) = &cache.budget {
+            budget.balance();
+        }
         match cache.write_ahead(cache.backend.now()) {
             Ok(after) => {
                 retry = RETRY_FIRST;

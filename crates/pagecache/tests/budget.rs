@@ -1,0 +1,146 @@
+//! One budget a cache: who needs room takes what nobody has, then the balance is struck by what a byte is worth.
+#![cfg(not(feature = "shuttle"))]
+
+use base::sync::Arc;
+use base::{FileId, PageId, PageNo};
+use latchwork_pagecache::{
+    CacheChange, CacheConfig, CachedFile, Caches, Detach, FileFormat, NamedCache, PageCache, Share, WriteBack,
+};
+use std::path::PathBuf;
+use vfs::{Create, MemVfs, Vfs};
+
+const SMALL: usize = 1024;
+const LARGE: usize = 8192;
+const BUDGET: usize = 4 << 20;
+
+struct Rig {
+    caches: Arc<Caches>,
+    hot: Arc<NamedCache>,
+    small: Arc<CachedFile>,
+    large: Arc<CachedFile>,
+}
+
+/// Two files of different page sizes in one cache: 8,000 pages of 1 KiB and 1,000 of 8 KiB, eight megabytes each.
+fn rig() -> Rig {
+    let config =
+        CacheConfig { segments: 4, write_back: WriteBack::AtEvictionOnly, ..CacheConfig::new(BUDGET, 4096) };
+    let caches = Caches::new(config).unwrap();
+    let hot = caches.default_cache().clone();
+    let file = |number: u32, page_size: usize| {
+        let device = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
+        let format = FileFormat::plain(page_size);
+        let path = PathBuf::from(format!("file {number}"));
+        let attach = || caches.attach(&hot, FileId(number), path.clone(), device.clone(), format).unwrap();
+        let file = attach();
+        for page in 0..(8_000 * SMALL / page_size) as u32 {
+            drop(file.pool().create(PageId::new(FileId(number), PageNo(page))).unwrap());
+        }
+        file.close(Detach::Flush).unwrap();
+        attach()
+    };
+    let (small, large) = (file(1, SMALL), file(2, LARGE));
+    Rig { hot, small, large, caches }
+}
+
+/// A generator (xorshift).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        ((self.0 >> 11) % u64::from(end)) as u32
+    }
+}
+
+fn read(file: &CachedFile, page: u32) {
+    let guard = file.pool().read(PageId::new(file.id(), PageNo(page))).unwrap();
+    guard.validate().unwrap();
+}
+
+/// What all pools have, which is never more than the budget, and what nobody has.
+fn allotted(hot: &NamedCache) -> usize {
+    let sum: usize = hot.pools().map(|pool| pool.bytes()).sum();
+    assert!(sum <= BUDGET, "{sum} bytes of {BUDGET}");
+    assert_eq!(hot.budget().free(), BUDGET - sum);
+    sum
+}
+
+fn bytes(file: &CachedFile) -> usize {
+    Share::bytes(&**file.pool())
+}
+
+#[test]
+fn no_pool_evicts_while_there_is_room_that_nobody_uses() {
+    let rig = rig();
+    // Three quarters of the budget in small pages: more than half, and nothing is read twice.
+    let pages = (BUDGET / 4 * 3 / 1200) as u32;
+    for _ in 0..2 {
+        (0..pages).for_each(|page| read(&rig.small, page));
+    }
+    assert_eq!(rig.small.pool().status().counters.reads, u64::from(pages));
+    allotted(&rig.hot);
+    // Their file goes, and the room is the other's.
+    rig.small.close(Detach::Discard).unwrap();
+    let pages = (BUDGET / 4 * 3 / 8400) as u32;
+    for _ in 0..2 {
+        (0..pages).for_each(|page| read(&rig.large, page));
+    }
+    assert_eq!(rig.large.pool().status().counters.reads, u64::from(pages));
+    allotted(&rig.hot);
+}
+
+#[test]
+fn the_budget_follows_the_benefit() {
+    let rig = rig();
+    let mut dice = Dice(4711);
+    // Hot pages of one file, scattered with a preference, beside a scan of the other, which is worth nothing.
+    let mut load = |hot: &CachedFile, hot_pages: u32, scanned: &CachedFile, scanned_pages: u32| {
+        let mut moved = 0;
+        for turn in 0..120_000_u32 {
+            let (one, other) = (dice.below(hot_pages), dice.below(hot_pages));
+            read(hot, one.min(other));
+            if turn % 4 == 0 {
+                read(scanned, turn / 4 % scanned_pages);
+            }
+            if turn % 500 == 0 {
+                moved += u32::from(rig.hot.budget().balance());
+                allotted(&rig.hot);
+            }
+        }
+        moved
+    };
+    load(&rig.small, 5_000, &rig.large, 1_000);
+    let (small, large) = (bytes(&rig.small), bytes(&rig.large));
+    assert!(small > 4 * large, "{small} for the hot pages, {large} for the scan");
+    let moved = load(&rig.large, 700, &rig.small, 8_000);
+    assert!(moved > 10, "{moved} steps");
+    let (small, large) = (bytes(&rig.small), bytes(&rig.large));
+    assert!(large > 4 * small, "{large} for the hot pages, {small} for the scan");
+    // And what was read is still what it was.
+    for page in 0..1_000 {
+        read(&rig.large, page);
+    }
+}
+
+#[test]
+fn a_new_size_is_kept_by_all_pools_together() {
+    let rig = rig();
+    let fill = || {
+        (0..8_000).for_each(|page| read(&rig.small, page));
+        (0..1_000).for_each(|page| read(&rig.large, page));
+    };
+    fill();
+    let sum =
+        |rig: &Rig| -> usize { rig.hot.pools().map(|pool: &Arc<PageCache>| Share::bytes(&**pool)).sum() };
+    for size in [BUDGET / 2, BUDGET, BUDGET / 8, 2 * BUDGET] {
+        let floors: usize = rig.hot.pools().map(|pool| pool.bytes_min()).sum();
+        rig.caches.set("default", CacheChange::size(size)).unwrap();
+        assert!(sum(&rig) <= size.max(floors), "{} bytes of {size}", sum(&rig));
+        assert_eq!(rig.hot.status().counters.read_requests, 0);
+        fill();
+        assert!(sum(&rig) <= size.max(floors), "{} bytes of {size}", sum(&rig));
+        assert_eq!(rig.hot.settings().size_bytes, size);
+    }
+}
