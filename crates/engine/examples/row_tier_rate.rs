@@ -219,26 +219,27 @@ fn shifting(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
             spread(other, wanted, rows, 1_000 + epoch) / 2 * 2 + 1
         })?;
         let once = once.as_secs_f64() * f64::from(wanted) / sample as f64;
-        let (start, mut rates) = (Instant::now(), Vec::new());
+        // Time, reads and rate after each window.
+        let (start, before, mut windows) = (Instant::now(), looker.reads(), Vec::new());
         while start.elapsed().as_secs_f64() < 2.5 * once {
-            let (_, took) =
-                looker.run(GROUP * 200, || spread(random.below(wanted), wanted, rows, epoch) / 2 * 2)?;
-            rates.push((start.elapsed().as_secs_f64(), 1.0 / took.as_secs_f64()));
+            let draw = || spread(random.below(wanted), wanted, rows, epoch) / 2 * 2;
+            let (_, took) = looker.run(GROUP * 200, draw)?;
+            windows.push((start.elapsed().as_secs_f64(), looker.reads() - before, 1.0 / took.as_secs_f64()));
         }
-        let mut last: Vec<f64> = rates[rates.len() * 9 / 10..].iter().map(|(_, rate)| *rate).collect();
-        last.sort_unstable_by(f64::total_cmp);
-        let steady = last[last.len() / 2];
+        let median = |windows: &[(f64, u64, f64)]| {
+            let mut rates: Vec<f64> = windows.iter().map(|(_, _, rate)| *rate).collect();
+            rates.sort_unstable_by(f64::total_cmp);
+            rates[rates.len() / 2]
+        };
+        let steady = median(&windows[windows.len() * 9 / 10..]);
         // Back when the median of a few windows is.
-        let back = rates.windows(9).find(|window| {
-            let mut window: Vec<f64> = window.iter().map(|(_, rate)| *rate).collect();
-            window.sort_unstable_by(f64::total_cmp);
-            window[4] >= 0.9 * steady
-        });
-        let back = back.map_or(f64::INFINITY, |window| window[0].0);
+        let back = windows.windows(9).find(|few| median(few) >= 0.9 * steady);
+        let (time, reads, _) = back.map_or((f64::INFINITY, u64::MAX, 0.0), |few| few[0]);
         println!(
-            "  epoch {epoch}: {:>8.0} lookups a second in the end; 90 % of that after {:.2} of the time in which its rows are read once ({once:.1} s)",
+            "  epoch {epoch}: {:>8.0} lookups a second in the end; 90 % of that after {:.2} reads a row, and {:.2} of the time in which each is read once ({once:.1} s)",
             steady * (GROUP * 200) as f64,
-            back / once
+            reads as f64 / f64::from(wanted),
+            time / once
         );
     }
     Ok(())
