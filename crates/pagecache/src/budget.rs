@@ -149,8 +149,9 @@ impl Budget {
         let mut found = false;
         for share in others.filter(|share| Arc::as_ptr(share).cast::<()>() != own) {
             let free = share.free_bytes();
-            if free > self.step() {
-                let bytes = share.bytes().saturating_sub(free).max(share.bytes_min());
+            // A step that it has just been given is not used yet.
+            if free > 2 * self.step() {
+                let bytes = (share.bytes() + self.step()).saturating_sub(free).max(share.bytes_min());
                 found |= share.resize(bytes).is_ok();
             }
         }

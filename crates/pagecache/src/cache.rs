@@ -85,7 +85,7 @@ pub struct PageCache {
     pub(crate) lot: ParkingLot,
     pub(crate) permits: Permits,
     /// Cold pages of compressed files.
-    pub(crate) images: Images,
+    pub(crate) images: Arc<Images>,
     /// Pages that are dirty.
     pub(crate) dirty: DirtyMap,
     /// Pages that are being written.
@@ -160,6 +160,7 @@ impl PageCache {
             hit_path: config.hit_path,
             limits,
         };
+        let images = Arc::new(Images::new(&config.name, page_size));
         let cache = Arc::new(PageCache {
             hot: CachePadded(hot),
             name: config.name,
@@ -168,7 +169,7 @@ impl PageCache {
             pool: Pool::new(),
             lot: ParkingLot::new(),
             permits: Permits::new(),
-            images: Images::default(),
+            images,
             dirty: memory.dirty,
             writing: memory.writing,
             backend,
@@ -210,6 +211,11 @@ impl PageCache {
             let why = format!("{}: file {} is attached already", file.path.display(), file.id);
             return Err(Error::Config { why });
         }
+        if file.is_compressed()
+            && let Some(budget) = &self.budget
+        {
+            self.images.join(budget);
+        }
         files.insert(file.id, Arc::new(file));
         Ok(())
     }
@@ -231,7 +237,7 @@ impl PageCache {
 
     /// How many bytes of memory, beside the frames, the images of cold pages of compressed files may take from now on.
     pub fn resize_images(&self, bytes: usize) {
-        self.images.resize(bytes);
+        self.images.resize_to(bytes);
     }
 
     /// Bytes that images take, and how many pages have been opened from one.

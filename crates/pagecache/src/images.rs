@@ -11,9 +11,16 @@
 //!
 //! The image that was put longest ago makes room for the next. To compress pages that nobody opens again is of no use: when
 //! hardly any image has been opened lately only a few pages are compressed, to see whether that changes.
+//!
+//! The images of a pool are a share of its cache's budget: they take what nobody has, and what they are worth is told by the pages
+//! that had no image, but would have had with a little more room.
 
+use crate::budget::{Budget, Share};
+use crate::error::Error;
+use crate::ghosts::Ghosts;
+use crate::index::Hash;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use base::sync::{CachePadded, Mutex};
+use base::sync::{Arc, CachePadded, Mutex, OnceLock};
 use base::{FileId, PageId};
 use std::collections::{HashMap, VecDeque};
 
@@ -25,10 +32,16 @@ const PERIOD: u32 = 1024;
 const USEFUL: u32 = 16;
 /// Then one page in so many is compressed.
 const SAMPLE: u64 = 16;
+/// What an image is taken to have as long as none has been made, as a share of its page.
+const SHARE_GUESS: usize = 4;
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Images {
+    /// For messages.
+    name: String,
     inner: CachePadded<Mutex<Inner>>,
+    /// What they are a share of.
+    budget: OnceLock<Arc<Budget>>,
     /// There is room for images, or was: else all of this costs a look here.
     is_used: AtomicBool,
     opened: AtomicU64,
@@ -39,12 +52,16 @@ struct Inner {
     slots: HashMap<PageId, Slot>,
     /// The images in the order in which they were put, and some that have gone since.
     queue: VecDeque<(PageId, Ticket)>,
-    bytes: usize,
+    used: usize,
     bytes_max: usize,
     next: u64,
     put_lately: u32,
     opened_lately: u32,
     is_sampling: bool,
+    /// An image's bytes, overhead included, of late.
+    average: usize,
+    ghosts: Ghosts,
+    ghost_hits: u64,
 }
 
 /// A page that has left, and whose image is awaited.
@@ -61,16 +78,17 @@ struct Slot {
 impl Inner {
     fn remove(&mut self, id: PageId) -> Option<Box<[u8]>> {
         let image = self.slots.remove(&id)?.image?;
-        self.bytes -= image.len() + OVERHEAD_BYTES;
+        self.used -= image.len() + OVERHEAD_BYTES;
         Some(image)
     }
 
     /// Makes room by giving up the oldest images.
-    fn shrink_to(&mut self, bytes: usize) {
-        while self.bytes > bytes {
+    fn shrink_to(&mut self, bytes: usize, ghosts_max: usize) {
+        while self.used > bytes {
             let Some((id, ticket)) = self.queue.pop_front() else { return };
             if self.slots.get(&id).is_some_and(|slot| slot.ticket == ticket) {
                 self.remove(id);
+                self.ghosts.remember(Hash::of(id), ghosts_max);
             }
         }
     }
@@ -85,12 +103,44 @@ impl Inner {
 }
 
 impl Images {
+    /// No images, and no room for any, of pages of `page_size` bytes.
+    pub fn new(name: &str, page_size: usize) -> Images {
+        let inner = Inner { average: page_size / SHARE_GUESS, ..Inner::default() };
+        Images {
+            name: format!("compressed pages of {page_size} bytes in cache '{name}'"),
+            inner: CachePadded(Mutex::new(inner)),
+            budget: OnceLock::new(),
+            is_used: AtomicBool::new(false),
+            opened: AtomicU64::new(0),
+        }
+    }
+
+    /// They are a share of `budget` from now on.
+    pub fn join(self: &Arc<Images>, budget: &Arc<Budget>) {
+        if self.budget.set(budget.clone()).is_ok() {
+            let share: Arc<dyn Share> = self.clone();
+            budget.join(Arc::downgrade(&share));
+            // ORDER: as in `resize_to`.
+            self.is_used.store(true, Relaxed);
+        }
+    }
+
+    /// Images that are remembered when they have gone: as many as a little more room would hold.
+    fn ghosts_max(&self, inner: &Inner) -> usize {
+        self.budget.get().map_or(0, |budget| budget.ghost_bytes() / inner.average)
+    }
+
     /// A page of a compressed file is leaving, and is clean. `None` if its image is not wanted. Under the segment's mutex.
     pub fn expect(&self, id: PageId) -> Option<Ticket> {
         let mut inner = self.inner.lock();
         inner.next += 1;
         let ticket = Ticket(inner.next);
-        if inner.bytes_max == 0 || inner.is_sampling && !ticket.0.is_multiple_of(SAMPLE) {
+        if inner.is_sampling && !ticket.0.is_multiple_of(SAMPLE) {
+            return None;
+        }
+        if inner.bytes_max == 0 && !self.take_step(&mut inner) {
+            let ghosts_max = self.ghosts_max(&inner);
+            inner.ghosts.remember(Hash::of(id), ghosts_max);
             return None;
         }
         inner.slots.insert(id, Slot { ticket, image: None });
@@ -104,22 +154,33 @@ impl Images {
             return;
         }
         inner.slots.remove(&id);
-        let Some(image) = image.map(Vec::into_boxed_slice) else { return };
-        let bytes = image.len() + OVERHEAD_BYTES;
-        if bytes > inner.bytes_max {
-            return;
-        }
-        let room = inner.bytes_max - bytes;
-        inner.shrink_to(room);
-        inner.bytes += bytes;
-        inner.slots.insert(id, Slot { ticket, image: Some(image) });
-        inner.queue.push_back((id, ticket));
-        inner.tidy();
         inner.put_lately += 1;
         if inner.put_lately == PERIOD {
             inner.is_sampling = inner.opened_lately < PERIOD / USEFUL;
             (inner.put_lately, inner.opened_lately) = (0, 0);
         }
+        let Some(image) = image.map(Vec::into_boxed_slice) else { return };
+        let bytes = image.len() + OVERHEAD_BYTES;
+        inner.average = (inner.average * 15 + bytes) / 16;
+        while inner.used + bytes > inner.bytes_max && self.take_step(&mut inner) {}
+        if bytes > inner.bytes_max {
+            return;
+        }
+        let (room, ghosts_max) = (inner.bytes_max - bytes, self.ghosts_max(&inner));
+        inner.shrink_to(room, ghosts_max);
+        inner.used += bytes;
+        inner.slots.insert(id, Slot { ticket, image: Some(image) });
+        inner.queue.push_back((id, ticket));
+        inner.tidy();
+    }
+
+    /// Takes a step more of the budget, if nobody has it.
+    fn take_step(&self, inner: &mut Inner) -> bool {
+        let Some(budget) = self.budget.get() else { return false };
+        let step = budget.step().max(1);
+        let steps = budget.take(step, 1);
+        inner.bytes_max += steps * step;
+        steps > 0
     }
 
     /// The image of a page that enters its segment. Under the segment's mutex.
@@ -128,7 +189,12 @@ impl Images {
             return None;
         }
         let mut inner = self.inner.lock();
-        let image = inner.remove(id)?;
+        let Some(image) = inner.remove(id) else {
+            let ghosts_max = self.ghosts_max(&inner) as u64;
+            let is_recent = inner.ghosts.recall(Hash::of(id)).is_some_and(|age| age <= ghosts_max);
+            inner.ghost_hits += u64::from(is_recent);
+            return None;
+        };
         inner.opened_lately += 1;
         self.opened.fetch_add(1, Relaxed);
         Some(image)
@@ -148,10 +214,23 @@ impl Images {
     }
 
     /// How many bytes images may take from now on, their overhead included.
-    pub fn resize(&self, bytes_max: usize) {
+    pub fn resize_to(&self, bytes_max: usize) {
         let mut inner = self.inner.lock();
-        inner.bytes_max = bytes_max;
-        inner.shrink_to(bytes_max);
+        let ghosts_max = self.ghosts_max(&inner);
+        match self.budget.get() {
+            Some(budget) if bytes_max > inner.bytes_max => {
+                inner.bytes_max += budget.take(1, bytes_max - inner.bytes_max);
+            }
+            Some(budget) => {
+                inner.shrink_to(bytes_max, ghosts_max);
+                budget.give_back(inner.bytes_max - bytes_max);
+                inner.bytes_max = bytes_max;
+            }
+            None => {
+                inner.shrink_to(bytes_max, ghosts_max);
+                inner.bytes_max = bytes_max;
+            }
+        }
         inner.tidy();
         if bytes_max > 0 {
             // ORDER: who does not see it yet misses an image that is not there.
@@ -161,13 +240,45 @@ impl Images {
 
     /// Bytes in use, and images that were opened so far.
     pub fn status(&self) -> (usize, u64) {
-        (self.inner.lock().bytes, self.opened.load(Relaxed))
+        (self.inner.lock().used, self.opened.load(Relaxed))
     }
 
     /// False as long as there has never been room for an image.
     pub fn is_used(&self) -> bool {
         // ORDER: set before the first image is put, under the mutex; see `resize`.
         self.is_used.load(Relaxed)
+    }
+}
+
+impl Share for Images {
+    fn name(&self) -> String {
+        self.name.clone()
+    }
+
+    fn bytes(&self) -> usize {
+        self.inner.lock().bytes_max
+    }
+
+    fn bytes_min(&self) -> usize {
+        0
+    }
+
+    fn free_bytes(&self) -> usize {
+        let inner = self.inner.lock();
+        inner.bytes_max - inner.used
+    }
+
+    fn resize(&self, bytes: usize) -> Result<(), Error> {
+        self.resize_to(bytes);
+        Ok(())
+    }
+
+    fn ghost_hits(&self) -> u64 {
+        self.inner.lock().ghost_hits
+    }
+
+    fn ghost_bytes(&self) -> usize {
+        self.budget.get().map_or(1, |budget| budget.ghost_bytes())
     }
 }
 
@@ -188,24 +299,24 @@ mod tests {
 
     #[test]
     fn the_oldest_image_makes_room_and_an_image_is_taken_once() {
-        let images = Images::default();
+        let images = Images::new("default", 1024);
         keep(&images, 1, 100);
         assert!(images.take(id(1)).is_none(), "there is no room yet");
-        images.resize(3 * (100 + OVERHEAD_BYTES));
+        images.resize_to(3 * (100 + OVERHEAD_BYTES));
         (1..=4).for_each(|page| keep(&images, page, 100));
         assert!(images.take(id(1)).is_none());
         assert_eq!(images.take(id(2)).unwrap()[0], 2);
         assert!(images.take(id(2)).is_none());
         assert_eq!(images.status(), (2 * (100 + OVERHEAD_BYTES), 1));
-        images.resize(100 + OVERHEAD_BYTES);
+        images.resize_to(100 + OVERHEAD_BYTES);
         assert!(images.take(id(3)).is_none() && images.take(id(4)).is_some());
         assert_eq!(images.status().0, 0);
     }
 
     #[test]
     fn an_image_that_comes_late_is_not_kept() {
-        let images = Images::default();
-        images.resize(1 << 20);
+        let images = Images::new("default", 1024);
+        images.resize_to(1 << 20);
         let late = images.expect(id(1)).unwrap();
         assert!(images.take(id(1)).is_none(), "the page is open again");
         images.put(id(1), late, Some(vec![1]));
@@ -224,8 +335,8 @@ mod tests {
 
     #[test]
     fn pages_that_nobody_opens_again_are_hardly_compressed() {
-        let images = Images::default();
-        images.resize(1 << 16);
+        let images = Images::new("default", 1024);
+        images.resize_to(1 << 16);
         let wanted = |pages: std::ops::Range<u32>| {
             pages.filter(|page| {
                 let ticket = images.expect(id(*page));
@@ -259,7 +370,6 @@ mod models {
     const PAGE: PageId = PageId { file: FileId(1), page: PageNo(7) };
 
     /// One page: what it is while it is open, under its segment's mutex, and what the device has.
-    #[derive(Default)]
     struct Model {
         open: Mutex<Option<u8>>,
         device: AtomicU64,
@@ -298,8 +408,12 @@ mod models {
     #[test]
     fn an_image_is_never_older_than_the_page() {
         let model = || {
-            let model = Arc::new(Model::default());
-            model.images.resize(1 << 10);
+            let model = Arc::new(Model {
+                open: Mutex::default(),
+                device: AtomicU64::default(),
+                images: Images::new("default", 1024),
+            });
+            model.images.resize_to(1 << 10);
             let threads = [[1, 0], [0, 1]].map(|amounts| {
                 let model = model.clone();
                 thread::spawn(move || {

@@ -45,6 +45,7 @@ mod evict;
 mod files;
 mod find;
 pub mod frames;
+mod ghosts;
 mod guard;
 mod image;
 mod images;

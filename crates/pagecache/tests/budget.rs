@@ -144,3 +144,51 @@ fn a_new_size_is_kept_by_all_pools_together() {
         assert_eq!(rig.hot.settings().size_bytes, size);
     }
 }
+
+#[test]
+fn cold_pages_that_can_be_compressed_stay_in_memory_as_images_and_hot_ones_open() {
+    let config =
+        CacheConfig { segments: 4, write_back: WriteBack::AtEvictionOnly, ..CacheConfig::new(BUDGET, LARGE) };
+    let caches = Caches::new(config).unwrap();
+    let hot = caches.default_cache().clone();
+    let device = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
+    let format = FileFormat { page_size: LARGE, is_compressed: true };
+    // Three times what fits as it is; by a good part less than the budget, compressed.
+    let pages = 3 * (BUDGET / LARGE) as u32;
+    device.set_len(u64::from(pages) * LARGE as u64).unwrap();
+    let file = caches.attach(&hot, FileId(1), "file".into(), device, format).unwrap();
+    for page in 0..pages {
+        let mut guard = file.pool().create(PageId::new(FileId(1), PageNo(page))).unwrap();
+        // Four fifths of it are the same.
+        for at in (64..LARGE).step_by(8) {
+            let noise = u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_mul(at as u64 | 1);
+            guard.page_mut().set_u64(at, if at < LARGE / 5 { noise } else { u64::from(page) });
+        }
+    }
+    file.pool().flush_file(FileId(1)).unwrap();
+    let mut dice = Dice(7);
+    for _ in 0..60 {
+        for _ in 0..1_000 {
+            let page = dice.below(pages);
+            let guard = file.pool().read(PageId::new(FileId(1), PageNo(page))).unwrap();
+            assert_eq!(guard.page().u64_at(LARGE - 64), u64::from(page));
+            guard.validate().unwrap();
+        }
+        hot.budget().balance();
+    }
+    file.pool().reset_counters();
+    let opened = file.pool().image_status().1;
+    (0..6_000).for_each(|_| read(&file, dice.below(pages)));
+    let (reads, opened) = (file.pool().status().counters.reads, file.pool().image_status().1 - opened);
+    assert!(reads < 600, "{reads} reads of the device for 6,000 pages");
+    assert!(opened > 3_000, "{opened} images were opened");
+    assert!(bytes(&file) + file.pool().image_status().0 <= BUDGET);
+    // A few hot pages are open in the end, and no image is made or opened for them.
+    for _ in 0..50 {
+        (0..1_000).for_each(|_| read(&file, dice.below(100)));
+        hot.budget().balance();
+    }
+    let opened = file.pool().image_status().1;
+    (0..100).for_each(|page| read(&file, page));
+    assert_eq!(file.pool().image_status().1, opened);
+}

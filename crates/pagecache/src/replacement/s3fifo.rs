@@ -18,8 +18,8 @@
 use super::{List, Policy, Take};
 use crate::config::Limits;
 use crate::frames::{FrameNo, Frames};
+use crate::ghosts::Ghosts;
 use crate::index::Hash;
-use std::collections::{HashMap, VecDeque};
 
 /// The share of the frames for new pages, young and small together, in percent: the paper's value,
 /// which our traces confirm.
@@ -217,38 +217,5 @@ impl Policy for S3Fifo {
         all.extend(self.young.drain(frames));
         all.extend(self.main.drain(frames));
         all
-    }
-}
-
-/// The pages that left the small queue unused, oldest forgotten first.
-#[derive(Debug, Default)]
-struct Ghosts {
-    queue: VecDeque<u64>,
-    /// How often a hash is in the queue, and when it entered last; entries recalled stay in the queue until their turn.
-    known: HashMap<u64, (u32, u64)>,
-    /// How many ever entered.
-    entered: u64,
-}
-
-impl Ghosts {
-    fn remember(&mut self, hash: Hash, max: usize) {
-        self.queue.push_back(hash.bits());
-        self.entered += 1;
-        let known = self.known.entry(hash.bits()).or_default();
-        *known = (known.0 + 1, self.entered);
-        while self.queue.len() > max {
-            let Some(oldest) = self.queue.pop_front() else { break };
-            if let Some((count, _)) = self.known.get_mut(&oldest) {
-                *count -= 1;
-                if *count == 0 {
-                    self.known.remove(&oldest);
-                }
-            }
-        }
-    }
-
-    /// How many have entered since it did; `None` if it is not known.
-    fn recall(&self, hash: Hash) -> Option<u64> {
-        self.known.get(&hash.bits()).map(|(_, when)| self.entered - when)
     }
 }

@@ -10,6 +10,8 @@ use std::time::Duration;
 
 /// Without a call the thread looks after this long, so that an idle cache becomes clean.
 const PAUSE: Duration = Duration::from_millis(500);
+/// While bytes go from share to share it looks this soon: all of a budget has changed hands in two seconds.
+const PAUSE_OF_BALANCE: Duration = Duration::from_millis(25);
 /// The wait after a failed write doubles from the first to the second of these.
 const RETRY_FIRST: Duration = Duration::from_millis(10);
 const RETRY_MAX: Duration = Duration::from_secs(2);
@@ -136,6 +138,18 @@ enum Next {
     AfterOrWhenCalled(Duration),
 }
 
+impl Next {
+    /// The same, but no later than that.
+    fn within(self, pause: Duration) -> Next {
+        match self {
+            Next::AtOnce => Next::AtOnce,
+            Next::WhenCalled => Next::AfterOrWhenCalled(pause),
+            Next::After(wait) => Next::After(wait.min(pause)),
+            Next::AfterOrWhenCalled(wait) => Next::AfterOrWhenCalled(wait.min(pause)),
+        }
+    }
+}
+
 fn run(cache: &Weak<PageCache>, signal: &Signal) {
     let mut retry = RETRY_FIRST;
     let mut next = Next::WhenCalled;
@@ -146,9 +160,7 @@ fn run(cache: &Weak<PageCache>, signal: &Signal) {
         Next::AfterOrWhenCalled(wait) => signal.sleep(wait),
     } {
         let Some(cache) = cache.upgrade() else { return };
-        if let Some(budget) = &cache.budget {
-            budget.balance();
-        }
+        let has_moved = cache.budget.as_ref().is_some_and(|budget| budget.balance());
         match cache.write_ahead(cache.backend.now()) {
             Ok(after) => {
                 retry = RETRY_FIRST;
@@ -158,6 +170,9 @@ fn run(cache: &Weak<PageCache>, signal: &Signal) {
                 next = Next::AfterOrWhenCalled(retry);
                 retry = (retry * 2).min(RETRY_MAX);
             }
+        }
+        if has_moved {
+            next = next.within(PAUSE_OF_BALANCE);
         }
     }
 }
