@@ -151,3 +151,46 @@ fn files_stop_growing() {
     let (live, now) = (report.rows * 200 / PAGE_SIZE as u64, pages(&vfs, "tables"));
     assert!(now < 4 * live, "{now} pages for {} rows", report.rows);
 }
+
+/// What OPTIMIZE TABLE does: the table is written anew, and the old file goes.
+#[test]
+fn a_table_that_is_rebuilt_gives_its_free_space_back_to_the_file_system() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("data");
+    let in_memory = MemVfs::new();
+    let options = Options { vfs: Arc::new(vfs::OsVfs), ..options(&in_memory) };
+    let database = Database::open(&dir, options).unwrap();
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(table_def()).unwrap();
+    let bytes = || -> u64 {
+        let files = std::fs::read_dir(dir.join("tables")).unwrap();
+        files.map(|file| file.unwrap().metadata().unwrap().len()).sum()
+    };
+    let image = |id: usize| {
+        let mut image = Vec::new();
+        let values = [ValueRef::Int(id as i64), ValueRef::Int(id as i64 % 500), ValueRef::Binary(&[7; 200])];
+        table.row_codec().encode(&values, &mut image);
+        image
+    };
+    let insert = |table: &Table, ids: std::ops::Range<usize>| {
+        let mut rows = latchwork_engine::KeyList::default();
+        ids.for_each(|id| rows.push(&image(id)));
+        let mut statement = database.begin_write().unwrap();
+        statement.insert_many(table, &rows).unwrap();
+        statement.commit().unwrap();
+    };
+    insert(&table, 0..IDS);
+    let full = bytes();
+    let mut statement = database.begin_write().unwrap();
+    for id in IDS / 10..IDS {
+        assert!(statement.delete(&table, &(id as u32 ^ 1 << 31).to_be_bytes(), &mut |_| true).unwrap());
+    }
+    statement.commit().unwrap();
+    assert_eq!(bytes(), full, "pages that are free stay in the file");
+    let new = database.create_replacement((*table.def()).clone()).unwrap();
+    insert(&new, 0..IDS / 10);
+    database.replace_table(&table, &new).unwrap();
+    assert!(bytes() < full / 4, "{} bytes of {full}", bytes());
+    assert!(database.check().unwrap().is_clean());
+    database.close().unwrap();
+}

@@ -57,8 +57,8 @@ pub struct Requests {
     pub writes: u64,
 }
 
-/// A cache remembers so many of the calling thread's cells without searching.
-const SLOTS: usize = 4;
+/// So many caches' cells a thread finds without searching: more than there are pools in most databases, and they are numbered in turn.
+const SLOTS: usize = 16;
 
 /// What a slot points to before it is used; never counted in, since no cache has the id 0.
 static NOBODYS: Cells = Cells::new(0);
@@ -129,9 +129,13 @@ pub struct Registry {
 mod ids {
     //! Plain atomics: ids are drawn outside of what is modelled.
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    pub fn next() -> u64 {
-        NEXT.fetch_add(1, Relaxed)
+    static NEXT_CACHE: AtomicU64 = AtomicU64::new(1);
+    static NEXT_CLAIM: AtomicU64 = AtomicU64::new(1);
+    pub fn next_cache() -> u64 {
+        NEXT_CACHE.fetch_add(1, Relaxed)
+    }
+    pub fn next_claim() -> u64 {
+        NEXT_CLAIM.fetch_add(1, Relaxed)
     }
 }
 
@@ -142,8 +146,11 @@ mod ids {
     std::thread_local! {
         static NEXT: Cell<u64> = const { Cell::new(1) };
     }
-    pub fn next() -> u64 {
+    pub fn next_cache() -> u64 {
         NEXT.replace(NEXT.get() + 1)
+    }
+    pub fn next_claim() -> u64 {
+        next_cache()
     }
 }
 
@@ -153,7 +160,7 @@ static SPARE: Mutex<Vec<&'static Cells>> = Mutex::new(Vec::new());
 
 impl Registry {
     pub fn new() -> Registry {
-        Registry { cache: ids::next(), cells: Mutex::new(Vec::new()) }
+        Registry { cache: ids::next_cache(), cells: Mutex::new(Vec::new()) }
     }
 
     /// The cache's id, unique in this process.
@@ -175,10 +182,15 @@ impl Registry {
     #[cold]
     fn find_cells(&self, local: &Local) -> &'static Cells {
         if local.claim.get() == 0 {
-            local.claim.set(ids::next());
+            local.claim.set(ids::next_claim());
             exit::release_at_exit(local.claim.get());
         }
         let claim = local.claim.get();
+        if let Some(mine) = exit::recall(self.cache) {
+            // Of a cache that shares its slot with another.
+            local.slots[self.cache as usize % SLOTS].set((self.cache, mine));
+            return mine;
+        }
         let mut cells = self.cells.lock();
         let owned = cells.iter().copied().find(|cells| cells.claim.load(Relaxed) == claim);
         // ORDER: Acquire and Release hand over the counts of the thread that ended.
@@ -191,7 +203,7 @@ impl Registry {
             cells.push(new);
             new
         });
-        exit::remember(mine);
+        exit::remember(self.cache, mine);
         local.slots[self.cache as usize % SLOTS].set((self.cache, mine));
         mine
     }
@@ -237,12 +249,13 @@ mod exit {
 
     struct Owned {
         claim: u64,
-        cells: Vec<&'static Cells>,
+        /// With the cache that they are for.
+        cells: Vec<(u64, &'static Cells)>,
     }
 
     impl Drop for Owned {
         fn drop(&mut self) {
-            for cells in &self.cells {
+            for (_, cells) in &self.cells {
                 // ORDER: pairs with the Acquire of the adopting thread. Fails if the cells went to another
                 // cache meanwhile: then they are no longer ours to give.
                 let _ = cells.claim.compare_exchange(self.claim, 0, Release, Relaxed);
@@ -258,13 +271,21 @@ mod exit {
         let _ = OWNED.try_with(|owned| owned.borrow_mut().claim = claim);
     }
 
-    pub fn remember(cells: &'static Cells) {
+    pub fn remember(cache: u64, cells: &'static Cells) {
         let _ = OWNED.try_with(|owned| {
             let mut owned = owned.borrow_mut();
-            if !owned.cells.iter().any(|known| std::ptr::eq(*known, cells)) {
-                owned.cells.push(cells);
-            }
+            // Those of a cache that has been dropped serve another.
+            owned.cells.retain(|(_, known)| !std::ptr::eq(*known, cells));
+            owned.cells.push((cache, cells));
         });
+    }
+
+    /// The thread's cells of a cache, if it has any; without a latch.
+    pub fn recall(cache: u64) -> Option<&'static Cells> {
+        let find = |owned: &RefCell<Owned>| {
+            owned.borrow().cells.iter().find(|(known, _)| *known == cache).map(|(_, cells)| *cells)
+        };
+        OWNED.try_with(find).ok().flatten()
     }
 }
 
@@ -272,7 +293,10 @@ mod exit {
 mod exit {
     //! Under the model checker threads end with the execution.
     pub fn release_at_exit(_claim: u64) {}
-    pub fn remember(_cells: &'static super::Cells) {}
+    pub fn remember(_cache: u64, _cells: &'static super::Cells) {}
+    pub fn recall(_cache: u64) -> Option<&'static super::Cells> {
+        None
+    }
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]
