@@ -5,6 +5,7 @@
 //! [`report`] shows [`results`]. [`doctor`] says what on this machine would spoil them.
 
 pub mod command;
+pub mod device;
 pub mod doctor;
 pub mod driver;
 pub mod error;

@@ -178,6 +178,72 @@ fn trace_replays_generated_traces_and_files_and_names_the_rows_it_loses() {
 }
 
 #[test]
+fn working_set_sweeps_what_the_engine_can_do_and_names_what_it_cannot() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes =
+        "run working-set --rows 20k --cache-size 4M --from 100 --to 150 --iops 50000 --time 30ms --writes";
+    let text = succeed(&sizes.split(' ').collect::<Vec<_>>(), folder.path());
+    for expected in ["keys held at >= 25 %", "device reads a lookup", "resident memory", "16k + rows"] {
+        assert!(text.contains(expected), "{expected} is not in:\n{text}");
+    }
+    let result = result(folder.path());
+    let cells = result["cells"].as_array().unwrap();
+    let series = |name: &str| cells.iter().filter(|cell| cell["series"] == name).count();
+    // 100, 120, 144 keys.
+    assert_eq!((series("16k"), series("4k + rows")), (3, 3));
+    for sample in cells.iter().map(|cell| &cell["samples"][0]) {
+        assert!(sample["device reads a lookup"].as_f64().unwrap() >= 0.0);
+        assert!(sample["resident memory, MiB"].as_f64().unwrap() > 0.0);
+    }
+    // A series is swept, or there is a word on why it is not.
+    let left_out =
+        result["settings"].as_object().unwrap().keys().filter(|name| name.starts_with("left out")).count();
+    assert_eq!(cells.len() / 3 + left_out, 6);
+    let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
+    assert!(page.contains("logScale&quot;: true"));
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn servers_in_the_working_set_are_limited_alike_or_not_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run working-set --target latchwork,mariadb:innodb --rows 5k --cache-size 16M --from 100 --to 100 \
+                 --time 50ms --pages 16k --row-tier off";
+    let arguments: Vec<&str> = sizes.split_whitespace().collect();
+    let output = run(&arguments, folder.path());
+    if !output.status.success() {
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(errors.contains("cannot be limited to 2000 operations/s"), "{errors}");
+        succeed(&[&arguments[..], &["--unlimited"]].concat(), folder.path());
+    }
+    let result = result(folder.path());
+    assert_eq!(result["cells"].as_array().unwrap().len(), 2);
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn insert_contention_has_the_published_series_and_the_readers_cases() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run insert-contention --target embedded,mariadb:myisam --writers 1,3 --samples 2 --time 100ms \
+                 --cache-size 64M --rows-per-statement 10";
+    let text = succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    for expected in [
+        "cache per table/shared cache",
+        "PACK_KEYS=0/shared cache",
+        "both/shared cache",
+        "context switches/s",
+    ] {
+        assert!(text.contains(expected), "{expected} is not in:\n{text}");
+    }
+    assert_measured(&result(folder.path()), 2 * 4 * 2, 2, true);
+    assert_nothing_left_behind(folder.path());
+    let sizes = "run insert-contention --case readers --rows 3000 --samples 1 --time 50ms --cache-size 64M";
+    let text = succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    assert!(text.contains("one thread, two tables in turn"), "{text}");
+    assert_measured(&result(folder.path()), 4, 1, true);
+}
+
+#[test]
 fn ctrl_c_keeps_the_cells_measured_so_far_and_cleans_up() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = "run segments --target embedded,mariadb:myisam --rows 2000 --threads 1 --points 5,10 --segments 0 \
@@ -214,6 +280,9 @@ fn wrong_command_lines_are_refused_with_status_2_before_anything_runs() {
         ("run segmnets", "did you mean `segments`?"),
         ("run segments --rows none", "--rows none"),
         ("run segments --driver sysbench", "cannot reach the embedded engine"),
+        ("run working-set --target null", "no cache that the lab can set up"),
+        ("run insert-contention --case both", "writers and readers"),
+        ("run trace --trace zipf-1.1", "did you mean `zipf-1.0`"),
         ("rnu", "did you mean `run`?"),
     ] {
         let output = run(&arguments.split(' ').collect::<Vec<_>>(), folder.path());

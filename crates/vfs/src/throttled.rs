@@ -69,13 +69,13 @@ pub struct Usage {
 
 #[derive(Debug)]
 struct Device {
-    limits: Limits,
     clock: Arc<dyn Clock>,
     queue: Mutex<Queue>,
 }
 
 #[derive(Debug, Default)]
 struct Queue {
+    limits: Limits,
     /// When the device has done what it was asked for so far.
     free_at: Duration,
     usage: Usage,
@@ -93,26 +93,27 @@ impl Device {
     fn wait(&self, request: Request) {
         let done_at = {
             let mut queue = self.queue.lock();
+            let limits = queue.limits;
             let usage = &mut queue.usage;
             let (bytes, latency) = match request {
                 Request::Read(bytes) => {
                     usage.reads += 1;
-                    (bytes, self.limits.latency)
+                    (bytes, limits.latency)
                 }
                 Request::Write(bytes) => {
                     usage.writes += 1;
-                    (bytes, self.limits.latency)
+                    (bytes, limits.latency)
                 }
                 Request::Sync => {
                     usage.syncs += 1;
-                    (0, self.limits.latency + self.limits.sync_latency)
+                    (0, limits.latency + limits.sync_latency)
                 }
             };
             usage.bytes += bytes as u64;
             // An operation takes the longer of its share of the two limits: a device works on both at once.
             let share = |amount: f64, limit: Option<f64>| limit.map_or(0.0, |limit| amount / limit);
-            let seconds = share(1.0, self.limits.operations_per_second)
-                .max(share(bytes as f64, self.limits.bytes_per_second));
+            let seconds = share(1.0, limits.operations_per_second)
+                .max(share(bytes as f64, limits.bytes_per_second));
             queue.free_at = queue.free_at.max(self.clock.now()) + Duration::from_secs_f64(seconds);
             queue.free_at + latency
         };
@@ -127,10 +128,17 @@ impl Throttled {
 
     /// Panics if a limit is zero, negative or no number: nothing would ever end.
     pub fn with_clock(inner: Arc<dyn Vfs>, limits: Limits, clock: Arc<dyn Clock>) -> Throttled {
+        let throttled = Throttled { inner, device: Arc::new(Device { clock, queue: Mutex::default() }) };
+        throttled.set_limits(limits);
+        throttled
+    }
+
+    /// Other limits for what is asked for from now on. Panics as [`Throttled::with_clock`] does.
+    pub fn set_limits(&self, limits: Limits) {
         for limit in [limits.operations_per_second, limits.bytes_per_second].into_iter().flatten() {
             assert!(limit > 0.0, "a limit of {limit} a second");
         }
-        Throttled { inner, device: Arc::new(Device { limits, clock, queue: Mutex::default() }) }
+        self.device.queue.lock().limits = limits;
     }
 
     pub fn usage(&self) -> Usage {

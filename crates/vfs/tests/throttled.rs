@@ -140,3 +140,15 @@ fn the_system_clock_lets_everything_through_in_the_end() {
 fn a_limit_of_nothing_is_refused() {
     throttled(Limits { bytes_per_second: Some(0.0), ..Limits::default() });
 }
+
+#[test]
+fn limits_can_change_between_operations() {
+    let (vfs, file, clock) = throttled(Limits::default());
+    file.write_at(&[1], 0).unwrap();
+    vfs.set_limits(Limits { operations_per_second: Some(10.0), ..Limits::default() });
+    file.write_at(&[1], 0).unwrap();
+    file.write_at(&[1], 0).unwrap();
+    vfs.set_limits(Limits::default());
+    file.write_at(&[1], 0).unwrap();
+    assert_eq!(clock.wakes(), [0, 100, 200, 200]);
+}

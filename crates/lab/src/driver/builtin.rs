@@ -52,7 +52,7 @@ pub fn run(
             many => take_turns(many, phases),
         }
     };
-    workers::run(shares.into_iter().map(worker).collect(), load, observed, interrupt)
+    workers::run(shares.into_iter().map(worker).collect(), &load.window(), observed, interrupt)
 }
 
 /// Drives several connections by one thread: each always has a query under way.

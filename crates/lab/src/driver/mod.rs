@@ -8,6 +8,21 @@ pub mod workers;
 use crate::workload::Workload;
 use std::time::Duration;
 
+/// When a sample counts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    pub warmup: Duration,
+    pub measure: Duration,
+    /// Which pass over all cells the sample belongs to.
+    pub round: u32,
+}
+
+impl Load {
+    pub fn window(&self) -> Window {
+        Window { warmup: self.warmup, measure: self.measure, round: self.round }
+    }
+}
+
 /// One sample's load.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {

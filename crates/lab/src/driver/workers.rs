@@ -1,6 +1,6 @@
 //! Runs a thread a client and puts what they saw together.
 
-use super::Load;
+use super::Window;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::measure::{Phase, Phases, Process, Recorder, Usage};
@@ -40,7 +40,12 @@ const STACK_BYTES: usize = 512 << 10;
 
 /// Runs `workers`, each in a thread of its own, from warm-up to the end of the measured window. A worker gets
 /// the phases to look at after every query and returns what it recorded.
-pub fn run<W>(workers: Vec<W>, load: &Load, observed: &Observed<'_>, interrupt: &Interrupt) -> Result<Sample>
+pub fn run<W>(
+    workers: Vec<W>,
+    window: &Window,
+    observed: &Observed<'_>,
+    interrupt: &Interrupt,
+) -> Result<Sample>
 where
     W: FnOnce(&Phases) -> Result<Recorder> + Send,
 {
@@ -70,18 +75,18 @@ where
         }
         let conducted = match failed_to_start {
             Some(error) => Err(error),
-            None => phases.conduct(load.warmup, load.measure, interrupt, || observed.read()),
+            None => phases.conduct(window.warmup, window.measure, interrupt, || observed.read()),
         };
         let recorders: Vec<Result<Recorder>> =
             handles.into_iter().map(|handle| handle.join().unwrap_or_else(|_| Err(panicked()))).collect();
         (conducted, recorders)
     });
-    let (window, before, after) = conducted?;
+    let (length, before, after) = conducted?;
     let mut total = Recorder::default();
     for recorder in recorders {
         total.merge(&recorder?);
     }
-    Ok(sample(&total, load.round, window, &before, &after))
+    Ok(sample(&total, window.round, length, &before, &after))
 }
 
 /// A loop for workers: `query` runs one query and gives the number of its rows.
@@ -149,12 +154,9 @@ fn panicked() -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::{Sbtest, Statement, Workload};
 
-    fn load(measure: Duration) -> Load {
-        let workload =
-            Workload { table: Sbtest { rows: 10, seed: 1 }, statement: Statement::PointsByK { points: 1 } };
-        Load { workload, clients: 2, warmup: Duration::ZERO, measure, seed: 1, round: 3 }
+    fn window(measure: Duration) -> Window {
+        Window { warmup: Duration::ZERO, measure, round: 3 }
     }
 
     const OBSERVED: Observed<'_> =
@@ -169,7 +171,7 @@ mod tests {
             })
         };
         let sample =
-            run(vec![worker, worker], &load(Duration::from_millis(30)), &OBSERVED, &Interrupt::default())
+            run(vec![worker, worker], &window(Duration::from_millis(30)), &OBSERVED, &Interrupt::default())
                 .unwrap();
         assert_eq!(sample.round, 3);
         assert!(sample.queries > 0 && sample.rows == sample.queries * 2);
@@ -192,7 +194,7 @@ mod tests {
         };
         let failing: Worker = Box::new(|_| Err(Error::Usage("no luck".to_string())));
         let panicking: Worker = Box::new(|_| panic!("on purpose"));
-        let ages = load(Duration::from_secs(3_600));
+        let ages = window(Duration::from_secs(3_600));
         let result = run(vec![fine(), failing], &ages, &OBSERVED, &Interrupt::default());
         assert!(matches!(result, Err(Error::Usage(_))));
         let result = run(vec![fine(), panicking], &ages, &OBSERVED, &Interrupt::default());

@@ -2,9 +2,11 @@
 //! runs have in common, and [`runner`] grids of settings, queries and threads.
 
 mod frame;
+mod insert_contention;
 mod runner;
 mod segments;
 mod trace;
+mod working_set;
 
 use crate::error::Result;
 use crate::interrupt::Interrupt;
@@ -23,7 +25,8 @@ pub trait Experiment: Sync {
     fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()>;
 }
 
-const ALL: [&dyn Experiment; 2] = [&segments::Segments, &trace::Trace];
+const ALL: [&dyn Experiment; 4] =
+    [&segments::Segments, &insert_contention::InsertContention, &working_set::WorkingSet, &trace::Trace];
 
 pub fn all() -> &'static [&'static dyn Experiment] {
     &ALL

@@ -119,7 +119,7 @@ impl Target for Embedded {
             .collect();
         let latch_waits = || Some(open.database.caches().default_cache().status().counters.latch_waits);
         let observed = Observed { server: Some(Process::Own), client: None, latch_waits: &latch_waits };
-        workers::run(clients, load, &observed, context.interrupt)
+        workers::run(clients, &load.window(), &observed, context.interrupt)
     }
 
     fn stop(&mut self) -> Result<()> {

@@ -16,13 +16,25 @@ const BINARY_VARIABLE: &str = "LATCHWORK_LAB_BINARY";
 pub struct Latchwork {
     cache_bytes: u64,
     connections_max: u32,
+    extra_options: Vec<String>,
     options: Vec<String>,
     process: Option<ServerProcess>,
 }
 
 impl Latchwork {
     pub fn new(cache_bytes: u64, connections_max: u32) -> Latchwork {
-        Latchwork { cache_bytes, connections_max, options: Vec::new(), process: None }
+        Latchwork {
+            cache_bytes,
+            connections_max,
+            extra_options: Vec::new(),
+            options: Vec::new(),
+            process: None,
+        }
+    }
+
+    /// With more options for the server.
+    pub fn with_options(self, extra_options: Vec<String>) -> Latchwork {
+        Latchwork { extra_options, ..self }
     }
 }
 
@@ -48,6 +60,7 @@ impl Flavour for Latchwork {
             "--skip-networking".to_string(),
         ]
         .to_vec();
+        self.options.extend(self.extra_options.iter().cloned());
         let mut arguments = vec!["serve".to_string()];
         arguments.extend(self.options.iter().cloned());
         arguments.push(format!("--datadir={}", folder.join("data").display()));

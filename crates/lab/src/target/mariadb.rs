@@ -132,6 +132,8 @@ impl Flavour for MariaDb {
         let log = folder.join("log");
         let installed = Command::new(&installer)
             .args(&common)
+            // What a data directory is made with has to be known then.
+            .args(self.extra_options.iter().filter(|option| option.starts_with("--innodb-page-size")))
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
             .process_group(0)
             .stdin(Stdio::null())

@@ -10,6 +10,7 @@ mod server;
 mod setting;
 mod spec;
 
+pub use server::Flavour;
 pub use setting::{HitPath, SEGMENTS_MAX, Segments, Setting};
 pub use spec::{Address, Engine, TargetSpec, hidden};
 
@@ -108,6 +109,24 @@ pub fn open(spec: &TargetSpec, options: &RunOptions) -> Result<Box<dyn Target>> 
         }
     };
     Ok(Box::new(server::Server::new(spec.name(), options.driver, flavour)))
+}
+
+/// A server on a scratch folder for an experiment that makes its own tables; `None` if `spec` is not one that the lab starts.
+pub fn scratch_server(
+    spec: &TargetSpec,
+    cache_bytes: u64,
+    connections_max: u32,
+    options: Vec<String>,
+) -> Option<Box<dyn Flavour>> {
+    match spec {
+        TargetSpec::Latchwork => {
+            Some(Box::new(latchwork::Latchwork::new(cache_bytes, connections_max).with_options(options)))
+        }
+        TargetSpec::MariaDb(engine) => {
+            Some(Box::new(mariadb::MariaDb::new(*engine, cache_bytes, cache_bytes, connections_max, options)))
+        }
+        _ => None,
+    }
 }
 
 /// A series for every setting: the plan of targets that have them all.

@@ -279,12 +279,14 @@ fn summaries(results: &Results) -> Vec<Summary> {
             }
         }
     }
-    let table = |title: &str, columns: &[&str], names: usize, rows: Vec<Vec<String>>| Summary {
-        title: title.to_string(),
-        note: if rows.is_empty() { "nowhere in this run".to_string() } else { String::new() },
-        columns: columns.iter().map(|column| column.to_string()).collect(),
-        names,
-        rows,
+    let table = |title: &str, columns: &[&str], names: usize, mut rows: Vec<Vec<String>>| {
+        if rows.is_empty() {
+            let mut nowhere = vec![MISSING.to_string(); columns.len()];
+            nowhere[0] = "nowhere".to_string();
+            rows.push(nowhere);
+        }
+        let columns = columns.iter().map(|column| column.to_string()).collect();
+        Summary { title: title.to_string(), note: String::new(), columns, names, rows }
     };
     vec![
         table(

@@ -1,0 +1,105 @@
+//! The table of the sweep: sbtest's, without its index, in rows of a chosen size that compress about as asked.
+
+use crate::workload::Random;
+use std::io::Write;
+
+pub const TABLE: &str = "sbtest1";
+/// `c` is as sysbench has it; `pad` makes up for the rest.
+pub const C_CHARS: usize = 120;
+/// The id, `k`, and lengths.
+const FIXED_BYTES: usize = 10;
+const GROUP: usize = 12;
+/// What a row has at least.
+pub const ROW_BYTES_MIN: u32 = (C_CHARS + FIXED_BYTES + GROUP) as u32;
+/// A `pad` longer than this would not lie in the page with its row.
+pub const ROW_BYTES_MAX: u32 = 1_000;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Data {
+    pub rows: u32,
+    pub seed: u64,
+    /// About; 200 as sysbench has it.
+    pub row_bytes: u32,
+    /// Of the groups of eleven digits in a row so many are its own; the others repeat them.
+    pub own_groups: u32,
+}
+
+impl Data {
+    pub fn pad_chars(&self) -> usize {
+        (self.row_bytes as usize).saturating_sub(C_CHARS + FIXED_BYTES).max(GROUP)
+    }
+
+    /// `c` and `pad` of a row.
+    pub fn texts(&self, id: u32) -> (Vec<u8>, Vec<u8>) {
+        let mut random = Random::new(self.seed ^ 0x5e7, u64::from(id));
+        let own: Vec<String> = (0..self.own_groups.max(1))
+            .map(|_| format!("{:011}-", random.next_u64() % 100_000_000_000))
+            .collect();
+        let mut groups = own.iter().cycle();
+        let mut text = |chars: usize| {
+            let mut text: Vec<u8> = Vec::with_capacity(chars + GROUP);
+            while text.len() < chars {
+                text.extend_from_slice(groups.next().expect("a cycle").as_bytes());
+            }
+            text.truncate(chars - 1);
+            text
+        };
+        (text(C_CHARS), text(self.pad_chars()))
+    }
+
+    pub fn create_sql(&self, options: &str) -> String {
+        format!(
+            "CREATE TABLE {TABLE} (id INT UNSIGNED NOT NULL, k INT UNSIGNED NOT NULL, c CHAR({C_CHARS}) NOT NULL, \
+             pad VARCHAR({}) NOT NULL, PRIMARY KEY (id)) CHARACTER SET latin1 {options}",
+            self.pad_chars()
+        )
+    }
+
+    pub fn insert_sql(&self, ids: std::ops::RangeInclusive<u32>, out: &mut Vec<u8>) {
+        let _ = write!(out, "INSERT INTO {TABLE} (id, k, c, pad) VALUES ");
+        for (position, id) in ids.enumerate() {
+            let (c, pad) = self.texts(id);
+            let comma = if position == 0 { "" } else { "," };
+            // Writing into memory cannot fail.
+            let _ = write!(out, "{comma}({id},0,'");
+            out.extend_from_slice(&c);
+            out.extend_from_slice(b"','");
+            out.extend_from_slice(&pad);
+            out.extend_from_slice(b"')");
+        }
+    }
+
+    /// Ids in a random order: the first N of them are the N keys of the sweep, so that a longer list begins with the shorter.
+    pub fn scattered(&self) -> Vec<u32> {
+        let mut ids: Vec<u32> = (1..=self.rows).collect();
+        Random::new(self.seed, 77).shuffle(&mut ids);
+        ids
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_have_their_size_and_repeat_themselves_as_asked() {
+        let data = Data { rows: 10, seed: 1, row_bytes: 200, own_groups: 2 };
+        let (c, pad) = data.texts(3);
+        assert_eq!((c.len(), pad.len()), (119, 69));
+        assert_eq!(c[..24], c[24..48]);
+        assert_ne!(c[..12], c[12..24]);
+        assert_ne!(data.texts(4).0, c);
+        let mut sql = Vec::new();
+        data.insert_sql(1..=2, &mut sql);
+        assert_eq!(sql.iter().filter(|&&byte| byte == b'(').count(), 3);
+    }
+
+    #[test]
+    fn scattered_keys_are_all_ids_each_once() {
+        let data = Data { rows: 1_000, seed: 1, row_bytes: 200, own_groups: 2 };
+        let mut ids = data.scattered();
+        assert_ne!(ids[..10], (1..=10).collect::<Vec<_>>());
+        ids.sort_unstable();
+        assert_eq!(ids, (1..=1_000).collect::<Vec<_>>());
+    }
+}

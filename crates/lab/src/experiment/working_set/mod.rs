@@ -1,0 +1,274 @@
+//! `working-set`: how many scattered keys a cache holds (Percona's study of 2014).
+
+mod data;
+mod embedded;
+mod options;
+mod series;
+mod server;
+
+use super::Experiment;
+use super::frame::{self, Run};
+use crate::doctor::{Plan, machine};
+use crate::driver::Window;
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::report::view::{MISSING, grouped, short_number};
+use crate::results::{Cell, Results, Summary, TargetInfo};
+use crate::target::TargetSpec;
+use crate::workload::Random;
+use options::Options;
+use series::{MEMORY, Opened, READS, Swept, Variant};
+
+/// Throughput is "acceptable", as the study has it, and hardly changed, at these shares of that in memory.
+const SHARES: [f64; 2] = [0.25, 0.9];
+/// A series has collapsed below this share, and is not swept further once it was so at two sizes.
+const COLLAPSED: f64 = 0.05;
+const COLLAPSES: u32 = 2;
+
+#[derive(Clone, Copy, Debug)]
+pub struct WorkingSet;
+
+impl Experiment for WorkingSet {
+    fn name(&self) -> &'static str {
+        "working-set"
+    }
+
+    fn title(&self) -> &'static str {
+        "How many scattered keys a cache really holds"
+    }
+
+    fn question(&self) -> &'static str {
+        "N random primary keys of a large table are read over and over, through a cache that holds a small part of it; N \
+         grows until the device decides. A page cache keeps a page for each key. What do smaller pages hold, compressed \
+         ones, and a cache of rows beside that of pages?"
+    }
+
+    fn options(&self) -> String {
+        options::help()
+    }
+
+    fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
+        let options = Options::parse(args).map_err(Error::Usage)?;
+        let setup = options.setup;
+        let series = options.series().len() as u64;
+        let data_bytes = u64::from(setup.data.rows) * u64::from(setup.data.row_bytes) * 3 / 2;
+        let plan = Plan {
+            threads_max: setup.clients,
+            memory_bytes: series * (setup.cache_bytes + (64 << 20)),
+            disk_bytes: series * (data_bytes + (512 << 20)),
+            scratch: options.place.scratch.clone(),
+        };
+        let limit = match setup.operations_per_second {
+            Some(limit) => format!("{limit} operations/s while measuring, none while warming"),
+            None => "none".to_string(),
+        };
+        let settings = [
+            ("rows", setup.data.rows.to_string()),
+            ("bytes a row, about", setup.data.row_bytes.to_string()),
+            ("own groups of digits a row, of all", setup.data.own_groups.to_string()),
+            ("cache, rows and pages together", machine::bytes(setup.cache_bytes)),
+            ("the row tier's part of it, where it is on", machine::bytes(setup.row_bytes)),
+            ("clients", setup.clients.to_string()),
+            ("device limit", limit.clone()),
+            ("operations", if options.writes { "every second one an update" } else { "reads" }.to_string()),
+            ("measured window of a sample", frame::seconds(options.time)),
+            ("samples", options.samples.to_string()),
+            ("seed", setup.data.seed.to_string()),
+        ];
+        let results = Results {
+            block_name: "clients".to_string(),
+            x_name: "keys".to_string(),
+            log_scale: true,
+            ..frame::blank(self, args, &settings, &plan)
+        };
+        progress.note(&format!("device limit: {limit}"));
+        frame::conduct(results, &options.place, interrupt, progress, summaries, |run| measure(&options, run))
+    }
+}
+
+/// A series that is being swept.
+struct Line {
+    target: String,
+    label: String,
+    swept: Box<dyn Swept>,
+    /// Throughput with the fewest keys.
+    in_memory: Option<f64>,
+    collapses: u32,
+}
+
+fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
+    let mut lines: Vec<Line> = Vec::new();
+    for (number, (spec, variant)) in options.series().into_iter().enumerate() {
+        run.interrupt.check()?;
+        let folder = run.scratch.folder(&number.to_string())?;
+        let opened = open(spec, variant, options, &folder, run)?;
+        let swept = match opened {
+            Opened::Ready(swept) => swept,
+            Opened::LeftOut(why) => {
+                run.progress.note(&format!("{} {variant} is left out: {why}", spec.name()));
+                run.results.settings.push((format!("left out: {} {variant}", spec.name()), why));
+                continue;
+            }
+        };
+        let target = spec.name();
+        let facts = swept.facts().into_iter().map(|(name, value)| (format!("{variant}: {name}"), value));
+        match run.results.targets.iter_mut().find(|known| known.name == target) {
+            Some(known) => known.facts.extend(facts),
+            None => run.results.targets.push(TargetInfo {
+                name: target.clone(),
+                baseline: None,
+                facts: facts.collect(),
+            }),
+        }
+        lines.push(Line { target, label: variant.to_string(), swept, in_memory: None, collapses: 0 });
+    }
+    if lines.is_empty() {
+        return Err(Error::Usage("every series was left out".to_string()));
+    }
+    sweep(options, &mut lines, run)?;
+    run.progress.stage("stopping", 0);
+    lines.iter_mut().try_for_each(|line| line.swept.stop())
+}
+
+fn open(
+    spec: &TargetSpec,
+    variant: Variant,
+    options: &Options,
+    folder: &std::path::Path,
+    run: &mut Run<'_>,
+) -> Result<Opened> {
+    match spec {
+        TargetSpec::Embedded => embedded::open(variant, &options.setup, folder, run),
+        _ => server::open(spec, variant, &options.setup, folder, run),
+    }
+}
+
+/// N after N; at each the series take turns in an order drawn anew.
+fn sweep(options: &Options, lines: &mut [Line], run: &mut Run<'_>) -> Result<()> {
+    let scattered = options.setup.data.scattered();
+    let steps = options.steps();
+    run.progress.stage(format!("sweeping up to {} sizes", steps.len()), steps.len() as u64);
+    for (position, &count) in steps.iter().enumerate() {
+        let keys = &scattered[..count as usize];
+        let mut turns: Vec<usize> = (0..lines.len()).collect();
+        Random::new(options.setup.data.seed, count.into()).shuffle(&mut turns);
+        for turn in turns {
+            let line = &mut lines[turn];
+            if line.collapses >= COLLAPSES {
+                continue;
+            }
+            run.progress.at(position as u64, &format!("{count} keys, {} {}", line.target, line.label));
+            let mut cell = Cell {
+                target: line.target.clone(),
+                series: line.label.clone(),
+                block: options.setup.clients.to_string(),
+                x: count,
+                parameters: vec![
+                    ("keys".to_string(), count.to_string()),
+                    ("clients".to_string(), options.setup.clients.to_string()),
+                    ("writes".to_string(), options.writes.to_string()),
+                ],
+                samples: Vec::new(),
+            };
+            // Twice: what decides by its second use has had it.
+            line.swept.touch(keys)?;
+            line.swept.touch(keys)?;
+            for round in 0..options.samples {
+                run.interrupt.check()?;
+                let window = Window { warmup: options.time / 5, measure: options.time, round };
+                cell.samples.push(line.swept.sample(keys, options.writes, &window, run)?);
+            }
+            let median = cell.estimate().map_or(0.0, |estimate| estimate.median);
+            let in_memory = *line.in_memory.get_or_insert(median);
+            line.collapses = if median < in_memory * COLLAPSED { line.collapses + 1 } else { 0 };
+            run.results.cells.push(cell);
+            run.save()?;
+        }
+        if lines.iter().all(|line| line.collapses >= COLLAPSES) {
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// The published table: keys held at a quarter of the throughput in memory, and at nine tenths.
+fn summaries(results: &Results) -> Vec<Summary> {
+    let mut rows = Vec::new();
+    for (target, series) in crate::report::view::lines(results) {
+        let cells: Vec<(&Cell, f64)> = results
+            .cells
+            .iter()
+            .filter(|cell| cell.target == target && cell.series == series)
+            .filter_map(|cell| Some((cell, cell.estimate()?.median)))
+            .collect();
+        let Some(&(_, in_memory)) = cells.first() else { continue };
+        let mut row = vec![target, series, grouped(in_memory)];
+        for share in SHARES {
+            // The last size before throughput is below the share for the first time.
+            let held = cells.iter().take_while(|(_, median)| *median >= in_memory * share).last();
+            let everything =
+                held.is_some_and(|(cell, _)| Some(cell.x) == cells.last().map(|(cell, _)| cell.x));
+            row.push(held.map_or(MISSING.to_string(), |(cell, _)| {
+                format!("{}{}", if everything { ">= " } else { "" }, grouped(cell.x.into()))
+            }));
+            if share == SHARES[0] {
+                let extra = |name| {
+                    held.and_then(|(cell, _)| cell.median_extra(name))
+                        .map_or(MISSING.to_string(), short_number)
+                };
+                row.extend([extra(READS), extra(MEMORY)]);
+            }
+        }
+        rows.push(row);
+    }
+    let columns = [
+        "target",
+        "series",
+        "in memory, queries/s",
+        "keys held at >= 25 %",
+        "device reads a lookup there",
+        "resident MiB there",
+        "keys held at >= 90 %",
+    ];
+    vec![Summary {
+        title: "keys held".to_string(),
+        note: "the published study: 16k 9,216, 4k 27,518, compressed 11,516 keys at >= 25 % (Percona, 2014, 128 MB)"
+            .to_string(),
+        columns: columns.iter().map(|column| column.to_string()).collect(),
+        names: 2,
+        rows,
+    }]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::Sample;
+
+    #[test]
+    fn keys_are_held_up_to_the_first_size_that_is_too_slow() {
+        let plan = Plan { threads_max: 1, memory_bytes: 0, disk_bytes: 0, scratch: std::env::temp_dir() };
+        let mut results = frame::blank(&WorkingSet, &[], &[], &plan);
+        let speeds = [(1_000, 100.0), (2_000, 95.0), (4_000, 50.0), (8_000, 20.0), (16_000, 30.0)];
+        for (series, speeds) in [("16k", &speeds[..]), ("4k", &speeds[..3])] {
+            for &(x, value) in speeds {
+                results.cells.push(Cell {
+                    target: "embedded".to_string(),
+                    series: series.to_string(),
+                    block: "4".to_string(),
+                    x,
+                    parameters: Vec::new(),
+                    samples: vec![Sample {
+                        value,
+                        extra: vec![(READS.to_string(), 0.02), (MEMORY.to_string(), 130.0)],
+                        ..Sample::default()
+                    }],
+                });
+            }
+        }
+        let rows = &summaries(&results)[0].rows;
+        assert_eq!(rows[0], ["embedded", "16k", "100", "4,000", "0.02", "130", "2,000"]);
+        assert_eq!(rows[1], ["embedded", "4k", "100", ">= 4,000", "0.02", "130", "2,000"]);
+    }
+}

@@ -1,0 +1,258 @@
+//! The options of `lab run working-set`.
+
+use super::data::{Data, ROW_BYTES_MAX, ROW_BYTES_MIN};
+use super::series::{Pages, Setup, Variant};
+use crate::command::PLACES;
+use crate::command::arguments::{self, bytes, count, distinct, duration, number, split};
+use crate::experiment::frame::Place;
+use crate::target::TargetSpec;
+use std::time::Duration;
+
+const NAMES: [&str; 19] = [
+    "--target",
+    "--pages",
+    "--rows",
+    "--row-bytes",
+    "--own-groups",
+    "--cache-size",
+    "--row-cache-size",
+    "--clients",
+    "--iops",
+    "--from",
+    "--to",
+    "--time",
+    "--samples",
+    "--seed",
+    "--row-tier",
+    "--format",
+    "--out",
+    "--scratch",
+    "--help",
+];
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    pub targets: Vec<TargetSpec>,
+    pub pages: Vec<Pages>,
+    /// The row tier off, on.
+    pub row_tier: Vec<bool>,
+    pub setup: Setup,
+    from: u32,
+    to: u32,
+    fine: bool,
+    pub writes: bool,
+    pub time: Duration,
+    pub samples: u32,
+    pub place: Place,
+}
+
+impl Options {
+    pub fn parse(args: &[String]) -> Result<Options, String> {
+        let data = Data { rows: 2_000_000, seed: 303, row_bytes: 200, own_groups: 3 };
+        let mut options = Options {
+            targets: Vec::new(),
+            pages: Pages::ALL.to_vec(),
+            row_tier: vec![false, true],
+            setup: Setup {
+                data,
+                cache_bytes: 128 << 20,
+                row_bytes: 0,
+                clients: 4,
+                operations_per_second: Some(2_000),
+            },
+            from: 2_000,
+            to: 600_000,
+            fine: false,
+            writes: false,
+            time: Duration::from_millis(700),
+            samples: 1,
+            place: Place::default(),
+        };
+        let flags = ["--fine", "--writes", "--unlimited"];
+        arguments::read(args, &NAMES, &flags, |name, value| options.set(name, value))?;
+        if options.targets.is_empty() {
+            options.targets = vec![TargetSpec::Embedded];
+        }
+        let servers = [TargetSpec::Null];
+        if let Some(spec) = options
+            .targets
+            .iter()
+            .find(|spec| servers.contains(spec) || matches!(spec, TargetSpec::Remote { .. }))
+        {
+            return Err(format!(
+                "{} has no cache that the lab can set up: targets are embedded, latchwork and mariadb:innodb",
+                spec.name()
+            ));
+        }
+        if options.setup.row_bytes == 0 {
+            // As much as leaves the pages above the leaves their place.
+            options.setup.row_bytes = options.setup.cache_bytes / 8 * 7;
+        }
+        if options.setup.row_bytes >= options.setup.cache_bytes {
+            return Err("--row-cache-size is a part of --cache-size".to_string());
+        }
+        let rows = options.setup.data.rows;
+        options.to = options.to.min(rows / 2);
+        if options.from > options.to {
+            return Err(format!("--from {} is more than half of the rows or than --to", options.from));
+        }
+        Ok(options)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        let keys = |value: &str| match count(value)? {
+            keys @ 1..=0x8000_0000 => Ok(keys as u32),
+            _ => Err("from 1 to 2147483648".to_string()),
+        };
+        match name {
+            "--target" => arguments::targets(value, &mut self.targets)?,
+            "--pages" => self.pages = distinct(split(value)?.into_iter().map(pages))?,
+            "--row-tier" => self.row_tier = distinct(split(value)?.into_iter().map(on_or_off))?,
+            "--rows" => self.setup.data.rows = keys(value)?,
+            "--row-bytes" => self.setup.data.row_bytes = number(value, ROW_BYTES_MIN, ROW_BYTES_MAX)?,
+            "--own-groups" => self.setup.data.own_groups = number(value, 1, 100)?,
+            "--cache-size" => self.setup.cache_bytes = bytes(value)?,
+            "--row-cache-size" => self.setup.row_bytes = bytes(value)?,
+            "--clients" => self.setup.clients = number(value, 1, 200)?,
+            "--iops" => self.setup.operations_per_second = Some(number(value, 1, 10_000_000)?),
+            "--unlimited" => self.setup.operations_per_second = None,
+            "--from" => self.from = keys(value)?,
+            "--to" => self.to = keys(value)?,
+            "--fine" => self.fine = true,
+            "--writes" => self.writes = true,
+            "--time" => self.time = duration(value)?.max(Duration::from_millis(1)),
+            "--samples" => self.samples = number(value, 1, 1_000)?,
+            "--seed" => self.setup.data.seed = value.parse().map_err(|_| "not a number".to_string())?,
+            other => return self.place.set(other, value),
+        }
+        Ok(())
+    }
+
+    pub fn series(&self) -> Vec<(&TargetSpec, Variant)> {
+        let mut series = Vec::new();
+        for spec in &self.targets {
+            for &pages in &self.pages {
+                // Only ours has rows of their own: the others need not be told.
+                let ours = matches!(spec, TargetSpec::Embedded | TargetSpec::Latchwork);
+                for &row_tier in self.row_tier.iter().filter(|row_tier| ours || !**row_tier) {
+                    series.push((spec, Variant { pages, row_tier }));
+                }
+            }
+        }
+        series
+    }
+
+    /// 20 percent a step, 5 with `--fine`.
+    pub fn steps(&self) -> Vec<u32> {
+        let factor = if self.fine { 1.05 } else { 1.2 };
+        let mut steps = Vec::new();
+        let mut next = f64::from(self.from);
+        while next <= f64::from(self.to) {
+            if steps.last() != Some(&(next as u32)) {
+                steps.push(next as u32);
+            }
+            next *= factor;
+        }
+        steps
+    }
+}
+
+fn pages(name: &str) -> Result<Pages, String> {
+    Pages::ALL
+        .into_iter()
+        .find(|pages| pages.name() == name)
+        .ok_or_else(|| format!("`{name}` is not one of 16k, 4k, compressed"))
+}
+
+fn on_or_off(value: &str) -> Result<bool, String> {
+    match value {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err(format!("`{value}` is neither on nor off")),
+    }
+}
+
+pub fn help() -> String {
+    format!(
+        "\
+What to measure
+  --target T[,T]        embedded, latchwork, mariadb:innodb (default: embedded)
+  --pages P[,P]         16k, 4k, compressed (16k to 4k) (default: all; what a target cannot do yet is
+                        left out with a remark)
+  --row-tier on|off     rows kept beside pages, or both in turn (default: off,on)
+  --writes              every second operation updates its row
+  --rows N              of the table (default: 2M; the study's has about 10M)
+  --row-bytes N         {ROW_BYTES_MIN} to {ROW_BYTES_MAX} (default: 200)
+  --own-groups N        groups of eleven digits that a row has of its own, of about 16; the others
+                        repeat them, so that the data compress (default: 3)
+  --cache-size BYTES    for pages and rows together (default: 128M)
+  --row-cache-size B    of it for rows, where the row tier is on (default: seven eighths)
+  --clients N           at once (default: 4)
+
+The sweep
+  --from N, --to N      keys (default: 2k, 600k, at most half of the rows); a series ends early once its
+                        throughput is below 5 % of that in memory
+  --fine                5 percent a step (default: 20)
+  --time S, --samples N measured window, and how many a size (default: 700ms, 1)
+  --seed N              of the data and the keys (default: 303)
+
+The device
+  --iops N              reads and writes a second while measuring: for servers the kernel's block
+                        throttle through a control group (needs root), in process a throttled file
+                        tree (default: 2000)
+  --unlimited           the device as it is; on a machine whose disk answers from memory there is no
+                        cliff then
+
+Where it goes
+{PLACES}
+Examples
+  latchwork lab run working-set
+  latchwork lab run working-set --target embedded,latchwork,mariadb:innodb --rows 10M
+  latchwork lab run working-set --pages 16k --writes --fine
+"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(line: &str) -> Result<Options, String> {
+        Options::parse(&line.split_whitespace().map(str::to_string).collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn the_sweep_grows_by_a_fifth_a_step() {
+        let steps = parse("--from 1000 --to 2k").unwrap().steps();
+        assert_eq!(steps, [1_000, 1_200, 1_440, 1_728]);
+        assert!(parse("--from 1000 --to 2k --fine").unwrap().steps().len() > 10);
+        // No more than half of the rows.
+        assert_eq!(parse("--rows 8k").unwrap().steps().last(), Some(&3_456));
+    }
+
+    #[test]
+    fn only_our_targets_have_a_row_tier() {
+        let options = parse("--target latchwork,mariadb:innodb").unwrap();
+        let labels: Vec<String> =
+            options.series().iter().map(|(spec, variant)| format!("{} {variant}", spec.name())).collect();
+        assert_eq!(labels.len(), 6 + 3);
+        assert_eq!(labels[1], "latchwork 16k + rows");
+        assert_eq!(labels[8], "mariadb:innodb compressed");
+    }
+
+    #[test]
+    fn wrong_values_are_told_with_what_would_be_right() {
+        for (line, told) in [
+            ("--pages 8k", "16k, 4k, compressed"),
+            ("--row-tier maybe", "neither on nor off"),
+            ("--target null", "no cache that the lab can set up"),
+            ("--from 2M", "--from 2000000"),
+            ("--row-cache-size 1G", "a part of --cache-size"),
+            ("--row-bytes 10", "from 142 to 1000"),
+            ("--unlimitd", "did you mean `--unlimited`?"),
+        ] {
+            let message = parse(line).unwrap_err();
+            assert!(message.contains(told), "{line}: {message}");
+        }
+    }
+}

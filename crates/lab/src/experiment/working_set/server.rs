@@ -1,0 +1,330 @@
+//! A server that the lab starts, limited by the kernel's block throttle.
+
+use super::data::TABLE;
+use super::series::{Choice, MEMORY, Opened, Pages, READS, Setup, Swept, Variant, device_limit, resident};
+use crate::device::DeviceLimit;
+use crate::driver::Window;
+use crate::driver::socket::{Client, Login, explained};
+use crate::driver::workers::{self, Observed};
+use crate::error::{Error, Result};
+use crate::experiment::frame::Run;
+use crate::measure::{Phases, Process, Recorder};
+use crate::results::Sample;
+use crate::target::{Context, Engine, Flavour, TargetSpec, scratch_server};
+use crate::workload::DATABASE;
+use std::path::Path;
+use wire::client::Value;
+use wire::value::WireValue;
+
+const ROWS_PER_STATEMENT: u32 = 1_000;
+const CONNECTIONS: u32 = 256;
+
+pub struct Server {
+    name: String,
+    flavour: Box<dyn Flavour>,
+    login: Login,
+    limit: Option<DeviceLimit>,
+    setup: Setup,
+    version: String,
+}
+
+/// The options that make a server cache no more than it is told, and read from the device.
+fn server_options(spec: &TargetSpec, variant: Variant, setup: &Setup) -> Vec<String> {
+    let mut options = match spec {
+        TargetSpec::Latchwork => {
+            let mut options =
+                ["--flush_method=O_DIRECT", "--flush_log_at_trx_commit=2"].map(str::to_string).to_vec();
+            if variant.row_tier {
+                options.push(format!("--row_cache_size={}", setup.row_bytes));
+            }
+            if variant.pages.size() != Pages::Large.size() {
+                options.push(format!("--innodb_page_size={}", variant.pages.size()));
+            }
+            options
+        }
+        _ => [
+            "--innodb-flush-method=O_DIRECT",
+            "--innodb-buffer-pool-dump-at-shutdown=OFF",
+            "--innodb-buffer-pool-load-at-startup=OFF",
+            "--innodb-read-only-compressed=OFF",
+        ]
+        .map(str::to_string)
+        .to_vec(),
+    };
+    if !matches!(spec, TargetSpec::Latchwork) {
+        options.push(format!("--innodb-page-size={}", variant.pages.size()));
+    }
+    options
+}
+
+pub fn open(
+    spec: &TargetSpec,
+    variant: Variant,
+    setup: &Setup,
+    folder: &Path,
+    run: &mut Run<'_>,
+) -> Result<Opened> {
+    let name = format!("{} {variant}", spec.name());
+    if variant.row_tier && *spec != TargetSpec::Latchwork {
+        return Ok(Opened::LeftOut("it has no row tier".to_string()));
+    }
+    let options = server_options(spec, variant, setup);
+    let Some(mut flavour) = scratch_server(spec, setup.cache_bytes, CONNECTIONS, options) else {
+        return Ok(Opened::LeftOut(
+            "only servers that the lab starts can be limited and told their sizes".to_string(),
+        ));
+    };
+    run.progress.stage(format!("{name}: starting"), 0);
+    let started =
+        flavour.start(folder, &mut Context { interrupt: run.interrupt, progress: run.progress, folder });
+    let mut login = match started {
+        Ok(login) => login,
+        // A server of ours that does not know an option yet says so and ends.
+        Err(Error::Server { log, .. }) if *spec == TargetSpec::Latchwork => {
+            let why = log.lines().last().unwrap_or("it does not start").to_string();
+            return Ok(Opened::LeftOut(format!("the server refuses its options: {why}")));
+        }
+        Err(error) => return Err(error),
+    };
+    let mut client = login.connect()?;
+    let version = client.connection().greeting().server_version.clone();
+    client.run(format!("CREATE DATABASE IF NOT EXISTS {DATABASE}").as_bytes())?;
+    login.database = Some(DATABASE.to_string());
+    let mut client = login.connect()?;
+    let row_format = match variant.pages {
+        Pages::Compressed => " ROW_FORMAT=COMPRESSED KEY_BLOCK_SIZE=4",
+        Pages::Large | Pages::Small => "",
+    };
+    let engine = match spec {
+        TargetSpec::MariaDb(engine) => *engine,
+        _ => Engine::InnoDb,
+    };
+    let create = setup.data.create_sql(&format!("ENGINE={}{row_format}", engine.name()));
+    if let Err(error) = client.run(create.as_bytes()) {
+        return left_out(flavour, error);
+    }
+    // What was made is looked at: a server may accept what it then does not do.
+    let shown = client.rows(&format!("SHOW CREATE TABLE {TABLE}"))?.concat().concat();
+    if variant.pages == Pages::Compressed && !shown.contains("ROW_FORMAT=COMPRESSED") {
+        flavour.stop()?;
+        return Ok(Opened::LeftOut("it made the table without compressing it".to_string()));
+    }
+    let page_size = client.rows("SELECT @@innodb_page_size")?.concat().concat();
+    if page_size != variant.pages.size().to_string() {
+        flavour.stop()?;
+        return Ok(Opened::LeftOut(format!("its pages have {page_size} bytes whatever it is told")));
+    }
+    load(&mut client, &name, setup, run)?;
+    if *spec == TargetSpec::Latchwork
+        && let Some(why) = doubt(&mut client, variant, setup, folder)?
+    {
+        flavour.stop()?;
+        return Ok(Opened::LeftOut(why));
+    }
+    let limit = match device_limit(setup, folder, &name.replace([' ', ':'], "-")) {
+        Ok(limit) => limit,
+        Err(why) => {
+            return Err(Error::Usage(format!(
+                "{name} cannot be limited to {} operations/s: {why}; run it as root where there is a block throttle, \
+                 leave the servers out, or measure with --unlimited",
+                setup.operations_per_second.unwrap_or(0)
+            )));
+        }
+    };
+    if let (Some(limit), Some(Process::Other(pid))) = (&limit, flavour.process()) {
+        limit.add(pid)?;
+    }
+    Ok(Opened::Ready(Box::new(Server { name, flavour, login, limit, setup: *setup, version })))
+}
+
+/// Why what a Latchwork server says of its pages cannot be so, if that is how it is: it knows the words of other servers, and
+/// keeps those that it does nothing about. Frames and files do not lie.
+fn doubt(client: &mut Client, variant: Variant, setup: &Setup, folder: &Path) -> Result<Option<String>> {
+    if variant.pages == Pages::Compressed {
+        let rows = u64::from(setup.data.rows) * u64::from(setup.data.row_bytes);
+        let tables = bytes_under(&folder.join("data").join("tables"));
+        return Ok((tables > rows * 3 / 4).then(|| {
+            format!("its table of {rows} bytes of rows takes {tables} bytes: nothing is compressed")
+        }));
+    }
+    let blocks = client.rows("SHOW GLOBAL STATUS LIKE 'Key_blocks_u%'")?;
+    let blocks: u64 = blocks.iter().filter_map(|row| row.get(1)?.parse::<u64>().ok()).sum();
+    let bytes = blocks * variant.pages.size() as u64;
+    Ok((bytes < setup.cache_bytes / 2).then(|| {
+        format!(
+            "its cache of {} bytes has {blocks} pages: they are not of {} bytes",
+            setup.cache_bytes,
+            variant.pages.size()
+        )
+    }))
+}
+
+fn bytes_under(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
+}
+
+fn left_out(mut flavour: Box<dyn Flavour>, error: Error) -> Result<Opened> {
+    match error {
+        Error::Sql { .. } => {
+            flavour.stop()?;
+            Ok(Opened::LeftOut(error.to_string()))
+        }
+        other => Err(other),
+    }
+}
+
+fn load(client: &mut Client, name: &str, setup: &Setup, run: &mut Run<'_>) -> Result<()> {
+    let data = &setup.data;
+    run.progress.stage(format!("{name}: loading {} rows", data.rows), data.rows.into());
+    let mut sql = Vec::new();
+    let mut next = 1;
+    while next <= data.rows {
+        run.interrupt.check()?;
+        run.progress.at(next.into(), "");
+        let last = data.rows.min(next + ROWS_PER_STATEMENT - 1);
+        sql.clear();
+        data.insert_sql(next..=last, &mut sql);
+        client.run(&sql)?;
+        next = last + 1;
+    }
+    Ok(())
+}
+
+impl Server {
+    fn set_limit(&self, limited: bool) -> Result<()> {
+        match &self.limit {
+            Some(limit) => limit.set(self.setup.operations_per_second.filter(|_| limited)),
+            None => Ok(()),
+        }
+    }
+
+    fn lookup(&self) -> Result<Lookup> {
+        Lookup::new(&self.login)
+    }
+
+    /// Of the whole server; from the control group where there is one.
+    fn reads(&self) -> Result<Option<u64>> {
+        if let Some(limit) = &self.limit {
+            return Ok(limit.reads());
+        }
+        let variable =
+            if self.name.starts_with("mariadb") { "Innodb_buffer_pool_reads" } else { "Key_reads" };
+        let rows = self.login.connect()?.rows(&format!("SHOW GLOBAL STATUS LIKE '{variable}'"))?;
+        Ok(rows.first().and_then(|row| row.get(1)?.parse().ok()))
+    }
+}
+
+impl Swept for Server {
+    fn facts(&self) -> Vec<(String, String)> {
+        let mut facts = vec![("version".to_string(), self.version.clone())];
+        facts.extend(self.flavour.facts());
+        let limit = self.limit.as_ref().map_or("none".to_string(), DeviceLimit::describe);
+        facts.push(("device limit".to_string(), limit));
+        facts
+    }
+
+    fn touch(&mut self, keys: &[u32]) -> Result<()> {
+        self.set_limit(false)?;
+        let share = keys.len().div_ceil(self.setup.clients as usize);
+        base::sync::thread::scope(|scope| {
+            let handles: Vec<_> = keys
+                .chunks(share)
+                .map(|keys| {
+                    let mut lookup = self.lookup()?;
+                    Ok(scope.spawn(move || keys.iter().try_for_each(|&id| lookup.read(id))))
+                })
+                .collect::<Result<_>>()?;
+            handles.into_iter().try_for_each(|handle| handle.join().expect("a reader panicked"))
+        })
+    }
+
+    fn sample(&mut self, keys: &[u32], writes: bool, window: &Window, run: &Run<'_>) -> Result<Sample> {
+        let mut clients = Vec::new();
+        for number in 0..self.setup.clients {
+            let mut lookup = self.lookup()?;
+            let mut choice = Choice::new(self.setup.data.seed, number, writes);
+            clients.push(move |phases: &Phases| -> Result<Recorder> {
+                workers::repeat(phases, || {
+                    let (id, write) = choice.next(keys);
+                    if write {
+                        lookup.write(id)?
+                    } else {
+                        lookup.read(id)?
+                    }
+                    Ok(1)
+                })
+            });
+        }
+        self.set_limit(true)?;
+        let observed =
+            Observed { server: self.flavour.process(), client: Some(Process::Own), latch_waits: &|| None };
+        let before = self.reads()?;
+        let started = std::time::Instant::now();
+        let sampled = workers::run(clients, window, &observed, run.interrupt);
+        let elapsed = started.elapsed().as_secs_f64();
+        let after = self.reads()?;
+        self.set_limit(false)?;
+        let mut sample = sampled?;
+        // The warm-up asks as fast as the window does, and is counted with it.
+        let lookups = (sample.value * elapsed).max(1.0);
+        if let (Some(before), Some(after)) = (before, after) {
+            sample.extra.push((READS.to_string(), after.saturating_sub(before) as f64 / lookups));
+        }
+        if let Some(Process::Other(pid)) = self.flavour.process() {
+            sample.extra.extend(resident(&pid.to_string()).map(|memory| (MEMORY.to_string(), memory)));
+        }
+        Ok(sample)
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.set_limit(false)?;
+        self.flavour.stop()
+    }
+}
+
+/// A connection with its two statements.
+struct Lookup {
+    target: String,
+    client: Client,
+    read: u32,
+    write: u32,
+}
+
+const READ: &str = "SELECT id, c FROM sbtest1 WHERE id = ?";
+const WRITE: &str = "UPDATE sbtest1 SET k = k + 1 WHERE id = ?";
+
+impl Lookup {
+    fn new(login: &Login) -> Result<Lookup> {
+        let mut client = login.connect()?;
+        let target = login.target.clone();
+        let mut prepare = |sql: &str| {
+            let prepared = client.connection().prepare(sql);
+            prepared.map(|prepared| prepared.id).map_err(|error| explained(&target, sql, error))
+        };
+        let (read, write) = (prepare(READ)?, prepare(WRITE)?);
+        Ok(Lookup { target, client, read, write })
+    }
+
+    fn read(&mut self, id: u32) -> Result<()> {
+        let result = self.client.connection().execute(self.read, &[WireValue::UInt(id.into())]);
+        let result = result.map_err(|error| explained(&self.target, READ, error))?;
+        let found = match result.rows.first().and_then(|row| row.first()) {
+            Some(Value::UInt(found)) => Some(*found),
+            Some(Value::Int(found)) => u64::try_from(*found).ok(),
+            _ => None,
+        };
+        if found == Some(id.into()) {
+            return Ok(());
+        }
+        Err(Error::WrongAnswer {
+            target: self.target.clone(),
+            why: format!("no row {id}, or another in its place"),
+        })
+    }
+
+    fn write(&mut self, id: u32) -> Result<()> {
+        let result = self.client.connection().execute(self.write, &[WireValue::UInt(id.into())]);
+        result.map(drop).map_err(|error| explained(&self.target, WRITE, error))
+    }
+}
