@@ -112,8 +112,8 @@ impl Device {
             usage.bytes += bytes as u64;
             // An operation takes the longer of its share of the two limits: a device works on both at once.
             let share = |amount: f64, limit: Option<f64>| limit.map_or(0.0, |limit| amount / limit);
-            let seconds = share(1.0, limits.operations_per_second)
-                .max(share(bytes as f64, limits.bytes_per_second));
+            let seconds =
+                share(1.0, limits.operations_per_second).max(share(bytes as f64, limits.bytes_per_second));
             queue.free_at = queue.free_at.max(self.clock.now()) + Duration::from_secs_f64(seconds);
             queue.free_at + latency
         };
