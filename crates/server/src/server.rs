@@ -297,6 +297,11 @@ fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result
         return Err(error(format!("there is no folder {}", parent.display())));
     }
     let values = options.globals.values();
+    let page_size = values.unsigned("innodb_page_size");
+    if !page_size.is_power_of_two() {
+        let text = format!("--innodb_page_size={page_size}: expected 1K, 2K, 4K, 8K, 16K, 32K or 64K");
+        return Err(StartError(text));
+    }
     let engine_options = engine::Options {
         cache: engine::CacheOptions {
             size_bytes: usize::try_from(values.unsigned("key_buffer_size")).unwrap_or(usize::MAX),
@@ -312,7 +317,8 @@ fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result
         log: log_options(&values),
         io: sql::variables::io_options(&values),
         flush_method: sql::variables::flush_method(&values.text("innodb_flush_method")),
-        page_size: 16 << 10,
+        // Of the catalogue, too, if the directory is new.
+        page_size: page_size as usize,
         create: true,
         vfs,
         ..engine::Options::default()

@@ -11,6 +11,7 @@ mod database;
 pub mod definition;
 mod index;
 pub mod metadata;
+pub mod options;
 mod parse;
 mod select;
 mod table;

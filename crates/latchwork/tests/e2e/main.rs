@@ -20,3 +20,4 @@ mod prepared;
 mod sql_equality;
 mod stress;
 mod sysbench;
+mod table_options;

@@ -394,7 +394,7 @@ fn spec_of(def: &TableDef, metadata: &TableMetadata) -> TableSpec {
             auto_increment: None,
             collation: Some(metadata.collation),
             comment: Some(metadata.comment.clone()),
-            kept: metadata.options.clone(),
+            kept: metadata.options.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect(),
         },
         ignored: Vec::new(),
     }
@@ -553,13 +553,22 @@ fn copy(
     let next = spec.options.auto_increment;
     let engine_changes =
         actions.iter().any(|action| matches!(action, Action::Options(TableOptions { engine: Some(_), .. })));
-    let around = surroundings(session, database)?;
+    let mut around = surroundings(session, database)?;
+    let asked = actions.iter().rev().find_map(|action| match action {
+        Action::Options(options) => options.engine.clone(),
+        _ => None,
+    });
+    around.altering = Some(asked.unwrap_or_else(|| metadata.engine.clone()));
+    let mentions_page_size = spec.options.kept.iter().any(|(name, _)| name == "PAGE_SIZE");
     let mut def = build(name, spec, &around, &mut session.state.warnings)?;
     if !engine_changes {
         let mut changed = TableMetadata::decode(&def.sql_metadata)?;
         changed.engine.clone_from(&metadata.engine);
         changed.created = metadata.created;
         def.sql_metadata = changed.encode();
+    }
+    if !mentions_page_size {
+        def.page_size = old.page_size;
     }
     let copy =
         instance.database.create_replacement(def).map_err(|error| table_error(error, database, name))?;

@@ -2,6 +2,7 @@
 
 use super::definition::*;
 use super::metadata::TableMetadata;
+use super::options::{self, Asking, Meaning};
 use super::parse::invalid_default;
 use crate::expr::{CoerceIssue, coerce};
 use crate::variables::SqlMode;
@@ -27,6 +28,12 @@ pub(super) struct Surroundings<'a> {
     pub collation: Collation,
     pub sql_mode: SqlMode,
     pub default_engine: String,
+    /// `innodb_strict_mode`.
+    pub strict_options: bool,
+    /// `innodb_page_size`.
+    pub page_size: u32,
+    /// The engine that a table asked for which is being changed.
+    pub altering: Option<String>,
     /// Seconds since 1970.
     pub now: u64,
 }
@@ -102,12 +109,25 @@ pub(super) fn build(
         return Err(error(1069, format!("Too many keys specified; max {INDEXES_MAX} keys allowed")));
     }
     index_comments.retain(|(_, comment)| !comment.is_empty());
+    let options: Vec<(String, String)> =
+        spec.options.kept.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
+    let asking = Asking {
+        database: around.database,
+        table: name,
+        engine: around.altering.as_ref().unwrap_or(&engine),
+        strict: around.strict_options,
+        alters: around.altering.is_some(),
+    };
+    options::check(&options, asking, warnings)?;
+    let meaning = Meaning::of(&options);
+    let (page_size, pack_keys) = (meaning.page_size.or(Some(around.page_size)), meaning.pack_keys);
+    let compressed = meaning.is_compressed(asking.engine);
     let metadata = TableMetadata {
         collation: spec.options.collation.unwrap_or(around.collation),
         created: around.now,
         engine,
         comment: spec.options.comment.take().unwrap_or_default(),
-        options: spec.options.kept,
+        options,
         columns: spec.columns.into_iter().map(|column| column.extras).collect(),
         index_comments,
     };
@@ -118,8 +138,10 @@ pub(super) fn build(
         primary: primary_parts,
         indexes,
         auto_increment,
+        page_size,
+        pack_keys,
+        compressed,
         sql_metadata: metadata.encode(),
-        ..TableDef::default()
     })
 }
 

@@ -73,8 +73,8 @@ pub struct TableOptions {
     pub auto_increment: Option<u64>,
     pub collation: Option<Collation>,
     pub comment: Option<String>,
-    /// Options that are kept and shown but do nothing here, as `NAME=value` in capitals.
-    pub kept: Vec<(String, String)>,
+    /// Options that are kept and shown: see [`super::options`].
+    pub kept: Vec<super::options::Kept>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]

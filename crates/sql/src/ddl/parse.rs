@@ -1,6 +1,7 @@
 //! CREATE TABLE's parentheses and options, which ALTER TABLE shares.
 
 use super::definition::*;
+use super::options;
 use super::types::{collation_of_charset, column_type, combine, name_or_string, number};
 use crate::SqlError;
 use crate::names;
@@ -385,56 +386,34 @@ pub(super) fn key_parts(words: &mut Words<'_>) -> Result<Vec<KeyPartSpec>, SqlEr
     Ok(parts)
 }
 
-/// Options with a number that are kept and shown.
-const KEPT_NUMBERS: &[&str] = &[
-    "MIN_ROWS",
-    "MAX_ROWS",
-    "AVG_ROW_LENGTH",
-    "PACK_KEYS",
-    "STATS_PERSISTENT",
-    "STATS_AUTO_RECALC",
-    "STATS_SAMPLE_PAGES",
-    "CHECKSUM",
-    "TABLE_CHECKSUM",
-    "PAGE_CHECKSUM",
-    "DELAY_KEY_WRITE",
-    "ROW_FORMAT",
-    "TRANSACTIONAL",
-    "KEY_BLOCK_SIZE",
-];
-
 /// The options behind the parentheses of CREATE TABLE, up to whatever is none.
 pub(super) fn table_options(
     words: &mut Words<'_>,
     ignored: &mut Vec<String>,
 ) -> Result<TableOptions, SqlError> {
-    let mut options = TableOptions::default();
+    let mut table = TableOptions::default();
     let mut charset: Option<String> = None;
     let mut collation: Option<String> = None;
     loop {
         words.accept_symbol(",");
         if words.accept("ENGINE") || words.accept("TYPE") {
             words.accept_symbol("=");
-            options.engine = Some(name_or_string(words)?);
+            table.engine = Some(name_or_string(words)?);
         } else if words.accept("AUTO_INCREMENT") {
             words.accept_symbol("=");
-            options.auto_increment = Some(number(words)?);
+            table.auto_increment = Some(number(words)?);
         } else if words.accept("COMMENT") {
             words.accept_symbol("=");
-            options.comment = Some(words.string()?);
+            table.comment = Some(words.string()?);
         } else if charset_option(words) {
             words.accept_symbol("=");
             charset = Some(name_or_string(words)?);
         } else if words.accept_all(&["DEFAULT", "COLLATE"]) || words.accept("COLLATE") {
             words.accept_symbol("=");
             collation = Some(name_or_string(words)?);
-        } else if let Some(name) = KEPT_NUMBERS.iter().find(|name| words.is(name)) {
-            words.next();
-            words.accept_symbol("=");
-            let value = kept_value(words, name)?;
-            if let Some(value) = value {
-                options.kept.push(((*name).to_owned(), value));
-            }
+        } else if let Some(kept) = options::option(words)? {
+            table.kept.retain(|(name, _)| *name != kept.0);
+            table.kept.push(kept);
         } else if words.is("DATA") || words.is("INDEX") {
             let which = words.name()?.to_ascii_uppercase();
             words.expect("DIRECTORY")?;
@@ -449,12 +428,14 @@ pub(super) fn table_options(
         } else if words.is("UNION") || words.is("INSERT_METHOD") || words.is("CONNECTION") {
             let name = words.name()?;
             return Err(SqlError::not_supported(&format!("the table option {name}")));
+        } else if let Some(error) = options::unknown(words) {
+            return Err(error);
         } else {
             break;
         }
     }
-    options.collation = combine(charset.as_deref(), collation.as_deref(), false)?;
-    Ok(options)
+    table.collation = combine(charset.as_deref(), collation.as_deref(), false)?;
+    Ok(table)
 }
 
 /// The words of a CHARSET option, in all their spellings.
@@ -465,30 +446,6 @@ pub(super) fn charset_option(words: &mut Words<'_>) -> bool {
         || words.accept_all(&["CHARACTER", "SET"])
         || words.accept_all(&["CHAR", "SET"])
         || words.accept("CHARSET")
-}
-
-/// The value of a kept option; `None` for its default.
-fn kept_value(words: &mut Words<'_>, name: &str) -> Result<Option<String>, SqlError> {
-    if words.accept("DEFAULT") {
-        return Ok(None);
-    }
-    if name == "ROW_FORMAT" {
-        let known = ["DYNAMIC", "FIXED", "COMPRESSED", "REDUNDANT", "COMPACT", "PAGE"];
-        let found = known.iter().find(|format| words.is(format)).ok_or_else(|| words.error())?;
-        words.next();
-        return Ok(Some((*found).to_owned()));
-    }
-    let before = words.error();
-    let value = number(words)?;
-    match name {
-        "PACK_KEYS" | "CHECKSUM" | "TABLE_CHECKSUM" | "PAGE_CHECKSUM" | "DELAY_KEY_WRITE"
-        | "TRANSACTIONAL"
-            if value > 1 =>
-        {
-            Err(before)
-        }
-        _ => Ok(Some(value.to_string())),
-    }
 }
 
 /// The options of CREATE DATABASE: its collation, if any is chosen.

@@ -24,11 +24,15 @@ pub(super) fn now(session: &Session) -> u64 {
 }
 
 pub(super) fn surroundings<'a>(session: &Session, database: &'a str) -> Result<Surroundings<'a>, SqlError> {
+    let values = session.instance.globals.values();
     Ok(Surroundings {
         database,
         collation: session.database_collation(database)?,
         sql_mode: session.variables.common.sql_mode,
         default_engine: session.variables.values().text("default_storage_engine"),
+        strict_options: session.variables.values().boolean("innodb_strict_mode"),
+        page_size: u32::try_from(values.unsigned("innodb_page_size")).unwrap_or(u32::MAX),
+        altering: None,
         now: now(session),
     })
 }

@@ -13,6 +13,9 @@ fn define(body: &str) -> Result<(engine::TableDef, Warnings), u16> {
         collation: Collation::Utf8mb4GeneralCi,
         sql_mode: SqlMode(SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::NO_ENGINE_SUBSTITUTION.0),
         default_engine: "Latchwork".to_owned(),
+        strict_options: true,
+        page_size: 16 << 10,
+        altering: None,
         now: 0,
     };
     let mut words = Words::new(body).map_err(|error| error.code)?;

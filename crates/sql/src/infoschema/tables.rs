@@ -2,6 +2,7 @@
 
 use super::{DATABASE, Definition, all};
 use crate::ddl::metadata::TableMetadata;
+use crate::ddl::options::{Meaning, create_options};
 use crate::names::charsets::describe;
 use crate::{Session, SqlError};
 use engine::Table;
@@ -30,19 +31,7 @@ pub(crate) fn status_of(session: &Session, table: &Table) -> Result<Vec<Value>, 
         }
         _ => Value::Null,
     };
-    let row_format = metadata.options.iter().find(|(name, _)| name == "ROW_FORMAT");
-    let row_format = row_format.map_or("Dynamic", |(_, format)| match format.as_str() {
-        "FIXED" => "Fixed",
-        "COMPRESSED" => "Compressed",
-        "REDUNDANT" => "Redundant",
-        "COMPACT" => "Compact",
-        _ => "Dynamic",
-    });
-    let options: Vec<String> = metadata
-        .options
-        .iter()
-        .map(|(name, value)| format!("{}={value}", name.to_ascii_lowercase()))
-        .collect();
+    let row_format = Meaning::of(&metadata.options).row_format(&metadata.engine);
     let next = match def.auto_increment {
         Some(_) => Value::UInt(table.next_auto_increment()),
         None => Value::Null,
@@ -63,7 +52,7 @@ pub(crate) fn status_of(session: &Session, table: &Table) -> Result<Vec<Value>, 
         Value::Null,
         Value::text(describe(metadata.collation).name),
         Value::Null,
-        Value::text(options.join(" ")),
+        Value::text(create_options(&metadata.options)),
         Value::text(metadata.comment),
         Value::UInt(0),
         Value::text("N"),

@@ -25,7 +25,9 @@ pub struct Instance {
 
 impl Instance {
     pub fn new(database: Arc<Database>) -> Arc<Instance> {
-        Instance::with_globals(database, Globals::new())
+        let globals = Globals::new();
+        globals.describe_page_size(database.page_size());
+        Instance::with_globals(database, globals)
     }
 
     /// With variables that the command line has set.

@@ -3,6 +3,7 @@
 use super::listing::{Listing, characters};
 use crate::ddl::definition::{ColumnDefault, ColumnExtras};
 use crate::ddl::metadata::TableMetadata;
+use crate::ddl::options;
 use crate::ddl::type_text;
 use crate::names::charsets::describe;
 use crate::names::{quoted, quoted_text};
@@ -51,23 +52,6 @@ pub(crate) fn index_order(def: &TableDef) -> Vec<usize> {
     });
     order
 }
-
-/// The order in which MySQL prints table options.
-const OPTION_ORDER: &[&str] = &[
-    "MIN_ROWS",
-    "MAX_ROWS",
-    "AVG_ROW_LENGTH",
-    "PACK_KEYS",
-    "STATS_PERSISTENT",
-    "STATS_AUTO_RECALC",
-    "STATS_SAMPLE_PAGES",
-    "CHECKSUM",
-    "PAGE_CHECKSUM",
-    "DELAY_KEY_WRITE",
-    "ROW_FORMAT",
-    "KEY_BLOCK_SIZE",
-    "TRANSACTIONAL",
-];
 
 fn key_list(def: &TableDef, parts: &[KeyPart]) -> String {
     let mut list = String::new();
@@ -152,13 +136,15 @@ pub fn create_statement(table: &Table) -> Result<String, SqlError> {
         let _ = write!(statement, " AUTO_INCREMENT={next}");
     }
     let _ = write!(statement, " DEFAULT CHARSET={} COLLATE={}", info.charset, info.name);
-    let mut options: Vec<&(String, String)> = metadata.options.iter().collect();
-    options.sort_by_key(|(name, _)| OPTION_ORDER.iter().position(|known| known == name));
-    for (name, value) in options {
-        let _ = write!(statement, " {name}={value}");
+    let (options, attributes) = options::shown(&metadata.options);
+    for option in options {
+        let _ = write!(statement, " {option}");
     }
     if !metadata.comment.is_empty() {
         let _ = write!(statement, " COMMENT={}", quoted_text(&metadata.comment));
+    }
+    for attribute in attributes {
+        let _ = write!(statement, " {attribute}");
     }
     Ok(statement)
 }

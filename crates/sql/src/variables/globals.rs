@@ -143,6 +143,13 @@ impl Globals {
         }
     }
 
+    /// Makes the page size of a data directory that of new tables.
+    pub fn describe_page_size(&self, bytes: usize) {
+        if let Some(variable) = find("innodb_page_size") {
+            self.values.write().set(variable, Setting::Unsigned(bytes as u64));
+        }
+    }
+
     /// Reads one option of the command line, `name` as written after the dashes, and stores it.
     /// The sentences that it gives are for the log. An unknown option after `loose-` is remarked upon only.
     pub fn set_option(&self, name: &str, value: Option<&str>) -> Result<Vec<String>, OptionError> {

@@ -272,6 +272,24 @@ fn wrong_options_are_refused_with_what_was_expected() {
 }
 
 #[test]
+fn the_document_lists_what_has_no_effect() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/variables.md");
+    let mut list = String::from("| variable | because |\n|---|---|\n");
+    for named in all() {
+        if let definition::Effect::None(reason) = named.variable.definition().effect {
+            list += &format!("| `{}` | {reason} |\n", named.name);
+        }
+    }
+    let text = std::fs::read_to_string(path).expect("the document");
+    let (head, listed) = text.split_once("writes it. -->\n").expect("the line above the list");
+    if std::env::var_os("UPDATE_GOLDEN").is_some() {
+        std::fs::write(path, format!("{head}writes it. -->\n{list}")).expect("written");
+        return;
+    }
+    assert_eq!(listed, list);
+}
+
+#[test]
 fn the_command_line_makes_caches_and_the_last_value_wins() {
     let folder = tempfile::tempdir().expect("a folder");
     let options = engine::Options { create: true, ..engine::Options::default() };

@@ -117,6 +117,7 @@ SELECT key_cache_name FROM information_schema.key_caches WHERE segment_number IS
 SHOW VARIABLES LIKE 'key_buffer%';
 SELECT variable_name, variable_value FROM information_schema.global_variables WHERE variable_name LIKE 'key_buffer%';
 SELECT variable_name, variable_value FROM information_schema.session_variables WHERE variable_name LIKE 'key_cache_b%';
+SHOW COLUMNS FROM information_schema.key_caches;
 SELECT @@hot.;
 SET GLOBAL hot. = 1;
 SET GLOBAL hot.key_buffer_size;

@@ -2,6 +2,8 @@
 
 use super::super::definition::*;
 
+const SAVES_NOTHING: &str = "a page that does not get smaller is kept as it is";
+
 pub(super) static DEFINITIONS: &[Definition] = &[
     global("aria_block_size", unsigned(8192, 4096, 32768, 1024)).read_only(),
     global("aria_pagecache_buffer_size", unsigned(134217728, 131072, 18446744073709551615, 1)).read_only(),
@@ -14,7 +16,16 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         "innodb_checksum_algorithm",
         one_of("full_crc32", &["crc32", "strict_crc32", "full_crc32", "strict_full_crc32"]),
     ),
-    global("innodb_compression_level", unsigned(6, 0, 9, 1)),
+    global("innodb_compression_level", unsigned(6, 0, 9, 1))
+        .because("pages are compressed with LZ4, which has no levels"),
+    global(
+        "innodb_compression_algorithm",
+        one_of("zlib", &["none", "zlib", "lz4", "lzo", "lzma", "bzip2", "snappy"]),
+    )
+    .because("pages are compressed with LZ4"),
+    both("innodb_compression_default", boolean(false)).because("those tables are compressed that ask for it"),
+    global("innodb_compression_failure_threshold_pct", unsigned(5, 0, 100, 1)).because(SAVES_NOTHING),
+    global("innodb_compression_pad_pct_max", unsigned(50, 0, 75, 1)).because(SAVES_NOTHING),
     global("innodb_deadlock_detect", boolean(true)),
     global("innodb_default_row_format", one_of("dynamic", &["redundant", "compact", "dynamic"])),
     global("innodb_doublewrite", boolean(true)).read_only(),
@@ -37,28 +48,41 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         .works(),
     global("innodb_max_dirty_pages_pct", double(90.0, 0.0, 99.999)),
     global("innodb_open_files", unsigned(0, 0, 9223372036854775807, 1)).read_only(),
-    global("innodb_page_size", unsigned(16384, 4096, 65536, 1)).read_only(),
+    // Of new tables. A table keeps the size that it was made with, and may name its own.
+    global("innodb_page_size", unsigned(16384, 1024, 65536, 1)).read_only().works(),
     global("innodb_read_io_threads", unsigned(4, 0, 64, 1)).read_only().works(),
     global("innodb_read_only", boolean(false)).read_only(),
+    global("innodb_read_only_compressed", boolean(false))
+        .because("compressed tables are written to like others"),
     global("innodb_rollback_on_timeout", boolean(false)).read_only(),
     global("innodb_stats_on_metadata", boolean(false)),
     global("innodb_status_output", boolean(false)),
-    both("innodb_strict_mode", boolean(true)),
+    both("innodb_strict_mode", boolean(true)).works(),
     both("innodb_table_locks", boolean(true)),
     global("innodb_use_native_aio", boolean(true)).read_only(),
     global("innodb_write_io_threads", unsigned(4, 1, 64, 1)).read_only().works(),
-    global("myisam_block_size", unsigned(1024, 1024, 16384, 1024)).read_only(),
-    global("myisam_data_pointer_size", unsigned(6, 2, 7, 1)),
-    global("myisam_max_sort_file_size", unsigned(9223372036853727232, 0, 9223372036854775807, 1048576)),
+    global("myisam_block_size", unsigned(1024, 1024, 16384, 1024))
+        .read_only()
+        .because("the size of its pages is a table's own"),
+    global("myisam_data_pointer_size", unsigned(6, 2, 7, 1)).because("rows are found by their keys"),
+    global("myisam_max_sort_file_size", unsigned(9223372036853727232, 0, 9223372036854775807, 1048576))
+        .because("new indexes are sorted, whatever their size"),
+    global("myisam_mmap_size", unsigned(18446744073709551615, 7, 18446744073709551615, 1))
+        .read_only()
+        .because("files are not mapped into memory"),
     global(
         "myisam_recover_options",
         set_of("BACKUP,QUICK", &["DEFAULT", "BACKUP", "FORCE", "QUICK", "BACKUP_ALL", "OFF"]),
     )
-    .read_only(),
-    both("myisam_repair_threads", unsigned(1, 1, 18446744073709551615, 1)),
-    both("myisam_sort_buffer_size", unsigned(134216704, 4096, 1152921504606846975, 1)),
-    both("myisam_stats_method", one_of("NULLS_UNEQUAL", &["NULLS_UNEQUAL", "NULLS_EQUAL", "NULLS_IGNORED"])),
-    global("myisam_use_mmap", boolean(false)),
+    .read_only()
+    .because("tables are recovered from the log"),
+    both("myisam_repair_threads", unsigned(1, 1, 18446744073709551615, 1))
+        .because("one thread writes a table anew"),
+    both("myisam_sort_buffer_size", unsigned(134216704, 4096, 1152921504606846975, 1))
+        .because("sorts of new indexes have an amount of memory of their own"),
+    both("myisam_stats_method", one_of("NULLS_UNEQUAL", &["NULLS_UNEQUAL", "NULLS_EQUAL", "NULLS_IGNORED"]))
+        .because("it is not a choice how NULLs count"),
+    global("myisam_use_mmap", boolean(false)).because("files are not mapped into memory"),
     both("optimizer_prune_level", unsigned(2, 0, 2, 1)),
     both("optimizer_search_depth", unsigned(62, 0, 62, 1)),
     both("optimizer_switch", text("")),

@@ -14,7 +14,9 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         .because("pages are always written back in the background"),
     global("event_scheduler", one_of("OFF", &["OFF", "ON", "DISABLED", "ORIGINAL"])),
     global("expire_logs_days", double(0.0, 0.0, 99.0)),
-    global("flush", boolean(false)),
+    global("flush", boolean(false)).because("what makes changes durable is flush_log_at_trx_commit"),
+    global("flush_time", unsigned(0, 0, 31536000, 1))
+        .because("what makes changes durable is flush_log_at_trx_commit"),
     global("general_log", boolean(false)),
     global("general_log_file", text("")),
     global("host_cache_size", unsigned(0, 0, 65536, 1)),

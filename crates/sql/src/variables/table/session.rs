@@ -11,7 +11,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("big_tables", boolean(false)),
     both("binlog_format", one_of("MIXED", &["MIXED", "STATEMENT", "ROW"])),
     both("binlog_row_image", one_of("FULL", &["MINIMAL", "NOBLOB", "FULL"])),
-    both("bulk_insert_buffer_size", unsigned(8388608, 0, 18446744073709551615, 1)),
+    both("bulk_insert_buffer_size", unsigned(8388608, 0, 18446744073709551615, 1))
+        .because("rows go into the indexes in the order of their keys, without a buffer"),
     both("character_set_client", charset("utf8mb4")).works(),
     both("character_set_connection", charset("utf8mb4")).works(),
     both("character_set_database", charset("utf8mb4")).works(),
@@ -80,7 +81,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         ),
     ),
     both("old_passwords", boolean(false)),
-    both("preload_buffer_size", unsigned(32768, 1024, 1073741824, 1)),
+    both("preload_buffer_size", unsigned(32768, 1024, 1073741824, 1))
+        .because("pages are read into the frames of the cache, without a buffer"),
     both("profiling", boolean(false)),
     both("progress_report_time", unsigned(5, 0, 4294967295, 1)),
     session("pseudo_thread_id", unsigned(0, 0, 4294967295, 1)).works(),
