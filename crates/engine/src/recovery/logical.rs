@@ -125,7 +125,13 @@ impl Logical {
 fn take_back(table: &Table, stamp: Stamp, what: &What) -> Result<()> {
     let state = table.state();
     match what {
-        What::Row(change) => table.restore(state, stamp, &change.key, change.old.as_ref(), false),
+        What::Row(change) => {
+            table.restore(state, stamp, &change.key, change.old.as_ref(), false)?;
+            match &change.old {
+                Some(old) => table.complete_entries(state, &change.key, old),
+                None => Ok(()),
+            }
+        }
         What::Inserted(keys) => (0..keys.len())
             .rev()
             .try_for_each(|position| table.restore(state, stamp, keys.get(position), None, true)),

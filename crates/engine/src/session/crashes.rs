@@ -394,6 +394,52 @@ fn a_transaction_that_stays_open_does_not_hold_the_log() {
     assert!(report.is_clean(), "{report}");
 }
 
+#[test]
+fn a_row_that_was_changed_there_and_back_keeps_its_index_entries_when_that_is_taken_back() {
+    let row = |id, k, u, c| Row { id, k, u, c: vec![c; 20] };
+    // The first and the last have entries alike; what is between has others, or is a deleted row.
+    let changes: [[Option<Row>; 2]; 3] = [
+        [Some(row(1, 7, Some(8), 2)), Some(row(1, 1, Some(3), 3))],
+        [Some(row(1, 7, None, 2)), Some(row(1, 1, Some(3), 3))],
+        [None, Some(row(1, 1, Some(3), 3))],
+    ];
+    for (seed, changes) in (1..).zip(changes) {
+        let vfs = SimVfs::new();
+        let database = Database::open(Path::new("data"), small(&vfs, WriteBack::AtEvictionOnly)).unwrap();
+        database.create_database("d", b"").unwrap();
+        let table = database.create_table(table_def()).unwrap();
+        let insert = |session: &mut Session, row: &Row| {
+            let mut statement = session.write().unwrap();
+            statement.insert(&table, &row.image(&table)).unwrap();
+            statement.commit().unwrap();
+        };
+        let (mut open, mut other) = (database.session(), database.session());
+        insert(&mut open, &row(1, 1, Some(3), 1));
+        open.begin(Isolation::RepeatableRead).unwrap();
+        let mut is_there = true;
+        for new in &changes {
+            let mut statement = open.write().unwrap();
+            match new {
+                Some(new) if is_there => {
+                    let mut change = |_: &[u8], out: &mut Vec<u8>| {
+                        out.extend_from_slice(&new.image(&table));
+                        true
+                    };
+                    assert!(statement.update(&table, &int_key(1), &mut change).unwrap());
+                }
+                Some(new) => drop(statement.insert(&table, &new.image(&table)).unwrap()),
+                None => assert!(statement.delete(&table, &int_key(1), &mut |_| true).unwrap()),
+            }
+            is_there = new.is_some();
+            statement.commit().unwrap();
+        }
+        // Makes the log durable.
+        insert(&mut other, &row(2, 1, None, 1));
+        let committed = [row(1, 1, Some(3), 1), row(2, 1, None, 1)].map(|row| (row.id, row)).into();
+        recover(&vfs.crash(seed), &Promised { table: true, committed, perhaps: None });
+    }
+}
+
 /// Runs `define` on two tables of two rows each, cut at every event, and says what there is afterwards: the tables' names, each with
 /// its columns and rows. It has to be what there was `before` or `after`.
 fn cut_definitions(define: impl Fn(&Database) -> crate::Result<()>, expected: [&[(&str, usize, usize)]; 2]) {

@@ -549,6 +549,23 @@ impl Table {
         Ok(())
     }
 
+    /// Adds what a row lacks of index entries, if it is as `old` says. For recovery, which has no older versions: a row that was changed
+    /// there and back loses entries that it had before, when the way back is undone, and gets them here, when the way there is.
+    pub(crate) fn complete_entries(&self, state: &TableState, key: &[u8], old: &[u8]) -> Result<()> {
+        let mut scratch = Vec::new();
+        let is_back = self.newest(state, key, &mut scratch)?.is_some_and(|(_, cell)| *cell == *old);
+        if !is_back || split_cell(old).is_none_or(|(header, _)| header.is_deleted()) {
+            return Ok(());
+        }
+        let image = self.image_of(&state.space, old)?;
+        let (row, mut entry) = (self.row_codec.view(&image), Entry::default());
+        for index in &state.indexes[1..] {
+            index.entry(&row, key, &mut entry);
+            index.tree.insert(&entry.key, &[], Stamp(0))?;
+        }
+        Ok(())
+    }
+
     /// The images of a row's older versions.
     fn versions(&self, state: &TableState, key: &[u8]) -> Result<Vec<Vec<u8>>> {
         let versions = self.core.transactions.versions_of(u64::from(state.space.file_id().0), key);
