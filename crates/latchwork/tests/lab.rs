@@ -183,7 +183,7 @@ fn working_set_sweeps_what_the_engine_can_do_and_names_what_it_cannot() {
     let sizes =
         "run working-set --rows 20k --cache-size 4M --from 100 --to 150 --iops 50000 --time 30ms --writes";
     let text = succeed(&sizes.split(' ').collect::<Vec<_>>(), folder.path());
-    for expected in ["keys held at >= 25 %", "device reads a lookup", "resident memory", "16k + rows"] {
+    for expected in ["keys held at >= 25 %", "device reads a lookup", "16k + rows"] {
         assert!(text.contains(expected), "{expected} is not in:\n{text}");
     }
     let result = result(folder.path());
@@ -193,7 +193,7 @@ fn working_set_sweeps_what_the_engine_can_do_and_names_what_it_cannot() {
     assert_eq!((series("16k"), series("4k + rows")), (3, 3));
     for sample in cells.iter().map(|cell| &cell["samples"][0]) {
         assert!(sample["device reads a lookup"].as_f64().unwrap() >= 0.0);
-        assert!(sample["resident memory, MiB"].as_f64().unwrap() > 0.0);
+        assert!(sample["resident memory, MiB"].is_null(), "several series share the process");
     }
     // A series is swept, or there is a word on why it is not.
     let left_out =
@@ -218,6 +218,7 @@ fn servers_in_the_working_set_are_limited_alike_or_not_measured() {
     }
     let result = result(folder.path());
     assert_eq!(result["cells"].as_array().unwrap().len(), 2);
+    assert!(result["cells"][0]["samples"][0]["resident memory, MiB"].as_f64().unwrap() > 0.0);
     assert_nothing_left_behind(folder.path());
 }
 

@@ -27,7 +27,7 @@ other load, stolen time, control group limits. Says what to change. Takes the op
 pub fn list() -> String {
     let mut text = "experiments\n".to_string();
     for experiment in experiment::all() {
-        text.push_str(&format!("  {:<12} {}\n", experiment.name(), experiment.title()));
+        text.push_str(&format!("  {:<18} {}\n", experiment.name(), experiment.title()));
     }
     text.push_str("\ntargets (--target, several separated by commas)\n");
     for (name, what) in [
