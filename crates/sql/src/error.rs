@@ -128,7 +128,7 @@ impl From<engine::Error> for SqlError {
     /// tables) are made where the name is known; these are the rest.
     fn from(error: engine::Error) -> SqlError {
         use engine::Error;
-        let message = format!("{error:?}");
+        let message = error.to_string();
         match error {
             Error::Io(source) => {
                 SqlError::new(1030, b"HY000", format!("Got an I/O error from the storage engine: {source}"))
