@@ -1,7 +1,7 @@
 //! The engine in this process, over direct I/O on a throttled file tree.
 
 use super::data::{C_CHARS, Data, TABLE};
-use super::series::{Choice, MEMORY, Opened, Pages, READS, Setup, Swept, Variant, resident};
+use super::series::{Choice, MEMORY, Opened, Pages, READS, Setup, Swept, Variant, not_compressed, resident};
 use crate::driver::Window;
 use crate::driver::workers::{self, Observed};
 use crate::error::{Error, Result};
@@ -28,9 +28,6 @@ pub struct Embedded {
 }
 
 pub fn open(variant: Variant, setup: &Setup, folder: &Path, run: &mut Run<'_>) -> Result<Opened> {
-    if variant.pages == Pages::Compressed {
-        return Ok(Opened::LeftOut("the engine has no compressed tables yet".to_string()));
-    }
     let device = Throttled::new(Arc::new(OsVfs), Limits::default());
     let row_bytes = if variant.row_tier { setup.row_bytes } else { 0 };
     let cache =
@@ -47,9 +44,15 @@ pub fn open(variant: Variant, setup: &Setup, folder: &Path, run: &mut Run<'_>) -
     };
     let database = Database::open(folder, options)?;
     database.create_database(DATABASE, b"")?;
-    let table = database.create_table(definition(&setup.data))?;
+    let compressed = variant.pages == Pages::Compressed;
+    let table = database.create_table(TableDef { compressed, ..definition(&setup.data) })?;
     load(&database, &table, &setup.data, run)?;
     database.caches().flush_all().map_err(engine::Error::from)?;
+    if compressed && let Some(why) = not_compressed(folder, setup) {
+        drop(table);
+        database.close()?;
+        return Ok(Opened::LeftOut(why));
+    }
     let folder_is_direct = database.flush_method() == FlushMethod::ODirect;
     if !folder_is_direct {
         run.progress.note("embedded: the file system cannot do direct I/O; the system's cache takes part");

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::experiment::frame::Run;
 use crate::results::Sample;
 use std::fmt;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// How pages are kept.
@@ -88,6 +89,23 @@ pub fn resident(pid: &str) -> Option<f64> {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
     let kib: f64 = line.trim().split(' ').next()?.parse().ok()?;
     Some(kib / 1024.0)
+}
+
+/// Says so if the tables of a Latchwork data directory take about as much as their rows.
+pub fn not_compressed(data: &Path, setup: &Setup) -> Option<String> {
+    let rows = u64::from(setup.data.rows) * u64::from(setup.data.row_bytes);
+    let tables = bytes_under(&data.join("tables"));
+    (tables > rows * 3 / 4)
+        .then(|| format!("its table of {rows} bytes of rows takes {tables} bytes: nothing is compressed"))
+}
+
+/// What `st_blocks` counts in.
+const BLOCK_BYTES: u64 = 512;
+
+/// On the device: holes count nothing.
+fn bytes_under(folder: &Path) -> u64 {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * BLOCK_BYTES).sum()
 }
 
 /// The limit for a server's device, or the sentence that says why there is none.

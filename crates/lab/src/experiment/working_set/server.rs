@@ -1,7 +1,9 @@
 //! A server that the lab starts, limited by the kernel's block throttle.
 
 use super::data::TABLE;
-use super::series::{Choice, MEMORY, Opened, Pages, READS, Setup, Swept, Variant, device_limit, resident};
+use super::series::{
+    Choice, MEMORY, Opened, Pages, READS, Setup, Swept, Variant, device_limit, not_compressed, resident,
+};
 use crate::device::DeviceLimit;
 use crate::driver::Window;
 use crate::driver::socket::{Client, Login, explained};
@@ -141,11 +143,7 @@ pub fn open(
 /// keeps those that it does nothing about. Frames and files do not lie.
 fn doubt(client: &mut Client, variant: Variant, setup: &Setup, folder: &Path) -> Result<Option<String>> {
     if variant.pages == Pages::Compressed {
-        let rows = u64::from(setup.data.rows) * u64::from(setup.data.row_bytes);
-        let tables = bytes_under(&folder.join("data").join("tables"));
-        return Ok((tables > rows * 3 / 4).then(|| {
-            format!("its table of {rows} bytes of rows takes {tables} bytes: nothing is compressed")
-        }));
+        return Ok(not_compressed(&folder.join("data"), setup));
     }
     let blocks = client.rows("SHOW GLOBAL STATUS LIKE 'Key_blocks_u%'")?;
     let blocks: u64 = blocks.iter().filter_map(|row| row.get(1)?.parse::<u64>().ok()).sum();
@@ -157,11 +155,6 @@ fn doubt(client: &mut Client, variant: Variant, setup: &Setup, folder: &Path) ->
             variant.pages.size()
         )
     }))
-}
-
-fn bytes_under(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.len()).sum()
 }
 
 fn left_out(mut flavour: Box<dyn Flavour>, error: Error) -> Result<Opened> {
