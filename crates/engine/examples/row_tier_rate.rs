@@ -55,7 +55,7 @@ fn options(cache: usize, row_tier_bytes: usize) -> Options {
         cache: CacheOptions { size_bytes: cache, ..CacheOptions::default() },
         log: LogOptions { flush: FlushLog::Lazily, ..LogOptions::default() },
         flush_method: FlushMethod::ODirect,
-        row_tier_bytes,
+        row_tier_bytes: Some(row_tier_bytes),
         create: true,
         ..Options::default()
     }
@@ -288,7 +288,7 @@ fn memory(folder: &Path, rows: i32, rounds: usize) -> Outcome<()> {
         let mut times = [Vec::new(), Vec::new()];
         for round in 0..2 * rounds {
             let on = round % 2;
-            looker.database.resize_row_tier(on * (16 << 20));
+            looker.database.resize_row_tier(Some(on * (16 << 20))).unwrap();
             let took = if single {
                 let start = Instant::now();
                 for _ in 0..lookups {

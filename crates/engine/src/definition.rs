@@ -15,8 +15,9 @@ pub struct Options {
     pub log: LogOptions,
     pub io: IoOptions,
     pub flush_method: FlushMethod,
-    /// Memory, in bytes, for rows whose pages are not in the cache (see crate `rowtier`); 0 = none.
-    pub row_tier_bytes: usize,
+    /// Of the default cache's memory, how much is for rows whose pages are not in it (see crate `rowtier`), in bytes: 0 = none, `None` =
+    /// as much as is of more use there than elsewhere.
+    pub row_tier_bytes: Option<usize>,
     /// Ask the row tier before pages in memory, and keep whatever is looked up: for tests, to whom faults of coherence show so.
     pub row_tier_first: bool,
     /// Bytes a page of tables that do not say: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
@@ -35,7 +36,7 @@ impl Default for Options {
             log: LogOptions::default(),
             io: IoOptions::default(),
             flush_method: FlushMethod::Fsync,
-            row_tier_bytes: 0,
+            row_tier_bytes: None,
             row_tier_first: false,
             page_size: 16 << 10,
             create: false,

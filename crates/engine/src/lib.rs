@@ -57,6 +57,7 @@ mod overflow;
 mod purge;
 mod recovery;
 mod redo;
+mod row_share;
 mod session;
 mod sort;
 mod table;
@@ -74,7 +75,8 @@ pub use definition::{
 };
 pub use error::{Error, Result};
 pub use pagecache::{
-    CacheChange, CacheSettings, CacheStatus, Caches, DEFAULT_CACHE, NamedCache, SegmentStatus, WriteBack,
+    CacheChange, CacheSettings, CacheStatus, Caches, DEFAULT_CACHE, NamedCache, SegmentStatus, ShareStatus,
+    WriteBack,
 };
 pub use recovery::Recovery;
 pub use rowtier::Status as RowTierStatus;

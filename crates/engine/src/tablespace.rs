@@ -18,6 +18,7 @@ use crate::journal::Journal;
 use crate::node::layout::{FILE_ID, FORMAT, FORMAT_AT, PAGE_NO, PageType, TYPE};
 use crate::node::with_scratch;
 use crate::redo::{Changes, set_lsn};
+use crate::row_share::RowShare;
 use crate::tree::{Attempt, retry};
 use crate::{Error, Result};
 use base::sync::atomic::{AtomicBool, Ordering};
@@ -25,7 +26,7 @@ use base::sync::{Arc, Mutex, OnceLock};
 use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::{Page, PageMut};
 use pagecache::{CachedFile, Caches, Detach, FileFormat, NamedCache, PageCache, WriteGuard};
-use rowtier::{Kept, RowTier};
+use rowtier::Kept;
 use std::path::{Path, PathBuf};
 use vfs::File;
 
@@ -51,7 +52,7 @@ const GROW_BYTES_MAX: usize = 16 << 20;
 /// The row tier, and how it is used.
 #[derive(Clone, Debug)]
 pub struct RowCache {
-    pub tier: Arc<RowTier>,
+    pub share: Arc<RowShare>,
     /// See `Options::row_tier_first`.
     pub is_first: bool,
 }

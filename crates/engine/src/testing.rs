@@ -111,7 +111,7 @@ pub fn options(vfs: Arc<dyn Vfs>, page_size: usize, hit_path: HitPath, size: Cac
     Options {
         cache: CacheOptions { size_bytes: size.bytes(), hit_path, ..CacheOptions::default() },
         log: LOG,
-        row_tier_bytes: if row_tier_from_environment() { TINY_ROW_TIER } else { 0 },
+        row_tier_bytes: Some(if row_tier_from_environment() { TINY_ROW_TIER } else { 0 }),
         row_tier_first: row_tier_from_environment(),
         page_size,
         create: true,

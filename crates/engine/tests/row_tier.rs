@@ -22,7 +22,7 @@ fn options(is_first: bool) -> Options {
         // Far fewer pages than the table has.
         cache: CacheOptions { size_bytes: 128 << 10, ..CacheOptions::default() },
         log: LogOptions { flush: FlushLog::Lazily, ..LogOptions::default() },
-        row_tier_bytes: TIER_BYTES,
+        row_tier_bytes: Some(TIER_BYTES),
         row_tier_first: is_first,
         page_size: 4 << 10,
         create: true,
@@ -178,9 +178,8 @@ fn every_answer_is_what_the_pages_say() {
                             compare(&mut session, &table, &mut random);
                         }
                         if number == 0 && round % 50 == 49 {
-                            database.resize_row_tier(
-                                [0, TIER_BYTES / 5 * 3, 2 * TIER_BYTES, TIER_BYTES][round / 50 % 4],
-                            );
+                            let sizes = [0, TIER_BYTES / 5 * 3, 2 * TIER_BYTES, TIER_BYTES];
+                            database.resize_row_tier(Some(sizes[round / 50 % 4])).unwrap();
                         }
                     }
                 })

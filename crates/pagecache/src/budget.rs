@@ -38,6 +38,15 @@ pub trait Share: Send + Sync + Debug {
     fn ghost_bytes(&self) -> usize;
 }
 
+/// See [`Budget::shares`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ShareStatus {
+    pub name: String,
+    pub bytes: usize,
+    pub free_bytes: usize,
+    pub ghost_hits: u64,
+}
+
 /// The bytes of a cache.
 #[derive(Debug)]
 pub struct Budget {
@@ -119,21 +128,45 @@ impl Budget {
     pub fn set_total(&self, total: usize) -> Result<(), Error> {
         let shares = self.shares.lock();
         let old = self.total.swap(total, Relaxed);
-        if total >= old {
-            return Ok(());
+        let fitted = self.fit_all(&shares);
+        if fitted.is_err() {
+            self.total.store(old, Relaxed);
         }
+        fitted
+    }
+
+    /// Makes room when shares have insisted on more than there is: as after [`Budget::set_total`].
+    pub fn fit(&self) -> Result<(), Error> {
+        self.fit_all(&self.shares.lock())
+    }
+
+    fn fit_all(&self, shares: &[Entry]) -> Result<(), Error> {
+        let total = self.total();
         let shares: Vec<Arc<dyn Share>> = shares.iter().filter_map(|entry| entry.share.upgrade()).collect();
         let spare_of = |share: &Arc<dyn Share>| share.bytes().saturating_sub(share.bytes_min());
         let least: usize = shares.iter().map(|share| share.bytes_min()).sum();
         let (spare, left): (usize, usize) = (shares.iter().map(spare_of).sum(), total.saturating_sub(least));
         for share in shares.iter().filter(|_| left < spare) {
             let bytes = share.bytes_min() as u128 + spare_of(share) as u128 * left as u128 / spare as u128;
-            if let Err(error) = share.resize(bytes as usize) {
-                self.total.store(old, Relaxed);
-                return Err(error);
-            }
+            share.resize(bytes as usize)?;
+        }
+        for share in shares.iter().filter(|share| share.bytes() < share.bytes_min()) {
+            share.resize(share.bytes_min())?;
         }
         Ok(())
+    }
+
+    /// Who has how much.
+    pub fn shares(&self) -> Vec<ShareStatus> {
+        let shares = self.shares.lock();
+        let shares = shares.iter().filter_map(|entry| entry.share.upgrade());
+        let status = |share: Arc<dyn Share>| ShareStatus {
+            name: share.name(),
+            bytes: share.bytes(),
+            free_bytes: share.free_bytes(),
+            ghost_hits: share.ghost_hits(),
+        };
+        shares.map(status).collect()
     }
 
     /// True if there is more than one share.

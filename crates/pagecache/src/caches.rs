@@ -446,6 +446,12 @@ impl Caches {
         self.backend.write_failure()
     }
 
+    /// Bytes that images of compressed pages take in all of them, and how many pages have been opened from one.
+    pub fn images(&self) -> (usize, u64) {
+        let status = self.all_pools().map(|pool| pool.image_status());
+        status.fold((0, 0), |sum, pool| (sum.0 + pool.0, sum.1 + pool.1))
+    }
+
     /// Sets the counters of all of them to zero.
     pub fn reset_counters(&self) {
         self.all_pools().for_each(|pool| pool.reset_counters());

@@ -63,7 +63,7 @@ mod state;
 mod status;
 mod write_back;
 
-pub use budget::{Budget, Share};
+pub use budget::{Budget, Share, ShareStatus};
 pub use cache::{FRAMES_MIN, PageCache};
 pub use caches::{CacheChange, CacheSettings, CachedFile, Caches, DEFAULT_CACHE, NamedCache};
 pub use config::{

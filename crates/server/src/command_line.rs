@@ -33,6 +33,7 @@ Memory
   --key_cache_segments N      0 = one mutex; 1 to 64            (by the number of processors)
   --key_cache_hit_path PATH   optimistic, or locked as MyISAM's
   --NAME.key_buffer_size BYTES   another key cache, called NAME; the other key_cache_ options likewise
+  --row_cache_size BYTES      of the key cache, for single rows; 0 = none   (-1: as is of use)
   --latchwork_version_limit BYTES   old versions of rows, for snapshots (256M)
 
 Files

@@ -316,6 +316,7 @@ fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result
         },
         log: log_options(&values),
         io: sql::variables::io_options(&values),
+        row_tier_bytes: sql::variables::row_tier_bytes(&values),
         flush_method: sql::variables::flush_method(&values.text("innodb_flush_method")),
         // Of the catalogue, too, if the directory is new.
         page_size: page_size as usize,

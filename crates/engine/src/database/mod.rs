@@ -28,6 +28,7 @@ use crate::definition::{CacheOptions, FlushLog, FlushMethod, Options};
 use crate::journal::Journal;
 use crate::latch::Closure;
 use crate::recovery::{self, CATALOGUE_FILE, Recovery, Redone, Start};
+use crate::row_share::RowShare;
 use crate::session::Session;
 use crate::session::statement::WriteStatement;
 use crate::table::state::TableState;
@@ -208,7 +209,8 @@ impl Database {
         let journal = Arc::new(Journal::create(vfs.clone(), dir, &options.log)?);
         let page_size = control.page_size();
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
-        let core = Arc::new(Core::new(caches, open_row_tier(options)?, page_size, journal, control));
+        let rows = open_row_tier(options, &caches)?;
+        let core = Arc::new(Core::new(caches, rows, page_size, journal, control));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::IfMissing, page_size)?;
         file.set_len(0)?;
@@ -247,7 +249,8 @@ impl Database {
         let redone = recovery::redo(&files, dir, &caches, page_size, &journal, start)?;
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
-        let core = Arc::new(Core::new(caches, open_row_tier(options)?, page_size, journal, control));
+        let rows = open_row_tier(options, &caches)?;
+        let core = Arc::new(Core::new(caches, rows, page_size, journal, control));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::Never, page_size)?;
         let (space, numbers) = Tablespace::open(
@@ -508,13 +511,14 @@ impl Database {
         self.sort_bytes.store(bytes, Ordering::Relaxed);
     }
 
-    /// Gives the row tier so many bytes, 0 = none. Everything keeps running; what does not fit any more is forgotten.
-    pub fn resize_row_tier(&self, bytes: usize) {
-        self.core.rows_kept.tier.resize(bytes);
+    /// Gives the row tier so many bytes of the default cache, 0 = none; with `None` its size follows the benefit. Everything keeps running; what
+    /// does not fit any more is forgotten.
+    pub fn resize_row_tier(&self, bytes: Option<usize>) -> Result<()> {
+        self.core.rows_kept.share.set(bytes)
     }
 
     pub fn row_tier_status(&self) -> RowTierStatus {
-        self.core.rows_kept.tier.status()
+        self.core.rows_kept.share.tier.status()
     }
 
     /// Waits for changes under way and keeps others out.
@@ -576,10 +580,10 @@ fn open_caches(
 }
 
 /// Makes the row tier, which may grow to what the machine has.
-fn open_row_tier(options: &Options) -> Result<RowCache> {
-    let tier = RowTier::new(options.row_tier_bytes.max(machine_memory_bytes()))?;
-    tier.resize(options.row_tier_bytes);
-    Ok(RowCache { tier: Arc::new(tier), is_first: options.row_tier_first })
+fn open_row_tier(options: &Options, caches: &Caches) -> Result<RowCache> {
+    let tier = RowTier::new(options.row_tier_bytes.unwrap_or(0).max(machine_memory_bytes()))?;
+    let share = RowShare::new(tier, caches.default_cache().budget(), options.row_tier_bytes)?;
+    Ok(RowCache { share, is_first: options.row_tier_first })
 }
 
 fn is_page_size(bytes: usize) -> bool {

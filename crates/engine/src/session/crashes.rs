@@ -427,7 +427,7 @@ fn a_row_that_was_changed_there_and_back_keeps_its_index_entries_when_that_is_ta
                     };
                     assert!(statement.update(&table, &int_key(1), &mut change).unwrap());
                 }
-                Some(new) => drop(statement.insert(&table, &new.image(&table)).unwrap()),
+                Some(new) => statement.insert(&table, &new.image(&table)).unwrap(),
                 None => assert!(statement.delete(&table, &int_key(1), &mut |_| true).unwrap()),
             }
             is_there = new.is_some();

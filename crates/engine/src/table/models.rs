@@ -33,7 +33,7 @@ impl Model {
         let mut options = options(Arc::new(MemVfs::new()), 1_024, HitPath::Optimistic, CacheSize::Smallest);
         options.cache.segments = 1;
         options.cache.write_back = WriteBack::AtEvictionOnly;
-        let options = Options { row_tier_bytes: TIER_BYTES, row_tier_first: true, ..options };
+        let options = Options { row_tier_bytes: Some(TIER_BYTES), row_tier_first: true, ..options };
         let database = Database::open(Path::new("data"), options).unwrap();
         assert!(database.row_tier_status().size > 0);
         database.create_database("d", b"").unwrap();
@@ -99,7 +99,7 @@ impl Model {
         (0..ROWS).for_each(|id| self.read(id));
         // What the pages say, and nothing else.
         let with = self.all();
-        self.database.resize_row_tier(0);
+        self.database.resize_row_tier(Some(0)).unwrap();
         assert_eq!(self.all(), with, "the tier is not what the pages are");
     }
 
@@ -162,8 +162,8 @@ fn readers_find_what_they_should_while_the_tier_comes_and_goes() {
                 model.write(0, 2, true);
             }),
             spawn(&model, |model| {
-                model.database.resize_row_tier(0);
-                model.database.resize_row_tier(TIER_BYTES);
+                model.database.resize_row_tier(Some(0)).unwrap();
+                model.database.resize_row_tier(Some(TIER_BYTES)).unwrap();
                 model.read(0);
             }),
         ]);

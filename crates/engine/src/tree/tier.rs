@@ -3,8 +3,9 @@
 //! A key's value is kept as it stands in its leaf. Whoever changes it there says so before, under the leaf's exclusive latch.
 
 use super::Tree;
+use crate::row_share::RowShare;
 use crate::tablespace::RowCache;
-use rowtier::{Kept, Lease, Probe, RowTier};
+use rowtier::{Kept, Lease, Probe};
 
 /// Bits of an owner's number that say which tree of its file it is.
 const TREE_BITS: u32 = 10;
@@ -24,7 +25,7 @@ pub enum TierUse {
 /// The row tier as one tree sees it.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TreeTier<'t> {
-    tier: &'t RowTier,
+    share: &'t RowShare,
     kept: &'t Kept,
     owner: u64,
     /// It is asked before pages in memory are, and keeps whatever is looked up.
@@ -34,7 +35,7 @@ pub(super) struct TreeTier<'t> {
 /// A value that may be kept once it has been read from the device.
 #[derive(Debug)]
 pub(super) struct Fill<'t> {
-    tier: &'t RowTier,
+    share: &'t RowShare,
     lease: Lease,
     /// What the thread had loaded from the device before; `None`: it does not matter.
     loads_before: Option<u64>,
@@ -50,21 +51,21 @@ impl Tree {
     /// The row tier, if there is one for this tree.
     #[inline(always)]
     fn any_tier(&self) -> Option<TreeTier<'_>> {
-        let RowCache { tier, is_first } = self.space.row_tier()?;
-        Some(TreeTier { tier, kept: self.space.kept(), owner: self.tier_owner()?, is_first: *is_first })
+        let RowCache { share, is_first } = self.space.row_tier()?;
+        Some(TreeTier { share, kept: self.space.kept(), owner: self.tier_owner()?, is_first: *is_first })
     }
 
     /// The row tier while it has memory.
     #[inline(always)]
     pub(super) fn tier(&self) -> Option<TreeTier<'_>> {
-        self.any_tier().filter(|tier| tier.tier.is_on())
+        self.any_tier().filter(|tier| tier.share.tier.is_on())
     }
 
     /// A key's cell is about to change, come or go. Its leaf is latched exclusively.
     #[inline]
     pub(super) fn forget_kept(&self, key: &[u8]) {
-        if let Some(TreeTier { tier, kept, owner, .. }) = self.any_tier() {
-            tier.invalidate(owner, key, kept);
+        if let Some(TreeTier { share, kept, owner, .. }) = self.any_tier() {
+            share.tier.invalidate(owner, key, kept);
         }
     }
 }
@@ -72,26 +73,26 @@ impl Tree {
 impl<'t> TreeTier<'t> {
     #[inline(always)]
     pub(super) fn probe(self, key: &[u8]) -> Probe {
-        let probe = self.tier.probe(self.owner, key);
-        self.tier.prefetch_bucket(probe);
+        let probe = self.share.tier.probe(self.owner, key);
+        self.share.tier.prefetch_bucket(probe);
         probe
     }
 
     #[inline(always)]
     pub(super) fn prefetch(self, probe: Probe) {
-        self.tier.prefetch_entry(probe);
+        self.share.tier.prefetch_entry(probe);
     }
 
     #[inline(always)]
     pub(super) fn get(self, probe: Probe, key: &[u8], out: &mut Vec<u8>) -> bool {
-        self.tier.get(probe, key, out)
+        self.share.tier.get(probe, key, out)
     }
 
     /// To be called before the key's leaf is read.
     pub(super) fn begin_fill(self, key: &[u8]) -> Option<Fill<'t>> {
-        let lease = self.tier.lease(self.owner, key, self.kept)?;
+        let lease = self.share.tier.lease(self.owner, key, self.kept)?;
         let loads_before = (!self.is_first).then(pagecache::loads_of_this_thread);
-        Some(Fill { tier: self.tier, lease, loads_before })
+        Some(Fill { share: self.share, lease, loads_before })
     }
 }
 
@@ -102,6 +103,7 @@ impl Fill<'_> {
     }
 
     pub(super) fn put(self, key: &[u8], value: &[u8]) {
-        self.tier.put(self.lease, key, &[value]);
+        self.share.grow();
+        self.share.tier.put(self.lease, key, &[value]);
     }
 }

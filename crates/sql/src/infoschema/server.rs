@@ -24,6 +24,13 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         |session| Ok(status::key_caches(session)),
     ),
     (
+        // Its own: who has how much of each key cache's bytes.
+        "KEY_CACHE_SHARES",
+        "KEY_CACHE_NAME varchar(192) NOT NULL, SHARE varchar(192) NOT NULL, BYTES bigint(21) unsigned NOT NULL, \
+         FREE_BYTES bigint(21) unsigned NOT NULL, GHOST_HITS bigint(21) unsigned NOT NULL",
+        |session| Ok(status::key_cache_shares(session)),
+    ),
+    (
         "PROCESSLIST",
         "ID bigint(4) NOT NULL, USER varchar(128) NOT NULL, HOST varchar(64) NOT NULL, DB varchar(64), \
          COMMAND varchar(16) NOT NULL, TIME int(7) NOT NULL, STATE varchar(64), INFO longtext, \

@@ -2,7 +2,8 @@
 
 use super::Counter;
 use crate::Session;
-use engine::NamedCache;
+use engine::{NamedCache, ShareStatus};
+use std::sync::Arc;
 use types::Value;
 
 /// Names and values, sorted by name.
@@ -68,6 +69,18 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Latch_waits", counters.latch_waits);
     add("Latch_conflicts", counters.conflicts);
     add("Latch_fallbacks", counters.fallbacks);
+    let (image_bytes, images_opened) = session.instance.database.caches().images();
+    add("Compressed_pages_opened", images_opened);
+    add("Compressed_pages_bytes", image_bytes as u64);
+    let rows_kept = session.instance.database.row_tier_status();
+    add("Row_cache_size", rows_kept.size as u64);
+    add("Row_cache_bytes", rows_kept.bytes as u64);
+    add("Row_cache_rows", rows_kept.entries as u64);
+    add("Row_cache_hits", rows_kept.hits);
+    add("Row_cache_misses", rows_kept.misses);
+    add("Row_cache_fills", rows_kept.fills);
+    add("Row_cache_evictions", rows_kept.evictions);
+    add("Row_cache_invalidations", rows_kept.invalidations);
     rows.sort();
     rows
 }
@@ -171,4 +184,18 @@ fn rows_of(cache: &NamedCache) -> Vec<Vec<Value>> {
 /// FLUSH STATUS: the cache's counters of requests start at zero.
 pub(crate) fn reset_cache_counters(session: &Session) {
     session.instance.database.caches().reset_counters();
+}
+
+/// The rows of `information_schema.KEY_CACHE_SHARES`.
+pub(crate) fn key_cache_shares(session: &Session) -> Vec<Vec<Value>> {
+    let caches = session.instance.database.caches().list();
+    let of_cache = |cache: &Arc<NamedCache>| -> Vec<Vec<Value>> {
+        let row = |share: ShareStatus| {
+            let numbers = [share.bytes as u64, share.free_bytes as u64, share.ghost_hits];
+            let texts = [cache.name(), &share.name].map(Value::text);
+            texts.into_iter().chain(numbers.map(Value::UInt)).collect()
+        };
+        cache.budget().shares().into_iter().map(row).collect()
+    };
+    caches.iter().filter(|cache| cache.is_enabled()).flat_map(of_cache).collect()
 }

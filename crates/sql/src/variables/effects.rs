@@ -46,6 +46,11 @@ pub fn io_options(values: &Values) -> IoOptions {
     }
 }
 
+/// The row tier's size; `None`: as much as is of use.
+pub fn row_tier_bytes(values: &Values) -> Option<usize> {
+    usize::try_from(values.signed("row_cache_size")).ok()
+}
+
 /// What a value of a cache's variable changes; `None` for a variable of something else.
 pub(super) fn cache_change(name: &str, setting: &Setting) -> Option<CacheChange> {
     let number = match setting {
@@ -109,6 +114,7 @@ impl Effects for EngineEffects {
             "innodb_flush_log_at_trx_commit" => {
                 database.set_flush_log(flush_log(after.unsigned("innodb_flush_log_at_trx_commit")));
             }
+            "row_cache_size" => database.resize_row_tier(row_tier_bytes(after))?,
             "latchwork_version_limit" => {
                 database.set_version_limit(after.unsigned("latchwork_version_limit"));
             }

@@ -35,6 +35,13 @@ impl Values {
         }
     }
 
+    pub fn signed(&self, name: &'static str) -> i64 {
+        match self.named(name) {
+            Setting::Signed(value) => *value,
+            other => panic!("{name} is not a number but {other:?}"),
+        }
+    }
+
     pub fn boolean(&self, name: &'static str) -> bool {
         match self.named(name) {
             Setting::Boolean(on) => *on,

@@ -30,13 +30,12 @@ pub struct Embedded {
 pub fn open(variant: Variant, setup: &Setup, folder: &Path, run: &mut Run<'_>) -> Result<Opened> {
     let device = Throttled::new(Arc::new(OsVfs), Limits::default());
     let row_bytes = if variant.row_tier { setup.row_bytes } else { 0 };
-    let cache =
-        CacheOptions { size_bytes: (setup.cache_bytes - row_bytes) as usize, ..CacheOptions::default() };
+    let cache = CacheOptions { size_bytes: setup.cache_bytes as usize, ..CacheOptions::default() };
     let options = Options {
         cache,
         log: LogOptions { flush: FlushLog::WriteAtCommit, ..LogOptions::default() },
         flush_method: FlushMethod::ODirect,
-        row_tier_bytes: row_bytes as usize,
+        row_tier_bytes: Some(row_bytes as usize),
         page_size: variant.pages.size(),
         create: true,
         vfs: Arc::new(device.clone()),
