@@ -2,8 +2,12 @@
 //!
 //! Unless its size is fixed, it is a share of the budget as the pools of pages are: it takes what nobody has when it is full, and then gives and
 //! takes by what a byte is worth to it ([`pagecache::Budget`]).
+//!
+//! What a byte more would be worth is told by a sample of the keys: of each it is noted when its row was kept last. Who has to
+//! read a row from the device that was kept not much longer ago than the tier holds rows for would have found it in a larger one.
 
 use crate::Result;
+use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use base::sync::{Arc, Mutex};
 use pagecache::{Budget, Share};
 use rowtier::RowTier;
@@ -13,9 +17,24 @@ const BYTES_MIN: usize = 512 << 10;
 /// A cache that is not so many times larger has no row tier unless it is asked for.
 const CACHE_MIN: usize = 32;
 
+/// One key in so many is in the sample.
+const SAMPLE: u64 = 8;
+/// Bytes of the cache that one place of the sample is for: about as many as there can be sampled rows in the tier.
+const BYTES_A_PLACE: usize = 2048;
+const PLACES_MAX: usize = 1 << 20;
+/// What a row is taken to have in the tier as long as there is none, in bytes.
+const ROW_BYTES_GUESS: usize = 256;
+
 #[derive(Debug)]
 pub(crate) struct RowShare {
     pub tier: RowTier,
+    /// Rows kept so far.
+    fills: AtomicU64,
+    /// When a key of the sample was kept last: upper half of its hash, and of `fills` the lower.
+    sample: Box<[AtomicU64]>,
+    ghost_hits: AtomicU64,
+    /// Bytes that a row takes, of late.
+    row_bytes: AtomicU64,
     budget: Arc<Budget>,
     size: Mutex<Size>,
 }
@@ -31,7 +50,16 @@ impl RowShare {
     /// `bytes`: see [`RowShare::set`].
     pub fn new(tier: RowTier, budget: &Arc<Budget>, bytes: Option<usize>) -> Result<Arc<RowShare>> {
         let size = Mutex::new(Size { bytes: 0, is_fixed: true });
-        let share = Arc::new(RowShare { tier, budget: budget.clone(), size });
+        let places = (budget.total() / BYTES_A_PLACE).next_power_of_two().min(PLACES_MAX);
+        let share = Arc::new(RowShare {
+            tier,
+            fills: AtomicU64::new(0),
+            sample: (0..places).map(|_| AtomicU64::new(0)).collect(),
+            ghost_hits: AtomicU64::new(0),
+            row_bytes: AtomicU64::new(ROW_BYTES_GUESS as u64),
+            budget: budget.clone(),
+            size,
+        });
         let shared: Arc<dyn Share> = share.clone();
         budget.join(Arc::downgrade(&shared));
         share.set(bytes)?;
@@ -60,8 +88,25 @@ impl RowShare {
         if self.budget.total() / CACHE_MIN >= BYTES_MIN { BYTES_MIN } else { 0 }
     }
 
-    /// Takes a step more of what nobody has, if the tier is full. To be called with no page latched.
-    pub fn grow(&self) {
+    /// A row of `bytes` bytes, whose key has this hash, has been read from the device and is about to be kept. To be called with no page latched.
+    pub fn note_fill(&self, hash: u64, bytes: usize) {
+        // ORDER: here and below: figures, each for itself. Two fills at once may lose one of theirs.
+        let now = self.fills.fetch_add(1, Relaxed) as u32;
+        if (hash >> 16).is_multiple_of(SAMPLE) {
+            let average = (self.row_bytes.load(Relaxed) * 15 + bytes as u64) / 16;
+            self.row_bytes.store(average.max(1), Relaxed);
+            let place = &self.sample[hash as usize % self.sample.len()];
+            let before = place.swap(hash >> 32 << 32 | u64::from(now), Relaxed);
+            let rows = (self.tier.bytes() + self.budget.ghost_bytes()) as u64 / average.max(1);
+            if before >> 32 == hash >> 32 && u64::from(now.wrapping_sub(before as u32)) <= rows {
+                self.ghost_hits.fetch_add(SAMPLE, Relaxed);
+            }
+        }
+        self.grow();
+    }
+
+    /// Takes a step more of what nobody has, if the tier is full.
+    fn grow(&self) {
         let step = self.budget.step().max(1);
         if self.budget.free() < step {
             return;
@@ -110,11 +155,10 @@ impl Share for RowShare {
     }
 
     fn ghost_hits(&self) -> u64 {
-        if self.size.lock().is_fixed { 0 } else { self.tier.ghost_hits() }
+        if self.size.lock().is_fixed { 0 } else { self.ghost_hits.load(Relaxed) }
     }
 
-    /// The tier remembers as much as it holds.
     fn ghost_bytes(&self) -> usize {
-        self.size.lock().bytes
+        self.budget.ghost_bytes()
     }
 }

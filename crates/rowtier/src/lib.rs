@@ -99,6 +99,13 @@ pub struct Lease {
     epoch: u32,
 }
 
+impl Lease {
+    /// A number for the key and its owner, the same at each lease.
+    pub fn hash(&self) -> u64 {
+        self.hash.0
+    }
+}
+
 /// What a look came to.
 enum Look {
     /// In this queue.

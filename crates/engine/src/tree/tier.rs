@@ -10,6 +10,9 @@ use rowtier::{Kept, Lease, Probe};
 /// Bits of an owner's number that say which tree of its file it is.
 const TREE_BITS: u32 = 10;
 
+/// Bytes of memory that a row takes in the tier besides key and value: see its README.
+const ROW_OVERHEAD_BYTES: usize = 34;
+
 /// What a lookup of one key has of the row tier.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum TierUse {
@@ -103,7 +106,7 @@ impl Fill<'_> {
     }
 
     pub(super) fn put(self, key: &[u8], value: &[u8]) {
-        self.share.grow();
+        self.share.note_fill(self.lease.hash(), key.len() + value.len() + ROW_OVERHEAD_BYTES);
         self.share.tier.put(self.lease, key, &[value]);
     }
 }
