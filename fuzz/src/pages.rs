@@ -34,7 +34,15 @@ fn fill(page: &mut PageBuf) {
 }
 
 fn header() -> NodeHeader<'static> {
-    NodeHeader { level: 0, tree: 3, lower: b"key", upper: Some(b"key\x01"), stamp_max: 9, first_child: 0 }
+    NodeHeader {
+        level: 0,
+        tree: 3,
+        lower: b"key",
+        upper: Some(b"key\x01"),
+        stamp_max: 9,
+        first_child: 0,
+        whole_keys: false,
+    }
 }
 
 fn read_all(node: Node<'_>) {

@@ -251,11 +251,11 @@ fn buckets_split_and_merge_under_readers_and_writers() {
 #[test]
 #[should_panic(expected = "old:")]
 fn a_canary_that_takes_its_lease_too_late_is_caught() {
-    shuttle::check_random(|| readers_and_a_writer(Fault::LateLease), 4 * ITERATIONS);
+    shuttle::check_random(|| readers_and_a_writer(Fault::LateLease), 400 * ITERATIONS);
 }
 
 #[test]
 #[should_panic(expected = "old:")]
 fn a_canary_that_invalidates_without_the_latch_is_caught() {
-    shuttle::check_random(|| readers_and_a_writer(Fault::LateInvalidation), 4 * ITERATIONS);
+    shuttle::check_random(|| readers_and_a_writer(Fault::LateInvalidation), 400 * ITERATIONS);
 }

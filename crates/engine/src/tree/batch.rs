@@ -145,19 +145,22 @@ impl Tree {
                     None,
                 );
             };
-            if asks_tier {
-                if !tier.is_first
-                    && let Some(leaf) = self.find_cached_leaf(key, mode)?
-                {
-                    return self.visit_leaf(leaf, key, position, visitor, None);
+            let mut fill = None;
+            let mut absent = || {
+                let is_here = std::mem::take(&mut asks_tier)
+                    && visitor.take(position, |out| tier.get(tier.probe(key), key, out));
+                if !is_here && tier_use == TierUse::Fill {
+                    fill = tier.begin_fill(key);
                 }
-                if visitor.take(position, |out| tier.get(tier.probe(key), key, out)) {
-                    return Ok(());
-                }
-                asks_tier = false;
+                is_here
+            };
+            if tier.is_first && absent() {
+                return Ok(());
             }
-            let fill = if tier_use == TierUse::Fill { tier.begin_fill(key) } else { None };
-            self.visit_leaf(self.find_leaf(Toward::Key(key), mode)?, key, position, visitor, fill)
+            match self.find_leaf_unless(key, mode, &mut absent)? {
+                Some(leaf) => self.visit_leaf(leaf, key, position, visitor, fill),
+                None => Ok(()),
+            }
         })
     }
 

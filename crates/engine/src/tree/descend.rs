@@ -97,18 +97,19 @@ impl Tree {
         mode: Mode,
         note: &mut impl FnMut(usize, usize),
     ) -> Attempt<Option<ReadGuard<'_>>> {
-        self.find_from_root(toward, level, mode, false, note)
+        self.find_unless(toward, level, mode, note, None)
     }
 
-    /// As [`Tree::find`]; with `only_cached` also `Ok(None)` if the page is not in memory and not the root.
+    /// As [`Tree::find`]. `absent` is asked before the page itself is read from the device; if it says that it is not needed any more:
+    /// `Ok(None)`.
     #[inline(always)]
-    fn find_from_root(
+    fn find_unless(
         &self,
         toward: Toward<'_>,
         level: u8,
         mode: Mode,
-        only_cached: bool,
         note: &mut impl FnMut(usize, usize),
+        mut absent: Option<&mut dyn FnMut() -> bool>,
     ) -> Attempt<Option<ReadGuard<'_>>> {
         let mut guard = self.read(self.root, mode)?;
         let mut at = self.check_level(&guard, None)?;
@@ -123,18 +124,20 @@ impl Tree {
             note(index, node.count() + 1);
             // Before its number is used: a torn one could name a page far beyond the file.
             guard.validate()?;
-            let next = if only_cached && at - 1 == level {
-                let Some(next) = self.cache().try_read_cached(self.page_id(PageNo(child))) else {
+            let mut cached = None;
+            if at - 1 == level
+                && let Some(absent) = &mut absent
+            {
+                cached = self.cache().try_read_cached(self.page_id(PageNo(child)));
+                if cached.is_none() && absent() {
                     return Ok(None);
-                };
-                next
-            } else {
-                match self.read(PageNo(child), mode) {
-                    Ok(next) => next,
-                    Err(error) => {
-                        guard.validate()?;
-                        return Err(error);
-                    }
+                }
+            }
+            let next = match cached.map_or_else(|| self.read(PageNo(child), mode), Ok) {
+                Ok(next) => next,
+                Err(error) => {
+                    guard.validate()?;
+                    return Err(error);
                 }
             };
             at -= 1;
@@ -148,10 +151,16 @@ impl Tree {
         Ok(Some(guard))
     }
 
-    /// As [`Tree::find_leaf`], of a key; `None` if the leaf is not in memory.
+    /// As [`Tree::find_leaf`], of a key. `absent` is asked before the leaf is read from the device; `None` if it says that it is not needed
+    /// any more.
     #[inline(always)]
-    pub(super) fn find_cached_leaf(&self, key: &[u8], mode: Mode) -> Attempt<Option<ReadGuard<'_>>> {
-        self.find_from_root(Toward::Key(key), 0, mode, true, &mut |_, _| ())
+    pub(super) fn find_leaf_unless(
+        &self,
+        key: &[u8],
+        mode: Mode,
+        absent: &mut dyn FnMut() -> bool,
+    ) -> Attempt<Option<ReadGuard<'_>>> {
+        self.find_unless(Toward::Key(key), 0, mode, &mut |_, _| (), Some(absent))
     }
 
     /// The leaf toward a key, to be validated by the caller.
