@@ -113,8 +113,13 @@ impl PageCache {
     }
 
     /// Makes it smaller and gives the rest back to the budget. The caller holds `reconfiguring`.
-    fn give_back(&self, frames: usize, frames_old: usize) -> Result<(), Error> {
-        *self.growing.lock() = true;
+    fn give_back(&self, frames: usize) -> Result<(), Error> {
+        let frames_old = {
+            let mut is_withheld = self.growing.lock();
+            *is_withheld = true;
+            // Whoever has made it grow since the caller looked has done so by now, and nobody does any more.
+            self.frame_count.load(Relaxed)
+        };
         let shrunk = self.shrink(frames, frames_old);
         if shrunk.is_ok()
             && let Some(budget) = &self.budget
@@ -162,7 +167,7 @@ impl PageCache {
         // With a budget it takes what it needs by itself.
         let frames = if self.budget.is_some() { frames_old.min(index_frames) } else { index_frames };
         if frames < frames_old {
-            self.give_back(frames, frames_old)?;
+            self.give_back(frames)?;
         }
         let index_frames_old = self.index_frames.swap(index_frames, Relaxed);
         if index_frames != index_frames_old || change.segments.is_some() {
@@ -337,12 +342,13 @@ impl Share for PageCache {
         let old = self.frame_count.load(Relaxed);
         let new = frames_for(bytes, self.page_size);
         if new < old {
-            self.give_back(new, old)?;
+            self.give_back(new)?;
             let limits = self.settings.lock().limits;
             self.apply_limits(new, limits);
         } else {
             let _growing = self.growing.lock();
-            self.grow_by(new - old);
+            let old = self.frame_count.load(Relaxed);
+            self.grow_by(new.saturating_sub(old));
         }
         Ok(())
     }
