@@ -156,13 +156,14 @@ impl Table {
         let mark = active.transaction.lock_mark();
         let mut is_locked = false;
         loop {
-            // Under the latch: who stamps the row asks for locks under it.
+            // Under the latch: who stamps the row asks for locks under it, and who rolls back restores it under it before he ends. So a
+            // stamp that is still there, and not active, is that of a commit.
             let latch = core.rows.latch(self.id, key);
             let cell = self.newest(state, key, &mut active.scratch)?;
-            drop(latch);
             let stamp = cell.as_ref().map_or(Stamp(0), |(header, _)| header.stamp());
             let is_own = stamp == active.stamp();
             let is_taken = !is_own && cell.is_some() && core.transactions.is_active(stamp);
+            drop(latch);
             if is_own || is_locked && !is_taken {
                 let is_meant = match cell.filter(|(header, _)| !header.is_deleted()) {
                     Some((_, cell)) => keep(&self.image_of(&state.space, &cell)?),
@@ -444,6 +445,8 @@ impl Table {
                 if other == key || busy.is_some() || is_duplicate {
                     return Ok(());
                 }
+                // As in `lock_row`: what is there under the latch and not active is committed.
+                let _latch = core.rows.latch(self.id, other);
                 let has_parts = |cell: &[u8]| -> Result<bool> {
                     let image = self.image_of(&state.space, cell)?;
                     Ok(self.row_has_key(index, &image, parts, &mut Vec::new()))
