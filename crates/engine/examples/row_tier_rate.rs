@@ -16,16 +16,20 @@ use latchwork_engine::{
 };
 use std::error::Error;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
+use vfs::{Limits, OsVfs, Throttled};
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// What pages and rows may take together.
 const BYTES: usize = 128 << 20;
-/// The pages' part where rows have the rest: inner pages, and a few leaves on their way.
-const PAGE_BYTES: usize = 8 << 20;
+/// The rows' part where they have most of it: the rest is for inner pages, and a few leaves on their way.
+const ROW_BYTES: usize = 120 << 20;
 const GROUP: usize = 32;
+/// Of the device, where rows that are wanted change.
+const READS_A_SECOND: f64 = 8_000.0;
 
 fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
@@ -50,6 +54,7 @@ fn main() -> Outcome<()> {
     }
 }
 
+/// `row_tier_bytes` are of the cache's.
 fn options(cache: usize, row_tier_bytes: usize) -> Options {
     Options {
         cache: CacheOptions { size_bytes: cache, ..CacheOptions::default() },
@@ -79,7 +84,7 @@ fn definition() -> TableDef {
 
 /// Makes the table unless it is there.
 fn fill(folder: &Path, rows: i32) -> Outcome<()> {
-    let database = Database::open(folder, options(512 << 20, 0))?;
+    let database = Database::open(folder, options(BYTES, 0))?;
     if let Ok(table) = database.table("d", "t") {
         assert_eq!(table.row_count(), rows as u64, "another number of rows is in the folder");
     } else {
@@ -126,8 +131,8 @@ impl Random {
 
 /// A table and what looks into it.
 struct Looker {
-    database: std::sync::Arc<Database>,
-    table: std::sync::Arc<Table>,
+    database: Arc<Database>,
+    table: Arc<Table>,
     prefixes: KeyList,
     batch: Batch,
 }
@@ -180,9 +185,8 @@ fn spread(number: i32, wanted: i32, rows: i32, epoch: i32) -> i32 {
 
 fn scattered(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
     println!("{wanted} rows of {rows}, each as likely as the others:");
-    for (name, pages, tier) in [("pages alone", BYTES, 0), ("pages and rows", PAGE_BYTES, BYTES - PAGE_BYTES)]
-    {
-        let mut looker = Looker::open(folder, options(pages, tier))?;
+    for (name, tier) in [("pages alone", 0), ("pages and rows", ROW_BYTES)] {
+        let mut looker = Looker::open(folder, options(BYTES, tier))?;
         // Each once, in an order that leads from leaf to leaf.
         let mut next = 0_i64;
         looker.run(wanted as usize, || {
@@ -207,17 +211,17 @@ fn scattered(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
 }
 
 fn shifting(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
-    let mut looker = Looker::open(folder, options(PAGE_BYTES, BYTES - PAGE_BYTES))?;
+    // A device of one speed: what is measured is a part of the time in which it reads the rows.
+    let limits = Limits { operations_per_second: Some(READS_A_SECOND), ..Limits::default() };
+    let vfs = Arc::new(Throttled::new(Arc::new(OsVfs), limits));
+    let mut looker = Looker::open(folder, Options { vfs, ..options(BYTES, ROW_BYTES) })?;
     let mut random = Random(3);
     println!("{wanted} rows of {rows}, each as likely as the others; then as many others:");
     for epoch in 0..4 {
-        // What reading each once takes, of rows that nobody asks for again.
-        let mut other = 0;
+        // What reading each once takes, of rows that nobody asks for again, in no order: in order, what lies below reads ahead.
         let sample = 20_000;
-        let (_, once) = looker.run(sample, || {
-            other += 1;
-            spread(other, wanted, rows, 1_000 + epoch) / 2 * 2 + 1
-        })?;
+        let (_, once) =
+            looker.run(sample, || spread(random.below(wanted), wanted, rows, 1_000 + epoch) / 2 * 2 + 1)?;
         let once = once.as_secs_f64() * f64::from(wanted) / sample as f64;
         // Time, reads and rate after each window.
         let (start, before, mut windows) = (Instant::now(), looker.reads(), Vec::new());
@@ -250,7 +254,7 @@ fn clustered(folder: &Path, rows: i32) -> Outcome<()> {
     let wanted = rows.min((BYTES / 10 * 6 / 220) as i32);
     println!("{wanted} rows of {rows}, one behind the other, each as likely as the others:");
     for tier in [0, BYTES / 8] {
-        let mut looker = Looker::open(folder, options(BYTES - tier, tier))?;
+        let mut looker = Looker::open(folder, options(BYTES, tier))?;
         let mut random = Random(3);
         let mut draw = || random.below(wanted);
         looker.run(2_000_000, &mut draw)?;
