@@ -4,15 +4,17 @@
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- scattered [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- shifting [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- clustered [rows] [folder]
+//! cargo run --release -p latchwork-engine --example row_tier_rate -- indexes [rows] [folder]
+//! cargo run --release -p latchwork-engine --example row_tier_rate -- compressed [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- memory [rows] [rounds]
 //! ```
-//! Rows have 200 bytes and an INT as key; pages 16 KiB, read past the operating system's cache. The table in `folder` is made if it
-//! is not there. All but `memory` have 128 MiB in all.
+//! Rows have 200 bytes, an INT as key, and two more with an index each; pages 16 KiB, read past the operating system's cache. The table in `folder` is made if it
+//! is not there, and is the same for all but `compressed`. All but `memory` have 128 MiB in all.
 
 use base::IndexId;
 use latchwork_engine::{
-    Batch, CacheOptions, Database, FlushLog, FlushMethod, KeyList, LogOptions, Options, Reader, Table,
-    TableDef,
+    Batch, CacheOptions, Database, FlushLog, FlushMethod, IndexDef, KeyList, LogOptions, Options, Reader,
+    Table, TableDef,
 };
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -30,6 +32,12 @@ const ROW_BYTES: usize = 120 << 20;
 const GROUP: usize = 32;
 /// Of the device, where rows that are wanted change.
 const READS_A_SECOND: f64 = 8_000.0;
+/// Characters of a row's text.
+const TEXT: usize = 185;
+/// Rows of one `k`.
+const GROUP_ROWS: i32 = 4;
+/// A prime number that is no divisor of the number of rows.
+const SCATTER: i64 = 7919341;
 
 fn main() -> Outcome<()> {
     let mut arguments = std::env::args().skip(1);
@@ -43,14 +51,19 @@ fn main() -> Outcome<()> {
     }
     let folder = last.map_or(scratch.path().join("data"), PathBuf::from);
     let rows = rows.unwrap_or(10_000_000);
-    fill(&folder, rows)?;
+    fill(&folder, rows, what == "compressed")?;
     match what.as_str() {
+        "indexes" => indexes(&folder, rows),
+        "compressed" => compressed(&folder, rows),
         "scattered" => {
             [300_000, 450_000, 520_000].into_iter().try_for_each(|wanted| scattered(&folder, rows, wanted))
         }
         "shifting" => shifting(&folder, rows, 200_000),
         "clustered" => clustered(&folder, rows),
-        other => Err(format!("'{other}' is none of scattered, shifting, clustered, memory").into()),
+        other => {
+            Err(format!("'{other}' is none of scattered, shifting, clustered, indexes, compressed, memory")
+                .into())
+        }
     }
 }
 
@@ -66,49 +79,107 @@ fn options(cache: usize, row_tier_bytes: usize) -> Options {
     }
 }
 
-fn definition() -> TableDef {
+fn part(column: usize) -> Vec<KeyPart> {
+    vec![KeyPart { column, prefix_chars: None, descending: false }]
+}
+
+/// `id` is even; each `u` is in one row, each `k` in four. Rows whose ids are neighbours have neither near each other.
+fn definition(compressed: bool) -> TableDef {
     let column = |name: &str, column_type| Column { name: name.into(), column_type, nullable: false };
+    let int = || ColumnType::Int { bytes: 4, unsigned: false };
     TableDef {
         database: "d".into(),
         name: "t".into(),
         columns: vec![
-            column("id", ColumnType::Int { bytes: 4, unsigned: false }),
-            column("c", ColumnType::Char { chars: 193, collation: Collation::Utf8mb4Bin }),
+            column("id", int()),
+            column("u", int()),
+            column("k", int()),
+            column("c", ColumnType::Char { chars: TEXT as u32, collation: Collation::Utf8mb4Bin }),
         ],
-        primary: Some(vec![KeyPart { column: 0, prefix_chars: None, descending: false }]),
-        indexes: Vec::new(),
-        auto_increment: None,
+        primary: Some(part(0)),
+        compressed,
         ..TableDef::default()
     }
 }
 
+/// What rows are looked up by.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum By {
+    Id,
+    /// One that no row has.
+    AbsentId,
+    Unique,
+    AbsentUnique,
+    Group,
+}
+
+impl By {
+    fn index(self) -> IndexId {
+        IndexId(match self {
+            By::Id | By::AbsentId => 0,
+            By::Unique | By::AbsentUnique => 1,
+            By::Group => 2,
+        })
+    }
+
+    fn rows_found(self) -> usize {
+        match self {
+            By::AbsentId | By::AbsentUnique => 0,
+            By::Id | By::Unique => 1,
+            By::Group => GROUP_ROWS as usize,
+        }
+    }
+
+    /// The key of the row of this number.
+    fn key(self, number: i32, rows: i32) -> [u8; 4] {
+        int_key(match self {
+            By::Id => 2 * number,
+            By::AbsentId => 2 * number + 1,
+            By::Unique => 2 * scatter(number, rows),
+            By::AbsentUnique => 2 * scatter(number, rows) + 1,
+            By::Group => scatter(number, rows) / GROUP_ROWS,
+        })
+    }
+}
+
+/// Another number for each: neighbours come far apart.
+fn scatter(number: i32, rows: i32) -> i32 {
+    (i64::from(number) * SCATTER % i64::from(rows)) as i32
+}
+
 /// Makes the table unless it is there.
-fn fill(folder: &Path, rows: i32) -> Outcome<()> {
+fn fill(folder: &Path, rows: i32, compressed: bool) -> Outcome<()> {
     let database = Database::open(folder, options(BYTES, 0))?;
     if let Ok(table) = database.table("d", "t") {
         assert_eq!(table.row_count(), rows as u64, "another number of rows is in the folder");
     } else {
         database.create_database("d", b"")?;
-        let table = database.create_table(definition())?;
+        let table = database.create_table(definition(compressed))?;
         load(&database, &table, rows)?;
     }
     Ok(database.close()?)
 }
 
 fn load(database: &Database, table: &Table, rows: i32) -> Outcome<()> {
-    let (mut images, mut image) = (KeyList::default(), Vec::new());
+    let (mut images, mut image, mut random) = (KeyList::default(), Vec::new(), Random(7));
     for first in (0..rows).step_by(4_000) {
         images.clear();
         for id in first..rows.min(first + 4_000) {
             image.clear();
-            let text = [b'a' + (id % 26) as u8; 193];
-            table.row_codec().encode(&[ValueRef::Int(id.into()), ValueRef::Text(&text)], &mut image);
+            let values = [2 * id, 2 * scatter(id, rows), scatter(id, rows) / GROUP_ROWS];
+            let [id, u, k] = values.map(|value| ValueRef::Int(value.into()));
+            // Half of it is like nothing else.
+            let text: [u8; TEXT] =
+                std::array::from_fn(|at| if at % 16 < 8 { b'a' + random.below(26) as u8 } else { b'x' });
+            table.row_codec().encode(&[id, u, k, ValueRef::Text(&text)], &mut image);
             images.push(&image);
         }
         let mut statement = database.begin_write()?;
         statement.insert_many(table, &images).map_err(|(_, error)| error)?;
         statement.commit()?;
     }
+    database.create_index(table, IndexDef { name: "u".into(), unique: true, parts: part(1) })?;
+    database.create_index(table, IndexDef { name: "k".into(), unique: false, parts: part(2) })?;
     Ok(())
 }
 
@@ -133,6 +204,8 @@ impl Random {
 struct Looker {
     database: Arc<Database>,
     table: Arc<Table>,
+    by: By,
+    rows: i32,
     prefixes: KeyList,
     batch: Batch,
 }
@@ -141,33 +214,40 @@ impl Looker {
     fn open(folder: &Path, options: Options) -> Outcome<Looker> {
         let database = Database::open(folder, options)?;
         let table = database.table("d", "t")?;
-        Ok(Looker { database, table, prefixes: KeyList::default(), batch: Batch::default() })
+        Ok(Looker::of(database, table))
     }
 
-    /// Looks up a group of rows, which are all there.
-    fn look(&mut self, ids: &mut Vec<i32>) -> Outcome<()> {
-        ids.sort_unstable();
-        ids.dedup();
+    fn of(database: Arc<Database>, table: Arc<Table>) -> Looker {
+        let rows = table.row_count() as i32;
+        Looker { database, table, by: By::Id, rows, prefixes: KeyList::default(), batch: Batch::default() }
+    }
+
+    /// Looks up the rows of these numbers.
+    fn look(&mut self, numbers: &[i32]) -> Outcome<()> {
+        let mut keys: Vec<_> = numbers.iter().map(|number| self.by.key(*number, self.rows)).collect();
+        keys.sort_unstable();
+        keys.dedup();
         self.prefixes.clear();
-        ids.iter().for_each(|id| self.prefixes.push(&int_key(*id)));
+        keys.iter().for_each(|key| self.prefixes.push(key));
         let mut found = 0;
         let mut each = |_: usize, _: &[u8], _: &[u8]| {
             found += 1;
             true
         };
-        self.table.multi_get(Reader::newest(), IndexId(0), &self.prefixes, &mut self.batch, &mut each)?;
-        assert_eq!(found, ids.len());
+        let index = self.by.index();
+        self.table.multi_get(Reader::newest(), index, &self.prefixes, &mut self.batch, &mut each)?;
+        assert_eq!(found, keys.len() * self.by.rows_found());
         Ok(())
     }
 
     /// As many lookups of rows that `draw` names; device reads and time.
     fn run(&mut self, lookups: usize, mut draw: impl FnMut() -> i32) -> Outcome<(u64, Duration)> {
         let (start, reads) = (Instant::now(), self.reads());
-        let mut ids = Vec::with_capacity(GROUP);
+        let mut numbers = Vec::with_capacity(GROUP);
         for _ in 0..lookups / GROUP {
-            ids.clear();
-            ids.extend((0..GROUP).map(|_| draw()));
-            self.look(&mut ids)?;
+            numbers.clear();
+            numbers.extend((0..GROUP).map(|_| draw()));
+            self.look(&numbers)?;
         }
         Ok((self.reads() - reads, start.elapsed()))
     }
@@ -187,25 +267,83 @@ fn scattered(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
     println!("{wanted} rows of {rows}, each as likely as the others:");
     for (name, tier) in [("pages alone", 0), ("pages and rows", ROW_BYTES)] {
         let mut looker = Looker::open(folder, options(BYTES, tier))?;
-        // Each once, in an order that leads from leaf to leaf.
-        let mut next = 0_i64;
-        looker.run(wanted as usize, || {
-            next += 1;
-            spread((next * 99_991 % i64::from(wanted)) as i32, wanted, rows, 0)
-        })?;
-        let mut random = Random(3);
-        let mut draw = || spread(random.below(wanted), wanted, rows, 0);
-        let lookups = if tier == 0 { 100_000 } else { 1_000_000 };
-        looker.run(lookups, &mut draw)?;
-        let (reads, took) = looker.run(lookups, &mut draw)?;
-        println!(
-            "  {name:<15} {:.4} device reads a lookup, {:>9.0} lookups a second",
-            reads as f64 / lookups as f64,
-            lookups as f64 / took.as_secs_f64()
-        );
-        if tier > 0 {
-            println!("  {:?}", looker.database.row_tier_status());
+        compare(&mut looker, name, wanted, tier > 0)?;
+    }
+    Ok(())
+}
+
+/// Scattered keys of other kinds: of rows by other indexes, and of rows that are not there, alone and among others.
+fn indexes(folder: &Path, rows: i32) -> Outcome<()> {
+    for (by, wanted) in
+        [(By::Unique, 300_000), (By::AbsentId, 300_000), (By::AbsentUnique, 300_000), (By::Group, 80_000)]
+    {
+        println!("{wanted} keys of {rows}, each as likely as the others: {by:?}");
+        for (name, tier) in [("pages alone", 0), ("pages and rows", ROW_BYTES)] {
+            let mut looker = Looker::open(folder, options(BYTES, tier))?;
+            looker.by = by;
+            compare(&mut looker, name, wanted, tier > 0)?;
         }
+    }
+    println!("300000 rows that are there, and as many lookups of keys that no row has, none twice:");
+    for (name, tier) in [("pages alone", 0), ("pages and rows", ROW_BYTES)] {
+        let mut looker = Looker::open(folder, options(BYTES, tier))?;
+        let (mut random, mut other) = (Random(3), Random(5));
+        let (mut reads, mut time, wanted) = (0, Duration::ZERO, 300_000);
+        let lookups = if tier == 0 { 100_000 } else { 2_000_000 };
+        for round in 0..2 * lookups / GROUP {
+            looker.by = By::AbsentId;
+            looker.run(GROUP, || other.below(rows))?;
+            looker.by = By::Id;
+            let (its_reads, took) = looker.run(GROUP, || spread(random.below(wanted), wanted, rows, 0))?;
+            if round >= lookups / GROUP {
+                reads += its_reads;
+                time += took;
+            }
+        }
+        println!(
+            "  {name:<15} {:.4} device reads a lookup of those, {:>9.0} lookups a second",
+            reads as f64 / lookups as f64,
+            lookups as f64 / time.as_secs_f64()
+        );
+    }
+    Ok(())
+}
+
+/// Rows of a compressed table: what its images and the tier do for each other.
+fn compressed(folder: &Path, rows: i32) -> Outcome<()> {
+    for wanted in [20_000, 100_000, 300_000] {
+        println!("{wanted} rows of {rows}, each as likely as the others:");
+        for (name, tier) in [("pages alone", Some(0)), ("as it comes", None)] {
+            let mut options = options(BYTES, 0);
+            options.row_tier_bytes = tier;
+            let mut looker = Looker::open(folder, options)?;
+            compare(&mut looker, name, wanted, tier.is_none())?;
+        }
+    }
+    Ok(())
+}
+
+/// Reads rows that are as far apart as can be, each once, and then at random.
+fn compare(looker: &mut Looker, name: &str, wanted: i32, has_tier: bool) -> Outcome<()> {
+    let rows = looker.rows;
+    // Each once, in an order that leads from leaf to leaf.
+    let mut next = 0_i64;
+    looker.run(wanted as usize, || {
+        next += 1;
+        spread((next * 99_991 % i64::from(wanted)) as i32, wanted, rows, 0)
+    })?;
+    let mut random = Random(3);
+    let mut draw = || spread(random.below(wanted), wanted, rows, 0);
+    let lookups = if has_tier { 1_000_000 } else { 100_000 };
+    looker.run(lookups, &mut draw)?;
+    let (reads, took) = looker.run(lookups, &mut draw)?;
+    println!(
+        "  {name:<15} {:.4} device reads a lookup, {:>9.0} lookups a second",
+        reads as f64 / lookups as f64,
+        lookups as f64 / took.as_secs_f64()
+    );
+    if has_tier {
+        println!("  {:?}", looker.database.row_tier_status());
     }
     Ok(())
 }
@@ -281,14 +419,15 @@ fn memory(folder: &Path, rows: i32, rounds: usize) -> Outcome<()> {
     let cache = (64 << 20) + rows as usize * 320;
     let database = Database::open(&folder, options(cache, 0))?;
     database.create_database("d", b"")?;
-    let table = database.create_table(definition())?;
+    let table = database.create_table(definition(false))?;
     load(&database, &table, rows)?;
-    let mut looker = Looker { database, table, prefixes: KeyList::default(), batch: Batch::default() };
+    let mut looker = Looker::of(database, table);
     let mut random = Random(3);
     looker.run(rows as usize, || random.below(rows))?;
     let lookups = 200_000;
     let mut image = Vec::new();
-    for single in [true, false] {
+    for (by, single) in [(By::Id, true), (By::Id, false), (By::Unique, false)] {
+        looker.by = by;
         let mut times = [Vec::new(), Vec::new()];
         for round in 0..2 * rounds {
             let on = round % 2;
@@ -297,7 +436,11 @@ fn memory(folder: &Path, rows: i32, rounds: usize) -> Outcome<()> {
                 let start = Instant::now();
                 for _ in 0..lookups {
                     image.clear();
-                    assert!(looker.table.get(Reader::newest(), &int_key(random.below(rows)), &mut image)?);
+                    assert!(looker.table.get(
+                        Reader::newest(),
+                        &By::Id.key(random.below(rows), rows),
+                        &mut image
+                    )?);
                 }
                 start.elapsed()
             } else {
@@ -310,7 +453,7 @@ fn memory(folder: &Path, rows: i32, rounds: usize) -> Outcome<()> {
         times.iter_mut().for_each(|times| times.sort_unstable_by(f64::total_cmp));
         println!(
             "{}: {:.0} ns off, {:.0} ns on (medians); on/off of neighbours {:.3}, half of them from {:.3} to {:.3}",
-            if single { "get" } else { "multi_get of 32" },
+            if single { "get".to_owned() } else { format!("multi_get of 32 by {by:?}") },
             times[0][rounds / 2],
             times[1][rounds / 2],
             ratios[rounds / 2],

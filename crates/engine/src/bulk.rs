@@ -7,6 +7,7 @@ use crate::tablespace::Tablespace;
 use crate::tree::Tree;
 use base::sync::Arc;
 use base::{PageNo, Stamp};
+use types::KeyCodec;
 
 /// Pages are filled to this share of their bytes: a sixteenth stays free, so that the first inserts
 /// after the build do not split every page (InnoDB leaves as much).
@@ -19,6 +20,7 @@ pub struct TreeBuilder {
     space: Arc<Tablespace>,
     root: PageNo,
     tree: u32,
+    own: Option<Arc<KeyCodec>>,
     whole_keys: bool,
     stamp: Stamp,
     levels: Vec<Level>,
@@ -93,11 +95,18 @@ fn cell_header(level: usize) -> usize {
 }
 
 impl TreeBuilder {
-    pub fn new(space: Arc<Tablespace>, tree: u32, whole_keys: bool, stamp: Stamp) -> Result<TreeBuilder> {
+    /// See [`Tree::create`].
+    pub fn new(
+        space: Arc<Tablespace>,
+        tree: u32,
+        own: Option<Arc<KeyCodec>>,
+        whole_keys: bool,
+        stamp: Stamp,
+    ) -> Result<TreeBuilder> {
         space.doubt()?;
         let root = space.allocate()?;
         let levels = vec![Level { whole_keys, ..Level::default() }];
-        Ok(TreeBuilder { space, root, tree, whole_keys, stamp, levels, pages: Vec::new() })
+        Ok(TreeBuilder { space, root, tree, own, whole_keys, stamp, levels, pages: Vec::new() })
     }
 
     fn usable_bytes(&self) -> usize {
@@ -197,7 +206,7 @@ impl TreeBuilder {
     /// Writes what is left and gives the tree.
     pub fn finish(mut self) -> Result<Tree> {
         match self.write_rest() {
-            Ok(()) => Ok(Tree::new(self.space.clone(), self.root, self.tree)),
+            Ok(()) => Ok(Tree::new(self.space.clone(), self.root, self.tree, self.own.take())),
             Err(error) => {
                 self.discard();
                 Err(error)

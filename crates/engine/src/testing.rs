@@ -71,7 +71,7 @@ pub fn tree_of(page_size: usize, hit_path: HitPath, size: CacheSize, whole_keys:
         write_back: WriteBack::AtEvictionOnly,
         ..CacheConfig::new(size.bytes(), page_size)
     };
-    Tree::create(tablespace(config), 3, whole_keys).unwrap()
+    Tree::create(tablespace(config), 3, None, whole_keys).unwrap()
 }
 
 /// An empty file in memory, in caches of its own.

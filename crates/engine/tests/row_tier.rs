@@ -10,11 +10,13 @@ use latchwork_engine::{
 };
 use std::collections::BTreeMap;
 use std::path::Path;
-use types::{Column, ColumnType, KeyPart, ValueRef};
+use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 use vfs::MemVfs;
 
 const IDS: usize = 3_000;
 const ROUNDS: usize = 400;
+/// How many values unique columns have.
+const UNIQUE: usize = 20_000;
 const TIER_BYTES: usize = 500 << 10;
 
 fn options(is_first: bool) -> Options {
@@ -31,10 +33,13 @@ fn options(is_first: bool) -> Options {
     }
 }
 
+/// `k` and `t` are not unique, `u` is and may be NULL, `v` is, has texts of which some begin with others, and goes down; `t` and `u` come together.
 fn table_def() -> TableDef {
     let part = |column| KeyPart { column, prefix_chars: None, descending: false };
     let column = |name: &str, column_type| Column { name: name.into(), column_type, nullable: false };
     let int = || ColumnType::Int { bytes: 4, unsigned: false };
+    let text = || ColumnType::Varchar { chars: 40, collation: Collation::Utf8mb4GeneralCi };
+    let index = |name: &str, unique, parts| IndexDef { name: name.into(), unique, parts };
     TableDef {
         database: "d".into(),
         name: "t".into(),
@@ -42,9 +47,17 @@ fn table_def() -> TableDef {
             column("id", int()),
             column("k", int()),
             column("c", ColumnType::Blob { bytes_max: u32::MAX }),
+            Column { nullable: true, ..column("u", int()) },
+            column("v", text()),
+            column("t", text()),
         ],
         primary: Some(vec![part(0)]),
-        indexes: vec![IndexDef { name: "k".into(), unique: false, parts: vec![part(1)] }],
+        indexes: vec![
+            index("k", false, vec![part(1)]),
+            index("u", true, vec![part(3)]),
+            index("v", true, vec![KeyPart { descending: true, ..part(4) }]),
+            index("tu", false, vec![KeyPart { prefix_chars: Some(3), ..part(5) }, part(3)]),
+        ],
         auto_increment: None,
         ..TableDef::default()
     }
@@ -74,10 +87,28 @@ fn key(value: i32) -> [u8; 4] {
 /// A row whose bytes say whether it is whole. One in forty lies in overflow pages.
 fn image(table: &Table, id: i32, number: usize) -> Vec<u8> {
     let length = if number.is_multiple_of(40) { 3_000 } else { 100 + number % 150 };
-    let (mut image, text) = (Vec::new(), vec![number as u8; length]);
-    let values = [ValueRef::Int(id.into()), ValueRef::Int((number % 500) as i64), ValueRef::Binary(&text)];
+    let (mut image, bytes) = (Vec::new(), vec![number as u8; length]);
+    let u = if number.is_multiple_of(9) { ValueRef::Null } else { ValueRef::Int((number % UNIQUE) as i64) };
+    let [v, t] = [text(number % UNIQUE, number), text(number % 200, id as usize)];
+    let int = |value: usize| ValueRef::Int(value as i64);
+    let values = [
+        int(id as usize),
+        int(number % 500),
+        ValueRef::Binary(&bytes),
+        u,
+        ValueRef::Text(v.as_bytes()),
+        ValueRef::Text(t.as_bytes()),
+    ];
     table.row_codec().encode(&values, &mut image);
     image
+}
+
+/// A text for each number; many begin with others. It may be written with letters that count as the same, or with a space behind.
+fn text(number: usize, how: usize) -> String {
+    let a = ["a", "A", "ä"][how % 3];
+    let bits = (number + 1).ilog2();
+    let letters = (0..bits).rev().map(|bit| if (number + 1) >> bit & 1 == 0 { a } else { " z" });
+    letters.collect::<String>() + ["", " "][how % 2]
 }
 
 fn change(session: &mut Session, table: &Table, random: &mut Random) {
@@ -104,9 +135,14 @@ fn change(session: &mut Session, table: &Table, random: &mut Random) {
     let _ = if random.below(3) == 0 { session.roll_back() } else { session.commit() };
 }
 
-fn many(table: &Table, reader: Reader<'_>, index: IndexId, keys: &[i32]) -> Vec<(usize, Vec<u8>)> {
+fn many(
+    table: &Table,
+    reader: Reader<'_>,
+    index: IndexId,
+    keys: impl IntoIterator<Item: AsRef<[u8]>>,
+) -> Vec<(usize, Vec<u8>)> {
     let (mut prefixes, mut found) = (KeyList::default(), Vec::new());
-    keys.iter().for_each(|id| prefixes.push(&key(*id)));
+    keys.into_iter().for_each(|key| prefixes.push(key.as_ref()));
     table
         .multi_get(reader, index, &prefixes, &mut Batch::default(), &mut |position, _, image| {
             found.push((position, image.to_vec()));
@@ -129,7 +165,8 @@ fn compare(session: &mut Session, table: &Table, random: &mut Random) {
     let mut ids: Vec<i32> = (0..1 + random.below(40)).map(|_| random.id()).collect();
     ids.sort_unstable();
     ids.dedup();
-    let found: BTreeMap<usize, Vec<u8>> = many(table, reader, IndexId(0), &ids).into_iter().collect();
+    let keys = ids.iter().map(|id| key(*id));
+    let found: BTreeMap<usize, Vec<u8>> = many(table, reader, IndexId(0), keys).into_iter().collect();
     for (position, id) in ids.iter().enumerate() {
         let expected = by_pages(table, reader, *id);
         assert_eq!(found.get(&position), expected.as_ref(), "row {id} by multi_get");
@@ -137,21 +174,49 @@ fn compare(session: &mut Session, table: &Table, random: &mut Random) {
         let is_there = table.get(reader, &key(*id), &mut image).unwrap();
         assert_eq!(is_there.then_some(image), expected, "row {id} by get");
     }
-    // Rows that entries of another index lead to.
-    let k = random.below(500) as i32;
-    let mut by_index: Vec<Vec<u8>> =
-        many(table, reader, IndexId(1), &[k]).into_iter().map(|(_, image)| image).collect();
-    for image in &by_index {
-        let ValueRef::Int(id) = table.row_codec().view(image).get(0) else { panic!("no id") };
-        assert_eq!(by_pages(table, reader, id as i32).as_ref(), Some(image), "row {id} by index");
+    if random.below(8) == 0 {
+        compare_indexes(table, reader, random);
     }
-    let mut again: Vec<Vec<u8>> =
-        many(table, reader, IndexId(1), &[k]).into_iter().map(|(_, image)| image).collect();
-    by_index.sort_unstable();
-    again.sort_unstable();
-    assert_eq!(by_index, again);
     drop(statement);
     session.commit().unwrap();
+}
+
+/// Rows by all parts of each index, and by the first of two: what a scan of all rows says.
+fn compare_indexes(table: &Table, reader: Reader<'_>, random: &mut Random) {
+    let mut rows = Vec::new();
+    let mut scan = table.scan(reader, IndexId(0), KeyRange::all(), Direction::Forward);
+    while let Some(image) = scan.next_row().unwrap() {
+        rows.push(image.to_vec());
+    }
+    for index in 1..=table.def().indexes.len() {
+        let codec = table.key_codec(IndexId(index as u16));
+        let key_of = |image: &[u8]| {
+            let mut key = Vec::new();
+            codec.encode_row(&table.row_codec().view(image), &mut key);
+            key
+        };
+        let mut by_key: BTreeMap<Vec<u8>, Vec<&[u8]>> = BTreeMap::new();
+        rows.iter().for_each(|image| by_key.entry(key_of(image)).or_default().push(image));
+        let mut keys: Vec<Vec<u8>> = (0..1 + random.below(20))
+            .map(|_| match random.below(3) {
+                // Perhaps there is such a row, and perhaps not.
+                0 => key_of(&image(table, random.id(), random.below(1 << 20))),
+                _ => key_of(&rows[random.below(rows.len())]),
+            })
+            .collect();
+        keys.sort_unstable();
+        keys.dedup();
+        let mut found = vec![Vec::new(); keys.len()];
+        for (position, image) in many(table, reader, IndexId(index as u16), &keys) {
+            found[position].push(image);
+        }
+        for (key, found) in keys.iter().zip(&mut found) {
+            found.sort_unstable();
+            let mut expected = by_key.get(key).cloned().unwrap_or_default();
+            expected.sort_unstable();
+            assert_eq!(*found, expected, "rows with {key:?} in index {index}");
+        }
+    }
 }
 
 #[test]
@@ -190,6 +255,7 @@ fn every_answer_is_what_the_pages_say() {
         (0..50).for_each(|seed| compare(&mut session, &table, &mut Random(seed + 100)));
         let status = database.row_tier_status();
         assert!(status.hits > 1_000 && status.fills > 1_000 && status.invalidations > 100, "{status:?}");
+        assert!(status.evictions > 1_000, "{status:?}");
         assert!(status.bytes <= status.size, "{status:?}");
         drop(session);
         database.close().unwrap();
@@ -239,5 +305,43 @@ fn scattered_rows_are_read_from_the_device_once_and_scans_leave_them_there() {
     let mut found = Vec::new();
     assert!(table.get(Reader::newest(), &key(30), &mut found).unwrap());
     assert_eq!(found, image(&table, 30, 2));
+    database.close().unwrap();
+}
+
+#[test]
+fn keys_of_every_index_and_keys_that_no_row_has_are_read_from_the_device_once() {
+    let options = Options { page_size: 1 << 10, ..options(false) };
+    let cache = CacheOptions { size_bytes: 32 << 10, ..CacheOptions::default() };
+    let database = Database::open(Path::new("data"), Options { cache, ..options }).unwrap();
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(table_def()).unwrap();
+    let row = |id: i32| image(&table, id, 9 * id as usize + 1);
+    let mut statement = database.begin_write().unwrap();
+    (0..IDS as i32).step_by(2).for_each(|id| statement.insert(&table, &row(id)).unwrap());
+    statement.commit().unwrap();
+    let scan = |index| {
+        let mut scan = table.scan(Reader::newest(), index, KeyRange::all(), Direction::Forward);
+        while scan.next_row().unwrap().is_some() {}
+    };
+    let reads = || database.caches().default_cache().status().counters.reads;
+    for index in [0, 2, 3].map(IndexId) {
+        for first in [0, 1] {
+            let look = || {
+                for id in (first..IDS as i32).step_by(30) {
+                    let mut key = Vec::new();
+                    table.key_codec(index).encode_row(&table.row_codec().view(&row(id)), &mut key);
+                    let found = many(&table, Reader::newest(), index, [key]);
+                    assert_eq!(found, if first == 0 { vec![(0, row(id))] } else { vec![] });
+                }
+            };
+            // Whose leaf was in memory for the one before is kept the next time.
+            (0..3).for_each(|_| look());
+            scan(IndexId(0));
+            scan(index);
+            let before = reads();
+            look();
+            assert!(reads() - before <= 10, "{} in index {index:?} from {first}", reads() - before);
+        }
+    }
     database.close().unwrap();
 }

@@ -67,8 +67,9 @@ struct Local {
     /// The cells of the caches used last, by cache id modulo [`SLOTS`].
     slots: [Cell<(u64, &'static Cells)>; SLOTS],
     latches_held: Cell<u32>,
-    /// Pages that it has had read from devices.
+    /// Pages that it has had read from devices, and opened from images.
     loads: Cell<u64>,
+    opened: Cell<u64>,
     /// The cache whose frame permit this thread has; 0 = none.
     permit_of: Cell<u64>,
     /// This thread's claim to its cells, for all caches; 0 = none made yet.
@@ -81,6 +82,7 @@ thread_local! {
             slots: [const { Cell::new((0, &NOBODYS)) }; SLOTS],
             latches_held: Cell::new(0),
             loads: Cell::new(0),
+            opened: Cell::new(0),
             permit_of: Cell::new(0),
             claim: Cell::new(0),
         }
@@ -102,6 +104,15 @@ pub fn count_load() {
 #[inline]
 pub fn loads() -> u64 {
     LOCAL.with(|local| local.loads.get())
+}
+
+pub fn count_opened() {
+    LOCAL.with(|local| local.opened.set(local.opened.get() + 1));
+}
+
+#[inline]
+pub fn opened() -> u64 {
+    LOCAL.with(|local| local.opened.get())
 }
 
 /// True if the calling thread holds page latches of any cache.

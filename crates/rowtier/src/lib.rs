@@ -17,7 +17,7 @@
 //! assert!(tier.get(tier.probe(owner, b"key"), b"key", &mut found));
 //! assert_eq!(found, b"value");
 //! // Whoever changes the value elsewhere says so first.
-//! tier.invalidate(owner, b"key", &kept);
+//! tier.invalidate(owner, || b"key", &kept);
 //! assert!(!tier.get(tier.probe(owner, b"key"), b"key", &mut found));
 //! # Ok(())
 //! # }
@@ -43,8 +43,8 @@ use index::{BUCKET_BYTES, Index, Met, STRIPES, epoch_of};
 use std::io;
 use store::{BLOCKS_MIN, KEPT, Memory, NEW, Store};
 
-/// Words of a block: 64 KiB, so that what is left at its end is less than a byte a row.
-const BLOCK_WORDS: usize = 8 << 10;
+/// Words of a block: 64 KiB, so that what is left at its end is less than a byte a row. Models have so few that they come to evict.
+const BLOCK_WORDS: usize = if cfg!(feature = "shuttle") { 64 } else { 8 << 10 };
 
 /// Looks at a bucket that is being changed before a get counts as a miss, which is always right.
 const LOOKS_MAX: usize = 4;
@@ -269,12 +269,12 @@ impl RowTier {
         true
     }
 
-    /// The value of `key` is about to change where it comes from. Whoever reads it there from now on sees the change, or
-    /// waits for it, or finds that it has read too early.
+    /// The value of a key is about to change where it comes from. Whoever reads it there from now on sees the change, or
+    /// waits for it, or finds that it has read too early. `key` is asked only if anything of the owner may be here.
     #[inline]
-    pub fn invalidate(&self, owner: u64, key: &[u8], kept: &Kept) {
+    pub fn invalidate<K: AsRef<[u8]>>(&self, owner: u64, key: impl FnOnce() -> K, kept: &Kept) {
         if kept.is_announced(owner) && self.is_on() {
-            let hash = Hash::of(owner, key);
+            let hash = Hash::of(owner, key().as_ref());
             if let Some(mut latched) = self.index.latch(hash.low()) {
                 latched.invalidate(hash);
             }

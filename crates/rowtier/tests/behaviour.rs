@@ -54,7 +54,7 @@ fn an_entry_goes_when_its_value_is_about_to_change_and_a_lease_from_before_is_re
     assert!(put(&tier, &kept, 1, 10));
     let key = 1_u32.to_be_bytes();
     let early = tier.lease(OWNER, &key, &kept).unwrap();
-    tier.invalidate(OWNER, &key, &kept);
+    tier.invalidate(OWNER, || key, &kept);
     assert_eq!(get(&tier, 1), None);
     assert!(!tier.put(early, &key, &[b"old"]));
     assert_eq!(get(&tier, 1), None);
@@ -62,10 +62,23 @@ fn an_entry_goes_when_its_value_is_about_to_change_and_a_lease_from_before_is_re
     assert_eq!(get(&tier, 1).unwrap().len(), 20);
     // What is not there may still have been leased.
     let early = tier.lease(OWNER, &2_u32.to_be_bytes(), &kept).unwrap();
-    tier.invalidate(OWNER, &2_u32.to_be_bytes(), &kept);
+    tier.invalidate(OWNER, || 2_u32.to_be_bytes(), &kept);
     assert!(!tier.put(early, &2_u32.to_be_bytes(), &[b"old"]));
     let Status { invalidations, refused, .. } = tier.status();
     assert_eq!((invalidations, refused), (1, 2));
+}
+
+#[test]
+fn a_value_of_no_bytes_is_one() {
+    let (tier, kept) = (tier(16), Kept::default());
+    let lease = tier.lease(OWNER, b"nothing", &kept).unwrap();
+    assert!(tier.put(lease, b"nothing", &[]));
+    assert_eq!(tier.status().entries, 1);
+    let mut out = b"before".to_vec();
+    assert!(tier.get(tier.probe(OWNER, b"nothing"), b"nothing", &mut out));
+    assert_eq!(out, b"before");
+    tier.invalidate(OWNER, || b"nothing", &kept);
+    assert!(!tier.get(tier.probe(OWNER, b"nothing"), b"nothing", &mut out));
 }
 
 #[test]
@@ -73,7 +86,7 @@ fn what_nobody_keeps_costs_who_changes_it_nothing() {
     let (tier, kept, other) = (tier(16), Kept::default(), Kept::default());
     assert!(put(&tier, &kept, 1, 10));
     // Of another file: nothing of it was ever kept.
-    tier.invalidate(OWNER, &1_u32.to_be_bytes(), &other);
+    tier.invalidate(OWNER, || 1_u32.to_be_bytes(), &other);
     assert!(get(&tier, 1).is_some());
 }
 
@@ -136,7 +149,7 @@ fn a_lease_from_before_the_tier_was_off_is_refused() {
     let early = tier.lease(OWNER, &key, &kept).unwrap();
     tier.resize(0);
     // The change that nobody notes, for there is nothing to be found.
-    tier.invalidate(OWNER, &key, &kept);
+    tier.invalidate(OWNER, || key, &kept);
     assert!(!tier.put(early, &key, &[b"old"]));
     tier.resize(1 << 20);
     assert!(!tier.put(early, &key, &[b"old"]));

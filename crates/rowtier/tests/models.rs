@@ -83,7 +83,7 @@ impl Model {
     }
 
     fn write(&self, number: usize, value: u64, fault: Fault) {
-        let invalidate = || self.tier.invalidate(OWNER, &key(number), &self.kept);
+        let invalidate = || self.tier.invalidate(OWNER, || key(number), &self.kept);
         let mut page = self.pages[number].lock();
         if fault != Fault::LateInvalidation {
             invalidate();
@@ -190,7 +190,7 @@ fn evictions_take_no_value_apart_under_a_reader() {
                 }
             }),
         ]);
-        (100..106).for_each(|number| model.tier.invalidate(OWNER, &key(number), &model.kept));
+        (100..106).for_each(|number| model.tier.invalidate(OWNER, || key(number), &model.kept));
         model.end();
     });
 }
@@ -235,7 +235,7 @@ fn buckets_split_and_merge_under_readers_and_writers() {
                     model.put(model.tier.lease(OWNER, &key(number), &model.kept), number, 0);
                 }
                 for number in 100..112 {
-                    model.tier.invalidate(OWNER, &key(number), &model.kept);
+                    model.tier.invalidate(OWNER, || key(number), &model.kept);
                 }
                 model.tier.resize(SMALL);
             }),

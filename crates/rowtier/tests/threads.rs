@@ -77,7 +77,7 @@ fn nothing_old_and_nothing_torn_is_found() {
         change += 1;
         let key = random(&mut state) * random(&mut state) % KEYS;
         let mut page = truth.pages[key as usize].write();
-        truth.tier.invalidate(1, &key.to_be_bytes(), &truth.kept);
+        truth.tier.invalidate(1, || key.to_be_bytes(), &truth.kept);
         *page = change;
         drop(page);
         truth.done[key as usize].store(change, SeqCst);

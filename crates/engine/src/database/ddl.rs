@@ -191,7 +191,9 @@ impl Database {
         let since = self.core.transactions.clock();
         let mut indexes = Vec::new();
         for (position, (codec, unique)) in index_parts(&def).enumerate() {
-            match Tree::create(space.clone(), CLUSTERED_TREE + position as u32, !def.packs_keys(position)) {
+            let own = (position > 0).then(|| codec.clone());
+            let id = CLUSTERED_TREE + position as u32;
+            match Tree::create(space.clone(), id, own, !def.packs_keys(position)) {
                 Ok(tree) => indexes.push(Index { tree, since, codec, unique }),
                 Err(error) => {
                     let _ = space.close(Detach::Discard);
@@ -363,7 +365,8 @@ impl Database {
                 sorter.push(&entry.key, &own.to_le_bytes())?;
             }
         }
-        let mut builder = TreeBuilder::new(state.space.clone(), state.next_tree, whole_keys, Stamp(0))?;
+        let own = Some(maker.codec.clone());
+        let mut builder = TreeBuilder::new(state.space.clone(), state.next_tree, own, whole_keys, Stamp(0))?;
         let mut last: Vec<u8> = Vec::new();
         let built = sorter.finish(|key, own| {
             let own = own.try_into().map_or(0, u32::from_le_bytes) as usize;

@@ -220,7 +220,7 @@ impl Database {
             &path,
             file,
         )?;
-        let tree = Tree::create(space, CATALOGUE_TREE, false)?;
+        let tree = Tree::create(space, CATALOGUE_TREE, None, false)?;
         debug_assert_eq!(tree.root(), CATALOGUE_ROOT);
         let database = Database::new(core, dir, files.clone(), Recovery::default(), Catalogue::new(tree, 1));
         // CRASH: the control file comes last: until it is there, the directory counts as empty.
@@ -259,7 +259,7 @@ impl Database {
             &path,
             file,
         )?;
-        let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE);
+        let tree = Tree::new(space, CATALOGUE_ROOT, CATALOGUE_TREE, None);
         let skip = if start.is_clean() { 0 } else { SKIP_AFTER_CRASH };
         (recovery.rolled_back, recovery.changes_taken_back) = redone.logical.unfinished();
         let catalogue = Catalogue::new(tree, numbers.next_chain + skip);
@@ -361,11 +361,10 @@ impl Database {
             .roots
             .iter()
             .zip(index_parts(&record.def))
-            .map(|((root, tree), (codec, unique))| Index {
-                tree: Tree::new(space.clone(), *root, *tree),
-                since: 0,
-                codec,
-                unique,
+            .enumerate()
+            .map(|(position, ((root, tree), (codec, unique)))| {
+                let own = (position > 0).then(|| codec.clone());
+                Index { tree: Tree::new(space.clone(), *root, *tree, own), since: 0, codec, unique }
             })
             .collect();
         let def = Arc::new(record.def.clone());

@@ -1,9 +1,11 @@
-//! Models: a row that is claimed by whoever changes it, against an explicit lock on it, under a randomised scheduler.
+//! Models: a row that is claimed by whoever changes it, against an explicit lock on it, and a unique key, against who gives it up or takes
+//! it and takes that back, under a randomised scheduler.
 //!
 //! `cargo test -p latchwork-engine --features shuttle --lib models`
 
 use crate::testing::{CacheSize, Row, int_key, options, table_def};
-use crate::{Database, HitPath, Isolation, LockMode, LockWait, Session, Table, WriteBack};
+use crate::{Database, Error, HitPath, Isolation, LockMode, LockWait, Session, Table, WriteBack};
+use base::IndexId;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, shuttle, thread};
 use std::path::Path;
@@ -157,5 +159,88 @@ fn a_row_that_is_read_in_share_mode_is_nobodys_to_change() {
         ];
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         model.end(1);
+    });
+}
+
+/// The `u` of the model's row where it has one, and another.
+const TAKEN: i32 = 7;
+const FREE: i32 = 5;
+
+impl Model {
+    /// Runs `change` and takes it back.
+    fn take_back(&self, change: impl FnOnce(&mut crate::WriteStatement<'_>, &Table)) {
+        let mut session = self.database.session();
+        session.begin(Isolation::RepeatableRead).unwrap();
+        let mut statement = session.write().unwrap();
+        change(&mut statement, &self.table);
+        statement.commit().unwrap();
+        session.roll_back().unwrap();
+    }
+
+    /// Inserts a row with this `u`; true if nobody else has it.
+    fn insert(&self, id: i32, u: i32) -> bool {
+        let mut statement = self.database.begin_write().unwrap();
+        let row = Row { id, k: 0, u: Some(u), c: Vec::new() };
+        match statement.insert(&self.table, &row.image(&self.table)) {
+            Ok(()) => {
+                statement.commit().unwrap();
+                true
+            }
+            Err(Error::DuplicateKey { index: IndexId(2) }) => false,
+            Err(error) => panic!("{error}"),
+        }
+    }
+}
+
+/// Gives the model's row another key, or finds that somebody else has it.
+fn update_u(statement: &mut crate::WriteStatement<'_>, table: &Table, u: i32) {
+    let changed = statement.update(table, &int_key(1), &mut |image, out| {
+        out.extend_from_slice(&Row { u: Some(u), ..Row::read(table, image) }.image(table));
+        true
+    });
+    match changed {
+        Ok(true) | Err(Error::DuplicateKey { index: IndexId(2) }) => {}
+        other => panic!("{other:?}"),
+    }
+}
+
+/// The model's row has the key [`TAKEN`]; `change` is taken back while others insert rows with that key and with [`FREE`].
+fn keys_are_as_they_were(change: fn(&mut crate::WriteStatement<'_>, &Table)) {
+    check(move || {
+        let model = Model::new();
+        let mut statement = model.database.begin_write().unwrap();
+        update_u(&mut statement, &model.table, TAKEN);
+        statement.commit().unwrap();
+        let threads = [
+            spawn(&model, move |model| model.take_back(change)),
+            spawn(&model, |model| assert!(!model.insert(2, TAKEN), "two rows have one unique key")),
+            spawn(&model, |model| assert!(model.insert(3, FREE), "a key that nobody has is taken")),
+        ];
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        model.end(0);
+    });
+}
+
+#[test]
+fn a_unique_key_that_a_row_did_not_give_up_after_all_is_still_taken() {
+    keys_are_as_they_were(|statement, table| {
+        assert!(statement.delete(table, &int_key(1), &mut |_| true).unwrap(), "the row is there");
+    });
+}
+
+#[test]
+fn a_row_that_did_not_change_its_unique_key_after_all_has_the_old_one_and_not_the_new() {
+    keys_are_as_they_were(|statement, table| update_u(statement, table, FREE));
+}
+
+#[test]
+fn a_unique_key_that_a_row_did_not_take_after_all_is_still_free() {
+    keys_are_as_they_were(|statement, table| {
+        let row = Row { id: 4, k: 0, u: Some(FREE), c: Vec::new() };
+        match statement.insert(table, &row.image(table)) {
+            // Who was faster has it.
+            Ok(()) | Err(Error::DuplicateKey { index: IndexId(2) }) => {}
+            Err(error) => panic!("{error}"),
+        }
     });
 }

@@ -5,7 +5,7 @@ use super::state::TableState;
 use super::{Index, Table};
 use crate::definition::{KeyList, RowVisitor, key_behind_prefix};
 use crate::session::reader::{Reader, Sight};
-use crate::tree::{Chunk, Found, LeafVisitor, Remainder, TierUse};
+use crate::tree::{Chunk, Found, LeafVisitor, Remainder, TierUse, entry_ends};
 use crate::{Error, Result};
 use base::IndexId;
 use types::KeyCodec;
@@ -58,6 +58,8 @@ struct Entries {
     is_cut: bool,
     /// The length of the longest cell seen.
     cell_bytes: usize,
+    /// What the row tier has kept.
+    kept: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -87,8 +89,8 @@ impl Entries {
         &self.bytes[item.key_end as usize..item.value_end as usize]
     }
 
-    fn push(&mut self, position: usize, key: &[u8], value: &[u8]) {
-        self.bytes.extend_from_slice(key);
+    fn push(&mut self, position: usize, key: [&[u8]; 2], value: &[u8]) {
+        key.iter().for_each(|part| self.bytes.extend_from_slice(part));
         let key_end = self.bytes.len() as u32;
         self.bytes.extend_from_slice(value);
         self.items.push(Item { position: position as u32, key_end, value_end: self.bytes.len() as u32 });
@@ -99,8 +101,8 @@ impl Entries {
 struct PrefixVisitor<'b, 'k> {
     entries: &'b mut Entries,
     prefixes: &'k KeyList,
-    /// Of the clustered index.
-    clustered: Option<&'k KeyCodec>,
+    codec: &'k KeyCodec,
+    is_clustered: bool,
     /// The position in `prefixes` of the lookup's position 0.
     first: usize,
 }
@@ -108,27 +110,24 @@ struct PrefixVisitor<'b, 'k> {
 impl LeafVisitor for PrefixVisitor<'_, '_> {
     fn tier_use(&self, position: usize) -> TierUse {
         let prefix = self.prefixes.get(self.first + position);
-        match self.clustered {
-            // A whole primary key: there is one row at most.
-            Some(codec) if codec.len_in(prefix) == Some(prefix.len()) && !prefix.is_empty() => TierUse::Fill,
-            _ => TierUse::None,
-        }
+        let names_all_parts = self.codec.len_in(prefix) == Some(prefix.len()) && !prefix.is_empty();
+        if names_all_parts { TierUse::Fill } else { TierUse::None }
     }
 
     fn take(&mut self, position: usize, append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         let position = self.first + position;
+        let prefix = self.prefixes.get(position);
         let entries = &mut *self.entries;
-        let start = entries.bytes.len();
-        entries.bytes.extend_from_slice(self.prefixes.get(position));
-        let key_end = entries.bytes.len() as u32;
-        let found = append(&mut entries.bytes);
-        if found {
-            let value_end = entries.bytes.len() as u32;
-            entries.items.push(Item { position: position as u32, key_end, value_end });
-        } else {
-            entries.bytes.truncate(start);
+        let mut kept = std::mem::take(&mut entries.kept);
+        kept.clear();
+        let is_known = append(&mut kept);
+        if !self.is_clustered {
+            entry_ends(&kept).for_each(|end| entries.push(position, [prefix, end], &[]));
+        } else if !kept.is_empty() {
+            entries.push(position, [prefix, &[]], &kept);
         }
-        found
+        entries.kept = kept;
+        is_known
     }
 
     fn visit(&mut self, position: usize, found: Found<'_>) {
@@ -213,11 +212,11 @@ impl LeafVisitor for Rows {
     }
 
     fn take(&mut self, _position: usize, append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
-        let found = append(&mut self.bytes);
-        if found {
+        let is_known = append(&mut self.bytes);
+        if is_known {
             self.ends.push(self.bytes.len() as u32);
         }
-        found
+        is_known
     }
 
     fn visit(&mut self, _position: usize, found: Found<'_>) {
@@ -253,8 +252,9 @@ impl LeafVisitor for OneCell<'_> {
     }
 
     fn take(&mut self, _position: usize, append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
-        self.found = append(self.out);
-        self.found
+        let is_known = append(self.out);
+        self.found = self.out.len() > self.start;
+        is_known
     }
 
     fn visit(&mut self, _position: usize, found: Found<'_>) {
@@ -313,8 +313,9 @@ impl Table {
         let index = self.index(state, index_id)?;
         batch.entries.clear();
         let first = range.start;
-        let clustered = (index_id.0 == 0).then_some(&*index.codec);
-        let mut visitor = PrefixVisitor { entries: &mut batch.entries, prefixes, clustered, first };
+        let is_clustered = index_id.0 == 0;
+        let (entries, codec) = (&mut batch.entries, &*index.codec);
+        let mut visitor = PrefixVisitor { entries, prefixes, codec, is_clustered, first };
         index.tree.lookup_many(range.len(), |i| prefixes.get(first + i), &mut visitor)?;
         if batch.entries.is_cut {
             read_prefixes(index, prefixes, range, &mut batch.entries, &mut batch.chunk)?;
@@ -418,7 +419,7 @@ fn read_prefixes(
             index.tree.read_forward(&mut rest, chunk, usize::MAX)?;
             for i in 0..chunk.len() {
                 let (key, value) = chunk.entry(i);
-                entries.push(position, key, value);
+                entries.push(position, [key, &[]], value);
             }
             if entries.bytes.len() > u32::MAX as usize / 2 {
                 return Err(Error::RowTooLarge {

@@ -3,19 +3,25 @@
 //! `cargo test -p latchwork-engine --features shuttle --lib models`
 
 use crate::testing::{CacheSize, Row, int_key, options, table_def};
-use crate::{Database, HitPath, Isolation, KeyList, Options, Session, Table, WriteBack};
+use crate::{
+    Database, Error, HitPath, IndexDef, Isolation, KeyList, Options, Reader, Session, Table, WriteBack,
+};
 use base::IndexId;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, shuttle, thread};
 use std::path::Path;
+use types::ValueRef;
 use vfs::MemVfs;
 
 const ITERATIONS: usize = 150;
 /// How many changes of priority a schedule has.
 const DEPTH: usize = 3;
 const ROWS: i32 = 3;
-/// The smallest row tier that there is, nearly.
-const TIER_BYTES: usize = 300 << 10;
+/// The smallest row tier that there is, nearly: it has no room for what a model looks up.
+const TIER_BYTES: usize = 3 << 10;
+
+const BY_K: IndexId = IndexId(1);
+const BY_U: IndexId = IndexId(2);
 
 struct Model {
     database: Arc<Database>,
@@ -24,8 +30,13 @@ struct Model {
     committed: [AtomicU64; ROWS as usize],
 }
 
+/// In state `k` a row has another `u` than in any other state, and than any other row.
 fn row(id: i32, k: i32) -> Row {
-    Row { id, k, u: None, c: vec![k as u8; 40] }
+    Row { id, k, u: Some(unique(id, k)), c: vec![k as u8; 40] }
+}
+
+fn unique(id: i32, k: i32) -> i32 {
+    10 * id + k
 }
 
 impl Model {
@@ -73,7 +84,28 @@ impl Model {
         let mut batch = crate::Batch::default();
         self.table.multi_get(statement.reader(), IndexId(0), &keys, &mut batch, &mut each).unwrap();
         assert_eq!(found, [row.clone()]);
+        let reader = statement.reader();
+        assert_eq!(self.by(reader, BY_U, row.u.unwrap()), [row.clone()], "by the unique index");
+        assert_eq!(self.by(reader, BY_U, unique(id, row.k + 1)), [], "a snapshot sees one row in two states");
+        assert!(self.by(reader, BY_K, row.k).contains(&row), "by the other index");
         row
+    }
+
+    /// The rows that an index leads to.
+    fn by(&self, reader: Reader<'_>, index: IndexId, value: i32) -> Vec<Row> {
+        self.try_by(reader, index, value).unwrap()
+    }
+
+    fn try_by(&self, reader: Reader<'_>, index: IndexId, value: i32) -> crate::Result<Vec<Row>> {
+        let (mut key, mut keys, mut found) = (Vec::new(), KeyList::default(), Vec::new());
+        self.table.key_codec(index).encode_prefix(&[ValueRef::Int(value.into())], &mut key);
+        keys.push(&key);
+        let mut each = |_: usize, _: &[u8], image: &[u8]| {
+            found.push(Row::read(&self.table, image));
+            true
+        };
+        self.table.multi_get(reader, index, &keys, &mut crate::Batch::default(), &mut each)?;
+        Ok(found)
     }
 
     /// Changes a row, and keeps the change or takes it back.
@@ -95,17 +127,51 @@ impl Model {
         }
     }
 
-    fn end(&self) {
-        (0..ROWS).for_each(|id| self.read(id));
-        // What the pages say, and nothing else.
-        let with = self.all();
-        self.database.resize_row_tier(Some(0)).unwrap();
-        assert_eq!(self.all(), with, "the tier is not what the pages are");
+    /// Adds a row, and keeps it or takes it back.
+    fn insert(&self, row: &Row, keep: bool) {
+        let mut session = self.database.session();
+        session.begin(Isolation::RepeatableRead).unwrap();
+        let mut statement = session.write().unwrap();
+        statement.insert(&self.table, &row.image(&self.table)).unwrap();
+        statement.commit().unwrap();
+        if keep { session.commit() } else { session.roll_back() }.unwrap();
     }
 
-    fn all(&self) -> Vec<Row> {
-        let mut session = self.database.session();
-        (0..ROWS).map(|id| self.look(&mut session, id)).collect()
+    fn delete(&self, id: i32) {
+        let mut statement = self.database.begin_write().unwrap();
+        assert!(statement.delete(&self.table, &int_key(id), &mut |_| true).unwrap(), "the row is there");
+        statement.commit().unwrap();
+    }
+
+    fn purge(&self) {
+        let core = self.database.core();
+        core.purge.drain(core);
+    }
+
+    fn end(&self) {
+        (0..ROWS).for_each(|id| self.read(id));
+        self.end_as_pages_are();
+    }
+
+    /// The tier says what the pages say.
+    fn end_as_pages_are(&self) {
+        let all = || {
+            let mut session = self.database.session();
+            let statement = session.read();
+            let (reader, mut all) = (statement.reader(), Vec::new());
+            for value in 0..unique(2 * ROWS, 0) {
+                let mut image = Vec::new();
+                let is_there = self.table.get(reader, &int_key(value), &mut image).unwrap();
+                all.extend(is_there.then(|| Row::read(&self.table, &image)));
+                all.extend(self.by(reader, BY_U, value));
+                all.extend(self.by(reader, BY_K, value));
+            }
+            all
+        };
+        let with = all();
+        assert!(self.database.row_tier_status().evictions > 0, "{:?}", self.database.row_tier_status());
+        self.database.resize_row_tier(Some(0)).unwrap();
+        assert_eq!(all(), with, "the tier is not what the pages are");
     }
 }
 
@@ -168,6 +234,95 @@ fn readers_find_what_they_should_while_the_tier_comes_and_goes() {
             }),
         ]);
         model.end();
+    });
+}
+
+#[test]
+fn rows_that_come_under_a_key_that_others_have_are_found() {
+    check(|| {
+        let model = Model::new();
+        let committed = Arc::new(AtomicU64::new(ROWS as u64));
+        let reader = || {
+            let committed = committed.clone();
+            spawn(&model, move |model| {
+                for _ in 0..2 {
+                    let at_least = committed.load(SeqCst);
+                    let mut session = model.database.session();
+                    let found = model.by(session.read().reader(), BY_K, 0);
+                    assert!(found.len() as u64 >= at_least, "{found:?} after {at_least} were there");
+                }
+            })
+        };
+        let writer = {
+            let committed = committed.clone();
+            spawn(&model, move |model| {
+                model.insert(&row(ROWS, 0), true);
+                committed.store(ROWS as u64 + 1, SeqCst);
+            })
+        };
+        all([reader(), writer, spawn(&model, |model| model.insert(&row(ROWS + 1, 0), false)), reader()]);
+        let mut session = model.database.session();
+        assert_eq!(model.by(session.read().reader(), BY_K, 0).len(), ROWS as usize + 1);
+        drop(session);
+        model.end();
+    });
+}
+
+#[test]
+fn a_unique_key_leads_to_whoever_has_it_last() {
+    check(|| {
+        let model = Model::new();
+        let heir = Row { u: row(0, 0).u, ..row(ROWS, 1) };
+        let states = Arc::new([vec![row(0, 0)], vec![], vec![heir.clone()]]);
+        let committed = Arc::new(AtomicU64::new(0));
+        let reader = || {
+            let (states, committed) = (states.clone(), committed.clone());
+            spawn(&model, move |model| {
+                for _ in 0..2 {
+                    let at_least = committed.load(SeqCst) as usize;
+                    let mut session = model.database.session();
+                    let found = model.by(session.read().reader(), BY_U, unique(0, 0));
+                    assert!(states[at_least..].contains(&found), "{found:?} after {at_least} changes");
+                }
+            })
+        };
+        let committed = committed.clone();
+        let writer = spawn(&model, move |model| {
+            model.delete(0);
+            committed.store(1, SeqCst);
+            model.insert(&heir, true);
+            committed.store(2, SeqCst);
+        });
+        all([reader(), writer, spawn(&model, Model::purge), reader()]);
+        model.end_as_pages_are();
+    });
+}
+
+#[test]
+fn an_index_that_is_dropped_and_made_again_leads_to_the_rows_of_today() {
+    let heir = || Row { u: row(0, 0).u, ..row(ROWS, 0) };
+    check(move || {
+        let model = Model::new();
+        let reader = spawn(&model, move |model| {
+            for _ in 0..3 {
+                let mut session = model.database.session();
+                match model.try_by(session.read().reader(), BY_U, unique(0, 0)) {
+                    Ok(found) => assert!(found == [row(0, 0)] || found == [heir()], "{found:?}"),
+                    Err(Error::TableChanged | Error::NoSuchIndex) => {}
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        });
+        let definer = spawn(&model, move |model| {
+            let index: IndexDef = model.table.def().indexes[1].clone();
+            model.database.drop_index(&model.table, &index.name).unwrap();
+            // Nobody says what changes in an index that is not there.
+            model.delete(0);
+            model.insert(&heir(), true);
+            model.database.create_index(&model.table, index).unwrap();
+        });
+        all([reader, definer]);
+        model.end_as_pages_are();
     });
 }
 

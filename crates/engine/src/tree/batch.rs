@@ -36,12 +36,14 @@ pub struct Found<'p> {
 
 /// Copies what it wants out of leaves.
 pub trait LeafVisitor {
-    /// Whether the value of key `position`, as it stands in its leaf, is all that the visitor wants to know of it.
+    /// Whether what the leaf has of key `position` is all that the visitor wants to know: the value of a whole key, or the entries that
+    /// begin with all of an index's own parts.
     fn tier_use(&self, _position: usize) -> TierUse {
         TierUse::None
     }
-    /// The value of key `position` may be had without its leaf: `append` appends it to where the visitor wants it, or nothing, and
-    /// says which. Positions come in order. Not called where [`LeafVisitor::tier_use`] says `None`.
+    /// What the leaf has of key `position` may be known without it: `append` appends it to where the visitor wants it, or says that it is not
+    /// known. A key without value is one that is not there; entries are as [`super::entry_ends`] takes them. Positions come in
+    /// order. Not called where [`LeafVisitor::tier_use`] says `None`.
     fn take(&mut self, _position: usize, _append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         false
     }
@@ -133,8 +135,9 @@ impl Tree {
         visitor: &mut impl LeafVisitor,
         mut asks_tier: bool,
     ) -> Result<()> {
-        let tier_use = visitor.tier_use(position);
-        let tier = self.tier().filter(|_| tier_use != TierUse::None);
+        let tier = self.tier();
+        let tier_use = tier.map_or(TierUse::None, |_| visitor.tier_use(position));
+        let tier = tier.filter(|_| tier_use != TierUse::None);
         retry(self.file(), |mode: Mode| {
             let Some(tier) = tier.filter(|_| mode == Mode::Configured) else {
                 return self.visit_leaf(
@@ -164,7 +167,7 @@ impl Tree {
         })
     }
 
-    /// Shows a key's leaf to the visitor, and keeps the key's value if that is due.
+    /// Shows a key's leaf to the visitor, and keeps what it has of the key if that is due.
     #[inline(always)]
     fn visit_leaf(
         &self,
@@ -176,12 +179,10 @@ impl Tree {
     ) -> Attempt<()> {
         let leaf = Node::new(guard.page());
         let (index, exact) = leaf.search(key);
-        visitor.visit(position, Found { leaf, index, exact });
-        let fill = fill.filter(|fill| exact && fill.is_due());
+        let found = Found { leaf, index, exact };
+        visitor.visit(position, found);
         let mut value = Vec::new();
-        if fill.is_some() {
-            leaf.append_value(index, &mut value);
-        }
+        let fill = fill.filter(|fill| fill.is_due() && self.append_kept(found, key, &mut value));
         if let Err(conflict) = guard.validate() {
             visitor.undo(position);
             return Err(conflict.into());

@@ -27,7 +27,7 @@ pub use batch::{Found, LeafVisitor};
 pub use change::RunEnd;
 pub use range::{Chunk, Remainder};
 pub(crate) use retry::{Attempt, Interrupt, Mode, retry};
-pub use tier::TierUse;
+pub use tier::{TierUse, entry_ends};
 
 use crate::node::layout;
 use crate::node::{Node, NodeHeader, NodeMut};
@@ -36,6 +36,7 @@ use crate::{Error, Result};
 use base::sync::Arc;
 use base::{PageId, PageNo};
 use pagecache::{CachedFile, PageCache};
+use types::KeyCodec;
 
 /// A tree of a tablespace. Its root never moves.
 #[derive(Clone, Debug)]
@@ -44,6 +45,8 @@ pub struct Tree {
     root: PageNo,
     /// Stands in every page of the tree; unique in the file, so that a page of a dropped tree is told.
     id: u32,
+    /// The parts that lookups name, if keys have more behind them: see [`tier`].
+    own: Option<Arc<KeyCodec>>,
 }
 
 /// A page, and one that named it a moment ago.
@@ -54,15 +57,20 @@ pub struct Named {
 }
 
 impl Tree {
-    /// The tree whose root is `root`.
-    pub fn new(space: Arc<Tablespace>, root: PageNo, id: u32) -> Tree {
-        Tree { space, root, id }
+    /// The tree whose root is `root`. `own`: of a secondary index, the parts that its entries have before the primary key.
+    pub fn new(space: Arc<Tablespace>, root: PageNo, id: u32, own: Option<Arc<KeyCodec>>) -> Tree {
+        Tree { space, root, id, own }
     }
 
-    /// Makes an empty tree with a root of its own; see [`NodeHeader::whole_keys`].
-    pub fn create(space: Arc<Tablespace>, id: u32, whole_keys: bool) -> Result<Tree> {
+    /// Makes an empty tree with a root of its own; see [`Tree::new`] and [`NodeHeader::whole_keys`].
+    pub fn create(
+        space: Arc<Tablespace>,
+        id: u32,
+        own: Option<Arc<KeyCodec>>,
+        whole_keys: bool,
+    ) -> Result<Tree> {
         let root = space.allocate()?;
-        let tree = Tree { space, root, id };
+        let tree = Tree { space, root, id, own };
         let header = NodeHeader {
             level: 0,
             tree: id,

@@ -19,7 +19,7 @@ fn tree(hit_path: HitPath) -> Arc<Tree> {
         // A split or merge holds three pages and their free map.
         ..CacheConfig::new(pagecache::size_for_frames(5, 1024), 1024)
     };
-    Arc::new(Tree::create(crate::testing::tablespace(config), 3, false).unwrap())
+    Arc::new(Tree::create(crate::testing::tablespace(config), 3, None, false).unwrap())
 }
 
 fn insert(tree: &Tree, key: u8) {

@@ -265,7 +265,7 @@ proptest! {
         let other = tree(1024, HitPath::Optimistic, CacheSize::from_environment());
         let space = other.space().clone();
         other.free_all().unwrap();
-        let mut builder = crate::bulk::TreeBuilder::new(space, 4, whole_keys, Stamp(1)).unwrap();
+        let mut builder = crate::bulk::TreeBuilder::new(space, 4, None, whole_keys, Stamp(1)).unwrap();
         for (key, value) in &model {
             builder.push(key, value).unwrap();
         }

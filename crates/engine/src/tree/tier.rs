@@ -1,8 +1,15 @@
 //! What a tree asks the row tier, and tells it.
 //!
-//! A key's value is kept as it stands in its leaf. Whoever changes it there says so before, under the leaf's exclusive latch.
+//! What lookups name is either a whole key, as in the clustered index, or all of a secondary index's own parts, which the keys of its entries
+//! begin with. What the leaf has of it is kept as it stands there:
+//!
+//! - of a whole key its value, or nothing if it is not there;
+//! - of own parts what each of the entries has behind them, after its length (`u16`), if all of them lie in one leaf.
+//!
+//! Whoever changes a key says so before, under its leaf's exclusive latch. Which part of the key lookups name only the tree knows,
+//! so that no caller can say less.
 
-use super::Tree;
+use super::{Found, Tree};
 use crate::row_share::RowShare;
 use crate::tablespace::RowCache;
 use rowtier::{Kept, Lease, Probe};
@@ -13,10 +20,13 @@ const TREE_BITS: u32 = 10;
 /// Bytes of memory that a row takes in the tier besides key and value: see its README.
 const ROW_OVERHEAD_BYTES: usize = 34;
 
+/// Entries that begin alike are kept if they come to no more bytes: few rows, and a small part of a leaf.
+const ENTRIES_BYTES_MAX: usize = 256;
+
 /// What a lookup of one key has of the row tier.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub enum TierUse {
-    /// Nothing: the key is not a whole one, or its neighbours matter.
+    /// Nothing: the key is no whole one, or its neighbours matter.
     None,
     /// What others have kept.
     Look,
@@ -40,8 +50,8 @@ pub(super) struct TreeTier<'t> {
 pub(super) struct Fill<'t> {
     share: &'t RowShare,
     lease: Lease,
-    /// What the thread had loaded from the device before; `None`: it does not matter.
-    loads_before: Option<u64>,
+    /// How many pages the thread had brought into memory before; `None`: it does not matter.
+    pages_before: Option<u64>,
 }
 
 impl Tree {
@@ -68,9 +78,51 @@ impl Tree {
     #[inline]
     pub(super) fn forget_kept(&self, key: &[u8]) {
         if let Some(TreeTier { share, kept, owner, .. }) = self.any_tier() {
-            share.tier.invalidate(owner, key, kept);
+            share.tier.invalidate(owner, || self.named_part(key), kept);
         }
     }
+
+    /// What of a key lookups name.
+    fn named_part<'k>(&self, key: &'k [u8]) -> &'k [u8] {
+        // What has not got the index's own parts is found by no lookup of them.
+        let own = self.own.as_ref().and_then(|own| own.len_in(key));
+        own.map_or(key, |own| &key[..own])
+    }
+
+    /// Appends what a leaf has of `named` as the tier keeps it; false if that may not be all, or is too much. The page is not validated yet.
+    pub(super) fn append_kept(&self, found: Found<'_>, named: &[u8], out: &mut Vec<u8>) -> bool {
+        let Found { leaf, mut index, exact } = found;
+        if self.own.is_none() {
+            if exact {
+                leaf.append_value(index, out);
+            }
+            return true;
+        }
+        let start = out.len();
+        while index < leaf.count() && leaf.key_starts_with(index, named) {
+            let at = out.len();
+            leaf.append_key(index, out);
+            out.drain(at..(at + named.len()).min(out.len()));
+            let Ok(length) = u16::try_from(out.len() - at) else { return false };
+            out.splice(at..at, length.to_le_bytes());
+            if out.len() - start > ENTRIES_BYTES_MAX {
+                return false;
+            }
+            index += 1;
+        }
+        index < leaf.count() || !leaf.upper_fence_starts_with(named)
+    }
+}
+
+/// What entries have behind their own parts, out of what [`Tree::append_kept`] has made of them.
+pub fn entry_ends(kept: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut rest = kept;
+    std::iter::from_fn(move || {
+        let (length, behind) = rest.split_first_chunk()?;
+        let (end, behind) = behind.split_at_checked(u16::from_le_bytes(*length).into())?;
+        rest = behind;
+        Some(end)
+    })
 }
 
 impl<'t> TreeTier<'t> {
@@ -94,15 +146,20 @@ impl<'t> TreeTier<'t> {
     /// To be called before the key's leaf is read.
     pub(super) fn begin_fill(self, key: &[u8]) -> Option<Fill<'t>> {
         let lease = self.share.tier.lease(self.owner, key, self.kept)?;
-        let loads_before = (!self.is_first).then(pagecache::loads_of_this_thread);
-        Some(Fill { share: self.share, lease, loads_before })
+        let pages_before = (!self.is_first).then(pages_of_this_thread);
+        Some(Fill { share: self.share, lease, pages_before })
     }
 }
 
+/// Pages that this thread has had read from a device, or opened from what compressed tables keep of cold pages.
+fn pages_of_this_thread() -> u64 {
+    pagecache::loads_of_this_thread() + pagecache::opened_by_this_thread()
+}
+
 impl Fill<'_> {
-    /// True if the leaf had to be read from the device: it is in nobody's way in memory.
+    /// True if the leaf had to be brought into memory: it is not wanted for much else.
     pub(super) fn is_due(&self) -> bool {
-        self.loads_before.is_none_or(|before| pagecache::loads_of_this_thread() > before)
+        self.pages_before.is_none_or(|before| pages_of_this_thread() > before)
     }
 
     pub(super) fn put(self, key: &[u8], value: &[u8]) {
