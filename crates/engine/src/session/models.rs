@@ -4,7 +4,9 @@
 //! `cargo test -p latchwork-engine --features shuttle --lib models`
 
 use crate::testing::{CacheSize, Row, int_key, options, table_def};
-use crate::{Database, Error, HitPath, Isolation, LockMode, LockWait, Session, Table, WriteBack};
+use crate::{
+    Database, Error, HitPath, Isolation, LockMode, LockWait, Session, Table, WriteBack, WriteStatement,
+};
 use base::IndexId;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, shuttle, thread};
@@ -162,19 +164,20 @@ fn a_row_that_is_read_in_share_mode_is_nobodys_to_change() {
     });
 }
 
-/// The `u` of the model's row where it has one, and another.
+/// The `u` of the model's row where it has one.
 const TAKEN: i32 = 7;
-const FREE: i32 = 5;
+/// A change of whose row a key is, so many times in each schedule: what is to be met by chance is a step between two of the other's.
+const ROUNDS: i32 = 8;
 
 impl Model {
-    /// Runs `change` and takes it back.
-    fn take_back(&self, change: impl FnOnce(&mut crate::WriteStatement<'_>, &Table)) {
+    /// A transaction that has made `change`.
+    fn changed(&self, change: impl FnOnce(&mut WriteStatement<'_>, &Table)) -> Session {
         let mut session = self.database.session();
         session.begin(Isolation::RepeatableRead).unwrap();
         let mut statement = session.write().unwrap();
         change(&mut statement, &self.table);
         statement.commit().unwrap();
-        session.roll_back().unwrap();
+        session
     }
 
     /// Inserts a row with this `u`; true if nobody else has it.
@@ -192,55 +195,65 @@ impl Model {
     }
 }
 
-/// Gives the model's row another key, or finds that somebody else has it.
-fn update_u(statement: &mut crate::WriteStatement<'_>, table: &Table, u: i32) {
+/// Gives the model's row another unique key.
+fn update_u(statement: &mut WriteStatement<'_>, table: &Table, u: i32) {
     let changed = statement.update(table, &int_key(1), &mut |image, out| {
         out.extend_from_slice(&Row { u: Some(u), ..Row::read(table, image) }.image(table));
         true
     });
-    match changed {
-        Ok(true) | Err(Error::DuplicateKey { index: IndexId(2) }) => {}
-        other => panic!("{other:?}"),
-    }
+    assert!(changed.unwrap(), "the row is there");
 }
 
-/// The model's row has the key [`TAKEN`]; `change` is taken back while others insert rows with that key and with [`FREE`].
-fn keys_are_as_they_were(change: fn(&mut crate::WriteStatement<'_>, &Table)) {
-    check(move || {
+/// The model's row has the key [`TAKEN`]. What `change` does in a round is taken back while another row is inserted with the key that
+/// `key` names: whether that is free is what it was before.
+fn keys_are_as_they_were(change: fn(&mut WriteStatement<'_>, &Table, i32), key: fn(i32) -> i32) {
+    let run = move || {
         let model = Model::new();
-        let mut statement = model.database.begin_write().unwrap();
-        update_u(&mut statement, &model.table, TAKEN);
-        statement.commit().unwrap();
-        let threads = [
-            spawn(&model, move |model| model.take_back(change)),
-            spawn(&model, |model| assert!(!model.insert(2, TAKEN), "two rows have one unique key")),
-            spawn(&model, |model| assert!(model.insert(3, FREE), "a key that nobody has is taken")),
-        ];
-        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        model.changed(|statement, table| update_u(statement, table, TAKEN)).commit().unwrap();
+        for round in 1..=ROUNDS {
+            let mut session = model.changed(|statement, table| change(statement, table, round));
+            let other = spawn(&model, move |model| {
+                assert_eq!(
+                    model.insert(10 + round, key(round)),
+                    key(round) != TAKEN,
+                    "a key is free that was not, or the other way"
+                );
+            });
+            session.roll_back().unwrap();
+            other.join().unwrap();
+        }
         model.end(0);
-    });
+    };
+    shuttle::check_random(run, ITERATIONS);
+    // A change of priority or two in each round.
+    shuttle::check_pct(run, ITERATIONS, DEPTH * ROUNDS as usize);
 }
 
 #[test]
 fn a_unique_key_that_a_row_did_not_give_up_after_all_is_still_taken() {
-    keys_are_as_they_were(|statement, table| {
-        assert!(statement.delete(table, &int_key(1), &mut |_| true).unwrap(), "the row is there");
-    });
-}
-
-#[test]
-fn a_row_that_did_not_change_its_unique_key_after_all_has_the_old_one_and_not_the_new() {
-    keys_are_as_they_were(|statement, table| update_u(statement, table, FREE));
+    keys_are_as_they_were(
+        |statement, table, _| {
+            assert!(statement.delete(table, &int_key(1), &mut |_| true).unwrap(), "the row is there");
+        },
+        |_| TAKEN,
+    );
 }
 
 #[test]
 fn a_unique_key_that_a_row_did_not_take_after_all_is_still_free() {
-    keys_are_as_they_were(|statement, table| {
-        let row = Row { id: 4, k: 0, u: Some(FREE), c: Vec::new() };
-        match statement.insert(table, &row.image(table)) {
-            // Who was faster has it.
-            Ok(()) | Err(Error::DuplicateKey { index: IndexId(2) }) => {}
-            Err(error) => panic!("{error}"),
-        }
-    });
+    keys_are_as_they_were(
+        |statement, table, round| update_u(statement, table, 100 + round),
+        |round| 100 + round,
+    );
+}
+
+#[test]
+fn the_unique_key_of_a_row_that_was_not_inserted_after_all_is_still_free() {
+    keys_are_as_they_were(
+        |statement, table, round| {
+            let row = Row { id: 2, k: 0, u: Some(100 + round), c: Vec::new() };
+            statement.insert(table, &row.image(table)).unwrap();
+        },
+        |round| 100 + round,
+    );
 }

@@ -74,7 +74,7 @@ impl Model {
         let row = Row::read(&self.table, &image);
         let mut keys = KeyList::default();
         keys.push(&int_key(id));
-        keys.push(&int_key(id + ROWS));
+        keys.push(&int_key(id + 10 * ROWS));
         let mut found = Vec::new();
         let mut each = |position: usize, _: &[u8], image: &[u8]| {
             assert_eq!(position, 0, "there is no such row");
