@@ -6,6 +6,7 @@
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- clustered [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- indexes [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- compressed [rows] [folder]
+//! cargo run --release -p latchwork-engine --example row_tier_rate -- scan [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- memory [rows] [rounds]
 //! ```
 //! Rows have 200 bytes, an INT as key, and two more with an index each; pages 16 KiB, read past the operating system's cache. The table in `folder` is made if it
@@ -13,8 +14,8 @@
 
 use base::IndexId;
 use latchwork_engine::{
-    Batch, CacheOptions, Database, FlushLog, FlushMethod, IndexDef, KeyList, LogOptions, Options, Reader,
-    Table, TableDef,
+    Batch, CacheOptions, Database, Direction, FlushLog, FlushMethod, IndexDef, KeyList, KeyRange, LogOptions,
+    Options, Reader, Table, TableDef,
 };
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -60,9 +61,10 @@ fn main() -> Outcome<()> {
         }
         "shifting" => shifting(&folder, rows, 200_000),
         "clustered" => clustered(&folder, rows),
+        "scan" => scan(&folder, rows),
         other => {
-            Err(format!("'{other}' is none of scattered, shifting, clustered, indexes, compressed, memory")
-                .into())
+            let known = "scattered, shifting, clustered, indexes, compressed, scan, memory";
+            Err(format!("'{other}' is none of {known}").into())
         }
     }
 }
@@ -410,6 +412,61 @@ fn clustered(folder: &Path, rows: i32) -> Outcome<()> {
             rates[7]
         );
     }
+    Ok(())
+}
+
+/// Full scans, first of a table that does not fit, then of one that is in memory. Rounds with a tier full of rows and without take
+/// turns, with the same bytes in all.
+fn scan(folder: &Path, rows: i32) -> Outcome<()> {
+    let mut looker = Looker::open(folder, options(BYTES, 0))?;
+    compare_scans("from the device", &mut looker, rows, 7)?;
+    drop(looker);
+    let (small, cache) = (tempfile::tempdir()?, BYTES);
+    let rows = (cache / 2 / 220) as i32;
+    fill(&small.path().join("data"), rows)?;
+    let mut looker = Looker::open(&small.path().join("data"), options(cache, 0))?;
+    compare_scans("in memory", &mut looker, rows, 31)
+}
+
+fn compare_scans(what: &str, looker: &mut Looker, rows: i32, rounds: usize) -> Outcome<()> {
+    const TIER: usize = BYTES / 4;
+    let mut random = Random(3);
+    let mut times = [Vec::new(), Vec::new()];
+    let mut kept = 0;
+    for round in 0..2 * rounds {
+        let on = round % 2;
+        looker.database.resize_row_tier(Some(on * TIER))?;
+        // What is in the tier then is what somebody needed: as much in rounds without one, so that the pages have been treated alike.
+        looker.run(100_000, || random.below(rows))?;
+        let before = looker.database.row_tier_status();
+        let start = Instant::now();
+        let mut scan = looker.table.scan(Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
+        let mut found = 0;
+        while scan.next_row()?.is_some() {
+            found += 1;
+        }
+        times[on].push(f64::from(rows) / start.elapsed().as_secs_f64());
+        assert_eq!(found, rows);
+        let after = looker.database.row_tier_status();
+        assert_eq!(
+            (before.fills, before.entries),
+            (after.fills, after.entries),
+            "a scan keeps no row and drops none"
+        );
+        kept = kept.max(after.entries);
+    }
+    let mut ratios: Vec<f64> = times[0].iter().zip(&times[1]).map(|(off, on)| on / off).collect();
+    ratios.sort_unstable_by(f64::total_cmp);
+    times.iter_mut().for_each(|times| times.sort_unstable_by(f64::total_cmp));
+    println!(
+        "{what}, {rows} rows: {:.0} rows a second off, {:.0} on with {kept} rows kept (medians); on/off of neighbours {:.3}, half of them from \
+         {:.3} to {:.3}",
+        times[0][rounds / 2],
+        times[1][rounds / 2],
+        ratios[rounds / 2],
+        ratios[rounds / 4],
+        ratios[rounds * 3 / 4]
+    );
     Ok(())
 }
 

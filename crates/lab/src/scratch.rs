@@ -2,7 +2,11 @@
 
 use crate::error::{Error, Result};
 use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+/// What `st_blocks` counts in.
+const BLOCK_BYTES: u64 = 512;
 
 /// A folder that is removed with everything in it when this is dropped, also by a panic.
 #[derive(Debug)]
@@ -42,6 +46,12 @@ impl Drop for Scratch {
             eprintln!("cannot remove {}: {error}", self.0.display());
         }
     }
+}
+
+/// What the files directly inside a folder take on the device: holes count nothing.
+pub fn bytes_under(folder: &Path) -> u64 {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * BLOCK_BYTES).sum()
 }
 
 #[cfg(test)]

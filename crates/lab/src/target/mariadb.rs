@@ -52,6 +52,30 @@ impl MariaDb {
         format!("mariadb:{}", self.engine.name())
     }
 
+    /// Makes the data directory.
+    fn install(&self, common: &[String]) -> Result<()> {
+        let installer = find_program("mariadb-install-db", &SERVER_FOLDERS)
+            .or_else(|| find_program("mysql_install_db", &SERVER_FOLDERS))
+            .ok_or_else(|| missing("mariadb-install-db"))?;
+        let installed = Command::new(&installer)
+            .args(common)
+            // What a data directory is made with has to be known then.
+            .args(self.extra_options.iter().filter(|option| option.starts_with("--innodb-page-size")))
+            .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+            .process_group(0)
+            .stdin(Stdio::null())
+            .output()
+            .map_err(Error::path("start", &installer))?;
+        if installed.status.success() {
+            return Ok(());
+        }
+        Err(Error::Server {
+            target: self.name(),
+            why: format!("mariadb-install-db failed ({})", installed.status),
+            log: String::from_utf8_lossy(&installed.stderr).trim().to_string(),
+        })
+    }
+
     fn server_options(&self) -> Vec<String> {
         let mut options: Vec<String> = [
             "--query_cache_size=0",
@@ -92,6 +116,10 @@ impl MariaDb {
     }
 }
 
+fn missing(program: &str) -> Error {
+    Error::Missing { program: program.to_string(), advice: ADVICE.to_string() }
+}
+
 impl Flavour for MariaDb {
     /// MyISAM sweeps its segments, once however many hit paths are asked for; the others have none.
     fn series(&self, asked: &[Setting]) -> SeriesPlan {
@@ -114,37 +142,19 @@ impl Flavour for MariaDb {
     }
 
     fn start(&mut self, folder: &Path, context: &mut Context<'_>) -> Result<Login> {
-        let missing =
-            |program: &str| Error::Missing { program: program.to_string(), advice: ADVICE.to_string() };
         let server = find_program("mariadbd", &SERVER_FOLDERS)
             .or_else(|| find_program("mysqld", &SERVER_FOLDERS))
             .ok_or_else(|| missing("mariadbd"))?;
-        let installer = find_program("mariadb-install-db", &SERVER_FOLDERS)
-            .or_else(|| find_program("mysql_install_db", &SERVER_FOLDERS))
-            .ok_or_else(|| missing("mariadb-install-db"))?;
         let data = folder.join("data");
         let temporary = folder.join("tmp");
-        std::fs::create_dir(&temporary).map_err(Error::path("create", &temporary))?;
+        std::fs::create_dir_all(&temporary).map_err(Error::path("create", &temporary))?;
         let mut common = vec!["--no-defaults".to_string(), format!("--datadir={}", data.display())];
         if rustix::process::geteuid().is_root() {
             common.push("--user=root".to_string());
         }
         let log = folder.join("log");
-        let installed = Command::new(&installer)
-            .args(&common)
-            // What a data directory is made with has to be known then.
-            .args(self.extra_options.iter().filter(|option| option.starts_with("--innodb-page-size")))
-            .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
-            .process_group(0)
-            .stdin(Stdio::null())
-            .output()
-            .map_err(Error::path("start", &installer))?;
-        if !installed.status.success() {
-            return Err(Error::Server {
-                target: self.name(),
-                why: format!("mariadb-install-db failed ({})", installed.status),
-                log: String::from_utf8_lossy(&installed.stderr).trim().to_string(),
-            });
+        if !data.exists() {
+            self.install(&common)?;
         }
         self.options = self.server_options();
         let socket = socket_path(folder)?;

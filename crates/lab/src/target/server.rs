@@ -27,7 +27,7 @@ pub trait Flavour {
     /// See [`Target::series`].
     fn series(&self, asked: &[Setting]) -> SeriesPlan;
 
-    /// Starts the server with its data in `folder`; gives the way in.
+    /// Starts the server with its data in `folder`; gives the way in. Once stopped, it may be started again.
     fn start(&mut self, folder: &Path, context: &mut Context<'_>) -> Result<Login>;
 
     /// The server's process, if it runs on this machine and is ours.

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::experiment::frame::Run;
 use crate::measure::{Phases, Process, Recorder};
 use crate::results::Sample;
+use crate::scratch::bytes_under;
 use crate::target::HitPath;
 use crate::workload::{DATABASE, Random};
 use base::IndexId;
@@ -20,7 +21,7 @@ use engine::{
     Options, PackKeys, Table, TableDef,
 };
 use std::ops::Bound;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 
 const ROWS_PER_STATEMENT: u32 = 10_000;
@@ -31,6 +32,7 @@ pub struct Embedded {
     tables: Vec<Arc<Table>>,
     calls: Vec<Arc<Table>>,
     setup: Setup,
+    folder: PathBuf,
 }
 
 pub fn open(setup: &Setup, folder: &Path) -> Result<Box<dyn Contended>> {
@@ -48,7 +50,13 @@ pub fn open(setup: &Setup, folder: &Path) -> Result<Box<dyn Contended>> {
     let log = LogOptions { flush: FlushLog::WriteAtCommit, ..LogOptions::default() };
     let database = Database::open(folder, Options { cache, log, create: true, ..Options::default() })?;
     database.create_database(DATABASE, b"")?;
-    Ok(Box::new(Embedded { database, tables: Vec::new(), calls: Vec::new(), setup: *setup }))
+    Ok(Box::new(Embedded {
+        database,
+        tables: Vec::new(),
+        calls: Vec::new(),
+        setup: *setup,
+        folder: folder.to_path_buf(),
+    }))
 }
 
 fn column(name: &str, column_type: ColumnType) -> Column {
@@ -163,6 +171,13 @@ impl Contended for Embedded {
         let seconds = (window.warmup + window.measure).as_secs_f64();
         sample.extra.extend(busiest.map(|waits| (super::BUSIEST.to_string(), waits as f64 / seconds)));
         Ok(sample)
+    }
+
+    fn bytes_a_row(&mut self) -> Result<Option<f64>> {
+        self.database.caches().flush_all().map_err(engine::Error::from)?;
+        let bytes = bytes_under(&self.folder.join("tables"));
+        let rows: u64 = self.tables.iter().map(|table| table.row_count()).sum();
+        Ok((rows > 0).then(|| bytes as f64 / rows as f64))
     }
 
     fn load_calls(&mut self, rows: u32, run: &mut Run<'_>) -> Result<()> {

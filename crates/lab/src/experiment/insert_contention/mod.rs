@@ -41,6 +41,8 @@ pub trait Contended {
     fn set_up(&mut self, arrangement: Arrangement, writers: u32) -> Result<Option<String>>;
     /// Each writer inserts into its own table.
     fn insert(&mut self, writers: u32, window: &Window, run: &Run<'_>) -> Result<Sample>;
+    /// Bytes that the indexes of the tables take a row, where that can be told; of the engine in process, rows are among them.
+    fn bytes_a_row(&mut self) -> Result<Option<f64>>;
     /// Two tables of calls.
     fn load_calls(&mut self, rows: u32, run: &mut Run<'_>) -> Result<()>;
     /// Counts calls of users, out of the index alone.
@@ -49,6 +51,7 @@ pub trait Contended {
 }
 
 pub const BUSIEST: &str = "latch waits/s, the busiest segment";
+const BYTES_A_ROW: &str = "bytes a row, indexes (embedded: indexes and rows)";
 const PROCESSORS: &str = "processors busy, server (embedded: the whole process)";
 
 impl Experiment for InsertContention {
@@ -175,6 +178,7 @@ fn writers(options: &Options, targets: &mut [(String, Box<dyn Contended>)], run:
                 let window = Window { warmup: options.time / 5, measure: options.time, round };
                 let mut sample = target.insert(writers, &window, run)?;
                 sample.value = sample.rows as f64 / sample.seconds;
+                sample.extra.extend(target.bytes_a_row()?.map(|bytes| (BYTES_A_ROW.to_string(), bytes)));
                 sample.extra.extend(sample.server_cpus.map(|cpus| (PROCESSORS.to_string(), cpus)));
                 let cell = run.results.cell_mut(name, arrangement.name(), &block, writers);
                 cell.expect("the grid has every cell").samples.push(sample);

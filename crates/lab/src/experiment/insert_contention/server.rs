@@ -134,6 +134,15 @@ impl Contended for Server {
         workers::run(workers, window, &observed, run.interrupt)
     }
 
+    fn bytes_a_row(&mut self) -> Result<Option<f64>> {
+        let sql = format!(
+            "SELECT SUM(INDEX_LENGTH) / SUM(TABLE_ROWS) FROM information_schema.TABLES WHERE TABLE_SCHEMA = '{DATABASE}' \
+             AND ENGINE IN ('MyISAM', 'Aria')"
+        );
+        let rows = self.login.connect()?.rows(&sql)?;
+        Ok(rows.first().and_then(|row| row.first()?.parse().ok()))
+    }
+
     fn load_calls(&mut self, rows: u32, run: &mut Run<'_>) -> Result<()> {
         let mut client = self.login.connect()?;
         for number in 0..2 {

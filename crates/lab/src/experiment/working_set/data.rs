@@ -1,7 +1,8 @@
 //! The table of the sweep: sbtest's, without its index, in rows of a chosen size that compress about as asked.
 
 use crate::workload::Random;
-use std::io::Write;
+use std::fmt::Write as _;
+use std::io::Write as _;
 
 pub const TABLE: &str = "sbtest1";
 /// `c` is as sysbench has it; `pad` makes up for the rest.
@@ -20,8 +21,8 @@ pub struct Data {
     pub seed: u64,
     /// About; 200 as sysbench has it.
     pub row_bytes: u32,
-    /// Of the groups of eleven digits in a row so many are its own; the others repeat them.
-    pub own_groups: u32,
+    /// Of the characters of a row so many are its own; the others repeat them.
+    pub own_chars: u32,
 }
 
 impl Data {
@@ -32,19 +33,19 @@ impl Data {
     /// `c` and `pad` of a row.
     pub fn texts(&self, id: u32) -> (Vec<u8>, Vec<u8>) {
         let mut random = Random::new(self.seed ^ 0x5e7, u64::from(id));
-        let own: Vec<String> = (0..self.own_groups.max(1))
-            .map(|_| format!("{:011}-", random.next_u64() % 100_000_000_000))
-            .collect();
-        let mut groups = own.iter().cycle();
-        let mut text = |chars: usize| {
-            let mut text: Vec<u8> = Vec::with_capacity(chars + GROUP);
-            while text.len() < chars {
-                text.extend_from_slice(groups.next().expect("a cycle").as_bytes());
-            }
-            text.truncate(chars - 1);
-            text
-        };
+        let own_chars = self.own_chars.max(1) as usize;
+        let mut own = String::with_capacity(own_chars + GROUP);
+        while own.len() < own_chars {
+            let _ = write!(own, "{:011}-", random.next_u64() % 100_000_000_000);
+        }
+        let mut chars = own.as_bytes()[..own_chars].iter().copied().cycle();
+        let mut text = |length: usize| chars.by_ref().take(length - 1).collect();
         (text(C_CHARS), text(self.pad_chars()))
+    }
+
+    /// Characters of `c` and `pad` together.
+    pub fn chars(&self) -> u32 {
+        (C_CHARS + self.pad_chars() - 2) as u32
     }
 
     pub fn create_sql(&self, options: &str) -> String {
@@ -83,11 +84,12 @@ mod tests {
 
     #[test]
     fn rows_have_their_size_and_repeat_themselves_as_asked() {
-        let data = Data { rows: 10, seed: 1, row_bytes: 200, own_groups: 2 };
+        let data = Data { rows: 10, seed: 1, row_bytes: 200, own_chars: 24 };
         let (c, pad) = data.texts(3);
         assert_eq!((c.len(), pad.len()), (119, 69));
         assert_eq!(c[..24], c[24..48]);
         assert_ne!(c[..12], c[12..24]);
+        assert_eq!((c[11], pad[0]), (b'-', c[119 % 24]), "the pad goes on where c ends");
         assert_ne!(data.texts(4).0, c);
         let mut sql = Vec::new();
         data.insert_sql(1..=2, &mut sql);
@@ -96,7 +98,7 @@ mod tests {
 
     #[test]
     fn scattered_keys_are_all_ids_each_once() {
-        let data = Data { rows: 1_000, seed: 1, row_bytes: 200, own_groups: 2 };
+        let data = Data { rows: 1_000, seed: 1, row_bytes: 200, own_chars: 24 };
         let mut ids = data.scattered();
         assert_ne!(ids[..10], (1..=10).collect::<Vec<_>>());
         ids.sort_unstable();

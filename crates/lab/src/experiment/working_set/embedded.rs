@@ -1,7 +1,9 @@
 //! The engine in this process, over direct I/O on a throttled file tree.
 
 use super::data::{C_CHARS, Data, TABLE};
-use super::series::{Choice, MEMORY, Opened, Pages, READS, Setup, Swept, Variant, not_compressed, resident};
+use super::series::{
+    Asked, Choice, Kept, MEMORY, Opened, Pages, READS, Setup, Swept, Variant, not_compressed, resident,
+};
 use crate::driver::Window;
 use crate::driver::workers::{self, Observed};
 use crate::error::{Error, Result};
@@ -11,10 +13,12 @@ use crate::results::Sample;
 use crate::workload::DATABASE;
 use base::IndexId;
 use base::sync::Arc;
+use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use engine::{CacheOptions, Database, FlushLog, FlushMethod, KeyList, LogOptions, Options, Table, TableDef};
+use std::ops::RangeInclusive;
 use std::path::Path;
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
-use vfs::{Limits, OsVfs, Throttled};
+use vfs::{Create, Limits, MemVfs, OsVfs, Throttled, Vfs};
 
 const ROWS_PER_STATEMENT: u32 = 10_000;
 const K_COLUMN: usize = 1;
@@ -25,17 +29,17 @@ pub struct Embedded {
     device: Throttled,
     setup: Setup,
     folder_is_direct: bool,
+    updates: AtomicU64,
 }
 
 pub fn open(variant: Variant, setup: &Setup, folder: &Path, run: &mut Run<'_>) -> Result<Opened> {
     let device = Throttled::new(Arc::new(OsVfs), Limits::default());
-    let row_bytes = if variant.row_tier { setup.row_bytes } else { 0 };
     let cache = CacheOptions { size_bytes: setup.cache_bytes as usize, ..CacheOptions::default() };
     let options = Options {
         cache,
         log: LogOptions { flush: FlushLog::WriteAtCommit, ..LogOptions::default() },
         flush_method: FlushMethod::ODirect,
-        row_tier_bytes: Some(row_bytes as usize),
+        row_tier_bytes: variant.row_tier.bytes(setup),
         page_size: variant.pages.size(),
         create: true,
         vfs: Arc::new(device.clone()),
@@ -56,7 +60,59 @@ pub fn open(variant: Variant, setup: &Setup, folder: &Path, run: &mut Run<'_>) -
     if !folder_is_direct {
         run.progress.note("embedded: the file system cannot do direct I/O; the system's cache takes part");
     }
-    Ok(Opened::Ready(Box::new(Embedded { database, table, device, setup: *setup, folder_is_direct })))
+    let updates = AtomicU64::new(0);
+    let opened = Embedded { database, table, device, setup: *setup, folder_is_direct, updates };
+    Ok(Opened::Ready(Box::new(opened)))
+}
+
+/// How well pages of these data compress, as the engine compresses them: the median of some pages' sizes over those of their
+/// images, found with a table in memory.
+pub fn compression(data: &Data) -> Result<f64> {
+    const ROWS: u32 = 2_000;
+    let files = Arc::new(MemVfs::new());
+    let folder = Path::new("/compression");
+    let cache = CacheOptions { size_bytes: 8 << 20, ..CacheOptions::default() };
+    let options = Options { cache, create: true, vfs: files.clone(), ..Options::default() };
+    let page_size = options.page_size;
+    let database = Database::open(folder, options)?;
+    database.create_database(DATABASE, b"")?;
+    let table = database.create_table(definition(data))?;
+    insert(&database, &table, data, 1..=ROWS)?;
+    drop(table);
+    database.close()?;
+    let unreadable = |error| Error::io("cannot read a table in memory")(error);
+    let mut images = Vec::new();
+    for name in files.list(&folder.join("tables")).map_err(unreadable)? {
+        let file = files.open(&folder.join("tables").join(name), Create::Never).map_err(unreadable)?;
+        let mut page = vec![0; page_size];
+        for number in 0..file.len().map_err(unreadable)? / page_size as u64 {
+            file.read_at(&mut page, number * page_size as u64).map_err(unreadable)?;
+            images.push(lz4_flex::block::compress(&page).len() as f64);
+        }
+    }
+    Ok(page_size as f64 / crate::stats::median(&images).unwrap_or(page_size as f64))
+}
+
+/// The data with so many characters of their own in each row that their pages compress about `wanted` to one.
+pub fn compressible(data: Data, wanted: f64) -> Result<Data> {
+    let with = |own_chars| Data { own_chars, ..data };
+    // The more are its own, the worse it compresses.
+    let (mut few, mut many) = (1, data.chars());
+    let best = compression(&with(few))?;
+    if best < wanted {
+        return Err(Error::Usage(format!(
+            "--compressible {wanted}: rows of this size compress {best:.1} to one at most"
+        )));
+    }
+    while few + 1 < many {
+        let middle = few.midpoint(many);
+        if compression(&with(middle))? < wanted {
+            many = middle;
+        } else {
+            few = middle;
+        }
+    }
+    Ok(with(few))
 }
 
 fn definition(data: &Data) -> TableDef {
@@ -79,27 +135,29 @@ fn definition(data: &Data) -> TableDef {
 
 fn load(database: &Database, table: &Table, data: &Data, run: &mut Run<'_>) -> Result<()> {
     run.progress.stage(format!("embedded: loading {} rows", data.rows), data.rows.into());
-    let codec = table.row_codec();
-    let mut rows = KeyList::default();
     let mut next = 1;
     while next <= data.rows {
         run.interrupt.check()?;
         run.progress.at(u64::from(next), "");
         let last = data.rows.min(next + ROWS_PER_STATEMENT - 1);
-        rows.clear();
-        for id in next..=last {
-            let (c, pad) = data.texts(id);
-            let values =
-                [ValueRef::UInt(id.into()), ValueRef::UInt(0), ValueRef::Text(&c), ValueRef::Text(&pad)];
-            codec.encode(&values, &mut rows.bytes);
-            rows.ends.push(rows.bytes.len() as u32);
-        }
-        let mut statement = database.begin_write()?;
-        statement.insert_many(table, &rows).map_err(|(_, error)| error)?;
-        statement.commit()?;
+        insert(database, table, data, next..=last)?;
         next = last + 1;
     }
     Ok(())
+}
+
+fn insert(database: &Database, table: &Table, data: &Data, ids: RangeInclusive<u32>) -> Result<()> {
+    let codec = table.row_codec();
+    let mut rows = KeyList::default();
+    for id in ids {
+        let (c, pad) = data.texts(id);
+        let values = [ValueRef::UInt(id.into()), ValueRef::UInt(0), ValueRef::Text(&c), ValueRef::Text(&pad)];
+        codec.encode(&values, &mut rows.bytes);
+        rows.ends.push(rows.bytes.len() as u32);
+    }
+    let mut statement = database.begin_write()?;
+    statement.insert_many(table, &rows).map_err(|(_, error)| error)?;
+    Ok(statement.commit()?)
 }
 
 impl Embedded {
@@ -120,7 +178,7 @@ impl Swept for Embedded {
         ]
     }
 
-    fn touch(&mut self, keys: &[u32]) -> Result<()> {
+    fn touch(&mut self, keys: &[u32]) -> Result<u64> {
         self.limit(false);
         let (database, table) = (&self.database, &self.table);
         let share = keys.len().div_ceil(self.setup.clients as usize);
@@ -130,27 +188,35 @@ impl Swept for Embedded {
                 .map(|keys| {
                     scope.spawn(move || {
                         let mut client = Client::new(database, table);
-                        keys.iter().try_for_each(|&id| client.read(id))
+                        keys.iter().try_fold(0, |sum, &id| Ok(sum + client.read(id)?))
                     })
                 })
                 .collect();
-            handles.into_iter().try_for_each(|handle| handle.join().expect("a reader panicked"))
+            handles.into_iter().map(|handle| handle.join().expect("a reader panicked")).sum()
         })
     }
 
-    fn sample(&mut self, keys: &[u32], writes: bool, window: &Window, run: &Run<'_>) -> Result<Sample> {
-        self.limit(true);
+    fn updates(&self) -> u64 {
+        // ORDER: asked when those who count have been joined.
+        self.updates.load(Relaxed)
+    }
+
+    fn sample(&mut self, asked: Asked<'_>, window: &Window, run: &Run<'_>) -> Result<Sample> {
+        self.limit(asked.limited);
         let clients = (0..self.setup.clients)
             .map(|number| {
                 let mut client = Client::new(&self.database, &self.table);
-                let mut choice = Choice::new(self.setup.data.seed, number, writes);
+                let mut choice = Choice::new(self.setup.data.seed, number, asked.writes);
+                let updates = &self.updates;
                 move |phases: &Phases| -> Result<Recorder> {
                     workers::repeat(phases, || {
-                        let (id, write) = choice.next(keys);
+                        let (id, write) = choice.next(asked.keys);
                         if write {
-                            client.write(id)?
+                            client.write(id)?;
+                            // ORDER: see `Swept::updates`.
+                            updates.fetch_add(1, Relaxed);
                         } else {
-                            client.read(id)?
+                            client.read(id)?;
                         }
                         Ok(1)
                     })
@@ -169,6 +235,13 @@ impl Swept for Embedded {
         let lookups = (sample.value * elapsed).max(1.0);
         sample.extra.push((READS.to_string(), reads as f64 / lookups));
         sample.extra.extend(resident("self").map(|memory| (MEMORY.to_string(), memory)));
+        let rows = self.database.row_tier_status();
+        let kept = Kept {
+            rows: rows.entries as u64,
+            row_bytes: rows.bytes as u64,
+            image_bytes: self.database.caches().images().0 as u64,
+        };
+        sample.extra.extend(kept.extras());
         Ok(sample)
     }
 
@@ -196,14 +269,19 @@ impl<'a> Client<'a> {
         self.codec.encode_prefix(&[ValueRef::UInt(id.into())], &mut self.key);
     }
 
-    fn read(&mut self, id: u32) -> Result<()> {
+    /// Gives the row's `k`.
+    fn read(&mut self, id: u32) -> Result<u64> {
         self.key_of(id);
         self.row.clear();
         let read = self.session.read();
-        let found = self.table.get(read.reader(), &self.key, &mut self.row)?;
-        let right = found
-            && matches!(self.table.row_codec().view(&self.row).get(0), ValueRef::UInt(found) if found == u64::from(id));
-        if right { Ok(()) } else { Err(wrong(id)) }
+        if !self.table.get(read.reader(), &self.key, &mut self.row)? {
+            return Err(wrong(id));
+        }
+        let view = self.table.row_codec().view(&self.row);
+        match (view.get(0), view.get(K_COLUMN)) {
+            (ValueRef::UInt(found), ValueRef::UInt(k)) if found == u64::from(id) => Ok(k),
+            _ => Err(wrong(id)),
+        }
     }
 
     /// `UPDATE sbtest1 SET k = k + 1 WHERE id = ...`.

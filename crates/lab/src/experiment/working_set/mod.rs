@@ -18,7 +18,8 @@ use crate::results::{Cell, Results, Summary, TargetInfo};
 use crate::target::TargetSpec;
 use crate::workload::Random;
 use options::Options;
-use series::{MEMORY, Opened, READS, Swept, Variant};
+use series::{Asked, MEMORY, Opened, READS, Swept, Variant};
+use std::time::{Duration, Instant};
 
 /// Throughput is "acceptable", as the study has it, and hardly changed, at these shares of that in memory.
 const SHARES: [f64; 2] = [0.25, 0.9];
@@ -27,6 +28,12 @@ const READS_MAX: f64 = 0.05;
 /// A series has collapsed below this share, and is not swept further once it was so at two sizes.
 const COLLAPSED: f64 = 0.05;
 const COLLAPSES: u32 = 2;
+/// A cache has come to rest once so many looks have not seen fewer device reads, or hardly any are left.
+const SETTLED_LOOKS: u32 = 4;
+const SETTLED_READS: f64 = 0.005;
+/// What a look has to see less, to have seen fewer.
+const SETTLING: f64 = 0.97;
+const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, Debug)]
 pub struct WorkingSet;
@@ -51,8 +58,10 @@ impl Experiment for WorkingSet {
     }
 
     fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
-        let options = Options::parse(args).map_err(Error::Usage)?;
+        let mut options = Options::parse(args).map_err(Error::Usage)?;
+        options.setup.data = embedded::compressible(options.setup.data, options.compressible)?;
         let setup = options.setup;
+        let compression = embedded::compression(&setup.data)?;
         let series = options.series().len() as u64;
         let data_bytes = u64::from(setup.data.rows) * u64::from(setup.data.row_bytes) * 3 / 2;
         let plan = Plan {
@@ -68,7 +77,10 @@ impl Experiment for WorkingSet {
         let settings = [
             ("rows", setup.data.rows.to_string()),
             ("bytes a row, about", setup.data.row_bytes.to_string()),
-            ("own groups of digits a row, of all", setup.data.own_groups.to_string()),
+            (
+                "LZ4 of pages",
+                format!("{compression:.2} to one, {} own characters a row", setup.data.own_chars),
+            ),
             ("cache, rows and pages together", machine::bytes(setup.cache_bytes)),
             ("the row tier's part of it, where it is on", machine::bytes(setup.row_bytes)),
             ("clients", setup.clients.to_string()),
@@ -92,6 +104,7 @@ impl Experiment for WorkingSet {
 /// A series that is being swept.
 struct Line {
     target: String,
+    variant: Variant,
     label: String,
     swept: Box<dyn Swept>,
     /// Throughput with the fewest keys.
@@ -127,7 +140,8 @@ fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
         if spec.is_embedded() {
             embedded += 1;
         }
-        lines.push(Line { target, label: variant.to_string(), swept, in_memory: None, collapses: 0 });
+        let label = variant.to_string();
+        lines.push(Line { target, variant, label, swept, in_memory: None, collapses: 0 });
     }
     if lines.is_empty() {
         return Err(Error::Usage("every series was left out".to_string()));
@@ -185,14 +199,21 @@ fn sweep(options: &Options, lines: &mut [Line], embedded_is_alone: bool, run: &m
             // Twice: what decides by its second use has had it.
             line.swept.touch(keys)?;
             line.swept.touch(keys)?;
+            if line.variant.follows_benefit() {
+                settle(line, keys, options, run)?;
+            }
             for round in 0..options.samples {
                 run.interrupt.check()?;
                 let window = Window { warmup: options.time / 5, measure: options.time, round };
-                let mut sample = line.swept.sample(keys, options.writes, &window, run)?;
+                let asked = Asked { keys, writes: options.writes, limited: true };
+                let mut sample = line.swept.sample(asked, &window, run)?;
                 if line.target == TargetSpec::Embedded.name() && !embedded_is_alone {
                     sample.extra.retain(|(name, _)| name != MEMORY);
                 }
                 cell.samples.push(sample);
+            }
+            if options.writes {
+                line.check(keys)?;
             }
             let median = cell.estimate().map_or(0.0, |estimate| estimate.median);
             let in_memory = *line.in_memory.get_or_insert(median);
@@ -203,6 +224,37 @@ fn sweep(options: &Options, lines: &mut [Line], embedded_is_alone: bool, run: &m
         if lines.iter().all(|line| line.collapses >= COLLAPSES) {
             break;
         }
+    }
+    Ok(())
+}
+
+impl Line {
+    /// Every update is in a row, once. So far all of them were among `keys`.
+    fn check(&mut self, keys: &[u32]) -> Result<()> {
+        let (found, made) = (self.swept.touch(keys)?, self.swept.updates());
+        if found == made {
+            return Ok(());
+        }
+        let why = format!("{}: {made} updates were made, the rows tell of {found}", self.label);
+        Err(Error::WrongAnswer { target: self.target.clone(), why })
+    }
+}
+
+/// Asks as the samples will, with the device unlimited, until the parts of the cache have what they are worth.
+fn settle(line: &mut Line, keys: &[u32], options: &Options, run: &Run<'_>) -> Result<()> {
+    let deadline = Instant::now() + options.settle;
+    let asked = Asked { keys, writes: options.writes, limited: false };
+    let (mut fewest, mut looks) = (f64::INFINITY, 0);
+    while looks < SETTLED_LOOKS && Instant::now() < deadline {
+        run.interrupt.check()?;
+        let sample =
+            line.swept.sample(asked, &Window { warmup: Duration::ZERO, measure: LOOK, round: 0 }, run)?;
+        let reads = sample.extra.iter().find(|(name, _)| name == READS).map_or(0.0, |(_, reads)| *reads);
+        if reads <= SETTLED_READS {
+            break;
+        }
+        looks = if reads < fewest * SETTLING { 0 } else { looks + 1 };
+        fewest = fewest.min(reads);
     }
     Ok(())
 }

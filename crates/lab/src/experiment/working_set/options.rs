@@ -1,19 +1,19 @@
 //! The options of `lab run working-set`.
 
 use super::data::{Data, ROW_BYTES_MAX, ROW_BYTES_MIN};
-use super::series::{Pages, Setup, Variant};
+use super::series::{Pages, RowTier, Setup, Variant};
 use crate::command::PLACES;
 use crate::command::arguments::{self, bytes, count, distinct, duration, number, split};
 use crate::experiment::frame::Place;
 use crate::target::TargetSpec;
 use std::time::Duration;
 
-const NAMES: [&str; 19] = [
+const NAMES: [&str; 20] = [
     "--target",
     "--pages",
     "--rows",
     "--row-bytes",
-    "--own-groups",
+    "--compressible",
     "--cache-size",
     "--row-cache-size",
     "--clients",
@@ -22,6 +22,7 @@ const NAMES: [&str; 19] = [
     "--to",
     "--time",
     "--samples",
+    "--settle",
     "--seed",
     "--row-tier",
     "--format",
@@ -34,25 +35,29 @@ const NAMES: [&str; 19] = [
 pub struct Options {
     pub targets: Vec<TargetSpec>,
     pub pages: Vec<Pages>,
-    /// The row tier off, on.
-    pub row_tier: Vec<bool>,
+    pub row_tier: Vec<RowTier>,
+    /// The pages of the data compress about so many to one.
+    pub compressible: f64,
     pub setup: Setup,
     from: u32,
     to: u32,
     fine: bool,
     pub writes: bool,
     pub time: Duration,
+    /// How long parts of a cache that follow the benefit have for it, at the most, at each size.
+    pub settle: Duration,
     pub samples: u32,
     pub place: Place,
 }
 
 impl Options {
     pub fn parse(args: &[String]) -> Result<Options, String> {
-        let data = Data { rows: 2_000_000, seed: 303, row_bytes: 200, own_groups: 3 };
+        let data = Data { rows: 2_000_000, seed: 303, row_bytes: 200, own_chars: 1 };
         let mut options = Options {
             targets: Vec::new(),
             pages: Pages::ALL.to_vec(),
-            row_tier: vec![false, true],
+            row_tier: vec![RowTier::Off, RowTier::Fixed],
+            compressible: 3.0,
             setup: Setup {
                 data,
                 cache_bytes: 128 << 20,
@@ -65,6 +70,7 @@ impl Options {
             fine: false,
             writes: false,
             time: Duration::from_millis(700),
+            settle: Duration::from_secs(20),
             samples: 1,
             place: Place::default(),
         };
@@ -107,10 +113,10 @@ impl Options {
         match name {
             "--target" => arguments::targets(value, &mut self.targets)?,
             "--pages" => self.pages = distinct(split(value)?.into_iter().map(pages))?,
-            "--row-tier" => self.row_tier = distinct(split(value)?.into_iter().map(on_or_off))?,
+            "--row-tier" => self.row_tier = distinct(split(value)?.into_iter().map(row_tier))?,
             "--rows" => self.setup.data.rows = keys(value)?,
             "--row-bytes" => self.setup.data.row_bytes = number(value, ROW_BYTES_MIN, ROW_BYTES_MAX)?,
-            "--own-groups" => self.setup.data.own_groups = number(value, 1, 100)?,
+            "--compressible" => self.compressible = ratio(value)?,
             "--cache-size" => self.setup.cache_bytes = bytes(value)?,
             "--row-cache-size" => self.setup.row_bytes = bytes(value)?,
             "--clients" => self.setup.clients = number(value, 1, 200)?,
@@ -121,6 +127,7 @@ impl Options {
             "--fine" => self.fine = true,
             "--writes" => self.writes = true,
             "--time" => self.time = duration(value)?.max(Duration::from_millis(1)),
+            "--settle" => self.settle = duration(value)?,
             "--samples" => self.samples = number(value, 1, 1_000)?,
             "--seed" => self.setup.data.seed = value.parse().map_err(|_| "not a number".to_string())?,
             other => return self.place.set(other, value),
@@ -134,7 +141,7 @@ impl Options {
             for &pages in &self.pages {
                 // Only ours has rows of their own: the others need not be told.
                 let ours = matches!(spec, TargetSpec::Embedded | TargetSpec::Latchwork);
-                for &row_tier in self.row_tier.iter().filter(|row_tier| ours || !**row_tier) {
+                for &row_tier in self.row_tier.iter().filter(|row_tier| ours || **row_tier == RowTier::Off) {
                     series.push((spec, Variant { pages, row_tier }));
                 }
             }
@@ -164,12 +171,14 @@ fn pages(name: &str) -> Result<Pages, String> {
         .ok_or_else(|| format!("`{name}` is not one of 16k, 4k, compressed"))
 }
 
-fn on_or_off(value: &str) -> Result<bool, String> {
-    match value {
-        "on" => Ok(true),
-        "off" => Ok(false),
-        _ => Err(format!("`{value}` is neither on nor off")),
-    }
+fn row_tier(name: &str) -> Result<RowTier, String> {
+    let known = RowTier::ALL.into_iter().find(|row_tier| row_tier.name() == name);
+    known.ok_or_else(|| format!("`{name}` is not one of off, on, auto"))
+}
+
+fn ratio(value: &str) -> Result<f64, String> {
+    let ratio = value.parse().ok().filter(|ratio| (1.0..=20.0).contains(ratio));
+    ratio.ok_or_else(|| format!("`{value}` is not a number from 1 to 20"))
 }
 
 pub fn help() -> String {
@@ -177,14 +186,15 @@ pub fn help() -> String {
         "\
 What to measure
   --target T[,T]        embedded, latchwork, mariadb:innodb (default: embedded)
-  --pages P[,P]         16k, 4k, compressed (16k to 4k) (default: all; what a target cannot do yet is
-                        left out with a remark)
-  --row-tier on|off     rows kept beside pages, or both in turn (default: off,on)
-  --writes              every second operation updates its row
+  --pages P[,P]         16k, 4k, compressed (16k to 4k) (default: all)
+  --row-tier R[,R]      Latchwork's rows beside pages: off; on, with the part of the cache that
+                        --row-cache-size says; auto, as much as is of use (default: off,on)
+  --writes              every second operation updates its row; what was written is counted after each
+                        size
   --rows N              of the table (default: 2M; the study's has about 10M)
   --row-bytes N         {ROW_BYTES_MIN} to {ROW_BYTES_MAX} (default: 200)
-  --own-groups N        groups of eleven digits that a row has of its own, of about 16; the others
-                        repeat them, so that the data compress (default: 3)
+  --compressible N      pages of the data compress about N to one by LZ4 (default: 3); with 5 and
+                        --rows 10M all of the table compressed is still larger than the cache
   --cache-size BYTES    for pages and rows together (default: 128M)
   --row-cache-size B    of it for rows, where the row tier is on (default: seven eighths)
   --clients N           at once (default: 4)
@@ -194,6 +204,8 @@ The sweep
                         throughput is below 5 % of that in memory
   --fine                5 percent a step (default: 20)
   --time S, --samples N measured window, and how many a size (default: 700ms, 1)
+  --settle S            how long a cache whose parts follow the benefit (compressed, auto) may take for it,
+                        at the most, before each size is measured (default: 20)
   --seed N              of the data and the keys (default: 303)
 
 The device
@@ -208,6 +220,7 @@ Where it goes
 Examples
   latchwork lab run working-set
   latchwork lab run working-set --target embedded,latchwork,mariadb:innodb --rows 10M
+  latchwork lab run working-set --pages 16k,compressed --row-tier off --rows 10M --compressible 5
   latchwork lab run working-set --pages 16k --writes --fine
 "
     )
@@ -238,13 +251,16 @@ mod tests {
         assert_eq!(labels.len(), 6 + 3);
         assert_eq!(labels[1], "latchwork 16k + rows");
         assert_eq!(labels[8], "mariadb:innodb compressed");
+        let auto = parse("--row-tier auto --pages 4k").unwrap();
+        assert_eq!(auto.series()[0].1.to_string(), "4k + rows by benefit");
     }
 
     #[test]
     fn wrong_values_are_told_with_what_would_be_right() {
         for (line, told) in [
             ("--pages 8k", "16k, 4k, compressed"),
-            ("--row-tier maybe", "neither on nor off"),
+            ("--row-tier maybe", "off, on, auto"),
+            ("--compressible 0.5", "from 1 to 20"),
             ("--target null", "no cache that the lab can set up"),
             ("--from 2M", "--from 2000000"),
             ("--row-cache-size 1G", "a part of --cache-size"),

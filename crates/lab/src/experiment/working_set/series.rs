@@ -6,8 +6,8 @@ use crate::driver::Window;
 use crate::error::Result;
 use crate::experiment::frame::Run;
 use crate::results::Sample;
+use crate::scratch::bytes_under;
 use std::fmt;
-use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 /// How pages are kept.
@@ -39,15 +39,59 @@ impl Pages {
     }
 }
 
+/// What of the cache is for rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum RowTier {
+    Off,
+    /// [`Setup::row_bytes`].
+    Fixed,
+    /// As much as is of more use there than elsewhere.
+    ByBenefit,
+}
+
+impl RowTier {
+    pub const ALL: [RowTier; 3] = [RowTier::Off, RowTier::Fixed, RowTier::ByBenefit];
+
+    /// As an option has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            RowTier::Off => "off",
+            RowTier::Fixed => "on",
+            RowTier::ByBenefit => "auto",
+        }
+    }
+
+    /// Its size in bytes as the engine takes it; `None` = by benefit.
+    pub fn bytes(self, setup: &Setup) -> Option<usize> {
+        match self {
+            RowTier::Off => Some(0),
+            RowTier::Fixed => Some(setup.row_bytes as usize),
+            RowTier::ByBenefit => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Variant {
     pub pages: Pages,
-    pub row_tier: bool,
+    pub row_tier: RowTier,
+}
+
+impl Variant {
+    /// True if parts of the cache grow and shrink with what they are worth: that takes a while to come to rest.
+    pub fn follows_benefit(self) -> bool {
+        self.pages == Pages::Compressed || self.row_tier == RowTier::ByBenefit
+    }
 }
 
 impl fmt::Display for Variant {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}{}", self.pages.name(), if self.row_tier { " + rows" } else { "" })
+        let rows = match self.row_tier {
+            RowTier::Off => "",
+            RowTier::Fixed => " + rows",
+            RowTier::ByBenefit => " + rows by benefit",
+        };
+        write!(f, "{}{rows}", self.pages.name())
     }
 }
 
@@ -70,18 +114,54 @@ pub enum Opened {
     LeftOut(String),
 }
 
+/// What is asked of a series.
+#[derive(Clone, Copy, Debug)]
+pub struct Asked<'k> {
+    /// Random ones of these, over and over.
+    pub keys: &'k [u32],
+    /// Every second operation is an update.
+    pub writes: bool,
+    /// With the device limited.
+    pub limited: bool,
+}
+
 /// A series that is loaded and can be asked.
 pub trait Swept {
     fn facts(&self) -> Vec<(String, String)>;
-    /// Reads every key once, with the device unlimited.
-    fn touch(&mut self, keys: &[u32]) -> Result<()>;
-    /// Random ones of `keys`, over and over, with the device limited; the sample's extras are [`READS`] and [`MEMORY`].
-    fn sample(&mut self, keys: &[u32], writes: bool, window: &Window, run: &Run<'_>) -> Result<Sample>;
+    /// Reads every key once, with the device unlimited. Each update adds one to its row's `k`: their sum is returned.
+    fn touch(&mut self, keys: &[u32]) -> Result<u64>;
+    /// Updates so far.
+    fn updates(&self) -> u64;
+    /// The sample's extras are [`READS`], [`MEMORY`], and what [`Kept`] has.
+    fn sample(&mut self, asked: Asked<'_>, window: &Window, run: &Run<'_>) -> Result<Sample>;
     fn stop(&mut self) -> Result<()>;
 }
 
 pub const READS: &str = "device reads a lookup";
 pub const MEMORY: &str = "resident memory, MiB";
+
+/// What a cache of ours keeps besides open pages.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Kept {
+    pub rows: u64,
+    pub row_bytes: u64,
+    pub image_bytes: u64,
+}
+
+impl Kept {
+    /// As extras of a sample; nothing that is not there.
+    pub fn extras(self) -> impl Iterator<Item = (String, f64)> {
+        let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
+        [
+            ("rows kept by themselves", self.rows as f64),
+            ("rows kept by themselves, MiB", mib(self.row_bytes)),
+            ("compressed pages in memory, MiB", mib(self.image_bytes)),
+        ]
+        .into_iter()
+        .filter(|(_, value)| *value > 0.0)
+        .map(|(name, value)| (name.to_string(), value))
+    }
+}
 
 /// Resident memory of a process in MiB.
 pub fn resident(pid: &str) -> Option<f64> {
@@ -97,15 +177,6 @@ pub fn not_compressed(data: &Path, setup: &Setup) -> Option<String> {
     let tables = bytes_under(&data.join("tables"));
     (tables > rows * 3 / 4)
         .then(|| format!("its table of {rows} bytes of rows takes {tables} bytes: nothing is compressed"))
-}
-
-/// What `st_blocks` counts in.
-const BLOCK_BYTES: u64 = 512;
-
-/// On the device: holes count nothing.
-fn bytes_under(folder: &Path) -> u64 {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * BLOCK_BYTES).sum()
 }
 
 /// The limit for a server's device, or the sentence that says why there is none.

@@ -2,7 +2,8 @@
 
 use super::data::TABLE;
 use super::series::{
-    Choice, MEMORY, Opened, Pages, READS, Setup, Swept, Variant, device_limit, not_compressed, resident,
+    Asked, Choice, Kept, MEMORY, Opened, Pages, READS, RowTier, Setup, Swept, Variant, device_limit,
+    not_compressed, resident,
 };
 use crate::device::DeviceLimit;
 use crate::driver::Window;
@@ -14,6 +15,7 @@ use crate::measure::{Phases, Process, Recorder};
 use crate::results::Sample;
 use crate::target::{Context, Engine, Flavour, TargetSpec, scratch_server};
 use crate::workload::DATABASE;
+use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::path::Path;
 use wire::client::Value;
 use wire::value::WireValue;
@@ -28,35 +30,30 @@ pub struct Server {
     limit: Option<DeviceLimit>,
     setup: Setup,
     version: String,
+    updates: AtomicU64,
 }
 
 /// The options that make a server cache no more than it is told, and read from the device.
 fn server_options(spec: &TargetSpec, variant: Variant, setup: &Setup) -> Vec<String> {
-    let mut options = match spec {
-        TargetSpec::Latchwork => {
-            let mut options =
-                ["--flush_method=O_DIRECT", "--flush_log_at_trx_commit=2"].map(str::to_string).to_vec();
-            if variant.row_tier {
-                options.push(format!("--row_cache_size={}", setup.row_bytes));
-            }
-            if variant.pages.size() != Pages::Large.size() {
-                options.push(format!("--innodb_page_size={}", variant.pages.size()));
-            }
-            options
-        }
-        _ => [
-            "--innodb-flush-method=O_DIRECT",
-            "--innodb-buffer-pool-dump-at-shutdown=OFF",
-            "--innodb-buffer-pool-load-at-startup=OFF",
-            "--innodb-read-only-compressed=OFF",
-        ]
-        .map(str::to_string)
-        .to_vec(),
-    };
-    if !matches!(spec, TargetSpec::Latchwork) {
-        options.push(format!("--innodb-page-size={}", variant.pages.size()));
+    let page_size = variant.pages.size();
+    match spec {
+        TargetSpec::Latchwork => vec![
+            "--flush_method=O_DIRECT".to_string(),
+            "--flush_log_at_trx_commit=2".to_string(),
+            format!("--innodb_page_size={page_size}"),
+            format!(
+                "--row_cache_size={}",
+                variant.row_tier.bytes(setup).map_or("-1".to_string(), |bytes| bytes.to_string())
+            ),
+        ],
+        _ => vec![
+            "--innodb-flush-method=O_DIRECT".to_string(),
+            "--innodb-buffer-pool-dump-at-shutdown=OFF".to_string(),
+            "--innodb-buffer-pool-load-at-startup=OFF".to_string(),
+            "--innodb-read-only-compressed=OFF".to_string(),
+            format!("--innodb-page-size={page_size}"),
+        ],
     }
-    options
 }
 
 pub fn open(
@@ -67,7 +64,7 @@ pub fn open(
     run: &mut Run<'_>,
 ) -> Result<Opened> {
     let name = format!("{} {variant}", spec.name());
-    if variant.row_tier && *spec != TargetSpec::Latchwork {
+    if variant.row_tier != RowTier::Off && *spec != TargetSpec::Latchwork {
         return Ok(Opened::LeftOut("it has no row tier".to_string()));
     }
     let options = server_options(spec, variant, setup);
@@ -77,17 +74,7 @@ pub fn open(
         ));
     };
     run.progress.stage(format!("{name}: starting"), 0);
-    let started =
-        flavour.start(folder, &mut Context { interrupt: run.interrupt, progress: run.progress, folder });
-    let mut login = match started {
-        Ok(login) => login,
-        // A server of ours that does not know an option yet says so and ends.
-        Err(Error::Server { log, .. }) if *spec == TargetSpec::Latchwork => {
-            let why = log.lines().last().unwrap_or("it does not start").to_string();
-            return Ok(Opened::LeftOut(format!("the server refuses its options: {why}")));
-        }
-        Err(error) => return Err(error),
-    };
+    let mut login = start(&mut *flavour, folder, run)?;
     let mut client = login.connect()?;
     let version = client.connection().greeting().server_version.clone();
     client.run(format!("CREATE DATABASE IF NOT EXISTS {DATABASE}").as_bytes())?;
@@ -117,12 +104,17 @@ pub fn open(
         return Ok(Opened::LeftOut(format!("its pages have {page_size} bytes whatever it is told")));
     }
     load(&mut client, &name, setup, run)?;
+    drop(client);
+    // Stopped, it writes what loading has left in memory; its memory then has nothing of loading either.
+    run.progress.stage(format!("{name}: starting again"), 0);
+    flavour.stop()?;
     if *spec == TargetSpec::Latchwork
-        && let Some(why) = doubt(&mut client, variant, setup, folder)?
+        && variant.pages == Pages::Compressed
+        && let Some(why) = not_compressed(&folder.join("data"), setup)
     {
-        flavour.stop()?;
         return Ok(Opened::LeftOut(why));
     }
+    start(&mut *flavour, folder, run)?;
     let limit = match device_limit(setup, folder, &name.replace([' ', ':'], "-")) {
         Ok(limit) => limit,
         Err(why) => {
@@ -136,25 +128,12 @@ pub fn open(
     if let (Some(limit), Some(Process::Other(pid))) = (&limit, flavour.process()) {
         limit.add(pid)?;
     }
-    Ok(Opened::Ready(Box::new(Server { name, flavour, login, limit, setup: *setup, version })))
+    let updates = AtomicU64::new(0);
+    Ok(Opened::Ready(Box::new(Server { name, flavour, login, limit, setup: *setup, version, updates })))
 }
 
-/// Why what a Latchwork server says of its pages cannot be so, if that is how it is: it knows the words of other servers, and
-/// keeps those that it does nothing about. Frames and files do not lie.
-fn doubt(client: &mut Client, variant: Variant, setup: &Setup, folder: &Path) -> Result<Option<String>> {
-    if variant.pages == Pages::Compressed {
-        return Ok(not_compressed(&folder.join("data"), setup));
-    }
-    let blocks = client.rows("SHOW GLOBAL STATUS LIKE 'Key_blocks_u%'")?;
-    let blocks: u64 = blocks.iter().filter_map(|row| row.get(1)?.parse::<u64>().ok()).sum();
-    let bytes = blocks * variant.pages.size() as u64;
-    Ok((bytes < setup.cache_bytes / 2).then(|| {
-        format!(
-            "its cache of {} bytes has {blocks} pages: they are not of {} bytes",
-            setup.cache_bytes,
-            variant.pages.size()
-        )
-    }))
+fn start(flavour: &mut dyn Flavour, folder: &Path, run: &mut Run<'_>) -> Result<Login> {
+    flavour.start(folder, &mut Context { interrupt: run.interrupt, progress: run.progress, folder })
 }
 
 fn left_out(mut flavour: Box<dyn Flavour>, error: Error) -> Result<Opened> {
@@ -203,8 +182,22 @@ impl Server {
         }
         let variable =
             if self.name.starts_with("mariadb") { "Innodb_buffer_pool_reads" } else { "Key_reads" };
+        self.status(variable)
+    }
+
+    fn status(&self, variable: &str) -> Result<Option<u64>> {
         let rows = self.login.connect()?.rows(&format!("SHOW GLOBAL STATUS LIKE '{variable}'"))?;
         Ok(rows.first().and_then(|row| row.get(1)?.parse().ok()))
+    }
+
+    /// What servers of others do not count is 0.
+    fn kept(&self) -> Result<Kept> {
+        let status = |variable| self.status(variable).map(Option::unwrap_or_default);
+        Ok(Kept {
+            rows: status("Row_cache_rows")?,
+            row_bytes: status("Row_cache_bytes")?,
+            image_bytes: status("Compressed_pages_bytes")?,
+        })
     }
 }
 
@@ -217,7 +210,7 @@ impl Swept for Server {
         facts
     }
 
-    fn touch(&mut self, keys: &[u32]) -> Result<()> {
+    fn touch(&mut self, keys: &[u32]) -> Result<u64> {
         self.set_limit(false)?;
         let share = keys.len().div_ceil(self.setup.clients as usize);
         base::sync::thread::scope(|scope| {
@@ -225,31 +218,39 @@ impl Swept for Server {
                 .chunks(share)
                 .map(|keys| {
                     let mut lookup = self.lookup()?;
-                    Ok(scope.spawn(move || keys.iter().try_for_each(|&id| lookup.read(id))))
+                    Ok(scope.spawn(move || keys.iter().try_fold(0, |sum, &id| Ok(sum + lookup.read(id)?))))
                 })
                 .collect::<Result<_>>()?;
-            handles.into_iter().try_for_each(|handle| handle.join().expect("a reader panicked"))
+            handles.into_iter().map(|handle| handle.join().expect("a reader panicked")).sum()
         })
     }
 
-    fn sample(&mut self, keys: &[u32], writes: bool, window: &Window, run: &Run<'_>) -> Result<Sample> {
+    fn updates(&self) -> u64 {
+        // ORDER: asked when those who count have been joined.
+        self.updates.load(Relaxed)
+    }
+
+    fn sample(&mut self, asked: Asked<'_>, window: &Window, run: &Run<'_>) -> Result<Sample> {
         let mut clients = Vec::new();
         for number in 0..self.setup.clients {
             let mut lookup = self.lookup()?;
-            let mut choice = Choice::new(self.setup.data.seed, number, writes);
+            let mut choice = Choice::new(self.setup.data.seed, number, asked.writes);
+            let updates = &self.updates;
             clients.push(move |phases: &Phases| -> Result<Recorder> {
                 workers::repeat(phases, || {
-                    let (id, write) = choice.next(keys);
+                    let (id, write) = choice.next(asked.keys);
                     if write {
-                        lookup.write(id)?
+                        lookup.write(id)?;
+                        // ORDER: see `Swept::updates`.
+                        updates.fetch_add(1, Relaxed);
                     } else {
-                        lookup.read(id)?
+                        lookup.read(id)?;
                     }
                     Ok(1)
                 })
             });
         }
-        self.set_limit(true)?;
+        self.set_limit(asked.limited)?;
         let observed =
             Observed { server: self.flavour.process(), client: Some(Process::Own), latch_waits: &|| None };
         let before = self.reads()?;
@@ -267,6 +268,7 @@ impl Swept for Server {
         if let Some(Process::Other(pid)) = self.flavour.process() {
             sample.extra.extend(resident(&pid.to_string()).map(|memory| (MEMORY.to_string(), memory)));
         }
+        sample.extra.extend(self.kept()?.extras());
         Ok(sample)
     }
 
@@ -284,7 +286,7 @@ struct Lookup {
     write: u32,
 }
 
-const READ: &str = "SELECT id, c FROM sbtest1 WHERE id = ?";
+const READ: &str = "SELECT id, k, c FROM sbtest1 WHERE id = ?";
 const WRITE: &str = "UPDATE sbtest1 SET k = k + 1 WHERE id = ?";
 
 impl Lookup {
@@ -299,18 +301,20 @@ impl Lookup {
         Ok(Lookup { target, client, read, write })
     }
 
-    fn read(&mut self, id: u32) -> Result<()> {
+    /// Gives the row's `k`.
+    fn read(&mut self, id: u32) -> Result<u64> {
         let result = self.client.connection().execute(self.read, &[WireValue::UInt(id.into())]);
         let result = result.map_err(|error| explained(&self.target, READ, error))?;
-        let found = match result.rows.first().and_then(|row| row.first()) {
-            Some(Value::UInt(found)) => Some(*found),
-            Some(Value::Int(found)) => u64::try_from(*found).ok(),
+        let number = |value: &Value| match value {
+            Value::UInt(number) => Some(*number),
+            Value::Int(number) => u64::try_from(*number).ok(),
             _ => None,
         };
-        if found == Some(id.into()) {
-            return Ok(());
+        match result.rows.first().map(Vec::as_slice) {
+            Some([found, k, _]) if number(found) == Some(id.into()) => number(k),
+            _ => None,
         }
-        Err(Error::WrongAnswer {
+        .ok_or_else(|| Error::WrongAnswer {
             target: self.target.clone(),
             why: format!("no row {id}, or another in its place"),
         })
