@@ -52,9 +52,8 @@ fn compress_behind(header_bytes: usize, page: &[u8]) -> Option<Vec<u8>> {
     if bytes > bytes_max(page.len()) {
         return None;
     }
-    image.truncate(bytes);
-    image.shrink_to_fit();
-    Some(image)
+    // A copy: what an allocator cuts off a larger piece is lost to the next page, which asks for the larger piece again.
+    Some(image[..bytes].to_vec())
 }
 
 /// An image for memory: without header, since nothing tears it.

@@ -206,7 +206,7 @@ impl Swept for Embedded {
         let clients = (0..self.setup.clients)
             .map(|number| {
                 let mut client = Client::new(&self.database, &self.table);
-                let mut choice = Choice::new(self.setup.data.seed, number, asked.writes);
+                let mut choice = Choice::new(self.setup.data.seed, asked.turn, number, asked.writes);
                 let updates = &self.updates;
                 move |phases: &Phases| -> Result<Recorder> {
                     workers::repeat(phases, || {

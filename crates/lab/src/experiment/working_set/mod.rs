@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 use crate::report::view::{MISSING, grouped, short_number};
-use crate::results::{Cell, Results, Summary, TargetInfo};
+use crate::results::{Cell, Results, Sample, Summary, TargetInfo};
 use crate::target::TargetSpec;
 use crate::workload::Random;
 use options::Options;
@@ -25,7 +25,7 @@ use std::time::{Duration, Instant};
 const SHARES: [f64; 2] = [0.25, 0.9];
 /// Device reads a lookup at which keys count as held, whatever the machine makes of them.
 const READS_MAX: f64 = 0.05;
-/// A series has collapsed below this share, and is not swept further once it was so at two sizes.
+/// A series has collapsed below this share, if the device decides, and is not swept further once it was so at two sizes.
 const COLLAPSED: f64 = 0.05;
 const COLLAPSES: u32 = 2;
 /// A cache has come to rest once so many looks have not seen fewer device reads, or hardly any are left.
@@ -110,6 +110,8 @@ struct Line {
     /// Throughput with the fewest keys.
     in_memory: Option<f64>,
     collapses: u32,
+    /// How often it has been asked.
+    turns: u64,
 }
 
 fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
@@ -141,7 +143,7 @@ fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
             embedded += 1;
         }
         let label = variant.to_string();
-        lines.push(Line { target, variant, label, swept, in_memory: None, collapses: 0 });
+        lines.push(Line { target, variant, label, swept, in_memory: None, collapses: 0, turns: 0 });
     }
     if lines.is_empty() {
         return Err(Error::Usage("every series was left out".to_string()));
@@ -205,8 +207,7 @@ fn sweep(options: &Options, lines: &mut [Line], embedded_is_alone: bool, run: &m
             for round in 0..options.samples {
                 run.interrupt.check()?;
                 let window = Window { warmup: options.time / 5, measure: options.time, round };
-                let asked = Asked { keys, writes: options.writes, limited: true };
-                let mut sample = line.swept.sample(asked, &window, run)?;
+                let mut sample = line.sample(keys, options.writes, true, &window, run)?;
                 if line.target == TargetSpec::Embedded.name() && !embedded_is_alone {
                     sample.extra.retain(|(name, _)| name != MEMORY);
                 }
@@ -217,7 +218,9 @@ fn sweep(options: &Options, lines: &mut [Line], embedded_is_alone: bool, run: &m
             }
             let median = cell.estimate().map_or(0.0, |estimate| estimate.median);
             let in_memory = *line.in_memory.get_or_insert(median);
-            line.collapses = if median < in_memory * COLLAPSED { line.collapses + 1 } else { 0 };
+            let is_held = cell.median_extra(READS).is_some_and(|reads| reads <= READS_MAX);
+            let has_collapsed = median < in_memory * COLLAPSED && !is_held;
+            line.collapses = if has_collapsed { line.collapses + 1 } else { 0 };
             run.results.cells.push(cell);
             run.save()?;
         }
@@ -229,6 +232,18 @@ fn sweep(options: &Options, lines: &mut [Line], embedded_is_alone: bool, run: &m
 }
 
 impl Line {
+    fn sample(
+        &mut self,
+        keys: &[u32],
+        writes: bool,
+        limited: bool,
+        window: &Window,
+        run: &Run<'_>,
+    ) -> Result<Sample> {
+        self.turns += 1;
+        self.swept.sample(Asked { keys, writes, limited, turn: self.turns }, window, run)
+    }
+
     /// Every update is in a row, once. So far all of them were among `keys`.
     fn check(&mut self, keys: &[u32]) -> Result<()> {
         let (found, made) = (self.swept.touch(keys)?, self.swept.updates());
@@ -243,12 +258,11 @@ impl Line {
 /// Asks as the samples will, with the device unlimited, until the parts of the cache have what they are worth.
 fn settle(line: &mut Line, keys: &[u32], options: &Options, run: &Run<'_>) -> Result<()> {
     let deadline = Instant::now() + options.settle;
-    let asked = Asked { keys, writes: options.writes, limited: false };
+    let window = Window { warmup: Duration::ZERO, measure: LOOK, round: 0 };
     let (mut fewest, mut looks) = (f64::INFINITY, 0);
     while looks < SETTLED_LOOKS && Instant::now() < deadline {
         run.interrupt.check()?;
-        let sample =
-            line.swept.sample(asked, &Window { warmup: Duration::ZERO, measure: LOOK, round: 0 }, run)?;
+        let sample = line.sample(keys, options.writes, false, &window, run)?;
         let reads = sample.extra.iter().find(|(name, _)| name == READS).map_or(0.0, |(_, reads)| *reads);
         if reads <= SETTLED_READS {
             break;
@@ -310,7 +324,6 @@ fn summaries(results: &Results) -> Vec<Summary> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::results::Sample;
 
     #[test]
     fn keys_are_held_up_to_the_last_size_that_is_fast_enough() {

@@ -7,6 +7,7 @@ use crate::error::Result;
 use crate::experiment::frame::Run;
 use crate::results::Sample;
 use crate::scratch::bytes_under;
+use crate::workload::Random;
 use std::fmt;
 use std::path::Path;
 
@@ -123,6 +124,8 @@ pub struct Asked<'k> {
     pub writes: bool,
     /// With the device limited.
     pub limited: bool,
+    /// See [`Choice::new`].
+    pub turn: u64,
 }
 
 /// A series that is loaded and can be asked.
@@ -190,18 +193,37 @@ pub fn device_limit(setup: &Setup, folder: &Path, name: &str) -> Result<Option<D
 /// Which key an operation takes, and whether it writes: every second one, if any do.
 #[derive(Clone, Debug)]
 pub struct Choice {
-    pub random: crate::workload::Random,
-    pub writes: bool,
+    random: Random,
+    writes: bool,
     count: u64,
 }
 
 impl Choice {
-    pub fn new(seed: u64, client: u32, writes: bool) -> Choice {
-        Choice { random: crate::workload::Random::new(seed, 500 + u64::from(client)), writes, count: 0 }
+    /// `turn`: another one for each time that a series is asked, or it would be asked again for what it has just had.
+    pub fn new(seed: u64, turn: u64, client: u32, writes: bool) -> Choice {
+        Choice { random: Random::new(seed, (turn + 1) << 32 | u64::from(client)), writes, count: 0 }
     }
 
     pub fn next(&mut self, keys: &[u32]) -> (u32, bool) {
         self.count += 1;
         (keys[self.random.below(keys.len() as u32) as usize], self.writes && self.count.is_multiple_of(2))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_turn_asks_in_an_order_of_its_own() {
+        let keys: Vec<u32> = (0..1_000).collect();
+        let drawn = |turn, client| -> Vec<(u32, bool)> {
+            let mut choice = Choice::new(303, turn, client, true);
+            (0..100).map(|_| choice.next(&keys)).collect()
+        };
+        assert_eq!(drawn(0, 1), drawn(0, 1));
+        assert_ne!(drawn(0, 1), drawn(1, 1));
+        assert_ne!(drawn(0, 1), drawn(0, 2));
+        assert_eq!(drawn(0, 1).iter().filter(|(_, write)| *write).count(), 50);
     }
 }

@@ -234,7 +234,7 @@ impl Swept for Server {
         let mut clients = Vec::new();
         for number in 0..self.setup.clients {
             let mut lookup = self.lookup()?;
-            let mut choice = Choice::new(self.setup.data.seed, number, asked.writes);
+            let mut choice = Choice::new(self.setup.data.seed, asked.turn, number, asked.writes);
             let updates = &self.updates;
             clients.push(move |phases: &Phases| -> Result<Recorder> {
                 workers::repeat(phases, || {
