@@ -437,7 +437,7 @@ fn compare_scans(what: &str, looker: &mut Looker, rows: i32, rounds: usize) -> O
         let on = round % 2;
         looker.database.resize_row_tier(Some(on * TIER))?;
         // What is in the tier then is what somebody needed: as much in rounds without one, so that the pages have been treated alike.
-        looker.run(100_000, || random.below(rows))?;
+        looker.run(30_000, || random.below(rows))?;
         let before = looker.database.row_tier_status();
         let start = Instant::now();
         let mut scan = looker.table.scan(Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
