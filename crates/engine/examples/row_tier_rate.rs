@@ -422,8 +422,8 @@ fn scan(folder: &Path, rows: i32) -> Outcome<()> {
     compare_scans("from the device", &mut looker, rows, 7)?;
     drop(looker);
     let (small, cache) = (tempfile::tempdir()?, BYTES);
-    let rows = (cache / 2 / 220) as i32;
-    fill(&small.path().join("data"), rows)?;
+    let rows = (cache / 2 / 260) as i32;
+    fill(&small.path().join("data"), rows, false)?;
     let mut looker = Looker::open(&small.path().join("data"), options(cache, 0))?;
     compare_scans("in memory", &mut looker, rows, 31)
 }
