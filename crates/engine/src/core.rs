@@ -14,6 +14,10 @@ use base::{CoreLocal, Lsn, Stamp};
 use pagecache::{Caches, FileFormat, NamedCache};
 use transactions::{Config, Transactions};
 
+base::latch_class!(pub CheckpointLatch, "checkpoint");
+
+base::latch_class!(pub ControlLatch, "control file");
+
 /// The engine below a database's tables.
 #[derive(Debug)]
 pub(crate) struct Core {
@@ -36,9 +40,9 @@ pub(crate) struct Core {
     closed: AtomicBool,
     refusing: AtomicBool,
     why_refusing: Mutex<String>,
-    pub control: Mutex<Control>,
+    pub control: Mutex<Control, ControlLatch>,
     /// Held while a checkpoint is taken.
-    pub checkpointing: Mutex<()>,
+    pub checkpointing: Mutex<(), CheckpointLatch>,
 }
 
 impl Core {
@@ -62,11 +66,11 @@ impl Core {
             scan_memory: CoreLocal::new(),
             absent_lockers: CachePadded::default(),
             statements: Gate::default(),
-            checkpointing: Mutex::new(()),
+            checkpointing: Mutex::of_class(()),
             closed: AtomicBool::new(false),
             refusing: AtomicBool::new(false),
             why_refusing: Mutex::new(String::new()),
-            control: Mutex::new(control),
+            control: Mutex::of_class(control),
         }
     }
 

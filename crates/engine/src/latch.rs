@@ -4,6 +4,10 @@ use base::TableId;
 use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{CachePadded, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+base::latch_class!(pub GateLatch, "gate");
+
+base::latch_class!(pub RowStripe, "row");
+
 /// Stripes of row latches. Two writers of different rows meet on one with probability 1/4,096; the array takes
 /// 32 KiB.
 const STRIPES: usize = 4_096;
@@ -11,7 +15,7 @@ const STRIPES: usize = 4_096;
 /// Mutexes by (table, primary key), each held while a row is read and gets another stamp.
 #[derive(Debug)]
 pub struct RowLatches {
-    stripes: Box<[Mutex<()>]>,
+    stripes: Box<[Mutex<(), RowStripe>]>,
 }
 
 /// Holds the latch of a row.
@@ -22,7 +26,7 @@ pub struct RowLatch<'l> {
 
 impl RowLatches {
     pub fn new() -> RowLatches {
-        RowLatches { stripes: (0..STRIPES).map(|_| Mutex::new(())).collect() }
+        RowLatches { stripes: (0..STRIPES).map(|_| Mutex::of_class(())).collect() }
     }
 
     fn stripe(table: TableId, primary_key: &[u8]) -> usize {
@@ -50,7 +54,7 @@ const GATE_SHARDS: usize = 8;
 /// of its own, who closes it takes them all.
 #[derive(Debug, Default)]
 pub struct Gate {
-    shards: [CachePadded<RwLock<()>>; GATE_SHARDS],
+    shards: [CachePadded<RwLock<(), GateLatch>>; GATE_SHARDS],
 }
 
 #[derive(Debug)]

@@ -10,6 +10,8 @@ use crate::session::log;
 use crate::table::Table;
 use crate::table::row::{chain_of, split_cell};
 use crate::tree::{Chunk, Remainder};
+
+base::latch_class!(pub PurgeQueueLatch, "purge queue");
 #[cfg(not(feature = "shuttle"))]
 use base::sync::Weak;
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -51,7 +53,7 @@ pub(crate) struct Garbage {
 /// What is to be purged, in about the order of the commits.
 #[derive(Default, Debug)]
 pub(crate) struct Purge {
-    queue: Mutex<Queue>,
+    queue: Mutex<Queue, PurgeQueueLatch>,
     /// Held by who purges: one thread at a time. It may wait for a table's redefinition to end, so nobody else waits for it.
     working: Mutex<()>,
     len: AtomicUsize,

@@ -30,6 +30,8 @@ use rowtier::Kept;
 use std::path::{Path, PathBuf};
 use vfs::File;
 
+base::latch_class!(pub SpaceLatch, "space map");
+
 const MAGIC: u64 = u64::from_le_bytes(*b"LATCHTS\x02");
 const MAGIC_AT: usize = 32;
 const PAGE_SIZE_AT: usize = 40;
@@ -103,7 +105,7 @@ pub struct Tablespace {
     path: PathBuf,
     /// As in the header.
     in_doubt: AtomicBool,
-    space: Mutex<Space>,
+    space: Mutex<Space, SpaceLatch>,
     /// For tables' files: what keeps their rows, and whether it may have kept any.
     row_tier: OnceLock<RowCache>,
     kept: Kept,
@@ -153,7 +155,7 @@ impl Tablespace {
             journal,
             path,
             in_doubt,
-            space: Mutex::new(space),
+            space: Mutex::of_class(space),
             row_tier: OnceLock::new(),
             kept: Kept::default(),
         })

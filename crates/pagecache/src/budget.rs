@@ -12,6 +12,8 @@ use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, Mutex, Weak};
 use std::fmt::Debug;
 
+base::latch_class!(pub SharesLatch, "shares of a cache");
+
 /// A step is this share of the whole.
 const STEPS: usize = 64;
 /// What a share has given up lately are so many steps: fewer are met too seldom to say much.
@@ -53,7 +55,7 @@ pub struct Budget {
     total: AtomicUsize,
     /// What the shares have. Above the total only by what they cannot do without.
     allotted: AtomicUsize,
-    shares: Mutex<Vec<Entry>>,
+    shares: Mutex<Vec<Entry>, SharesLatch>,
     /// Their number, to look without the mutex.
     count: AtomicUsize,
 }
@@ -70,7 +72,7 @@ impl Budget {
         Arc::new(Budget {
             total: AtomicUsize::new(total),
             allotted: AtomicUsize::new(0),
-            shares: Mutex::new(Vec::new()),
+            shares: Mutex::of_class(Vec::new()),
             count: AtomicUsize::new(0),
         })
     }

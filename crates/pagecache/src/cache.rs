@@ -31,6 +31,10 @@ use base::{FileId, PageId};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
+base::latch_class!(pub FilesLatch, "files of a cache");
+
+base::latch_class!(pub SegmentLatch, "cache segment");
+
 /// So few frames are enough for every operation of the engine: a split holds seven pages at most, and the thread
 /// with the frame permit is alone in holding any while it waits. The rest is slack.
 ///
@@ -58,7 +62,7 @@ pub(crate) struct Hot {
 /// A segment with its mutex and its counters, alone on its cache lines.
 #[derive(Debug)]
 pub(crate) struct Shell {
-    pub segment: Mutex<Segment>,
+    pub segment: Mutex<Segment, SegmentLatch>,
     /// `segment.resident()`, to look without the mutex.
     pub resident: AtomicUsize,
     pub counters: SegmentCounters,
@@ -92,7 +96,7 @@ pub struct PageCache {
     pub(crate) writing: DirtyMap,
     /// Shared with the other caches of the database.
     pub(crate) backend: Arc<Backend>,
-    pub(crate) files: RwLock<HashMap<FileId, Arc<OpenFile>>>,
+    pub(crate) files: RwLock<HashMap<FileId, Arc<OpenFile>>, FilesLatch>,
     pub(crate) settings: Mutex<Settings>,
     /// Held for the whole of a reconfiguration, so that there is one at a time.
     pub(crate) reconfiguring: Mutex<()>,
@@ -140,7 +144,7 @@ impl PageCache {
         let geometry = Geometry::new(segments, index_frames, None);
         let shells = (0..SEGMENTS_MAX).map(|_| {
             CachePadded(Shell {
-                segment: Mutex::new(Segment::new(geometry, config.hit_path)),
+                segment: Mutex::of_class(Segment::new(geometry, config.hit_path)),
                 resident: AtomicUsize::new(0),
                 counters: SegmentCounters::default(),
             })
@@ -173,7 +177,7 @@ impl PageCache {
             dirty: memory.dirty,
             writing: memory.writing,
             backend,
-            files: RwLock::new(HashMap::new()),
+            files: RwLock::of_class(HashMap::new()),
             settings: Mutex::new(settings),
             reconfiguring: Mutex::new(()),
             budget,

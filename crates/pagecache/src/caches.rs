@@ -360,7 +360,7 @@ impl Caches {
         }
         let mut made = self.made.lock();
         let Some(slot) = self.pools.get(*made) else {
-            return Err(Error::Config { why: format!("there are {made} pools of pages already") });
+            return Err(Error::Config { why: format!("there are {} pools of pages already", *made) });
         };
         let config = CacheConfig {
             name: cache.name.clone(),

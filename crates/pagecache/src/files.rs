@@ -11,6 +11,8 @@ use std::io;
 use std::path::PathBuf;
 use vfs::AlignedBuffer;
 
+base::latch_class!(pub SyncLatch, "file sync");
+
 /// Byte offsets of the page header prefix that the cache knows; the rest of a page is its owner's.
 ///
 /// | byte | size | field    | filled by | checked                                              |
@@ -72,12 +74,12 @@ struct Device {
     /// Pages were written since the last sync.
     unsynced: AtomicBool,
     /// Held during a sync, so that who finds nothing to do has not overtaken it.
-    syncing: Mutex<()>,
+    syncing: Mutex<(), SyncLatch>,
 }
 
 impl OpenFile {
     pub fn new(id: FileId, path: PathBuf, file: Arc<dyn vfs::File>, format: FileFormat) -> OpenFile {
-        let device = Device { file, unsynced: AtomicBool::new(false), syncing: Mutex::new(()) };
+        let device = Device { file, unsynced: AtomicBool::new(false), syncing: Mutex::of_class(()) };
         OpenFile { id, path, format, device: Arc::new(device), detached: AtomicBool::new(false) }
     }
 

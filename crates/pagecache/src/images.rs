@@ -24,6 +24,8 @@ use base::sync::{Arc, CachePadded, Mutex, OnceLock};
 use base::{FileId, PageId};
 use std::collections::{HashMap, VecDeque};
 
+base::latch_class!(pub ImagesLatch, "page images");
+
 /// Bytes that an image takes besides its own: its places in map and queue, and what the allocator adds.
 const OVERHEAD_BYTES: usize = 112;
 /// So many images are put, before one looks how many were opened meanwhile.
@@ -39,7 +41,7 @@ const SHARE_GUESS: usize = 4;
 pub(crate) struct Images {
     /// For messages.
     name: String,
-    inner: CachePadded<Mutex<Inner>>,
+    inner: CachePadded<Mutex<Inner, ImagesLatch>>,
     /// What they are a share of.
     budget: OnceLock<Arc<Budget>>,
     /// There is room for images, or was: else all of this costs a look here.
@@ -108,7 +110,7 @@ impl Images {
         let inner = Inner { average: page_size / SHARE_GUESS, ..Inner::default() };
         Images {
             name: format!("compressed pages of {page_size} bytes in cache '{name}'"),
-            inner: CachePadded(Mutex::new(inner)),
+            inner: CachePadded(Mutex::of_class(inner)),
             budget: OnceLock::new(),
             is_used: AtomicBool::new(false),
             opened: AtomicU64::new(0),

@@ -4,9 +4,11 @@ use crate::frames::FrameNo;
 use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use base::sync::{CachePadded, Mutex};
 
+base::latch_class!(pub FreeFrames, "free frames");
+
 #[derive(Debug, Default)]
 pub struct Pool {
-    inner: CachePadded<Mutex<Inner>>,
+    inner: CachePadded<Mutex<Inner, FreeFrames>>,
     /// `inner.free.len()`, to look without the mutex.
     len: CachePadded<AtomicUsize>,
 }

@@ -19,6 +19,8 @@ use base::sync::atomic::{AtomicU64, AtomicUsize, Ordering, fence};
 use base::sync::{CachePadded, Mutex, MutexGuard};
 use std::io;
 
+base::latch_class!(pub BucketLatch, "row tier bucket");
+
 /// Slots a bucket. Models have fewer, for they look at each.
 pub const SLOTS: usize = if cfg!(feature = "shuttle") { 3 } else { 15 };
 
@@ -140,7 +142,7 @@ pub struct Index {
     buckets: Region<Bucket>,
     /// Buckets in use; 0 = the tier is off.
     count: CachePadded<AtomicUsize>,
-    stripes: Box<[CachePadded<Mutex<Counts>>]>,
+    stripes: Box<[CachePadded<Mutex<Counts, BucketLatch>>]>,
 }
 
 /// The bucket with the hash's entries, if there are `count`.

@@ -43,6 +43,8 @@ use index::{BUCKET_BYTES, Index, Met, STRIPES, epoch_of};
 use std::io;
 use store::{BLOCKS_MIN, KEPT, Memory, NEW, Store};
 
+base::latch_class!(pub StoreLatch, "row tier store");
+
 /// Words of a block: 64 KiB, so that what is left at its end is less than a byte a row. Models have so few that they come to evict.
 const BLOCK_WORDS: usize = if cfg!(feature = "shuttle") { 64 } else { 8 << 10 };
 
@@ -79,7 +81,7 @@ impl Config {
 pub struct RowTier {
     words: Region<AtomicU64>,
     index: Index,
-    store: Mutex<Store>,
+    store: Mutex<Store, StoreLatch>,
     requests: OwnedCounters,
 }
 
@@ -148,7 +150,7 @@ impl RowTier {
         Ok(RowTier {
             words: Region::new(blocks_max * block_words)?,
             index: Index::new(buckets_max)?,
-            store: Mutex::new(Store::new(blocks_max, block_words, replacement)),
+            store: Mutex::of_class(Store::new(blocks_max, block_words, replacement)),
             requests: OwnedCounters::new(),
         })
     }

@@ -7,13 +7,17 @@ use sql::host::{Interrupt, Kill, Process};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+base::latch_class!(pub DetailsLatch, "details of a connection");
+
+base::latch_class!(pub ConnectionsLatch, "connections");
+
 /// The most of a statement's text that SHOW PROCESSLIST can show, in bytes.
 const INFO_BYTES_MAX: usize = 1024;
 
 /// The open connections by id.
 #[derive(Debug, Default)]
 pub(crate) struct Registry {
-    open: Mutex<Open>,
+    open: Mutex<Open, ConnectionsLatch>,
     changed: Condvar,
 }
 
@@ -34,7 +38,7 @@ pub(crate) struct Entry {
     /// When times are counted from.
     epoch: Instant,
     activity: CachePadded<Activity>,
-    details: Mutex<Details>,
+    details: Mutex<Details, DetailsLatch>,
 }
 
 #[derive(Debug, Default)]

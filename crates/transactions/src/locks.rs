@@ -16,6 +16,8 @@ use crate::error::LockError;
 use base::sync::{Arc, CachePadded, Mutex};
 use ends::Ends;
 use graph::Graph;
+
+base::latch_class!(pub RowLocksLatch, "row locks");
 pub use graph::{Blocker, PendingLock, WaitTotals, Wanted};
 pub use queue::LockMode;
 use queue::{Acquired, Queue};
@@ -74,7 +76,7 @@ type Partition = HashMap<u64, HashMap<Arc<[u8]>, Queue>>;
 
 #[derive(Debug)]
 pub struct Locks {
-    partitions: Box<[CachePadded<Mutex<Partition>>]>,
+    partitions: Box<[CachePadded<Mutex<Partition, RowLocksLatch>>]>,
     ends: Ends,
     graph: Graph,
 }
@@ -88,7 +90,7 @@ impl Locks {
         }
     }
 
-    fn partition(&self, table: u64, key: &[u8]) -> &Mutex<Partition> {
+    fn partition(&self, table: u64, key: &[u8]) -> &Mutex<Partition, RowLocksLatch> {
         let mut hasher = DefaultHasher::new();
         (table, key).hash(&mut hasher);
         &self.partitions[hasher.finish() as usize % self.partitions.len()]

@@ -17,6 +17,8 @@ use base::sync::atomic::{
 };
 use base::sync::{Arc, CachePadded, Mutex};
 
+base::latch_class!(pub SnapshotsLatch, "snapshots");
+
 /// The number of a slot without a snapshot.
 const NONE: u64 = u64::MAX;
 
@@ -60,7 +62,7 @@ impl Slot {
 pub struct Registry {
     /// Something may have been taken away that only snapshots below this need.
     announced: CachePadded<AtomicU64>,
-    slots: Mutex<Slots>,
+    slots: Mutex<Slots, SnapshotsLatch>,
 }
 
 #[derive(Debug, Default)]

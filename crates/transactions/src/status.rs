@@ -27,6 +27,8 @@ use buffers::Buffers;
 use ring::{Ring, Word};
 use std::collections::BTreeMap;
 
+base::latch_class!(pub StatusLatch, "transaction status");
+
 /// The largest id: rows carry 48 bits.
 const ID_MAX: u64 = (1 << 48) - 1;
 
@@ -71,7 +73,7 @@ pub struct StatusTable {
     settled_below: CachePadded<AtomicU64>,
     ring: Ring,
     buffers: Buffers,
-    core: Mutex<Core>,
+    core: Mutex<Core, StatusLatch>,
 }
 
 /// Written together at the end of each write transaction, read together by each new snapshot.
@@ -131,7 +133,7 @@ impl StatusTable {
             settled_below: CachePadded(AtomicU64::new(next_id)),
             ring: Ring::new(),
             buffers: Buffers::new(chunk_ids as usize),
-            core: Mutex::new(Core {
+            core: Mutex::of_class(Core {
                 next: next_id,
                 low: next_id,
                 clock: 0,

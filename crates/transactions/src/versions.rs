@@ -17,6 +17,10 @@ use base::sync::atomic::{
 };
 use base::sync::{Arc, CachePadded, Mutex};
 use chain::Chain;
+
+base::latch_class!(pub PurgeListsLatch, "versions to purge");
+
+base::latch_class!(pub VersionsLatch, "row versions");
 pub use chain::{Found, Pin, Version};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -51,7 +55,7 @@ type Rows = HashMap<u64, HashMap<Arc<[u8]>, Chain>>;
 
 #[derive(Debug, Default)]
 struct Shard {
-    rows: Mutex<Rows>,
+    rows: Mutex<Rows, VersionsLatch>,
     /// What they take; changed under the latch.
     bytes: AtomicU64,
 }
@@ -60,7 +64,7 @@ struct Shard {
 pub struct VersionStore {
     shards: Box<[CachePadded<Shard>]>,
     /// Versions of committed transactions that purge has not looked at, or that are too new for it.
-    incoming: Mutex<Vec<VersionRef>>,
+    incoming: Mutex<Vec<VersionRef>, PurgeListsLatch>,
     /// Versions that purge found needed, by the newest snapshot that needs them. Held through a purge.
     filed: Mutex<BTreeMap<u64, Vec<VersionRef>>>,
     limit_bytes: AtomicU64,

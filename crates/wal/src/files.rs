@@ -10,6 +10,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use vfs::{Create, File, Vfs};
 
+base::latch_class!(pub LogFilesLatch, "log files");
+
 /// Bytes of zeroes written at once.
 const ZEROES: usize = 1 << 20;
 /// What a file is called until it is whole.
@@ -119,12 +121,12 @@ pub(crate) struct Files {
     /// Held by whoever makes or removes a file, while the device works.
     changing: Mutex<()>,
     /// By number, without a gap; held for a look only.
-    list: Mutex<VecDeque<LogFile>>,
+    list: Mutex<VecDeque<LogFile>, LogFilesLatch>,
 }
 
 impl Files {
     pub fn new(vfs: Arc<dyn Vfs>, config: LogConfig, list: Vec<LogFile>) -> Files {
-        Files { vfs, config, changing: Mutex::new(()), list: Mutex::new(list.into()) }
+        Files { vfs, config, changing: Mutex::new(()), list: Mutex::of_class(list.into()) }
     }
 
     pub fn dir(&self) -> &Path {

@@ -18,6 +18,10 @@ use base::sync::{Arc, CachePadded, Condvar, Mutex, OnceLock};
 use std::path::Path;
 use vfs::Vfs;
 
+base::latch_class!(pub DeviceLatch, "log device");
+
+base::latch_class!(pub LeaderLatch, "log leader");
+
 /// A log that is written to. Shared by all threads that append and flush.
 ///
 /// Whoever drops it without a flush loses what was not flushed, as by a crash.
@@ -31,13 +35,13 @@ pub struct Log {
     pub(crate) written: CachePadded<AtomicU64>,
     /// Durable. Changed by the leader, under `leading`.
     pub(crate) synced: CachePadded<AtomicU64>,
-    pub(crate) leading: Mutex<Leading>,
+    pub(crate) leading: Mutex<Leading, LeaderLatch>,
     /// `written` has grown, or there is no leader.
     pub(crate) write_done: Condvar,
     /// There is no leader.
     pub(crate) lead_ended: Condvar,
     /// What only the leader touches.
-    pub(crate) device: Mutex<Device>,
+    pub(crate) device: Mutex<Device, DeviceLatch>,
     pub(crate) files: Files,
     pub(crate) poison: OnceLock<String>,
     pub(crate) counters: Counters,
@@ -188,10 +192,10 @@ impl Log {
             ring: Ring::new(config.buffer_size),
             written: CachePadded(AtomicU64::new(end.0)),
             synced: CachePadded(AtomicU64::new(end.0)),
-            leading: Mutex::new(Leading::default()),
+            leading: Mutex::of_class(Leading::default()),
             write_done: Condvar::new(),
             lead_ended: Condvar::new(),
-            device: Mutex::new(Device::default()),
+            device: Mutex::of_class(Device::default()),
             files: Files::new(vfs, config, files),
             poison: OnceLock::new(),
             counters: Counters::default(),

@@ -20,6 +20,10 @@ mod tests;
 
 use crate::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Catalogue, Record, TableRecord};
 use crate::check;
+
+base::latch_class!(pub CatalogueLatch, "catalogue");
+
+base::latch_class!(pub NamesLatch, "table names");
 #[cfg(not(feature = "shuttle"))]
 use crate::checkpoint::Checkpointer;
 use crate::control::Control;
@@ -72,9 +76,9 @@ pub struct Database {
     dir: PathBuf,
     /// What the start came to.
     recovery: Recovery,
-    names: RwLock<Names>,
+    names: RwLock<Names, NamesLatch>,
     /// Held by whoever changes definitions.
-    catalogue: Mutex<Catalogue>,
+    catalogue: Mutex<Catalogue, CatalogueLatch>,
     sort_bytes: AtomicUsize,
     #[cfg(not(feature = "shuttle"))]
     checkpointer: OnceLock<Checkpointer>,
@@ -282,8 +286,8 @@ impl Database {
             files,
             dir: dir.to_path_buf(),
             recovery,
-            names: RwLock::new(Names::default()),
-            catalogue: Mutex::new(catalogue),
+            names: RwLock::of_class(Names::default()),
+            catalogue: Mutex::of_class(catalogue),
             sort_bytes: AtomicUsize::new(SORT_BYTES),
             #[cfg(not(feature = "shuttle"))]
             checkpointer: OnceLock::new(),

@@ -7,8 +7,10 @@ use base::sync::{Arc, Mutex};
 use base::{Lsn, Stamp};
 use std::collections::HashMap;
 
+base::latch_class!(pub UnderWayLatch, "transactions under way");
+
 #[derive(Default, Debug)]
-pub(crate) struct UnderWay(Mutex<HashMap<u64, (Lsn, Arc<Undo>)>>);
+pub(crate) struct UnderWay(Mutex<HashMap<u64, (Lsn, Arc<Undo>)>, UnderWayLatch>);
 
 impl UnderWay {
     /// `from`: at or below the place of the transaction's first record.

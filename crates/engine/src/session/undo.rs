@@ -18,6 +18,8 @@ use crate::table::row::{RowHeader, split_cell};
 use base::sync::{Arc, Mutex, MutexGuard};
 use base::{FileId, Lsn, Stamp};
 
+base::latch_class!(pub UndoLatch, "undo of a transaction");
+
 /// A transaction that is logged again has at most this share of what the log keeps for it.
 const LOGGED_AGAIN_DIVISOR: u64 = 4;
 /// About what a record has besides keys and cells, with its frame.
@@ -27,7 +29,7 @@ const RECORD_BYTES: u64 = 80;
 #[derive(Debug)]
 pub(crate) struct Undo {
     stamp: Stamp,
-    changes: Mutex<Changes>,
+    changes: Mutex<Changes, UndoLatch>,
 }
 
 #[derive(Default, Debug)]

@@ -26,6 +26,8 @@ use std::io;
 use std::ops::Range;
 use vfs::{AlignedBuffer, File};
 
+base::latch_class!(pub DoublewriteLatch, "doublewrite");
+
 const MAGIC: u64 = u64::from_le_bytes(*b"LWDOUBL\x01");
 const LAP_AT: usize = 8;
 const COUNT_AT: usize = 16;
@@ -47,7 +49,7 @@ pub(crate) struct Doublewrite {
     file: Arc<dyn File>,
     bytes: usize,
     /// Held for a whole batch.
-    turn: Mutex<Turn>,
+    turn: Mutex<Turn, DoublewriteLatch>,
 }
 
 #[derive(Debug)]
@@ -69,7 +71,7 @@ impl Doublewrite {
         // A disk that is full later does not keep pages from being written.
         file.reserve(bytes as u64)?;
         let turn = Turn { lap: 0, next: 0, files: BTreeMap::new(), buffer: AlignedBuffer::new(0) };
-        Ok(Doublewrite { file, bytes, turn: Mutex::new(turn) })
+        Ok(Doublewrite { file, bytes, turn: Mutex::of_class(turn) })
     }
 
     /// Writes a batch of pages of one size here and then, by `in_place`, each page where it belongs; gives the result for each. `in_place` gets a range

@@ -10,6 +10,8 @@ use base::sync::{Arc, RwLock};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, Hasher};
 
+base::latch_class!(pub PlansLatch, "statement plans");
+
 /// How many plans a session keeps.
 const SESSION_PLANS_MAX: usize = 128;
 /// How many plans all sessions share.
@@ -126,7 +128,9 @@ impl SessionPlans {
 
 /// The plans that all sessions share.
 #[derive(Debug, Default)]
-pub struct SharedPlans(RwLock<HashMap<Box<[u8]>, Arc<Plan>, KeyHash>>);
+pub struct SharedPlans(RwLock<PlansByKey, PlansLatch>);
+
+type PlansByKey = HashMap<Box<[u8]>, Arc<Plan>, KeyHash>;
 
 impl SharedPlans {
     fn find(&self, key: &[u8]) -> Option<Arc<Plan>> {

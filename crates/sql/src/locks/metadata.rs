@@ -8,6 +8,8 @@ use base::sync::{Arc, Mutex};
 use std::collections::HashMap;
 use std::time::Instant;
 
+base::latch_class!(pub MetadataLatch, "metadata locks");
+
 const SHARDS: usize = 64;
 
 /// What a table is locked for.
@@ -126,7 +128,7 @@ impl Waits {
 /// The locks of all tables that are locked, by the table's number.
 #[derive(Debug)]
 pub(crate) struct MetadataLocks {
-    shards: [Mutex<HashMap<TableId, TableLock>>; SHARDS],
+    shards: [Mutex<HashMap<TableId, TableLock>, MetadataLatch>; SHARDS],
     waits: Mutex<Waits>,
     /// How many tables are locked with [`Mode::KeepAllOut`].
     keeps_readers_out: AtomicU64,
@@ -143,7 +145,7 @@ impl Default for MetadataLocks {
 }
 
 impl MetadataLocks {
-    fn shard(&self, table: TableId) -> &Mutex<HashMap<TableId, TableLock>> {
+    fn shard(&self, table: TableId) -> &Mutex<HashMap<TableId, TableLock>, MetadataLatch> {
         &self.shards[table.0 as usize % SHARDS]
     }
 

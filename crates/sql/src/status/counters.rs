@@ -5,6 +5,8 @@ use base::sync::{CachePadded, Mutex};
 use std::sync::Arc;
 use std::time::Instant;
 
+base::latch_class!(pub CountersLatch, "status counters");
+
 macro_rules! counters {
     ($($name:ident = $text:literal,)*) => {
         /// What is counted, by MySQL's names.
@@ -152,7 +154,7 @@ impl SessionCounters {
 /// The counters of all sessions, those that ended included.
 #[derive(Debug)]
 pub struct StatusRegistry {
-    state: Mutex<State>,
+    state: Mutex<State, CountersLatch>,
     started: Instant,
 }
 
@@ -167,7 +169,7 @@ struct State {
 impl Default for StatusRegistry {
     fn default() -> StatusRegistry {
         let state = State { live: Vec::new(), ended: [0; COUNT], flushed: [0; COUNT] };
-        StatusRegistry { state: Mutex::new(state), started: Instant::now() }
+        StatusRegistry { state: Mutex::of_class(state), started: Instant::now() }
     }
 }
 

@@ -7,6 +7,8 @@ use base::sync::{Mutex, RwLock};
 use engine::{DEFAULT_CACHE, Database};
 use std::sync::{Arc, OnceLock};
 
+base::latch_class!(pub VariablesLatch, "global variables");
+
 /// A value for every variable, shared until changed.
 #[derive(Clone, Debug)]
 pub struct Values(Arc<Vec<Setting>>);
@@ -66,7 +68,7 @@ pub trait Effects: Send + Sync {
 
 /// The values that new sessions start from, and those of global variables.
 pub struct Globals {
-    values: RwLock<Values>,
+    values: RwLock<Values, VariablesLatch>,
     /// Makes check, effect and store one step.
     changing: Mutex<()>,
     effects: OnceLock<Box<dyn Effects>>,
@@ -98,7 +100,7 @@ impl Globals {
             values.set(segments, Setting::Unsigned(segments_default));
         }
         Globals {
-            values: RwLock::new(values),
+            values: RwLock::of_class(values),
             changing: Mutex::new(()),
             effects: OnceLock::new(),
             segments_default,

@@ -5,13 +5,15 @@ use super::waiter::Waiter;
 use base::sync::{Arc, CachePadded, Mutex};
 use std::collections::HashMap;
 
+base::latch_class!(pub EndsLatch, "ends of transactions");
+
 /// By the transaction waited for: who waits.
 pub type Partition = HashMap<u64, Vec<(u64, Arc<Waiter>)>>;
 
 /// Partitioned by id, so that transactions that nobody waits for end without meeting each other here.
 #[derive(Debug)]
 pub struct Ends {
-    partitions: Box<[CachePadded<Mutex<Partition>>]>,
+    partitions: Box<[CachePadded<Mutex<Partition, EndsLatch>>]>,
 }
 
 impl Ends {
@@ -19,7 +21,7 @@ impl Ends {
         Ends { partitions: (0..PARTITIONS).map(|_| CachePadded::default()).collect() }
     }
 
-    pub fn partition(&self, id: u64) -> &Mutex<Partition> {
+    pub fn partition(&self, id: u64) -> &Mutex<Partition, EndsLatch> {
         &self.partitions[id as usize % self.partitions.len()]
     }
 

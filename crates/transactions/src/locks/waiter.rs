@@ -4,6 +4,8 @@ use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use base::sync::{Condvar, Mutex};
 use std::time::Instant;
 
+base::latch_class!(pub WaiterLatch, "lock wait");
+
 /// How far a wait has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Phase {
@@ -35,7 +37,7 @@ struct State {
 /// One for each session, which waits for one thing at a time.
 #[derive(Debug, Default)]
 pub struct Waiter {
-    state: Mutex<State>,
+    state: Mutex<State, WaiterLatch>,
     changed: Condvar,
     /// The session's write transaction; 0 for none. This and what follows only the session writes.
     transaction: AtomicU64,

@@ -1,0 +1,68 @@
+//! Latches: what they are made of, and who meets at them.
+//!
+//! A latch has a class, a type that costs no memory: `Mutex<T, Rows>`. What happens at the latches of a class is counted while [`metering`] is on.
+//! A latch without one (`Mutex<T>`) is of the class `other`.
+//!
+//! There are two [`Implementation`]s. Which one a latch has is decided when it is made, by what the process says then, and does not change: so databases of
+//! both kinds can be open at once. Latches in statics, which guard nothing that is measured, are always direct.
+
+// Models have the scheduler's latches; ours are modelled below their guards.
+#![cfg_attr(feature = "shuttle", allow(dead_code))]
+
+mod condvar;
+mod futex;
+#[cfg(not(feature = "shuttle"))]
+mod guard;
+mod meter;
+mod wait_array;
+mod word;
+
+#[cfg(all(test, feature = "shuttle"))]
+mod models;
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests;
+
+#[cfg(not(feature = "shuttle"))]
+pub use guard::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
+pub use meter::{ClassFigures, LatchClass, Meter, Other, WaitFigures, metering, set_metering};
+
+use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+
+/// What latches do when threads meet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[repr(u8)]
+pub enum Implementation {
+    /// State changed by atomic instructions; who waits is parked at the latch's own word.
+    #[default]
+    Direct = 0,
+    /// State changed under a mutex; who waits spins, then takes a cell of one array for all. As MySQL's servers were before 2008.
+    WaitArray = 1,
+}
+
+/// Plain: not a part of what is modelled.
+static CHOSEN: AtomicU8 = AtomicU8::new(Implementation::Direct as u8);
+
+impl Implementation {
+    /// What latches are made as from now on.
+    pub fn choose(self) {
+        // ORDER: each latch keeps what it was made with; nothing is published through this.
+        CHOSEN.store(self as u8, Relaxed);
+    }
+
+    pub fn chosen() -> Implementation {
+        if CHOSEN.load(Relaxed) == Implementation::WaitArray as u8 {
+            Implementation::WaitArray
+        } else {
+            Implementation::Direct
+        }
+    }
+}
+
+/// What it took to get a latch that was not free.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Contention {
+    /// Looks at the latch.
+    pub spins: u64,
+    /// Times asleep.
+    pub waits: u64,
+}
