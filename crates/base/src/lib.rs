@@ -10,4 +10,4 @@ pub mod sync;
 
 pub use core_local::CoreLocal;
 pub use ids::{FileId, IndexId, Lsn, PageId, PageNo, Stamp, TableId};
-pub use owned::{OWNED_COUNTERS, OwnedCounters};
+pub use owned::OwnedCounters;

@@ -1,7 +1,7 @@
 //! Counters that each thread keeps to itself, for what happens too often to be counted in shared memory.
 //!
-//! Each thread counts in cells of its own, on cache lines of its own, and whoever asks adds them up. Only the owner writes
-//! a cell, with a plain store, so that sums are exact.
+//! A counter that threads share is written by all of them, and its cache line goes to and fro. So each thread counts in cells of its own, on
+//! cache lines of its own, and whoever asks adds them up. Only the owner writes a cell, with a plain store, so that sums are exact.
 //!
 //! Cells are never freed, for the owner finds them by plain reference; they are given to another thread when
 //! theirs ends, and to other counters when theirs are dropped. So there are as many as threads were ever alive at once,
@@ -11,32 +11,41 @@ use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Mutex, thread_local};
 use std::cell::Cell;
 
-/// Counters of one set: they and the claim fill two cache lines.
-pub const OWNED_COUNTERS: usize = 15;
+/// Counters in a line: two lines of the processor's cache, which fetches them in pairs.
+const LINE: usize = 16;
 
 #[derive(Debug)]
 #[repr(align(128))]
+struct Line([AtomicU64; LINE]);
+
+/// One thread's counters of one set.
+#[derive(Debug)]
 struct Cells {
-    counters: [AtomicU64; OWNED_COUNTERS],
     /// The claim of the thread that owns the cells; 0 = up for adoption.
     claim: AtomicU64,
+    lines: &'static [Line],
 }
 
 impl Cells {
-    const fn new(claim: u64) -> Cells {
-        Cells { counters: [const { AtomicU64::new(0) }; OWNED_COUNTERS], claim: AtomicU64::new(claim) }
+    fn new(lines: usize) -> &'static Cells {
+        let lines = (0..lines).map(|_| Line([const { AtomicU64::new(0) }; LINE])).collect();
+        Box::leak(Box::new(Cells { claim: AtomicU64::new(0), lines: Vec::leak(lines) }))
+    }
+
+    fn counter(&self, counter: usize) -> &AtomicU64 {
+        &self.lines[counter / LINE].0[counter % LINE]
     }
 }
 
-/// A thread remembers its cells of so many sets of counters without searching.
-const SLOTS: usize = 4;
+/// A thread remembers its cells of so many sets of counters without searching: more than most programs have, and they are numbered in turn.
+const SLOTS: usize = 16;
 
 /// What a slot points to before it is used; never counted in, since no set has the id 0.
-static NOBODYS: Cells = Cells::new(0);
+static NOBODYS: [Line; 0] = [];
 
 struct Local {
     /// The cells of the sets used last, by id modulo [`SLOTS`].
-    slots: [Cell<(u64, &'static Cells)>; SLOTS],
+    slots: [Cell<(u64, &'static [Line])>; SLOTS],
     /// This thread's claim to its cells, for all sets; 0 = none made yet.
     claim: Cell<u64>,
 }
@@ -52,6 +61,7 @@ thread_local! {
 pub struct OwnedCounters {
     /// Never reused, so that a thread's memory of a dropped set matches no other.
     id: u64,
+    lines: usize,
     cells: Mutex<Vec<&'static Cells>>,
 }
 
@@ -59,9 +69,13 @@ pub struct OwnedCounters {
 mod ids {
     //! Plain atomics: ids are drawn outside of what is modelled.
     use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    pub fn next() -> u64 {
-        NEXT.fetch_add(1, Relaxed)
+    static NEXT_SET: AtomicU64 = AtomicU64::new(1);
+    static NEXT_CLAIM: AtomicU64 = AtomicU64::new(1);
+    pub fn next_set() -> u64 {
+        NEXT_SET.fetch_add(1, Relaxed)
+    }
+    pub fn next_claim() -> u64 {
+        NEXT_CLAIM.fetch_add(1, Relaxed)
     }
 }
 
@@ -72,8 +86,11 @@ mod ids {
     std::thread_local! {
         static NEXT: Cell<u64> = const { Cell::new(1) };
     }
-    pub fn next() -> u64 {
+    pub fn next_set() -> u64 {
         NEXT.replace(NEXT.get() + 1)
+    }
+    pub fn next_claim() -> u64 {
+        next_set()
     }
 }
 
@@ -82,17 +99,23 @@ mod ids {
 static SPARE: Mutex<Vec<&'static Cells>> = Mutex::new(Vec::new());
 
 impl OwnedCounters {
-    pub fn new() -> OwnedCounters {
-        OwnedCounters { id: ids::next(), cells: Mutex::new(Vec::new()) }
+    /// So many counters, all zero.
+    pub fn new(counters: usize) -> OwnedCounters {
+        OwnedCounters { id: ids::next_set(), lines: counters.div_ceil(LINE), cells: Mutex::new(Vec::new()) }
+    }
+
+    /// A number that no other set in this process has, and that grows from set to set.
+    pub fn id(&self) -> u64 {
+        self.id
     }
 
     /// Adds one to a counter. Writes nothing that another thread writes.
     #[inline(always)]
     pub fn count(&self, counter: usize) {
         LOCAL.with(|local| {
-            let (id, cells) = local.slots[self.id as usize % SLOTS].get();
-            let cells = if id == self.id { cells } else { self.find_cells(local) };
-            let cell = &cells.counters[counter];
+            let (id, lines) = local.slots[self.id as usize % SLOTS].get();
+            let lines = if id == self.id { lines } else { self.find_cells(local) };
+            let cell = &lines[counter / LINE].0[counter % LINE];
             // ORDER: only this thread writes the cell; readers want a number, not an order.
             cell.store_owned(cell.load(Relaxed) + 1, Relaxed);
         });
@@ -100,17 +123,23 @@ impl OwnedCounters {
 
     /// The sum over all threads, exact for whatever happened before the call.
     pub fn sum(&self, counter: usize) -> u64 {
-        self.cells.lock().iter().map(|cells| cells.counters[counter].load(Relaxed)).sum()
+        self.cells.lock().iter().map(|cells| cells.counter(counter).load(Relaxed)).sum()
     }
 
     /// Finds, adopts or makes the thread's cells.
     #[cold]
-    fn find_cells(&self, local: &Local) -> &'static Cells {
+    fn find_cells(&self, local: &Local) -> &'static [Line] {
         if local.claim.get() == 0 {
-            local.claim.set(ids::next());
+            local.claim.set(ids::next_claim());
             exit::release_at_exit(local.claim.get());
         }
-        let claim = local.claim.get();
+        let mine = exit::recall(self.id).unwrap_or_else(|| self.adopt_cells(local.claim.get()));
+        // Another set's may have been in the slot.
+        local.slots[self.id as usize % SLOTS].set((self.id, mine.lines));
+        mine.lines
+    }
+
+    fn adopt_cells(&self, claim: u64) -> &'static Cells {
         let mut cells = self.cells.lock();
         let owned = cells.iter().copied().find(|cells| cells.claim.load(Relaxed) == claim);
         // ORDER: Acquire and Release hand over the counts of the thread that ended.
@@ -119,32 +148,28 @@ impl OwnedCounters {
             cells.claim.compare_exchange(0, claim, Acquire, Relaxed).is_ok()
         };
         let mine = owned.or_else(|| cells.iter().copied().find(adopt)).unwrap_or_else(|| {
-            let new = new_cells(claim);
+            let new = self.new_cells();
+            new.claim.store_owned(claim, Relaxed);
             cells.push(new);
             new
         });
-        exit::remember(mine);
-        local.slots[self.id as usize % SLOTS].set((self.id, mine));
+        exit::remember(self.id, mine);
         mine
     }
-}
 
-impl Default for OwnedCounters {
-    fn default() -> OwnedCounters {
-        OwnedCounters::new()
-    }
-}
-
-fn new_cells(claim: u64) -> &'static Cells {
-    #[cfg(not(feature = "shuttle"))]
-    if let Some(cells) = SPARE.lock().pop() {
-        for counter in &cells.counters {
-            counter.store_owned(0, Relaxed);
+    fn new_cells(&self) -> &'static Cells {
+        #[cfg(not(feature = "shuttle"))]
+        {
+            let mut spare = SPARE.lock();
+            if let Some(place) = spare.iter().position(|cells| cells.lines.len() == self.lines) {
+                let cells = spare.swap_remove(place);
+                let counters = cells.lines.iter().flat_map(|line| &line.0);
+                counters.for_each(|counter| counter.store_owned(0, Relaxed));
+                return cells;
+            }
         }
-        cells.claim.store_owned(claim, Relaxed);
-        return cells;
+        Cells::new(self.lines)
     }
-    Box::leak(Box::new(Cells::new(claim)))
 }
 
 #[cfg(not(feature = "shuttle"))]
@@ -163,12 +188,13 @@ mod exit {
 
     struct Owned {
         claim: u64,
-        cells: Vec<&'static Cells>,
+        /// With the set that they are of.
+        cells: Vec<(u64, &'static Cells)>,
     }
 
     impl Drop for Owned {
         fn drop(&mut self) {
-            for cells in &self.cells {
+            for (_, cells) in &self.cells {
                 // ORDER: pairs with the Acquire of the adopting thread. Fails if the cells went to another
                 // set meanwhile: then they are no longer ours to give.
                 let _ = cells.claim.compare_exchange(self.claim, 0, Release, Relaxed);
@@ -184,13 +210,21 @@ mod exit {
         let _ = OWNED.try_with(|owned| owned.borrow_mut().claim = claim);
     }
 
-    pub fn remember(cells: &'static Cells) {
+    pub fn remember(set: u64, cells: &'static Cells) {
         let _ = OWNED.try_with(|owned| {
             let mut owned = owned.borrow_mut();
-            if !owned.cells.iter().any(|known| std::ptr::eq(*known, cells)) {
-                owned.cells.push(cells);
-            }
+            // Those of a set that has been dropped serve another.
+            owned.cells.retain(|(_, known)| !std::ptr::eq(*known, cells));
+            owned.cells.push((set, cells));
         });
+    }
+
+    /// The thread's cells of a set, if it has any; without a latch.
+    pub fn recall(set: u64) -> Option<&'static Cells> {
+        let find = |owned: &RefCell<Owned>| {
+            owned.borrow().cells.iter().find(|(known, _)| *known == set).map(|(_, cells)| *cells)
+        };
+        OWNED.try_with(find).ok().flatten()
     }
 }
 
@@ -198,7 +232,10 @@ mod exit {
 mod exit {
     //! Under the model checker threads end with the execution.
     pub fn release_at_exit(_claim: u64) {}
-    pub fn remember(_cells: &'static super::Cells) {}
+    pub fn remember(_set: u64, _cells: &'static super::Cells) {}
+    pub fn recall(_set: u64) -> Option<&'static super::Cells> {
+        None
+    }
 }
 
 #[cfg(all(test, not(feature = "shuttle")))]
@@ -208,26 +245,32 @@ mod tests {
 
     #[test]
     fn counts_of_ended_threads_stay_in_the_sum_and_their_cells_are_used_again() {
-        let counters = Arc::new(OwnedCounters::new());
+        let counters = Arc::new(OwnedCounters::new(20));
         for round in 1..=20 {
             let theirs = counters.clone();
-            thread::spawn(move || theirs.count(3)).join().unwrap();
-            assert_eq!(counters.sum(3), round);
+            thread::spawn(move || theirs.count(19)).join().unwrap();
+            assert_eq!(counters.sum(19), round);
         }
         assert_eq!(counters.cells.lock().len(), 1);
     }
 
     #[test]
     fn sets_are_counted_apart_even_when_their_ids_share_a_slot() {
-        let sets: Vec<OwnedCounters> = (0..SLOTS * 2).map(|_| OwnedCounters::new()).collect();
-        for _ in 0..3 {
-            for (n, set) in sets.iter().enumerate() {
-                set.count(n);
+        for counters in [1, 2 * LINE] {
+            // The second time with the cells of the first, as far as their lengths are the same.
+            for _ in 0..2 {
+                let sets: Vec<OwnedCounters> = (0..SLOTS * 2).map(|_| OwnedCounters::new(counters)).collect();
+                for _ in 0..3 {
+                    sets.iter().for_each(|set| set.count(counters - 1));
+                }
+                for set in &sets {
+                    assert_eq!(
+                        (set.sum(counters - 1), set.sum((counters - 1) / 2)),
+                        (3, if counters == 1 { 3 } else { 0 })
+                    );
+                    assert_eq!(set.cells.lock().len(), 1);
+                }
             }
-        }
-        for (n, set) in sets.iter().enumerate() {
-            assert_eq!((set.sum(n), set.sum(14)), (3, 0));
-            assert_eq!(set.cells.lock().len(), 1);
         }
     }
 }

@@ -55,9 +55,13 @@ pub struct Budget {
     total: AtomicUsize,
     /// What the shares have. Above the total only by what they cannot do without.
     allotted: AtomicUsize,
+    /// Held for a look or a change only.
     shares: Mutex<Vec<Entry>, SharesLatch>,
     /// Their number, to look without the mutex.
     count: AtomicUsize,
+    /// Held by who has shares give back what they have, which may take as long as it takes to write what is dirty. Who only looks, or comes
+    /// with another share, does not wait for that.
+    turn: Mutex<()>,
 }
 
 #[derive(Debug)]
@@ -74,6 +78,7 @@ impl Budget {
             allotted: AtomicUsize::new(0),
             shares: Mutex::of_class(Vec::new()),
             count: AtomicUsize::new(0),
+            turn: Mutex::new(()),
         })
     }
 
@@ -128,9 +133,9 @@ impl Budget {
     /// Another total. Smaller, each share gives up a part of what it can do without; if one cannot, the old total stays, and the shares take
     /// again what they need.
     pub fn set_total(&self, total: usize) -> Result<(), Error> {
-        let shares = self.shares.lock();
+        let _turn = self.turn.lock();
         let old = self.total.swap(total, Relaxed);
-        let fitted = self.fit_all(&shares);
+        let fitted = self.fit_all();
         if fitted.is_err() {
             self.total.store(old, Relaxed);
         }
@@ -139,12 +144,16 @@ impl Budget {
 
     /// Makes room when shares have insisted on more than there is: as after [`Budget::set_total`].
     pub fn fit(&self) -> Result<(), Error> {
-        self.fit_all(&self.shares.lock())
+        let _turn = self.turn.lock();
+        self.fit_all()
     }
 
-    fn fit_all(&self, shares: &[Entry]) -> Result<(), Error> {
-        let total = self.total();
-        let shares: Vec<Arc<dyn Share>> = shares.iter().filter_map(|entry| entry.share.upgrade()).collect();
+    fn all(&self) -> Vec<Arc<dyn Share>> {
+        self.shares.lock().iter().filter_map(|entry| entry.share.upgrade()).collect()
+    }
+
+    fn fit_all(&self) -> Result<(), Error> {
+        let (total, shares) = (self.total(), self.all());
         let spare_of = |share: &Arc<dyn Share>| share.bytes().saturating_sub(share.bytes_min());
         let least: usize = shares.iter().map(|share| share.bytes_min()).sum();
         let (spare, left): (usize, usize) = (shares.iter().map(spare_of).sum(), total.saturating_sub(least));
@@ -160,15 +169,13 @@ impl Budget {
 
     /// Who has how much.
     pub fn shares(&self) -> Vec<ShareStatus> {
-        let shares = self.shares.lock();
-        let shares = shares.iter().filter_map(|entry| entry.share.upgrade());
         let status = |share: Arc<dyn Share>| ShareStatus {
             name: share.name(),
             bytes: share.bytes(),
             free_bytes: share.free_bytes(),
             ghost_hits: share.ghost_hits(),
         };
-        shares.map(status).collect()
+        self.all().into_iter().map(status).collect()
     }
 
     /// True if there is more than one share.
@@ -176,21 +183,34 @@ impl Budget {
         self.count.load(Relaxed) > 1
     }
 
-    /// Room that another share has and does not use becomes anybody's; true if there was some. For who finds none of his own.
+    /// Room that another share has and does not use becomes anybody's; true if there was some. For who finds none of his own and
+    /// holds no latches.
     pub fn reclaim(&self, own: *const ()) -> bool {
         // Somebody is at it: it will be found.
-        let Some(shares) = self.shares.try_lock() else { return false };
-        let others = shares.iter().filter_map(|entry| entry.share.upgrade());
+        let Some(_turn) = self.turn.try_lock() else { return false };
         let mut found = false;
-        for share in others.filter(|share| Arc::as_ptr(share).cast::<()>() != own) {
-            let free = share.free_bytes();
-            // A step that it has just been given is not used yet.
-            if free > 2 * self.step() {
-                let bytes = (share.bytes() + self.step()).saturating_sub(free).max(share.bytes_min());
-                found |= share.resize(bytes).is_ok();
-            }
+        for (share, spare) in self.spares(own) {
+            found |= spare > 0 && share.resize(share.bytes() - spare).is_ok();
         }
         found
+    }
+
+    /// True if [`Budget::reclaim`] would come to so many bytes. For who holds latches.
+    pub fn could_reclaim(&self, own: *const (), bytes: usize) -> bool {
+        self.turn.try_lock().is_some()
+            && self.free() + self.spares(own).map(|(_, spare)| spare).sum::<usize>() >= bytes
+    }
+
+    /// The shares but for `own`, and what each has and need not: all that is free, but for a step if it was given that lately.
+    fn spares(&self, own: *const ()) -> impl Iterator<Item = (Arc<dyn Share>, usize)> {
+        let step = self.step();
+        let all = self.all().into_iter();
+        all.filter(move |share| Arc::as_ptr(share).cast::<()>() != own).map(move |share| {
+            let (bytes, free) = (share.bytes(), share.free_bytes());
+            let least = (bytes + step).saturating_sub(free).max(share.bytes_min());
+            let spare = if free > 2 * step { bytes.saturating_sub(least) } else { 0 };
+            (share, spare)
+        })
     }
 
     /// Moves a step to the share to which it is worth most, from that to which it is worth least, if there is enough to tell. True if one was
@@ -199,11 +219,13 @@ impl Budget {
         if !self.is_shared() {
             return false;
         }
-        let mut shares = self.shares.lock();
+        // Somebody gives it another size.
+        let Some(_turn) = self.turn.try_lock() else { return false };
         let step = self.step();
         if self.free() >= step {
             return false;
         }
+        let mut shares = self.shares.lock();
         let mut found: Vec<(Arc<dyn Share>, u64)> = Vec::new();
         for entry in &*shares {
             if let Some(share) = entry.share.upgrade() {
@@ -217,6 +239,7 @@ impl Budget {
         for entry in &mut *shares {
             entry.ghost_hits = entry.share.upgrade().map_or(0, |share| share.ghost_hits());
         }
+        drop(shares);
         // Ghosts a byte.
         let rate = |(share, hits): &(Arc<dyn Share>, u64)| {
             (u128::from(*hits) << 40) / share.ghost_bytes().max(1) as u128

@@ -11,7 +11,7 @@ use crate::frames::{DIRTY, DirtyMap, FrameNo, Frames, Header, PageMemory};
 use crate::guard::{ReadGuard, WriteGuard};
 use crate::images::Images;
 use crate::index::{Geometry, Hash, Index};
-use crate::local::{self, Registry, SEGMENTS_MAX};
+use crate::local::{self, SEGMENTS_MAX};
 use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, Page};
 use crate::park::ParkingLot;
 use crate::permit::Permits;
@@ -27,7 +27,7 @@ use base::sync::atomic::{
     Ordering::{Acquire, Relaxed},
 };
 use base::sync::{Arc, CachePadded, Mutex, MutexGuard, RwLock, hint, thread};
-use base::{FileId, PageId};
+use base::{FileId, OwnedCounters, PageId};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -56,7 +56,8 @@ pub(crate) struct Hot {
     pub index: Index,
     pub frames: Frames,
     pub memory: PageMemory,
-    pub registry: Registry,
+    /// Read requests by segment, then write requests by segment.
+    pub requests: OwnedCounters,
 }
 
 /// A segment with its mutex and its counters, alone on its cache lines.
@@ -100,6 +101,9 @@ pub struct PageCache {
     pub(crate) settings: Mutex<Settings>,
     /// Held for the whole of a reconfiguration, so that there is one at a time.
     pub(crate) reconfiguring: Mutex<()>,
+    /// Held while a page moves to another frame, and by who goes through all frames to give up a file's pages: or he could miss one in
+    /// both. Taken before the latches of pages.
+    pub(crate) relocating: Mutex<()>,
     /// What its frames are a share of, unless it stands alone.
     pub(crate) budget: Option<Arc<Budget>>,
     /// Held while it grows; true while it must not, because it is being made smaller.
@@ -155,7 +159,7 @@ impl PageCache {
             index: memory.index,
             frames: memory.frames,
             memory: memory.pages,
-            registry: Registry::new(),
+            requests: OwnedCounters::new(2 * SEGMENTS_MAX),
         };
         let limits = reconfigure::checked_limits(config.limits())?;
         let settings = Settings {
@@ -180,6 +184,7 @@ impl PageCache {
             files: RwLock::of_class(HashMap::new()),
             settings: Mutex::new(settings),
             reconfiguring: Mutex::new(()),
+            relocating: Mutex::new(()),
             budget,
             growing: Mutex::new(false),
             index_frames: AtomicUsize::new(index_frames),
@@ -256,7 +261,7 @@ impl PageCache {
 
     /// A number that grows from cache to cache.
     pub(crate) fn id(&self) -> u64 {
-        self.hot.registry.cache()
+        self.hot.requests.id()
     }
 
     /// How many pages it has room for at present.
@@ -298,7 +303,7 @@ impl PageCache {
         self.header(frame).state.lock_shared().ok()?;
         segment.hit(self.shared(), frame);
         drop(segment);
-        self.hot.registry.with(|cells| cells.count_read(number));
+        self.count_read(number);
         Some(ReadGuard::latched(self, id, frame))
     }
 
@@ -375,7 +380,7 @@ impl PageCache {
             let word = header.state.load();
             if header.page_word() == id.to_word() && word.is_readable() {
                 header.touch();
-                self.hot.registry.with(|cells| cells.count_read(geometry.segment_of(hash)));
+                self.count_read(geometry.segment_of(hash));
                 return Some(ReadGuard::optimistic(self, id, frame, header, word.snapshot()));
             }
         }
@@ -419,7 +424,7 @@ impl PageCache {
         loop {
             let (mut segment, number) = self.lock_segment(Hash::of(id));
             if !std::mem::replace(&mut counted, true) {
-                self.hot.registry.with(|cells| cells.count_read(number));
+                self.count_read(number);
             }
             let Some(frame) = segment.find(self.shared(), id) else {
                 drop(segment);
@@ -516,15 +521,20 @@ impl PageCache {
         Geometry(self.hot.geometry.load(Relaxed)).segment_of(Hash::of(id))
     }
 
+    #[inline(always)]
+    fn count_read(&self, segment: usize) {
+        self.hot.requests.count(segment);
+    }
+
     fn count_read_request(&self, id: PageId) -> usize {
         let number = self.segment_number(id);
-        self.hot.registry.with(|cells| cells.count_read(number));
+        self.count_read(number);
         number
     }
 
     pub(crate) fn count_write_request(&self, id: PageId) {
         let number = self.segment_number(id);
-        self.hot.registry.with(|cells| cells.count_write(number));
+        self.hot.requests.count(SEGMENTS_MAX + number);
     }
 
     #[cold]

@@ -122,7 +122,9 @@ pub struct CachedFile {
     format: FileFormat,
     /// The number of the pool.
     pool: AtomicUsize,
-    /// Held while the file changes its pool, and for its end.
+    /// Held while the file changes its pool, and for its end: as long as it takes to write its pages.
+    moving: Mutex<()>,
+    /// Changed by who is moving it.
     place: Mutex<Place>,
 }
 
@@ -214,6 +216,7 @@ impl Caches {
     /// The default cache alone, as `config` says, with a pool for its page size; others are made in its likeness.
     pub fn new(config: CacheConfig) -> Result<Arc<Caches>, Error> {
         check_page_size(config.page_size)?;
+        check_size(config.size_bytes)?;
         let limits = checked_limits(config.limits())?;
         let backend = Backend::new(&config, frames_for(config.size_bytes, config.page_size))?;
         let pools: Pools = (0..POOLS_MAX).map(|_| OnceLock::new()).collect();
@@ -258,8 +261,9 @@ impl Caches {
     /// settings, and no size. A cache without a size is disabled. To give none a size of 0 does nothing.
     ///
     /// Size 0 drops a cache: its files go to the default one, after their dirty pages have been written. If that fails the cache stays
-    /// as it was, and some files may have gone. The caller holds no latches.
+    /// as it was, and some files may have gone. A size beyond the machine's memory is refused. The caller holds no latches.
     pub fn set(&self, name: &str, change: CacheChange) -> Result<(), Error> {
+        check_size(change.size_bytes.unwrap_or(0))?;
         let Some(cache) = self.get_or_name(name, change) else { return Ok(()) };
         let _one_at_a_time = cache.changing.lock();
         let old = cache.settings();
@@ -294,8 +298,12 @@ impl Caches {
             age_threshold: change.age_threshold,
         };
         {
-            // Before the pools are changed, so that one made meanwhile is as they are going to be.
             let mut settings = cache.settings.lock();
+            if new.size_bytes > 0 {
+                // What can fail comes first: a cache that has a size has a pool for most of the tables to come.
+                self.pool_of(&cache, &new, self.template.page_size)?;
+            }
+            // Before the pools are changed, so that one made meanwhile is as they are going to be.
             *settings = new.clone();
         }
         let changed = match change.size_bytes {
@@ -309,9 +317,6 @@ impl Caches {
             let _ = cache.budget.set_total(old.size_bytes);
             *cache.settings.lock() = old;
             return Err(error);
-        }
-        if cache.is_enabled() {
-            self.pool_of(&cache, &cache.settings.lock(), self.template.page_size)?;
         }
         if change.block_size.is_some() || change.file_hash_size.is_some() {
             cache.reset_counters();
@@ -338,9 +343,12 @@ impl Caches {
     fn empty(&self, cache: &Arc<NamedCache>) -> Result<(), Error> {
         let files: Vec<Weak<CachedFile>> = self.files.lock().values().cloned().collect();
         for file in files.iter().filter_map(Weak::upgrade) {
-            let mut place = file.place.lock();
-            if place.is_open && Arc::ptr_eq(&place.cache, cache) {
-                file.move_to(&mut place, &self.default)?;
+            if !file.is_in(cache) {
+                continue;
+            }
+            let _moving = file.moving.lock();
+            if file.is_in(cache) {
+                file.move_to(&self.default)?;
             }
         }
         Ok(())
@@ -404,6 +412,7 @@ impl Caches {
             id,
             format,
             pool: AtomicUsize::new(number),
+            moving: Mutex::new(()),
             place: Mutex::new(Place { cache: cache.clone(), is_open: true }),
         });
         // With the settings held: who drops the cache finds the file.
@@ -468,6 +477,21 @@ impl Caches {
     }
 }
 
+/// Whether a cache can be so large: pools reserve address space for the machine's memory, so that they can grow to it.
+fn check_size(bytes: usize) -> Result<(), Error> {
+    let most = cache_bytes_max();
+    if bytes <= most {
+        return Ok(());
+    }
+    Err(Error::Config { why: format!("{bytes} bytes are more than this machine has ({most})") })
+}
+
+/// The most that a cache can be given, in bytes: as much as the machine has memory.
+pub fn cache_bytes_max() -> usize {
+    // Models know no machine.
+    if cfg!(any(feature = "shuttle", miri)) { usize::MAX } else { base::region::machine_memory_bytes() }
+}
+
 impl CachedFile {
     /// The pool that has the file's pages: to be asked for anew by each attempt of an operation, see the head of this module.
     #[inline(always)]
@@ -497,23 +521,31 @@ impl CachedFile {
     /// After [`Error::NotAttached`]: waits until the file has got to where it is going. False if it has been closed. The caller
     /// holds no latch.
     pub fn settle(&self) -> bool {
+        let _moving = self.moving.lock();
         self.place.lock().is_open
+    }
+
+    /// Who drops the cache has taken its size before he asks: nothing comes to it any more.
+    fn is_in(&self, cache: &Arc<NamedCache>) -> bool {
+        let place = self.place.lock();
+        place.is_open && Arc::ptr_eq(&place.cache, cache)
     }
 
     /// Moves the file to another cache while it is in use. Its dirty pages are written; if that fails it stays where it is.
     /// [`Error::NotAttached`] if the file has been closed, [`Error::Config`] if the cache is disabled. The caller holds no latches.
     pub fn assign(&self, cache: &Arc<NamedCache>) -> Result<(), Error> {
-        let mut place = self.place.lock();
-        if !place.is_open {
+        let _moving = self.moving.lock();
+        if !self.place.lock().is_open {
             return Err(Error::NotAttached { page: base::PageId::new(self.id, base::PageNo(0)) });
         }
         if !cache.is_enabled() {
             return Err(Error::Config { why: format!("the cache '{}' has no size", cache.name) });
         }
-        if Arc::ptr_eq(&place.cache, cache) { Ok(()) } else { self.move_to(&mut place, cache) }
+        if self.is_in(cache) { Ok(()) } else { self.move_to(cache) }
     }
 
-    fn move_to(&self, place: &mut Place, cache: &Arc<NamedCache>) -> Result<(), Error> {
+    /// The caller holds `moving`.
+    fn move_to(&self, cache: &Arc<NamedCache>) -> Result<(), Error> {
         let caches = &self.caches;
         // Whatever can fail comes before the file is given up.
         for cache in [cache, &caches.default] {
@@ -532,15 +564,15 @@ impl CachedFile {
         // ORDER: Release, see `pool`. Before the new pool takes the file in, so that whoever has a page of it latched there knows that
         // the number names that pool.
         self.pool.store(number, Release);
-        place.cache = target.clone();
+        self.place.lock().cache = target.clone();
         self.pool().take_in(file.again())
     }
 
     /// Lets go of the file for good: see [`PageCache::detach`].
     pub fn close(&self, how: Detach) -> Result<(), Error> {
-        let mut place = self.place.lock();
+        let _moving = self.moving.lock();
         self.pool().detach(self.id, how)?;
-        place.is_open = false;
+        self.place.lock().is_open = false;
         self.caches.files.lock().remove(&self.id);
         Ok(())
     }

@@ -38,7 +38,7 @@ impl PageCache {
             if let Some(frame) = self.pool.take() {
                 return Ok(frame);
             }
-            if self.grow() {
+            if self.grow()? {
                 continue;
             }
             match self.evict_somewhere(number, rounds) {
@@ -50,7 +50,7 @@ impl PageCache {
             }
             rounds += 1;
             if local::holds_latches() && rounds > 3 {
-                if !local::has_permit(self.hot.registry.cache()) {
+                if !local::has_permit(self.id()) {
                     return Err(Error::Busy);
                 }
                 if !self.permits.set_starving(true) {
@@ -83,7 +83,7 @@ impl PageCache {
                     if let Victim::Squeezed(_, id, ticket) = victim {
                         self.images.put(id, ticket, image::squeeze(&copy_of(self.page(frame))));
                     }
-                    if self.permits.is_starving() && local::has_permit(self.hot.registry.cache()) {
+                    if self.permits.is_starving() && local::has_permit(self.id()) {
                         self.permits.set_starving(false);
                     }
                     return Ok(Some(frame));

@@ -93,11 +93,8 @@ impl PageCache {
     /// Waits while `blocked` holds for the frame's word. Backs out with `Busy` if the caller holds latches while
     /// the thread with the permit finds no frame: that thread may be waiting for the caller's latches.
     pub(crate) fn wait(&self, frame: FrameNo, blocked: impl Fn(Word) -> bool) -> Result<(), Error> {
-        let must_back_out = || {
-            self.permits.is_starving()
-                && local::holds_latches()
-                && !local::has_permit(self.hot.registry.cache())
-        };
+        let must_back_out =
+            || self.permits.is_starving() && local::holds_latches() && !local::has_permit(self.id());
         self.lot.wait(frame, &self.header(frame).state, blocked, must_back_out);
         if must_back_out() { Err(Error::Busy) } else { Ok(()) }
     }

@@ -65,7 +65,9 @@ mod write_back;
 
 pub use budget::{Budget, Share, ShareStatus};
 pub use cache::{FRAMES_MIN, PageCache};
-pub use caches::{CacheChange, CacheSettings, CachedFile, Caches, DEFAULT_CACHE, NamedCache};
+pub use caches::{
+    CacheChange, CacheSettings, CachedFile, Caches, DEFAULT_CACHE, NamedCache, cache_bytes_max,
+};
 pub use config::{
     CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure, WriteAhead, WriteBack, default_segments,
 };

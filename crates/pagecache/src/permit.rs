@@ -5,6 +5,9 @@
 //! holder may wait while holding latches, because everybody else backs out: a thread that finds
 //! no frame while it holds latches gets `Busy`, and a thread that waits for a latch while it holds others gets `Busy`
 //! as soon as the permit's holder starves.
+//!
+//! The same way leads to room that another share of the cache's budget has and does not use: it is asked for between the first attempt and the
+//! one with the permit, while the thread holds nothing.
 
 use crate::cache::PageCache;
 use crate::local;
@@ -50,13 +53,16 @@ impl PageCache {
     /// in hand the same operation succeeds as soon as the others have backed out.
     /// A thread takes one permit at a time.
     pub fn wait_for_frames(&self) -> FramePermit<'_> {
-        assert!(!local::has_permit(self.hot.registry.cache()), "the thread has the permit already");
+        assert!(!local::has_permit(self.id()), "the thread has the permit already");
+        if self.pool.len() == 0 {
+            self.reclaim_room();
+        }
         let mut out = self.permits.out.lock();
         while *out {
             out = self.permits.returned.wait(out);
         }
         *out = true;
-        local::set_permit(self.hot.registry.cache());
+        local::set_permit(self.id());
         FramePermit { cache: self, not_send: PhantomData }
     }
 }

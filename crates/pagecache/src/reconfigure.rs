@@ -67,25 +67,44 @@ impl PageCache {
     }
 
     /// Takes a step more of the budget, if nobody has it, or some share has room that it does not use. False if that brought nothing:
-    /// then a page has to go. Whoever holds latches takes what nobody has.
-    pub(crate) fn grow(&self) -> bool {
-        let Some(budget) = &self.budget else { return false };
+    /// then a page has to go.
+    ///
+    /// A share may have to wait for latches before it can give room back. So who holds any takes what nobody has; if there is more, he gets
+    /// `Busy`, and comes back with the permit after it has been asked for.
+    pub(crate) fn grow(&self) -> Result<bool, Error> {
+        let Some(budget) = &self.budget else { return Ok(false) };
         if budget.free() < self.frame_bytes() {
             if !budget.is_shared() || *self.growing.lock() {
-                return false;
+                return Ok(false);
             }
-            let own = std::ptr::from_ref(self).cast();
-            let found = !local::holds_latches() && budget.reclaim(own);
-            if !found || budget.free() < self.frame_bytes() {
-                return false;
+            if local::holds_latches() {
+                let has_asked = local::has_permit(self.id());
+                let is_there = !has_asked && budget.could_reclaim(self.as_share(), self.frame_bytes());
+                return if is_there { Err(Error::Busy) } else { Ok(false) };
+            }
+            if !self.reclaim_room() {
+                return Ok(false);
             }
         }
         let is_withheld = self.growing.lock();
         if self.pool.len() > 0 {
             // Another thread has been faster.
-            return true;
+            return Ok(true);
         }
-        !*is_withheld && self.grow_by((budget.step() / self.frame_bytes()).max(1)) > 0
+        Ok(!*is_withheld && self.grow_by((budget.step() / self.frame_bytes()).max(1)) > 0)
+    }
+
+    /// Has other shares give back what they do not use, unless there is room as it is; true if there is afterwards. The caller holds no
+    /// latches.
+    pub(crate) fn reclaim_room(&self) -> bool {
+        let Some(budget) = &self.budget else { return false };
+        let has_room = || budget.free() >= self.frame_bytes();
+        has_room() || budget.is_shared() && budget.reclaim(self.as_share()) && has_room()
+    }
+
+    /// How the budget tells it from other shares.
+    fn as_share(&self) -> *const () {
+        std::ptr::from_ref(self).cast()
     }
 
     /// How many frames it has, and could take from what nobody has.
@@ -274,13 +293,16 @@ impl PageCache {
                 self.pool.put(target);
                 continue;
             }
+            let relocating = self.relocating.lock();
             if !self.latch_frame(id, frame, Keep::Exclusive)? {
+                drop(relocating);
                 self.pool.put(target);
                 continue;
             }
             if header.flags() & WRITING != 0 {
                 let wake = header.state.unlock_exclusive(false);
                 self.wake(frame, wake);
+                drop(relocating);
                 self.pool.put(target);
                 pause(0);
                 continue;

@@ -47,7 +47,7 @@ pub trait Policy {
     fn warm(&self) -> usize;
     /// Remembers at least so many pages that were given up, and counts how often one of the latest so many is asked for again.
     fn set_ghosts(&mut self, _least: usize) {}
-    /// How often that was. A policy without ghosts says never.
+    /// How often that was. A policy without ghosts, which no cache runs, says never.
     fn ghost_hits(&self) -> u64 {
         0
     }

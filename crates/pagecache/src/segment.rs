@@ -24,6 +24,8 @@ pub struct Segment {
     overflow: HashMap<PageId, FrameNo>,
     resident: usize,
     resident_high_water: usize,
+    /// Met by the policies before this one.
+    ghost_hits_before: u64,
 }
 
 impl Segment {
@@ -34,6 +36,7 @@ impl Segment {
             overflow: HashMap::new(),
             resident: 0,
             resident_high_water: 0,
+            ghost_hits_before: 0,
         }
     }
 
@@ -124,12 +127,13 @@ impl Segment {
     }
 
     pub fn ghost_hits(&self) -> u64 {
-        self.replacement.ghost_hits()
+        self.ghost_hits_before + self.replacement.ghost_hits()
     }
 
     /// Runs another policy from now on; the pages stay, in the order in which they would have gone.
     pub fn set_hit_path(&mut self, shared: Shared<'_>, hit_path: HitPath) {
         let order = self.replacement.drain(shared.frames);
+        self.ghost_hits_before = self.ghost_hits();
         self.replacement = Replacement::for_hit_path(hit_path);
         for frame in order {
             self.replacement.insert(shared.frames, frame);
@@ -140,7 +144,7 @@ impl Segment {
     /// is: its other half is going to be used.
     pub fn dissolve(&mut self, shared: Shared<'_>, geometry: Geometry, hit_path: HitPath) -> Vec<FrameNo> {
         let order = self.replacement.drain(shared.frames);
-        *self = Segment::new(geometry, hit_path);
+        *self = Segment { ghost_hits_before: self.ghost_hits(), ..Segment::new(geometry, hit_path) };
         order
     }
 }

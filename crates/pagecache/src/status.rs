@@ -4,7 +4,7 @@ use crate::cache::PageCache;
 use crate::caches::CacheSettings;
 use crate::config::{HitPath, Limits};
 use crate::index::Geometry;
-use crate::local::{Requests, SEGMENTS_MAX};
+use crate::local::SEGMENTS_MAX;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counted where it costs nothing against what is counted: a device access, a latch, a failed attempt.
@@ -183,13 +183,13 @@ impl SegmentStatus {
 impl PageCache {
     /// All counters as they stand, whether or not their segment exists at present.
     fn raw_counters(&self) -> [Counters; SEGMENTS_MAX] {
-        let requests: [Requests; SEGMENTS_MAX] = self.hot.registry.requests();
+        let requests = &self.hot.requests;
         std::array::from_fn(|number| {
             let counters = &self.shells[number].counters;
             Counters {
-                read_requests: requests[number].reads,
+                read_requests: requests.sum(number),
                 reads: counters.reads.load(Relaxed),
-                write_requests: requests[number].writes,
+                write_requests: requests.sum(SEGMENTS_MAX + number),
                 writes: counters.writes.load(Relaxed),
                 latch_waits: counters.latch_waits.load(Relaxed),
                 conflicts: counters.conflicts.load(Relaxed),

@@ -16,6 +16,7 @@ use crate::error::Error;
 use crate::evict::pause;
 use crate::files::{OpenFile, array, copy_of, header as prefix, seal};
 use crate::frames::{DIRTY, FrameNo, WRITING};
+use crate::index::Hash;
 use crate::state::{Keep, Mode};
 use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, CachePadded};
@@ -405,8 +406,10 @@ impl PageCache {
         let pages = self.dirty_pages(|id| id.file == file.id);
         self.write_pages(&pages)?;
         // What was latched, or on its way already.
-        for (id, frame) in pages {
-            for round in 0.. {
+        for (id, _) in pages {
+            let mut round = 0;
+            // Where it is by now: it may have been given up, or have moved to another frame with all that is dirty.
+            while let Some(frame) = self.frame_of(id) {
                 match self.begin_write(frame, id, file) {
                     Ok(page) => {
                         self.write_batch(vec![page])?;
@@ -415,16 +418,23 @@ impl PageCache {
                     Err(WriteOut::NothingToDo) => {
                         // Clean, or on its way with nothing newer: that one is worth waiting for.
                         let header = self.header(frame);
-                        if header.flags() & WRITING == 0 || header.page_id() != id {
+                        if header.page_id() == id && header.flags() & WRITING == 0 {
                             break;
                         }
                         pause(round);
                     }
                     Err(_) => pause(round),
                 }
+                round += 1;
             }
         }
         Ok(())
+    }
+
+    /// The frame that has the page, or is going to have it.
+    fn frame_of(&self, id: PageId) -> Option<FrameNo> {
+        let (segment, _) = self.lock_segment(Hash::of(id));
+        segment.find(self.shared(), id)
     }
 
     /// Lets go of a file: its pages leave the cache, after waiting for whoever has latched them. The caller holds
@@ -484,6 +494,7 @@ impl PageCache {
     /// Gives up pages of the file, and unless `discard` says so not the dirty ones; true if some of these are left.
     fn purge_some(&self, file: &Arc<OpenFile>, discard: bool) -> Result<bool, Error> {
         let mut left = false;
+        let _relocating = self.relocating.lock();
         for number in 0..self.pool.frames_made() {
             let frame = FrameNo(number as u32);
             let header = self.header(frame);

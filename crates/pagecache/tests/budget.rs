@@ -4,7 +4,8 @@
 use base::sync::Arc;
 use base::{FileId, PageId, PageNo};
 use latchwork_pagecache::{
-    CacheChange, CacheConfig, CachedFile, Caches, Detach, FileFormat, NamedCache, PageCache, Share, WriteBack,
+    CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, FileFormat, HitPath, NamedCache, PageCache,
+    Share, WriteBack,
 };
 use std::path::PathBuf;
 use vfs::{Create, MemVfs, Vfs};
@@ -20,10 +21,16 @@ struct Rig {
     large: Arc<CachedFile>,
 }
 
+const HIT_PATHS: [HitPath; 2] = [HitPath::Locked, HitPath::Optimistic];
+
 /// Two files of different page sizes in one cache: 8,000 pages of 1 KiB and 1,000 of 8 KiB, eight megabytes each.
-fn rig() -> Rig {
-    let config =
-        CacheConfig { segments: 4, write_back: WriteBack::AtEvictionOnly, ..CacheConfig::new(BUDGET, 4096) };
+fn rig(hit_path: HitPath) -> Rig {
+    let config = CacheConfig {
+        segments: 4,
+        hit_path,
+        write_back: WriteBack::AtEvictionOnly,
+        ..CacheConfig::new(BUDGET, 4096)
+    };
     let caches = Caches::new(config).unwrap();
     let hot = caches.default_cache().clone();
     let file = |number: u32, page_size: usize| {
@@ -73,7 +80,7 @@ fn bytes(file: &CachedFile) -> usize {
 
 #[test]
 fn no_pool_evicts_while_there_is_room_that_nobody_uses() {
-    let rig = rig();
+    let rig = rig(HitPath::Optimistic);
     // Three quarters of the budget in small pages: more than half, and nothing is read twice.
     let pages = (BUDGET / 4 * 3 / 1200) as u32;
     for _ in 0..2 {
@@ -92,8 +99,69 @@ fn no_pool_evicts_while_there_is_room_that_nobody_uses() {
 }
 
 #[test]
-fn the_budget_follows_the_benefit() {
-    let rig = rig();
+fn who_holds_a_latch_gets_the_room_that_another_pool_does_not_use() {
+    for hit_path in HIT_PATHS {
+        let rig = rig(hit_path);
+        // The large pages take all there is, and go.
+        (0..1_000).for_each(|page| read(&rig.large, page));
+        assert!(rig.hot.budget().free() < 9_000);
+        rig.large.close(Detach::Discard).unwrap();
+        let pool = rig.small.pool();
+        let id = |page| PageId::new(rig.small.id(), PageNo(page));
+        let pages = (BUDGET / 2 / 1200) as u32;
+        let (mut next, mut busy, mut permit) = (1, 0, None);
+        while next < pages {
+            let _latch = pool.write(id(0)).unwrap();
+            match (next..pages).try_for_each(|page| {
+                drop(pool.read(id(page))?);
+                next = page + 1;
+                Ok(())
+            }) {
+                Ok(()) => {}
+                Err(Error::Busy) => {
+                    drop(_latch);
+                    busy += 1;
+                    drop(permit.take());
+                    permit = Some(pool.wait_for_frames());
+                }
+                Err(error) => panic!("a wrong error: {error}"),
+            }
+        }
+        drop(permit);
+        assert!(busy > 0);
+        (0..pages).for_each(|page| read(&rig.small, page));
+        assert_eq!(pool.status().counters.reads, u64::from(pages), "a page had to go");
+        allotted(&rig.hot);
+    }
+}
+
+#[test]
+fn ghosts_are_not_forgotten_with_a_policy_or_a_number_of_segments() {
+    let rig = rig(HitPath::Locked);
+    let ghosts = || Share::ghost_hits(&**rig.small.pool());
+    let pages = 6_000;
+    let mut dice = Dice(99);
+    let mut met = 0;
+    for change in [
+        CacheChange { segments: Some(8), ..CacheChange::default() },
+        CacheChange { hit_path: Some(HitPath::Optimistic), ..CacheChange::default() },
+        CacheChange { hit_path: Some(HitPath::Locked), segments: Some(2), ..CacheChange::default() },
+    ] {
+        (0..30_000).for_each(|_| read(&rig.small, dice.below(pages).min(dice.below(pages))));
+        assert!(ghosts() > met, "{change:?}");
+        met = ghosts();
+        rig.caches.set("default", change).unwrap();
+        assert_eq!(ghosts(), met);
+    }
+}
+
+#[test]
+fn the_budget_follows_the_benefit_on_both_hit_paths() {
+    HIT_PATHS.into_iter().for_each(the_budget_follows_the_benefit);
+}
+
+fn the_budget_follows_the_benefit(hit_path: HitPath) {
+    let rig = rig(hit_path);
     let mut dice = Dice(4711);
     // Hot pages of one file, scattered with a preference, beside a scan of the other, which is worth nothing.
     let mut load = |hot: &CachedFile, hot_pages: u32, scanned: &CachedFile, scanned_pages: u32| {
@@ -126,7 +194,7 @@ fn the_budget_follows_the_benefit() {
 
 #[test]
 fn a_new_size_is_kept_by_all_pools_together() {
-    let rig = rig();
+    let rig = rig(HitPath::Optimistic);
     let fill = || {
         (0..8_000).for_each(|page| read(&rig.small, page));
         (0..1_000).for_each(|page| read(&rig.large, page));

@@ -62,13 +62,17 @@ fn id(page: u32) -> PageId {
 impl Model {
     /// Two caches, of which the file is in the default one, with two pages.
     fn new(hit_path: HitPath) -> Model {
+        Model::of_size(hit_path, 1)
+    }
+
+    fn of_size(hit_path: HitPath, bytes: usize) -> Model {
         let log = Arc::new(Log::default());
         let config = CacheConfig {
             segments: 1,
             hit_path,
             write_back: WriteBack::AtEvictionOnly,
             log: Some(log.clone()),
-            ..CacheConfig::new(1, PAGE_SIZE)
+            ..CacheConfig::new(bytes, PAGE_SIZE)
         };
         let caches = Caches::new(config).unwrap();
         caches.set("hot", CacheChange::size(1)).unwrap();
@@ -336,5 +340,97 @@ fn pools_take_from_each_other_and_no_page_is_lost() {
         let sum = small.bytes() + large.bytes();
         assert!(sum <= total, "{sum} bytes of {total}");
         assert_eq!(budget.free(), total - sum, "bytes were lost or made");
+    });
+}
+
+/// A page that moved to a frame that had been looked at by who gives the file up would stay behind, and be found when the file comes back.
+#[test]
+fn a_file_that_leaves_a_pool_while_that_is_made_smaller_leaves_no_page_behind() {
+    explore(600, |hit_path| {
+        let model = Model::of_size(hit_path, latchwork_pagecache::size_for_frames(8, PAGE_SIZE));
+        let pool = model.caches.default_cache().pools().next().unwrap().clone();
+        // Another file takes the first frames, and is gone when the pages have come to lie behind it.
+        let other = {
+            let device = vfs::MemVfs::new().open("other".as_ref(), vfs::Create::New).unwrap();
+            let format = FileFormat::plain(PAGE_SIZE);
+            let cache = model.caches.default_cache();
+            model.caches.attach(cache, FileId(8), PathBuf::from("other"), device, format).unwrap()
+        };
+        model.assign("hot").unwrap();
+        for page in 0..4 {
+            drop(pool.create(PageId::new(other.id(), PageNo(page))).unwrap());
+        }
+        model.assign("default").unwrap();
+        model.look();
+        other.close(Detach::Discard).unwrap();
+        let resizer = thread::spawn(move || {
+            Share::resize(&*pool, pool.bytes_min()).unwrap();
+        });
+        model.add();
+        model.assign("hot").unwrap();
+        model.add();
+        model.assign("default").unwrap();
+        model.look();
+        join([resizer]);
+        model.add();
+        model.look();
+    });
+}
+
+/// Whoever holds a latch gets the room that another pool does not use by way of `Busy`, while that pool is in use again.
+#[test]
+fn room_is_asked_for_by_who_holds_latches_and_no_page_is_lost() {
+    explore(400, |hit_path| {
+        let frames = |frames, page_size| latchwork_pagecache::size_for_frames(frames, page_size);
+        let total = frames(4, PAGE_SIZE) + frames(6, 2 * PAGE_SIZE);
+        let config = CacheConfig {
+            segments: 1,
+            hit_path,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(total, PAGE_SIZE)
+        };
+        let caches = Caches::new(config).unwrap();
+        let attach = |page_size, number| {
+            let device = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
+            let (id, path, format) = (FileId(number), PathBuf::from("file"), FileFormat::plain(page_size));
+            caches.attach(caches.default_cache(), id, path, device, format).unwrap()
+        };
+        let (small, large, other) =
+            (attach(PAGE_SIZE, 1), attach(2 * PAGE_SIZE, 2), attach(2 * PAGE_SIZE, 3));
+        for page in 0..6 {
+            drop(large.pool().create(PageId::new(large.id(), PageNo(page))).unwrap());
+        }
+        large.close(Detach::Discard).unwrap();
+        let user = thread::spawn(move || {
+            for page in 0..4 {
+                drop(other.pool().create(PageId::new(other.id(), PageNo(page))).unwrap());
+            }
+        });
+        let id = |page| PageId::new(small.id(), PageNo(page));
+        drop(small.pool().create(id(0)).unwrap());
+        let (mut next, mut permit) = (1, None);
+        while next < 6 {
+            let pool = small.pool();
+            let mut latch = pool.write(id(0)).unwrap();
+            match pool.create(id(next)) {
+                Ok(_) => {
+                    latch.page_mut().set_u64(VALUE_AT, u64::from(next));
+                    next += 1;
+                }
+                Err(Error::Busy) => {
+                    drop(latch);
+                    drop(permit.take());
+                    permit = Some(pool.wait_for_frames());
+                }
+                Err(error) => panic!("a wrong error: {error}"),
+            }
+        }
+        drop(permit);
+        join([user]);
+        let guard = small.pool().read_shared(id(0)).unwrap();
+        assert_eq!(guard.page().u64_at(VALUE_AT), 5);
+        drop(guard);
+        let pools: usize = caches.default_cache().pools().map(|pool| pool.bytes()).sum();
+        assert_eq!(caches.default_cache().budget().free(), total.saturating_sub(pools));
     });
 }

@@ -127,6 +127,8 @@ pub struct Status {
     pub hits: u64,
     pub misses: u64,
     pub fills: u64,
+    /// Bytes of the values of all fills.
+    pub fill_bytes: u64,
     /// Values that were not kept since something had happened after their lease.
     pub refused: u64,
     pub evictions: u64,
@@ -134,6 +136,17 @@ pub struct Status {
     pub invalidations: u64,
     /// Fills of what had been evicted so recently that a tier of twice the size would have had it.
     pub ghost_hits: u64,
+}
+
+impl Status {
+    /// Bytes that an entry takes beside its value, its key included, if the values are as long as those of all fills on average; 0 without
+    /// entries.
+    pub fn overhead(&self) -> f64 {
+        if self.entries == 0 || self.fills == 0 {
+            return 0.0;
+        }
+        self.bytes as f64 / self.entries as f64 - self.fill_bytes as f64 / self.fills as f64
+    }
 }
 
 impl RowTier {
@@ -151,7 +164,7 @@ impl RowTier {
             words: Region::new(blocks_max * block_words)?,
             index: Index::new(buckets_max)?,
             store: Mutex::of_class(Store::new(blocks_max, block_words, replacement)),
-            requests: OwnedCounters::new(),
+            requests: OwnedCounters::new(MISSES + 1),
         })
     }
 
@@ -262,6 +275,7 @@ impl RowTier {
             return false;
         };
         store.counts.fills += 1;
+        store.counts.fill_bytes += value_len as u64;
         store.counts.ghost_hits += u64::from(was_here);
         store.counts.evictions += u64::from(met == Met::Full);
         self.index.grow_if_crowded(hash.low(), |place| self.memory().measure(place).1.low());
@@ -323,6 +337,7 @@ impl RowTier {
             hits: self.requests.sum(NEW) + self.requests.sum(KEPT),
             misses: self.requests.sum(MISSES),
             fills: counts.fills,
+            fill_bytes: counts.fill_bytes,
             refused: counts.refused,
             evictions: counts.evictions,
             invalidations: totals.invalidations,

@@ -44,6 +44,7 @@ impl Queue {
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Counts {
     pub fills: u64,
+    pub fill_bytes: u64,
     pub refused: u64,
     pub evictions: u64,
     pub ghost_hits: u64,

@@ -33,6 +33,7 @@ fn a_row_of_200_bytes_takes_less_than_44_more_with_its_key_its_share_of_the_inde
             overhead(taken),
             overhead(status.bytes)
         );
+        assert!((status.overhead() - overhead(status.bytes)).abs() < 0.1);
         assert!(overhead(taken) < 44.0 && overhead(status.bytes) < 44.0, "{status:?}");
     }
     let status = tier.status();

@@ -8,11 +8,14 @@
 //! A page enters at the end of warm. Its third use (the first is the load) moves it to the end of hot if
 //! warm stays longer than its minimum, `frames * division_limit / 100 + 1`. With a limit of 100 nothing ever
 //! becomes hot: plain LRU. A hot page that `frames * age_threshold / 100` hits have passed by goes back to the
-//! start of warm. Victims come from the start of warm.
+//! start of warm. Victims come from the start of warm, and are remembered as ghosts: with plain LRU a cache by so many frames larger would
+//! still have them.
 
 use super::{List, Policy, Take};
 use crate::config::Limits;
 use crate::frames::{FrameNo, Frames};
+use crate::ghosts::Ghosts;
+use crate::index::Hash;
 use base::sync::atomic::Ordering::Relaxed;
 
 /// Uses, the load included, before a page may become hot. Users know this number from MyISAM.
@@ -26,11 +29,23 @@ pub struct Midpoint {
     now: u64,
     warm_min: usize,
     age_max: u64,
+    ghosts: Ghosts,
+    ghosts_max: usize,
+    ghost_hits: u64,
 }
 
 impl Default for Midpoint {
     fn default() -> Midpoint {
-        Midpoint { warm: List::new(1), hot: List::new(2), now: 0, warm_min: usize::MAX, age_max: u64::MAX }
+        Midpoint {
+            warm: List::new(1),
+            hot: List::new(2),
+            now: 0,
+            warm_min: usize::MAX,
+            age_max: u64::MAX,
+            ghosts: Ghosts::default(),
+            ghosts_max: 0,
+            ghost_hits: 0,
+        }
     }
 }
 
@@ -70,6 +85,8 @@ impl Midpoint {
 
 impl Policy for Midpoint {
     fn insert(&mut self, frames: &Frames, frame: FrameNo) {
+        let age = self.ghosts.recall(Hash::of(frames.header(frame).page_id()));
+        self.ghost_hits += u64::from(age.is_some_and(|age| age <= self.ghosts_max as u64));
         frames.link(frame).hits_left.store(HITS_TO_BECOME_HOT, Relaxed);
         self.file(frames, frame, false);
     }
@@ -101,6 +118,7 @@ impl Policy for Midpoint {
                 match take(frame) {
                     Take::Taken => {
                         list.remove(frames, frame);
+                        self.ghosts.remember(Hash::of(frames.header(frame).page_id()), self.ghosts_max);
                         return Some(frame);
                     }
                     Take::Skip => {}
@@ -118,6 +136,14 @@ impl Policy for Midpoint {
 
     fn warm(&self) -> usize {
         self.warm.len()
+    }
+
+    fn set_ghosts(&mut self, least: usize) {
+        self.ghosts_max = least;
+    }
+
+    fn ghost_hits(&self) -> u64 {
+        self.ghost_hits
     }
 
     fn drain(&mut self, frames: &Frames) -> Vec<FrameNo> {
