@@ -76,7 +76,7 @@ pub use definition::{
 pub use error::{Error, Result};
 pub use pagecache::{
     CacheChange, CacheSettings, CacheStatus, Caches, DEFAULT_CACHE, NamedCache, SegmentStatus, ShareStatus,
-    WriteBack,
+    WriteBack, cache_bytes_max,
 };
 pub use recovery::Recovery;
 pub use rowtier::Status as RowTierStatus;

@@ -13,6 +13,8 @@ use vfs::{Create, File, Vfs};
 
 /// Bytes read from a run at a time: large enough that a disk that seeks still streams.
 const READ_BYTES: usize = 256 << 10;
+/// And however many runs share the memory.
+const READ_BYTES_MIN: usize = 4 << 10;
 const ENTRY_HEADER: usize = 8;
 
 /// Takes entries in any order and gives them back in key order.
@@ -141,7 +143,10 @@ impl Sorter {
         }
         self.spill()?;
         let Some(file) = self.file.clone() else { return Ok(()) };
-        let mut runs: Vec<Run> = self.runs.iter().map(|(start, end)| Run::new(*start, *end)).collect();
+        self.buffer = Buffer::default();
+        let read_bytes = (self.memory_bytes / self.runs.len()).clamp(READ_BYTES_MIN, READ_BYTES);
+        let mut runs: Vec<Run> =
+            self.runs.iter().map(|(start, end)| Run::new(*start, *end, read_bytes)).collect();
         let mut heap = BinaryHeap::new();
         for (number, run) in runs.iter_mut().enumerate() {
             if let Some((key, value)) = run.next(&*file)? {
@@ -171,13 +176,14 @@ impl Drop for Sorter {
 struct Run {
     at: u64,
     end: u64,
+    read_bytes: usize,
     buffer: Vec<u8>,
     next: usize,
 }
 
 impl Run {
-    fn new(start: u64, end: u64) -> Run {
-        Run { at: start, end, buffer: Vec::new(), next: 0 }
+    fn new(start: u64, end: u64, read_bytes: usize) -> Run {
+        Run { at: start, end, read_bytes, buffer: Vec::new(), next: 0 }
     }
 
     /// Makes `len` bytes from `next` on be in the buffer; false at the end of the run.
@@ -188,7 +194,7 @@ impl Run {
         self.buffer.drain(..self.next);
         self.next = 0;
         let have = self.buffer.len();
-        let more = (self.end - self.at).min(READ_BYTES.max(len) as u64) as usize;
+        let more = (self.end - self.at).min(self.read_bytes.max(len) as u64) as usize;
         if have + more < len {
             return Ok(false);
         }

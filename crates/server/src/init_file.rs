@@ -1,11 +1,16 @@
 //! `--init-file=FILE`: statements that run when the server starts, before it takes connections.
 //!
-//! As in MariaDB a file that cannot be read keeps the server from starting, and a statement that fails ends the file: the error is
-//! logged, with its line here, and the start goes on without the statements behind it.
+//! Each ends with a semicolon. As in MariaDB a file that cannot be read keeps the server from starting, and a statement that fails, or has no
+//! semicolon behind it, ends the file: the error is logged, with its line here, and the start goes on without the statements behind it. What a
+//! statement reports as rows of its result (`CACHE INDEX` of a table that is not there) is logged, and the file goes on.
+//!
+//! MariaDB wants each semicolon at the end of a line, and knows comments at the beginning of lines only. DELIMITER is a command of the
+//! client's; a line with the delimiter that there is has no effect.
 
 use crate::log::Log;
 use base::sync::Arc;
 use sql::{ColumnMeta, Completion, Instance, ResultSink, Session, SqlError, parse};
+use std::fmt::Display;
 use std::path::PathBuf;
 use types::ValueRef;
 
@@ -28,28 +33,71 @@ impl InitFile {
     pub fn run(&self, instance: &Arc<Instance>, log: &Log) {
         let mut session = Session::new(instance.clone(), 0, "root", "localhost");
         for statement in parse::split(&self.text) {
-            if let Err(error) = session.query(statement.as_bytes(), &mut Nobody) {
-                let place = parse::offset_in(&self.text, parse::skip_comments(statement));
-                let line = self.text[..place].matches('\n').count() + 1;
-                log.error(&format!(
-                    "init file {}, line {line}: {error}; the statements behind it are not run",
-                    self.path.display()
-                ));
-                return;
+            let mut answer = Answer::default();
+            match self.run_one(&mut session, statement, &mut answer) {
+                Ok(()) => answer.errors.iter().for_each(|error| log.error(&self.at(statement, error))),
+                Err(error) => {
+                    let error = format!("{error}; the statements behind it are not run");
+                    log.error(&self.at(statement, error));
+                    return;
+                }
             }
         }
     }
+
+    fn run_one(
+        &self,
+        session: &mut Session,
+        statement: &str,
+        answer: &mut Answer,
+    ) -> Result<(), Box<dyn Display>> {
+        let end = parse::offset_in(&self.text, statement) + statement.len();
+        if !self.text[end..].trim_start().starts_with(';') {
+            return Err(Box::new("the last statement does not end with a semicolon, and is not run"));
+        }
+        let mut words = parse::skip_comments(statement).split_whitespace();
+        if words.next().is_some_and(|word| word.eq_ignore_ascii_case("DELIMITER")) {
+            return match words.next() {
+                None => Ok(()),
+                Some(_) => Err(Box::new("DELIMITER is not supported here: statements end with a semicolon")),
+            };
+        }
+        session.query(statement.as_bytes(), answer).map_err(|error| Box::new(error) as Box<dyn Display>)
+    }
+
+    /// A line for the log.
+    fn at(&self, statement: &str, what: impl Display) -> String {
+        let place = parse::offset_in(&self.text, parse::skip_comments(statement));
+        let line = self.text[..place].matches('\n').count() + 1;
+        format!("init file {}, line {line}: {what}", self.path.display())
+    }
 }
 
-/// Takes results that nobody reads.
-struct Nobody;
+/// Takes results, of which only the errors in the rows of administrative statements are kept.
+#[derive(Default)]
+struct Answer {
+    /// Which columns say of what a row is, what kind it is, and what it says; `None` in a result of another form.
+    form: Option<[usize; 3]>,
+    errors: Vec<String>,
+}
 
-impl ResultSink for Nobody {
-    fn columns(&mut self, _columns: &[ColumnMeta]) -> Result<(), SqlError> {
+impl ResultSink for Answer {
+    fn columns(&mut self, columns: &[ColumnMeta]) -> Result<(), SqlError> {
+        let place = |name: &str| columns.iter().position(|column| column.name == name);
+        self.form = place("Table").zip(place("Msg_type")).zip(place("Msg_text")).map(|((a, b), c)| [a, b, c]);
         Ok(())
     }
 
-    fn row(&mut self, _row: &[ValueRef<'_>]) -> Result<(), SqlError> {
+    fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError> {
+        let text = |at: usize| match row.get(at) {
+            Some(ValueRef::Text(text)) => String::from_utf8_lossy(text),
+            _ => "".into(),
+        };
+        if let Some([table, kind, message]) = self.form
+            && text(kind).eq_ignore_ascii_case("error")
+        {
+            self.errors.push(format!("{}: {}", text(table), text(message)));
+        }
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use crate::administration as admin;
 use crate::maintenance::{self, Operation};
 use crate::parse::{OtherStatement, Word, Words};
+use crate::session::named;
 use crate::status::Counter;
 use crate::{ResultSink, Session, SqlError};
 use crate::{ddl, key_caches, locks, show, transaction, variables};
@@ -29,6 +30,7 @@ pub(crate) fn run(
     let word = statement.word.as_str();
     let instance = session.instance.clone();
     let _writing = match word {
+        "DROP" if second.eq_ignore_ascii_case("PREPARE") => None,
         "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "OPTIMIZE" => {
             session.check_not_locked_out()?;
             Some(instance.read_lock.write(&session.writing, &session.request())?)
@@ -76,18 +78,83 @@ pub(crate) fn run(
             variables::set::evaluate(session, words.rest())?;
             session.done(0, String::new(), sink)
         }
-        // Known to MySQL and not here.
-        "GRANT" | "REVOKE" | "CALL" | "LOAD" | "HANDLER" | "HELP" | "INSTALL" | "UNINSTALL" | "PREPARE"
-        | "EXECUTE" | "DEALLOCATE" | "PURGE" | "RESET" | "CHANGE" | "STOP" | "XA" | "BINLOG" | "SHUTDOWN"
-        | "SIGNAL" => Err(SqlError::not_supported(&statement.word)),
+        "PREPARE" => named::prepare(session, &mut words, sink),
+        "EXECUTE" => named::execute(session, &mut words, sink),
+        "DEALLOCATE" => named::deallocate(session, &mut words, sink),
+        _ if is_foreign(word) => Err(SqlError::not_supported(word)),
         _ => Err(at_start),
     }
 }
 
-/// True for a statement that leaves the warnings of the one before in place.
+/// The first words of the statements that [`run`] knows.
+const KNOWN: &[&str] = &[
+    "ALTER",
+    "ANALYZE",
+    "BEGIN",
+    "CACHE",
+    "CHECK",
+    "CHECKSUM",
+    "COMMIT",
+    "CREATE",
+    "DEALLOCATE",
+    "DESC",
+    "DESCRIBE",
+    "DO",
+    "DROP",
+    "EXECUTE",
+    "EXPLAIN",
+    "FLUSH",
+    "KILL",
+    "LOCK",
+    "OPTIMIZE",
+    "PREPARE",
+    "RELEASE",
+    "RENAME",
+    "REPAIR",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "SHOW",
+    "START",
+    "TRUNCATE",
+    "UNLOCK",
+];
+
+/// Known to MySQL and not here (of LOAD only LOAD INDEX is).
+fn is_foreign(word: &str) -> bool {
+    const FOREIGN: &[&str] = &[
+        "BINLOG",
+        "CALL",
+        "CHANGE",
+        "GRANT",
+        "HANDLER",
+        "HELP",
+        "INSTALL",
+        "LOAD",
+        "PURGE",
+        "RESET",
+        "REVOKE",
+        "SHUTDOWN",
+        "SIGNAL",
+        "STOP",
+        "UNINSTALL",
+        "XA",
+    ];
+    FOREIGN.contains(&word)
+}
+
+/// 1064 for a statement that is none by its first word: the rest is looked at when it runs.
+pub(crate) fn check_word(statement: &OtherStatement) -> Result<(), SqlError> {
+    if KNOWN.contains(&statement.word.as_str()) || is_foreign(&statement.word) {
+        return Ok(());
+    }
+    Err(statement.words()?.error())
+}
+
+/// True for a statement that leaves the warnings of the one before in place. EXECUTE leaves them to what it executes.
 pub(crate) fn keeps_warnings(statement: &OtherStatement) -> bool {
     if statement.word != "SHOW" {
-        return false;
+        return statement.word == "EXECUTE";
     }
     let Ok(mut words) = statement.words() else { return false };
     words.next();
@@ -149,6 +216,9 @@ fn drop(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink)
     }
     if words.accept("INDEX") {
         return ddl::drop_index(session, words, sink);
+    }
+    if words.is("PREPARE") {
+        return named::deallocate(session, words, sink);
     }
     // There are none to drop.
     for kind in ["VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT"] {

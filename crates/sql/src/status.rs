@@ -7,4 +7,4 @@ mod counters;
 mod listing;
 
 pub use counters::{Counter, SessionCounters, StatusRegistry};
-pub(crate) use listing::{key_cache_shares, key_caches, reset_cache_counters, rows};
+pub(crate) use listing::{key_cache_shares, key_caches, reset_cache_counters, row_cache, rows};

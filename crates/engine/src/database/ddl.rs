@@ -14,7 +14,6 @@ use crate::tablespace::{TableNumbers, Tablespace};
 use crate::tree::{Chunk, Remainder, Tree};
 use crate::{Error, Result};
 use base::sync::Arc;
-use base::sync::atomic::Ordering;
 use base::{FileId, IndexId, Stamp};
 use pagecache::{Detach, NamedCache};
 use std::collections::BTreeSet;
@@ -296,6 +295,11 @@ impl Database {
     /// Builds the index by sorting. Blocks writers of the table, not readers.
     /// The `Arc<Table>`s that sessions hold stay valid; `Table::def` and `Table::version` change.
     pub fn create_index(&self, table: &Table, index: IndexDef) -> Result<()> {
+        self.create_index_within(table, index, SORT_BYTES)
+    }
+
+    /// [`Database::create_index`] that sorts in so many bytes of memory, and beyond them in a scratch file.
+    pub fn create_index_within(&self, table: &Table, index: IndexDef, sort_bytes: usize) -> Result<()> {
         let _definition = self.lock_definition(table)?;
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
@@ -308,7 +312,9 @@ impl Database {
         let codec = Arc::new(KeyCodec::new(&def.columns, &index.parts));
         let unique = index.unique;
         let whole_keys = !def.packs_keys(def.indexes.len());
-        let tree = self.build(table, state, codec.clone(), unique, whole_keys)?;
+        let path = self.dir.join(TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
+        let sorter = Sorter::new(self.files.vfs.clone(), &path, sort_bytes);
+        let tree = self.build(table, state, codec.clone(), unique, whole_keys, sorter)?;
         let mut indexes = state.indexes.clone();
         indexes.push(Index { tree: tree.clone(), since: self.core.transactions.clock(), codec, unique });
         let new = TableState {
@@ -334,11 +340,8 @@ impl Database {
         codec: Arc<KeyCodec>,
         unique: bool,
         whole_keys: bool,
+        mut sorter: Sorter,
     ) -> Result<Tree> {
-        // ORDER: a setting, see `set_sort_bytes`.
-        let sort_bytes = self.sort_bytes.load(Ordering::Relaxed).min(SORT_BYTES.max(1 << 30));
-        let path = self.dir.join(TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
-        let mut sorter = Sorter::new(self.files.vfs.clone(), &path, sort_bytes);
         // A stand-in for the tree that does not exist yet: only codec and uniqueness make entries.
         let maker = Index { tree: state.indexes[0].tree.clone(), since: 0, codec, unique };
         let mut entry = Entry::default();

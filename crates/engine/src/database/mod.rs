@@ -43,7 +43,6 @@ use crate::{Error, Result, TableDef};
 use base::region::machine_memory_bytes;
 #[cfg(not(feature = "shuttle"))]
 use base::sync::OnceLock;
-use base::sync::atomic::{AtomicUsize, Ordering};
 use base::sync::{Arc, Mutex, MutexGuard, RwLock};
 use base::{FileId, Lsn};
 #[cfg(not(feature = "shuttle"))]
@@ -79,7 +78,6 @@ pub struct Database {
     names: RwLock<Names, NamesLatch>,
     /// Held by whoever changes definitions.
     catalogue: Mutex<Catalogue, CatalogueLatch>,
-    sort_bytes: AtomicUsize,
     #[cfg(not(feature = "shuttle"))]
     checkpointer: OnceLock<Checkpointer>,
 }
@@ -288,7 +286,6 @@ impl Database {
             recovery,
             names: RwLock::of_class(Names::default()),
             catalogue: Mutex::of_class(catalogue),
-            sort_bytes: AtomicUsize::new(SORT_BYTES),
             #[cfg(not(feature = "shuttle"))]
             checkpointer: OnceLock::new(),
         }
@@ -506,12 +503,6 @@ impl Database {
     /// Bytes a page of tables that do not say, as the directory was made with.
     pub fn page_size(&self) -> usize {
         self.core.page_size
-    }
-
-    /// How much memory an index build sorts in before it uses a scratch file.
-    pub fn set_sort_bytes(&self, bytes: usize) {
-        // ORDER: a setting; a build that misses the change uses the old one.
-        self.sort_bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Gives the row tier so many bytes of the default cache, 0 = none; with `None` its size follows the benefit. Everything keeps running; what

@@ -320,11 +320,10 @@ fn an_index_built_later_has_what_one_built_along_has() {
         let indexes = std::mem::take(&mut def.indexes);
         let fixture = Fixture::new(def, 4096, hit_path, size);
         let model = load(&fixture, 3_000);
-        // So little memory that the build sorts in a scratch file.
-        fixture.database.set_sort_bytes(10_000);
         for index in indexes {
             let before = fixture.table.version();
-            fixture.database.create_index(&fixture.table, index).unwrap();
+            // So little memory that the build sorts in a scratch file.
+            fixture.database.create_index_within(&fixture.table, index, 10_000).unwrap();
             assert!(fixture.table.version() > before);
         }
         fixture.check(&model);

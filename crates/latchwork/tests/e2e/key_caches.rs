@@ -40,16 +40,17 @@ fn caches_of_the_command_line_and_assignments_of_the_init_file_are_there_after_a
         .unwrap();
     let init = scratch.path().join("init.sql");
     let statements = "-- Caches of our own.\nSET GLOBAL hot.key_buffer_size = 2 * 1024 * 1024;\n\
-                      CACHE INDEX d.t IN hot; /* a comment; with a semicolon */ LOAD INDEX INTO CACHE d.t";
+                      CACHE INDEX d.t IN hot; /* a comment; with a semicolon */ LOAD INDEX INTO CACHE d.t;\n";
     std::fs::write(&init, statements).unwrap();
     let (config, init_option) =
         (format!("--config={}", config.display()), format!("--init-file={}", init.display()));
     let options =
         [config.as_str(), &init_option, "--Small.key_buffer_size=64K", "--small.key-buffer-size", "512K"];
 
-    // There is no table yet: the second statement answers in its result set and is no error.
+    // There is no table yet: the second statement says so in its result set, and the file goes on.
     let server = Latchwork::start(scratch.path(), &options);
-    assert!(!server.log().contains("init file"), "{}", server.log());
+    let log = server.log();
+    assert_eq!(log.matches("init.sql, line 3: d.t: Table 'd.t' doesn't exist").count(), 2, "{log}");
     server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(100), KEY (v))");
     insert_rows(&server, "d.t", 0..1000);
     let read = "SELECT @@hot.key_buffer_size, @@small.key_buffer_size, @@small.key_cache_division_limit, \
@@ -60,6 +61,7 @@ fn caches_of_the_command_line_and_assignments_of_the_init_file_are_there_after_a
     assert!(server.stop().success());
 
     let server = Latchwork::start(scratch.path(), &options);
+    assert!(!server.log().contains("init file"), "{}", server.log());
     assert_eq!(server.sql(read), expected);
     let loaded = counters(&server, "hot");
     assert!(loaded[0] > 10, "the table is not in its cache: {loaded:?}");
@@ -231,4 +233,84 @@ fn caches_are_resized_dropped_and_reassigned_under_load() {
     assert!(server.stop().success());
     let server = Latchwork::start(scratch.path(), &[]);
     assert_eq!(server.sql(question), answer);
+}
+
+#[test]
+fn an_init_file_holds_statements_that_end_with_semicolons() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    for (content, databases, logged) in [
+        ("CREATE DATABASE a_it; CREATE DATABASE b_it;", "a_it\nb_it\n", ""),
+        (
+            "CREATE DATABASE a_it;\nCREATE DATABASE b_it",
+            "a_it\n",
+            "line 2: the last statement does not end with",
+        ),
+        ("DELIMITER ;\n/* c */ CREATE DATABASE a_it; -- done\n", "a_it\n", ""),
+        (
+            "delimiter //\nCREATE DATABASE a_it//\nCREATE DATABASE b_it;",
+            "",
+            "line 1: DELIMITER is not supported",
+        ),
+    ] {
+        let scratch = tempfile::tempdir().unwrap();
+        let init = scratch.path().join("init.sql");
+        std::fs::write(&init, content).unwrap();
+        let server = Latchwork::start(scratch.path(), &[&format!("--init-file={}", init.display())]);
+        assert_eq!(server.sql("SHOW DATABASES LIKE '%_it'"), databases, "{content}");
+        let log = server.log();
+        assert_eq!(log.contains("init file"), !logged.is_empty(), "{content}: {log}");
+        assert!(log.contains(logged), "{content}: {log}");
+        assert!(server.stop().success());
+    }
+}
+
+#[test]
+fn the_row_cache_has_a_view_and_sorts_of_indexes_their_memory() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let options = ["--row_cache_size=2M", "--key_buffer_size=1M", "--innodb_page_size=16K"];
+    let server = Latchwork::start(scratch.path(), &options);
+    server.sql("CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(100))");
+    for from in (0..24_000).step_by(2_000) {
+        insert_rows(&server, "d.t", from..from + 2_000);
+    }
+    // Scattered lookups whose pages are not in memory.
+    let lookups: Vec<String> =
+        (0..2_000_u32).map(|n| format!("SELECT v FROM d.t WHERE id = {};", n * 7919 % 24_000)).collect();
+    let script = lookups.concat();
+    server.sql(&script);
+    let view = "SELECT key_cache_name, size, row_count, hits, misses, fills, evictions, invalidations, \
+                bytes BETWEEN row_count * 100 AND size, row_overhead BETWEEN 20 AND 500 \
+                FROM information_schema.row_cache";
+    let numbers = |row: &str| -> Vec<String> { row.trim().split('\t').map(str::to_owned).collect() };
+    let first = numbers(&server.sql(view));
+    assert_eq!((first[0].as_str(), first[1].as_str()), ("default", "2097152"));
+    let count = |at: usize, row: &[String]| row[at].parse::<u64>().unwrap();
+    assert!(count(2, &first) > 500 && count(5, &first) > 500, "{first:?}");
+    assert_eq!(&first[8..], ["1", "1"], "{first:?}");
+    server.sql(&script);
+    let second = numbers(&server.sql(view));
+    assert!(count(3, &second) > count(3, &first), "{first:?} {second:?}");
+    server.sql("UPDATE d.t SET v = 'changed'");
+    let third = numbers(&server.sql(view));
+    assert!(count(7, &third) > count(7, &second), "{second:?} {third:?}");
+    let status = server.sql("SHOW STATUS LIKE 'Row_cache_fills'");
+    assert_eq!(status.trim().split('\t').nth(1), Some(third[5].as_str()));
+
+    // A folder where its scratch file would be: only who sorts in memory does not stumble over it.
+    server.sql("UPDATE d.t SET v = REPEAT('x', 100)");
+    for number in 0..20 {
+        std::fs::create_dir(scratch.path().join(format!("data/tables/sort-{number}"))).unwrap();
+    }
+    let sort = |bytes: u32| {
+        let script = format!("SET myisam_sort_buffer_size = {bytes}; CREATE INDEX k ON d.t (v, id)");
+        client(&server.socket).args(["-e", &script]).output().unwrap().status.success()
+    };
+    assert!(!sort(4096));
+    assert!(sort(64 << 20));
+    assert_eq!(server.sql("SELECT COUNT(*) FROM d.t FORCE INDEX (k) WHERE v > 'a'"), "24000\n");
 }

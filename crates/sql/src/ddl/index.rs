@@ -54,6 +54,9 @@ pub(super) fn algorithm_and_lock(words: &mut Words<'_>) -> Result<(), SqlError> 
     Ok(())
 }
 
+/// With less memory than this an index is sorted in more pieces than it is worth.
+const SORT_BYTES_MIN: usize = 1 << 20;
+
 /// Adds one index (not the primary key) to a table.
 pub(super) fn add_index(session: &Session, table: &Table, key: &KeySpec) -> Result<(), SqlError> {
     let def = table.def();
@@ -69,7 +72,9 @@ pub(super) fn add_index(session: &Session, table: &Table, key: &KeySpec) -> Resu
         return Err(duplicate_key_name(&name));
     }
     let index = IndexDef { name: name.clone(), unique: key.kind == KeyKind::Unique, parts: parts.clone() };
-    match session.instance.database.create_index(table, index) {
+    let sort_bytes = session.variables.values().unsigned("myisam_sort_buffer_size");
+    let sort_bytes = usize::try_from(sort_bytes).unwrap_or(usize::MAX).max(SORT_BYTES_MIN);
+    match session.instance.database.create_index_within(table, index, sort_bytes) {
         Ok(()) => Ok(()),
         Err(Error::IndexExists) => Err(duplicate_key_name(&name)),
         Err(Error::DuplicateKey { .. }) => Err(first_duplicate(table, &parts, &name)?),

@@ -31,6 +31,16 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         |session| Ok(status::key_cache_shares(session)),
     ),
     (
+        // Its own: the single rows that are kept in a key cache's bytes.
+        "ROW_CACHE",
+        "KEY_CACHE_NAME varchar(192) NOT NULL, SIZE bigint(21) unsigned NOT NULL, BYTES bigint(21) unsigned NOT NULL, \
+         ROW_COUNT bigint(21) unsigned NOT NULL, ROW_OVERHEAD decimal(12,1) NOT NULL, HITS bigint(21) unsigned NOT NULL, \
+         MISSES bigint(21) unsigned NOT NULL, FILLS bigint(21) unsigned NOT NULL, \
+         EVICTIONS bigint(21) unsigned NOT NULL, INVALIDATIONS bigint(21) unsigned NOT NULL, \
+         GHOST_HITS bigint(21) unsigned NOT NULL",
+        |session| Ok(status::row_cache(session)),
+    ),
+    (
         "PROCESSLIST",
         "ID bigint(4) NOT NULL, USER varchar(128) NOT NULL, HOST varchar(64) NOT NULL, DB varchar(64), \
          COMMAND varchar(16) NOT NULL, TIME int(7) NOT NULL, STATE varchar(64), INFO longtext, \

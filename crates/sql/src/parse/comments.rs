@@ -193,9 +193,11 @@ pub(super) fn first_word(text: &str) -> &str {
     ""
 }
 
-pub(super) fn count_placeholders(text: &str) -> usize {
-    let bytes = text.as_bytes();
-    Pieces::new(text).filter(|&(piece, from, _)| piece == Piece::Symbol && bytes[from] == b'?').count()
+/// Where the `?` of parameters are.
+pub(super) fn placeholders(text: &str) -> impl Iterator<Item = usize> + '_ {
+    let is_one =
+        |&(piece, from, _): &(Piece, usize, usize)| piece == Piece::Symbol && text.as_bytes()[from] == b'?';
+    Pieces::new(text).filter(is_one).map(|(_, from, _)| from)
 }
 
 /// Where names in backticks begin that stand right behind `@@`.
@@ -233,6 +235,7 @@ mod tests {
 
     #[test]
     fn placeholders_in_strings_do_not_count() {
-        assert_eq!(count_placeholders("SELECT ?, '?', `?`, \"?\" /* ? */ WHERE a = ?"), 2);
+        let text = "SELECT ?, '?', `?`, \"?\" /* ? */ WHERE a = ?";
+        assert_eq!(placeholders(text).collect::<Vec<usize>>(), [7, text.len() - 1]);
     }
 }

@@ -17,6 +17,7 @@ use sqlparser::ast;
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
 use std::borrow::Cow;
+use types::ValueRef;
 
 /// How deep expressions and subqueries may nest. The parser needs up to 40 KiB of stack a level (measured,
 /// release build, nested subqueries and calls); threads that run statements have the stack for it.
@@ -99,7 +100,44 @@ pub fn skip_comments(text: &str) -> &str {
 
 /// How many `?` parameters a text has.
 pub fn count_placeholders(text: &str) -> usize {
-    comments::count_placeholders(text)
+    comments::placeholders(text).count()
+}
+
+/// The text with each `?` replaced by a parameter's value, as one would write it.
+pub fn fill_placeholders<'t>(text: &'t str, values: &[ValueRef<'_>]) -> Cow<'t, str> {
+    if values.is_empty() {
+        return Cow::Borrowed(text);
+    }
+    let mut filled = String::new();
+    let mut from = 0;
+    for (at, value) in comments::placeholders(text).zip(values) {
+        filled.push_str(&text[from..at]);
+        push_literal(*value, &mut filled);
+        from = at + 1;
+    }
+    filled.push_str(&text[from..]);
+    Cow::Owned(filled)
+}
+
+/// Blanks around it keep it apart from what it stands between.
+fn push_literal(value: ValueRef<'_>, out: &mut String) {
+    out.push(' ');
+    match value {
+        ValueRef::Binary(bytes) => {
+            out.push_str("x'");
+            bytes.iter().for_each(|byte| out.push_str(&format!("{byte:02x}")));
+            out.push('\'');
+        }
+        ValueRef::Text(_) | ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_) => {
+            let mut text = String::new();
+            crate::dml::push_text(value, &mut text);
+            out.push('\'');
+            out.push_str(&text.replace('\\', "\\\\").replace('\'', "''"));
+            out.push('\'');
+        }
+        _ => crate::dml::push_text(value, out),
+    }
+    out.push(' ');
 }
 
 /// Parses one statement (no `;` in it but a final one).

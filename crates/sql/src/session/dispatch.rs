@@ -4,6 +4,7 @@
 //! the statement and the sink. To add one: give it a variant of [`Statement`] (or take it out of [`Statement::Other`] by
 //! its first word) and an arm in [`Session::run_statement`].
 
+use super::named;
 use super::query::Literals;
 use super::{Prepared, PreparedText, Session};
 use crate::cache::plans::Plan;
@@ -104,6 +105,7 @@ impl Session {
         let mut prepared = PreparedText {
             text: text.into_bytes(),
             params,
+            database: self.state.database.clone(),
             scan: Scan::default(),
             is_scanned: false,
             kinds: vec![],
@@ -121,7 +123,10 @@ impl Session {
         let none: Arc<[ColumnMeta]> = Arc::from([]);
         let text = String::from_utf8_lossy(&prepared.text).into_owned();
         if !Session::is_planned(&prepared.text) {
-            parse::parse(&text)?;
+            if let Statement::Other(other) = parse::parse(&text)? {
+                named::check_preparable(&other)?;
+                crate::statements::check_word(&other)?;
+            }
             return Ok(none);
         }
         self.key_prefix();
@@ -175,16 +180,38 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
         self.begin_statement();
+        let result = self.run_prepared_statement(id, params, "mysqld_stmt_execute", sink);
+        if let Err(error) = &result {
+            self.state.warnings.error(error);
+        }
+        result
+    }
+
+    /// Runs a prepared statement; `command` is who asks, for messages.
+    pub(super) fn run_prepared_statement(
+        &mut self,
+        id: u32,
+        params: &[ValueRef<'_>],
+        command: &str,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
         let Some(mut statement) = self.prepared.get_mut(&id).and_then(Option::take) else {
-            return Err(SqlError::unknown_statement(id, "mysqld_stmt_execute"));
+            return Err(SqlError::unknown_statement(id, command));
         };
-        let result = self.execute_statement(&mut statement, params, sink);
+        let result = if params.len() != usize::from(statement.params) {
+            self.state.warnings.clear();
+            Err(SqlError::wrong_arguments(command))
+        } else if self.state.database == statement.database {
+            self.execute_statement(&mut statement, params, sink)
+        } else {
+            let database = std::mem::replace(&mut self.state.database, statement.database.clone());
+            let result = self.execute_statement(&mut statement, params, sink);
+            self.state.database = database;
+            result
+        };
         // It may have been closed meanwhile, by a reset of the session.
         if let Some(place) = self.prepared.get_mut(&id) {
             *place = Some(statement);
-        }
-        if let Err(error) = &result {
-            self.state.warnings.error(error);
         }
         result
     }
@@ -195,13 +222,12 @@ impl Session {
         params: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        if params.len() != usize::from(statement.params) {
-            return Err(SqlError::wrong_arguments("mysqld_stmt_execute"));
-        }
         if let Some(result) = self.try_plain_insert(&statement.text, params, sink) {
             return result;
         }
-        self.state.warnings.clear();
+        if statement.is_scanned {
+            self.state.warnings.clear();
+        }
         if let Some(mut result) = self.run_prepared(statement, params, sink) {
             for _ in 0..dml::DEFINITION_RETRIES {
                 if sink.is_in_rows() || !matches!(&result, Err(error) if dml::is_definition_changed(error)) {
@@ -212,11 +238,8 @@ impl Session {
             }
             return result;
         }
-        let text = String::from_utf8_lossy(&statement.text).into_owned();
-        let statement = parse::parse(&text)?;
-        if !params.is_empty() {
-            return Err(SqlError::not_supported("parameters in this statement"));
-        }
+        let text = String::from_utf8_lossy(&statement.text);
+        let statement = parse::parse(&parse::fill_placeholders(&text, params))?;
         self.run_statement(&statement, sink)
     }
 

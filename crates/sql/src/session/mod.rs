@@ -3,6 +3,7 @@
 mod dispatch;
 pub(crate) mod environment;
 mod instance;
+pub(crate) mod named;
 mod query;
 
 pub use instance::Instance;
@@ -37,6 +38,8 @@ pub struct Prepared {
 struct PreparedText {
     text: Vec<u8>,
     params: u16,
+    /// The default database when it was prepared, in which it runs.
+    database: Option<Arc<str>>,
     scan: Scan,
     /// False for statements that have no plan.
     is_scanned: bool,
@@ -80,6 +83,8 @@ pub struct Session {
     /// A statement is taken out while it runs.
     prepared: HashMap<u32, Option<Box<PreparedText>>, KeyHash>,
     prepared_last: u32,
+    /// Those that have a name, by it in small letters.
+    named: HashMap<String, u32>,
 }
 
 /// What COM_RESET_CONNECTION sets back.
@@ -131,6 +136,7 @@ impl Session {
             prefix: Vec::new(),
             prepared: HashMap::default(),
             prepared_last: 0,
+            named: HashMap::new(),
         }
     }
 
@@ -278,6 +284,7 @@ impl Session {
         self.variables = SessionVariables::new(&self.instance.globals);
         self.variables.pseudo_thread_id = self.id;
         self.prepared.clear();
+        self.named.clear();
         self.after_set();
     }
 

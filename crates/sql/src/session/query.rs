@@ -117,6 +117,14 @@ impl Session {
         if !prepared.is_scanned {
             return None;
         }
+        self.key_prefix();
+        if prepared.scan.key[..prepared.scan.key_start] != self.prefix {
+            // It is planned for other settings by now.
+            prepared.plan = None;
+            if prepared.scan.scan(&self.prefix, &prepared.text) != ScanEnd::Whole {
+                return None;
+            }
+        }
         let mut kept = self.kept.take().unwrap_or_default();
         let result = self.run_bound(&mut kept, prepared, parameters, sink);
         self.kept = Some(kept);

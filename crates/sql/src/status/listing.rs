@@ -2,9 +2,9 @@
 
 use super::Counter;
 use crate::Session;
-use engine::{NamedCache, ShareStatus};
+use engine::{DEFAULT_CACHE, NamedCache, ShareStatus};
 use std::sync::Arc;
-use types::Value;
+use types::{Decimal, Value};
 
 /// Names and values, sorted by name.
 pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
@@ -198,4 +198,16 @@ pub(crate) fn key_cache_shares(session: &Session) -> Vec<Vec<Value>> {
         cache.budget().shares().into_iter().map(row).collect()
     };
     caches.iter().filter(|cache| cache.is_enabled()).flat_map(of_cache).collect()
+}
+
+/// The rows of `information_schema.ROW_CACHE`: single rows are kept in the default cache's bytes only.
+pub(crate) fn row_cache(session: &Session) -> Vec<Vec<Value>> {
+    let status = session.instance.database.row_tier_status();
+    let overhead = Decimal::new(((status.overhead() * 10.0).round() as i64).into(), 1);
+    let numbers =
+        [status.hits, status.misses, status.fills, status.evictions, status.invalidations, status.ghost_hits];
+    let sizes = [status.size, status.bytes, status.entries].map(|number| Value::UInt(number as u64));
+    let mut row = vec![Value::text(DEFAULT_CACHE)];
+    row.extend(sizes.into_iter().chain([Value::Decimal(overhead)]).chain(numbers.map(Value::UInt)));
+    vec![row]
 }

@@ -63,7 +63,7 @@ pub fn check(
                 Assigned::UInt(wanted) => (wanted, false),
                 _ => return Err(wrong_type(name)),
             };
-            let setting = limit_unsigned(wanted, min, max, step);
+            let setting = limit_unsigned(definition.name, wanted, min, max, step);
             changed |= setting != wanted;
             if changed {
                 adjusted(warnings)?;
@@ -149,8 +149,10 @@ pub fn check(
     }
 }
 
-/// A number inside the range, then rounded down to the step, but not below the least.
-pub(super) fn limit_unsigned(wanted: u64, min: u64, max: u64, step: u64) -> u64 {
+/// A number inside the range of variable `name`, then rounded down to the step, but not below the least. No cache is larger than the
+/// machine's memory.
+pub(super) fn limit_unsigned(name: &str, wanted: u64, min: u64, max: u64, step: u64) -> u64 {
+    let max = if name == "key_buffer_size" { max.min(engine::cache_bytes_max() as u64) } else { max };
     let limited = wanted.min(max);
     (limited - limited % step.max(1)).max(min)
 }

@@ -133,7 +133,7 @@ fn setting_of(
             let (negative, wanted) = number(value).ok_or_else(|| {
                 wrong("a whole number, perhaps with one of the suffixes K, M, G, T, P or E")
             })?;
-            let setting = limit_unsigned(if negative { 0 } else { wanted }, min, max, step);
+            let setting = limit_unsigned(definition.name, if negative { 0 } else { wanted }, min, max, step);
             if negative && wanted != 0 || setting != wanted {
                 remarks.push(format!("option '--{name}': value {value} adjusted to {setting}"));
             }

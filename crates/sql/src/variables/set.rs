@@ -340,6 +340,7 @@ fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Res
     loop {
         match words.peek() {
             Word::End => break,
+            Word::Bare(word) if word.eq_ignore_ascii_case("USING") && depth == 0 => break,
             Word::Symbol(symbol) if symbol == "," && depth == 0 => break,
             Word::Symbol(symbol) if symbol == ";" && depth == 0 => break,
             Word::Symbol(symbol) if symbol == "(" => depth += 1,
@@ -358,6 +359,15 @@ fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Res
         return Ok(right);
     }
     evaluate(session, text).map(Right::Value)
+}
+
+/// The value of the expression that stands up to the next comma, the word USING or the end: for statements that take one beside SET.
+pub(crate) fn value(session: &mut Session, words: &mut Words<'_>) -> Result<Value, SqlError> {
+    let error = words.error();
+    match expression(session, words, false)? {
+        Right::Value(value) => Ok(value),
+        Right::Default => Err(error),
+    }
 }
 
 /// What needs no evaluation: a literal, a word, `@x`.
@@ -428,8 +438,10 @@ pub(crate) fn evaluate(session: &mut Session, text: &str) -> Result<Value, SqlEr
         return Err(SqlError::syntax(text, 1));
     }
     let earlier = session.state.warnings.clone();
+    let counts = (session.state.found_rows, session.state.row_count);
     let mut first = FirstValue::default();
     let result = session.run_statement(&statement, &mut first);
+    (session.state.found_rows, session.state.row_count) = counts;
     let later = std::mem::replace(&mut session.state.warnings, earlier);
     for warning in later.list() {
         session.state.warnings.push(warning.level, warning.code, warning.message.clone());

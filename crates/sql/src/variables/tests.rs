@@ -40,7 +40,6 @@ const ROUNDED: &[(&str, Assigned<'static>, &str, bool)] = &[
     ("key_buffer_size", Assigned::Int(65535), "61440", true),
     ("key_buffer_size", Assigned::Int(100000), "98304", true),
     ("key_buffer_size", Assigned::Int(65536), "65536", false),
-    ("key_buffer_size", Assigned::UInt(u64::MAX), "18446744073709547520", true),
     ("key_cache_block_size", Assigned::Int(1800), "1536", true),
     ("key_cache_block_size", Assigned::Int(1536), "1536", false),
     ("key_cache_block_size", Assigned::Int(16383), "15872", true),
@@ -357,4 +356,18 @@ fn every_default_lies_in_its_own_range() {
         }
     }
     assert!(listed().windows(2).all(|pair| pair[0].name < pair[1].name), "sorted, no name twice");
+}
+
+#[test]
+fn a_cache_is_given_no_more_than_the_machine_has() {
+    let most = engine::cache_bytes_max() as u64 / 4096 * 4096;
+    let mut fixture = Fixture::new();
+    fixture.set(Asked::Global, "key_buffer_size", Assigned::UInt(u64::MAX)).expect("limits");
+    assert_eq!(fixture.get(Asked::Global, "key_buffer_size"), most.to_string());
+    let warning = &fixture.warnings.list()[0];
+    assert_eq!(warning.message, "Truncated incorrect key_buffer_size value: '18446744073709551615'");
+    let set =
+        super::command_line::parse("hot.key_buffer_size", Some("16E")).expect("an option").expect("known");
+    assert_eq!(set.setting, Setting::Unsigned(most));
+    assert!(set.remarks[0].contains("adjusted to"), "{:?}", set.remarks);
 }

@@ -78,8 +78,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     .because("tables are recovered from the log"),
     both("myisam_repair_threads", unsigned(1, 1, 18446744073709551615, 1))
         .because("one thread writes a table anew"),
-    both("myisam_sort_buffer_size", unsigned(134216704, 4096, 1152921504606846975, 1))
-        .because("sorts of new indexes have an amount of memory of their own"),
+    both("myisam_sort_buffer_size", unsigned(134216704, 4096, 1152921504606846975, 1)).works(),
     both("myisam_stats_method", one_of("NULLS_UNEQUAL", &["NULLS_UNEQUAL", "NULLS_EQUAL", "NULLS_IGNORED"]))
         .because("it is not a choice how NULLs count"),
     global("myisam_use_mmap", boolean(false)).because("files are not mapped into memory"),
