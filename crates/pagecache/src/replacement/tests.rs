@@ -191,7 +191,7 @@ fn misses_and_ghosts(frames: u32, ghosts: usize) -> (u64, u64) {
         dice ^= dice << 13;
         dice ^= dice >> 7;
         dice ^= dice << 17;
-        let page = (dice >> 20) as u32 % 400 & (dice >> 50) as u32;
+        let page = ((dice >> 20) as u32 % 400) & (dice >> 50) as u32;
         if let Some(frame) = place.get(&page) {
             rig.hit(*frame);
             continue;
