@@ -5,6 +5,7 @@
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- shifting [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- clustered [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- indexes [rows] [folder]
+//! cargo run --release -p latchwork-engine --example row_tier_rate -- absent [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- compressed [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- scan [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- memory [rows] [rounds]
@@ -55,6 +56,7 @@ fn main() -> Outcome<()> {
     fill(&folder, rows, what == "compressed")?;
     match what.as_str() {
         "indexes" => indexes(&folder, rows),
+        "absent" => absent(&folder, rows),
         "compressed" => compressed(&folder, rows),
         "scattered" => {
             [300_000, 450_000, 520_000].into_iter().try_for_each(|wanted| scattered(&folder, rows, wanted))
@@ -63,7 +65,7 @@ fn main() -> Outcome<()> {
         "clustered" => clustered(&folder, rows),
         "scan" => scan(&folder, rows),
         other => {
-            let known = "scattered, shifting, clustered, indexes, compressed, scan, memory";
+            let known = "scattered, shifting, clustered, indexes, absent, compressed, scan, memory";
             Err(format!("'{other}' is none of {known}").into())
         }
     }
@@ -274,7 +276,7 @@ fn scattered(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
     Ok(())
 }
 
-/// Scattered keys of other kinds: of rows by other indexes, and of rows that are not there, alone and among others.
+/// Scattered keys of other kinds: of rows by other indexes, and of rows that are not there.
 fn indexes(folder: &Path, rows: i32) -> Outcome<()> {
     for (by, wanted) in
         [(By::Unique, 300_000), (By::AbsentId, 300_000), (By::AbsentUnique, 300_000), (By::Group, 80_000)]
@@ -286,18 +288,23 @@ fn indexes(folder: &Path, rows: i32) -> Outcome<()> {
             compare(&mut looker, name, wanted, tier > 0)?;
         }
     }
-    println!("300000 rows that are there, and as many lookups of keys that no row has, none twice:");
-    for (name, tier) in [("pages alone", 0), ("pages and rows", ROW_BYTES)] {
-        let mut looker = Looker::open(folder, options(BYTES, tier))?;
+    Ok(())
+}
+
+/// Rows that are wanted again and again, and keys that no row has, hardly any twice, in an eighth of the memory.
+fn absent(folder: &Path, rows: i32) -> Outcome<()> {
+    let wanted = 45_000;
+    println!("{wanted} rows of {rows}, and after each lookup one of another key that no row has:");
+    for (name, tier) in [("pages alone", 0), ("pages and rows", ROW_BYTES / 8)] {
+        let mut looker = Looker::open(folder, options(BYTES / 8, tier))?;
         let (mut random, mut other) = (Random(3), Random(5));
-        let (mut reads, mut time, wanted) = (0, Duration::ZERO, 300_000);
-        let lookups = if tier == 0 { 100_000 } else { 2_000_000 };
-        for round in 0..2 * lookups / GROUP {
+        let (mut reads, mut time, lookups) = (0, Duration::ZERO, 100_000);
+        for round in 0..4 * lookups / GROUP {
             looker.by = By::AbsentId;
             looker.run(GROUP, || other.below(rows))?;
             looker.by = By::Id;
             let (its_reads, took) = looker.run(GROUP, || spread(random.below(wanted), wanted, rows, 0))?;
-            if round >= lookups / GROUP {
+            if round >= 3 * lookups / GROUP {
                 reads += its_reads;
                 time += took;
             }

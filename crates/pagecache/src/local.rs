@@ -9,9 +9,8 @@ pub const SEGMENTS_MAX: usize = if cfg!(feature = "shuttle") { 4 } else { 64 };
 
 struct Local {
     latches_held: Cell<u32>,
-    /// Pages that it has had read from devices, and opened from images.
+    /// Pages that it has had read from devices.
     loads: Cell<u64>,
-    opened: Cell<u64>,
     /// The cache whose frame permit this thread has; 0 = none.
     permit_of: Cell<u64>,
 }
@@ -21,7 +20,6 @@ thread_local! {
         Local {
             latches_held: Cell::new(0),
             loads: Cell::new(0),
-            opened: Cell::new(0),
             permit_of: Cell::new(0),
         }
     };
@@ -42,15 +40,6 @@ pub fn count_load() {
 #[inline]
 pub fn loads() -> u64 {
     LOCAL.with(|local| local.loads.get())
-}
-
-pub fn count_opened() {
-    LOCAL.with(|local| local.opened.set(local.opened.get() + 1));
-}
-
-#[inline]
-pub fn opened() -> u64 {
-    LOCAL.with(|local| local.opened.get())
 }
 
 /// True if the calling thread holds page latches of any cache.

@@ -61,8 +61,3 @@ impl PageCache {
 pub fn loads_of_this_thread() -> u64 {
     local::loads()
 }
-
-/// How many pages the calling thread has had opened from compressed images in memory.
-pub fn opened_by_this_thread() -> u64 {
-    local::opened()
-}

@@ -423,6 +423,7 @@ mod tests {
     use std::collections::HashMap;
 
     #[test]
+    #[cfg_attr(miri, ignore = "nothing but arithmetic")]
     fn buckets_split_and_merge_one_by_one_and_every_hash_has_one() {
         for count in STRIPES..STRIPES * 9 {
             let parent = parent_of(count);
@@ -435,6 +436,7 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(miri, ignore = "thousands of entries")]
     fn entries_stay_found_while_the_index_grows_and_shrinks() {
         let index = Index::new(4_096).unwrap();
         index.switch_on();

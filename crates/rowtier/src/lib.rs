@@ -46,7 +46,7 @@ use store::{BLOCKS_MIN, KEPT, Memory, NEW, Store};
 base::latch_class!(pub StoreLatch, "row tier store");
 
 /// Words of a block: 64 KiB, so that what is left at its end is less than a byte a row. Models have so few that they come to evict.
-const BLOCK_WORDS: usize = if cfg!(feature = "shuttle") { 64 } else { 8 << 10 };
+const BLOCK_WORDS: usize = if cfg!(feature = "shuttle") { 32 } else { 8 << 10 };
 
 /// Looks at a bucket that is being changed before a get counts as a miss, which is always right.
 const LOOKS_MAX: usize = 4;

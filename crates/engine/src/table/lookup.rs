@@ -123,7 +123,7 @@ impl LeafVisitor for PrefixVisitor<'_, '_> {
         let is_known = append(&mut kept);
         if !self.is_clustered {
             entry_ends(&kept).for_each(|end| entries.push(position, [prefix, end], &[]));
-        } else if !kept.is_empty() {
+        } else if is_known {
             entries.push(position, [prefix, &[]], &kept);
         }
         entries.kept = kept;
@@ -212,11 +212,11 @@ impl LeafVisitor for Rows {
     }
 
     fn take(&mut self, _position: usize, append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
-        let is_known = append(&mut self.bytes);
-        if is_known {
+        let found = append(&mut self.bytes);
+        if found {
             self.ends.push(self.bytes.len() as u32);
         }
-        is_known
+        found
     }
 
     fn visit(&mut self, _position: usize, found: Found<'_>) {
@@ -252,9 +252,8 @@ impl LeafVisitor for OneCell<'_> {
     }
 
     fn take(&mut self, _position: usize, append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
-        let is_known = append(self.out);
-        self.found = self.out.len() > self.start;
-        is_known
+        self.found = append(self.out);
+        self.found
     }
 
     fn visit(&mut self, _position: usize, found: Found<'_>) {

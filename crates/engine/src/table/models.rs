@@ -16,9 +16,9 @@ use vfs::MemVfs;
 const ITERATIONS: usize = 150;
 /// How many changes of priority a schedule has.
 const DEPTH: usize = 3;
-const ROWS: i32 = 3;
-/// The smallest row tier that there is, nearly: it has no room for what a model looks up.
-const TIER_BYTES: usize = 3 << 10;
+const ROWS: i32 = 7;
+/// The smallest row tier that there is: it has no room for what a model looks up.
+const TIER_BYTES: usize = 1_280;
 
 const BY_K: IndexId = IndexId(1);
 const BY_U: IndexId = IndexId(2);
@@ -32,7 +32,7 @@ struct Model {
 
 /// In state `k` a row has another `u` than in any other state, and than any other row.
 fn row(id: i32, k: i32) -> Row {
-    Row { id, k, u: Some(unique(id, k)), c: vec![k as u8; 40] }
+    Row { id, k, u: Some(unique(id, k)), c: vec![k as u8; 8] }
 }
 
 fn unique(id: i32, k: i32) -> i32 {
@@ -55,6 +55,14 @@ impl Model {
         Arc::new(Model { database, table, committed: Default::default() })
     }
 
+    /// The tier is full of rows that have been looked up: what it keeps from now on pushes something out.
+    fn full() -> Arc<Model> {
+        let model = Model::new();
+        (0..ROWS).for_each(|id| model.read(id));
+        assert!(model.database.row_tier_status().evictions > 0, "{:?}", model.database.row_tier_status());
+        model
+    }
+
     /// A row as a new snapshot sees it, by `get` and by `multi_get`, which agree.
     fn read(&self, id: i32) {
         let at_least = self.committed[id as usize].load(SeqCst);
@@ -63,7 +71,7 @@ impl Model {
         let first = self.look(&mut session, id);
         assert!(first.k as u64 >= at_least, "old: row {id} is {} after {at_least} was there", first.k);
         assert_eq!(self.look(&mut session, id), first, "a snapshot sees one row in two states");
-        assert_eq!(first.c, vec![first.k as u8; 40], "a row is torn");
+        assert_eq!(first.c, vec![first.k as u8; 8], "a row is torn");
         session.commit().unwrap();
     }
 
@@ -169,7 +177,6 @@ impl Model {
             all
         };
         let with = all();
-        assert!(self.database.row_tier_status().evictions > 0, "{:?}", self.database.row_tier_status());
         self.database.resize_row_tier(Some(0)).unwrap();
         assert_eq!(all(), with, "the tier is not what the pages are");
     }
@@ -215,6 +222,25 @@ fn readers_find_what_they_should_while_rows_are_changed_and_changes_are_taken_ba
 }
 
 #[test]
+fn readers_find_what_they_should_while_others_push_it_out() {
+    check(|| {
+        let model = Model::full();
+        all([
+            spawn(&model, |model| {
+                model.read(0);
+                model.read(0);
+            }),
+            spawn(&model, |model| {
+                model.write(0, 1, true);
+                model.write(0, 2, false);
+            }),
+            spawn(&model, |model| (1..ROWS).for_each(|id| model.read(id))),
+        ]);
+        model.end();
+    });
+}
+
+#[test]
 fn readers_find_what_they_should_while_the_tier_comes_and_goes() {
     check(|| {
         let model = Model::new();
@@ -240,7 +266,7 @@ fn readers_find_what_they_should_while_the_tier_comes_and_goes() {
 #[test]
 fn rows_that_come_under_a_key_that_others_have_are_found() {
     check(|| {
-        let model = Model::new();
+        let model = Model::full();
         let committed = Arc::new(AtomicU64::new(ROWS as u64));
         let reader = || {
             let committed = committed.clone();
@@ -271,7 +297,7 @@ fn rows_that_come_under_a_key_that_others_have_are_found() {
 #[test]
 fn a_unique_key_leads_to_whoever_has_it_last() {
     check(|| {
-        let model = Model::new();
+        let model = Model::full();
         let heir = Row { u: row(0, 0).u, ..row(ROWS, 1) };
         let states = Arc::new([vec![row(0, 0)], vec![], vec![heir.clone()]]);
         let committed = Arc::new(AtomicU64::new(0));

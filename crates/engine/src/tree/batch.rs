@@ -42,8 +42,7 @@ pub trait LeafVisitor {
         TierUse::None
     }
     /// What the leaf has of key `position` may be known without it: `append` appends it to where the visitor wants it, or says that it is not
-    /// known. A key without value is one that is not there; entries are as [`super::entry_ends`] takes them. Positions come in
-    /// order. Not called where [`LeafVisitor::tier_use`] says `None`.
+    /// known. Entries are as [`super::entry_ends`] takes them. Positions come in order. Not called where [`LeafVisitor::tier_use`] says `None`.
     fn take(&mut self, _position: usize, _append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         false
     }

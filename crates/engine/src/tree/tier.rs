@@ -3,8 +3,10 @@
 //! What lookups name is either a whole key, as in the clustered index, or all of a secondary index's own parts, which the keys of its entries
 //! begin with. What the leaf has of it is kept as it stands there:
 //!
-//! - of a whole key its value, or nothing if it is not there;
+//! - of a whole key its value;
 //! - of own parts what each of the entries has behind them, after its length (`u16`), if all of them lie in one leaf.
+//!
+//! That there is nothing is not kept: who asks for what is not there seldom asks for it again.
 //!
 //! Whoever changes a key says so before, under its leaf's exclusive latch. Which part of the key lookups name only the tree knows,
 //! so that no caller can say less.
@@ -50,8 +52,8 @@ pub(super) struct TreeTier<'t> {
 pub(super) struct Fill<'t> {
     share: &'t RowShare,
     lease: Lease,
-    /// How many pages the thread had brought into memory before; `None`: it does not matter.
-    pages_before: Option<u64>,
+    /// What the thread had loaded from the device before; `None`: it does not matter.
+    loads_before: Option<u64>,
 }
 
 impl Tree {
@@ -89,14 +91,14 @@ impl Tree {
         own.map_or(key, |own| &key[..own])
     }
 
-    /// Appends what a leaf has of `named` as the tier keeps it; false if that may not be all, or is too much. The page is not validated yet.
+    /// Appends what a leaf has of `named` as the tier keeps it; false if that is nothing, may not be all, or is too much. The page is not validated yet.
     pub(super) fn append_kept(&self, found: Found<'_>, named: &[u8], out: &mut Vec<u8>) -> bool {
         let Found { leaf, mut index, exact } = found;
         if self.own.is_none() {
             if exact {
                 leaf.append_value(index, out);
             }
-            return true;
+            return exact;
         }
         let start = out.len();
         while index < leaf.count() && leaf.key_starts_with(index, named) {
@@ -110,7 +112,7 @@ impl Tree {
             }
             index += 1;
         }
-        index < leaf.count() || !leaf.upper_fence_starts_with(named)
+        out.len() > start && (index < leaf.count() || !leaf.upper_fence_starts_with(named))
     }
 }
 
@@ -146,20 +148,16 @@ impl<'t> TreeTier<'t> {
     /// To be called before the key's leaf is read.
     pub(super) fn begin_fill(self, key: &[u8]) -> Option<Fill<'t>> {
         let lease = self.share.tier.lease(self.owner, key, self.kept)?;
-        let pages_before = (!self.is_first).then(pages_of_this_thread);
-        Some(Fill { share: self.share, lease, pages_before })
+        let loads_before = (!self.is_first).then(pagecache::loads_of_this_thread);
+        Some(Fill { share: self.share, lease, loads_before })
     }
 }
 
-/// Pages that this thread has had read from a device, or opened from what compressed tables keep of cold pages.
-fn pages_of_this_thread() -> u64 {
-    pagecache::loads_of_this_thread() + pagecache::opened_by_this_thread()
-}
-
 impl Fill<'_> {
-    /// True if the leaf had to be brought into memory: it is not wanted for much else.
+    /// True if the leaf had to be read from the device: it is in nobody's way in memory. One that was opened from a compressed page in memory is
+    /// not: what the tier is worth to others is counted in reads.
     pub(super) fn is_due(&self) -> bool {
-        self.pages_before.is_none_or(|before| pages_of_this_thread() > before)
+        self.loads_before.is_none_or(|before| pagecache::loads_of_this_thread() > before)
     }
 
     pub(super) fn put(self, key: &[u8], value: &[u8]) {
