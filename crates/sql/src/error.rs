@@ -84,6 +84,11 @@ impl SqlError {
         )
     }
 
+    /// 1242.
+    pub fn subquery_of_several_rows() -> SqlError {
+        SqlError::new(1242, b"21000", "Subquery returns more than 1 row")
+    }
+
     /// 1235: known to MySQL, not (yet) to us. `what` is a noun: `'subqueries in the select list'`.
     pub fn not_supported(what: &str) -> SqlError {
         SqlError::new(1235, b"42000", format!("This version of {PRODUCT} doesn't yet support '{what}'"))

@@ -254,7 +254,7 @@ impl InsertPlan {
         let scratch_arena = Bump::new();
         match &self.source {
             Source::Rows(rows) => {
-                let context = Context { slots, arena: &scratch_arena, environment };
+                let context = Context { slots, arena: &scratch_arena, environment, subqueries: None };
                 let value = |item: &Item| match item {
                     Item::Default => Ok(Given::Default),
                     Item::Value(compiled) => {
@@ -276,6 +276,7 @@ impl InsertPlan {
                         rows: &WriterLocks(writer),
                         unasked: session.lock_of_reads(),
                     }),
+                    spare: RefCell::default(),
                 };
                 let rows = collect_statement(plan, slots, &runtime, &mut Vec::new())?;
                 let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));
@@ -310,7 +311,7 @@ impl InsertPlan {
         let result: Result<(), SqlError> = (|| {
             for (position, row) in rows.iter().enumerate() {
                 arena.reset();
-                let context = Context { slots, arena: &arena, environment: &environment };
+                let context = Context { slots, arena: &arena, environment: &environment, subqueries: None };
                 let source: Vec<ValueRef<'_>> = match self.not_inserted {
                     0 => Vec::new(),
                     _ => row.iter().map(Given::value).collect(),

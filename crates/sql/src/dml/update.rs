@@ -143,6 +143,7 @@ impl ChangePlan for RowsPlan {
                         rows: &WriterLocks(&writer),
                         unasked: session.lock_of_reads(),
                     }),
+                    spare: RefCell::default(),
                 };
                 let mut scratch: Vec<Scratch> = Vec::new();
                 let read = &self.read;
@@ -193,7 +194,9 @@ impl RowsPlan {
         scratch: &mut Vec<Scratch>,
         warnings: &mut Warnings,
     ) -> Result<Changed, SqlError> {
-        let mut rows = Rows::new(self, session, slots, runtime, warnings);
+        // A row is looked at again with its latch held: a subquery over it must not wait for locks.
+        let unlocked = runtime.without_locks();
+        let mut rows = Rows::new(self, session, slots, &unlocked, warnings);
         let mut asked = 0;
         let mut seen: HashSet<Vec<u8>> = HashSet::new();
         loop {
@@ -284,7 +287,8 @@ impl<'a> Rows<'a> {
         self.written.clear();
         let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, written, done } = self;
         let table = &plan.read.table;
-        let context = Context { slots: *slots, arena, environment: runtime.environment };
+        let context =
+            Context { slots: *slots, arena, environment: runtime.environment, subqueries: Some(*runtime) };
         let mut failure = None;
         let mut is_meant = |image: &[u8]| {
             // The image lives as long as the row's latch is held; what outlives it is copied.

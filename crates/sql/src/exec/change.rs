@@ -59,7 +59,8 @@ pub fn candidates(
     }
     let outer_arena = Bump::new();
     let mut arena = Bump::new();
-    let outer_context = Context { slots, arena: &outer_arena, environment: runtime.environment };
+    let outer_context =
+        Context { slots, arena: &outer_arena, environment: runtime.environment, subqueries: Some(runtime) };
     if read.order.items.is_empty() && named_rows(&read.access, &Row::EMPTY, &outer_context, &mut scratch[0])?
     {
         let keys = scratch[0].sorted();
@@ -81,7 +82,8 @@ pub fn candidates(
         &mut |primary_key, part, left| {
             runtime.interrupt.check()?;
             arena.reset();
-            let context = Context { slots, arena: &arena, environment: runtime.environment };
+            let context =
+                Context { slots, arena: &arena, environment: runtime.environment, subqueries: Some(runtime) };
             let parts = [part];
             let row = Row(&parts);
             let filter = match left {

@@ -174,7 +174,12 @@ impl<'p, 'c> Grouper<'p, 'c> {
     where
         'p: 'a,
     {
-        Context { slots: self.slots, arena, environment: self.runtime.environment }
+        Context {
+            slots: self.slots,
+            arena,
+            environment: self.runtime.environment,
+            subqueries: Some(self.runtime),
+        }
     }
 
     /// Answers from an index alone; `false` if that does not work after all.

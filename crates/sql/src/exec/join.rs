@@ -114,7 +114,12 @@ impl<'p> Join<'p> {
     where
         'p: 'a,
     {
-        Context { slots: self.slots, arena, environment: self.runtime.environment }
+        Context {
+            slots: self.slots,
+            arena,
+            environment: self.runtime.environment,
+            subqueries: Some(self.runtime),
+        }
     }
 
     #[inline]

@@ -7,7 +7,7 @@ use super::lock::RowLocks;
 use super::output::{Collect, Distinct, Limited, Project, Seen, ToClient};
 use super::sort::{SortResult, SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
-use crate::expr::{Environment, Slots};
+use crate::expr::{Environment, RunSubquery, Slots};
 use crate::host::Interrupt;
 use crate::plan::bind::SubqueryUse;
 use crate::plan::names::{Name, Piece};
@@ -15,6 +15,7 @@ use crate::plan::plan::*;
 use crate::plan::value_keys::is_of_type;
 use crate::{ColumnMeta, ResultSink, Session, SqlError};
 use bumpalo::Bump;
+use std::cell::RefCell;
 use types::{Value, ValueRef};
 
 /// The text of the literal in a slot. True as second argument: the name of a column is this literal alone, which for a
@@ -33,6 +34,39 @@ pub struct Runtime<'r> {
     pub reader: engine::Reader<'r>,
     /// Present if the statement may lock rows.
     pub locks: Option<RowLocks<'r>>,
+    /// Memory for subqueries that run for each row: theirs while they run.
+    pub spare: RefCell<Vec<Vec<Scratch>>>,
+}
+
+impl<'r> Runtime<'r> {
+    /// One that reads without locking.
+    pub fn without_locks(&self) -> Runtime<'r> {
+        Runtime { locks: None, spare: RefCell::default(), ..*self }
+    }
+}
+
+impl RunSubquery for Runtime<'_> {
+    fn run(
+        &self,
+        plan: &QueryPlan,
+        slots: Slots<'_>,
+        each: &mut dyn FnMut(&[ValueRef<'_>]) -> Result<bool, SqlError>,
+    ) -> Result<(), SqlError> {
+        self.interrupt.check()?;
+        let mut scratch = self.spare.borrow_mut().pop().unwrap_or_default();
+        let done = run_query(plan, slots, self, &mut scratch, &mut Each(each));
+        self.spare.borrow_mut().push(scratch);
+        done.map(|_| ())
+    }
+}
+
+/// Hands rows to a function.
+struct Each<'e>(&'e mut dyn FnMut(&[ValueRef<'_>]) -> Result<bool, SqlError>);
+
+impl RowSink for Each<'_> {
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
+        Ok(if (self.0)(values)? { Flow::Continue } else { Flow::Stop })
+    }
 }
 
 /// How a query ended.
@@ -128,13 +162,13 @@ pub(super) fn run_subqueries<T>(
     for subquery in subqueries {
         let result = {
             let (values, starts) = extended(slots, &results);
-            let slots = Slots { values: &values, starts: &starts };
+            let slots = Slots { values: &values, starts: &starts, outer: slots.outer };
             run_subquery(subquery, slots, runtime, scratch)?
         };
         results.push(result);
     }
     let (values, starts) = extended(slots, &results);
-    body(Slots { values: &values, starts: &starts }, scratch)
+    body(Slots { values: &values, starts: &starts, outer: slots.outer }, scratch)
 }
 
 /// The slots of the statement, then those of subqueries' results.
@@ -169,7 +203,7 @@ fn run_subquery(
             let mut two = Limited { offset: 0, count: 2, counts_on: false, seen: 0, sent: 0, out: &mut rows };
             run_query(&subquery.query, slots, runtime, scratch, &mut two)?;
             if rows.0.len() > 1 {
-                return Err(SqlError::new(1242, b"21000", "Subquery returns more than 1 row"));
+                return Err(SqlError::subquery_of_several_rows());
             }
             Ok(vec![rows.0.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null)])
         }

@@ -23,6 +23,9 @@ pub use function::Function;
 pub use result_type::ResultType;
 pub use row::{Part, Row};
 
+use crate::SqlError;
+use crate::plan::plan::QueryPlan;
+use base::sync::Arc;
 use bumpalo::Bump;
 use types::{Collation, ColumnType, Value, ValueRef};
 
@@ -36,6 +39,10 @@ pub enum Expr {
         kind: SlotKind,
     },
     Column(ColumnRef),
+    /// In a subquery: a value of the row around it.
+    Outer(OuterRef),
+    /// A subquery that reads columns of the row around it.
+    Subquery(Subquery),
     Negate(Box<Expr>),
     /// `~`.
     BitNot(Box<Expr>),
@@ -146,6 +153,43 @@ pub struct ColumnRef {
     pub nullable: bool,
     /// How messages name it.
     pub name: String,
+}
+
+/// A parameter of a subquery: see [`Subquery::parameters`].
+#[derive(Clone, PartialEq, Debug)]
+pub struct OuterRef {
+    pub index: usize,
+    pub column_type: ColumnType,
+    pub nullable: bool,
+    /// How messages name it.
+    pub name: String,
+}
+
+/// A subquery that is run for each row around it: a query with parameters.
+#[derive(Clone, Debug)]
+pub struct Subquery {
+    pub plan: Arc<QueryPlan>,
+    /// What the [`Expr::Outer`] in it stand for, as expressions over the row around it.
+    pub parameters: Vec<Expr>,
+    pub test: SubqueryTest,
+}
+
+/// What is asked of a subquery's rows.
+#[derive(Clone, PartialEq, Debug)]
+pub enum SubqueryTest {
+    /// The only row's value; NULL without a row.
+    Value,
+    Exists,
+    In {
+        operand: Box<Expr>,
+        negated: bool,
+    },
+}
+
+impl PartialEq for Subquery {
+    fn eq(&self, other: &Subquery) -> bool {
+        Arc::ptr_eq(&self.plan, &other.plan) && self.parameters == other.parameters && self.test == other.test
+    }
 }
 
 /// What kind of value a slot holds: part of the identity of a statement's shape.
@@ -294,10 +338,16 @@ pub struct Slots<'a> {
     pub values: &'a [ValueRef<'a>],
     /// One more than there are slots. Empty if every slot holds just one value.
     pub starts: &'a [u32],
+    /// In a subquery: the values of its parameters.
+    pub outer: &'a [ValueRef<'a>],
 }
 
 impl<'a> Slots<'a> {
-    pub const EMPTY: Slots<'static> = Slots { values: &[], starts: &[] };
+    pub const EMPTY: Slots<'static> = Slots::new(&[], &[]);
+
+    pub const fn new(values: &'a [ValueRef<'a>], starts: &'a [u32]) -> Slots<'a> {
+        Slots { values, starts, outer: &[] }
+    }
 
     #[inline]
     pub fn value(&self, index: usize) -> ValueRef<'a> {
@@ -349,7 +399,7 @@ pub trait Environment {
         scope: VariableScope,
         cache: Option<&str>,
         name: &str,
-    ) -> Result<Value, crate::SqlError>;
+    ) -> Result<Value, SqlError>;
     fn user_variable(&self, name: &str) -> Value;
     fn set_user_variable(&self, name: &str, value: Value);
     fn database(&self) -> Option<&str>;
@@ -386,4 +436,20 @@ pub struct Context<'a> {
     pub slots: Slots<'a>,
     pub arena: &'a Bump,
     pub environment: &'a dyn Environment,
+    /// `None` where no expression has a subquery.
+    pub subqueries: Option<&'a dyn RunSubquery>,
+}
+
+/// Runs the subqueries of expressions.
+pub trait RunSubquery {
+    /// Calls `each` for every row until it says false. `slots` are the statement's, with the subquery's parameters.
+    ///
+    /// # Errors
+    /// Those of running the query, and of `each`.
+    fn run(
+        &self,
+        plan: &QueryPlan,
+        slots: Slots<'_>,
+        each: &mut dyn FnMut(&[ValueRef<'_>]) -> Result<bool, SqlError>,
+    ) -> Result<(), SqlError>;
 }

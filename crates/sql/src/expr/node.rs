@@ -2,6 +2,8 @@
 
 use super::result_type::Class;
 use super::{Arithmetic, Comparison, Function, IntervalUnit, VariableScope};
+use crate::plan::plan::QueryPlan;
+use base::sync::Arc;
 use types::{Collation, ColumnType, Value};
 
 /// One step of an evaluation. Which collation compares, and what choices convert to, is settled.
@@ -14,6 +16,8 @@ pub(super) enum Node {
         column: usize,
         name: Box<str>,
     },
+    Outer(usize),
+    Subquery(Box<SubqueryNode>),
     Negate(Box<Node>),
     BitNot(Box<Node>),
     Arithmetic {
@@ -104,6 +108,21 @@ pub(super) enum Node {
         name: String,
         value: Box<Node>,
     },
+}
+
+/// A subquery that is run for each row.
+#[derive(Debug)]
+pub(super) struct SubqueryNode {
+    pub plan: Arc<QueryPlan>,
+    pub parameters: Box<[Node]>,
+    pub test: SubqueryTest,
+}
+
+#[derive(Debug)]
+pub(super) enum SubqueryTest {
+    Value,
+    Exists,
+    In { operand: Node, collation: Collation, negated: bool },
 }
 
 /// A call of a built-in function.

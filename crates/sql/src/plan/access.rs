@@ -421,6 +421,7 @@ fn covering(target: &Target<'_>, candidate: &Candidate, needed: &[bool]) -> Opti
 fn references(candidate: &Candidate) -> Vec<String> {
     let name = |value: &Expr| match value {
         Expr::Column(column) => column.name.clone(),
+        Expr::Outer(outer) => outer.name.clone(),
         Expr::Constant(_) | Expr::Slot { .. } => "const".to_string(),
         _ => "func".to_string(),
     };

@@ -1,12 +1,14 @@
 //! Names to columns, literals to slots: the parser's expressions to bound ones.
 
 use super::bind_function;
-use super::scope::Scope;
+use super::plan::QueryPlan;
+use super::scope::{Scope, written};
 use crate::SqlError;
 use crate::expr::{
     Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, Function, IntervalUnit, SlotKind,
-    VariableScope,
+    Subquery, SubqueryTest, VariableScope,
 };
+use base::sync::Arc;
 use sqlparser::ast;
 use sqlparser::ast::BinaryOperator as Operator;
 use types::{Collation, ColumnType, Value};
@@ -18,7 +20,7 @@ pub struct SlotInfo {
     pub list: bool,
 }
 
-/// What a subquery's result is used as. It runs once, before the rows around it, and its result is a slot.
+/// What a subquery's result is used as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SubqueryUse {
     /// One value, NULL if there is no row.
@@ -31,11 +33,32 @@ pub enum SubqueryUse {
 
 /// Whoever plans subqueries.
 pub trait Subqueries {
-    /// Plans a subquery and gives the slot of its result.
+    /// Plans a subquery that stands where names mean columns of `scope` or, if there is no such column, one of `aliases`.
     ///
     /// # Errors
     /// Those of planning; 1241 if it gives several columns where one is wanted.
-    fn plan(&self, query: &ast::Query, use_as: SubqueryUse) -> Result<(usize, SlotKind), SqlError>;
+    fn plan(
+        &self,
+        query: &ast::Query,
+        use_as: SubqueryUse,
+        scope: &Scope,
+        aliases: &[(String, Expr)],
+    ) -> Result<Planned, SqlError>;
+
+    /// What a name means in the queries around this one: a parameter of it.
+    ///
+    /// # Errors
+    /// 1052.
+    fn outer(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError>;
+}
+
+/// A planned subquery.
+#[derive(Debug)]
+pub enum Planned {
+    /// It stands alone, and runs once: the slot of its result.
+    Once { slot: usize, kind: SlotKind },
+    /// It reads columns of the row around it.
+    EachRow { plan: Arc<QueryPlan>, parameters: Vec<Expr> },
 }
 
 /// Binds expressions of one clause.
@@ -107,16 +130,29 @@ impl<'a> Binder<'a> {
             Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated)?,
             Ast::InSubquery { expr, subquery, negated } => {
                 let operand = self.boxed(expr)?;
-                let (index, kind) = self.subquery(subquery, SubqueryUse::List)?;
-                Expr::InSlot { operand, index, kind, negated: *negated }
+                let negated = *negated;
+                match self.subquery(subquery, SubqueryUse::List)? {
+                    Planned::Once { slot, kind } => Expr::InSlot { operand, index: slot, kind, negated },
+                    Planned::EachRow { plan, parameters } => Expr::Subquery(Subquery {
+                        plan,
+                        parameters,
+                        test: SubqueryTest::In { operand, negated },
+                    }),
+                }
             }
-            Ast::Subquery(query) => {
-                let (index, kind) = self.subquery(query, SubqueryUse::Scalar)?;
-                Expr::Slot { index, kind }
-            }
+            Ast::Subquery(query) => match self.subquery(query, SubqueryUse::Scalar)? {
+                Planned::Once { slot, kind } => Expr::Slot { index: slot, kind },
+                Planned::EachRow { plan, parameters } => {
+                    Expr::Subquery(Subquery { plan, parameters, test: SubqueryTest::Value })
+                }
+            },
             Ast::Exists { subquery, negated } => {
-                let (index, kind) = self.subquery(subquery, SubqueryUse::Exists)?;
-                let exists = Expr::Slot { index, kind };
+                let exists = match self.subquery(subquery, SubqueryUse::Exists)? {
+                    Planned::Once { slot, kind } => Expr::Slot { index: slot, kind },
+                    Planned::EachRow { plan, parameters } => {
+                        Expr::Subquery(Subquery { plan, parameters, test: SubqueryTest::Exists })
+                    }
+                };
                 if *negated { Expr::Not(Box::new(exists)) } else { exists }
             }
             Ast::Between { expr, negated, low, high } => Expr::Between {
@@ -189,7 +225,12 @@ impl<'a> Binder<'a> {
                 }
             }
         }
-        self.scope.resolve(name, self.place)
+        if let Some(found) = self.scope.resolve_if_any(name, self.place)? {
+            return Ok(found);
+        }
+        let outer =
+            self.subqueries.map(|subqueries| subqueries.outer(name, self.place)).transpose()?.flatten();
+        outer.ok_or_else(|| SqlError::unknown_column(&written(name), self.place))
     }
 
     fn alias(&self, name: &str) -> Result<Option<Expr>, SqlError> {
@@ -342,9 +383,10 @@ impl<'a> Binder<'a> {
         Ok(Expr::InList { operand, list, negated })
     }
 
-    fn subquery(&mut self, query: &ast::Query, use_as: SubqueryUse) -> Result<(usize, SlotKind), SqlError> {
+    fn subquery(&mut self, query: &ast::Query, use_as: SubqueryUse) -> Result<Planned, SqlError> {
+        let aliases = if self.alias_use == AliasUse::First { self.aliases } else { &[] };
         match self.subqueries {
-            Some(subqueries) => subqueries.plan(query, use_as),
+            Some(subqueries) => subqueries.plan(query, use_as, self.scope, aliases),
             None => Err(SqlError::not_supported("a subquery here")),
         }
     }

@@ -29,10 +29,15 @@ type Line = Vec<Value>;
 pub fn send(plan: &StatementPlan, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
     let mut lines = Vec::new();
     let mut ids = 1;
-    query(&plan.query, "SIMPLE", plan.subqueries.is_empty(), &mut ids, &mut lines);
+    let is_simple = plan.subqueries.is_empty() && plan.dependents.is_empty();
+    query(&plan.query, "SIMPLE", is_simple, &mut ids, &mut lines);
     for subquery in &plan.subqueries {
         ids += 1;
         query(&subquery.query, "SUBQUERY", false, &mut ids, &mut lines);
+    }
+    for subquery in &plan.dependents {
+        ids += 1;
+        query(subquery, "DEPENDENT SUBQUERY", false, &mut ids, &mut lines);
     }
     send_lines(&lines, sink)
 }

@@ -200,7 +200,7 @@ impl Planner<'_> {
                     let text = "Every derived table must have its own alias";
                     return Err(SqlError::new(1248, b"42000", text));
                 };
-                let plan = self.query(subquery)?;
+                let plan = self.apart(subquery)?;
                 let mut scope = result_scope(&plan, &alias.name.value);
                 if !alias.columns.is_empty() {
                     if alias.columns.len() != scope.columns.len() {

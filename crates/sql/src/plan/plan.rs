@@ -18,6 +18,8 @@ pub struct StatementPlan {
     pub query: QueryPlan,
     /// In the order in which they must run.
     pub subqueries: Vec<SubqueryPlan>,
+    /// Those that run for each row around them, for EXPLAIN: expressions hold them.
+    pub dependents: Vec<Arc<QueryPlan>>,
     /// What the plan was made from: it is good as long as these tables have these versions.
     pub dependencies: Vec<Dependency>,
     /// True if one of its SELECTs locks rows, those of subqueries included.

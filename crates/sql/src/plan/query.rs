@@ -1,10 +1,11 @@
 //! Queries: SELECT, UNION, parentheses, and the statement around them.
 
-use super::bind::{SlotInfo, Subqueries, SubqueryUse, kind_of_type};
+use super::bind::{Planned, SlotInfo, Subqueries, SubqueryUse, kind_of_type};
 use super::names::Name;
 use super::plan::*;
+use super::scope::Scope;
 use super::value_keys::ValueKeys;
-use crate::expr::SlotKind;
+use crate::expr::{Compiled, Expr, OuterRef, SlotKind};
 use crate::{ColumnMeta, SqlError};
 use engine::Database;
 use sqlparser::ast;
@@ -27,6 +28,10 @@ pub struct Planner<'a> {
     pub knows_locked_only: bool,
     pub(super) dependencies: RefCell<Vec<Dependency>>,
     pub(super) subqueries: RefCell<Vec<SubqueryPlan>>,
+    /// The subqueries that run for each row around them.
+    pub(super) dependents: RefCell<Vec<Arc<QueryPlan>>>,
+    /// What the query being planned stands in, the outermost first.
+    around: RefCell<Vec<Around>>,
     pub(super) depth: RefCell<usize>,
     locks: Cell<bool>,
 }
@@ -43,6 +48,8 @@ impl<'a> Planner<'a> {
             knows_locked_only: false,
             dependencies: RefCell::default(),
             subqueries: RefCell::default(),
+            dependents: RefCell::default(),
+            around: RefCell::default(),
             depth: RefCell::default(),
             locks: Cell::default(),
         }
@@ -77,6 +84,7 @@ impl<'a> Planner<'a> {
         StatementPlan {
             query,
             subqueries: self.subqueries.into_inner(),
+            dependents: self.dependents.into_inner(),
             dependencies: self.dependencies.into_inner(),
             locks: self.locks.get(),
             cacheable: true,
@@ -287,9 +295,29 @@ impl<'a> Planner<'a> {
     }
 }
 
+impl Planner<'_> {
+    /// A query whose names mean nothing of the queries around it: a derived table's.
+    pub(super) fn apart(&self, query: &ast::Query) -> Result<QueryPlan, SqlError> {
+        let around = self.around.take();
+        let plan = self.query(query);
+        self.around.replace(around);
+        plan
+    }
+}
+
 impl Subqueries for Planner<'_> {
-    fn plan(&self, query: &ast::Query, use_as: SubqueryUse) -> Result<(usize, SlotKind), SqlError> {
-        let plan = self.query(query)?;
+    fn plan(
+        &self,
+        query: &ast::Query,
+        use_as: SubqueryUse,
+        scope: &Scope,
+        aliases: &[(String, Expr)],
+    ) -> Result<Planned, SqlError> {
+        let around = Around { scope: scope.clone(), aliases: aliases.to_vec(), parameters: vec![] };
+        self.around.borrow_mut().push(around);
+        let plan = self.query(query);
+        let parameters = self.around.borrow_mut().pop().map(|around| around.parameters).unwrap_or_default();
+        let plan = plan?;
         let kind = match use_as {
             SubqueryUse::Exists => SlotKind::Int,
             _ if plan.columns.len() != 1 => {
@@ -297,10 +325,65 @@ impl Subqueries for Planner<'_> {
             }
             _ => kind_of_type(&plan.columns[0].column_type),
         };
+        if !parameters.is_empty() {
+            let plan = Arc::new(plan);
+            self.dependents.borrow_mut().push(plan.clone());
+            return Ok(Planned::EachRow { plan, parameters });
+        }
         let mut subqueries = self.subqueries.borrow_mut();
         let slot = self.slots.len() + subqueries.len();
         subqueries.push(SubqueryPlan { query: plan, slot, use_as });
-        Ok((slot, kind))
+        Ok(Planned::Once { slot, kind })
+    }
+
+    fn outer(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError> {
+        let mut around = self.around.borrow_mut();
+        let mut levels = around.iter().enumerate().rev();
+        let found = levels.find_map(|(level, around)| Some((level, around.find(name, place).transpose()?)));
+        let Some((level, found)) = found else { return Ok(None) };
+        let mut found = found?;
+        // Each query in between hands the value on to the next one inside.
+        for around in &mut around[level..] {
+            found = around.parameter(found)?;
+        }
+        Ok(Some(found))
+    }
+}
+
+/// What a subquery that is being planned stands in.
+struct Around {
+    scope: Scope,
+    aliases: Vec<(String, Expr)>,
+    parameters: Vec<Expr>,
+}
+
+impl Around {
+    fn find(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError> {
+        if let Some(found) = self.scope.resolve_if_any(name, place)? {
+            return Ok(Some(found));
+        }
+        let [single] = name else { return Ok(None) };
+        let alias = self.aliases.iter().find(|(alias, _)| alias.eq_ignore_ascii_case(&single.value));
+        Ok(alias.map(|(_, expr)| expr.clone()))
+    }
+
+    /// What stands for an expression over the row around in the subquery.
+    fn parameter(&mut self, expr: Expr) -> Result<Expr, SqlError> {
+        let (column_type, nullable, name) = match &expr {
+            Expr::Column(column) => (column.column_type.clone(), column.nullable, column.name.clone()),
+            Expr::Outer(outer) => (outer.column_type.clone(), outer.nullable, outer.name.clone()),
+            other => {
+                let compiled = Compiled::new(other, super::select::CONNECTION_COLLATION)?;
+                let result = compiled.result_type();
+                (result.column_type.clone(), result.nullable, "func".to_string())
+            }
+        };
+        let known = self.parameters.iter().position(|known| *known == expr);
+        let index = known.unwrap_or_else(|| {
+            self.parameters.push(expr);
+            self.parameters.len() - 1
+        });
+        Ok(Expr::Outer(OuterRef { index, column_type, nullable, name }))
     }
 }
 

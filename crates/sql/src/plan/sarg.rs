@@ -249,16 +249,19 @@ fn value_fits(operand: &Expr, value: &Expr) -> bool {
         Expr::Slot { kind, .. } => type_takes(&column.column_type, *kind),
         Expr::Constant(value) => type_takes(&column.column_type, SlotKind::of(&value.as_ref())),
         // A column of another table: the orders must be the same.
-        Expr::Column(other) => {
-            let (left, right) = (&column.column_type, &other.column_type);
-            match (left, right) {
-                (ColumnType::Int { .. }, ColumnType::Int { .. }) => true,
-                _ if left.is_text() => right.is_text() && left.collation() == right.collation(),
-                _ => std::mem::discriminant(left) == std::mem::discriminant(right),
-            }
-        }
+        Expr::Column(other) => orders_agree(&column.column_type, &other.column_type),
+        Expr::Outer(other) => orders_agree(&column.column_type, &other.column_type),
         // Anything else: its value will tell when it is known.
         other => !super::walk::has_collate(other),
+    }
+}
+
+/// True if the values of two columns compare as they do in the order of either.
+pub(super) fn orders_agree(left: &ColumnType, right: &ColumnType) -> bool {
+    match (left, right) {
+        (ColumnType::Int { .. }, ColumnType::Int { .. }) => true,
+        _ if left.is_text() => right.is_text() && left.collation() == right.collation(),
+        _ => std::mem::discriminant(left) == std::mem::discriminant(right),
     }
 }
 

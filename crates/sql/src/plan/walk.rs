@@ -1,6 +1,6 @@
 //! Looking at all of an expression.
 
-use crate::expr::{ColumnRef, Expr, Function};
+use crate::expr::{ColumnRef, Expr, Function, SubqueryTest};
 
 /// Calls `visit` for each direct operand.
 pub fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
@@ -8,6 +8,7 @@ pub fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
         Expr::Constant(_)
         | Expr::Slot { .. }
         | Expr::Column(_)
+        | Expr::Outer(_)
         | Expr::SystemVariable { .. }
         | Expr::UserVariable(_) => {}
         Expr::Negate(operand)
@@ -27,6 +28,12 @@ pub fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
         Expr::Like { operand, pattern, .. } | Expr::Regexp { operand, pattern, .. } => {
             visit(operand);
             visit(pattern);
+        }
+        Expr::Subquery(subquery) => {
+            if let SubqueryTest::In { operand, .. } = &subquery.test {
+                visit(operand);
+            }
+            subquery.parameters.iter().for_each(visit);
         }
         Expr::And(operands) | Expr::Or(operands) | Expr::Call { arguments: operands, .. } => {
             operands.iter().for_each(visit);

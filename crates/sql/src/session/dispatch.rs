@@ -167,7 +167,7 @@ impl Session {
         let scan = &prepared.scan;
         let value = |literal: &Literal| literal.value(&prepared.text, &scan.unescaped, &[]);
         let values: Vec<ValueRef<'_>> = scan.literals.iter().map(value).collect();
-        let slots = Slots { values: &values, starts: &scan.starts };
+        let slots = Slots::new(&values, &scan.starts);
         let literals = Literals { text: &prepared.text, shapes: &scan.slots, slots };
         let literal = |slot: usize, alone: bool| literals.text_of(slot, alone);
         Arc::from(crate::exec::named_columns(&plan.query, &literal))

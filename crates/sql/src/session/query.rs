@@ -91,7 +91,7 @@ impl Session {
         let WorkingMemory { values, mut scratch } = self.take_working_memory();
         let mut bound = recycle(values);
         bound.extend(scan.literals.iter().map(|literal| literal.value(sql, &scan.unescaped, &[])));
-        let slots = Slots { values: &bound, starts: &scan.starts };
+        let slots = Slots::new(&bound, &scan.starts);
         let text = Literals { text: sql, shapes: &scan.slots, slots };
         let result = match plans.find(&scan.key) {
             // The plan is borrowed, not cloned: its counter is shared with other sessions.
@@ -142,7 +142,7 @@ impl Session {
         let WorkingMemory { values, mut scratch } = self.take_working_memory();
         let mut bound = recycle(values);
         bound.extend(scan.literals.iter().map(|literal| literal.value(text, &scan.unescaped, parameters)));
-        let slots = Slots { values: &bound, starts: &scan.starts };
+        let slots = Slots::new(&bound, &scan.starts);
         let same = kinds.len() == scan.slots.len()
             && scan.slots.iter().zip(kinds.iter()).enumerate().all(|(at, (slot, kind))| {
                 slot.kind.is_some() || kind_of_slot(&slots, at, slot.list) == *kind
@@ -279,7 +279,15 @@ impl Session {
     ) -> Result<Done, SqlError> {
         let environment = SessionEnvironment::new(self);
         let (interrupt, session) = (&*self.interrupt, &*self);
-        let runtime = Runtime { environment: &environment, interrupt, session, literal_text, reader, locks };
+        let runtime = Runtime {
+            environment: &environment,
+            interrupt,
+            session,
+            literal_text,
+            reader,
+            locks,
+            spare: RefCell::default(),
+        };
         let done = run_statement(plan, slots, &runtime, scratch, sink);
         environment.into_leftovers().settle(self);
         done

@@ -7,9 +7,9 @@ mod unify;
 
 pub(super) use unify::unify;
 
-use super::node::{Call, Node};
+use super::node::{self, Call, Node, SubqueryNode};
 use super::result_type::{Class, Derivation, Typed};
-use super::{Arithmetic, Comparison, Expr, Function};
+use super::{Arithmetic, Comparison, Expr, Function, Subquery, SubqueryTest};
 use crate::SqlError;
 use types::{Collation, ColumnType, Value};
 
@@ -61,13 +61,13 @@ impl Compiler {
             }
             Expr::Slot { index, kind } => (Node::Slot(*index), constants::slot_type(*kind, self.connection)),
             Expr::Column(column) => {
-                let typed = Typed::new(column.column_type.clone(), column.nullable);
-                let typed =
-                    if typed.class.is_text() { typed.with_derivation(Derivation::Implicit) } else { typed };
+                let typed = column_type(&column.column_type, column.nullable);
                 let name = column.name.as_str().into();
                 let node = Node::Column { part: column.part, column: column.column, name };
                 (node, typed)
             }
+            Expr::Outer(outer) => (Node::Outer(outer.index), column_type(&outer.column_type, outer.nullable)),
+            Expr::Subquery(subquery) => self.subquery(subquery)?,
             Expr::Negate(operand) => self.negate(operand)?,
             Expr::BitNot(operand) => {
                 let (node, typed) = self.boxed(operand)?;
@@ -191,6 +191,23 @@ impl Compiler {
                 (Node::AssignUserVariable { name: name.clone(), value }, typed)
             }
         })
+    }
+
+    fn subquery(&mut self, subquery: &Subquery) -> Result<Compiled, SqlError> {
+        let (parameters, _) = self.list(&subquery.parameters)?;
+        let given = subquery.plan.columns.first().map(|meta| column_type(&meta.column_type, true));
+        let given = given.unwrap_or_else(Typed::null);
+        let (test, typed) = match &subquery.test {
+            SubqueryTest::Value => (node::SubqueryTest::Value, given),
+            SubqueryTest::Exists => (node::SubqueryTest::Exists, Typed::boolean(false)),
+            SubqueryTest::In { operand, negated } => {
+                let (operand, typed) = self.expr(operand)?;
+                let collation = collations::for_comparison(&[&typed, &given], "IN", self.connection)?;
+                (node::SubqueryTest::In { operand, collation, negated: *negated }, Typed::boolean(true))
+            }
+        };
+        let node = SubqueryNode { plan: subquery.plan.clone(), parameters, test };
+        Ok((Node::Subquery(Box::new(node)), typed))
     }
 
     fn negate(&mut self, operand: &Expr) -> Result<Compiled, SqlError> {
@@ -386,6 +403,12 @@ impl Compiler {
         let node = Node::DateArithmetic { sides: Box::new((operand, amount)), unit, subtract, class };
         Ok(Some((node, result)))
     }
+}
+
+/// The type of a column's values.
+fn column_type(column_type: &ColumnType, nullable: bool) -> Typed {
+    let typed = Typed::new(column_type.clone(), nullable);
+    if typed.class.is_text() { typed.with_derivation(Derivation::Implicit) } else { typed }
 }
 
 fn comparison_name(op: Comparison) -> &'static str {

@@ -11,6 +11,7 @@ mod like;
 mod number;
 mod regexp;
 mod session;
+mod subquery;
 mod text;
 mod time;
 
@@ -36,6 +37,8 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         Node::Constant(value) => value.as_ref(),
         Node::Slot(index) => context.slots.value(*index),
         Node::Column { part, column, .. } => row.get(*part, *column),
+        Node::Outer(index) => context.slots.outer[*index],
+        Node::Subquery(subquery) => subquery::value(subquery, row, context)?,
         Node::Negate(operand) => arithmetic::negate(operand, row, context)?,
         Node::BitNot(operand) => match convert::to_int(&value(operand, row, context)?, context) {
             Some(bits) => ValueRef::UInt(!(bits as u64)),

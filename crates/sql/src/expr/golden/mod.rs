@@ -90,7 +90,7 @@ fn evaluate(expression: &str, environment: &dyn Environment) -> Result<String, S
     let bound = Binder::new(&scope, &[], "field list").bind(expr)?;
     let compiled = Compiled::new(&bound, Collation::Utf8mb4GeneralCi)?;
     let arena = bumpalo::Bump::new();
-    let context = Context { slots: Slots::EMPTY, arena: &arena, environment };
+    let context = Context { slots: Slots::EMPTY, arena: &arena, environment, subqueries: None };
     let value = compiled.evaluate(&Row::EMPTY, &context)?;
     if value.is_null() {
         assert!(compiled.result_type().nullable, "{expression}: NULL of what cannot be");

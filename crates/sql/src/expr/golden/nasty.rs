@@ -111,9 +111,10 @@ fn run(build: impl Fn(&[Expr]) -> Expr, operands: &[Value]) {
     for operands in [literals, slots] {
         let Ok(compiled) = Compiled::new(&build(&operands), Collation::Utf8mb4GeneralCi) else { continue };
         let context = Context {
-            slots: Slots { values: &values, starts: &[] },
+            slots: Slots::new(&values, &[]),
             arena: &arena,
             environment: &environment,
+            subqueries: None,
         };
         let value = compiled.evaluate(&Row::EMPTY, &context);
         if let Ok(value) = value {
