@@ -53,6 +53,8 @@ pub struct Scan<'t> {
     key: Vec<u8>,
     image: Vec<u8>,
     own: Vec<u8>,
+    /// After a `seek`: only entries that begin with these bytes are delivered.
+    within: Vec<u8>,
     /// Of the row delivered last: the other candidate, which comes next.
     pending: Option<Arc<[u8]>>,
     /// The chunk's entries need no look at their rows.
@@ -101,6 +103,7 @@ impl Table {
             key,
             image,
             own,
+            within: Vec::new(),
             pending: None,
             is_trusted: false,
         }
@@ -136,8 +139,46 @@ impl<'t> Scan<'t> {
         self.table.index(self.state, self.index_id)
     }
 
+    /// Goes on with the entries that begin with `prefix`, wherever they lie in a forward scan of the whole index: those that have
+    /// been read already are found among these, so that prefixes which come in order cost little more than a scan.
+    pub fn seek(&mut self, prefix: &[u8]) {
+        debug_assert!(self.direction == Direction::Forward && self.rest.end.is_none());
+        self.pending = None;
+        self.within.clear();
+        self.within.extend_from_slice(prefix);
+        let count = self.chunk.len();
+        let key = |entry: usize| self.chunk.entry(entry).0;
+        if count > 0 && key(0) <= prefix {
+            if prefix <= key(count - 1) {
+                self.next = self.chunk.lower_bound(prefix, self.next);
+                return;
+            }
+            // Behind what has been read: there is nothing, or it comes next.
+            if self.rest.done || prefix <= self.rest.start.as_slice() {
+                self.next = count;
+                return;
+            }
+        }
+        if self.next * 4 < count {
+            // Much was read for little.
+            self.limit = ENTRIES_FIRST;
+        }
+        self.chunk.clear();
+        self.next = 0;
+        self.rest.start.clear();
+        self.rest.start.extend_from_slice(prefix);
+        self.rest.done = false;
+    }
+
     /// Makes `next` point to an entry; false at the end.
     fn advance(&mut self) -> Result<bool> {
+        if !self.to_entry()? {
+            return Ok(false);
+        }
+        Ok(self.within.is_empty() || self.chunk.entry(self.next).0.starts_with(&self.within))
+    }
+
+    fn to_entry(&mut self) -> Result<bool> {
         while self.next == self.chunk.len() {
             if self.rest.done {
                 return Ok(false);

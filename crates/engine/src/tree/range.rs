@@ -56,6 +56,37 @@ impl Chunk {
         (&self.bytes[start..key_end as usize], &self.bytes[key_end as usize..value_end as usize])
     }
 
+    /// The first entry whose key is not below `key`, in a chunk that ascends; quick if it lies near `near`.
+    pub fn lower_bound(&self, key: &[u8], near: usize) -> usize {
+        let is_below = |index: usize| self.entry(index).0 < key;
+        let count = self.len();
+        let (mut low, mut high) = (near.min(count), count);
+        if low > 0 && !is_below(low - 1) {
+            (low, high) = (0, low - 1);
+        } else {
+            // Steps that double.
+            let mut step = 1;
+            while low < count {
+                let probe = (low + step - 1).min(count - 1);
+                if !is_below(probe) {
+                    high = probe;
+                    break;
+                }
+                low = probe + 1;
+                step *= 2;
+            }
+        }
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if is_below(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        low
+    }
+
     /// Copies entries; ends early if they come to more bytes than a page has, which only a torn one says.
     fn fill(&mut self, node: Node<'_>, indexes: impl Iterator<Item = usize> + Clone) {
         self.stamp_max = node.stamp_max();

@@ -12,6 +12,7 @@ mod disk_full;
 mod generated;
 mod histories;
 mod isolation;
+mod joins;
 mod key_caches;
 mod kills;
 mod lifecycle;

@@ -39,7 +39,7 @@ impl OnDuplicateUpdate {
         source: Scope,
     ) -> Result<OnDuplicateUpdate, SqlError> {
         let mut scope = single_scope(database, table, &target.table)?;
-        scope.tables.extend(source.tables);
+        scope.append(source);
         let mut names = Names { table, scope, wanted: Vec::new() };
         let mut qualified = Vec::with_capacity(assignments.len());
         for assignment in assignments {
@@ -81,8 +81,8 @@ impl OnDuplicateUpdate {
         connection: Collation,
     ) -> Result<Assignments, SqlError> {
         let mut scope = single_scope(&self.database, &self.table, &target.table)?;
-        scope.tables.append(&mut single_scope(&self.database, NEW_ROW, &target.table)?.tables);
-        scope.tables.extend(source.map(|plan| result_scope(&plan.query, SOURCE_ROW)));
+        scope.append(single_scope(&self.database, NEW_ROW, &target.table)?);
+        source.into_iter().for_each(|plan| scope.push(result_scope(&plan.query, SOURCE_ROW)));
         Assignments::new(&self.assignments, &scope, &target.def.columns, slots, connection)
     }
 }

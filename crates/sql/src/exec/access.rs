@@ -26,7 +26,9 @@ pub struct Scratch {
     sorted: KeyList,
     order: Vec<u32>,
     words: Vec<u64>,
-    row: Vec<u8>,
+    pub(super) row: Vec<u8>,
+    /// Of a hash table.
+    pub(super) key: Vec<u8>,
     batch: Batch,
     values: Vec<ValueRef<'static>>,
     decoded: Vec<u8>,
@@ -451,6 +453,35 @@ fn point_values<'a>(
         (true, true) => Keys::Nothing,
         (true, false) => Keys::Found,
     })
+}
+
+/// The key of points that have one value each; false if they have none that can be a key of the index.
+pub(super) fn single_key<'a>(
+    codec: &KeyCodec,
+    points: &'a [Point],
+    outer: &Row<'a>,
+    context: &Context<'a>,
+    key: &mut Vec<u8>,
+) -> Result<Option<bool>, SqlError> {
+    key.clear();
+    let mut few = [ValueRef::Null; 4];
+    if points.len() > few.len() {
+        return Ok(None);
+    }
+    for (point, place) in points.iter().zip(&mut few) {
+        let value = match &point.values {
+            PointValues::Slot(slot) => context.slots.value(*slot),
+            PointValues::Value { value, null_safe: false } => value.evaluate(outer, context)?,
+            _ => return Ok(None),
+        };
+        match equal(value, &point.column_type) {
+            KeyValue::Exact(value) => *place = value,
+            KeyValue::Never => return Ok(Some(false)),
+            KeyValue::Unusable => return Ok(None),
+        }
+    }
+    codec.encode_prefix(&few[..points.len()], key);
+    Ok(Some(true))
 }
 
 /// Sorts `scratch.keys` into `scratch.sorted` and drops what is there twice.

@@ -1,15 +1,17 @@
 //! Joins: for each row of the tables before, the rows of the next one.
 
-use super::access::{Left, ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row};
+use super::access::{Left, ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row, single_key};
+use super::hash::{HashedRows, Kept, encode_key};
 use super::lock::lock_each_row;
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row, Slots};
-use crate::plan::access::Access;
-use crate::plan::plan::{Input, LockClause, SelectPlan, Source, Step};
+use crate::plan::access::{Access, Path};
+use crate::plan::plan::{HashKeys, LockClause, Method, SelectPlan, Source, Step};
 use bumpalo::Bump;
-use engine::Table;
+use engine::{Direction, KeyRange, Scan, Table};
+use std::cell::{Cell, OnceCell, RefCell};
 use types::{Value, ValueRef};
 
 /// The rows of a derived or virtual table.
@@ -48,7 +50,7 @@ impl<'p> Join<'p> {
                 consumer.row(&Row::EMPTY, &self.context(&arena))
             }
             // One table: its row is the whole row.
-            [Step { part: 0, access: Some(access), left: false, after: None, .. }] => {
+            [Step { part: 0, access: Some(access), begins: None, filter: None, .. }] => {
                 let Source::Table { table, .. } = &self.plan.inputs[0].source else {
                     return Err(SqlError::internal("an access without a table"));
                 };
@@ -70,8 +72,11 @@ impl<'p> Join<'p> {
                 self.rows(table, access, 0, &[Part::Nulls], &context, &mut scratch[0], &mut each)
             }
             steps => {
+                let arenas: Vec<Bump> = steps.iter().map(|_| Bump::new()).collect();
+                let states = arenas.iter().map(State::new).collect();
+                let matched = vec![Cell::new(false); self.plan.nests.len()];
                 let parts = vec![Part::Nulls; self.plan.inputs.len()];
-                self.step(steps, &parts, scratch, consumer)
+                Running { join: self, states, matched }.step(0, &parts, scratch, consumer)
             }
         }
     }
@@ -114,12 +119,8 @@ impl<'p> Join<'p> {
     where
         'p: 'a,
     {
-        Context {
-            slots: self.slots,
-            arena,
-            environment: self.runtime.environment,
-            subqueries: Some(self.runtime),
-        }
+        let environment = self.runtime.environment;
+        Context { slots: self.slots, arena, environment, subqueries: Some(self.runtime) }
     }
 
     #[inline]
@@ -127,89 +128,354 @@ impl<'p> Join<'p> {
         *rows += 1;
         if (*rows).is_multiple_of(ROWS_BETWEEN_CHECKS) { self.runtime.interrupt.check() } else { Ok(()) }
     }
+}
 
-    /// Reads the first of `steps` for the row `outer`, and the others inside of it.
+/// What a step keeps from one row before it to the next.
+struct State<'s> {
+    /// What lives as long as the join.
+    arena: &'s Bump,
+    followed: RefCell<Followed<'s>>,
+    hashed: OnceCell<HashedRows<'s>>,
+    rows: Cell<u32>,
+}
+
+impl<'s> State<'s> {
+    fn new(arena: &'s Bump) -> State<'s> {
+        State { arena, followed: RefCell::default(), hashed: OnceCell::new(), rows: Cell::new(0) }
+    }
+}
+
+/// A cursor that moves along with the keys of the rows before.
+#[derive(Default)]
+struct Followed<'s> {
+    scan: Option<Scan<'s>>,
+    key: Vec<u8>,
+}
+
+/// A join of several tables under way.
+struct Running<'j, 'p> {
+    join: &'j Join<'p>,
+    /// By step.
+    states: Vec<State<'j>>,
+    /// By nest: a row of it has fitted.
+    matched: Vec<Cell<bool>>,
+}
+
+/// Joins of so many tables need no memory of their own for each row.
+const FEW_PARTS: usize = 6;
+
+/// Calls `body` with the row `outer` and `part` in it.
+#[inline]
+fn with_part<R>(outer: &[Part<'_>], at: usize, part: Part<'_>, body: impl FnOnce(&[Part<'_>]) -> R) -> R {
+    if outer.len() <= FEW_PARTS {
+        let mut few = [Part::Nulls; FEW_PARTS];
+        let parts = &mut few[..outer.len()];
+        parts.copy_from_slice(outer);
+        parts[at] = part;
+        return body(parts);
+    }
+    let mut parts = outer.to_vec();
+    parts[at] = part;
+    body(&parts)
+}
+
+impl<'j> Running<'j, '_> {
+    /// Reads the step's table for the row `outer`, and the steps behind it inside of that.
     fn step(
         &self,
-        steps: &[Step],
+        at: usize,
         outer: &[Part<'_>],
         scratch: &mut [Scratch],
         consumer: &mut dyn RowConsumer,
     ) -> Result<Flow, SqlError> {
-        let Some((step, inner)) = steps.split_first() else {
-            let arena = Bump::new();
-            return consumer.row(&Row(outer), &self.context(&arena));
-        };
+        let step = &self.join.plan.steps[at];
         let (own, inner_scratch) =
             scratch.split_first_mut().ok_or_else(|| SqlError::internal("too little scratch"))?;
-        let mut matched = false;
+        if let Some(nest) = step.begins {
+            self.matched[nest].set(false);
+        }
         let mut arena = Bump::new();
-        let mut rows = 0;
         let mut each = |part: Part<'_>, filter: &Option<Compiled>| {
-            self.check(&mut rows)?;
+            let rows = &self.states[at].rows;
+            let mut count = rows.get();
+            self.join.check(&mut count)?;
+            rows.set(count);
             arena.reset();
-            let mut parts = outer.to_vec();
-            parts[step.part] = part;
-            let context = self.context(&arena);
-            let row = Row(&parts);
-            if !passes(filter, &row, &context)? {
-                return Ok(Flow::Continue);
-            }
-            matched = true;
-            if !passes(&step.after, &row, &context)? {
-                return Ok(Flow::Continue);
-            }
-            self.inner(inner, &row, &context, inner_scratch, consumer)
+            with_part(outer, step.part, part, |parts| {
+                let context = self.join.context(&arena);
+                let row = Row(parts);
+                if !passes(filter, &row, &context)? || !passes(&step.filter, &row, &context)? {
+                    return Ok(Flow::Continue);
+                }
+                self.found(at, &step.ends, &row, &context, inner_scratch, consumer)
+            })
         };
-        let flow = match (&self.plan.inputs[step.part], &step.access) {
-            (Input { source: Source::Table { table, .. }, .. }, Some(access)) => {
-                let outer_arena = Bump::new();
-                let context = self.context(&outer_arena);
-                self.rows(table, access, step.part, outer, &context, own, &mut each)?
+        let flow = self.rows(at, outer, own, &mut each)?;
+        match step.begins {
+            Some(nest) if flow == Flow::Continue && !self.matched[nest].get() => {
+                self.nulls(nest, outer, scratch, consumer)
             }
-            _ => self.materialized_rows(step, &mut |part| each(part, &step.filter))?,
-        };
-        if flow == Flow::Stop || matched || !step.left {
-            return Ok(flow);
+            _ => Ok(flow),
         }
-        let mut parts = outer.to_vec();
-        parts[step.part] = Part::Nulls;
-        let arena = Bump::new();
-        let context = self.context(&arena);
-        let row = Row(&parts);
-        if !passes(&step.after, &row, &context)? {
-            return Ok(Flow::Continue);
-        }
-        self.inner(inner, &row, &context, inner_scratch, consumer)
     }
 
-    fn inner(
+    /// Goes on with a row that has come through step `at`, where the nests `ends` end.
+    fn found(
         &self,
-        steps: &[Step],
+        at: usize,
+        ends: &[usize],
         row: &Row<'_>,
         context: &Context<'_>,
         scratch: &mut [Scratch],
         consumer: &mut dyn RowConsumer,
     ) -> Result<Flow, SqlError> {
-        if steps.is_empty() { consumer.row(row, context) } else { self.step(steps, row.0, scratch, consumer) }
+        for nest in ends {
+            self.matched[*nest].set(true);
+            if !passes(&self.join.plan.nests[*nest].after, row, context)? {
+                return Ok(Flow::Continue);
+            }
+        }
+        if at + 1 == self.join.plan.steps.len() {
+            return consumer.row(row, context);
+        }
+        self.step(at + 1, row.0, scratch, consumer)
     }
 
-    fn materialized_rows(
+    /// Goes on with NULLs for a nest that had no row for `outer`. `scratch` begins with that of the nest's first step.
+    fn nulls(
         &self,
-        step: &Step,
-        each: &mut dyn FnMut(Part<'_>) -> Result<Flow, SqlError>,
+        nest: usize,
+        outer: &[Part<'_>],
+        scratch: &mut [Scratch],
+        consumer: &mut dyn RowConsumer,
     ) -> Result<Flow, SqlError> {
-        let rows = self.materialized.get(step.part).and_then(Option::as_ref);
-        let mut values: Vec<ValueRef<'_>> = Vec::new();
-        for row in rows.into_iter().flatten() {
-            values.clear();
-            values.extend(row.iter().map(Value::as_ref));
-            if each(Part::Values(&values))? == Flow::Stop {
+        let plan = &self.join.plan.nests[nest];
+        let steps = &self.join.plan.steps;
+        let mut parts = outer.to_vec();
+        for step in &steps[plan.first..=plan.last] {
+            parts[step.part] = Part::Nulls;
+        }
+        let arena = Bump::new();
+        let context = self.join.context(&arena);
+        let row = Row(&parts);
+        if !passes(&plan.after, &row, &context)? {
+            return Ok(Flow::Continue);
+        }
+        // The nests around this one that end with it have found a row.
+        let ends = &steps[plan.last].ends;
+        let around = ends.iter().position(|end| *end == nest).map_or(&[][..], |own| &ends[own + 1..]);
+        let scratch = &mut scratch[plan.last + 1 - plan.first..];
+        self.found(plan.last, around, &row, &context, scratch, consumer)
+    }
+
+    /// The rows of step `at` for the row `outer`, by its method.
+    fn rows(
+        &self,
+        at: usize,
+        outer: &[Part<'_>],
+        scratch: &mut Scratch,
+        each: &mut EachRow<'_>,
+    ) -> Result<Flow, SqlError> {
+        let Join { plan, materialized, lock, .. } = self.join;
+        let step = &plan.steps[at];
+        let arena = Bump::new();
+        let context = self.join.context(&arena);
+        match (&plan.inputs[step.part].source, &step.access, &step.method) {
+            (Source::Table { table, .. }, Some(access), Method::Follow { keys_only }) if lock.is_none() => {
+                match self.follow(at, table, access, *keys_only, outer, &context, each)? {
+                    Some(flow) => Ok(flow),
+                    None => self.join.rows(table, access, step.part, outer, &context, scratch, each),
+                }
+            }
+            (Source::Table { .. }, Some(access), Method::Hash(keys)) if lock.is_none() => {
+                let rows = match self.states[at].hashed.get() {
+                    Some(rows) => rows,
+                    None => {
+                        let rows = self.hash_table(at, access, keys, &context, scratch)?;
+                        self.states[at].hashed.get_or_init(|| rows)
+                    }
+                };
+                self.probe(at, rows, keys, outer, &context, scratch, each)
+            }
+            (Source::Table { table, .. }, Some(access), _) => {
+                self.join.rows(table, access, step.part, outer, &context, scratch, each)
+            }
+            (_, _, method) => {
+                let rows =
+                    materialized.get(step.part).and_then(Option::as_ref).map_or(&[][..], Vec::as_slice);
+                let Method::Hash(keys) = method else { return each_of(rows, each) };
+                let hashed = match self.states[at].hashed.get() {
+                    Some(hashed) => hashed,
+                    None => {
+                        let hashed = self.hash_materialized(at, rows, keys, &context)?;
+                        self.states[at].hashed.get_or_init(|| hashed)
+                    }
+                };
+                self.probe(at, hashed, keys, outer, &context, scratch, each)
+            }
+        }
+    }
+
+    /// Moves the step's cursor to the key of `outer` and hands on the rows there; `None` if that key cannot be one of the index.
+    #[allow(clippy::too_many_arguments)]
+    fn follow(
+        &self,
+        at: usize,
+        table: &'j Table,
+        access: &Access,
+        keys_only: bool,
+        outer: &[Part<'_>],
+        context: &Context<'_>,
+        each: &mut EachRow<'_>,
+    ) -> Result<Option<Flow>, SqlError> {
+        let Path::Points { index, codec, points, .. } = &access.path else { return Ok(None) };
+        let mut followed = self.states[at].followed.borrow_mut();
+        let Followed { scan, key } = &mut *followed;
+        match single_key(codec, points, &Row(outer), context, key)? {
+            None => return Ok(None),
+            Some(false) => return Ok(Some(Flow::Continue)),
+            Some(true) => {}
+        }
+        let scan = scan.get_or_insert_with(|| {
+            table.scan(self.join.runtime.reader, *index, KeyRange::all(), Direction::Forward)
+        });
+        scan.seek(key);
+        if keys_only {
+            while scan.next_key()?.is_some() {
+                if each(Part::Nulls, &access.residual)? == Flow::Stop {
+                    return Ok(Some(Flow::Stop));
+                }
+            }
+            return Ok(Some(Flow::Continue));
+        }
+        while let Some(image) = scan.next_row()? {
+            if each(Part::Image(table.row_codec().view(image)), &access.residual)? == Flow::Stop {
+                return Ok(Some(Flow::Stop));
+            }
+        }
+        Ok(Some(Flow::Continue))
+    }
+
+    /// The rows of a table by the step's keys.
+    fn hash_table(
+        &self,
+        at: usize,
+        access: &Access,
+        keys: &HashKeys,
+        context: &Context<'_>,
+        scratch: &mut Scratch,
+    ) -> Result<HashedRows<'j>, SqlError> {
+        let step = &self.join.plan.steps[at];
+        let Source::Table { table, .. } = &self.join.plan.inputs[step.part].source else {
+            return Err(SqlError::internal("an access without a table"));
+        };
+        let mut hashed = HashedRows::new(self.states[at].arena, self.join.runtime.session.join_bytes());
+        let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
+        let mut arena = Bump::new();
+        let (reader, outer) = (self.join.runtime.reader, Row(&nothing));
+        for_each_row(
+            reader,
+            table,
+            access,
+            &outer,
+            context,
+            scratch,
+            Wants::Keys,
+            &mut |primary_key, part, left| {
+                let rows = &self.states[at].rows;
+                let mut count = rows.get();
+                self.join.check(&mut count)?;
+                rows.set(count);
+                arena.reset();
+                with_part(&nothing, step.part, part, |parts| {
+                    let context = self.join.context(&arena);
+                    let row = Row(parts);
+                    let filter = match left {
+                        Left::Residual => &access.residual,
+                        Left::All => &access.all,
+                    };
+                    if passes(filter, &row, &context)? {
+                        hashed.insert(keys, &row, &context, step.part, primary_key)?;
+                    }
+                    Ok(Flow::Continue)
+                })
+            },
+        )?;
+        Ok(hashed)
+    }
+
+    /// The rows of a derived or virtual table by the step's keys.
+    fn hash_materialized(
+        &self,
+        at: usize,
+        rows: &[Vec<Value>],
+        keys: &HashKeys,
+        context: &Context<'_>,
+    ) -> Result<HashedRows<'j>, SqlError> {
+        let part = self.join.plan.steps[at].part;
+        let mut hashed = HashedRows::new(self.states[at].arena, usize::MAX);
+        let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
+        for row in rows {
+            let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
+            with_part(&nothing, part, Part::Values(&values), |parts| {
+                hashed.insert(keys, &Row(parts), context, part, &[])
+            })?;
+        }
+        Ok(hashed)
+    }
+
+    /// Hands on the rows of a hash table that have the key of `outer`.
+    #[allow(clippy::too_many_arguments)]
+    fn probe(
+        &self,
+        at: usize,
+        hashed: &HashedRows<'_>,
+        keys: &HashKeys,
+        outer: &[Part<'_>],
+        context: &Context<'_>,
+        scratch: &mut Scratch,
+        each: &mut EachRow<'_>,
+    ) -> Result<Flow, SqlError> {
+        let key = &mut scratch.key;
+        if !encode_key(&keys.outer, keys, &Row(outer), context, key)? {
+            return Ok(Flow::Continue);
+        }
+        let step = &self.join.plan.steps[at];
+        for row in hashed.of_key(key) {
+            let flow = match (row, &self.join.plan.inputs[step.part].source) {
+                (Kept::Image(image), Source::Table { table, .. }) => {
+                    each(Part::Image(table.row_codec().view(image)), &None)?
+                }
+                (Kept::Key(primary_key), Source::Table { table, .. }) => {
+                    let image = &mut scratch.row;
+                    image.clear();
+                    match table.get(self.join.runtime.reader, primary_key, image)? {
+                        true => each(Part::Image(table.row_codec().view(image)), &None)?,
+                        false => Flow::Continue,
+                    }
+                }
+                (Kept::Values(values), _) => each(Part::Values(values), &None)?,
+                _ => return Err(SqlError::internal("a row of no table")),
+            };
+            if flow == Flow::Stop {
                 return Ok(Flow::Stop);
             }
         }
         Ok(Flow::Continue)
     }
+}
+
+/// Hands on rows of values.
+fn each_of(rows: &[Vec<Value>], each: &mut EachRow<'_>) -> Result<Flow, SqlError> {
+    let mut values: Vec<ValueRef<'_>> = Vec::new();
+    for row in rows {
+        values.clear();
+        values.extend(row.iter().map(Value::as_ref));
+        if each(Part::Values(&values), &None)? == Flow::Stop {
+            return Ok(Flow::Stop);
+        }
+    }
+    Ok(Flow::Continue)
 }
 
 #[inline]

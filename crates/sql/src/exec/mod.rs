@@ -7,6 +7,7 @@
 pub mod access;
 mod change;
 mod group;
+mod hash;
 mod join;
 mod key_set;
 pub mod key_value;

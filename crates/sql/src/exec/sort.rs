@@ -102,7 +102,7 @@ impl<'a, 'p> Sorter<'a, 'p> {
 }
 
 /// The value with its bytes in the arena.
-fn keep<'a>(value: &ValueRef<'_>, arena: &'a Bump) -> ValueRef<'a> {
+pub(super) fn keep<'a>(value: &ValueRef<'_>, arena: &'a Bump) -> ValueRef<'a> {
     match *value {
         ValueRef::Null => ValueRef::Null,
         ValueRef::Int(number) => ValueRef::Int(number),

@@ -10,7 +10,7 @@ mod compiled;
 mod evaluate;
 mod function;
 #[cfg(test)]
-mod golden;
+pub(crate) mod golden;
 mod node;
 mod result_type;
 mod row;

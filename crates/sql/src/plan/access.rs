@@ -205,6 +205,17 @@ impl Candidate {
             && self.points.iter().all(|point| !matches!(point.test, Test::Equal { null_safe: true, .. }))
     }
 
+    /// The columns that the rows come in the order of, each by itself: an equation makes every row have the same.
+    pub(super) fn sorted_by(&self) -> Vec<usize> {
+        if self.direction == Direction::Backward {
+            return vec![];
+        }
+        let is_equal = |sarg: &&Sarg| matches!(sarg.test, Test::Equal { .. });
+        let equal = self.points.iter().take_while(is_equal).count();
+        let is_plain = |part: &&KeyPart| !part.descending && part.prefix_chars.is_none();
+        self.index.parts.iter().take_while(is_plain).take(equal + 1).map(|part| part.column).collect()
+    }
+
     fn used(&self) -> impl Iterator<Item = &Sarg> {
         self.points.iter().chain(&self.range)
     }
@@ -217,6 +228,10 @@ pub struct Chosen {
     pub cost: f64,
     /// One row at most for each row of the tables before.
     pub unique: bool,
+    /// As [`Candidate::sorted_by`].
+    pub sorted_by: Vec<usize>,
+    /// By column: whether it is read of a row once it is found, be it by a condition that is left to test.
+    pub needed: Vec<bool>,
 }
 
 /// Chooses how to read a table under `conditions`, all of which can be tested once its row is there.
@@ -227,9 +242,9 @@ pub fn choose(target: &Target<'_>, conditions: &[Expr]) -> Result<Chosen, SqlErr
     let best = best(target, conditions);
     let unique = best.is_unique() && best.points.iter().all(|point| matches!(point.test, Test::Equal { .. }));
     let (ordered, cost) = (best.ordered, best.cost);
-    let mut access = build(target, conditions, &best)?;
+    let (mut access, needed) = build(target, conditions, &best)?;
     access.possible = possible(target, conditions);
-    Ok(Chosen { access, ordered, cost, unique })
+    Ok(Chosen { access, ordered, cost, unique, sorted_by: best.sorted_by(), needed })
 }
 
 /// The cheapest candidate.
@@ -277,7 +292,11 @@ fn possible(target: &Target<'_>, conditions: &[Expr]) -> Vec<String> {
         .collect()
 }
 
-fn build(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Result<Access, SqlError> {
+fn build(
+    target: &Target<'_>,
+    conditions: &[Expr],
+    candidate: &Candidate,
+) -> Result<(Access, Vec<bool>), SqlError> {
     let compile = |expr: &Expr| Compiled::new(expr, target.connection);
     let is_met = |at: usize| {
         candidate.used().any(|sarg| {
@@ -300,7 +319,7 @@ fn build(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Res
             }
         });
     }
-    Ok(Access {
+    let access = Access {
         path: build_path(target, candidate)?,
         residual: conjunction(left).as_ref().map(compile).transpose()?,
         all: all.as_ref().map(compile).transpose()?,
@@ -309,7 +328,8 @@ fn build(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Res
         references: references(candidate),
         possible: vec![],
         in_order: candidate.ordered,
-    })
+    };
+    Ok((access, needed))
 }
 
 fn build_path(target: &Target<'_>, candidate: &Candidate) -> Result<Path, SqlError> {

@@ -82,7 +82,8 @@ impl Planner<'_> {
             named.name.clone_from(&alias.name.value);
             named.by_database = false;
         }
-        let scope = Scope { tables: vec![named] };
+        let mut scope = Scope::default();
+        scope.push(named);
         let mut conditions = Vec::new();
         if let Some(selection) = meant.selection {
             let mut binder = Binder::new(&scope, self.slots, "where clause");

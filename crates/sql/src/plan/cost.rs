@@ -10,7 +10,7 @@ const SECONDARY_ROW: f64 = 3.0;
 /// An entry of a secondary index alone.
 const ENTRY: f64 = 0.6;
 /// A descent, and whatever else a path costs before its first row.
-const DESCENT: f64 = 2.0;
+pub(super) const DESCENT: f64 = 2.0;
 /// A row that is sorted, for each doubling of their number.
 const SORT_STEP: f64 = 0.08;
 /// The share of a table that a range is taken to hold if nothing better is known.
@@ -178,12 +178,7 @@ fn estimate(target: &Target<'_>, candidate: &mut Candidate) {
         (of_points * share).min(all).max(1.0)
     };
     candidate.rows = (rows.ceil() as u64).min(actual);
-    let clustered = candidate.index.id.0 == 0;
-    let unit = match (clustered, candidate.covering) {
-        (true, _) => 1.0,
-        (false, true) => ENTRY,
-        (false, false) => SECONDARY_ROW,
-    };
+    let unit = candidate.unit();
     let mut read = rows;
     let mut sort = 0.0;
     if !target.order.is_empty() {
@@ -192,11 +187,27 @@ fn estimate(target: &Target<'_>, candidate: &mut Candidate) {
                 read = read.min(limit as f64 * if candidate.is_whole() { 4.0 } else { 1.0 })
             }
             (true, None) => {}
-            (false, _) => sort = rows * rows.max(2.0).log2() * SORT_STEP,
+            (false, _) => sort = self::sort(rows),
         }
     }
     let descents = if candidate.is_whole() { 1.0 } else { lists.max(1.0) };
     candidate.cost = read * unit + sort + descents * DESCENT;
+}
+
+/// What sorting so many rows costs.
+pub(super) fn sort(rows: f64) -> f64 {
+    rows * rows.max(2.0).log2() * SORT_STEP
+}
+
+impl Candidate {
+    /// What one row costs.
+    pub(super) fn unit(&self) -> f64 {
+        match (self.index.id.0 == 0, self.covering) {
+            (true, _) => 1.0,
+            (false, true) => ENTRY,
+            (false, false) => SECONDARY_ROW,
+        }
+    }
 }
 
 fn values_in(sarg: &Sarg) -> f64 {

@@ -158,7 +158,8 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
                 line.extend(access_columns(access, def, depth > 0));
                 let is_range = matches!(&access.path, Path::Ranges { .. });
                 if access.residual.is_some()
-                    || step.after.is_some()
+                    || step.filter.is_some()
+                    || has_after(plan, step)
                     || (is_range && access.covering.is_some())
                 {
                     extra.push("Using where");
@@ -173,18 +174,20 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
                 if let Source::Derived(_) = source {
                     line[2] = Value::text(format!("<derived:{}>", input.name));
                 }
-                line.extend([
-                    Value::text("ALL"),
-                    Value::Null,
-                    Value::Null,
-                    Value::Null,
-                    Value::Null,
-                    Value::Null,
-                ]);
-                if step.filter.is_some() || step.after.is_some() {
+                line.extend([Value::text("ALL"), Value::Null, Value::Null, Value::Null, Value::Null]);
+                line.push(match source {
+                    Source::Derived(query) => Value::Int(super::join::rows_of(query) as i64),
+                    _ => Value::Null,
+                });
+                if step.filter.is_some() || has_after(plan, step) {
                     extra.push("Using where");
                 }
             }
+        }
+        match &step.method {
+            Method::Each => {}
+            Method::Follow { .. } => extra.push("Using merge join"),
+            Method::Hash(_) => extra.push("Using join buffer (hash join)"),
         }
         if depth == 0 {
             if plan.uses_temporary {
@@ -197,6 +200,11 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
         line.push(Value::text(extra.join("; ")));
         lines.push(line);
     }
+}
+
+/// True if rows must meet something once NULLs have stood in for the tables of a nest that ends here.
+fn has_after(plan: &SelectPlan, step: &Step) -> bool {
+    step.ends.iter().any(|nest| plan.nests[*nest].after.is_some())
 }
 
 /// type, possible_keys, key, key_len, ref, rows.

@@ -7,7 +7,7 @@ use super::object_name;
 use super::plan::{Dependency, Input, QueryPlan, Source};
 use super::query::Planner;
 use super::scope::{Scope, ScopeColumn, ScopeTable};
-use super::walk::{TABLES_MAX, conjuncts};
+use super::walk::{Parts, TABLES_MAX, conjuncts};
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
 use crate::{ColumnMeta, SqlError, infoschema};
 use engine::{Table, TableDef};
@@ -21,17 +21,65 @@ pub(super) struct From {
     pub(super) scope: Scope,
     pub(super) inputs: Vec<Input>,
     pub(super) hints: Vec<Hints>,
-    /// How each table is joined to those before it.
-    pub(super) joins: Vec<Join>,
+    /// Of inner joins: what WHERE could say as well.
+    pub(super) on: Vec<Expr>,
+    pub(super) nests: Vec<Nest>,
+    /// By part: the innermost nest that it is in.
+    pub(super) nest_of: Vec<Option<usize>>,
     /// STRAIGHT_JOIN: tables are read as they are written.
     pub(super) straight: bool,
 }
 
-#[derive(Debug, Default)]
-pub(super) struct Join {
-    pub(super) left: bool,
-    /// ON, split at its ANDs.
+/// The inner side of an outer join: one table or several, for all of which NULLs stand in together.
+#[derive(Clone, Debug)]
+pub(super) struct Nest {
+    pub(super) parent: Option<usize>,
+    /// All of its tables, those of nests in it included.
+    pub(super) parts: Parts,
+    /// The tables of the outer side.
+    pub(super) outer: Parts,
+    /// ON, with the conditions of inner joins in the nest.
     pub(super) on: Vec<Expr>,
+}
+
+/// A part of FROM that is being put together: tables that lie beside each other.
+struct Operand {
+    /// Its first table.
+    from: usize,
+    /// What `*` shows of it.
+    shown: Vec<(usize, usize)>,
+    /// The conditions of its inner joins.
+    on: Vec<Expr>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Side {
+    Inner,
+    /// Every row of the left operand comes out.
+    Left,
+    Right,
+}
+
+impl From {
+    /// The parts from this one on.
+    fn parts(&self, range: std::ops::Range<usize>) -> Parts {
+        range.fold(Parts::default(), Parts::with)
+    }
+
+    /// Makes the tables of a range a nest.
+    fn nest(&mut self, inner: std::ops::Range<usize>, outer: std::ops::Range<usize>, on: Vec<Expr>) {
+        let new = self.nests.len();
+        let (parts, outer) = (self.parts(inner.clone()), self.parts(outer));
+        for nest in self.nests.iter_mut().filter(|nest| nest.parent.is_none() && nest.parts.is_within(parts))
+        {
+            nest.parent = Some(new);
+        }
+        for part in inner {
+            self.nest_of[part].get_or_insert(new);
+            self.scope.tables[part].nullable = true;
+        }
+        self.nests.push(Nest { parent: None, parts, outer, on });
+    }
 }
 
 impl Planner<'_> {
@@ -45,126 +93,121 @@ impl Planner<'_> {
 
     pub(super) fn from(&self, from: &[ast::TableWithJoins]) -> Result<From, SqlError> {
         let mut out = From::default();
+        let mut shown = Vec::new();
         for item in from {
-            self.factor(&item.relation, Join::default(), &mut out)?;
-            for join in &item.joins {
-                self.join(join, &mut out)?;
-            }
+            let operand = self.joined(item, &mut out)?;
+            shown.extend(operand.shown);
+            out.on.extend(operand.on);
         }
+        out.scope.shown = shown;
         Ok(out)
     }
 
-    fn join(&self, join: &ast::Join, out: &mut From) -> Result<(), SqlError> {
+    fn joined(&self, item: &ast::TableWithJoins, out: &mut From) -> Result<Operand, SqlError> {
+        let mut left = self.factor(&item.relation, out)?;
+        for join in &item.joins {
+            left = self.join(left, join, out)?;
+        }
+        Ok(left)
+    }
+
+    fn join(&self, left: Operand, join: &ast::Join, out: &mut From) -> Result<Operand, SqlError> {
         use ast::JoinOperator as Operator;
-        let (left, constraint) = match &join.join_operator {
-            Operator::Join(constraint) | Operator::Inner(constraint) | Operator::CrossJoin(constraint) => {
-                (false, constraint)
-            }
+        let side = match &join.join_operator {
+            Operator::Left(_) | Operator::LeftOuter(_) => Side::Left,
+            Operator::Right(_) | Operator::RightOuter(_) => Side::Right,
+            _ => Side::Inner,
+        };
+        let constraint = match &join.join_operator {
             Operator::StraightJoin(constraint) => {
                 out.straight = true;
-                (false, constraint)
+                constraint
             }
-            Operator::Left(constraint) | Operator::LeftOuter(constraint) => (true, constraint),
-            Operator::Right(constraint) | Operator::RightOuter(constraint) => {
-                return self.right_join(&join.relation, constraint, out);
-            }
+            Operator::Join(constraint)
+            | Operator::Inner(constraint)
+            | Operator::CrossJoin(constraint)
+            | Operator::Left(constraint)
+            | Operator::LeftOuter(constraint)
+            | Operator::Right(constraint)
+            | Operator::RightOuter(constraint) => constraint,
             other => return Err(SqlError::not_supported(&format!("the join {other:?}"))),
         };
-        let before = out.inputs.len();
-        self.factor(&join.relation, Join { left, on: vec![] }, out)?;
-        if left && out.inputs.len() > before + 1 {
-            return Err(SqlError::not_supported("LEFT JOIN of several tables in parentheses"));
-        }
-        let on = self.constraint(constraint, before, out)?;
-        if let Some(join) = out.joins.last_mut() {
-            join.on.extend(on);
-        }
-        Ok(())
+        let right = self.factor(&join.relation, out)?;
+        let (on, shown) = self.constraint(constraint, &left, &right, side, out)?;
+        let all = |one: Vec<Expr>, other: Vec<Expr>| one.into_iter().chain(other).collect::<Vec<Expr>>();
+        let (before, behind) = (left.from..right.from, right.from..out.inputs.len());
+        let on = match side {
+            Side::Inner => all(all(left.on, right.on), on),
+            Side::Left => {
+                out.nest(behind, before, all(right.on, on));
+                left.on
+            }
+            Side::Right => {
+                out.nest(before, behind, all(left.on, on));
+                right.on
+            }
+        };
+        Ok(Operand { from: left.from, shown, on })
     }
 
-    /// `a RIGHT JOIN b` is `b LEFT JOIN a`; done for a single table to the left.
-    fn right_join(
-        &self,
-        relation: &ast::TableFactor,
-        constraint: &ast::JoinConstraint,
-        out: &mut From,
-    ) -> Result<(), SqlError> {
-        if out.inputs.len() != 1 {
-            return Err(SqlError::not_supported("RIGHT JOIN behind other joins"));
-        }
-        let mut swapped = From::default();
-        self.factor(relation, Join::default(), &mut swapped)?;
-        if swapped.inputs.len() != 1 {
-            return Err(SqlError::not_supported("RIGHT JOIN of several tables in parentheses"));
-        }
-        let mut table = out.scope.tables.remove(0);
-        table.nullable = true;
-        swapped.scope.tables.push(table);
-        swapped.inputs.append(&mut out.inputs);
-        swapped.hints.append(&mut out.hints);
-        swapped.joins.push(Join { left: true, on: vec![] });
-        *out = swapped;
-        let on = self.constraint(constraint, 1, out)?;
-        out.joins[1].on = on;
-        Ok(())
-    }
-
-    /// The conditions of ON, USING or NATURAL; the joined tables start at part `before`.
+    /// The conditions of ON, USING or NATURAL, and what `*` shows of the join.
     fn constraint(
         &self,
         constraint: &ast::JoinConstraint,
-        before: usize,
+        left: &Operand,
+        right: &Operand,
+        side: Side,
         out: &mut From,
-    ) -> Result<Vec<Expr>, SqlError> {
+    ) -> Result<(Vec<Expr>, Vec<(usize, usize)>), SqlError> {
+        let scope = &mut out.scope;
+        let both = || left.shown.iter().chain(&right.shown).copied().collect::<Vec<_>>();
+        // A right join is the left join of its operands exchanged, its columns too.
+        let (first, second) = if side == Side::Right { (right, left) } else { (left, right) };
+        let name =
+            |scope: &Scope, (part, column): (usize, usize)| scope.tables[part].columns[column].name.clone();
         let names: Vec<String> = match constraint {
-            ast::JoinConstraint::None => return Ok(vec![]),
+            ast::JoinConstraint::None => return Ok((vec![], both())),
             ast::JoinConstraint::On(condition) => {
-                let mut binder = Binder::new(&out.scope, self.slots, "on clause");
+                scope.shown = both();
+                scope.from = left.from;
+                let mut binder = Binder::new(scope, self.slots, "on clause");
                 binder.subqueries = Some(self);
-                return Ok(conjuncts(binder.bind(condition)?));
+                let on = conjuncts(binder.bind(condition)?);
+                scope.from = 0;
+                return Ok((on, both()));
             }
             ast::JoinConstraint::Using(names) => {
                 names.iter().map(|name| object_name(name).pop().unwrap_or_default()).collect()
             }
             ast::JoinConstraint::Natural => {
-                let (left, right) = out.scope.tables.split_at(before);
-                let has = |name: &str| {
-                    left.iter()
-                        .flat_map(|table| &table.columns)
-                        .any(|column| column.name.eq_ignore_ascii_case(name))
-                };
-                right
-                    .iter()
-                    .flat_map(|table| &table.columns)
-                    .filter(|column| has(&column.name))
-                    .map(|column| column.name.clone())
-                    .collect()
+                let others: Vec<String> = second.shown.iter().map(|place| name(scope, *place)).collect();
+                let is_common = |name: &String| others.iter().any(|other| other.eq_ignore_ascii_case(name));
+                let mut names: Vec<String> = first.shown.iter().map(|place| name(scope, *place)).collect();
+                names.retain(is_common);
+                names
             }
         };
-        let mut on = Vec::new();
+        let (mut on, mut common, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
-            let find = |parts: std::ops::Range<usize>| -> Result<(usize, usize), SqlError> {
-                let named = |column: &ScopeColumn| !column.merged && column.name.eq_ignore_ascii_case(&name);
-                for part in parts {
-                    if let Some(column) = out.scope.tables[part].columns.iter().position(named) {
-                        return Ok((part, column));
-                    }
-                }
-                Err(SqlError::unknown_column(&name, "from clause"))
-            };
-            let left = find(0..before)?;
-            let right = find(before..out.scope.tables.len())?;
+            let (kept, other) = (scope.among(&first.shown, &name)?, scope.among(&second.shown, &name)?);
             on.push(Expr::Compare {
                 op: Comparison::Equal,
-                left: Box::new(out.scope.column(left.0, left.1)),
-                right: Box::new(out.scope.column(right.0, right.1)),
+                left: Box::new(scope.column(kept.0, kept.1)),
+                right: Box::new(scope.column(other.0, other.1)),
             });
-            out.scope.tables[right.0].columns[right.1].merged = true;
+            common.push(kept);
+            hidden.push(other);
         }
-        Ok(on)
+        // The common columns first, in the order of the first operand.
+        let is_common = |place: &&(usize, usize)| common.contains(place);
+        let shown = first.shown.iter().filter(is_common);
+        let rest = first.shown.iter().filter(|place| !common.contains(place));
+        let others = second.shown.iter().filter(|place| !hidden.contains(place));
+        let shown = shown.chain(rest).chain(others).copied().collect();
+        Ok((on, shown))
     }
 
-    fn factor(&self, factor: &ast::TableFactor, join: Join, out: &mut From) -> Result<(), SqlError> {
+    fn factor(&self, factor: &ast::TableFactor, out: &mut From) -> Result<Operand, SqlError> {
         if out.inputs.len() >= TABLES_MAX {
             let text = format!("Too many tables; Latchwork can only use {TABLES_MAX} tables in a join");
             return Err(SqlError::new(1116, b"HY000", text));
@@ -181,19 +224,20 @@ impl Planner<'_> {
                 let path = object_name(name);
                 let (database, table) = match path.as_slice() {
                     // DUAL is a FROM without tables.
-                    [table] if table.eq_ignore_ascii_case("dual") && alias.is_none() => return Ok(()),
+                    [table] if table.eq_ignore_ascii_case("dual") && alias.is_none() => {
+                        return Ok(Operand { from: out.inputs.len(), shown: vec![], on: vec![] });
+                    }
                     [table] => (self.default_database()?.to_string(), table.clone()),
                     [database, table] => (database.clone(), table.clone()),
                     _ => return Err(SqlError::syntax(&name.to_string(), 1)),
                 };
                 let name = alias.as_ref().map_or(table.as_str(), |alias| &alias.name.value);
                 let (source, mut scope) = self.table(&database, &table, name)?;
-                scope.nullable = join.left;
                 if let Some(alias) = alias {
                     scope.name.clone_from(&alias.name.value);
                     scope.by_database = false;
                 }
-                self.add(source, scope, hints(index_hints), join, out)
+                self.add(source, scope, hints(index_hints), out)
             }
             ast::TableFactor::Derived { lateral: false, subquery, alias, .. } => {
                 let Some(alias) = alias else {
@@ -211,18 +255,10 @@ impl Planner<'_> {
                         column.name.clone_from(&name.name.value);
                     }
                 }
-                scope.nullable = join.left;
-                self.add(Source::Derived(Box::new(plan)), scope, Hints::default(), join, out)
+                self.add(Source::Derived(Box::new(plan)), scope, Hints::default(), out)
             }
             ast::TableFactor::NestedJoin { table_with_joins, alias: None } => {
-                if join.left {
-                    return Err(SqlError::not_supported("LEFT JOIN of several tables in parentheses"));
-                }
-                self.factor(&table_with_joins.relation, join, out)?;
-                for join in &table_with_joins.joins {
-                    self.join(join, out)?;
-                }
-                Ok(())
+                self.joined(table_with_joins, out)
             }
             other => Err(SqlError::not_supported(&format!("FROM {other}"))),
         }
@@ -233,9 +269,8 @@ impl Planner<'_> {
         source: Source,
         scope: ScopeTable,
         hints: Hints,
-        join: Join,
         out: &mut From,
-    ) -> Result<(), SqlError> {
+    ) -> Result<Operand, SqlError> {
         let same = |other: &&ScopeTable| {
             other.name == scope.name
                 && (other.database == scope.database || !(other.by_database && scope.by_database))
@@ -246,11 +281,13 @@ impl Planner<'_> {
         if let Source::Table { def, .. } = &source {
             check_hints(&hints, def, &scope.name)?;
         }
+        let part = out.inputs.len();
+        let shown = (0..scope.columns.len()).map(|column| (part, column)).collect();
         out.inputs.push(Input { source, name: scope.name.clone() });
         out.scope.tables.push(scope);
         out.hints.push(hints);
-        out.joins.push(join);
-        Ok(())
+        out.nest_of.push(None);
+        Ok(Operand { from: part, shown, on: vec![] })
     }
 
     /// A table by its name: what to read, and what names see of it.
@@ -311,7 +348,6 @@ pub fn scope_of(
                 column_type: column.column_type.clone(),
                 nullable: column.nullable,
                 meta,
-                merged: false,
             })
         })
         .collect::<Result<_, SqlError>>()?;
@@ -366,13 +402,7 @@ pub fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
             meta.org_table = alias.to_string();
             (meta.primary_key, meta.unique_key, meta.multiple_key, meta.auto_increment) =
                 (false, false, false, false);
-            ScopeColumn {
-                name,
-                column_type: meta.column_type.clone(),
-                nullable: !meta.not_null,
-                meta,
-                merged: false,
-            }
+            ScopeColumn { name, column_type: meta.column_type.clone(), nullable: !meta.not_null, meta }
         })
         .collect();
     ScopeTable {
@@ -424,7 +454,9 @@ fn check_hints(hints: &Hints, def: &TableDef, table: &str) -> Result<(), SqlErro
 /// As [`Compiled::new`].
 pub fn single_scope(database: &str, name: &str, table: &Arc<Table>) -> Result<Scope, SqlError> {
     let def = table.def();
-    Ok(Scope { tables: vec![scope_of(database, name, &def.columns, Some(&def))?] })
+    let mut scope = Scope::default();
+    scope.push(scope_of(database, name, &def.columns, Some(&def))?);
+    Ok(scope)
 }
 
 /// Binds an expression that stands alone, without a table and without slots.

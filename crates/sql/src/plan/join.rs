@@ -1,17 +1,34 @@
-//! The order in which tables are read, and which condition is tested where.
+//! The order in which tables are read, by which method each is joined, and which condition is tested where.
 
-use super::access::{self, Target, choose};
+use super::access::{self, Candidate, Target};
 use super::from::From;
-use super::plan::{Source, Step};
-use super::walk::{Parts, conjunction, for_each_column, is_fixed, parts_of};
+use super::methods::JoinMethods;
+use super::plan::{Body, HashKeys, LimitValue, Method, NestPlan, QueryPlan, Source, Step};
+use super::sarg::{Test, orders_agree};
+use super::tree::Tree;
+use super::value_keys::ValueKeys;
+use super::walk::{Parts, conjunction, for_each_column, has_collate, has_side_effects, is_fixed, parts_of};
 use crate::SqlError;
 use crate::expr::{Comparison, Compiled, Expr};
-use types::Collation;
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use types::{Collation, Column, ColumnType};
 
-/// Up to this many tables every order is tried.
+/// Up to this many tables every order is tried; of more, the next one is always the one that looks cheapest.
 const PERMUTED_TABLES_MAX: usize = 6;
-/// Rows that a derived table is taken to have.
-const DERIVED_ROWS: f64 = 100.0;
+/// Rows that an information_schema table is taken to have.
+const VIRTUAL_ROWS: f64 = 100.0;
+/// The share of rows that meet an equation, or another condition, if nothing better is known.
+const EQUAL_SHARE: f64 = 0.1;
+const OTHER_SHARE: f64 = 0.5;
+/// What a row costs that goes into a hash table, and one that looks there, in units of a row read in order.
+const HASH_BUILD: f64 = 1.5;
+const HASH_PROBE: f64 = 0.8;
+/// A method that is switched off is taken if there is no other.
+const OFF: f64 = 1e9;
+/// What a cursor costs to move along by one key.
+const FOLLOW: f64 = 0.6;
 
 /// The order that rows had best come in.
 #[derive(Debug, Default)]
@@ -33,71 +50,130 @@ pub(super) struct JoinPlan<'a> {
     pub(super) limit: Option<u64>,
     pub(super) straight: bool,
     pub(super) connection: Collation,
+    pub(super) methods: JoinMethods,
+    /// The rows are locked as they are read.
+    pub(super) locks: bool,
 }
 
 pub(super) struct Joined {
     pub(super) steps: Vec<Step>,
+    pub(super) nests: Vec<NestPlan>,
     pub(super) constant: Option<Compiled>,
     /// Rows come in the wanted order.
     pub(super) ordered: bool,
+    pub(super) rows: u64,
 }
 
-/// The conditions by where they are tested.
-struct Placed {
-    constant: Vec<Expr>,
-    /// By part: tested as its row is found.
-    at: Vec<Vec<Expr>>,
-    /// By part: tested after NULLs have stood in.
-    after: Vec<Vec<Expr>>,
+/// A column, by part and position.
+type Place = (usize, usize);
+
+/// How a table is joined to those before it, and what that comes to.
+#[derive(Clone, Debug)]
+struct Choice {
+    method: Chosen,
+    cost: f64,
+    rows: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Chosen {
+    Each,
+    Follow,
+    Hash,
+}
+
+/// What reading a table comes to, whatever number of rows is before it.
+struct Estimate {
+    /// Of a table: the access for each row, and the one that fills a hash table.
+    each: Option<Candidate>,
+    each_cost: f64,
+    each_rows: f64,
+    hashed: Option<(f64, f64)>,
 }
 
 impl JoinPlan<'_> {
     pub(super) fn plan(&self) -> Result<Joined, SqlError> {
-        let left: Vec<bool> = (0..self.from.inputs.len())
-            .map(|part| self.from.joins[part].left && !self.rejects_nulls(part))
-            .collect();
-        let order = self.order(&left);
-        let placed = self.place(&order, &left);
+        let tree = Tree::new(self.from, self.conditions);
+        let search = Search { plan: self, tree: &tree, estimates: RefCell::default() };
+        let order = search.order();
+        self.build(&tree, &search, &order)
+    }
+
+    fn build(&self, tree: &Tree, search: &Search<'_, '_>, order: &Order) -> Result<Joined, SqlError> {
+        let parts = &order.parts;
+        let placed = tree.place(parts);
         let mut steps = Vec::new();
         let mut before = Parts::default();
+        let mut sorted: Vec<Place> = Vec::new();
         let mut ordered = self.wanted.columns.is_empty() && self.wanted.meets_order;
-        for (depth, &part) in order.iter().enumerate() {
+        let mut rows = 1.0;
+        for (depth, &part) in parts.iter().enumerate() {
             let conditions = &placed.at[part];
-            let input = &self.from.inputs[part];
+            let choice = search.choose(part, before, &sorted, rows, &order.leading(depth));
+            let needed = self.needed_of(tree, part, before);
+            let leads = depth == 0 && self.wanted.part == part;
             let mut unique = false;
-            let (access, filter) = match &input.source {
+            let (local, joining): (Vec<Expr>, Vec<Expr>) = match choice.method {
+                Chosen::Hash => conditions.iter().cloned().partition(|condition| is_local(condition, part)),
+                _ => (conditions.clone(), vec![]),
+            };
+            let mut method = match choice.method {
+                Chosen::Hash => self.hash_keys(part, before, conditions)?.map_or(Method::Each, Method::Hash),
+                _ => Method::Each,
+            };
+            let (access, filter) = match &self.from.inputs[part].source {
                 Source::Table { table, def } => {
-                    let needed = self.needed_of(part);
-                    let leads = depth == 0 && self.wanted.part == part;
+                    let is_hash = choice.method == Chosen::Hash;
+                    let everything = vec![true; needed.len()];
                     let target = Target {
                         table,
                         def,
                         part,
-                        before,
+                        before: if is_hash { Parts::default() } else { before },
                         hints: &self.from.hints[part],
-                        needed: &needed,
-                        order: if leads { &self.wanted.columns } else { &[] },
+                        needed: if is_hash { &everything } else { &needed },
+                        order: &order.leading(depth),
                         limit: self.limit.filter(|_| leads),
                         connection: self.connection,
                     };
-                    let chosen = choose(&target, conditions)?;
+                    let chosen = access::choose(&target, &local)?;
                     ordered |= leads && !self.wanted.columns.is_empty() && chosen.ordered;
-                    unique = chosen.unique;
-                    (Some(chosen.access), None)
+                    unique = chosen.unique && !is_hash;
+                    if choice.method == Chosen::Follow {
+                        method = Method::Follow { keys_only: !chosen.needed.contains(&true) };
+                    }
+                    if depth == 0 {
+                        sorted.extend(chosen.sorted_by.iter().map(|column| (part, *column)));
+                    }
+                    (Some(chosen.access), self.compile(&joining)?)
                 }
                 _ => (None, self.compile(conditions)?),
             };
-            steps.push(Step {
-                part,
-                access,
-                filter,
-                left: left[part],
-                after: self.compile(&placed.after[part])?,
-                unique,
-            });
+            extend_sorted(&mut sorted, part, conditions);
+            let begins = tree.begins(part, before);
             before = before.with(part);
+            steps.push(Step { part, access, method, filter, begins, ends: tree.ends(part, before), unique });
+            rows = choice.rows;
         }
-        Ok(Joined { steps, constant: self.compile(&placed.constant)?, ordered })
+        // Nests are named by their place in the plan.
+        let mut nests = Vec::new();
+        let mut names = HashMap::new();
+        for (first, step) in steps.iter_mut().enumerate() {
+            let Some(nest) = &mut step.begins else { continue };
+            names.insert(*nest, nests.len());
+            let after = self.compile(&placed.after[*nest])?;
+            *nest = nests.len();
+            nests.push(NestPlan { first, last: first, after });
+        }
+        for (last, step) in steps.iter_mut().enumerate() {
+            for nest in &mut step.ends {
+                *nest =
+                    names.get(nest).copied().ok_or_else(|| SqlError::internal("a nest that never began"))?;
+                nests[*nest].last = last;
+            }
+        }
+        let rows = rows.min(1e18).round() as u64;
+        Ok(Joined { steps, nests, constant: self.compile(&placed.constant)?, ordered, rows })
     }
 
     fn compile(&self, conditions: &[Expr]) -> Result<Option<Compiled>, SqlError> {
@@ -105,12 +181,12 @@ impl JoinPlan<'_> {
         whole.map(|whole| Compiled::new(&whole, self.connection)).transpose()
     }
 
-    /// The columns of a table that anything but conditions on it alone reads.
-    fn needed_of(&self, part: usize) -> Vec<bool> {
+    /// The columns of a table that are read once it has been joined to those before.
+    fn needed_of(&self, tree: &Tree, part: usize, before: Parts) -> Vec<bool> {
         let mut needed = self.needed[part].clone();
-        let joins = self.from.joins.iter().flat_map(|join| &join.on);
-        for condition in self.conditions.iter().chain(joins) {
-            if parts_of(condition).is_within(Parts::one(part)) {
+        let here = before.with(part);
+        for (owner, condition) in &tree.conditions {
+            if *owner == tree.nest_of[part] && parts_of(condition).is_within(here) {
                 continue;
             }
             for_each_column(condition, &mut |column| {
@@ -122,122 +198,340 @@ impl JoinPlan<'_> {
         needed
     }
 
-    /// True if WHERE cannot hold for a row of NULLs: then a left join is an inner one.
-    fn rejects_nulls(&self, part: usize) -> bool {
-        let is_column = |expr: &Expr| matches!(expr, Expr::Column(column) if column.part == part);
-        self.conditions.iter().any(|condition| match condition {
-            Expr::Compare { op, left, right } => {
-                *op != Comparison::NullSafeEqual && (is_column(left) || is_column(right))
-            }
-            Expr::Between { operand, negated: false, .. }
-            | Expr::InList { operand, negated: false, .. }
-            | Expr::InSlot { operand, negated: false, .. }
-            | Expr::Like { operand, negated: false, .. }
-            | Expr::IsNull { operand, negated: true } => is_column(operand),
-            _ => false,
-        })
+    /// The equations between a table and those before it that a hash table can answer.
+    fn hash_keys(
+        &self,
+        part: usize,
+        before: Parts,
+        conditions: &[Expr],
+    ) -> Result<Option<HashKeys>, SqlError> {
+        let (mut inner, mut outer, mut columns) = (Vec::new(), Vec::new(), Vec::new());
+        for (own, other) in conditions.iter().filter_map(|condition| equation(condition, part, before)) {
+            let (own, other) = (Compiled::new(own, self.connection)?, Compiled::new(other, self.connection)?);
+            let (left, right) = (&own.result_type().column_type, &other.result_type().column_type);
+            let Some(column_type) = common_type(left, right) else { continue };
+            columns.push(Column { name: String::new(), column_type, nullable: true });
+            inner.push(own);
+            outer.push(other);
+        }
+        Ok((!inner.is_empty()).then(|| HashKeys { inner, outer, keys: ValueKeys::new(columns) }))
     }
 
-    fn place(&self, order: &[usize], left: &[bool]) -> Placed {
-        let tables = self.from.inputs.len();
-        let mut placed = Placed { constant: vec![], at: vec![vec![]; tables], after: vec![vec![]; tables] };
-        let last_of = |parts: Parts| order.iter().rev().find(|part| parts.has(**part)).copied();
-        let mut inner: Vec<&Expr> = self.conditions.iter().collect();
-        for (part, join) in self.from.joins.iter().enumerate() {
-            if left[part] {
-                placed.at[part].extend(join.on.iter().cloned());
-            } else {
-                inner.extend(&join.on);
+    fn can_hash(&self, part: usize, before: Parts, conditions: &[Expr]) -> bool {
+        matches!(self.hash_keys(part, before, conditions), Ok(Some(_)))
+    }
+}
+
+/// The sides of an equation: the table's own, and that of the tables before.
+fn equation(condition: &Expr, part: usize, before: Parts) -> Option<(&Expr, &Expr)> {
+    let Expr::Compare { op: Comparison::Equal, left, right } = condition else { return None };
+    let is_own = |expr: &Expr| parts_of(expr) == Parts::one(part);
+    let is_other = |expr: &Expr| !parts_of(expr).is_empty() && parts_of(expr).is_within(before);
+    let sides = match (is_own(left) && is_other(right), is_own(right) && is_other(left)) {
+        (true, _) => (&**left, &**right),
+        (_, true) => (&**right, &**left),
+        _ => return None,
+    };
+    (!has_collate(condition) && !has_side_effects(condition)).then_some(sides)
+}
+
+/// A type in which values of both are equal if they are equal at all.
+fn common_type(left: &ColumnType, right: &ColumnType) -> Option<ColumnType> {
+    let is_number = |column_type: &ColumnType| {
+        matches!(column_type, ColumnType::Int { .. } | ColumnType::Double { .. }) || column_type.is_text()
+    };
+    if orders_agree(left, right) {
+        return Some(super::query::wider(left, right));
+    }
+    // Integers, texts and doubles meet as doubles.
+    (is_number(left) && is_number(right) && !(left.is_text() && right.is_text()))
+        .then_some(ColumnType::Double { unsigned: false })
+}
+
+/// True if a condition asks something of one table alone.
+fn is_local(condition: &Expr, part: usize) -> bool {
+    parts_of(condition).is_within(Parts::one(part))
+}
+
+/// A table that is joined by an equation with a column that comes in order has its column in order.
+fn extend_sorted(sorted: &mut Vec<Place>, part: usize, conditions: &[Expr]) {
+    for condition in conditions {
+        let Expr::Compare { op: Comparison::Equal, left, right } = condition else { continue };
+        let (Expr::Column(left), Expr::Column(right)) = (&**left, &**right) else { continue };
+        for (own, other) in [(left, right), (right, left)] {
+            if own.part == part && sorted.contains(&(other.part, other.column)) {
+                sorted.push((part, own.column));
             }
         }
-        for condition in inner {
-            let place = match (last_of(parts_of(condition)), order.last()) {
-                (Some(part), _) => Some(part),
-                (None, Some(&last)) if !is_fixed(condition) => Some(last),
-                (None, _) => None,
+    }
+}
+
+/// How many rows a derived table is taken to have.
+pub(super) fn rows_of(query: &QueryPlan) -> f64 {
+    let (rows, limit) = match &query.body {
+        Body::Select(select) => {
+            let rows = match &select.group {
+                Some(group) if group.keys.is_empty() => 1.0,
+                Some(_) => select.rows as f64 * EQUAL_SHARE,
+                None => select.rows as f64,
             };
-            match place {
-                None => placed.constant.push(condition.clone()),
-                Some(part) if left[part] => placed.after[part].push(condition.clone()),
-                Some(part) => placed.at[part].push(condition.clone()),
-            }
+            (rows, &select.limit)
         }
-        placed
+        Body::Union(union) => (union.branches.iter().map(rows_of).sum(), &union.limit),
+    };
+    match limit.count {
+        Some(LimitValue::Number(count)) => rows.min(count as f64).max(1.0),
+        _ => rows.max(1.0),
     }
+}
 
-    /// The cheapest order of the tables, as far as they may be exchanged.
-    fn order(&self, left: &[bool]) -> Vec<usize> {
-        let tables = self.from.inputs.len();
-        let written: Vec<usize> = (0..tables).collect();
-        if !(2..=PERMUTED_TABLES_MAX).contains(&tables) || self.straight || left.contains(&true) {
-            return written;
-        }
-        let mut search = Search { plan: self, left, best: written.clone(), best_cost: f64::INFINITY };
-        search.extend(&mut Vec::new(), Parts::default(), 1.0, 0.0);
-        search.best
-    }
+/// Tables in the order in which they are read.
+#[derive(Clone, Default)]
+struct Order {
+    parts: Vec<usize>,
+    /// The order that the first table is read in, for those behind it.
+    first: Vec<(usize, bool)>,
+}
 
-    /// What reading a table costs after those before, and how many rows it gives.
-    fn step_cost(&self, part: usize, before: Parts) -> (f64, f64) {
-        let here = before.with(part);
-        let joins = self.from.joins.iter().flat_map(|join| &join.on);
-        let conditions: Vec<Expr> = self
-            .conditions
-            .iter()
-            .chain(joins)
-            .filter(|condition| {
-                let parts = parts_of(condition);
-                parts.has(part) && parts.is_within(here)
-            })
-            .cloned()
-            .collect();
-        let Source::Table { table, def } = &self.from.inputs[part].source else {
-            return (DERIVED_ROWS, DERIVED_ROWS);
-        };
-        let needed = self.needed_of(part);
-        let target = Target {
-            table,
-            def,
-            part,
-            before,
-            hints: &self.from.hints[part],
-            needed: &needed,
-            order: &[],
-            limit: None,
-            connection: self.connection,
-        };
-        let best = access::best(&target, &conditions);
-        let tested = conditions.len().saturating_sub(best.points.len() + usize::from(best.range.is_some()));
-        let rows = best.rows as f64 * 0.5f64.powi(i32::try_from(tested).unwrap_or(8).min(8));
-        (best.cost, rows.max(0.1))
+impl Order {
+    fn leading(&self, depth: usize) -> Vec<(usize, bool)> {
+        if depth == 0 { self.first.clone() } else { vec![] }
     }
 }
 
 struct Search<'a, 'p> {
     plan: &'a JoinPlan<'p>,
-    left: &'a [bool],
-    best: Vec<usize>,
-    best_cost: f64,
+    tree: &'a Tree,
+    estimates: RefCell<HashMap<(usize, Parts), Rc<Estimate>>>,
+}
+
+struct Best {
+    order: Order,
+    cost: f64,
 }
 
 impl Search<'_, '_> {
-    fn extend(&mut self, order: &mut Vec<usize>, before: Parts, rows: f64, cost: f64) {
-        if cost >= self.best_cost {
-            return;
-        }
-        if order.len() == self.left.len() {
-            self.best.clone_from(order);
-            self.best_cost = cost;
-            return;
-        }
-        for part in 0..self.left.len() {
-            if before.has(part) {
-                continue;
+    /// The cheapest order of the tables, as far as they may be exchanged.
+    fn order(&self) -> Order {
+        let tables = self.plan.from.inputs.len();
+        let wanted = self.plan.wanted;
+        let own_order = |part: usize| if part == wanted.part { wanted.columns.clone() } else { vec![] };
+        if tables < 2 || self.plan.straight || self.plan.from.straight {
+            let mut order = Order::default();
+            let mut before = Parts::default();
+            while let Some(next) = (0..tables).find(|part| self.tree.may_follow(*part, before)) {
+                before = before.with(next);
+                order.parts.push(next);
             }
-            let (step_cost, step_rows) = self.plan.step_cost(part, before);
-            order.push(part);
-            self.extend(order, before.with(part), rows * step_rows, cost + rows * step_cost);
-            order.pop();
+            order.first = order.parts.first().map(|first| own_order(*first)).unwrap_or_default();
+            return order;
         }
+        let mut best = Best { order: Order::default(), cost: f64::INFINITY };
+        for part in (0..tables).filter(|part| self.tree.may_follow(*part, Parts::default())) {
+            for first in [own_order(part), self.clustered_order(part)] {
+                let mut order = Order { parts: vec![], first };
+                self.extend(&mut order, part, Parts::default(), &[], (1.0, 0.0), &mut best);
+            }
+        }
+        best.order
     }
+
+    /// Reading by primary key: those behind may then be merged.
+    fn clustered_order(&self, part: usize) -> Vec<(usize, bool)> {
+        let Source::Table { def, .. } = &self.plan.from.inputs[part].source else { return vec![] };
+        let first = def.primary.iter().flatten().next();
+        first.map(|first| vec![(first.column, first.descending)]).unwrap_or_default()
+    }
+
+    /// Puts `part` behind the tables of `order`, then all others.
+    fn extend(
+        &self,
+        order: &mut Order,
+        part: usize,
+        before: Parts,
+        sorted: &[Place],
+        (rows, cost): (f64, f64),
+        best: &mut Best,
+    ) {
+        let leading = order.leading(order.parts.len());
+        let choice = self.choose(part, before, sorted, rows, &leading);
+        let cost = cost + choice.cost + self.sort_cost(part, before, choice.rows, &leading);
+        if cost >= best.cost {
+            return;
+        }
+        let mut sorted = sorted.to_vec();
+        if before.is_empty() {
+            let estimate = self.estimate(part, before, &leading);
+            sorted.extend(estimate.each.iter().flat_map(Candidate::sorted_by).map(|column| (part, column)));
+        }
+        extend_sorted(&mut sorted, part, &self.conditions_at(part, before));
+        order.parts.push(part);
+        let here = before.with(part);
+        let tables = self.plan.from.inputs.len();
+        let mut next: Vec<usize> =
+            (0..tables).filter(|next| !here.has(*next) && self.tree.may_follow(*next, here)).collect();
+        if next.is_empty() {
+            *best = Best { order: order.clone(), cost };
+        }
+        if tables > PERMUTED_TABLES_MAX {
+            // Few rows soon, at little cost.
+            let weight = |next: &usize| {
+                let choice = self.choose(*next, here, &sorted, choice.rows, &[]);
+                choice.cost + choice.rows
+            };
+            next.sort_by(|left, right| weight(left).total_cmp(&weight(right)));
+            next.truncate(1);
+        }
+        for next in next {
+            self.extend(order, next, here, &sorted, (choice.rows, cost), best);
+        }
+        order.parts.pop();
+    }
+
+    /// What it costs to sort in the end, if the first table does not come in the order that is wanted.
+    fn sort_cost(&self, part: usize, before: Parts, rows: f64, leading: &[(usize, bool)]) -> f64 {
+        let wanted = self.plan.wanted;
+        let is_met = wanted.columns.is_empty() || (wanted.part == part && wanted.columns == leading);
+        if !before.is_empty() || is_met {
+            return 0.0;
+        }
+        super::cost::sort(rows)
+    }
+
+    /// The conditions that are tested as the row of a table is found.
+    fn conditions_at(&self, part: usize, before: Parts) -> Vec<Expr> {
+        let here = before.with(part);
+        self.tree
+            .conditions
+            .iter()
+            .filter(|(owner, condition)| {
+                let parts = parts_of(condition);
+                *owner == self.tree.nest_of[part] && parts.has(part) && parts.is_within(here)
+            })
+            .map(|(_, condition)| condition.clone())
+            .collect()
+    }
+
+    fn estimate(&self, part: usize, before: Parts, leading: &[(usize, bool)]) -> Rc<Estimate> {
+        let known = self.estimates.borrow().get(&(part, before)).cloned();
+        if let Some(known) = known.filter(|_| !before.is_empty()) {
+            return known;
+        }
+        let estimate = Rc::new(self.estimate_anew(part, before, leading));
+        self.estimates.borrow_mut().insert((part, before), estimate.clone());
+        estimate
+    }
+
+    fn estimate_anew(&self, part: usize, before: Parts, leading: &[(usize, bool)]) -> Estimate {
+        let conditions = self.conditions_at(part, before);
+        let can_hash =
+            !before.is_empty() && !self.plan.locks && self.plan.can_hash(part, before, &conditions);
+        let (table, def) = match &self.plan.from.inputs[part].source {
+            Source::Table { table, def } => (table, def),
+            source => {
+                let all = match source {
+                    Source::Derived(query) => rows_of(query),
+                    _ => VIRTUAL_ROWS,
+                };
+                let rows = (all * share(&conditions)).max(0.1);
+                return Estimate {
+                    each: None,
+                    each_cost: all,
+                    each_rows: rows,
+                    hashed: can_hash.then_some((all, all)),
+                };
+            }
+        };
+        let needed = self.plan.needed_of(self.tree, part, before);
+        let mut target = Target {
+            table,
+            def,
+            part,
+            before,
+            hints: &self.plan.from.hints[part],
+            needed: &needed,
+            order: leading,
+            limit: self.plan.limit.filter(|_| leading == self.plan.wanted.columns),
+            connection: self.plan.connection,
+        };
+        let best = access::best(&target, &conditions);
+        let used: Vec<usize> = best.points.iter().chain(&best.range).map(|sarg| sarg.condition).collect();
+        let left: Vec<Expr> = conditions
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| !used.contains(at))
+            .map(|(_, condition)| condition.clone())
+            .collect();
+        let rows = best.rows as f64 * share(&left);
+        let everything = vec![true; needed.len()];
+        target.before = Parts::default();
+        target.needed = &everything;
+        let hashed = can_hash.then(|| {
+            let local: Vec<Expr> =
+                conditions.iter().filter(|condition| is_local(condition, part)).cloned().collect();
+            let best = access::best(&target, &local);
+            (best.cost, best.rows as f64)
+        });
+        Estimate { each_cost: best.cost, each_rows: rows.max(0.1), each: Some(best), hashed }
+    }
+
+    /// The cheapest method to join a table to `rows` rows of the tables before.
+    fn choose(
+        &self,
+        part: usize,
+        before: Parts,
+        sorted: &[Place],
+        rows: f64,
+        leading: &[(usize, bool)],
+    ) -> Choice {
+        let estimate = self.estimate(part, before, leading);
+        let joined = rows * estimate.each_rows;
+        let joined = if self.tree.nest_of[part].is_some() { joined.max(rows) } else { joined };
+        let mut choice = Choice { method: Chosen::Each, cost: rows * estimate.each_cost, rows: joined };
+        let weighed = |method, cost: f64| if self.plan.methods.has(method) { cost } else { cost * OFF };
+        if !before.is_empty() {
+            choice.cost = weighed(JoinMethods::NESTED_LOOP, choice.cost);
+        }
+        let mut offer = |method, cost: f64| {
+            if cost < choice.cost {
+                choice = Choice { method, cost, rows: joined };
+            }
+        };
+        if let Some(candidate) = &estimate.each
+            && !before.is_empty()
+            && !self.plan.locks
+            && follows(candidate, sorted)
+        {
+            let read = rows * candidate.rows as f64 * candidate.unit();
+            let cost = super::cost::DESCENT + (rows + read) * FOLLOW;
+            offer(Chosen::Follow, weighed(JoinMethods::MERGE, cost));
+        }
+        if let Some((build, entries)) = estimate.hashed {
+            let cost = build + entries * HASH_BUILD + (rows + joined) * HASH_PROBE;
+            offer(Chosen::Hash, weighed(JoinMethods::HASH, cost));
+        }
+        choice
+    }
+}
+
+/// True if the keys that a table is looked up by come in their order.
+fn follows(candidate: &Candidate, sorted: &[Place]) -> bool {
+    let is_single = |test: &Test| matches!(test, Test::Equal { null_safe: false, .. });
+    let comes_in_order = match candidate.points.first().map(|point| &point.test) {
+        Some(Test::Equal { value: Expr::Column(column), .. }) => {
+            sorted.contains(&(column.part, column.column))
+        }
+        _ => false,
+    };
+    comes_in_order && candidate.range.is_none() && candidate.points.iter().all(|point| is_single(&point.test))
+}
+
+/// The share of rows that meet all of these conditions, by guess.
+fn share(conditions: &[Expr]) -> f64 {
+    let one = |condition: &Expr| match condition {
+        condition if is_fixed(condition) => 1.0,
+        Expr::Compare { op: Comparison::Equal, .. } => EQUAL_SHARE,
+        _ => OTHER_SHARE,
+    };
+    conditions.iter().map(one).product::<f64>().max(0.001)
 }

@@ -11,6 +11,7 @@ mod cost;
 pub mod explain;
 pub mod from;
 mod join;
+pub mod methods;
 pub mod names;
 #[allow(clippy::module_inception)]
 pub mod plan;
@@ -18,6 +19,7 @@ pub mod query;
 pub mod sarg;
 pub mod scope;
 pub mod select;
+mod tree;
 pub mod value_keys;
 pub mod walk;
 

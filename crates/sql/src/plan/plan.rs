@@ -94,6 +94,10 @@ pub struct SelectPlan {
     pub inputs: Vec<Input>,
     /// In which order they are read.
     pub steps: Vec<Step>,
+    /// The inner sides of outer joins, each a run of steps.
+    pub nests: Vec<NestPlan>,
+    /// How many rows the planner expects before they are grouped.
+    pub rows: u64,
     /// A condition that no table is needed for.
     pub constant: Option<Compiled>,
     pub output: Vec<Output>,
@@ -151,13 +155,48 @@ pub struct Step {
     pub part: usize,
     /// `None` for a derived or virtual table.
     pub access: Option<Access>,
-    /// A derived or virtual table's rows must meet this; in a left join it is the ON condition.
+    pub method: Method,
+    /// What rows must meet beside the access's own conditions.
     pub filter: Option<Compiled>,
-    /// A left join: a row of NULLs stands in for none. Then `after` holds what WHERE says.
-    pub left: bool,
-    pub after: Option<Compiled>,
+    /// The nest that begins here.
+    pub begins: Option<usize>,
+    /// The nests that end here, the innermost first.
+    pub ends: Vec<usize>,
     /// One row at most.
     pub unique: bool,
+}
+
+/// How the rows of a table are found for each row of those before.
+#[derive(Debug)]
+pub enum Method {
+    /// By the access, anew for each.
+    Each,
+    /// By the access's index, with a cursor that moves along as keys come in order: a merge of two indexes.
+    Follow {
+        /// No column is read.
+        keys_only: bool,
+    },
+    /// In a hash table of the rows that the access finds.
+    Hash(HashKeys),
+}
+
+/// The two sides of a join's equations.
+#[derive(Debug)]
+pub struct HashKeys {
+    pub inner: Vec<Compiled>,
+    pub outer: Vec<Compiled>,
+    /// Of either side's values. Equal values have equal keys; the opposite is tested again.
+    pub keys: ValueKeys,
+}
+
+/// The inner side of an outer join: where none of its rows fits, NULLs stand in for all of its tables.
+#[derive(Debug)]
+pub struct NestPlan {
+    /// Its steps.
+    pub first: usize,
+    pub last: usize,
+    /// What those around it ask of its columns.
+    pub after: Option<Compiled>,
 }
 
 /// One column of the result.

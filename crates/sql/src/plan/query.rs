@@ -1,6 +1,7 @@
 //! Queries: SELECT, UNION, parentheses, and the statement around them.
 
 use super::bind::{Planned, SlotInfo, Subqueries, SubqueryUse, kind_of_type};
+use super::methods::JoinMethods;
 use super::names::Name;
 use super::plan::*;
 use super::scope::Scope;
@@ -24,6 +25,7 @@ pub struct Planner<'a> {
     pub names: Vec<Name>,
     /// `sql_select_limit`.
     pub select_limit: u64,
+    pub methods: JoinMethods,
     /// Under LOCK TABLES a table that is not there is one that was not locked.
     pub knows_locked_only: bool,
     pub(super) dependencies: RefCell<Vec<Dependency>>,
@@ -45,6 +47,7 @@ impl<'a> Planner<'a> {
             connection: Collation::Utf8mb4GeneralCi,
             names: vec![],
             select_limit: u64::MAX,
+            methods: JoinMethods::default(),
             knows_locked_only: false,
             dependencies: RefCell::default(),
             subqueries: RefCell::default(),
@@ -59,6 +62,7 @@ impl<'a> Planner<'a> {
     pub fn another(&self) -> Planner<'a> {
         let mut planner = Planner::new(self.engine, self.database, self.slots);
         planner.connection = self.connection;
+        planner.methods = self.methods;
         planner.knows_locked_only = self.knows_locked_only;
         planner
     }
@@ -433,7 +437,7 @@ fn union_columns(branches: &[QueryPlan]) -> Result<Vec<Column>, SqlError> {
 }
 
 /// A type that takes the values of both.
-fn wider(left: &ColumnType, right: &ColumnType) -> ColumnType {
+pub(super) fn wider(left: &ColumnType, right: &ColumnType) -> ColumnType {
     use ColumnType::*;
     if left == right {
         return left.clone();

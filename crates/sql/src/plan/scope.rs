@@ -9,6 +9,11 @@ use types::ColumnType;
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     pub tables: Vec<ScopeTable>,
+    /// The columns of `*`, by part and position, which are those that names without a table can mean: of columns that USING or
+    /// NATURAL made one, only one.
+    pub shown: Vec<(usize, usize)>,
+    /// The tables before this one are out of sight: ON sees only what it joins.
+    pub from: usize,
 }
 
 /// One table as names see it.
@@ -32,12 +37,38 @@ pub struct ScopeColumn {
     pub column_type: ColumnType,
     pub nullable: bool,
     pub meta: ColumnMeta,
-    /// Merged into a column of a table to the left by USING or NATURAL: left out of `*`, and found only with its table's
-    /// name in front.
-    pub merged: bool,
 }
 
 impl Scope {
+    /// Adds a table, all of whose columns are shown.
+    pub fn push(&mut self, table: ScopeTable) {
+        let part = self.tables.len();
+        self.shown.extend((0..table.columns.len()).map(|column| (part, column)));
+        self.tables.push(table);
+    }
+
+    /// Adds the tables of another scope.
+    pub fn append(&mut self, other: Scope) {
+        let before = self.tables.len();
+        self.shown.extend(other.shown.into_iter().map(|(part, column)| (before + part, column)));
+        self.tables.extend(other.tables);
+    }
+
+    /// The only column of `shown` with a name.
+    ///
+    /// # Errors
+    /// 1054 if there is none, 1052 if there are several.
+    pub fn among(&self, shown: &[(usize, usize)], name: &str) -> Result<(usize, usize), SqlError> {
+        let mut named = shown
+            .iter()
+            .filter(|(part, column)| self.tables[*part].columns[*column].name.eq_ignore_ascii_case(name));
+        match (named.next(), named.next()) {
+            (Some(found), None) => Ok(*found),
+            (None, _) => Err(SqlError::unknown_column(name, "from clause")),
+            (Some(_), Some(_)) => Err(SqlError::ambiguous_column(name, "from clause")),
+        }
+    }
+
     /// The column that a name means.
     ///
     /// # Errors
@@ -78,24 +109,23 @@ impl Scope {
             [database, table, column] => (Some(database), Some(table), column),
             _ => return Err(SqlError::syntax(&written(name), 1)),
         };
-        let mut found = Found::None;
-        for (part, candidate) in self.tables.iter().enumerate() {
-            if !candidate.is_named(database.map(|ident| &*ident.value), table.map(|ident| &*ident.value)) {
-                continue;
-            }
-            for (position, candidate) in candidate.columns.iter().enumerate() {
-                if (candidate.merged && table.is_none())
-                    || !candidate.name.eq_ignore_ascii_case(&column.value)
-                {
-                    continue;
-                }
-                if matches!(found, Found::One(..)) {
-                    return Ok(Found::Several);
-                }
-                found = Found::One(part, position);
-            }
-        }
-        Ok(found)
+        let is_named = |place: &(usize, usize)| {
+            self.tables[place.0].columns[place.1].name.eq_ignore_ascii_case(&column.value)
+        };
+        let one_of = |places: &mut dyn Iterator<Item = (usize, usize)>| match (places.next(), places.next()) {
+            (None, _) => Found::None,
+            (Some((part, column)), None) => Found::One(part, column),
+            (Some(_), Some(_)) => Found::Several,
+        };
+        let Some(table) = table else {
+            return Ok(one_of(&mut self.shown.iter().copied().filter(is_named)));
+        };
+        let database = database.map(|ident| &*ident.value);
+        let tables = self.tables.iter().enumerate().skip(self.from);
+        let meant = tables.filter(|(_, candidate)| candidate.is_named(database, Some(&table.value)));
+        let columns =
+            |(part, table): (usize, &ScopeTable)| (0..table.columns.len()).map(move |column| (part, column));
+        Ok(one_of(&mut meant.flat_map(columns).filter(is_named)))
     }
 
     /// The expression of a column.
@@ -129,27 +159,24 @@ impl Scope {
         database: Option<&str>,
         table: Option<&str>,
     ) -> Result<Vec<(usize, usize)>, SqlError> {
-        let mut all = Vec::new();
-        let mut any = false;
-        for (part, candidate) in self.tables.iter().enumerate() {
-            if candidate.is_named(database, table) {
-                any = true;
-                let shown = |column: &&(usize, &ScopeColumn)| table.is_some() || !column.1.merged;
-                all.extend(
-                    candidate
-                        .columns
-                        .iter()
-                        .enumerate()
-                        .filter(|column| shown(&column))
-                        .map(|(at, _)| (part, at)),
-                );
+        let Some(table) = table else {
+            if self.tables.is_empty() {
+                return Err(SqlError::new(1096, b"HY000", "No tables used"));
             }
+            return Ok(self.shown.clone());
+        };
+        let mut meant = self
+            .tables
+            .iter()
+            .enumerate()
+            .filter(|(_, candidate)| candidate.is_named(database, Some(table)))
+            .peekable();
+        if meant.peek().is_none() {
+            return Err(SqlError::unknown_table(table));
         }
-        match (any, table) {
-            (false, Some(table)) => Err(SqlError::unknown_table(table)),
-            (false, None) => Err(SqlError::new(1096, b"HY000", "No tables used")),
-            _ => Ok(all),
-        }
+        Ok(meant
+            .flat_map(|(part, table)| (0..table.columns.len()).map(move |column| (part, column)))
+            .collect())
     }
 }
 

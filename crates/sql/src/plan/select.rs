@@ -233,6 +233,8 @@ impl Planner<'_> {
             },
             straight: parts.straight || from.straight,
             connection: self.connection,
+            methods: self.methods,
+            locks: parts.lock.is_some(),
         };
         let joined = join.plan()?;
         let compile = |expr: &Expr| Compiled::new(expr, self.connection);
@@ -293,6 +295,8 @@ impl Planner<'_> {
         let uses_temporary = (parts.is_grouped && !keys.is_empty() && !sorted_by_group) || parts.distinct;
         let plan = SelectPlan {
             steps: joined.steps,
+            nests: joined.nests,
+            rows: joined.rows,
             constant: joined.constant,
             output,
             group,

@@ -67,7 +67,7 @@ pub fn for_each_column<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e ColumnRef))
 }
 
 /// A set of the parts of a row.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub struct Parts(pub u64);
 
 /// The most tables that a statement can join, as in MySQL.
@@ -85,6 +85,12 @@ impl Parts {
     }
     pub fn is_within(self, other: Parts) -> bool {
         self.0 & !other.0 == 0
+    }
+    pub fn is_disjoint(self, other: Parts) -> bool {
+        self.0 & other.0 == 0
+    }
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..64).filter(move |part| self.has(*part))
     }
     pub fn is_empty(self) -> bool {
         self.0 == 0

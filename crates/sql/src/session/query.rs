@@ -185,7 +185,7 @@ impl Session {
         if limit != u64::MAX {
             self.prefix.extend_from_slice(&limit.to_le_bytes());
         }
-        self.prefix.push(0);
+        self.prefix.push(self.variables.common.join_methods.key());
     }
 
     /// The plan of a scanned statement: from the shared store, or made now.
@@ -217,6 +217,7 @@ impl Session {
         let mut planner = Planner::new(&self.instance.database, self.state.database.as_deref(), slots);
         planner.names = names;
         planner.knows_locked_only = self.locked.has_tables();
+        planner.methods = self.variables.common.join_methods;
         match statement {
             ast::Statement::Query(query) => {
                 planner.select_limit = self.variables.common.sql_select_limit;
@@ -349,6 +350,15 @@ impl Session {
         let literals = Literals { text: &[], shapes: &[], slots: Slots::EMPTY };
         let mut scratch = Vec::new();
         self.run_plan(&plan, Slots::EMPTY, &literals, &mut scratch, sink)
+    }
+}
+
+impl Session {
+    /// What the rows of a hash join may take: `join_buffer_size`, and no less than a temporary table in memory.
+    pub(crate) fn join_bytes(&self) -> usize {
+        let size = |name| self.variables.values().unsigned(name);
+        let temporary = size("tmp_table_size").min(size("max_heap_table_size"));
+        usize::try_from(size("join_buffer_size").max(temporary)).unwrap_or(usize::MAX)
     }
 }
 

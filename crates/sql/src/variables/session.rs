@@ -6,6 +6,7 @@ use super::globals::{Globals, Values};
 use super::{Setting, Variable, find};
 use crate::SqlError;
 use crate::names::charsets;
+use crate::plan::methods::JoinMethods;
 use crate::transaction::Completes;
 use crate::warning::Warnings;
 use engine::Isolation;
@@ -81,6 +82,8 @@ pub struct Common {
     pub sql_notes: bool,
     pub sql_safe_updates: bool,
     pub sql_select_limit: u64,
+    /// Of `optimizer_switch`.
+    pub join_methods: JoinMethods,
     pub auto_increment_increment: u64,
     pub auto_increment_offset: u64,
     pub div_precision_increment: u8,
@@ -372,6 +375,7 @@ fn unpack(values: &Values) -> Common {
         sql_notes: values.boolean("sql_notes"),
         sql_safe_updates: values.boolean("sql_safe_updates"),
         sql_select_limit: values.unsigned("sql_select_limit"),
+        join_methods: JoinMethods::read(&values.text("optimizer_switch")),
         auto_increment_increment: values.unsigned("auto_increment_increment"),
         auto_increment_offset: values.unsigned("auto_increment_offset"),
         div_precision_increment: values.unsigned("div_precision_increment") as u8,

@@ -7,7 +7,7 @@ use types::Value;
 
 /// A session that stands still at one moment and notes the numbers of its warnings.
 #[derive(Default)]
-pub(super) struct TestEnvironment {
+pub(crate) struct TestEnvironment {
     pub warnings: RefCell<Vec<u16>>,
 }
 

@@ -5,7 +5,7 @@
 //! down by `mariadb_still_says_the_same` with `MARIADB_RECORD=1`. Where Latchwork differs on purpose, the line
 //! ends with `?? result` and what Latchwork gives.
 
-mod environment;
+pub(crate) mod environment;
 mod nasty;
 mod record;
 

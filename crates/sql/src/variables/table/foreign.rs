@@ -84,5 +84,4 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("myisam_use_mmap", boolean(false)).because("files are not mapped into memory"),
     both("optimizer_prune_level", unsigned(2, 0, 2, 1)),
     both("optimizer_search_depth", unsigned(62, 0, 62, 1)),
-    both("optimizer_switch", text("")),
 ];

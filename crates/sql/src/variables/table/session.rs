@@ -152,6 +152,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     .works(),
     both("sql_notes", boolean(true)).works(),
     both("sql_quote_show_create", boolean(true)).works(),
+    both("optimizer_switch", text("")).works(),
     both("sql_safe_updates", boolean(false)).works(),
     both("sql_select_limit", unsigned(18446744073709551615, 0, 18446744073709551615, 1)).works(),
     both("sql_warnings", boolean(false)),

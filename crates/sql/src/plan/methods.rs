@@ -1,0 +1,33 @@
+//! Which methods the planner may join by.
+
+/// Methods that are switched off by `optimizer_switch`: `nested_loop_join=off,merge_join=off,hash_join=off`, any of them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct JoinMethods {
+    off: u8,
+}
+
+impl JoinMethods {
+    pub const NESTED_LOOP: u8 = 1;
+    pub const MERGE: u8 = 2;
+    pub const HASH: u8 = 4;
+
+    /// Other switches have no effect.
+    pub fn read(switches: &str) -> JoinMethods {
+        let bit = |switch: &str| match switch.trim().to_ascii_lowercase().as_str() {
+            "nested_loop_join=off" => JoinMethods::NESTED_LOOP,
+            "merge_join=off" => JoinMethods::MERGE,
+            "hash_join=off" => JoinMethods::HASH,
+            _ => 0,
+        };
+        JoinMethods { off: switches.split(',').map(bit).fold(0, |off, bit| off | bit) }
+    }
+
+    pub fn has(self, method: u8) -> bool {
+        self.off & method == 0
+    }
+
+    /// A plan is made for one choice of methods: this tells them apart.
+    pub fn key(self) -> u8 {
+        self.off
+    }
+}
