@@ -86,4 +86,5 @@ pub use session::{Isolation, Savepoint, Session};
 pub use table::Table;
 pub use table::lookup::Batch;
 pub use table::scan::Scan;
+pub use table::statistics::Statistics;
 pub use transactions::{Blocker, Interrupter, LockMode, PendingLock, UnderWay, WaitTotals, Wanted};

@@ -125,7 +125,8 @@ fn maintain(session: &mut Session, table: &Arc<Table>, operation: Operation) -> 
             Some(damage) => vec![("error", damage), line("error", "Corrupt")],
         },
         Operation::Analyze => {
-            table.recount()?;
+            let interrupt = &session.interrupt;
+            table.analyze(|| interrupt.check())?;
             vec![ok]
         }
         Operation::Optimize => {

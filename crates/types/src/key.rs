@@ -113,6 +113,16 @@ impl KeyCodec {
         self.parts.iter().try_fold(0, |at, part| Some(at + part.len_in(key.get(at..)?)?))
     }
 
+    /// Where each part ends at the start of `key`. None if `key` is not one of this index.
+    pub fn ends_in(&self, key: &[u8], ends: &mut Vec<usize>) -> Option<()> {
+        ends.clear();
+        for part in &self.parts {
+            let at = ends.last().copied().unwrap_or(0);
+            ends.push(at + part.len_in(key.get(at..)?)?);
+        }
+        Some(())
+    }
+
     /// True if every part's value can be read back from a key: no collation weights, no cut prefix, nothing
     /// that keys make equal (trailing spaces of VARCHAR, the sign of zero).
     pub fn is_covering(&self) -> bool {

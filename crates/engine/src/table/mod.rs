@@ -5,6 +5,7 @@ pub mod lookup;
 pub mod row;
 pub mod scan;
 pub mod state;
+pub mod statistics;
 pub mod write;
 
 #[cfg(all(test, not(feature = "shuttle")))]
@@ -14,7 +15,7 @@ mod tests;
 mod models;
 
 use crate::core::Core;
-use crate::definition::{Direction, KeyRange, TableDef};
+use crate::definition::{KeyRange, TableDef};
 use crate::latch::{Gate, SpreadCounter};
 use crate::overflow::{self, Reference};
 use crate::session::log::Counters;
@@ -23,11 +24,12 @@ use crate::tablespace::TableNumbers;
 use crate::tree::Tree;
 use crate::{Error, Result};
 use base::sync::atomic::{AtomicU64, Ordering};
-use base::sync::{Arc, Weak};
+use base::sync::{Arc, RwLock, Weak};
 use base::{IndexId, TableId};
 use lookup::OneCell;
 use row::{ROW_HEADER_BYTES, split_cell};
 use state::{States, TableState};
+use statistics::Statistics;
 use types::{KeyCodec, RowCodec, RowView};
 
 /// A table. Sessions share it; it stays valid while its definition changes.
@@ -44,6 +46,8 @@ pub struct Table {
     rows: SpreadCounter,
     /// Deleted rows and old index entries that purge has not removed yet, and one for ever if a crash may have left some.
     garbage: SpreadCounter,
+    /// What ANALYZE TABLE has found; `None` before that, and once the definition has changed.
+    statistics: RwLock<Option<Arc<Statistics>>>,
     next_auto_increment: AtomicU64,
     next_row_id: AtomicU64,
     next_chain: AtomicU64,
@@ -105,6 +109,7 @@ impl Table {
                 gate: Gate::default(),
                 rows: SpreadCounter::default(),
                 garbage: SpreadCounter::default(),
+                statistics: RwLock::default(),
                 next_auto_increment: AtomicU64::new(1),
                 next_row_id: AtomicU64::new(1),
                 next_chain: AtomicU64::new(1),
@@ -167,6 +172,8 @@ impl Table {
         self.states.push(state);
         // ORDER: see `version`; the state was published with release.
         self.version.fetch_add(1, Ordering::Release);
+        // Last: `analyze` looks at the version with this latch held.
+        *self.statistics.write() = None;
     }
 
     pub(crate) fn arc(&self) -> Result<Arc<Table>> {
@@ -299,17 +306,6 @@ impl Table {
 
     pub(crate) fn add_garbage(&self, delta: i64) {
         self.garbage.add(delta);
-    }
-
-    /// Counts the rows, so that the estimate is right for the moment: ANALYZE TABLE. Reads the whole table.
-    pub fn recount(&self) -> Result<u64> {
-        let mut scan = self.scan(Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
-        let mut rows = 0;
-        while scan.next_key()?.is_some() {
-            rows += 1;
-        }
-        self.set_rows(rows);
-        Ok(rows)
     }
 
     /// Corrects the estimate.

@@ -172,13 +172,13 @@ impl<'t> Scan<'t> {
 
     /// Makes `next` point to an entry; false at the end.
     fn advance(&mut self) -> Result<bool> {
-        if !self.to_entry()? {
+        if !self.reach_entry()? {
             return Ok(false);
         }
         Ok(self.within.is_empty() || self.chunk.entry(self.next).0.starts_with(&self.within))
     }
 
-    fn to_entry(&mut self) -> Result<bool> {
+    fn reach_entry(&mut self) -> Result<bool> {
         while self.next == self.chunk.len() {
             if self.rest.done {
                 return Ok(false);

@@ -302,7 +302,8 @@ fn random_joins_give_mariadbs_rows_by_every_method() {
     let server = Latchwork::start(scratch.path(), &[]);
     let (rounds, seed) = (number("LATCHWORK_JOIN_ROUNDS", 2), number("LATCHWORK_JOIN_SEED", 1));
     let (mut compared, mut report) = (0, String::new());
-    judge.sql("CREATE DATABASE corpus");
+    // Its cache takes parameters for equal that the subquery tells apart: 'a' and 'A' beside a column of a binary collation.
+    judge.sql("SET GLOBAL optimizer_switch = 'subquery_cache=off'; CREATE DATABASE corpus");
     server.sql("CREATE DATABASE corpus");
     for round in seed..seed + rounds {
         let script = Generator { random: Random::new(round), aliases: 0 }.script();

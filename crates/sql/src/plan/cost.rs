@@ -169,6 +169,7 @@ fn estimate(target: &Target<'_>, candidate: &mut Candidate) {
         // Each further part that is fixed makes the rows fewer.
         let of_points = match points {
             0 => all,
+            parts if let Some(rows) = known_rows(target, candidate, parts as usize) => lists * rows,
             _ => {
                 let unique_by = candidate.index.parts.len().max(1) as i32;
                 let floor = if candidate.index.unique { 1.0 } else { ROWS_A_VALUE };
@@ -192,6 +193,11 @@ fn estimate(target: &Target<'_>, candidate: &mut Candidate) {
     }
     let descents = if candidate.is_whole() { 1.0 } else { lists.max(1.0) };
     candidate.cost = read * unit + sort + descents * DESCENT;
+}
+
+/// How many rows share the values of an index's first parts, if ANALYZE TABLE has counted.
+fn known_rows(target: &Target<'_>, candidate: &Candidate, parts: usize) -> Option<f64> {
+    target.table.statistics()?.rows_of_prefix(candidate.index.id, parts)
 }
 
 /// What sorting so many rows costs.

@@ -6,7 +6,7 @@ use super::names::Name;
 use super::object_name;
 use super::plan::{Dependency, Input, QueryPlan, Source};
 use super::query::Planner;
-use super::scope::{Scope, ScopeColumn, ScopeTable};
+use super::scope::{Place, Scope, ScopeColumn, ScopeTable};
 use super::walk::{Parts, TABLES_MAX, conjuncts};
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
 use crate::{ColumnMeta, SqlError, infoschema};
@@ -47,7 +47,7 @@ struct Operand {
     /// Its first table.
     from: usize,
     /// What `*` shows of it.
-    shown: Vec<(usize, usize)>,
+    shown: Vec<Place>,
     /// The conditions of its inner joins.
     on: Vec<Expr>,
 }
@@ -158,13 +158,12 @@ impl Planner<'_> {
         right: &Operand,
         side: Side,
         out: &mut From,
-    ) -> Result<(Vec<Expr>, Vec<(usize, usize)>), SqlError> {
+    ) -> Result<(Vec<Expr>, Vec<Place>), SqlError> {
         let scope = &mut out.scope;
         let both = || left.shown.iter().chain(&right.shown).copied().collect::<Vec<_>>();
         // A right join is the left join of its operands exchanged, its columns too.
         let (first, second) = if side == Side::Right { (right, left) } else { (left, right) };
-        let name =
-            |scope: &Scope, (part, column): (usize, usize)| scope.tables[part].columns[column].name.clone();
+        let name = |scope: &Scope, (part, column): Place| scope.tables[part].columns[column].name.clone();
         let names: Vec<String> = match constraint {
             ast::JoinConstraint::None => return Ok((vec![], both())),
             ast::JoinConstraint::On(condition) => {
@@ -199,7 +198,7 @@ impl Planner<'_> {
             hidden.push(other);
         }
         // The common columns first, in the order of the first operand.
-        let is_common = |place: &&(usize, usize)| common.contains(place);
+        let is_common = |place: &&Place| common.contains(place);
         let shown = first.shown.iter().filter(is_common);
         let rest = first.shown.iter().filter(|place| !common.contains(place));
         let others = second.shown.iter().filter(|place| !hidden.contains(place));

@@ -5,6 +5,7 @@ use super::from::From;
 use super::methods::JoinMethods;
 use super::plan::{Body, HashKeys, LimitValue, Method, NestPlan, QueryPlan, Source, Step};
 use super::sarg::{Test, orders_agree};
+use super::scope::Place;
 use super::tree::Tree;
 use super::value_keys::ValueKeys;
 use super::walk::{Parts, conjunction, for_each_column, has_collate, has_side_effects, is_fixed, parts_of};
@@ -63,9 +64,6 @@ pub(super) struct Joined {
     pub(super) ordered: bool,
     pub(super) rows: u64,
 }
-
-/// A column, by part and position.
-type Place = (usize, usize);
 
 /// How a table is joined to those before it, and what that comes to.
 #[derive(Clone, Debug)]
@@ -503,7 +501,7 @@ impl Search<'_, '_> {
             && follows(candidate, sorted)
         {
             let read = rows * candidate.rows as f64 * candidate.unit();
-            let cost = super::cost::DESCENT + (rows + read) * FOLLOW;
+            let cost = super::cost::DESCENT + rows * FOLLOW + read;
             offer(Chosen::Follow, weighed(JoinMethods::MERGE, cost));
         }
         if let Some((build, entries)) = estimate.hashed {

@@ -5,13 +5,16 @@ use crate::{ColumnMeta, SqlError};
 use sqlparser::ast;
 use types::ColumnType;
 
+/// A column, by part and position.
+pub type Place = (usize, usize);
+
 /// The tables of one FROM, in the order in which they are written: a table's place is its part of a row.
 #[derive(Clone, Debug, Default)]
 pub struct Scope {
     pub tables: Vec<ScopeTable>,
     /// The columns of `*`, by part and position, which are those that names without a table can mean: of columns that USING or
     /// NATURAL made one, only one.
-    pub shown: Vec<(usize, usize)>,
+    pub shown: Vec<Place>,
     /// The tables before this one are out of sight: ON sees only what it joins.
     pub from: usize,
 }
@@ -58,7 +61,7 @@ impl Scope {
     ///
     /// # Errors
     /// 1054 if there is none, 1052 if there are several.
-    pub fn among(&self, shown: &[(usize, usize)], name: &str) -> Result<(usize, usize), SqlError> {
+    pub fn among(&self, shown: &[Place], name: &str) -> Result<Place, SqlError> {
         let mut named = shown
             .iter()
             .filter(|(part, column)| self.tables[*part].columns[*column].name.eq_ignore_ascii_case(name));
@@ -109,10 +112,9 @@ impl Scope {
             [database, table, column] => (Some(database), Some(table), column),
             _ => return Err(SqlError::syntax(&written(name), 1)),
         };
-        let is_named = |place: &(usize, usize)| {
-            self.tables[place.0].columns[place.1].name.eq_ignore_ascii_case(&column.value)
-        };
-        let one_of = |places: &mut dyn Iterator<Item = (usize, usize)>| match (places.next(), places.next()) {
+        let is_named =
+            |place: &Place| self.tables[place.0].columns[place.1].name.eq_ignore_ascii_case(&column.value);
+        let one_of = |places: &mut dyn Iterator<Item = Place>| match (places.next(), places.next()) {
             (None, _) => Found::None,
             (Some((part, column)), None) => Found::One(part, column),
             (Some(_), Some(_)) => Found::Several,
@@ -154,11 +156,7 @@ impl Scope {
     ///
     /// # Errors
     /// 1051 for a table that is not there.
-    pub fn wildcard(
-        &self,
-        database: Option<&str>,
-        table: Option<&str>,
-    ) -> Result<Vec<(usize, usize)>, SqlError> {
+    pub fn wildcard(&self, database: Option<&str>, table: Option<&str>) -> Result<Vec<Place>, SqlError> {
         let Some(table) = table else {
             if self.tables.is_empty() {
                 return Err(SqlError::new(1096, b"HY000", "No tables used"));

@@ -318,11 +318,14 @@ pub(crate) fn index_rows(table: &Table, metadata: &TableMetadata) -> Vec<Vec<Val
     let def = table.def();
     let mut rows = Vec::new();
     let count = table.row_count();
-    let mut push = |name: &str, unique: bool, parts: &[types::KeyPart]| {
+    let statistics = table.statistics();
+    let mut push = |index: usize, name: &str, unique: bool, parts: &[types::KeyPart]| {
+        let counted = statistics.as_ref().and_then(|statistics| statistics.distinct.get(index));
         for (position, part) in parts.iter().enumerate() {
             let column = &def.columns[part.column];
-            // Exact for the whole of a unique key; of others nothing is known.
-            let whole = unique && position + 1 == parts.len();
+            // Exact for the whole of a unique key; of others nothing is known before ANALYZE TABLE.
+            let whole = (unique && position + 1 == parts.len()).then_some(count);
+            let distinct = whole.or_else(|| counted.and_then(|counted| counted.get(position).copied()));
             rows.push(vec![
                 Value::text(&def.name),
                 Value::Int(i64::from(!unique)),
@@ -330,7 +333,7 @@ pub(crate) fn index_rows(table: &Table, metadata: &TableMetadata) -> Vec<Vec<Val
                 Value::UInt(position as u64 + 1),
                 Value::text(&column.name),
                 Value::text(if part.descending { "D" } else { "A" }),
-                if whole { Value::Int(count as i64) } else { Value::Null },
+                distinct.map_or(Value::Null, |distinct| Value::Int(distinct as i64)),
                 part.prefix_chars.map_or(Value::Null, |prefix| Value::Int(prefix.into())),
                 Value::Null,
                 Value::text(if column.nullable { "YES" } else { "" }),
@@ -342,11 +345,11 @@ pub(crate) fn index_rows(table: &Table, metadata: &TableMetadata) -> Vec<Vec<Val
         }
     };
     if let Some(primary) = &def.primary {
-        push("PRIMARY", true, primary);
+        push(0, "PRIMARY", true, primary);
     }
     for position in index_order(&def) {
         let index = &def.indexes[position];
-        push(&index.name, index.unique, &index.parts);
+        push(position + 1, &index.name, index.unique, &index.parts);
     }
     rows
 }
