@@ -43,6 +43,7 @@ step_format() { # rustfmt
 step_lint() { # clippy, warnings denied, features on and off
     cargo clippy --workspace --all-targets -- -D warnings &&
         cargo clippy -p latchwork-pagecache --all-targets --features counting -- -D warnings &&
+        cargo clippy -p latchwork-base --all-targets --features shuttle -- -D warnings &&
         cargo clippy -p latchwork-pagecache --all-targets --features shuttle -- -D warnings &&
         cargo clippy -p latchwork-rowtier --all-targets --features counting -- -D warnings &&
         cargo clippy -p latchwork-rowtier --all-targets --features shuttle -- -D warnings &&
@@ -62,7 +63,7 @@ step_counting() { # a hit writes nothing shared and takes no latch
 }
 
 step_models() { # latches and frames under a scheduler that tries interleavings
-    cargo test -p latchwork-pagecache --features shuttle && cargo test -p latchwork-wal --features shuttle &&
+    cargo test -p latchwork-base --features shuttle && cargo test -p latchwork-pagecache --features shuttle && cargo test -p latchwork-wal --features shuttle &&
         cargo test -p latchwork-transactions --features shuttle &&
         cargo test -p latchwork-rowtier --features shuttle --test models &&
         cargo test -p latchwork-engine --features shuttle --lib models
