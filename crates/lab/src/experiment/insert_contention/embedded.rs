@@ -11,7 +11,6 @@ use crate::error::{Error, Result};
 use crate::experiment::frame::Run;
 use crate::measure::{Phases, Process, Recorder};
 use crate::results::Sample;
-use crate::scratch::bytes_under;
 use crate::target::HitPath;
 use crate::workload::{DATABASE, Random};
 use base::IndexId;
@@ -21,7 +20,7 @@ use engine::{
     Options, PackKeys, Table, TableDef,
 };
 use std::ops::Bound;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 
 const ROWS_PER_STATEMENT: u32 = 10_000;
@@ -32,7 +31,6 @@ pub struct Embedded {
     tables: Vec<Arc<Table>>,
     calls: Vec<Arc<Table>>,
     setup: Setup,
-    folder: PathBuf,
 }
 
 pub fn open(setup: &Setup, folder: &Path) -> Result<Box<dyn Contended>> {
@@ -50,13 +48,7 @@ pub fn open(setup: &Setup, folder: &Path) -> Result<Box<dyn Contended>> {
     let log = LogOptions { flush: FlushLog::WriteAtCommit, ..LogOptions::default() };
     let database = Database::open(folder, Options { cache, log, create: true, ..Options::default() })?;
     database.create_database(DATABASE, b"")?;
-    Ok(Box::new(Embedded {
-        database,
-        tables: Vec::new(),
-        calls: Vec::new(),
-        setup: *setup,
-        folder: folder.to_path_buf(),
-    }))
+    Ok(Box::new(Embedded { database, tables: Vec::new(), calls: Vec::new(), setup: *setup }))
 }
 
 fn column(name: &str, column_type: ColumnType) -> Column {
@@ -174,8 +166,12 @@ impl Contended for Embedded {
     }
 
     fn bytes_a_row(&mut self) -> Result<Option<f64>> {
-        self.database.caches().flush_all().map_err(engine::Error::from)?;
-        let bytes = bytes_under(&self.folder.join("tables"));
+        let mut pages = 0;
+        for table in &self.tables {
+            let found = self.database.preload(table, false)?;
+            pages += found.inner + found.leaves;
+        }
+        let bytes = pages * Options::default().page_size as u64;
         let rows: u64 = self.tables.iter().map(|table| table.row_count()).sum();
         Ok((rows > 0).then(|| bytes as f64 / rows as f64))
     }
