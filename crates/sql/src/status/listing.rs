@@ -65,10 +65,11 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Innodb_row_lock_time_max", waits.longest.as_millis() as u64);
     add("Innodb_row_lock_waits", waits.waits);
     add("Latchwork_version_bytes", engine.version_bytes);
-    let counters = session.instance.database.caches().default_cache().status().counters;
-    add("Latch_waits", counters.latch_waits);
-    add("Latch_conflicts", counters.conflicts);
-    add("Latch_fallbacks", counters.fallbacks);
+    let caches: Vec<_> =
+        session.instance.database.caches().list().iter().map(|cache| cache.status().counters).collect();
+    add("Latch_waits", caches.iter().map(|counters| counters.latch_waits).sum());
+    add("Latch_conflicts", caches.iter().map(|counters| counters.conflicts).sum());
+    add("Latch_fallbacks", caches.iter().map(|counters| counters.fallbacks).sum());
     let (image_bytes, images_opened) = session.instance.database.caches().images();
     add("Compressed_pages_opened", images_opened);
     add("Compressed_pages_bytes", image_bytes as u64);

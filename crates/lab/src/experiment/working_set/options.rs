@@ -92,7 +92,7 @@ impl Options {
         }
         if options.setup.row_bytes == 0 {
             // As much as leaves the pages above the leaves their place.
-            options.setup.row_bytes = options.setup.cache_bytes / 8 * 7;
+            options.setup.row_bytes = options.setup.cache_bytes / 16 * 15;
         }
         if options.setup.row_bytes >= options.setup.cache_bytes {
             return Err("--row-cache-size is a part of --cache-size".to_string());
@@ -196,7 +196,7 @@ What to measure
   --compressible N      pages of the data compress about N to one by LZ4 (default: 3); with 5 and
                         --rows 10M all of the table compressed is still larger than the cache
   --cache-size BYTES    for pages and rows together (default: 128M)
-  --row-cache-size B    of it for rows, where the row tier is on (default: seven eighths)
+  --row-cache-size B    of it for rows, where the row tier is on (default: fifteen sixteenths)
   --clients N           at once (default: 4)
 
 The sweep
