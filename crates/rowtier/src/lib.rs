@@ -99,6 +99,8 @@ pub struct Lease {
     hash: Hash,
     bucket: usize,
     epoch: u32,
+    /// The value takes the place of one that was kept and has changed.
+    replaces: bool,
 }
 
 impl Lease {
@@ -245,13 +247,19 @@ impl RowTier {
         let (bucket, place) = self.index.bucket_of(hash)?;
         kept.announce(owner);
         let epoch = epoch_of(place.version()?);
-        Some(Lease { owner, hash, bucket, epoch })
+        Some(Lease { owner, hash, bucket, epoch, replaces: false })
+    }
+
+    /// As [`RowTier::lease`], for who has just made an entry go and is about to put the changed value in its place. To be called while nobody else can
+    /// change the value.
+    pub fn lease_to_replace(&self, owner: u64, key: &[u8], kept: &Kept) -> Option<Lease> {
+        Some(Lease { replaces: true, ..self.lease(owner, key, kept)? })
     }
 
     /// Keeps a value that was read under a lease; `value` is its parts, one behind the other. False if it was not kept: the value
     /// may have changed, or is too long, or the tier is too small.
     pub fn put(&self, lease: Lease, key: &[u8], value: &[&[u8]]) -> bool {
-        let Lease { owner, hash, bucket, epoch } = lease;
+        let Lease { owner, hash, bucket, epoch, replaces } = lease;
         debug_assert_eq!(hash, Hash::of(owner, key));
         let value_len = value.iter().map(|part| part.len()).sum();
         let Some(words) = entry::words_of(key.len(), value_len) else { return false };
@@ -266,7 +274,7 @@ impl RowTier {
             return false;
         };
         let was_here = ghost_age.is_some_and(|age| store.is_recent(age));
-        let queue = store.queue_for(was_here);
+        let queue = store.queue_for(was_here || replaces);
         let Some(place) = store.make_room(self.memory(), queue, words) else { return false };
         store::write(&self.words, place, owner, key, value);
         let Some(met) = leased().map(|mut latched| latched.insert(hash, place, queue == KEPT, now)) else {
@@ -274,8 +282,10 @@ impl RowTier {
             store.counts.refused += 1;
             return false;
         };
-        store.counts.fills += 1;
-        store.counts.fill_bytes += value_len as u64;
+        if !replaces {
+            store.counts.fills += 1;
+            store.counts.fill_bytes += value_len as u64;
+        }
         store.counts.ghost_hits += u64::from(was_here);
         store.counts.evictions += u64::from(met == Met::Full);
         self.index.grow_if_crowded(hash.low(), |place| self.memory().measure(place).1.low());
@@ -286,15 +296,14 @@ impl RowTier {
     }
 
     /// The value of a key is about to change where it comes from. Whoever reads it there from now on sees the change, or
-    /// waits for it, or finds that it has read too early. `key` is asked only if anything of the owner may be here.
+    /// waits for it, or finds that it has read too early. `key` is asked only if anything of the owner may be here. True if an entry went.
     #[inline]
-    pub fn invalidate<K: AsRef<[u8]>>(&self, owner: u64, key: impl FnOnce() -> K, kept: &Kept) {
-        if kept.is_announced(owner) && self.is_on() {
-            let hash = Hash::of(owner, key().as_ref());
-            if let Some(mut latched) = self.index.latch(hash.low()) {
-                latched.invalidate(hash);
-            }
+    pub fn invalidate<K: AsRef<[u8]>>(&self, owner: u64, key: impl FnOnce() -> K, kept: &Kept) -> bool {
+        if !kept.is_announced(owner) || !self.is_on() {
+            return false;
         }
+        let hash = Hash::of(owner, key().as_ref());
+        self.index.latch(hash.low()).is_some_and(|mut latched| latched.invalidate(hash))
     }
 
     /// Gives the tier so many bytes, index included; what is too little for anything turns it off. Everything keeps running, and

@@ -34,6 +34,8 @@ enum Fault {
     LateLease,
     /// The writer says what it changes after it has let go of the page.
     LateInvalidation,
+    /// The writer's own lease is taken after that.
+    LateReplacement,
 }
 
 fn key(number: usize) -> [u8; 8] {
@@ -83,21 +85,34 @@ impl Model {
     }
 
     fn write(&self, number: usize, value: u64, fault: Fault) {
+        self.change(number, |_| value, fault);
+    }
+
+    fn add_one(&self, number: usize, fault: Fault) {
+        self.change(number, |value| value + 1, fault);
+    }
+
+    fn change(&self, number: usize, change: impl FnOnce(u64) -> u64, fault: Fault) {
         let invalidate = || self.tier.invalidate(OWNER, || key(number), &self.kept);
+        let lease = || self.tier.lease_to_replace(OWNER, &key(number), &self.kept);
         let mut page = self.pages[number].lock();
-        if fault != Fault::LateInvalidation {
-            invalidate();
-        }
+        let was_kept = fault != Fault::LateInvalidation && invalidate();
+        let value = change(*page);
         *page = value;
+        let mut replacement = was_kept.then(lease).flatten();
         if fault == Fault::LateInvalidation {
             // Others may come, for what the page says is what is true.
             self.published[number].store(value, SeqCst);
         }
         drop(page);
-        self.published[number].store(value, SeqCst);
+        self.published[number].fetch_max(value, SeqCst);
         if fault == Fault::LateInvalidation {
             invalidate();
         }
+        if fault == Fault::LateReplacement {
+            replacement = was_kept.then(lease).flatten();
+        }
+        self.put(replacement, number, value);
     }
 
     /// The tier says what the pages say.
@@ -154,6 +169,37 @@ fn a_reader_never_finds_what_a_writer_has_changed() {
     check(|| readers_and_a_writer(Fault::None));
 }
 
+/// Writers of a value that is kept, each of which puts its own in the old one's place.
+fn writers_that_replace(fault: Fault) {
+    let model = Model::new(SMALL);
+    model.read(1, Fault::None);
+    let writer = || {
+        spawn(&model, move |model| {
+            model.add_one(1, fault);
+            model.add_one(1, fault);
+        })
+    };
+    all([
+        writer(),
+        writer(),
+        spawn(&model, move |model| {
+            model.read(1, fault);
+        }),
+    ]);
+    model.end();
+}
+
+#[test]
+fn what_writers_put_in_place_of_what_was_kept_is_what_the_page_says() {
+    check(|| writers_that_replace(Fault::None));
+}
+
+#[test]
+#[should_panic(expected = "old:")]
+fn a_canary_that_takes_its_lease_to_replace_too_late_is_caught() {
+    shuttle::check_random(|| writers_that_replace(Fault::LateReplacement), 400 * ITERATIONS);
+}
+
 #[test]
 fn the_first_reader_of_all_and_a_writer_see_each_other() {
     // Nothing is announced yet: the writer may find that it need not say anything.
@@ -190,7 +236,9 @@ fn evictions_take_no_value_apart_under_a_reader() {
                 }
             }),
         ]);
-        (100..106).for_each(|number| model.tier.invalidate(OWNER, || key(number), &model.kept));
+        for number in 100..106 {
+            model.tier.invalidate(OWNER, || key(number), &model.kept);
+        }
         model.end();
     });
 }

@@ -95,15 +95,15 @@ impl Tree {
         Ok(Step::Done(true))
     }
 
-    /// Logs what `describe` says of a leaf and does it. `keys` are those whose cells change, come or go.
+    /// Logs what `describe` says of a leaf and does it. `keys` are those whose cells change, come or go. True if the row tier had any of them.
     fn change_leaf<'k>(
         &self,
         leaf: &mut WriteGuard<'_>,
         keys: impl Iterator<Item = &'k [u8]>,
         describe: impl FnOnce(&mut Changes, PageNo, Node<'_>),
         change: impl FnOnce(&mut NodeMut<'_>),
-    ) -> Result<()> {
-        keys.for_each(|key| self.forget_kept(key));
+    ) -> Result<bool> {
+        let was_kept = keys.fold(false, |was_kept, key| self.forget_kept(key) || was_kept);
         let page = leaf.page_id().page;
         // Dirty before it is logged: see `Journal`.
         let mut node = NodeMut::new(leaf.page_mut());
@@ -112,7 +112,7 @@ impl Tree {
         let lsn = changes.log(self.space().journal())?;
         change(&mut node);
         node.set_lsn(lsn);
-        Ok(())
+        Ok(was_kept)
     }
 
     /// Inserts sorted keys, as many at a time as fall into one leaf: `entry(i)` gives key and value parts of
@@ -216,17 +216,17 @@ impl Tree {
 
     /// Replaces the value of a key; false if there is no such key.
     pub fn replace(&self, key: &[u8], value: &[&[u8]], stamp: Stamp) -> Result<bool> {
-        self.with_room(key, |mode| {
+        let (is_there, replacement) = self.with_room(key, |mode| {
             let mut leaf = self.leaf_for_write(key, mode)?;
             let (index, exact) = Node::new(leaf.page()).search(key);
             if !exact {
-                return Ok(Step::Done(false));
+                return Ok(Step::Done((false, None)));
             }
             let value_len = value.iter().map(|part| part.len()).sum();
             if !Node::new(leaf.page()).has_room_to_replace(index, value_len) {
                 return Ok(Step::Full(cell_bytes(key, value)));
             }
-            self.change_leaf(
+            let was_kept = self.change_leaf(
                 &mut leaf,
                 std::iter::once(key),
                 |changes, page, node| changes.replace(page, node, index, value, stamp),
@@ -235,8 +235,14 @@ impl Tree {
                     node.raise_stamp(stamp.0);
                 },
             )?;
-            Ok(Step::Done(true))
-        })
+            let replacement = if was_kept { self.begin_replacement(key) } else { None };
+            Ok(Step::Done((true, replacement)))
+        })?;
+        // With the leaf given back: room for the row may have to be made.
+        if let Some(replacement) = replacement {
+            replacement.put(key, value);
+        }
+        Ok(is_there)
     }
 
     /// Removes a key; false if there is no such key.

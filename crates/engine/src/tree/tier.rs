@@ -56,6 +56,19 @@ pub(super) struct Fill<'t> {
     loads_before: Option<u64>,
 }
 
+/// A row that was kept, has changed, and may be kept again.
+#[derive(Debug)]
+pub(super) struct Replacement<'t> {
+    share: &'t RowShare,
+    lease: Lease,
+}
+
+impl Replacement<'_> {
+    pub(super) fn put(self, key: &[u8], value: &[&[u8]]) {
+        self.share.tier.put(self.lease, key, value);
+    }
+}
+
 impl Tree {
     /// The tree's number in the row tier. Files and trees beyond what it can tell apart, which count up and never come again, do without.
     fn tier_owner(&self) -> Option<u64> {
@@ -76,12 +89,19 @@ impl Tree {
         self.any_tier().filter(|tier| tier.share.tier.is_on())
     }
 
-    /// A key's cell is about to change, come or go. Its leaf is latched exclusively.
+    /// A key's cell is about to change, come or go. Its leaf is latched exclusively. True if something was kept.
     #[inline]
-    pub(super) fn forget_kept(&self, key: &[u8]) {
-        if let Some(TreeTier { share, kept, owner, .. }) = self.any_tier() {
-            share.tier.invalidate(owner, || self.named_part(key), kept);
-        }
+    pub(super) fn forget_kept(&self, key: &[u8]) -> bool {
+        self.any_tier().is_some_and(|TreeTier { share, kept, owner, .. }| {
+            share.tier.invalidate(owner, || self.named_part(key), kept)
+        })
+    }
+
+    /// A row that was kept has changed, and its leaf is still latched exclusively: the row as it is now may be kept once the leaf is not.
+    pub(super) fn begin_replacement(&self, key: &[u8]) -> Option<Replacement<'_>> {
+        debug_assert!(self.own.is_none(), "what is kept of an index is more than one cell");
+        let TreeTier { share, kept, owner, .. } = self.tier()?;
+        Some(Replacement { share, lease: share.tier.lease_to_replace(owner, key, kept)? })
     }
 
     /// What of a key lookups name.
