@@ -327,6 +327,12 @@ impl<'a> Node<'a> {
     /// Appends the whole key of slot `index`.
     pub fn append_key(self, index: usize, out: &mut Vec<u8>) {
         self.append_prefix(out);
+        self.append_suffix(index, out);
+    }
+
+    /// Appends what the key of slot `index` has behind the page's prefix.
+    #[inline]
+    pub fn append_suffix(self, index: usize, out: &mut Vec<u8>) {
         let (offset, len) = self.suffix_place(index);
         self.page.append_to(offset, len, out);
     }

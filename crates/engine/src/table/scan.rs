@@ -6,7 +6,7 @@ use super::state::TableState;
 use super::{Index, Table};
 use crate::definition::{Direction, KeyRange};
 use crate::session::reader::{Reader, Sight};
-use crate::tree::{Chunk, Remainder};
+use crate::tree::{Chunk, Remainder, Tree};
 use crate::{Error, Result};
 use base::IndexId;
 use base::sync::Arc;
@@ -59,6 +59,8 @@ pub struct Scan<'t> {
     pending: Option<Arc<[u8]>>,
     /// The chunk's entries need no look at their rows.
     is_trusted: bool,
+    /// Rows are not asked for: those of a leaf that all readers see need not be copied.
+    keys_only: bool,
 }
 
 /// Where the image of the row found lies.
@@ -106,7 +108,21 @@ impl Table {
             within: Vec::new(),
             pending: None,
             is_trusted: false,
+            keys_only: false,
         }
+    }
+
+    /// As [`Table::scan`], for [`Scan::next_key`] alone.
+    pub fn scan_keys<'t>(
+        &'t self,
+        reader: Reader<'t>,
+        index: IndexId,
+        range: KeyRange,
+        direction: Direction,
+    ) -> Scan<'t> {
+        let mut scan = self.scan(reader, index, range, direction);
+        scan.keys_only = index.0 == 0;
+        scan
     }
 }
 
@@ -191,20 +207,35 @@ impl<'t> Scan<'t> {
             self.reader.check_since(*since)?;
             // Before the entries are read: what becomes garbage later the snapshot still sees.
             let has_garbage = self.table.garbage() > 0;
-            let read = match self.direction {
-                Direction::Forward => tree.read_forward(&mut self.rest, &mut self.chunk, self.limit),
-                Direction::Backward => tree.read_backward(&mut self.rest, &mut self.chunk, self.limit),
-            };
-            read.map_err(|error| self.explain(error))?;
+            self.chunk.keys_only = self.keys_only && !has_garbage;
+            let before = self.chunk.keys_only.then(|| self.rest.clone());
+            self.read(tree)?;
+            let mut is_trusted = !has_garbage && self.reader.sees_all_until(self.chunk.stamp_max());
+            if let Some(before) = before.filter(|_| !is_trusted) {
+                // Some rows must be looked at after all.
+                self.rest = before;
+                self.chunk.keys_only = false;
+                self.read(tree)?;
+                is_trusted = self.reader.sees_all_until(self.chunk.stamp_max());
+            }
             let now = self.table.state();
             if !std::ptr::eq(self.state, now) && !now.has_tree_of(self.state, self.index_id) {
                 // The pages just read may have been free, and hold anything that they once held.
                 return Err(if now.dropped { Error::NoSuchTable } else { Error::TableChanged });
             }
-            self.is_trusted = !has_garbage && self.reader.sees_all_until(self.chunk.stamp_max());
+            self.is_trusted = is_trusted;
             self.limit = (self.limit * 4).min(ENTRIES_MAX);
         }
         Ok(true)
+    }
+
+    /// Reads the next chunk.
+    fn read(&mut self, tree: &Tree) -> Result<()> {
+        let read = match self.direction {
+            Direction::Forward => tree.read_forward(&mut self.rest, &mut self.chunk, self.limit),
+            Direction::Backward => tree.read_backward(&mut self.rest, &mut self.chunk, self.limit),
+        };
+        read.map_err(|error| self.explain(error))
     }
 
     /// An error that comes of the table's having been redefined says so.
@@ -217,6 +248,7 @@ impl<'t> Scan<'t> {
 
     /// The next row image.
     pub fn next_row(&mut self) -> Result<Option<&[u8]>> {
+        debug_assert!(!self.keys_only);
         let place = loop {
             if let Some(cell) = self.pending.take() {
                 if self.take_other(&cell)? {

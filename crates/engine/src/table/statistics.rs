@@ -65,7 +65,7 @@ impl Table {
         const BETWEEN_CHECKS: u64 = 1_024;
         let codec = self.key_codec(index);
         let mut distinct = vec![0; codec.parts()];
-        let mut scan = self.scan(Reader::newest(), index, KeyRange::all(), Direction::Forward);
+        let mut scan = self.scan_keys(Reader::newest(), index, KeyRange::all(), Direction::Forward);
         let (mut last, mut ends) = (Vec::new(), Vec::new());
         let mut entries: u64 = 0;
         while let Some(key) = scan.next_key()? {

@@ -18,6 +18,8 @@ pub struct Chunk {
     stamp_max: u64,
     /// What the leaf's keys begin with.
     prefix: Vec<u8>,
+    /// Values are left out.
+    pub keys_only: bool,
 }
 
 /// The processor is asked for the cells of a range so many entries ahead: copying that many takes about as long as memory needs.
@@ -92,6 +94,9 @@ impl Chunk {
         self.stamp_max = node.stamp_max();
         self.prefix.clear();
         node.append_prefix(&mut self.prefix);
+        if self.keys_only {
+            return self.fill_keys(node, indexes);
+        }
         let mut room = node.page().size();
         let mut cell_bytes = 0;
         let mut ahead = indexes.clone().skip(CELLS_AHEAD);
@@ -107,6 +112,18 @@ impl Chunk {
             let Some(left) = room.checked_sub(bytes) else {
                 return;
             };
+            room = left;
+        }
+    }
+
+    fn fill_keys(&mut self, node: Node<'_>, indexes: impl Iterator<Item = usize>) {
+        let mut room = node.page().size();
+        for index in indexes {
+            self.bytes.extend_from_slice(&self.prefix);
+            let start = self.bytes.len();
+            node.append_suffix(index, &mut self.bytes);
+            self.ends.push((self.bytes.len() as u32, self.bytes.len() as u32));
+            let Some(left) = room.checked_sub(self.bytes.len() - start) else { return };
             room = left;
         }
     }

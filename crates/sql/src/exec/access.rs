@@ -243,7 +243,10 @@ fn scan(
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
     let codec = table.row_codec();
-    let mut scan = table.scan(reader, index, range, direction);
+    let mut scan = match covering {
+        Some(_) => table.scan_keys(reader, index, range, direction),
+        None => table.scan(reader, index, range, direction),
+    };
     match covering {
         None if !scratch.wants_keys => {
             while let Some(image) = scan.next_row()? {

@@ -205,7 +205,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
     /// How many rows the statement sees: counted, for each snapshot has a number of its own.
     fn count_rows(&self, table: &Table, index: base::IndexId) -> Result<i64, SqlError> {
         let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-        let mut scan = table.scan(self.runtime.reader, index, range, Direction::Forward);
+        let mut scan = table.scan_keys(self.runtime.reader, index, range, Direction::Forward);
         let mut rows: i64 = 0;
         while scan.next_key()?.is_some() {
             rows += 1;

@@ -337,7 +337,11 @@ impl<'j> Running<'j, '_> {
             Some(true) => {}
         }
         let scan = scan.get_or_insert_with(|| {
-            table.scan(self.join.runtime.reader, *index, KeyRange::all(), Direction::Forward)
+            let (reader, all) = (self.join.runtime.reader, KeyRange::all());
+            match keys_only {
+                true => table.scan_keys(reader, *index, all, Direction::Forward),
+                false => table.scan(reader, *index, all, Direction::Forward),
+            }
         });
         scan.seek(key);
         if keys_only {

@@ -500,8 +500,8 @@ impl Search<'_, '_> {
             && !self.plan.locks
             && follows(candidate, sorted)
         {
-            let read = rows * candidate.rows as f64 * candidate.unit();
-            let cost = super::cost::DESCENT + rows * FOLLOW + read;
+            let descent = super::cost::DESCENT;
+            let cost = descent + rows * (candidate.cost - descent + FOLLOW);
             offer(Chosen::Follow, weighed(JoinMethods::MERGE, cost));
         }
         if let Some((build, entries)) = estimate.hashed {
