@@ -304,6 +304,56 @@ fn load(fixture: &Fixture, count: i32) -> Model {
 }
 
 #[test]
+fn a_cursor_that_seeks_finds_what_a_scan_of_the_prefix_finds() {
+    let fixture = Fixture::new(fixed_table_def(), 1024, HitPath::Optimistic, CacheSize::from_environment());
+    let model = load(&fixture, 3_000);
+    let reader = Reader::newest();
+    let mut keys = fixture.table.scan_keys(reader, PRIMARY, KeyRange::all(), Direction::Forward);
+    let mut rows = fixture.table.scan(reader, PRIMARY, KeyRange::all(), Direction::Forward);
+    let mut by_k = fixture.table.scan(reader, K, KeyRange::all(), Direction::Forward);
+    // In order, with gaps, twice the same, backwards, beyond both ends.
+    let near = (0..200).chain((200..3_000).step_by(37));
+    let far = [2_999, 2_999, 5, -1, 3_001, 1_500, 1_499, 1_501, 0];
+    for id in near.chain(far) {
+        keys.seek(&int_key(id));
+        assert_eq!(keys.next_key().unwrap().is_some(), model.contains_key(&id), "{id}");
+        assert_eq!(keys.next_key().unwrap(), None);
+        rows.seek(&int_key(id));
+        let found = rows.next_row().unwrap().map(|image| Row::read(&fixture.table, image));
+        assert_eq!(found.as_ref(), model.get(&id));
+        assert_eq!(rows.next_row().unwrap(), None);
+        let Some(row) = found else { continue };
+        let mut prefix = Vec::new();
+        let image = row.image(&fixture.table);
+        fixture.table.key_codec(K).encode_row(&fixture.table.row_codec().view(&image), &mut prefix);
+        by_k.seek(&prefix);
+        let mut found = Vec::new();
+        while let Some(image) = by_k.next_row().unwrap() {
+            found.push(Row::read(&fixture.table, image));
+        }
+        let expected: Vec<Row> = model.values().filter(|other| other.k == row.k).cloned().collect();
+        assert_eq!(found, expected);
+    }
+}
+
+#[test]
+fn statistics_count_distinct_keys_until_the_definition_changes() {
+    let fixture = Fixture::new(fixed_table_def(), 1024, HitPath::Optimistic, CacheSize::from_environment());
+    let model = load(&fixture, 500);
+    assert_eq!(fixture.table.statistics(), None);
+    let version = fixture.table.version();
+    assert_eq!(fixture.table.analyze(|| Ok::<(), Error>(())).unwrap(), 500);
+    assert!(fixture.table.version() > version, "plans are made anew");
+    let statistics = fixture.table.statistics().unwrap();
+    let values: std::collections::BTreeSet<_> = model.values().map(|row| row.k).collect();
+    assert_eq!((statistics.rows, statistics.distinct[0][0]), (500, 500));
+    assert_eq!(statistics.distinct[1][0], values.len() as u64);
+    assert_eq!(statistics.rows_of_prefix(PRIMARY, 1), Some(1.0));
+    let reopened = fixture.reopen();
+    assert_eq!(reopened.table.statistics(), None);
+}
+
+#[test]
 fn a_large_load_is_found_again_through_every_index() {
     for (hit_path, size) in matrix() {
         let fixture = Fixture::new(fixed_table_def(), 16 << 10, hit_path, size);

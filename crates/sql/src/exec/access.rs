@@ -466,9 +466,11 @@ pub(super) fn single_key<'a>(
     context: &Context<'a>,
     key: &mut Vec<u8>,
 ) -> Result<Option<bool>, SqlError> {
+    /// Longer keys are looked up one by one.
+    const PARTS_MAX: usize = 2;
     key.clear();
-    let mut few = [ValueRef::Null; 4];
-    if points.len() > few.len() {
+    let mut few = [ValueRef::Null; PARTS_MAX];
+    if points.len() > PARTS_MAX {
         return Ok(None);
     }
     for (point, place) in points.iter().zip(&mut few) {
