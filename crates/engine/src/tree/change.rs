@@ -103,7 +103,10 @@ impl Tree {
         describe: impl FnOnce(&mut Changes, PageNo, Node<'_>),
         change: impl FnOnce(&mut NodeMut<'_>),
     ) -> Result<bool> {
-        let was_kept = keys.fold(false, |was_kept, key| self.forget_kept(key) || was_kept);
+        let mut was_kept = false;
+        for key in keys {
+            was_kept |= self.forget_kept(key);
+        }
         let page = leaf.page_id().page;
         // Dirty before it is logged: see `Journal`.
         let mut node = NodeMut::new(leaf.page_mut());
