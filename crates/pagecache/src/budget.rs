@@ -92,6 +92,11 @@ impl Budget {
         self.total().saturating_sub(self.allotted.load(Relaxed))
     }
 
+    /// True if shares have insisted on more than there is.
+    pub fn is_over(&self) -> bool {
+        self.allotted.load(Relaxed) > self.total()
+    }
+
     pub fn step(&self) -> usize {
         self.total() / STEPS
     }
@@ -221,6 +226,10 @@ impl Budget {
         }
         // Somebody gives it another size.
         let Some(_turn) = self.turn.try_lock() else { return false };
+        if self.is_over() {
+            // Somebody could not give way when it was time. It may be as little as there can be, and then nothing happens.
+            return self.fit_all().is_ok() && !self.is_over();
+        }
         let step = self.step();
         if self.free() >= step {
             return false;

@@ -128,7 +128,7 @@ impl PageCache {
         PageCache::beside(config, backend, None)
     }
 
-    /// Makes a cache that reaches the device as others do. With a budget it has as few frames as there can be, and takes more
+    /// Makes a cache that reaches the device as others do. With a budget it has no frames until its first file comes, and takes more
     /// when it needs them; the configured size is what it may come to.
     pub(crate) fn beside(
         config: CacheConfig,
@@ -138,7 +138,7 @@ impl PageCache {
         let page_size = config.page_size;
         check_page_size(page_size)?;
         let index_frames = reconfigure::frames_for(config.size_bytes, page_size);
-        let frames = if budget.is_some() { FRAMES_MIN } else { index_frames };
+        let frames = if budget.is_some() { 0 } else { index_frames };
         // Address space for growth: as much as the machine has memory. It costs nothing until used.
         let room = reconfigure::frames_for(base::region::machine_memory_bytes(), page_size);
         let memory = Memory::reserve(index_frames.max(room).min(u32::MAX as usize / 2), page_size)
@@ -197,9 +197,8 @@ impl PageCache {
         cache.hot.frames.use_huge_pages(frames);
         cache.hot.memory.use_huge_pages(frames);
         cache.pool.resize(frames);
-        cache.apply_limits(frames, limits);
+        cache.apply_limits(frames.max(FRAMES_MIN), limits);
         if let Some(budget) = &cache.budget {
-            budget.insist(frames * cache.frame_bytes());
             let share: Arc<dyn Share> = cache.clone();
             budget.join(Arc::downgrade(&share));
         }
@@ -215,17 +214,24 @@ impl PageCache {
     }
 
     pub(crate) fn take_in(&self, file: OpenFile) -> Result<(), Error> {
-        let mut files = self.files.write();
-        if files.contains_key(&file.id) {
-            let why = format!("{}: file {} is attached already", file.path.display(), file.id);
-            return Err(Error::Config { why });
+        let is_compressed = file.is_compressed();
+        let is_first = {
+            let mut files = self.files.write();
+            if files.contains_key(&file.id) {
+                let why = format!("{}: file {} is attached already", file.path.display(), file.id);
+                return Err(Error::Config { why });
+            }
+            files.insert(file.id, Arc::new(file));
+            files.len() == 1
+        };
+        if let Some(budget) = &self.budget {
+            if is_compressed {
+                self.images.join(budget);
+            }
+            if is_first {
+                self.come_into_use(budget);
+            }
         }
-        if file.is_compressed()
-            && let Some(budget) = &self.budget
-        {
-            self.images.join(budget);
-        }
-        files.insert(file.id, Arc::new(file));
         Ok(())
     }
 

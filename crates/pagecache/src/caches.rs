@@ -169,6 +169,13 @@ impl NamedCache {
         &self.budget
     }
 
+    /// Has others give way to a pool that has come into use. What cannot be written now stays for the next balance.
+    fn make_room(&self) {
+        if self.budget.is_over() {
+            let _ = self.budget.fit();
+        }
+    }
+
     /// Frames that what no share has would make, in the pool that was made first.
     fn frames_to_come(&self) -> u64 {
         let first = self.pools().min_by_key(|pool| pool.id());
@@ -417,6 +424,9 @@ impl Caches {
         });
         // With the settings held: who drops the cache finds the file.
         self.files.lock().insert(id, Arc::downgrade(&file));
+        let cache = cache.clone();
+        drop(settings);
+        cache.make_room();
         Ok(file)
     }
 
@@ -565,7 +575,10 @@ impl CachedFile {
         // the number names that pool.
         self.pool.store(number, Release);
         self.place.lock().cache = target.clone();
-        self.pool().take_in(file.again())
+        self.pool().take_in(file.again())?;
+        drop(settings);
+        target.make_room();
+        Ok(())
     }
 
     /// Lets go of the file for good: see [`PageCache::detach`].

@@ -31,10 +31,16 @@ enum Victim {
 impl PageCache {
     /// A frame that is the caller's alone, for a page of segment `number`. No mutex is held by the caller.
     ///
-    /// `Busy` if there is none and the caller holds latches without the permit.
-    pub(crate) fn take_frame(&self, number: usize) -> Result<FrameNo, Error> {
+    /// `Busy` if there is none and the caller holds latches without the permit. It is given up when `is_wanted` fails: a pool whose last
+    /// file has gone has no frames, and gets none.
+    pub(crate) fn take_frame(
+        &self,
+        number: usize,
+        is_wanted: impl Fn() -> Result<(), Error>,
+    ) -> Result<FrameNo, Error> {
         let mut rounds = 0_u32;
         loop {
+            is_wanted()?;
             if let Some(frame) = self.pool.take() {
                 return Ok(frame);
             }

@@ -141,7 +141,9 @@ impl PageCache {
         drop(segment);
         let file = self.file(id)?;
         // No mutex is held while a frame is found: that may evict from any segment, and write.
-        let frame = self.take_frame(number)?;
+        let frame = self.take_frame(number, || {
+            if file.is_detached() { Err(Error::NotAttached { page: id }) } else { Ok(()) }
+        })?;
         let (mut segment, number) = self.lock_segment(hash);
         if let Some(found) = segment.find(self.shared(), id) {
             self.pool.put(frame);

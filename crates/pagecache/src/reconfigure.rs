@@ -1,6 +1,6 @@
 //! Changing a cache while it is in use. Pages stay where they can; readers are never stopped.
 
-use crate::budget::Share;
+use crate::budget::{Budget, Share};
 use crate::cache::{FRAMES_MIN, PageCache};
 use crate::config::{HitPath, Limits, Reconfigure};
 use crate::error::Error;
@@ -116,28 +116,80 @@ impl PageCache {
     /// Takes so many frames more, as far as the budget has them; gives their number. The caller holds `growing`.
     fn grow_by(&self, frames: usize) -> usize {
         let Some(budget) = &self.budget else { return 0 };
+        if self.frames_min() == 0 {
+            // Who asks is late: the file has gone.
+            return 0;
+        }
         // ORDER: changed by the holder of `growing` only.
         let old = self.frame_count.load(Relaxed);
         let more = budget.take(self.frame_bytes(), frames.min(self.hot.frames.frames_max() - old));
         if more > 0 {
-            let new = old + more;
-            self.hot.frames.use_huge_pages(new);
-            self.hot.memory.use_huge_pages(new);
-            self.frame_count.store(new, Relaxed);
-            self.pool.resize(new);
-            let limits = self.settings.lock().limits;
-            self.apply_limits(new, limits);
+            self.grow_to(old + more);
         }
         more
     }
 
-    /// Makes it smaller and gives the rest back to the budget. The caller holds `reconfiguring`.
+    /// The caller holds `growing`, and has taken what it costs.
+    fn grow_to(&self, frames: usize) {
+        self.hot.frames.use_huge_pages(frames);
+        self.hot.memory.use_huge_pages(frames);
+        self.frame_count.store(frames, Relaxed);
+        self.pool.resize(frames);
+        let limits = self.settings.lock().limits;
+        self.apply_limits(frames, limits);
+    }
+
+    /// Frames that it cannot do without: none, as a share of a budget, without files.
+    fn frames_min(&self) -> usize {
+        if self.budget.is_some() && self.files.read().is_empty() { 0 } else { FRAMES_MIN }
+    }
+
+    /// The first file has come: takes what it cannot do without, whoever has it. [`Budget::fit`] makes the others give way. Until then
+    /// who wants a page of the file finds no frame, and looks again.
+    pub(crate) fn come_into_use(&self, budget: &Budget) {
+        // Whoever found it without files has made it small by now.
+        let _one_at_a_time = self.reconfiguring.lock();
+        let _growing = self.growing.lock();
+        // ORDER: changed by the holder of `growing` only.
+        let old = self.frame_count.load(Relaxed);
+        if old < FRAMES_MIN && self.frames_min() > 0 {
+            budget.insist((FRAMES_MIN - old) * self.frame_bytes());
+            self.grow_to(FRAMES_MIN);
+        }
+    }
+
+    /// The last file may have gone: then all frames go. No page is left, so nothing is written, and nobody is waited for but who has taken
+    /// a frame and comes too late to use it.
+    pub(crate) fn rest_if_unused(&self) {
+        if self.frames_min() > 0 {
+            return;
+        }
+        let _one_at_a_time = self.reconfiguring.lock();
+        if self.frames_min() == 0 {
+            // Should a file come just now, it finds as many as it needs at least.
+            let emptied = self.give_back(0);
+            debug_assert!(emptied.is_ok(), "a page of no file: {emptied:?}");
+        }
+    }
+
+    /// Makes it smaller, not below what it cannot do without, and gives the rest back to the budget. The caller holds `reconfiguring`.
     fn give_back(&self, frames: usize) -> Result<(), Error> {
-        let frames_old = {
+        let (frames, frames_old) = {
             let mut is_withheld = self.growing.lock();
-            *is_withheld = true;
+            // With the files held: one that comes after that finds no frame to take, and waits for `come_into_use`; so nobody holds a page that
+            // who empties the pool has to wait for.
+            let files = self.files.read();
+            let least = if self.budget.is_some() && files.is_empty() { 0 } else { FRAMES_MIN };
             // Whoever has made it grow since the caller looked has done so by now, and nobody does any more.
-            self.frame_count.load(Relaxed)
+            let frames_old = self.frame_count.load(Relaxed);
+            let frames = frames.max(least);
+            if frames >= frames_old {
+                return Ok(());
+            }
+            *is_withheld = true;
+            self.frame_count.store(frames, Relaxed);
+            self.pool.resize(frames);
+            (frames, frames_old)
         };
         let shrunk = self.shrink(frames, frames_old);
         if shrunk.is_ok()
@@ -191,7 +243,8 @@ impl PageCache {
         let index_frames_old = self.index_frames.swap(index_frames, Relaxed);
         if index_frames != index_frames_old || change.segments.is_some() {
             let segments = segments_for(settings.segments);
-            self.repartition(segments, frames, index_frames, settings.hit_path, settings.limits);
+            let expected = frames.max(FRAMES_MIN);
+            self.repartition(segments, expected, index_frames, settings.hit_path, settings.limits);
             if frames > frames_old {
                 self.hot.frames.use_huge_pages(frames);
                 self.hot.memory.use_huge_pages(frames);
@@ -201,7 +254,7 @@ impl PageCache {
             self.pool.reset_high_water();
             self.reset_counters();
         } else {
-            self.apply_limits(frames, settings.limits);
+            self.apply_limits(frames.max(FRAMES_MIN), settings.limits);
         }
         *self.settings.lock() = settings;
         Ok(())
@@ -241,10 +294,8 @@ impl PageCache {
         self.hot.geometry.store(new.0, Release);
     }
 
-    /// Empties the frames from `frames` on. Hot pages move to lower frames; cold ones are evicted to make room.
+    /// Empties the frames from `frames` on, which are handed out no more. Hot pages move to lower frames; cold ones are evicted to make room.
     fn shrink(&self, frames: usize, frames_old: usize) -> Result<(), Error> {
-        self.frame_count.store(frames, Relaxed);
-        self.pool.resize(frames);
         // The coldest pages go until the rest has room below; then what lies above moves down.
         let mut round = 0;
         while self.pool.used() > frames {
@@ -288,7 +339,7 @@ impl PageCache {
             let id = header.page_id();
             // Takes a free frame, or evicts the coldest page it can find; which may lie beyond the end
             // itself, and then the pool keeps its frame.
-            let target = self.take_frame(self.segment_number(id))?;
+            let target = self.take_frame(self.segment_number(id), || Ok(()))?;
             if target.index() >= frames {
                 self.pool.put(target);
                 continue;
@@ -351,7 +402,7 @@ impl Share for PageCache {
     }
 
     fn bytes_min(&self) -> usize {
-        FRAMES_MIN * self.frame_bytes()
+        self.frames_min() * self.frame_bytes()
     }
 
     fn free_bytes(&self) -> usize {
@@ -362,9 +413,11 @@ impl Share for PageCache {
     fn resize(&self, bytes: usize) -> Result<(), Error> {
         let _one_at_a_time = self.reconfiguring.lock();
         let old = self.frame_count.load(Relaxed);
-        let new = frames_for(bytes, self.page_size);
+        let new = (bytes / self.frame_bytes()).max(self.frames_min());
         if new < old {
             self.give_back(new)?;
+            // ORDER: a figure.
+            let new = self.frame_count.load(Relaxed).max(FRAMES_MIN);
             let limits = self.settings.lock().limits;
             self.apply_limits(new, limits);
         } else {

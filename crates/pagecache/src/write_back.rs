@@ -467,6 +467,7 @@ impl PageCache {
                 if how == Detach::Discard {
                     file.forget_writes();
                 }
+                self.rest_if_unused();
                 Ok(file)
             }
             Err(error) => {

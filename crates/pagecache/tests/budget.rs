@@ -49,6 +49,17 @@ fn rig(hit_path: HitPath) -> Rig {
     Rig { hot, small, large, caches }
 }
 
+fn empty_file(
+    caches: &Arc<Caches>,
+    cache: &Arc<NamedCache>,
+    number: u32,
+    page_size: usize,
+) -> Arc<CachedFile> {
+    let device = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
+    let path = PathBuf::from(format!("file {number}"));
+    caches.attach(cache, FileId(number), path, device, FileFormat::plain(page_size)).unwrap()
+}
+
 /// A generator (xorshift).
 struct Dice(u64);
 
@@ -105,6 +116,8 @@ fn who_holds_a_latch_gets_the_room_that_another_pool_does_not_use() {
         // The large pages take all there is, and go.
         (0..1_000).for_each(|page| read(&rig.large, page));
         assert!(rig.hot.budget().free() < 9_000);
+        // Another file of theirs keeps the pool in use.
+        let _other = empty_file(&rig.caches, &rig.hot, 3, LARGE);
         rig.large.close(Detach::Discard).unwrap();
         let pool = rig.small.pool();
         let id = |page| PageId::new(rig.small.id(), PageNo(page));
@@ -210,6 +223,75 @@ fn a_new_size_is_kept_by_all_pools_together() {
         fill();
         assert!(sum(&rig) <= size.max(floors), "{} bytes of {size}", sum(&rig));
         assert_eq!(rig.hot.settings().size_bytes, size);
+    }
+}
+
+#[test]
+fn a_pool_without_files_has_nothing_and_one_in_use_what_it_needs() {
+    const MIB: usize = 1 << 20;
+    let frames = latchwork_pagecache::size_for_frames;
+    for hit_path in HIT_PATHS {
+        let config = CacheConfig {
+            segments: 4,
+            hit_path,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(2 * MIB, 16 << 10)
+        };
+        let caches = Caches::new(config).unwrap();
+        let hot = caches.default_cache().clone();
+        let sum = || -> usize { hot.pools().map(|pool| pool.bytes()).sum() };
+        let exact = |total: usize| {
+            assert!(sum() <= total, "{} bytes of {total}", sum());
+            assert_eq!(hot.budget().free(), total - sum());
+        };
+        assert_eq!(sum(), 0);
+        let table = empty_file(&caches, &hot, 1, 16 << 10);
+        assert_eq!(sum(), frames(16, 16 << 10));
+        let pages = (2 * MIB / frames(1, 16 << 10)) as u32;
+        for page in 0..pages {
+            drop(table.pool().create(PageId::new(table.id(), PageNo(page))).unwrap());
+        }
+        table.pool().flush_file(table.id()).unwrap();
+        assert_eq!(bytes(&table), frames(pages as usize, 16 << 10));
+        // The others come, and it gives way; they go, and it has all again.
+        let large = [(2, 64 << 10), (3, 32 << 10)].map(|(id, size)| empty_file(&caches, &hot, id, size));
+        exact(2 * MIB);
+        assert_eq!(bytes(&large[0]), frames(16, 64 << 10));
+        assert_eq!(bytes(&large[1]), frames(16, 32 << 10));
+        large.iter().for_each(|file| file.close(Detach::Discard).unwrap());
+        assert_eq!(sum(), bytes(&table));
+        let all = |count: u32| (0..count).for_each(|page| read(&table, page));
+        for _ in 0..2 {
+            all(pages);
+            exact(2 * MIB);
+        }
+        assert_eq!(bytes(&table), frames(pages as usize, 16 << 10));
+        // A smaller size, and the old one again.
+        caches.set("default", CacheChange::size(MIB)).unwrap();
+        exact(MIB);
+        all(pages);
+        caches.set("default", CacheChange::size(2 * MIB)).unwrap();
+        all(pages);
+        assert_eq!(bytes(&table), frames(pages as usize, 16 << 10));
+        table.pool().reset_counters();
+        all(pages);
+        assert_eq!(table.pool().status().counters.reads, 0, "there is room for all pages");
+        // Too small for what all need: they have that, and no more.
+        caches.set("default", CacheChange::size(4096)).unwrap();
+        assert_eq!(sum(), frames(16, 16 << 10));
+        let large = empty_file(&caches, &hot, 4, 64 << 10);
+        assert_eq!(sum(), frames(16, 16 << 10) + frames(16, 64 << 10));
+        large.close(Detach::Flush).unwrap();
+        table.close(Detach::Flush).unwrap();
+        assert_eq!((sum(), hot.budget().free()), (0, 4096));
+        // A cache that is dropped has nothing.
+        caches.set("own", CacheChange::size(MIB)).unwrap();
+        let own = caches.get("own").unwrap();
+        let file = empty_file(&caches, &own, 5, 8 << 10);
+        assert_eq!(own.pools().map(|pool| pool.bytes()).sum::<usize>(), frames(16, 8 << 10));
+        caches.set("own", CacheChange::size(0)).unwrap();
+        assert_eq!(own.pools().map(|pool| pool.bytes()).sum::<usize>(), 0);
+        assert_eq!(bytes(&file), frames(16, 8 << 10));
     }
 }
 

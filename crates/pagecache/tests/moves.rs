@@ -434,3 +434,51 @@ fn room_is_asked_for_by_who_holds_latches_and_no_page_is_lost() {
         assert_eq!(caches.default_cache().budget().free(), total.saturating_sub(pools));
     });
 }
+
+/// Files come and go while the balance is struck and sizes are set: no byte of the budget is lost or counted twice, and no page is old.
+#[test]
+fn pools_that_come_into_use_and_go_out_of_it_keep_the_budget_exact() {
+    explore(600, |hit_path| {
+        let frames = |frames, page_size| latchwork_pagecache::size_for_frames(frames, page_size);
+        let total = frames(5, PAGE_SIZE) + frames(3, 2 * PAGE_SIZE);
+        let model = Model::of_size(hit_path, total);
+        let cache = model.caches.default_cache().clone();
+        let mover = model.spawn(|model| {
+            model.assign("hot").unwrap();
+            model.assign("default").unwrap();
+        });
+        let caches = model.caches.clone();
+        let other = thread::spawn(move || {
+            for number in [8, 9] {
+                let device = vfs::MemVfs::new().open("other".as_ref(), vfs::Create::New).unwrap();
+                let format = FileFormat::plain(2 * PAGE_SIZE);
+                let path = PathBuf::from("other");
+                let file =
+                    caches.attach(caches.default_cache(), FileId(number), path, device, format).unwrap();
+                for page in 0..2 {
+                    drop(file.pool().create(PageId::new(file.id(), PageNo(page))).unwrap());
+                }
+                file.close(Detach::Discard).unwrap();
+            }
+        });
+        let balancer = model.spawn(move |model| {
+            let budget = model.caches.default_cache().budget();
+            budget.fit().unwrap();
+            budget.set_total(total - frames(1, PAGE_SIZE)).unwrap();
+            for pool in model.caches.default_cache().pools() {
+                Share::resize(&**pool, pool.bytes_min()).unwrap();
+            }
+            budget.set_total(total).unwrap();
+        });
+        model.add();
+        model.look();
+        join([mover, other, balancer]);
+        model.look();
+        let pools: Vec<usize> = cache.pools().map(|pool| pool.bytes()).collect();
+        assert_eq!(pools[1..].iter().sum::<usize>(), 0, "a pool without files has frames");
+        assert!((frames(3, PAGE_SIZE)..=total).contains(&pools[0]));
+        assert_eq!(cache.budget().free(), total - pools[0], "bytes were lost or made");
+        model.file.close(Detach::Flush).unwrap();
+        assert_eq!(cache.budget().free(), total, "bytes were lost or made");
+    });
+}
