@@ -74,6 +74,7 @@ pub use definition::{
     LogOptions, Options, PackKeys, RowVisitor, TableDef,
 };
 pub use error::{Error, Result};
+pub use node::layout::key_bytes_max;
 pub use pagecache::{
     CacheChange, CacheSettings, CacheStatus, Caches, DEFAULT_CACHE, NamedCache, SegmentStatus, ShareStatus,
     WriteBack, cache_bytes_max,

@@ -21,6 +21,7 @@ mod types;
 
 pub(crate) use alter::{alter_table, rebuild_table};
 pub use build::literal;
+pub(crate) use build::rank;
 pub(crate) use database::{create_database, drop_database};
 pub use types::type_text;
 

@@ -560,6 +560,9 @@ fn copy(
     });
     around.altering = Some(asked.unwrap_or_else(|| metadata.engine.clone()));
     let mentions_page_size = spec.options.kept.iter().any(|(name, _)| name == "PAGE_SIZE");
+    if !mentions_page_size && let Some(page_size) = old.page_size {
+        around.page_size = page_size;
+    }
     let mut def = build(name, spec, &around, &mut session.state.warnings)?;
     if !engine_changes {
         let mut changed = TableMetadata::decode(&def.sql_metadata)?;

@@ -12,7 +12,7 @@ use bumpalo::Bump;
 use engine::{IndexDef, TableDef};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 
-/// The longest key, in bytes.
+/// The longest key, in bytes, however large the pages are.
 const KEY_BYTES_MAX: usize = 3072;
 /// The most columns of one index.
 const KEY_PARTS_MAX: usize = 32;
@@ -78,12 +78,19 @@ pub(super) fn build(
         })
         .collect();
     check_row_size(&columns)?;
+    let options: Vec<(String, String)> = std::mem::take(&mut spec.options.kept)
+        .into_iter()
+        .filter_map(|(name, value)| Some((name, value?)))
+        .collect();
+    let meaning = Meaning::of(&options);
+    let page_size = meaning.page_size.unwrap_or(around.page_size);
+    let key_bytes_max = engine::key_bytes_max(page_size as usize);
     let mut index_comments = Vec::new();
     let primary_parts = match primary {
         Some(position) => {
             let key = &spec.keys[position];
             index_comments.push((String::from("PRIMARY"), key.comment.clone()));
-            Some(key_parts(&columns, key)?)
+            Some(key_parts(&columns, key, key_bytes_max)?)
         }
         None => None,
     };
@@ -91,7 +98,7 @@ pub(super) fn build(
     let secondary = spec.keys.iter().filter(|key| key.kind != KeyKind::Primary);
     let taken: Vec<String> = secondary.clone().filter_map(|key| key.name.clone()).collect();
     for key in secondary {
-        let parts = key_parts(&columns, key)?;
+        let parts = key_parts(&columns, key, key_bytes_max)?;
         let name = match &key.name {
             Some(name) => {
                 names::check_index(name)?;
@@ -108,9 +115,8 @@ pub(super) fn build(
     if indexes.len() + usize::from(primary.is_some()) > INDEXES_MAX {
         return Err(error(1069, format!("Too many keys specified; max {INDEXES_MAX} keys allowed")));
     }
+    indexes.sort_by_key(|index| rank(&columns, index));
     index_comments.retain(|(_, comment)| !comment.is_empty());
-    let options: Vec<(String, String)> =
-        spec.options.kept.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
     let asking = Asking {
         database: around.database,
         table: name,
@@ -119,8 +125,7 @@ pub(super) fn build(
         alters: around.altering.is_some(),
     };
     options::check(&options, asking, warnings)?;
-    let meaning = Meaning::of(&options);
-    let (page_size, pack_keys) = (meaning.page_size.or(Some(around.page_size)), meaning.pack_keys);
+    let pack_keys = meaning.pack_keys;
     let compressed = meaning.is_compressed(asking.engine);
     let metadata = TableMetadata {
         collation: spec.options.collation.unwrap_or(around.collation),
@@ -138,7 +143,7 @@ pub(super) fn build(
         primary: primary_parts,
         indexes,
         auto_increment,
-        page_size,
+        page_size: Some(page_size),
         pack_keys,
         compressed,
         sql_metadata: metadata.encode(),
@@ -356,8 +361,24 @@ fn check_row_size(columns: &[Column]) -> Result<(), SqlError> {
     ))
 }
 
-/// The parts of a key, checked against the columns.
-pub(super) fn key_parts(columns: &[Column], key: &KeySpec) -> Result<Vec<KeyPart>, SqlError> {
+/// What a table's indexes are sorted by, as MySQL does it; those of the same rank stay as they were declared. Indexes are
+/// listed, and duplicates looked for, in this order: unique ones without NULL, other unique ones, those over prefixes of columns behind
+/// their like, then the rest. Like InnoDB, one that is added in place is listed in this order and looked at last.
+pub(crate) fn rank(columns: &[Column], index: &IndexDef) -> (bool, bool, bool) {
+    if !index.unique {
+        return (true, false, false);
+    }
+    let nullable = index.parts.iter().any(|part| columns[part.column].nullable);
+    (false, nullable, index.parts.iter().any(|part| part.prefix_chars.is_some()))
+}
+
+/// The parts of a key, checked against the columns and what a page of the table has room for.
+pub(super) fn key_parts(
+    columns: &[Column],
+    key: &KeySpec,
+    key_bytes_max: usize,
+) -> Result<Vec<KeyPart>, SqlError> {
+    let key_bytes_max = key_bytes_max.min(KEY_BYTES_MAX);
     if key.parts.len() > KEY_PARTS_MAX {
         return Err(error(1070, format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed")));
     }
@@ -405,10 +426,10 @@ pub(super) fn key_parts(columns: &[Column], key: &KeySpec) -> Result<Vec<KeyPart
         };
         parts.push(KeyPart { column: position, prefix_chars: prefix, descending: part.descending });
     }
-    if bytes > KEY_BYTES_MAX {
+    if bytes > key_bytes_max {
         return Err(error(
             1071,
-            format!("Specified key was too long; max key length is {KEY_BYTES_MAX} bytes"),
+            format!("Specified key was too long; max key length is {key_bytes_max} bytes"),
         ));
     }
     Ok(parts)

@@ -60,7 +60,7 @@ const SORT_BYTES_MIN: usize = 1 << 20;
 /// Adds one index (not the primary key) to a table.
 pub(super) fn add_index(session: &Session, table: &Table, key: &KeySpec) -> Result<(), SqlError> {
     let def = table.def();
-    let parts = key_parts(&def.columns, key)?;
+    let parts = key_parts(&def.columns, key, table.key_bytes_max())?;
     let name = match &key.name {
         Some(name) => {
             names::check_index(name)?;

@@ -1,6 +1,6 @@
 //! CREATE, DROP, RENAME and TRUNCATE TABLE.
 
-use super::build::{Surroundings, build};
+use super::build::{Surroundings, build, rank};
 use super::database::check_writable;
 use super::metadata::TableMetadata;
 use super::parse::{table_body, table_options};
@@ -192,6 +192,8 @@ fn copy_of(
     let mut def = (*table.def()).clone();
     let mut metadata = TableMetadata::of(&def)?;
     metadata.created = now(session);
+    let columns = &def.columns;
+    def.indexes.sort_by_key(|index| rank(columns, index));
     def.sql_metadata = metadata.encode();
     database.clone_into(&mut def.database);
     name.clone_into(&mut def.name);

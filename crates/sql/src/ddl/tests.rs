@@ -1,12 +1,17 @@
 use super::build::{Surroundings, build};
 use super::metadata::TableMetadata;
 use super::parse::table_body;
-use crate::Warnings;
 use crate::parse::Words;
 use crate::variables::SqlMode;
+use crate::{SqlError, Warnings};
 use types::Collation;
 
 fn define(body: &str) -> Result<(engine::TableDef, Warnings), u16> {
+    define_in_pages(16 << 10, body).map_err(|error| error.code)
+}
+
+/// What CREATE TABLE makes where `innodb_page_size` is `page_size`.
+fn define_in_pages(page_size: u32, body: &str) -> Result<(engine::TableDef, Warnings), SqlError> {
     let mut warnings = Warnings::default();
     let around = Surroundings {
         database: "test",
@@ -14,14 +19,14 @@ fn define(body: &str) -> Result<(engine::TableDef, Warnings), u16> {
         sql_mode: SqlMode(SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::NO_ENGINE_SUBSTITUTION.0),
         default_engine: "Latchwork".to_owned(),
         strict_options: true,
-        page_size: 16 << 10,
+        page_size,
         altering: None,
         now: 0,
     };
-    let mut words = Words::new(body).map_err(|error| error.code)?;
-    let spec = table_body(&mut words, around.collation).map_err(|error| error.code)?;
-    words.end().map_err(|error| error.code)?;
-    let def = build("t", spec, &around, &mut warnings).map_err(|error| error.code)?;
+    let mut words = Words::new(body)?;
+    let spec = table_body(&mut words, around.collation)?;
+    words.end()?;
+    let def = build("t", spec, &around, &mut warnings)?;
     Ok((def, warnings))
 }
 
@@ -97,4 +102,37 @@ fn foreign_keys_become_indexes_with_a_warning() {
         define("(a INT, FOREIGN KEY fk (a) REFERENCES o (id) ON DELETE CASCADE)").expect("a table");
     assert_eq!(def.indexes[0].name, "fk");
     assert_eq!(warnings.list()[0].code, 1235);
+}
+
+#[test]
+fn indexes_are_kept_in_the_order_in_which_duplicates_are_looked_for() {
+    let (def, _) = define(
+        "(a INT, b INT NOT NULL, c VARCHAR(9), d VARCHAR(9) NOT NULL, KEY ka (a), UNIQUE uc (c(2)), UNIQUE ua (a), \
+         UNIQUE uab (a, b), KEY kb (b), UNIQUE ud (d(2)), UNIQUE ub (b), PRIMARY KEY (b, a))",
+    )
+    .expect("a table");
+    let names: Vec<&str> = def.indexes.iter().map(|index| index.name.as_str()).collect();
+    // The primary key has made `a` NOT NULL.
+    assert_eq!(names, ["ua", "uab", "ub", "ud", "uc", "ka", "kb"]);
+}
+
+#[test]
+fn a_key_is_no_longer_than_a_page_has_room_for() {
+    for (page_size, longest) in
+        [(1 << 10, 192), (2 << 10, 384), (4 << 10, 768), (8 << 10, 1536), (16 << 10, 3072), (64 << 10, 3072)]
+    {
+        for key in ["KEY k", "UNIQUE KEY k", "PRIMARY KEY"] {
+            let body = |bytes: u32| format!("(a VARBINARY(4000), {key} (a({bytes})))");
+            // Whether the server's pages are as small or the table's own.
+            for (of_server, option) in
+                [(page_size, String::new()), (16 << 10, format!(" PAGE_SIZE={page_size}"))]
+            {
+                let made = |bytes| define_in_pages(of_server, &format!("{}{option}", body(bytes)));
+                assert_eq!(made(longest).map(|(def, _)| def.page_size), Ok(Some(page_size)));
+                let error = made(longest + 1).expect_err("too long");
+                let message = format!("Specified key was too long; max key length is {longest} bytes");
+                assert_eq!((error.code, error.message), (1071, message), "{key} in {page_size}");
+            }
+        }
+    }
 }

@@ -4,7 +4,7 @@ use super::listing::{Listing, characters};
 use crate::ddl::definition::{ColumnDefault, ColumnExtras};
 use crate::ddl::metadata::TableMetadata;
 use crate::ddl::options;
-use crate::ddl::type_text;
+use crate::ddl::{rank, type_text};
 use crate::names::charsets::describe;
 use crate::names::{quoted, quoted_text};
 use crate::parse::Words;
@@ -42,14 +42,10 @@ pub(crate) fn now_text(column_type: &ColumnType) -> String {
     }
 }
 
-/// Positions in `def.indexes` as MySQL lists indexes: unique ones without NULL, other unique ones, the rest.
+/// Positions in `def.indexes` as MySQL lists indexes.
 pub(crate) fn index_order(def: &TableDef) -> Vec<usize> {
     let mut order: Vec<usize> = (0..def.indexes.len()).collect();
-    order.sort_by_key(|position| {
-        let index = &def.indexes[*position];
-        let nullable = index.parts.iter().any(|part| def.columns[part.column].nullable);
-        (!index.unique, index.unique && nullable)
-    });
+    order.sort_by_key(|position| rank(&def.columns, &def.indexes[*position]));
     order
 }
 

@@ -28,3 +28,51 @@ INSERT INTO t SELECT *, 'x' FROM u WHERE id = 1 ON DUPLICATE KEY UPDATE n = CASE
 INSERT INTO t (id, v) SELECT id FROM u ON DUPLICATE KEY UPDATE v = u.w;
 INSERT INTO t (id, v) SELECT u.id, u.w FROM u LEFT JOIN u x ON x.id = u.id + 2 ON DUPLICATE KEY UPDATE v = x.w, n = COALESCE(x.v, 'none');
 SELECT * FROM t ORDER BY id;
+
+-- Which of several unique keys a duplicate is reported for, and which row is found: those without NULL come first,
+-- those over prefixes behind their like, however they were declared.
+CREATE TABLE o2 (id INT PRIMARY KEY, a INT, b INT NOT NULL, KEY ka (a), UNIQUE KEY ua (a), UNIQUE KEY ub (b));
+INSERT INTO o2 VALUES (1, 1, 1), (2, 2, 2);
+INSERT INTO o2 VALUES (3, 1, 2);
+INSERT IGNORE INTO o2 VALUES (3, 1, 2);
+UPDATE o2 SET a = 2, b = 2 WHERE id = 1;
+INSERT INTO o2 VALUES (3, 1, 2) ON DUPLICATE KEY UPDATE a = a + 10;
+SELECT * FROM o2 ORDER BY id;
+INSERT INTO o2 VALUES (2, 1, 1) ON DUPLICATE KEY UPDATE a = a + 10;
+SELECT * FROM o2 ORDER BY id;
+REPLACE INTO o2 VALUES (4, 22, 1);
+SELECT * FROM o2 ORDER BY id;
+SELECT INDEX_NAME, SEQ_IN_INDEX, SUB_PART FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'o2';
+CREATE TABLE o1 (id INT PRIMARY KEY, p VARCHAR(20), d INT, n INT, UNIQUE KEY up (p(4)), UNIQUE KEY ud (d));
+INSERT INTO o1 VALUES (1, 'aaaa', 1, 1), (2, 'bbbb', 2, 2);
+INSERT INTO o1 VALUES (9, 'aaaa', 2, 9);
+INSERT INTO o1 VALUES (9, 'aaaa', 2, 9) ON DUPLICATE KEY UPDATE n = n + 100;
+SELECT * FROM o1 ORDER BY id;
+SELECT INDEX_NAME, SUB_PART FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'o1';
+-- A key over a prefix of a column without NULL comes before whole ones with it.
+CREATE TABLE o3 (a INT, p VARCHAR(20) NOT NULL, q VARCHAR(20) NOT NULL, UNIQUE ua (a), UNIQUE up (p(2)), UNIQUE uq (q));
+INSERT INTO o3 VALUES (1, 'pa', 'qa'), (2, 'pb', 'qb'), (3, 'pc', 'qc');
+INSERT INTO o3 VALUES (1, 'pb', 'qc');
+INSERT INTO o3 VALUES (1, 'pb', 'qd');
+INSERT INTO o3 VALUES (1, 'pd', 'qd');
+INSERT INTO o3 VALUES (1, 'pb', 'qc') ON DUPLICATE KEY UPDATE q = 'first';
+INSERT INTO o3 VALUES (1, 'pb', 'qe') ON DUPLICATE KEY UPDATE q = 'second';
+SELECT * FROM o3 ORDER BY a;
+-- Keys that are added later are looked at last, and listed with their like; a table that is made like this one has them sorted.
+CREATE TABLE o4 (id INT PRIMARY KEY, a INT, b INT NOT NULL, c VARCHAR(20), KEY k (b, a));
+INSERT INTO o4 VALUES (1, 1, 1, 'one'), (2, 2, 2, 'two'), (3, 3, 3, 'three');
+CREATE UNIQUE INDEX uc ON o4 (c(3));
+ALTER TABLE o4 ADD UNIQUE KEY ua (a), ADD KEY kc (c);
+INSERT INTO o4 VALUES (4, 1, 4, 'two');
+ALTER TABLE o4 ADD UNIQUE KEY ub (b);
+INSERT INTO o4 VALUES (4, 1, 2, 'three');
+INSERT INTO o4 VALUES (4, 1, 2, 'three') ON DUPLICATE KEY UPDATE c = 'by b';
+SELECT * FROM o4 ORDER BY id;
+SELECT * FROM o4 FORCE INDEX (k) WHERE b > 1 ORDER BY b;
+SELECT INDEX_NAME, SEQ_IN_INDEX, SUB_PART FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME = 'o4';
+DROP INDEX ub ON o4;
+INSERT INTO o4 VALUES (4, 1, 2, 'three') ON DUPLICATE KEY UPDATE c = 'xx';
+CREATE TABLE o5 LIKE o4;
+INSERT INTO o5 SELECT * FROM o4;
+INSERT INTO o5 VALUES (4, 2, 4, 'xx');
+DROP TABLE o1, o2, o3, o4, o5;
