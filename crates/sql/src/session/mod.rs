@@ -12,6 +12,7 @@ use crate::cache::Scan;
 use crate::cache::plans::{KeyHash, Plan};
 use crate::expr::SlotKind;
 use crate::host::Interrupt;
+use crate::infoschema;
 use crate::locks::{Locked, WritingFlag};
 use crate::status::Counter;
 use crate::transaction::Transaction;
@@ -186,9 +187,13 @@ impl Session {
     /// # Errors
     /// 1049 if there is no such database.
     pub fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
-        if !self.instance.database_exists(name) {
+        let name = if name.eq_ignore_ascii_case(infoschema::DATABASE) {
+            infoschema::DATABASE
+        } else if self.instance.database_exists(name) {
+            name
+        } else {
             return Err(SqlError::unknown_database(name));
-        }
+        };
         self.state.database = Some(Arc::from(name));
         Ok(())
     }

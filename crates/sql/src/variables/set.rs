@@ -148,7 +148,7 @@ fn assignment(session: &mut Session, words: &mut Words<'_>, asked: Asked) -> Res
         return Ok(Checked::User { name: name.to_lowercase(), value });
     }
     words.next();
-    system_assignment(session, words, asked, cache_or_name(&first))
+    system_assignment(session, words, asked, first)
 }
 
 fn expect_equals(words: &mut Words<'_>) -> Result<(), SqlError> {
@@ -164,7 +164,7 @@ fn expect_equals(words: &mut Words<'_>) -> Result<(), SqlError> {
 
 /// `@@x`, `@@global.x`, `@@session.x`, `@@hot.x`, `@@global.hot.x`; `scoped` is what was glued to `@@`.
 fn at_at_assignment(session: &mut Session, words: &mut Words<'_>, scoped: &str) -> Result<Checked, SqlError> {
-    let first = if scoped.is_empty() { words.name()? } else { cache_or_name(scoped) };
+    let first = if scoped.is_empty() { words.name()? } else { scoped.to_owned() };
     let asked = match first.to_ascii_lowercase().as_str() {
         "global" => Some(Asked::Global),
         "session" | "local" => Some(Asked::Session),
@@ -177,20 +177,11 @@ fn at_at_assignment(session: &mut Session, words: &mut Words<'_>, scoped: &str) 
     let name = match words.peek().clone() {
         Word::Bare(name) => {
             words.next();
-            cache_or_name(&name)
+            name
         }
         _ => words.name()?,
     };
     system_assignment(session, words, asked, name)
-}
-
-/// A bare word as a cache's name: the keyword DEFAULT is one in any case.
-fn cache_or_name(word: &str) -> String {
-    if word.eq_ignore_ascii_case(engine::DEFAULT_CACHE) {
-        engine::DEFAULT_CACHE.to_owned()
-    } else {
-        word.to_owned()
-    }
 }
 
 /// `name = value` or `cache.name = value`, behind the first name.

@@ -11,6 +11,7 @@ use super::node::{self, Call, Node, SubqueryNode};
 use super::result_type::{Class, Derivation, Typed};
 use super::{Arithmetic, Comparison, Expr, Function, Subquery, SubqueryTest};
 use crate::SqlError;
+use crate::variables::{self, Kind};
 use types::{Collation, ColumnType, Value};
 
 /// How deep an expression may be nested: evaluation recurses.
@@ -179,8 +180,7 @@ impl Compiler {
             Expr::Call { function, arguments } => self.call(*function, arguments)?,
             Expr::SystemVariable { scope, cache, name } => {
                 let node = Node::SystemVariable { scope: *scope, cache: cache.clone(), name: name.clone() };
-                let typed = Typed::text(1024, self.connection, true).with_derivation(Derivation::System);
-                (node, typed)
+                (node, self.system_variable(name))
             }
             Expr::UserVariable(name) => {
                 let typed = Typed::text(16_383, self.connection, true).with_derivation(Derivation::Implicit);
@@ -191,6 +191,17 @@ impl Compiler {
                 (Node::AssignUserVariable { name: name.clone(), value }, typed)
             }
         })
+    }
+
+    /// What a system variable's kind makes of it. One that is not known says so when it is read.
+    fn system_variable(&self, name: &str) -> Typed {
+        match variables::find(name).map(|variable| variable.definition().kind) {
+            Some(Kind::Unsigned { .. }) => Typed::int(8, true, true).with_display(21),
+            Some(Kind::Signed { .. }) => Typed::int(8, false, true).with_display(21),
+            Some(Kind::Boolean { .. }) => Typed::int(8, false, true).with_display(1),
+            Some(Kind::Double { .. }) => Typed::double_with(6, true).with_display(21),
+            _ => Typed::text(1024, self.connection, true).with_derivation(Derivation::System),
+        }
     }
 
     fn subquery(&mut self, subquery: &Subquery) -> Result<Compiled, SqlError> {
