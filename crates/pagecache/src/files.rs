@@ -130,8 +130,6 @@ impl OpenFile {
     /// Writes a copy of a page that has been sealed.
     pub fn write_page(&self, id: PageId, copy: &[u8]) -> Result<(), Error> {
         let offset = u64::from(id.page.0) * copy.len() as u64;
-        // ORDER: who is to sync the page learns of the write by other means, and looks here after that.
-        self.device.unsynced.store(true, Ordering::Relaxed);
         let is_candidate = self.format.is_compressed && id.page != PageNo(0);
         let image = if is_candidate { image::compress(copy) } else { None };
         let written = match image {
@@ -145,6 +143,10 @@ impl OpenFile {
             }
             _ => self.device.file.write_at(copy, offset),
         };
+        // CRASH: after the write, for a sync between a note and its write would take the note and leave the write. Whatever the result: a write
+        // that failed may have left something, too.
+        // ORDER: who is to sync the page learns of the write by other means, and looks here after that.
+        self.device.unsynced.store(true, Ordering::Relaxed);
         written.map_err(|source| self.io_error(Some(id), source))
     }
 

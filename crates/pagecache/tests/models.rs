@@ -27,6 +27,8 @@ const VALUE_AGAIN_AT: usize = 120;
 #[derive(Debug, Default)]
 struct Device {
     file: Option<Arc<dyn vfs::File>>,
+    /// What the latest sync found in it: what the worst of crashes would leave.
+    synced: Mutex<Vec<u8>>,
     reads: AtomicU64,
     log: Option<Arc<Log>>,
 }
@@ -74,6 +76,11 @@ impl vfs::File for Device {
         self.inner().write_at(bytes, offset)
     }
     fn sync(&self) -> io::Result<()> {
+        // From the first byte on: of two syncs the later one has what the earlier one had.
+        let mut synced = self.synced.lock();
+        let mut bytes = vec![0; self.inner().len()? as usize];
+        self.inner().read_at(&mut bytes, 0)?;
+        *synced = bytes;
         Ok(())
     }
     fn len(&self) -> io::Result<u64> {
@@ -91,7 +98,7 @@ impl Device {
     fn new(log: Option<Arc<Log>>) -> Arc<Device> {
         use vfs::Vfs;
         let file = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
-        Arc::new(Device { file: Some(file), reads: AtomicU64::new(0), log })
+        Arc::new(Device { file: Some(file), log, ..Device::default() })
     }
 
     fn inner(&self) -> &Arc<dyn vfs::File> {
@@ -610,9 +617,9 @@ fn check_checkpoint(hit_path: HitPath, marks_first: bool) {
         model.cache.sync_files().unwrap();
         let records: Vec<(u64, u32)> = log.records.lock().clone();
         for (start, page) in records.into_iter().filter(|(start, _)| *start < needed.0) {
-            let mut bytes = [0; PAGE_SIZE];
-            model.device.inner().read_at(&mut bytes, u64::from(page) * PAGE_SIZE as u64).unwrap();
-            let lsn = u64::from_le_bytes(bytes[LSN_AT..LSN_AT + 8].try_into().unwrap());
+            let synced = model.device.synced.lock();
+            let lsn_at = page as usize * PAGE_SIZE + LSN_AT;
+            let lsn = u64::from_le_bytes(synced[lsn_at..lsn_at + 8].try_into().unwrap());
             assert!(lsn > start, "the checkpoint forgets a change of page {page} that is not on the device");
         }
     }
@@ -624,6 +631,22 @@ fn check_checkpoint(hit_path: HitPath, marks_first: bool) {
 #[test]
 fn a_page_waits_for_its_log_and_a_checkpoint_for_its_pages() {
     explore(200, |hit_path| check_checkpoint(hit_path, true));
+}
+
+#[test]
+fn a_sync_beside_a_write_leaves_the_next_one_what_it_missed() {
+    explore(40, |hit_path| {
+        let config =
+            CacheConfig { hit_path, write_back: WriteBack::AtEvictionOnly, ..CacheConfig::new(0, PAGE_SIZE) };
+        let model = Model::with_log(config, 1, Some(Arc::default()));
+        model.add(0, 5);
+        let writer = model.spawn(|model| model.cache.write_older_than(Lsn(u64::MAX)).unwrap());
+        model.cache.sync_files().unwrap();
+        join([writer]);
+        model.cache.sync_files().unwrap();
+        let synced = model.device.synced.lock();
+        assert_eq!(synced[VALUE_AT], 5, "written, and left to its fate");
+    });
 }
 
 /// The canary for checkpoints: a page that is marked dirty only after its change was logged must be missed by one.
