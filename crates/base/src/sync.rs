@@ -36,7 +36,8 @@ mod latch;
 #[cfg(feature = "shuttle")]
 mod modelled;
 pub use latch::{
-    ClassFigures, Implementation, LatchClass, Meter, Other, WaitFigures, metering, set_metering,
+    ClassFigures, Implementation, LatchClass, Met, Meter, Other, WAIT_TIMES, WaitFigures, add_class,
+    metering, set_metering,
 };
 
 /// Keeps a value alone on its cache lines: 128 bytes, because processors prefetch lines in pairs.

@@ -1,7 +1,7 @@
 //! Latches with what they guard.
 
 use super::condvar::RawCondvar;
-use super::meter::{self, LatchClass, Other};
+use super::meter::{self, LatchClass, Met, Other};
 use super::wait_array::WaitArray;
 use super::word::{RawMutex, RawRwLatch};
 use super::{Contention, Implementation};
@@ -11,7 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 static WAIT_ARRAY: WaitArray = WaitArray::new();
 
@@ -67,6 +67,23 @@ impl<T, C: LatchClass> Mutex<T, C> {
             meter::acquired(C::meter(), std::ptr::from_ref(&self.raw).addr(), Location::caller());
         }
         Some(self.guard())
+    }
+
+    /// Takes the latch without metering it, and says what that took if it was not free: for latches below the meters, which allocate. The
+    /// wait array allocates, too; so the latch has to be a direct one.
+    #[inline(always)]
+    pub fn lock_quietly(&self) -> (MutexGuard<'_, T>, Option<Met>) {
+        counts::latch();
+        let met = if self.raw.try_fast() { None } else { Some(self.meet()) };
+        (self.guard(), met)
+    }
+
+    #[cold]
+    fn meet(&self) -> Met {
+        let start = Instant::now();
+        let Contention { spins, waits } = self.raw.lock(&WAIT_ARRAY);
+        let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Met { spins, waits, nanoseconds }
     }
 
     #[cfg(test)]

@@ -47,7 +47,7 @@ latch_class! {
 /// Classes that there can be; more share the last place.
 const CLASSES_MAX: usize = 64;
 /// Waits by their time: the place is the number of bits of its nanoseconds.
-const TIMES: usize = 40;
+pub const WAIT_TIMES: usize = 40;
 const HOLDERS: usize = 1_024;
 
 /// The figures of one class.
@@ -60,14 +60,17 @@ pub struct Meter {
     spins: AtomicU64,
     waits: AtomicU64,
     waited_ns: AtomicU64,
-    times: [AtomicU64; TIMES],
+    times: [AtomicU64; WAIT_TIMES],
 }
 
 type Site = &'static Location<'static>;
+type OwnFigures = fn() -> Option<ClassFigures>;
 
 static METERING: AtomicBool = AtomicBool::new(false);
 static CLASSES: Mutex<Vec<&'static Meter>> = Mutex::new(Vec::new());
 static THREADS: Mutex<Vec<&'static Taken>> = Mutex::new(Vec::new());
+/// Of latches that meter themselves.
+static OTHERS: Mutex<Vec<OwnFigures>> = Mutex::new(Vec::new());
 /// By class, holder and waiter: waits and nanoseconds.
 static MEETINGS: Mutex<Option<HashMap<Meeting, (u64, u64)>>> = Mutex::new(None);
 static LAST_HOLDERS: [Holder; HOLDERS] = [const { Holder::new() }; HOLDERS];
@@ -112,6 +115,29 @@ thread_local! {
     static TAKEN: Owned = const { Owned(Cell::new(None)) };
 }
 
+/// What it took to get a latch that meters itself and was not free.
+#[derive(Clone, Copy, Debug)]
+pub struct Met {
+    /// Looks at the latch.
+    pub spins: u64,
+    /// Times asleep.
+    pub waits: u64,
+    /// From finding it taken to having it.
+    pub nanoseconds: u64,
+}
+
+impl Met {
+    /// Its place in [`ClassFigures::times`].
+    pub fn place(&self) -> usize {
+        time_place(self.nanoseconds)
+    }
+}
+
+fn time_place(nanoseconds: u64) -> usize {
+    let bits = (u64::BITS - nanoseconds.leading_zeros()) as usize;
+    bits.min(WAIT_TIMES - 1)
+}
+
 fn latched<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -126,6 +152,11 @@ pub fn metering() -> bool {
 /// Switches counting on or off. Figures go on from where they were.
 pub fn set_metering(on: bool) {
     METERING.store(on, Relaxed);
+}
+
+/// Adds a class of latches that meter themselves, whether or not [`metering`] is on.
+pub fn add_class(figures: OwnFigures) {
+    latched(&OTHERS).push(figures);
 }
 
 /// Takes a latch, by `try_fast` or by `lock`, and counts it.
@@ -207,7 +238,7 @@ impl Meter {
             spins: AtomicU64::new(0),
             waits: AtomicU64::new(0),
             waited_ns: AtomicU64::new(0),
-            times: [const { AtomicU64::new(0) }; TIMES],
+            times: [const { AtomicU64::new(0) }; WAIT_TIMES],
         }
     }
 
@@ -237,8 +268,7 @@ impl Meter {
         self.spins.fetch_add(contention.spins, Relaxed);
         self.waits.fetch_add(contention.waits, Relaxed);
         self.waited_ns.fetch_add(nanoseconds, Relaxed);
-        let bits = (u64::BITS - nanoseconds.leading_zeros()) as usize;
-        self.times[bits.min(TIMES - 1)].fetch_add(1, Relaxed);
+        self.times[time_place(nanoseconds)].fetch_add(1, Relaxed);
         let mut meetings = latched(&MEETINGS);
         let meeting = Meeting { class: self.name, holder, waiter };
         let (count, time) = meetings.get_or_insert_default().entry(meeting).or_default();
@@ -285,6 +315,7 @@ impl ClassFigures {
                 }
             })
             .collect();
+        figures.extend(latched(&OTHERS).iter().filter_map(|figures| figures()));
         figures.sort_unstable_by_key(|class| class.name);
         figures
     }

@@ -24,7 +24,9 @@ mod tests;
 
 #[cfg(not(feature = "shuttle"))]
 pub use guard::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
-pub use meter::{ClassFigures, LatchClass, Meter, Other, WaitFigures, metering, set_metering};
+pub use meter::{
+    ClassFigures, LatchClass, Met, Meter, Other, WAIT_TIMES, WaitFigures, add_class, metering, set_metering,
+};
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 
