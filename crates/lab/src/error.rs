@@ -47,6 +47,11 @@ pub enum Error {
         driver: &'static str,
         why: String,
     },
+    /// A file that was to hold results of the lab does not.
+    NoResults {
+        path: PathBuf,
+        why: String,
+    },
     /// Ctrl-C or a termination signal.
     Interrupted,
 }
@@ -69,6 +74,7 @@ impl fmt::Display for Error {
         match self {
             Error::Usage(why) => f.write_str(why),
             Error::Io { what, source } => write!(f, "{what}: {source}"),
+            Error::NoResults { path, why } => write!(f, "{}: {why}", path.display()),
             Error::Missing { program, advice } => write!(f, "{program} is not installed: {advice}"),
             Error::Server { target, why, log } => {
                 write!(f, "{target}: {why}")?;

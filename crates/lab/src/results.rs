@@ -3,6 +3,8 @@
 //! Reports are made from this alone. A cell lies at `x` (say, 8 threads) in a block (say, 10 points), in a
 //! series (say, `32` segments) of a target; which parameters play those parts is the experiment's choice.
 
+mod read;
+
 use crate::doctor::Finding;
 use crate::report::json::Json;
 use crate::stats::{self, Estimate};
@@ -28,6 +30,8 @@ pub struct Results {
     pub targets: Vec<TargetInfo>,
     /// Of every sample's value: `queries/s`.
     pub unit: String,
+    /// As with seconds; a gain is a smaller value then.
+    pub lower_is_better: bool,
     pub block_name: String,
     pub x_name: String,
     /// What the gains are relative to, in words.
@@ -121,17 +125,13 @@ impl Cell {
         stats::median(&self.samples.iter().filter_map(field).collect::<Vec<_>>())
     }
 
-    /// The gain over `baseline` in percent, from the rounds that both were measured in.
-    pub fn gain_over(&self, baseline: &Cell) -> Option<Estimate> {
-        let pairs: Vec<(f64, f64)> = self
-            .samples
-            .iter()
-            .filter_map(|sample| {
-                let other = baseline.samples.iter().find(|other| other.round == sample.round)?;
-                Some((sample.value, other.value))
-            })
-            .collect();
-        stats::paired_gain_percent(&pairs)
+    /// The values of the rounds that both cells were measured in.
+    fn pairs(&self, other: &Cell) -> Vec<(f64, f64)> {
+        let pairs = self.samples.iter().filter_map(|sample| {
+            let other = other.samples.iter().find(|other| other.round == sample.round)?;
+            Some((sample.value, other.value))
+        });
+        pairs.collect()
     }
 }
 
@@ -152,13 +152,26 @@ impl Results {
         self.targets.iter().find(|target| target.name == name)
     }
 
-    /// The gain of a cell over its target's baseline; `None` for the baseline itself.
+    /// How many times as good as `base` a cell is: 2 is twice the throughput, or half the time.
+    pub fn ratio(&self, cell: &Cell, base: &Cell) -> Option<Estimate> {
+        let pairs = if self.lower_is_better { base.pairs(cell) } else { cell.pairs(base) };
+        stats::paired_ratio(&pairs)
+    }
+
+    /// The gain of a cell over its target's baseline, in percent; `None` for the baseline itself.
     pub fn gain(&self, cell: &Cell) -> Option<Estimate> {
         let baseline = self.target(&cell.target)?.baseline.as_deref()?;
         if baseline == cell.series {
             return None;
         }
-        cell.gain_over(self.cell(&cell.target, baseline, &cell.block, cell.x)?)
+        let ratio = self.ratio(cell, self.cell(&cell.target, baseline, &cell.block, cell.x)?)?;
+        let percent = |ratio: f64| (ratio - 1.0) * 100.0;
+        Some(Estimate {
+            median: percent(ratio.median),
+            low: percent(ratio.low),
+            high: percent(ratio.high),
+            ..ratio
+        })
     }
 
     /// Everything, as one JSON object.
@@ -167,6 +180,7 @@ impl Results {
             ("latchwork_lab", FORMAT.into()),
             ("experiment", self.experiment.as_str().into()),
             ("title", self.title.as_str().into()),
+            ("question", self.question.as_str().into()),
             ("started_unix_s", self.started.into()),
             ("finished_unix_s", self.finished.into()),
             ("complete", self.complete.into()),
@@ -175,6 +189,12 @@ impl Results {
             ("settings", self.settings.as_slice().into()),
             ("doctor", Json::List(self.doctor.iter().map(Finding::to_json).collect())),
             ("targets", Json::List(self.targets.iter().map(target_json).collect())),
+            ("unit", self.unit.as_str().into()),
+            ("lower_is_better", self.lower_is_better.into()),
+            ("block_name", self.block_name.as_str().into()),
+            ("x_name", self.x_name.as_str().into()),
+            ("baseline_name", self.baseline_name.as_str().into()),
+            ("log_scale", self.log_scale.into()),
             ("summaries", Json::List(self.summaries.iter().map(summary_json).collect())),
             ("cells", Json::List(self.cells.iter().map(|cell| self.cell_json(cell)).collect())),
         ])
@@ -187,6 +207,8 @@ impl Results {
             ("experiment", self.experiment.as_str().into()),
             ("target", cell.target.as_str().into()),
             ("series", cell.series.as_str().into()),
+            ("block", cell.block.as_str().into()),
+            ("x", cell.x.into()),
             ("parameters", cell.parameters.as_slice().into()),
             ("unit", self.unit.as_str().into()),
             ("median", estimate.map(|estimate| estimate.median).into()),
@@ -212,6 +234,7 @@ fn summary_json(summary: &Summary) -> Json {
         ("title", summary.title.as_str().into()),
         ("note", summary.note.as_str().into()),
         ("columns", row(&summary.columns)),
+        ("names", summary.names.into()),
         ("rows", Json::List(summary.rows.iter().map(row).collect())),
     ])
 }
@@ -288,6 +311,7 @@ pub mod tests {
                 },
             ],
             unit: "queries/s".to_string(),
+            lower_is_better: false,
             block_name: "points".to_string(),
             x_name: "threads".to_string(),
             baseline_name: "segments off".to_string(),

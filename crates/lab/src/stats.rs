@@ -47,16 +47,13 @@ pub fn median(values: &[f64]) -> Option<f64> {
     sorted(values).map(|sorted| median_of_sorted(&sorted))
 }
 
-/// How much larger `measured` is than `baseline`, in percent, from samples taken side by side: sample
-/// `i` of both belongs to the same round, so that whatever slowed down a round slowed down both. The
-/// median of the rounds' gains, and its interval.
-pub fn paired_gain_percent(pairs: &[(f64, f64)]) -> Option<Estimate> {
-    let gains: Vec<f64> = pairs
-        .iter()
-        .filter(|(_, baseline)| *baseline > 0.0)
-        .map(|(measured, baseline)| (measured / baseline - 1.0) * 100.0)
-        .collect();
-    Estimate::of(&gains)
+/// How many times as large as `base` something is, from samples taken side by side: the two values of a pair belong
+/// to the same round, so that whatever slowed down a round slowed down both. The median of the rounds' ratios, and its
+/// interval.
+pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
+    let ratios: Vec<f64> =
+        pairs.iter().filter(|(_, base)| *base > 0.0).map(|(measured, base)| measured / base).collect();
+    Estimate::of(&ratios)
 }
 
 fn sorted(values: &[f64]) -> Option<Vec<f64>> {
@@ -142,11 +139,11 @@ mod tests {
     }
 
     #[test]
-    fn a_gain_compares_within_a_round() {
-        // The machine was twice as fast in the second round; the gain is 50 % all the same.
-        let estimate = paired_gain_percent(&[(150.0, 100.0), (300.0, 200.0), (75.0, 50.0)]).unwrap();
-        assert_eq!((estimate.median, estimate.low, estimate.high), (50.0, 50.0, 50.0));
-        assert!(paired_gain_percent(&[(1.0, 0.0)]).is_none());
+    fn a_ratio_compares_within_a_round() {
+        // The machine was twice as fast in the second round; the ratio is 1.5 all the same.
+        let estimate = paired_ratio(&[(150.0, 100.0), (300.0, 200.0), (75.0, 50.0)]).unwrap();
+        assert_eq!((estimate.median, estimate.low, estimate.high), (1.5, 1.5, 1.5));
+        assert!(paired_ratio(&[(1.0, 0.0)]).is_none());
     }
 
     #[test]

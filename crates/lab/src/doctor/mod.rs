@@ -10,6 +10,7 @@ pub mod machine;
 pub use facts::{Facts, Plan};
 
 use crate::report::json::Json;
+use std::borrow::Cow;
 
 /// How much a finding matters to the figures.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -24,6 +25,12 @@ pub enum Verdict {
 }
 
 impl Verdict {
+    const ALL: [Verdict; 4] = [Verdict::Good, Verdict::Note, Verdict::Warning, Verdict::Problem];
+
+    pub fn named(name: &str) -> Option<Verdict> {
+        Verdict::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+
     pub fn name(self) -> &'static str {
         match self {
             Verdict::Good => "ok",
@@ -37,7 +44,7 @@ impl Verdict {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// What was looked at: `open files`.
-    pub check: &'static str,
+    pub check: Cow<'static, str>,
     pub verdict: Verdict,
     /// What is there.
     pub found: String,
@@ -47,7 +54,7 @@ pub struct Finding {
 
 impl Finding {
     fn good(check: &'static str, found: impl Into<String>) -> Finding {
-        Finding { check, verdict: Verdict::Good, found: found.into(), advice: None }
+        Finding { check: check.into(), verdict: Verdict::Good, found: found.into(), advice: None }
     }
 
     fn note(check: &'static str, found: impl Into<String>) -> Finding {
@@ -60,12 +67,12 @@ impl Finding {
         found: impl Into<String>,
         advice: impl Into<String>,
     ) -> Finding {
-        Finding { check, verdict, found: found.into(), advice: Some(advice.into()) }
+        Finding { check: check.into(), verdict, found: found.into(), advice: Some(advice.into()) }
     }
 
     pub fn to_json(&self) -> Json {
         Json::object([
-            ("check", self.check.into()),
+            ("check", self.check.as_ref().into()),
             ("verdict", self.verdict.name().into()),
             ("found", self.found.as_str().into()),
             ("advice", self.advice.as_deref().into()),

@@ -79,6 +79,7 @@ pub fn blank(
         doctor: doctor::examine(plan),
         targets: Vec::new(),
         unit: "queries/s".to_string(),
+        lower_is_better: false,
         block_name: String::new(),
         x_name: "threads".to_string(),
         baseline_name: String::new(),

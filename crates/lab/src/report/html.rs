@@ -234,7 +234,7 @@ fn findings(findings: &[Finding]) -> String {
         let _ = writeln!(
             html,
             "<li class=\"{name}\"><strong>{name}</strong> {}: {}{}</li>",
-            escape(finding.check),
+            escape(&finding.check),
             escape(&finding.found),
             advice.unwrap_or_default()
         );

@@ -1,4 +1,6 @@
-//! A value that prints as JSON. Writing is all the lab needs, so there is no parser.
+//! A value that prints as JSON and is read back from it.
+
+mod parse;
 
 use std::fmt::{self, Write};
 
@@ -28,6 +30,62 @@ impl Json {
     pub fn push(&mut self, name: &str, value: impl Into<Json>) {
         if let Json::Object(fields) = self {
             fields.push((name.to_string(), value.into()));
+        }
+    }
+
+    /// Reads one value with nothing after it. Errors say what was expected and at which byte.
+    pub fn parse(text: &str) -> Result<Json, String> {
+        parse::document(text)
+    }
+
+    /// A field of an object; `None` for anything else, and where there is no such field.
+    pub fn get(&self, name: &str) -> Option<&Json> {
+        match self {
+            Json::Object(fields) => fields.iter().find(|(known, _)| known == name).map(|(_, value)| value),
+            _ => None,
+        }
+    }
+
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Json::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    pub fn as_number(&self) -> Option<f64> {
+        match self {
+            Json::Number(value) => Some(*value),
+            Json::Integer(value) => Some(*value as f64),
+            _ => None,
+        }
+    }
+
+    pub fn as_integer(&self) -> Option<u64> {
+        match self {
+            Json::Integer(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub fn as_bool(&self) -> Option<bool> {
+        match self {
+            Json::Bool(value) => Some(*value),
+            _ => None,
+        }
+    }
+
+    pub fn as_list(&self) -> Option<&[Json]> {
+        match self {
+            Json::List(items) => Some(items),
+            _ => None,
+        }
+    }
+
+    pub fn as_object(&self) -> Option<&[(String, Json)]> {
+        match self {
+            Json::Object(fields) => Some(fields),
+            _ => None,
         }
     }
 
@@ -201,6 +259,12 @@ mod tests {
             assert_eq!(read["whole"], u64::MAX);
             assert!(read["not a number"].is_null());
             assert_eq!(read["nested"][0]["on"], true);
+            let own = Json::parse(&printed).unwrap();
+            assert_eq!(own.get("text"), value.get("text"));
+            assert_eq!(own.get("whole"), Some(&Json::Integer(u64::MAX)));
+            assert_eq!(own.get("numbers").unwrap().as_list().unwrap()[2].as_number(), Some(1e300));
+            assert_eq!(own.get("not a number"), Some(&Json::Null));
+            assert_eq!((own.get("nested"), own.get("empty")), (value.get("nested"), value.get("empty")));
         }
     }
 }
