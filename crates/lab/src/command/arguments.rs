@@ -117,8 +117,17 @@ pub fn format(value: &str) -> Result<Format, String> {
     }
 }
 
-/// Targets, none twice.
+/// Targets, none twice. The engine in process takes its settings one by one here, not as a preset.
 pub fn targets(value: &str, targets: &mut Vec<TargetSpec>) -> Result<(), String> {
+    targets_with_presets(value, targets)?;
+    match targets.iter().find(|target| matches!(target, TargetSpec::Embedded(Some(_)))) {
+        Some(target) => Err(format!("{} is for `lab run smp`", target.name())),
+        None => Ok(()),
+    }
+}
+
+/// Targets, none twice.
+pub fn targets_with_presets(value: &str, targets: &mut Vec<TargetSpec>) -> Result<(), String> {
     for target in split(value)? {
         let target = TargetSpec::parse(target)?;
         if targets.contains(&target) {

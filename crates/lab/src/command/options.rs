@@ -196,7 +196,7 @@ impl Given {
     }
 
     fn fill(self, args: &[String]) -> Result<RunOptions, String> {
-        let targets = if self.targets.is_empty() { vec![TargetSpec::Embedded] } else { self.targets };
+        let targets = if self.targets.is_empty() { vec![TargetSpec::EMBEDDED] } else { self.targets };
         let driver = self.driver.unwrap_or(DriverKind::Builtin);
         if driver == DriverKind::Sysbench && targets.iter().all(TargetSpec::is_embedded) {
             return Err(
@@ -283,7 +283,7 @@ mod tests {
     #[test]
     fn the_quick_form_fits_into_two_minutes() {
         let options = parse("").unwrap();
-        assert_eq!(options.targets, [TargetSpec::Embedded]);
+        assert_eq!(options.targets, [TargetSpec::EMBEDDED]);
         assert_eq!(options.settings().len(), 8);
         let cells = options.threads.len()
             * options.points.len()
@@ -349,6 +349,7 @@ mod tests {
             ("--cache-size 0", "has to have a size"),
             ("--target embedded,embedded", "given twice"),
             ("--target mysql://u:secret@h", "no database"),
+            ("--target embedded:base", "is for `lab run smp`"),
             ("--paper=yes", "takes no value"),
             ("extra", "not an option"),
             ("--sample 3", "did you mean `--samples`?"),

@@ -2,7 +2,7 @@
 
 use super::process::{ServerProcess, socket_path};
 use super::server::Flavour;
-use super::{Address, Context, Segments, SeriesPlan, Setting};
+use super::{Address, Context, Preset, Segments, SeriesPlan, Setting, TargetSpec};
 use crate::driver::socket::Login;
 use crate::error::{Error, Result};
 use crate::measure::Process;
@@ -14,6 +14,7 @@ const BINARY_VARIABLE: &str = "LATCHWORK_LAB_BINARY";
 
 #[derive(Debug)]
 pub struct Latchwork {
+    preset: Option<Preset>,
     cache_bytes: u64,
     connections_max: u32,
     extra_options: Vec<String>,
@@ -22,8 +23,9 @@ pub struct Latchwork {
 }
 
 impl Latchwork {
-    pub fn new(cache_bytes: u64, connections_max: u32) -> Latchwork {
+    pub fn new(preset: Option<Preset>, cache_bytes: u64, connections_max: u32) -> Latchwork {
         Latchwork {
+            preset,
             cache_bytes,
             connections_max,
             extra_options: Vec::new(),
@@ -51,6 +53,7 @@ impl Flavour for Latchwork {
     }
 
     fn start(&mut self, folder: &Path, context: &mut Context<'_>) -> Result<Login> {
+        let name = TargetSpec::Latchwork(self.preset).name();
         let socket = socket_path(folder)?;
         self.options = [
             "--no-defaults".to_string(),
@@ -60,19 +63,20 @@ impl Flavour for Latchwork {
             "--skip-networking".to_string(),
         ]
         .to_vec();
+        self.options.extend(self.preset.map(|preset| format!("--preset={}", preset.name())));
         self.options.extend(self.extra_options.iter().cloned());
         let mut arguments = vec!["serve".to_string()];
         arguments.extend(self.options.iter().cloned());
         arguments.push(format!("--datadir={}", folder.join("data").display()));
         arguments.push(format!("--socket={}", socket.display()));
         let login = Login {
-            target: "latchwork".to_string(),
+            target: name.clone(),
             address: Address::Unix(socket),
             user: "root".to_string(),
             password: String::new(),
             database: None,
         };
-        let process = ServerProcess::start("latchwork", &binary()?, &arguments, &folder.join("log"))?;
+        let process = ServerProcess::start(&name, &binary()?, &arguments, &folder.join("log"))?;
         self.process.insert(process).wait_until_ready(&login, context.interrupt)?;
         Ok(login)
     }

@@ -4,12 +4,14 @@ mod embedded;
 mod latchwork;
 mod mariadb;
 mod null;
+mod preset;
 mod process;
 mod remote;
 mod server;
 mod setting;
 mod spec;
 
+pub use preset::Preset;
 pub use server::Flavour;
 pub use setting::{HitPath, SEGMENTS_MAX, Segments, Setting};
 pub use spec::{Address, Engine, TargetSpec, hidden};
@@ -83,8 +85,10 @@ pub fn open(spec: &TargetSpec, options: &RunOptions) -> Result<Box<dyn Target>> 
     let cache_bytes = options.whole_cache_bytes();
     let connections_max = (options.threads_max() + CONNECTIONS_BESIDE).max(CONNECTIONS_MIN);
     let flavour: Box<dyn server::Flavour> = match spec {
-        TargetSpec::Embedded => return Ok(Box::new(embedded::Embedded::new(cache_bytes))),
-        TargetSpec::Latchwork => Box::new(latchwork::Latchwork::new(cache_bytes, connections_max)),
+        TargetSpec::Embedded(_) => return Ok(Box::new(embedded::Embedded::new(cache_bytes))),
+        TargetSpec::Latchwork(preset) => {
+            Box::new(latchwork::Latchwork::new(*preset, cache_bytes, connections_max))
+        }
         TargetSpec::MariaDb(engine) => {
             let key_buffer_bytes = options.key_buffer_bytes();
             let extra_options = options.mariadb_options.clone();
@@ -119,8 +123,9 @@ pub fn scratch_server(
     options: Vec<String>,
 ) -> Option<Box<dyn Flavour>> {
     match spec {
-        TargetSpec::Latchwork => {
-            Some(Box::new(latchwork::Latchwork::new(cache_bytes, connections_max).with_options(options)))
+        TargetSpec::Latchwork(preset) => {
+            let server = latchwork::Latchwork::new(*preset, cache_bytes, connections_max);
+            Some(Box::new(server.with_options(options)))
         }
         TargetSpec::MariaDb(engine) => {
             Some(Box::new(mariadb::MariaDb::new(*engine, cache_bytes, cache_bytes, connections_max, options)))

@@ -1,5 +1,6 @@
 //! Names of targets as a user writes them.
 
+use super::Preset;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -45,9 +46,9 @@ impl fmt::Display for Address {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum TargetSpec {
     /// The engine in this process.
-    Embedded,
+    Embedded(Option<Preset>),
     /// A Latchwork server that the lab starts.
-    Latchwork,
+    Latchwork(Option<Preset>),
     /// A MariaDB server that the lab starts.
     MariaDb(Engine),
     /// A server that answers with constant rows: the ceiling.
@@ -57,12 +58,16 @@ pub enum TargetSpec {
 }
 
 impl TargetSpec {
-    pub const SYNTAX: &str = "embedded, latchwork, null, mariadb:myisam|aria|innodb|rocksdb, mysql://user[:password]@host[:port]/db, or a socket's path";
+    /// As they are without a preset.
+    pub const EMBEDDED: TargetSpec = TargetSpec::Embedded(None);
+    pub const LATCHWORK: TargetSpec = TargetSpec::Latchwork(None);
+
+    pub const SYNTAX: &str = "embedded[:PRESET], latchwork[:PRESET], null, mariadb:myisam|aria|innodb|rocksdb, mysql://user[:password]@host[:port]/db, or a socket's path";
 
     pub fn parse(text: &str) -> Result<TargetSpec, String> {
         match text {
-            "embedded" => return Ok(TargetSpec::Embedded),
-            "latchwork" => return Ok(TargetSpec::Latchwork),
+            "embedded" => return Ok(TargetSpec::EMBEDDED),
+            "latchwork" => return Ok(TargetSpec::LATCHWORK),
             "null" => return Ok(TargetSpec::Null),
             "mariadb" => return Ok(TargetSpec::MariaDb(Engine::MyIsam)),
             _ => {}
@@ -73,6 +78,12 @@ impl TargetSpec {
                 let names = Engine::ALL.map(Engine::name).join(", ");
                 format!("target `{text}`: the engines of MariaDB are {names}")
             });
+        }
+        if let Some(name) = text.strip_prefix("latchwork:") {
+            return preset(text, name).map(|preset| TargetSpec::Latchwork(Some(preset)));
+        }
+        if let Some(name) = text.strip_prefix("embedded:") {
+            return preset(text, name).map(|preset| TargetSpec::Embedded(Some(preset)));
         }
         if let Some(rest) = text.strip_prefix("mysql://") {
             return parse_url(text, rest);
@@ -91,8 +102,8 @@ impl TargetSpec {
     /// Without a password.
     pub fn name(&self) -> String {
         match self {
-            TargetSpec::Embedded => "embedded".to_string(),
-            TargetSpec::Latchwork => "latchwork".to_string(),
+            TargetSpec::Embedded(preset) => with_preset("embedded", *preset),
+            TargetSpec::Latchwork(preset) => with_preset("latchwork", *preset),
             TargetSpec::Null => "null".to_string(),
             TargetSpec::MariaDb(engine) => format!("mariadb:{}", engine.name()),
             TargetSpec::Remote { address: Address::Unix(path), .. } => path.display().to_string(),
@@ -102,9 +113,24 @@ impl TargetSpec {
         }
     }
 
-    pub fn is_embedded(&self) -> bool {
-        *self == TargetSpec::Embedded
+    pub fn is_latchwork(&self) -> bool {
+        matches!(self, TargetSpec::Latchwork(_))
     }
+
+    pub fn is_embedded(&self) -> bool {
+        matches!(self, TargetSpec::Embedded(_))
+    }
+}
+
+fn preset(target: &str, name: &str) -> Result<Preset, String> {
+    Preset::parse(name).ok_or_else(|| {
+        let names = Preset::ALL.map(Preset::name).join(", ");
+        format!("target `{target}`: the presets are {names}")
+    })
+}
+
+fn with_preset(target: &str, preset: Option<Preset>) -> String {
+    preset.map_or(target.to_string(), |preset| format!("{target}:{}", preset.name()))
 }
 
 /// `user[:password]@host[:port]/database`; the password may hold anything but is split at the last `@`.
@@ -147,7 +173,13 @@ mod tests {
 
     #[test]
     fn every_form_of_a_target_is_understood() {
-        assert_eq!(TargetSpec::parse("embedded"), Ok(TargetSpec::Embedded));
+        assert_eq!(TargetSpec::parse("embedded"), Ok(TargetSpec::EMBEDDED));
+        let base = TargetSpec::parse("latchwork:Base").unwrap();
+        assert_eq!(
+            (&base, base.name().as_str()),
+            (&TargetSpec::Latchwork(Some(Preset::Base)), "latchwork:base")
+        );
+        assert_eq!(TargetSpec::parse("embedded:tc4").unwrap().name(), "embedded:tc4");
         assert_eq!(TargetSpec::parse("mariadb:InnoDB"), Ok(TargetSpec::MariaDb(Engine::InnoDb)));
         assert_eq!(TargetSpec::parse("/run/x.sock").unwrap().name(), "/run/x.sock");
         let remote = TargetSpec::parse("mysql://me:p@ss:w@10.0.0.1:3307/bench").unwrap();
@@ -162,7 +194,12 @@ mod tests {
 
     #[test]
     fn a_wrong_target_is_told_what_there_is_and_never_shows_its_password() {
-        assert!(TargetSpec::parse("mysql").unwrap_err().contains("embedded, latchwork"));
+        assert!(TargetSpec::parse("mysql").unwrap_err().contains("embedded[:PRESET], latchwork"));
+        assert!(
+            TargetSpec::parse("latchwork:fast")
+                .unwrap_err()
+                .contains("base, tc4, smpfix, notcmalloc, onlymalloc")
+        );
         assert!(TargetSpec::parse("mariadb:heap").unwrap_err().contains("myisam, aria, innodb, rocksdb"));
         for wrong in ["mysql://u:secret@host:port/db", "mysql://u:secret@host", "mysql://:secret@host/db"] {
             let message = TargetSpec::parse(wrong).unwrap_err();

@@ -120,7 +120,7 @@ fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
         run.interrupt.check()?;
         let folder = run.scratch.folder(&number.to_string())?;
         let target = match spec {
-            TargetSpec::Embedded => embedded::open(&options.setup, &folder)?,
+            TargetSpec::Embedded(_) => embedded::open(&options.setup, &folder)?,
             _ => server::open(spec, &options.setup, &folder, run)?,
         };
         let baseline = match options.case {

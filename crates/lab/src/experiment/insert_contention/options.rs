@@ -64,7 +64,7 @@ impl Options {
         };
         arguments::read(args, &NAMES, &[], |name, value| options.set(name, value))?;
         if options.targets.is_empty() {
-            options.targets = vec![TargetSpec::Embedded];
+            options.targets = vec![TargetSpec::EMBEDDED];
         }
         Ok(options)
     }
@@ -76,8 +76,8 @@ impl Options {
                 let known = |spec: &TargetSpec| {
                     matches!(
                         spec,
-                        TargetSpec::Embedded
-                            | TargetSpec::Latchwork
+                        TargetSpec::Embedded(_)
+                            | TargetSpec::Latchwork(_)
                             | TargetSpec::MariaDb(Engine::MyIsam | Engine::Aria | Engine::InnoDb)
                     )
                 };

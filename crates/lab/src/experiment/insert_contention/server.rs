@@ -35,7 +35,7 @@ pub fn open(
     folder: &Path,
     run: &mut Run<'_>,
 ) -> Result<Box<dyn Contended>> {
-    let ours = *spec == TargetSpec::Latchwork;
+    let ours = spec.is_latchwork();
     let mut options = Vec::new();
     if ours {
         options.push("--flush_log_at_trx_commit=2".to_string());

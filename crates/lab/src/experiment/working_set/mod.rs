@@ -166,7 +166,7 @@ fn open(
     run: &mut Run<'_>,
 ) -> Result<Opened> {
     match spec {
-        TargetSpec::Embedded => embedded::open(variant, &options.setup, folder, run),
+        TargetSpec::Embedded(_) => embedded::open(variant, &options.setup, folder, run),
         _ => server::open(spec, variant, &options.setup, folder, run),
     }
 }
@@ -208,7 +208,7 @@ fn sweep(options: &Options, lines: &mut [Line], embedded_is_alone: bool, run: &m
                 run.interrupt.check()?;
                 let window = Window { warmup: options.time / 5, measure: options.time, round };
                 let mut sample = line.sample(keys, options.writes, true, &window, run)?;
-                if line.target == TargetSpec::Embedded.name() && !embedded_is_alone {
+                if line.target == TargetSpec::EMBEDDED.name() && !embedded_is_alone {
                     sample.extra.retain(|(name, _)| name != MEMORY);
                 }
                 cell.samples.push(sample);

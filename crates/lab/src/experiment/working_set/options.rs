@@ -77,7 +77,7 @@ impl Options {
         let flags = ["--fine", "--writes", "--unlimited"];
         arguments::read(args, &NAMES, &flags, |name, value| options.set(name, value))?;
         if options.targets.is_empty() {
-            options.targets = vec![TargetSpec::Embedded];
+            options.targets = vec![TargetSpec::EMBEDDED];
         }
         let servers = [TargetSpec::Null];
         if let Some(spec) = options
@@ -140,7 +140,7 @@ impl Options {
         for spec in &self.targets {
             for &pages in &self.pages {
                 // Only ours has rows of their own: the others need not be told.
-                let ours = matches!(spec, TargetSpec::Embedded | TargetSpec::Latchwork);
+                let ours = spec.is_embedded() || spec.is_latchwork();
                 for &row_tier in self.row_tier.iter().filter(|row_tier| ours || **row_tier == RowTier::Off) {
                     series.push((spec, Variant { pages, row_tier }));
                 }

@@ -37,7 +37,7 @@ pub struct Server {
 fn server_options(spec: &TargetSpec, variant: Variant, setup: &Setup) -> Vec<String> {
     let page_size = variant.pages.size();
     match spec {
-        TargetSpec::Latchwork => vec![
+        TargetSpec::Latchwork(_) => vec![
             "--flush_method=O_DIRECT".to_string(),
             "--flush_log_at_trx_commit=2".to_string(),
             format!("--innodb_page_size={page_size}"),
@@ -64,7 +64,7 @@ pub fn open(
     run: &mut Run<'_>,
 ) -> Result<Opened> {
     let name = format!("{} {variant}", spec.name());
-    if variant.row_tier != RowTier::Off && *spec != TargetSpec::Latchwork {
+    if variant.row_tier != RowTier::Off && !spec.is_latchwork() {
         return Ok(Opened::LeftOut("it has no row tier".to_string()));
     }
     let options = server_options(spec, variant, setup);
@@ -108,7 +108,7 @@ pub fn open(
     // Stopped, it writes what loading has left in memory; its memory then has nothing of loading either.
     run.progress.stage(format!("{name}: starting again"), 0);
     flavour.stop()?;
-    if *spec == TargetSpec::Latchwork
+    if spec.is_latchwork()
         && variant.pages == Pages::Compressed
         && let Some(why) = not_compressed(&folder.join("data"), setup)
     {
