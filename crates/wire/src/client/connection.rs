@@ -189,6 +189,9 @@ pub struct Prepared {
     pub columns: Vec<OwnedColumn>,
 }
 
+/// A packet of a local file: as much as a socket's buffer holds.
+const LOCAL_PART_BYTES: usize = 128 << 10;
+
 /// A connection past its handshake.
 #[derive(Debug)]
 pub struct Connection<S> {
@@ -369,6 +372,40 @@ impl<S: Read + Write> Connection<S> {
         match &scanner.summary().error {
             Some(error) => Err(ClientError::Server(error.clone())),
             None => Ok(scanner.summary().clone()),
+        }
+    }
+
+    /// Runs a `LOAD DATA LOCAL INFILE`, whose file is whatever `source` gives: the name in the statement is not looked at. Needs
+    /// [`capability::LOCAL_FILES`] among the options. A source that fails ends the file early; the server keeps
+    /// what it was sent, as it does with every client, and the failure is the answer.
+    pub fn load_local(&mut self, sql: &[u8], source: &mut impl Read) -> Result<QueryResult, ClientError> {
+        encode::query(&mut self.writer, sql);
+        self.send()?;
+        let packet = self.read_response()?;
+        let payload = self.reader.payload(&packet);
+        if payload.first() != Some(&0xfb) {
+            return Err(Malformed::new("the server asked for no file").into());
+        }
+        self.writer.set_sequence(self.reader.sequence());
+        let sent = self.send_file(source);
+        self.writer.packet(b"");
+        self.send()?;
+        let result = self.result(false)?;
+        sent.map(|()| result)
+    }
+
+    fn send_file(&mut self, source: &mut impl Read) -> Result<(), ClientError> {
+        let mut part = vec![0; LOCAL_PART_BYTES];
+        loop {
+            match source.read(&mut part) {
+                Ok(0) => return Ok(()),
+                Ok(count) => {
+                    self.writer.packet(&part[..count]);
+                    self.send()?;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
