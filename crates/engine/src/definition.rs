@@ -6,6 +6,7 @@ use std::ops::Bound;
 use types::{Column, ColumnType, KeyPart};
 use vfs::{OsVfs, Vfs};
 
+pub use base::sync::Implementation as LatchImplementation;
 pub use pagecache::{HitPath, IoConfig as IoOptions};
 
 /// How a data directory is opened.
@@ -22,6 +23,9 @@ pub struct Options {
     pub row_tier_first: bool,
     /// Bytes a page of tables that do not say: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
     pub page_size: usize,
+    /// What latches are made of, in the whole process and from this opening on; `None`: what the process has chosen. Those of another database that are
+    /// made later are made likewise.
+    pub latches: Option<LatchImplementation>,
     /// Create the data directory if it is missing or empty.
     pub create: bool,
     /// Where the files are: the operating system's, memory, or one that fails on demand.
@@ -39,6 +43,7 @@ impl Default for Options {
             row_tier_bytes: None,
             row_tier_first: false,
             page_size: 16 << 10,
+            latches: None,
             create: false,
             vfs: Arc::new(OsVfs),
         }

@@ -71,7 +71,7 @@ pub use check::{CheckReport, Finding, check};
 pub use database::{Database, Preloaded, Status};
 pub use definition::{
     CacheOptions, Direction, FlushLog, FlushMethod, HitPath, IndexDef, IoOptions, KeyList, KeyRange,
-    LogOptions, Options, PackKeys, RowVisitor, TableDef,
+    LatchImplementation, LogOptions, Options, PackKeys, RowVisitor, TableDef,
 };
 pub use error::{Error, Result};
 pub use node::layout::key_bytes_max;

@@ -36,6 +36,10 @@ Memory
   --row_cache_size BYTES      of the key cache, for single rows; 0 = none   (-1: as is of use)
   --latchwork_version_limit BYTES   old versions of rows, for snapshots (256M)
 
+Latches
+  --latch_implementation WHAT direct, or wait_array as servers had them before 2008   (direct)
+  --latch_statistics          count what happens at latches, for SHOW ENGINE LATCHWORK MUTEX
+
 Files
   --config FILE               options in MySQL's ini form, groups [mysqld], [server], [mariadb], [latchwork];
                               no file is read without it

@@ -14,6 +14,7 @@ use base::sync::{Arc, Weak, thread};
 use engine::Database;
 use sql::Instance;
 use sql::host::{Host, Kill};
+use sql::variables::latch_implementation;
 use std::fmt;
 use std::io::{self, Write};
 use std::os::unix::net::UnixStream;
@@ -67,6 +68,12 @@ impl Server {
 
     /// The same on other files than the operating system's: those that fail on demand, in tests.
     pub fn start_on(vfs: Arc<dyn Vfs>, options: Options, log: Arc<Log>) -> Result<Server, StartError> {
+        let values = options.globals.values();
+        // Before any latch is made that may be hot.
+        latch_implementation(&values).choose();
+        if values.boolean("latch_statistics") {
+            base::sync::set_metering(true);
+        }
         let datadir = options.datadir();
         let skip_grant_tables = options.skip_grant_tables();
         check_folders(&options)?;
@@ -103,7 +110,7 @@ impl Server {
                 recovery.records, recovery.repaired_pages, recovery.rolled_back, recovery.changes_taken_back
             ));
         }
-        let globals = options.globals;
+        let globals = options.globals.with_latch_as_chosen();
         describe_flush_method(&globals, &database, &log);
         globals.describe("datadir", &format!("{}/", datadir.display()));
         globals.describe("socket", &socket.display().to_string());

@@ -23,7 +23,9 @@ pub use assign::Assigned;
 pub use command_line::{OptionError, OptionSet};
 pub use definition::{Definition, Kind, Scope};
 pub(crate) use effects::EngineEffects;
-pub use effects::{flush_log, flush_method, flush_method_name, io_options, row_tier_bytes};
+pub use effects::{
+    flush_log, flush_method, flush_method_name, io_options, latch_implementation, row_tier_bytes,
+};
 pub use globals::{Effects, Globals, Values};
 pub(crate) use read::unknown;
 pub use session::{Asked, Common, Live, SessionVariables, SqlMode, is_number};

@@ -179,6 +179,9 @@ impl Database {
         if !is_page_size(size) {
             return Err(Error::BadOption { why: bad_page_size(size) });
         }
+        if let Some(latches) = options.latches {
+            latches.choose();
+        }
         if options.flush_method == FlushMethod::NoSync {
             options.vfs = Arc::new(Unsynced::new(options.vfs));
         }

@@ -3,6 +3,7 @@
 mod commands;
 mod faults;
 mod io;
+mod latches;
 mod long_readers;
 mod malformed;
 mod packets;

@@ -2,7 +2,9 @@
 
 use super::{Effects, Setting, Values, Variable};
 use crate::SqlError;
-use engine::{CacheChange, DEFAULT_CACHE, Database, FlushLog, FlushMethod, HitPath, IoOptions};
+use engine::{
+    CacheChange, DEFAULT_CACHE, Database, FlushLog, FlushMethod, HitPath, IoOptions, LatchImplementation,
+};
 use std::sync::{Arc, Weak};
 
 /// What a value of `flush_log_at_trx_commit` means.
@@ -23,6 +25,14 @@ pub fn flush_method(name: &str) -> FlushMethod {
         // O_DSYNC opens the log so that each write is durable: here it is synced when it has to be, which comes to the same.
         // littlesync is MariaDB's own experiment with fewer syncs.
         _ => FlushMethod::Fsync,
+    }
+}
+
+/// What `latch_implementation` says.
+pub fn latch_implementation(values: &Values) -> LatchImplementation {
+    match values.text("latch_implementation").as_str() {
+        "wait_array" => LatchImplementation::WaitArray,
+        _ => LatchImplementation::Direct,
     }
 }
 
@@ -114,6 +124,7 @@ impl Effects for EngineEffects {
             "innodb_flush_log_at_trx_commit" => {
                 database.set_flush_log(flush_log(after.unsigned("innodb_flush_log_at_trx_commit")));
             }
+            "latch_statistics" => base::sync::set_metering(after.boolean("latch_statistics")),
             "row_cache_size" => database.resize_row_tier(row_tier_bytes(after))?,
             "latchwork_version_limit" => {
                 database.set_version_limit(after.unsigned("latchwork_version_limit"));

@@ -108,6 +108,11 @@ impl Globals {
         }
     }
 
+    /// The same with its latch made anew: the first was made before the option that says of what.
+    pub fn with_latch_as_chosen(self) -> Globals {
+        Globals { values: RwLock::of_class(self.values()), ..self }
+    }
+
     /// What later changes do, beyond being remembered. Once, when the server is assembled.
     pub fn on_change(&self, effects: Box<dyn Effects>) {
         // A second call would mean two servers on one set of variables; the first one stays.

@@ -21,6 +21,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("general_log_file", text("")),
     global("host_cache_size", unsigned(0, 0, 65536, 1)),
     global("init_connect", text("")).works(),
+    // Its own: whether what happens at latches is counted.
+    global("latch_statistics", boolean(false)).works(),
     // Its own: memory for old versions of rows. Beyond it the oldest snapshots are given up.
     global("latchwork_version_limit", unsigned(268435456, 1048576, 18446744073709551615, 1)).works(),
     global("local_infile", boolean(false)),

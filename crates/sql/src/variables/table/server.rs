@@ -24,6 +24,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("init_file", text("")).read_only().works(),
     global("large_files_support", boolean(true)).read_only(),
     global("large_pages", boolean(false)).read_only(),
+    // Its own: what latches are made of.
+    global("latch_implementation", one_of("direct", &["direct", "wait_array"])).read_only().works(),
     global("lc_messages_dir", text("")).read_only(),
     global("license", text("Apache-2.0 OR MIT")).read_only().works(),
     global("log_error", text("")).read_only().works(),
