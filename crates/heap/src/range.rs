@@ -50,6 +50,12 @@ impl Range {
     }
 }
 
+impl Drop for Range {
+    fn drop(&mut self) {
+        give_back(self.start, self.len);
+    }
+}
+
 // SAFETY: each byte of the range is given out once, usable and zero; none is taken back, moved or shared.
 unsafe impl dlmalloc::Allocator for Range {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
@@ -100,6 +106,12 @@ fn make_usable(begin: *mut u8, size: usize) -> Option<()> {
     unsafe { mprotect(begin.cast(), size, MprotectFlags::READ | MprotectFlags::WRITE).ok() }
 }
 
+#[cfg(not(miri))]
+fn give_back(start: *mut u8, len: usize) {
+    // SAFETY: the range's own mapping, whose blocks are gone with the heap. Fails for nothing that could be mended.
+    let _ = unsafe { rustix::mm::munmap(start.cast(), len) };
+}
+
 /// The interpreter knows no mappings without access: there all of the range is memory from the start.
 #[cfg(miri)]
 fn reserve(len: usize) -> io::Result<*mut u8> {
@@ -112,4 +124,11 @@ fn reserve(len: usize) -> io::Result<*mut u8> {
 #[cfg(miri)]
 fn make_usable(_begin: *mut u8, _size: usize) -> Option<()> {
     Some(())
+}
+
+#[cfg(miri)]
+fn give_back(start: *mut u8, len: usize) {
+    use std::alloc::{GlobalAlloc, Layout, System};
+    // SAFETY: as it was allocated by `reserve`.
+    unsafe { System.dealloc(start, Layout::from_size_align_unchecked(len, STEP)) }
 }

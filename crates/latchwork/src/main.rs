@@ -4,6 +4,9 @@ mod check;
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: heap::Allocator = heap::Allocator;
+
 const HELP: &str = "\
 latchwork: a MySQL-compatible server whose caches do not fight over latches, and a lab that measures it
 

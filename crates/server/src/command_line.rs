@@ -35,6 +35,8 @@ Memory
   --NAME.key_buffer_size BYTES   another key cache, called NAME; the other key_cache_ options likewise
   --row_cache_size BYTES      of the key cache, for single rows; 0 = none   (-1: as is of use)
   --latchwork_version_limit BYTES   old versions of rows, for snapshots (256M)
+  --malloc-lib LIBRARY        system, mimalloc, jemalloc, tcmalloc, or a library's path   (system)
+  --use-sys-malloc=OFF        all memory out of one heap behind one mutex, as servers had it before 2008
 
 Latches
   --latch_implementation WHAT direct, or wait_array as servers had them before 2008   (direct)
@@ -48,7 +50,8 @@ Files
 Every system variable is an option: --name=value, with - or _. SHOW VARIABLES lists them.
 ";
 
-/// Runs `latchwork serve` with the arguments behind the word; returns when the server has stopped.
+/// Runs `latchwork serve` with the arguments behind the word; returns when the server has stopped. For a program's first thread, before it
+/// starts another: the allocator and the environment change.
 pub fn serve(arguments: &[String]) -> ExitCode {
     match try_serve(arguments) {
         Ok(code) => code,
@@ -68,6 +71,7 @@ fn try_serve(arguments: &[String]) -> Result<ExitCode, Box<dyn fmt::Display>> {
         print!("{SERVE_HELP}");
         return Ok(ExitCode::SUCCESS);
     }
+    crate::malloc::settle(&options).map_err(boxed)?;
     let log = match options.log_error() {
         Some(path) => Log::to_file(&path)
             .map_err(|error| boxed(format!("--log-error: cannot write {}: {error}", path.display())))?,

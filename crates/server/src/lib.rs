@@ -10,6 +10,7 @@ mod connection;
 mod init_file;
 mod listeners;
 mod log;
+mod malloc;
 mod options;
 mod registry;
 mod server;

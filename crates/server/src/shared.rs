@@ -5,7 +5,7 @@ use crate::log::Log;
 use crate::registry::Registry;
 use base::sync::Arc;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sql::host::{ConnectionCounts, Host, Kill, NewPassword, Process};
+use sql::host::{ConnectionCounts, Host, Kill, Memory, NewPassword, Process};
 use sql::{Instance, SqlError};
 use std::time::Instant;
 use wire::auth::PasswordHash;
@@ -90,6 +90,11 @@ impl Host for Shared {
 
     fn password_hash(&self, password: &[u8]) -> String {
         if password.is_empty() { String::new() } else { PasswordHash::of(password).to_text() }
+    }
+
+    fn memory(&self) -> Memory {
+        let heap = heap::figures();
+        Memory { resident: heap::resident_bytes(), heap_used: heap.used, heap_mapped: heap.mapped }
     }
 
     fn connections(&self) -> ConnectionCounts {

@@ -28,6 +28,19 @@ pub trait Host: Send + Sync {
     fn password_hash(&self, password: &[u8]) -> String;
 
     fn connections(&self) -> ConnectionCounts;
+
+    fn memory(&self) -> Memory;
+}
+
+/// The process's memory, in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Memory {
+    /// `Memory_resident`: what it takes up.
+    pub resident: u64,
+    /// `Memory_heap_used`, `Memory_heap_mapped`: what is in the shared heap, and what that has of the operating system; 0 while the
+    /// system's allocator serves.
+    pub heap_used: u64,
+    pub heap_mapped: u64,
 }
 
 /// One connection in SHOW PROCESSLIST.

@@ -1,3 +1,6 @@
+//! In the interpreter: `MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-stacked-borrows" cargo +nightly miri test -p latchwork-heap --lib`.
+//! The allocator's lists lead back into itself, which the experimental rules about borrows do not allow for.
+
 use super::*;
 use std::collections::VecDeque;
 use std::sync::Mutex as Handover;

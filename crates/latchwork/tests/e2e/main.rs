@@ -17,6 +17,7 @@ mod key_caches;
 mod kills;
 mod lifecycle;
 mod login;
+mod memory;
 mod prepared;
 mod sql_equality;
 mod stress;

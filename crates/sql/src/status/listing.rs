@@ -35,6 +35,10 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
         add("Connection_errors_max_connections", connections.refused_max_connections);
         add("Bytes_received", connections.bytes_received);
         add("Bytes_sent", connections.bytes_sent);
+        let memory = host.memory();
+        add("Memory_resident", memory.resident);
+        add("Memory_heap_used", memory.heap_used);
+        add("Memory_heap_mapped", memory.heap_mapped);
     }
     add("Threads_cached", 0);
     add("Threads_created", session.instance.host().map_or(0, |host| host.connections().attempts));

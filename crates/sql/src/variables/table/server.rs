@@ -31,6 +31,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("log_error", text("")).read_only().works(),
     global("lower_case_file_system", boolean(false)).read_only().works(),
     global("lower_case_table_names", unsigned(0, 0, 2, 1)).read_only().works(),
+    // Its own: the allocator, as mysqld_safe's option of this name.
+    global("malloc_lib", text("system")).read_only().works(),
     global("open_files_limit", unsigned(0, 0, 4294967295, 1)).read_only(),
     global("performance_schema", boolean(false)).read_only(),
     global("pid_file", text("")).read_only().works(),
@@ -62,8 +64,11 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("thread_stack", unsigned(299008, 131072, 18446744073709551615, 1024)).read_only(),
     global("time_format", text("%H:%i:%s")).read_only(),
     global("tmpdir", text("/tmp")).read_only().because("no temporary files are written"),
+    // Off: all memory out of one heap behind one mutex.
+    global("use_sys_malloc", boolean(true)).read_only().works(),
     global("version", text(super::super::VERSION)).read_only().works(),
     global("version_comment", text("Latchwork")).read_only().works(),
     global("version_compile_machine", text("x86_64")).read_only().works(),
     global("version_compile_os", text("Linux")).read_only().works(),
+    global("version_malloc_library", text("system")).read_only().works(),
 ];
