@@ -131,7 +131,7 @@ impl PageCache {
     pub(crate) fn find_or_install(
         &self,
         id: PageId,
-        fill: impl FnOnce(FrameNo, &OpenFile, Option<Box<[u8]>>) -> Result<Keep, Error>,
+        fill: impl FnOnce(FrameNo, &OpenFile, Option<Vec<u8>>) -> Result<Keep, Error>,
     ) -> Result<Located, Error> {
         let hash = Hash::of(id);
         let (segment, number) = self.lock_segment(hash);

@@ -24,9 +24,13 @@ use base::sync::{Arc, CachePadded, Mutex, OnceLock};
 use base::{FileId, PageId};
 use std::collections::{HashMap, VecDeque};
 
+mod blocks;
+
+use blocks::{Blocks, Stored};
+
 base::latch_class!(pub ImagesLatch, "page images");
 
-/// Bytes that an image takes besides its own: its places in map and queue, and what the allocator adds.
+/// Bytes that an image takes besides its blocks: its places in map and queue.
 const OVERHEAD_BYTES: usize = 112;
 /// So many images are put, before one looks how many were opened meanwhile.
 const PERIOD: u32 = 1024;
@@ -52,6 +56,7 @@ pub(crate) struct Images {
 #[derive(Debug, Default)]
 struct Inner {
     slots: HashMap<PageId, Slot>,
+    blocks: Blocks,
     /// The images in the order in which they were put, and some that have gone since.
     queue: VecDeque<(PageId, Ticket)>,
     used: usize,
@@ -74,14 +79,28 @@ pub(crate) struct Ticket(u64);
 struct Slot {
     ticket: Ticket,
     /// `None` as long as it is awaited.
-    image: Option<Box<[u8]>>,
+    image: Option<Stored>,
 }
 
 impl Inner {
-    fn remove(&mut self, id: PageId) -> Option<Box<[u8]>> {
+    /// Takes an image out of the map; its blocks are the caller's to give up.
+    fn unlink(&mut self, id: PageId) -> Option<Stored> {
         let image = self.slots.remove(&id)?.image?;
-        self.used -= image.len() + OVERHEAD_BYTES;
+        self.used -= image.bytes() + OVERHEAD_BYTES;
         Some(image)
+    }
+
+    fn remove(&mut self, id: PageId) {
+        if let Some(image) = self.unlink(id) {
+            self.blocks.remove(image);
+        }
+    }
+
+    /// Gives memory back to the system.
+    fn release(&mut self) {
+        let Inner { slots, blocks, bytes_max, .. } = self;
+        blocks.shrink_to(*bytes_max, slots.values_mut().filter_map(|slot| slot.image.as_mut()));
+        slots.shrink_to_fit();
     }
 
     /// Makes room by giving up the oldest images.
@@ -161,8 +180,8 @@ impl Images {
             inner.is_sampling = inner.opened_lately < PERIOD / USEFUL;
             (inner.put_lately, inner.opened_lately) = (0, 0);
         }
-        let Some(image) = image.map(Vec::into_boxed_slice) else { return };
-        let bytes = image.len() + OVERHEAD_BYTES;
+        let Some(image) = image else { return };
+        let bytes = Stored::bytes_for(image.len()) + OVERHEAD_BYTES;
         inner.average = (inner.average * 15 + bytes) / 16;
         while inner.used + bytes > inner.bytes_max && self.take_step(&mut inner) {}
         if bytes > inner.bytes_max {
@@ -170,6 +189,7 @@ impl Images {
         }
         let (room, ghosts_max) = (inner.bytes_max - bytes, self.ghosts_max(&inner));
         inner.shrink_to(room, ghosts_max);
+        let Some(image) = inner.blocks.store(&image) else { return };
         inner.used += bytes;
         inner.slots.insert(id, Slot { ticket, image: Some(image) });
         inner.queue.push_back((id, ticket));
@@ -186,12 +206,12 @@ impl Images {
     }
 
     /// The image of a page that enters its segment. Under the segment's mutex.
-    pub fn take(&self, id: PageId) -> Option<Box<[u8]>> {
+    pub fn take(&self, id: PageId) -> Option<Vec<u8>> {
         if !self.is_used() {
             return None;
         }
         let mut inner = self.inner.lock();
-        let Some(image) = inner.remove(id) else {
+        let Some(image) = inner.unlink(id) else {
             let ghosts_max = self.ghosts_max(&inner) as u64;
             let is_recent = inner.ghosts.recall(Hash::of(id)).is_some_and(|age| age <= ghosts_max);
             inner.ghost_hits += u64::from(is_recent);
@@ -199,7 +219,7 @@ impl Images {
         };
         inner.opened_lately += 1;
         self.opened.fetch_add(1, Relaxed);
-        Some(image)
+        Some(inner.blocks.take(image))
     }
 
     /// Forgets the images of a file, and those that are awaited. None of its pages is in the cache, nor will be.
@@ -227,10 +247,12 @@ impl Images {
                 inner.shrink_to(bytes_max, ghosts_max);
                 budget.give_back(inner.bytes_max - bytes_max);
                 inner.bytes_max = bytes_max;
+                inner.release();
             }
             None => {
                 inner.shrink_to(bytes_max, ghosts_max);
                 inner.bytes_max = bytes_max;
+                inner.release();
             }
         }
         inner.tidy();
@@ -302,15 +324,16 @@ mod tests {
     #[test]
     fn the_oldest_image_makes_room_and_an_image_is_taken_once() {
         let images = Images::new("default", 1024);
+        let one = Stored::bytes_for(100) + OVERHEAD_BYTES;
         keep(&images, 1, 100);
         assert!(images.take(id(1)).is_none(), "there is no room yet");
-        images.resize_to(3 * (100 + OVERHEAD_BYTES));
+        images.resize_to(3 * one);
         (1..=4).for_each(|page| keep(&images, page, 100));
         assert!(images.take(id(1)).is_none());
         assert_eq!(images.take(id(2)).unwrap()[0], 2);
         assert!(images.take(id(2)).is_none());
-        assert_eq!(images.status(), (2 * (100 + OVERHEAD_BYTES), 1));
-        images.resize_to(100 + OVERHEAD_BYTES);
+        assert_eq!(images.status(), (2 * one, 1));
+        images.resize_to(one);
         assert!(images.take(id(3)).is_none() && images.take(id(4)).is_some());
         assert_eq!(images.status().0, 0);
     }

@@ -1,0 +1,207 @@
+//! Memory for images: blocks of one size, so that images of many lengths leave no gaps that nothing fits.
+//!
+//! An image takes as many blocks as it needs, anywhere; each names the next. Whoever holds the latch of the images has all of
+//! them. Memory is reserved once and taken as it is used; what lies behind the blocks that are still wanted is given back.
+
+use base::region::{Region, machine_memory_bytes};
+use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Half a block is what an image wastes, and each costs a number beside it.
+pub const BLOCK: usize = 256;
+const WORDS: usize = BLOCK / 8;
+
+/// An image in its blocks.
+#[derive(Debug)]
+pub struct Stored {
+    first: u32,
+    len: u32,
+}
+
+impl Stored {
+    /// Bytes that an image of `len` bytes takes.
+    pub fn bytes_for(len: usize) -> usize {
+        len.div_ceil(BLOCK) * (BLOCK + size_of::<u32>())
+    }
+
+    pub fn bytes(&self) -> usize {
+        Stored::bytes_for(self.len as usize)
+    }
+
+    fn block_count(&self) -> usize {
+        (self.len as usize).div_ceil(BLOCK)
+    }
+}
+
+#[derive(Debug, Default)]
+pub struct Blocks {
+    /// Reserved when the first image comes. `None` as well if the system refuses that.
+    words: Option<Region<AtomicU64>>,
+    /// The block behind each, in its image.
+    next: Vec<u32>,
+    /// Those in no image.
+    free: Vec<u32>,
+}
+
+impl Blocks {
+    /// Keeps `image`. `None` if there is no memory for it.
+    pub fn store(&mut self, image: &[u8]) -> Option<Stored> {
+        let stored = Stored { first: 0, len: u32::try_from(image.len()).ok()? };
+        if !self.have_free(stored.block_count()) {
+            return None;
+        }
+        let words = self.words.as_ref()?;
+        let mut next = 0;
+        // From the last to the first, since each names the one behind it.
+        for piece in image.chunks(BLOCK).rev() {
+            let block = self.free.pop()?;
+            let place = &words[block as usize * WORDS..][..WORDS];
+            for (word, bytes) in place.iter().zip(piece.chunks(8)) {
+                let mut padded = [0; 8];
+                padded[..bytes.len()].copy_from_slice(bytes);
+                // ORDER: the latch of the images orders all of this.
+                word.store(u64::from_le_bytes(padded), Relaxed);
+            }
+            self.next[block as usize] = next;
+            next = block;
+        }
+        Some(Stored { first: next, ..stored })
+    }
+
+    /// Takes an image out.
+    pub fn take(&mut self, stored: Stored) -> Vec<u8> {
+        let mut image = vec![0; stored.len as usize];
+        let Blocks { words: Some(words), next, free } = self else { return image };
+        let mut block = stored.first;
+        for piece in image.chunks_mut(BLOCK) {
+            let place = &words[block as usize * WORDS..][..WORDS];
+            for (word, bytes) in place.iter().zip(piece.chunks_mut(8)) {
+                // ORDER: as above.
+                bytes.copy_from_slice(&word.load(Relaxed).to_le_bytes()[..bytes.len()]);
+            }
+            free.push(block);
+            block = next[block as usize];
+        }
+        image
+    }
+
+    /// Gives up an image.
+    pub fn remove(&mut self, stored: Stored) {
+        let mut block = stored.first;
+        for _ in 0..stored.block_count() {
+            self.free.push(block);
+            block = self.next[block as usize];
+        }
+    }
+
+    /// Makes `count` blocks free, unless the system refuses memory.
+    fn have_free(&mut self, count: usize) -> bool {
+        let missing = count.saturating_sub(self.free.len());
+        if missing > 0 {
+            if self.words.is_none() {
+                self.words = Region::new((machine_memory_bytes() / BLOCK).max(1024) * WORDS).ok();
+            }
+            let blocks_max =
+                self.words.as_ref().map_or(0, |words| words.len() / WORDS).min(u32::MAX as usize);
+            let made = self.next.len();
+            if made + missing > blocks_max {
+                return false;
+            }
+            self.next.resize(made + missing, 0);
+            // The first of them is taken first.
+            self.free.extend((made as u32..(made + missing) as u32).rev());
+        }
+        true
+    }
+
+    /// Gives memory that images do not need back to the system, if that is worth it: what is left beyond `bytes` moves to the front.
+    /// `all`: whatever is stored.
+    pub fn shrink_to<'s>(&mut self, bytes: usize, all: impl Iterator<Item = &'s mut Stored>) {
+        let used = self.next.len() - self.free.len();
+        let kept = (bytes / (BLOCK + size_of::<u32>())).max(used);
+        let Blocks { words: Some(words), next, free } = self else { return };
+        if kept >= next.len() {
+            return;
+        }
+        let is_behind = |block: u32| block as usize >= kept;
+        free.retain(|block| !is_behind(*block));
+        // As many are free in front as are used behind, or more.
+        let mut moved = |block: u32| -> Option<u32> {
+            let to = is_behind(block).then(|| free.pop()).flatten()?;
+            for word in 0..WORDS {
+                // ORDER: as above.
+                let value = words[block as usize * WORDS + word].load(Relaxed);
+                words[to as usize * WORDS + word].store(value, Relaxed);
+            }
+            Some(to)
+        };
+        for stored in all {
+            let count = stored.block_count();
+            let mut before = None;
+            let mut block = stored.first;
+            for _ in 0..count {
+                let behind = next[block as usize];
+                if let Some(to) = moved(block) {
+                    next[to as usize] = behind;
+                    match before {
+                        None => stored.first = to,
+                        Some(before) => next[before as usize] = to,
+                    }
+                    block = to;
+                }
+                before = Some(block);
+                block = behind;
+            }
+        }
+        next.truncate(kept);
+        next.shrink_to_fit();
+        free.shrink_to_fit();
+        words.release_from(kept * WORDS);
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+
+    fn image(seed: usize, len: usize) -> Vec<u8> {
+        (0..len).map(|at| (at * 7 + seed * 13) as u8).collect()
+    }
+
+    #[test]
+    fn images_of_all_lengths_come_back_and_their_blocks_are_used_again() {
+        let mut blocks = Blocks::default();
+        let lengths = [1, 7, 8, 9, 255, 256, 257, 3_000, 511];
+        for round in 0..3 {
+            let stored: Vec<Stored> =
+                lengths.iter().map(|len| blocks.store(&image(*len + round, *len)).unwrap()).collect();
+            for (stored, len) in stored.into_iter().zip(lengths).rev() {
+                assert_eq!(blocks.take(stored), image(len + round, len));
+            }
+        }
+        let made: usize = lengths.iter().map(|len| len.div_ceil(BLOCK)).sum();
+        assert_eq!((blocks.next.len(), blocks.free.len()), (made, made));
+    }
+
+    #[test]
+    fn what_is_left_moves_to_the_front_when_there_is_less_room() {
+        let mut blocks = Blocks::default();
+        let mut stored: Vec<Option<Stored>> =
+            (0..100).map(|seed| blocks.store(&image(seed, 100 + seed * 10))).collect();
+        for (seed, stored) in stored.iter_mut().enumerate().filter(|(seed, _)| seed % 3 != 1) {
+            match seed % 2 {
+                0 => blocks.remove(stored.take().unwrap()),
+                _ => drop(blocks.take(stored.take().unwrap())),
+            }
+        }
+        let used: usize = stored.iter().flatten().map(Stored::block_count).sum();
+        blocks.shrink_to(0, stored.iter_mut().flatten());
+        assert_eq!((blocks.next.len(), blocks.free.len()), (used, 0));
+        let another = blocks.store(&image(1, 1_000)).unwrap();
+        for (seed, stored) in stored.into_iter().enumerate() {
+            if let Some(stored) = stored {
+                assert_eq!(blocks.take(stored), image(seed, 100 + seed * 10));
+            }
+        }
+        assert_eq!(blocks.take(another), image(1, 1_000));
+    }
+}
