@@ -10,12 +10,27 @@ pub fn read(
     args: &[String],
     names: &[&'static str],
     flags: &[&str],
-    mut set: impl FnMut(&str, &str) -> Result<(), String>,
+    set: impl FnMut(&str, &str) -> Result<(), String>,
 ) -> Result<(), String> {
+    match read_with_files(args, names, flags, set)?.first() {
+        Some(file) => Err(format!("`{file}` is not an option; see latchwork lab run --help")),
+        None => Ok(()),
+    }
+}
+
+/// The same for a command that takes files too, which are returned.
+pub fn read_with_files(
+    args: &[String],
+    names: &[&'static str],
+    flags: &[&str],
+    mut set: impl FnMut(&str, &str) -> Result<(), String>,
+) -> Result<Vec<String>, String> {
+    let mut files = Vec::new();
     let mut left = args.iter();
     while let Some(arg) = left.next() {
         if !arg.starts_with('-') {
-            return Err(format!("`{arg}` is not an option; see latchwork lab run --help"));
+            files.push(arg.clone());
+            continue;
         }
         let (name, inline) = match arg.split_once('=') {
             Some((name, value)) => (name, Some(value.to_string())),
@@ -38,7 +53,7 @@ pub fn read(
         };
         set(name, &value).map_err(|why| format!("{name} {}: {why}", crate::target::hidden(&value)))?;
     }
-    Ok(())
+    Ok(files)
 }
 
 pub fn split(value: &str) -> Result<Vec<&str>, String> {

@@ -9,6 +9,7 @@ The performance lab: measures what a cache's latches cost, on Latchwork and on a
   latchwork lab list                   the experiments, the targets and the drivers
   latchwork lab doctor [options]       what on this machine would spoil the figures, and what to change
   latchwork lab run EXPERIMENT [...]   measure; --help explains the options
+  latchwork lab report FILE [...]      one page of any number of results
 
 Start with
   latchwork lab run segments

@@ -1,8 +1,9 @@
-//! The command line: `lab list`, `lab doctor`, `lab run EXPERIMENT`.
+//! The command line: `lab list`, `lab doctor`, `lab run EXPERIMENT`, `lab report`.
 
 pub mod arguments;
 mod help;
 mod options;
+mod report;
 mod suggest;
 
 pub use help::{PLACES, segments_options};
@@ -20,6 +21,8 @@ use std::process::ExitCode;
 
 /// What a wrong command line exits with, as shells and getopt have it.
 const EXIT_USAGE: u8 = 2;
+
+const COMMANDS: [&str; 5] = ["list", "doctor", "run", "report", "help"];
 
 /// Runs the lab with the arguments that follow `latchwork lab`.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -54,7 +57,9 @@ fn dispatch(args: &[String]) -> Result<()> {
         "doctor" if wants_help => print(help::DOCTOR),
         "doctor" => examine(rest),
         "run" => run(rest, wants_help),
-        other => Err(Error::Usage(suggest::unknown("command", other, ["list", "doctor", "run", "help"]))),
+        "report" if wants_help => print(report::HELP),
+        "report" => report::run(rest),
+        other => Err(Error::Usage(suggest::unknown("command", other, COMMANDS))),
     }
 }
 

@@ -1,34 +1,62 @@
-//! The report as one page that needs nothing else: styles, script and plots are inside.
+//! The report as one page that needs nothing else: styles, script, plots and the raw samples are inside.
+//!
+//! A part for each run, each with its own controls, since what was not measured in turns with the rest does not belong into
+//! one plot with it. Without scripts the page is whole, only still.
 
-use super::plot::{self, COLOURS, Line, Plot};
+use super::plot::{self, COLOURS, Line, Plot, Scaling};
+use super::sentences;
 use super::view::{self, Table};
+use super::{download, relative};
 use crate::doctor::Finding;
 use crate::results::{Cell, Results, TargetInfo};
 use crate::stats::Estimate;
 use std::fmt::Write;
 
-const STYLE: &str = include_str!("report.css");
+pub const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 
 /// The page.
-pub fn render(results: &Results) -> String {
-    let mut page = String::new();
-    let title = escape(&format!("{}: {}", results.experiment, results.title));
-    let _ = write!(
-        page,
+pub fn render(runs: &[Results]) -> String {
+    let title = match runs {
+        [only] => only.title.clone(),
+        _ => runs.iter().map(|run| run.title.as_str()).collect::<Vec<_>>().join("; "),
+    };
+    let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{title}</title>\n\
-         <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<h1>{}</h1>\n<p class=\"question\">{}</p>\n{}\n\
-         <button type=\"button\" id=\"theme\">Dark or light</button>\n</header>\n<main>\n",
-        escape(&results.title),
-        escape(&results.question),
-        status(results)
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>{0}</title>\n\
+         <style>\n{STYLE}</style>\n</head>\n<body>\n<header>\n<p class=\"maker\">Latchwork lab</p>\n<h1>{0}</h1>\n\
+         <button type=\"button\" id=\"theme\">Dark or light</button>\n",
+        escape(&title),
     );
-    charts(results, &mut page);
-    tables(results, &mut page);
-    circumstances(results, &mut page);
+    if runs.len() > 1 {
+        page.push_str("<nav aria-label=\"runs\">\n<ol>\n");
+        for (number, run) in runs.iter().enumerate() {
+            let _ = writeln!(page, "<li><a href=\"#run-{number}\">{}</a></li>", escape(&run.title));
+        }
+        page.push_str("</ol>\n</nav>\n");
+    }
+    page.push_str("</header>\n<main>\n");
+    for (number, run) in runs.iter().enumerate() {
+        part(run, number, runs.len() > 1, &mut page);
+    }
     let _ = write!(page, "</main>\n<script>\n{SCRIPT}</script>\n</body>\n</html>\n");
     page
+}
+
+fn part(results: &Results, number: usize, several: bool, page: &mut String) {
+    let worst =
+        sentences::worst_line(results).map_or(String::new(), |line| format!(" data-worst=\"{line}\""));
+    let _ = writeln!(page, "<article class=\"run\" id=\"run-{number}\" data-run=\"{number}\"{worst}>");
+    if several {
+        let _ = writeln!(page, "<h2 class=\"title\">{}</h2>", escape(&results.title));
+    }
+    let _ = writeln!(page, "<p class=\"question\">{}</p>\n{}", escape(&results.question), status(results));
+    said(results, page);
+    charts(results, number, page);
+    tables(results, number, page);
+    circumstances(results, page);
+    samples(results, number, page);
+    page.push_str("</article>\n");
 }
 
 /// When, by what, and whether it ran to its end.
@@ -38,7 +66,7 @@ fn status(results: &Results) -> String {
     let cut = if results.complete {
         String::new()
     } else {
-        "<p class=\"warning\">This run did not reach its end: cells and rounds are missing.</p>".to_string()
+        "\n<p class=\"warning\">This run did not reach its end: cells and rounds are missing.</p>".to_string()
     };
     format!(
         "<p class=\"meta\">{}, {} x {}<br/><code>{}</code></p>{cut}",
@@ -53,72 +81,41 @@ fn fact<'a>(facts: &'a [(String, String)], name: &str) -> Option<&'a str> {
     facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// The legend, and for each block throughput and gain.
-fn charts(results: &Results, page: &mut String) {
-    let lines = view::lines(results);
-    let labels: Vec<String> = lines.iter().map(|(target, series)| label(results, target, series)).collect();
-    page.push_str(
-        "<section aria-label=\"plots\">\n<div class=\"legend\" role=\"group\" aria-label=\"series shown\">\n",
-    );
-    for (number, label) in labels.iter().enumerate() {
-        let (dash, marker) = plot::style(number);
-        let _ = writeln!(
-            page,
-            "<button type=\"button\" aria-pressed=\"true\" data-line=\"{number}\" class=\"c{}\">\
-             <svg viewBox=\"0 0 44 14\" width=\"44\" height=\"14\" aria-hidden=\"true\"><g class=\"line c{}\">\
-             <line x1=\"0\" x2=\"44\" y1=\"7\" y2=\"7\" stroke-dasharray=\"{dash}\"/>\
-             <path class=\"marker\" d=\"{marker}\" transform=\"translate(22 7)\"/></g></svg>{}</button>",
-            number % COLOURS,
-            number % COLOURS,
-            escape(label)
-        );
+/// What it came to, in sentences.
+fn said(results: &Results, page: &mut String) {
+    let sentences = sentences::summary(results);
+    if sentences.is_empty() {
+        return;
     }
+    page.push_str("<section class=\"summary\" aria-label=\"summary\">\n<ul>\n");
+    for sentence in sentences {
+        let _ = writeln!(page, "<li>{}</li>", escape(&sentence));
+    }
+    page.push_str("</ul>\n</section>\n");
+}
+
+/// The legend and the switches, and for each block throughput and gain.
+fn charts(results: &Results, number: usize, page: &mut String) {
+    let labels = view::labels(results);
+    page.push_str("<section aria-label=\"plots\">\n<div class=\"controls\">\n");
+    legend(&labels, page);
+    switches(results, page);
     page.push_str(
-        "</div>\n<p class=\"hint\">A click on a series here, or on its line, hides it; the scales follow. \
+        "</div>\n<p class=\"hint\">A press on a series here, or on its line, hides it; the scales follow. \
          Whiskers are confidence intervals of the median.</p>\n",
     );
-    for (block_number, block) in view::blocks(results).into_iter().enumerate() {
-        let of = |show: &dyn Fn(&Cell) -> Option<Estimate>| -> Vec<Line> {
-            let all = lines.iter().zip(&labels).enumerate();
-            all.filter_map(|(number, ((target, series), label))| {
-                let cells = results
-                    .cells
-                    .iter()
-                    .filter(|cell| cell.target == *target && cell.series == *series && cell.block == block);
-                let points: Vec<(u32, Estimate)> =
-                    cells.filter_map(|cell| Some((cell.x, show(cell)?))).collect();
-                (!points.is_empty()).then(|| Line { number, label: label.clone(), points })
-            })
-            .collect()
-        };
+    for (block_number, block) in view::blocks(results).iter().enumerate() {
         let _ = write!(
             page,
-            "<h2>{} {}</h2>\n<div class=\"plots\">\n",
-            escape(&block),
-            escape(&results.block_name)
+            "<h3>{}</h3>\n<div class=\"plots\">\n",
+            escape(format!("{} {block}", results.block_name).trim())
         );
-        let gain_name = format!("gain over {}, %", results.baseline_name);
-        let plots = [
-            ("throughput", results.unit.clone(), of(&|cell| cell.estimate())),
-            ("gain", gain_name, of(&|cell| results.gain(cell))),
-        ];
-        for (kind, y_name, lines) in plots {
-            if lines.is_empty() {
-                continue;
-            }
-            let plot = Plot {
-                title: format!("{block} {}", results.block_name),
-                y_name: y_name.clone(),
-                x_name: results.x_name.clone(),
-                xs: view::xs(results),
-                log_scale: results.log_scale && kind == "throughput",
-                lines,
-            };
+        for (kind, plot) in block_plots(results, block) {
             let _ = writeln!(
                 page,
                 "<figure><figcaption>{}</figcaption>{}</figure>",
-                escape(&y_name),
-                plot.to_svg(&format!("{kind}-{block_number}"))
+                escape(&plot.y_name),
+                plot.to_svg(&format!("run-{number}-{kind}-{block_number}"))
             );
         }
         page.push_str("</div>\n");
@@ -126,25 +123,87 @@ fn charts(results: &Results, page: &mut String) {
     page.push_str("</section>\n");
 }
 
-/// The series alone where there is one target, or where the target has one series.
-fn label(results: &Results, target: &str, series: &str) -> String {
-    if results.targets.len() < 2 {
-        return series.to_string();
+fn legend(labels: &[String], page: &mut String) {
+    page.push_str("<div class=\"legend\" role=\"group\" aria-label=\"series shown\">\n");
+    for (number, label) in labels.iter().enumerate() {
+        let (dash, marker) = plot::style(number);
+        let _ = writeln!(
+            page,
+            "<button type=\"button\" aria-pressed=\"true\" data-line=\"{number}\">\
+             <svg viewBox=\"0 0 44 14\" width=\"44\" height=\"14\" aria-hidden=\"true\"><g class=\"line c{}\">\
+             <line x1=\"0\" x2=\"44\" y1=\"7\" y2=\"7\" stroke-dasharray=\"{dash}\"/>\
+             <path class=\"marker\" d=\"{marker}\" transform=\"translate(22 7)\"/></g></svg>{}</button>",
+            number % COLOURS,
+            escape(label)
+        );
     }
-    let alone = !results.cells.iter().any(|cell| cell.target == target && cell.series != series);
-    if alone { target.to_string() } else { format!("{target} {series}") }
+    page.push_str("</div>\n");
 }
 
-fn tables(results: &Results, page: &mut String) {
-    page.push_str("<section>\n<h2>Tables</h2>\n");
-    let gains = view::gain_tables(results);
-    let summaries = view::summary_tables(results);
-    let open = summaries
-        .iter()
-        .chain(&gains)
-        .chain(view::comparison_table(results).iter())
-        .cloned()
-        .collect::<Vec<_>>();
+fn switches(results: &Results, page: &mut String) {
+    page.push_str("<div class=\"switches\" role=\"group\" aria-label=\"scales and series\">\n");
+    let mut switch = |name: &str, pressed: bool, text: &str| {
+        let _ = writeln!(
+            page,
+            "<button type=\"button\" aria-pressed=\"{pressed}\" data-switch=\"{name}\">{text}</button>"
+        );
+    };
+    switch("y", results.log_scale, "Logarithmic figures");
+    switch("x", true, &format!("Logarithmic {}", escape(&results.x_name)));
+    if sentences::worst_line(results).is_some() {
+        switch("worst", false, "Leave the worst out");
+    }
+    page.push_str("</div>\n");
+}
+
+/// What is plotted of one block, each with a word for it.
+pub fn block_plots(results: &Results, block: &str) -> Vec<(&'static str, Plot)> {
+    let lines = view::lines(results);
+    let labels = view::labels(results);
+    let of = |show: &dyn Fn(&Cell) -> Option<Estimate>| -> Vec<Line> {
+        let all = lines.iter().zip(&labels).enumerate();
+        all.filter_map(|(number, ((target, series), label))| {
+            let cells = results
+                .cells
+                .iter()
+                .filter(|cell| cell.target == *target && cell.series == *series && cell.block == block);
+            let mut points: Vec<(u32, Estimate)> =
+                cells.filter_map(|cell| Some((cell.x, show(cell)?))).collect();
+            points.sort_by_key(|(x, _)| *x);
+            (!points.is_empty()).then(|| Line { number, label: label.clone(), points })
+        })
+        .collect()
+    };
+    let gain_name = format!("gain over {}, %", results.baseline_name);
+    let plots = [
+        ("figures", results.unit.clone(), of(&|cell| cell.estimate())),
+        ("gain", gain_name, of(&|cell| results.gain(cell))),
+    ];
+    let plots = plots.into_iter().filter(|(_, _, lines)| !lines.is_empty());
+    plots
+        .map(|(kind, y_name, lines)| {
+            let logarithmic = results.log_scale && kind == "figures";
+            let plot = Plot {
+                title: format!("{} {block}", results.block_name).trim().to_string(),
+                y_name,
+                x_name: results.x_name.clone(),
+                xs: view::xs(results),
+                x_scale: Scaling::Logarithmic,
+                y_scale: if logarithmic { Scaling::Logarithmic } else { Scaling::Linear },
+                lines,
+            };
+            (kind, plot)
+        })
+        .collect()
+}
+
+fn tables(results: &Results, number: usize, page: &mut String) {
+    page.push_str("<section aria-label=\"tables\">\n<h3>Tables</h3>\n");
+    page.push_str(&relative::html(results, number));
+    let mut open = view::summary_tables(results);
+    open.extend(view::gain_tables(results));
+    open.extend(view::comparison_table(results));
+    open.extend(view::null_table(results));
     let closed = std::iter::once(view::absolute_table(results)).chain(view::other_tables(results));
     for (table, attribute) in
         open.into_iter().map(|table| (table, " open=\"open\"")).chain(closed.map(|table| (table, "")))
@@ -202,7 +261,7 @@ fn table_html(table: &Table) -> String {
 
 /// Machine, settings, preflight and targets.
 fn circumstances(results: &Results, page: &mut String) {
-    page.push_str("<section>\n<h2>How it was measured</h2>\n");
+    page.push_str("<section aria-label=\"circumstances\">\n<h3>How it was measured</h3>\n");
     let _ = write!(
         page,
         "<details open=\"open\"><summary>Preflight</summary>\n{}</details>\n",
@@ -215,6 +274,19 @@ fn circumstances(results: &Results, page: &mut String) {
             write!(page, "<details><summary>Target {}</summary>\n{}</details>\n", escape(name), facts(known));
     }
     page.push_str("</section>\n");
+}
+
+/// The raw samples. The page's script reads its figures from the JSON too.
+fn samples(results: &Results, number: usize, page: &mut String) {
+    let json = download::data_uri("application/json", results.to_json().to_pretty().as_bytes());
+    let csv = download::data_uri("text/csv", download::csv(results).as_bytes());
+    let name = escape(&results.experiment);
+    let _ = write!(
+        page,
+        "<section aria-label=\"samples\">\n<h3>Raw samples</h3>\n<p class=\"downloads\">\
+         <a id=\"run-{number}-json\" download=\"{name}.json\" href=\"{json}\">{name}.json</a> \
+         <a id=\"run-{number}-csv\" download=\"{name}.csv\" href=\"{csv}\">{name}.csv</a></p>\n</section>\n"
+    );
 }
 
 fn facts(facts: &[(String, String)]) -> String {
@@ -302,6 +374,13 @@ mod tests {
         }
     }
 
+    /// Encoded bytes may spell anything.
+    fn without_data(page: &str) -> String {
+        let mut parts = page.split("\"data:");
+        let first = parts.next().unwrap_or_default().to_string();
+        parts.fold(first, |page, part| page + part.split_once('"').expect("the address ends").1)
+    }
+
     #[test]
     fn the_page_is_well_formed_and_needs_nothing_else() {
         let mut results = published_like();
@@ -311,14 +390,15 @@ mod tests {
             disk_bytes: 0,
             scratch: std::env::temp_dir(),
         });
-        let page = render(&results);
+        let page = render(&[results.clone(), results]);
         assert_well_formed(&page);
+        let page = without_data(&page);
         for outside in ["http:", "https:", "src=", "url(", "@import", "<link"] {
             assert!(!page.contains(outside), "{outside}");
         }
         assert!(page.contains("What do &lt;segments&gt; gain &amp; when?"));
-        assert_eq!(page.matches("<svg class=\"plot\"").count(), 4);
-        assert_eq!(page.matches("aria-pressed=\"true\"").count(), 4);
+        assert_eq!(page.matches("<svg class=\"plot\"").count(), 2 * 4);
+        assert_eq!(page.matches("aria-pressed=\"true\" data-line").count(), 2 * 4);
         assert!(!page.contains("NaN"));
     }
 
@@ -327,10 +407,10 @@ mod tests {
         let mut results = published_like();
         results.complete = false;
         results.cells[0].samples.clear();
-        let page = render(&results);
+        let page = render(std::slice::from_ref(&results));
         assert_well_formed(&page);
         assert!(page.contains("did not reach its end"));
         results.cells.clear();
-        assert_well_formed(&render(&results));
+        assert_well_formed(&render(std::slice::from_ref(&results)));
     }
 }

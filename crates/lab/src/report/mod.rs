@@ -1,9 +1,12 @@
 //! From [`crate::results::Results`] to something to read.
 
 mod calendar;
+mod download;
 pub mod html;
 pub mod json;
 pub mod plot;
+mod relative;
+pub mod sentences;
 pub mod text;
 pub mod view;
 
@@ -17,20 +20,34 @@ use std::path::{Path, PathBuf};
 pub const JSON_FILE: &str = "result.json";
 pub const HTML_FILE: &str = "report.html";
 
-/// Writes the JSON so that a reader finds the old file or the new one, never half of one.
+/// The file of results that a user names, by itself or by its folder.
+pub fn json_path(name: impl AsRef<Path>) -> PathBuf {
+    let name = name.as_ref();
+    if name.is_dir() { name.join(JSON_FILE) } else { name.to_path_buf() }
+}
+
 pub fn save_json(results: &Results, folder: &Path) -> Result<PathBuf> {
-    save(folder, JSON_FILE, &results.to_json().to_pretty())
+    let path = folder.join(JSON_FILE);
+    save(&path, &results.to_json().to_pretty()).map(|()| path)
 }
 
-/// Writes the page, likewise.
 pub fn save_html(results: &Results, folder: &Path) -> Result<PathBuf> {
-    save(folder, HTML_FILE, &html::render(results))
+    let path = folder.join(HTML_FILE);
+    save(&path, &html::render(std::slice::from_ref(results))).map(|()| path)
 }
 
-fn save(folder: &Path, name: &str, text: &str) -> Result<PathBuf> {
-    let path = folder.join(name);
-    let draft = folder.join(format!(".{name}.new"));
+/// Writes a file so that a reader finds the old one or the new one, never half of one.
+pub fn save(path: &Path, text: &str) -> Result<()> {
+    let mut draft = path.as_os_str().to_os_string();
+    draft.push(".new");
+    let draft = PathBuf::from(draft);
     fs::write(&draft, text).map_err(Error::path("write", &draft))?;
-    fs::rename(&draft, &path).map_err(Error::path("write", &path))?;
-    Ok(path)
+    fs::rename(&draft, path).map_err(Error::path("write", path))
+}
+
+/// The first plot by itself, for a README: styles included, light and dark.
+pub fn picture(results: &Results) -> Option<String> {
+    let block = view::blocks(results).into_iter().next()?;
+    let (_, plot) = html::block_plots(results, &block).into_iter().next()?;
+    Some(plot.to_picture(html::STYLE))
 }

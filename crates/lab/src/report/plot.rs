@@ -1,5 +1,6 @@
-//! One plot as SVG: lines over a log2 axis of x, told apart by dashes, markers and labels at their ends as
-//! well as by colour. `report.js` lays a plot out again, by the same rules, when lines are hidden.
+//! One plot as SVG: lines told apart by dashes, markers and labels at their ends as well as by colour. `report.js`
+//! lays a plot out again, by the same rules, when lines are hidden or an axis changes its scale; the browser test holds
+//! the two against each other.
 
 use super::html::escape;
 use super::json::Json;
@@ -13,6 +14,12 @@ const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 60.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 46.0;
+/// Above a plot that stands alone.
+const CAPTION: f64 = 28.0;
+/// From the edges of the plotted area to the first and the last x.
+const PADDING: f64 = 14.0;
+/// Half of what a whisker's caps are wide.
+const CAP: f64 = 3.0;
 /// Between a line's last marker and its label, and what a bold letter of it is wide.
 const LABEL_GAP: f64 = 22.0;
 const LABEL_LETTER: f64 = 7.3;
@@ -46,9 +53,16 @@ pub struct Plot {
     pub y_name: String,
     pub x_name: String,
     pub xs: Vec<u32>,
-    /// Of the vertical axis.
-    pub log_scale: bool,
+    pub x_scale: Scaling,
+    pub y_scale: Scaling,
     pub lines: Vec<Line>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Scaling {
+    Linear,
+    /// To the base of two across, where thread counts double; of ten upwards.
+    Logarithmic,
 }
 
 #[derive(Clone, Debug)]
@@ -97,10 +111,24 @@ impl Plot {
         svg
     }
 
+    /// A file of its own, with the styles that it needs and what the figures are of.
+    pub fn to_picture(&self, style: &str) -> String {
+        let head = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 -{CAPTION} {WIDTH} {}\" \
+             role=\"img\"><style>{style}</style><rect y=\"-{CAPTION}\" width=\"100%\" height=\"100%\" \
+             style=\"fill: var(--paper)\"/><text x=\"{LEFT}\" y=\"-8\" style=\"font-weight: 600\">{}</text>",
+            HEIGHT + CAPTION,
+            escape(&format!("{}, {}", self.y_name, self.title)),
+        );
+        let svg = self.to_svg("plot");
+        let inside = svg.find("<title").expect("a plot has a title");
+        head + &svg[inside..]
+    }
+
     /// Axes, ticks and names.
     fn frame(&self, scale: &Scale, svg: &mut String) {
         svg.push_str("<g class=\"ticks\">");
-        for tick in scale.ticks() {
+        for (tick, step) in scale.ticks() {
             let y = scale.y(tick);
             let zero = if tick == 0.0 { " class=\"zero\"" } else { "" };
             let _ = write!(
@@ -110,10 +138,11 @@ impl Plot {
                 WIDTH - scale.right,
                 LEFT - 8.0,
                 y + 4.0,
-                tick_text(tick)
+                tick_text(tick, step)
             );
         }
         svg.push_str("</g>");
+        svg.push_str("<g class=\"xs\">");
         let mut last = f64::NEG_INFINITY;
         for &x in &self.xs {
             if scale.x(x) - last < X_LABEL_STEP {
@@ -130,7 +159,7 @@ impl Plot {
         }
         let _ = write!(
             svg,
-            "<text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{} (log2)</text>",
+            "</g><text class=\"axis\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{}</text>",
             (LEFT + WIDTH - scale.right) / 2.0,
             HEIGHT - 8.0,
             escape(&self.x_name)
@@ -143,7 +172,7 @@ impl Plot {
         let lines = self.lines.iter().map(|line| {
             let points = line.points.iter().map(|(x, estimate)| {
                 let values = [estimate.median, estimate.low, estimate.high].map(number);
-                let mut point = vec![number(scale.x(*x))];
+                let mut point = vec![Json::from(*x)];
                 point.extend(values);
                 Json::List(point)
             });
@@ -156,10 +185,14 @@ impl Plot {
             ("right", number(scale.right)),
             ("top", number(TOP)),
             ("bottom", number(BOTTOM)),
+            ("padding", number(PADDING)),
+            ("cap", number(CAP)),
+            ("labelGap", number(LABEL_GAP)),
             ("labelStep", number(LABEL_STEP)),
+            ("xLabelStep", number(X_LABEL_STEP)),
             ("ticksMax", number(TICKS_MAX)),
             ("roomShare", number(ROOM_SHARE)),
-            ("logScale", self.log_scale.into()),
+            ("xs", Json::list(self.xs.iter().copied())),
             ("lines", Json::List(lines.collect())),
         ])
     }
@@ -180,10 +213,9 @@ fn line_svg(line: &Line, scale: &Scale, label_y: Option<f64>, plot: &Plot, svg: 
     for ((x, estimate), (left, top)) in line.points.iter().zip(&places) {
         let _ = write!(
             svg,
-            "<line class=\"whisker\" x1=\"{left:.1}\" x2=\"{left:.1}\" y1=\"{:.1}\" y2=\"{:.1}\"/>\
+            "<path class=\"whisker\" d=\"{}\"/>\
              <path class=\"marker\" d=\"{marker}\" transform=\"translate({left:.1} {top:.1})\"><title>{}</title></path>",
-            scale.y_inside(estimate.low),
-            scale.y_inside(estimate.high),
+            whisker(*left, scale.y_inside(estimate.low), scale.y_inside(estimate.high)),
             escape(&format!(
                 "{}, {x} {}: {} {} ({} to {})",
                 line.label,
@@ -209,6 +241,12 @@ fn line_svg(line: &Line, scale: &Scale, label_y: Option<f64>, plot: &Plot, svg: 
     svg.push_str("</g>");
 }
 
+/// From one end of an interval to the other, with caps.
+fn whisker(x: f64, low: f64, high: f64) -> String {
+    let (left, width) = (x - CAP, 2.0 * CAP);
+    format!("M{left:.1} {low:.1}h{width}M{x:.1} {low:.1}V{high:.1}M{left:.1} {high:.1}h{width}")
+}
+
 /// From data to pixels.
 struct Scale {
     low: f64,
@@ -218,7 +256,8 @@ struct Scale {
     x_high: f64,
     /// The margin at the right.
     right: f64,
-    log: bool,
+    x_scale: Scaling,
+    y_scale: Scaling,
 }
 
 impl Scale {
@@ -226,7 +265,7 @@ impl Scale {
     /// height: one wild interval must not flatten every line.
     fn of(plot: &Plot) -> Scale {
         let linear = Scale::linear(plot);
-        if plot.log_scale { linear.logarithmic(plot) } else { linear }
+        if plot.y_scale == Scaling::Logarithmic { linear.logarithmic(plot) } else { linear }
     }
 
     fn linear(plot: &Plot) -> Scale {
@@ -238,15 +277,16 @@ impl Scale {
         let low = estimates().map(|estimate| estimate.low).fold(lowest, f64::min).max(lowest - room);
         let high = estimates().map(|estimate| estimate.high).fold(highest, f64::max).min(highest + room);
         let step = nice_step(high - low);
-        let logs: Vec<f64> = plot.xs.iter().map(|&x| f64::from(x.max(1)).log2()).collect();
+        let xs: Vec<f64> = plot.xs.iter().map(|&x| x_place(x, plot.x_scale)).collect();
         Scale {
             low: (low / step).floor() * step,
             high: ((high / step).ceil() * step).max((low / step).floor() * step + step),
             step,
-            x_low: logs.iter().copied().fold(f64::INFINITY, f64::min),
-            x_high: logs.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            x_low: xs.iter().copied().fold(f64::INFINITY, f64::min),
+            x_high: xs.iter().copied().fold(f64::NEG_INFINITY, f64::max),
             right: plot.right(),
-            log: false,
+            x_scale: plot.x_scale,
+            y_scale: Scaling::Linear,
         }
     }
 
@@ -257,19 +297,19 @@ impl Scale {
         let low = logs().fold(f64::INFINITY, f64::min).floor();
         let high = logs().fold(f64::NEG_INFINITY, f64::max).ceil();
         let (low, high) = if low.is_finite() { (low, high.max(low + 1.0)) } else { (0.0, 1.0) };
-        Scale { low, high, step: 1.0, log: true, ..self }
+        Scale { low, high, step: 1.0, y_scale: Scaling::Logarithmic, ..self }
     }
 
     fn x(&self, x: u32) -> f64 {
         let span = self.x_high - self.x_low;
         // A single column stands in the middle.
-        let share = if span > 0.0 { (f64::from(x.max(1)).log2() - self.x_low) / span } else { 0.5 };
-        let padding = 14.0;
-        LEFT + padding + share * (WIDTH - LEFT - self.right - 2.0 * padding)
+        let share = if span > 0.0 { (x_place(x, self.x_scale) - self.x_low) / span } else { 0.5 };
+        LEFT + PADDING + share * (WIDTH - LEFT - self.right - 2.0 * PADDING)
     }
 
     fn y(&self, value: f64) -> f64 {
-        let value = if self.log { value.max(LOG_FLOOR).log10() } else { value };
+        let logarithmic = self.y_scale == Scaling::Logarithmic;
+        let value = if logarithmic { value.max(LOG_FLOOR).log10() } else { value };
         TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
     }
 
@@ -278,19 +318,29 @@ impl Scale {
         self.y(value).clamp(TOP, HEIGHT - BOTTOM)
     }
 
-    fn ticks(&self) -> Vec<f64> {
-        if self.log {
+    /// Where lines go across, and how far from each other: that decides what a tick's text has to tell.
+    fn ticks(&self) -> Vec<(f64, f64)> {
+        if self.y_scale == Scaling::Logarithmic {
             // Few decades have room for ticks within.
             let factors: &[f64] = if self.high - self.low <= 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
             let decades = self.low as i32..=self.high as i32;
-            let ticks =
-                decades.flat_map(|decade| factors.iter().map(move |factor| factor * 10f64.powi(decade)));
-            return ticks.filter(|tick| tick.log10() <= self.high + 1e-9).collect();
+            let ticks = decades.flat_map(|decade| {
+                factors.iter().map(move |factor| (factor * 10f64.powi(decade), 10f64.powi(decade)))
+            });
+            return ticks.filter(|(tick, _)| tick.log10() <= self.high + 1e-9).collect();
         }
         let count = ((self.high - self.low) / self.step).round() as u32;
         let (low, step) = (self.low, self.step);
         // Adding zero turns a negative zero into a plain one.
-        (0..=count).map(|tick| low + f64::from(tick) * step + 0.0).collect()
+        (0..=count).map(|tick| (low + f64::from(tick) * step + 0.0, step)).collect()
+    }
+}
+
+/// On an axis without length or origin.
+fn x_place(x: u32, scaling: Scaling) -> f64 {
+    match scaling {
+        Scaling::Linear => x.into(),
+        Scaling::Logarithmic => f64::from(x.max(1)).log2(),
     }
 }
 
@@ -327,12 +377,10 @@ fn label_places(ends: &[Option<f64>]) -> Vec<Option<f64>> {
     places
 }
 
-fn tick_text(value: f64) -> String {
-    if value != 0.0 && value.abs() < 10.0 && value.fract().abs() > 1e-9 {
-        format!("{value:.1}")
-    } else {
-        grouped(value)
-    }
+/// With as many decimals as tell neighbours apart.
+fn tick_text(value: f64, step: f64) -> String {
+    let decimals = (-step.log10() - 1e-9).ceil().clamp(0.0, 6.0) as usize;
+    if decimals == 0 { grouped(value) } else { format!("{value:.decimals$}") }
 }
 
 fn value_text(value: f64) -> String {
@@ -377,7 +425,8 @@ mod tests {
             y_name: "y".to_string(),
             x_name: "x".to_string(),
             xs: vec![1, 8],
-            log_scale: false,
+            x_scale: Scaling::Logarithmic,
+            y_scale: Scaling::Linear,
             lines: vec![Line { number: 0, label: "l".to_string(), points }],
         };
         let scale = Scale::of(&plot);
@@ -394,15 +443,42 @@ mod tests {
             y_name: "y".to_string(),
             x_name: "x".to_string(),
             xs: vec![1_000, 1_200, 1_440],
-            log_scale: true,
+            x_scale: Scaling::Linear,
+            y_scale: Scaling::Logarithmic,
             lines: vec![Line { number: 0, label: "l".to_string(), points: points[..2].to_vec() }],
         };
         let scale = Scale::of(&plot);
-        assert_eq!(scale.ticks(), [100.0, 1_000.0, 10_000.0, 100_000.0]);
+        let ticks: Vec<f64> = scale.ticks().into_iter().map(|(tick, _)| tick).collect();
+        assert_eq!(ticks, [100.0, 1_000.0, 10_000.0, 100_000.0]);
         assert_eq!((scale.y(100_000.0), scale.y(100.0)), (TOP, HEIGHT - BOTTOM));
         // Zero has no place on such an axis, and does no harm.
         let with_zero = Plot { lines: vec![Line { points, ..plot.lines[0].clone() }], ..plot };
         assert!(!with_zero.to_svg("id").contains("inf"));
+    }
+
+    #[test]
+    fn a_picture_stands_alone() {
+        let plot = Plot {
+            title: "10 points".to_string(),
+            y_name: "queries/s".to_string(),
+            x_name: "threads".to_string(),
+            xs: vec![1],
+            x_scale: Scaling::Logarithmic,
+            y_scale: Scaling::Linear,
+            lines: Vec::new(),
+        };
+        let picture = plot.to_picture("text { fill: red }");
+        assert!(picture.starts_with("<svg xmlns=") && picture.ends_with("</svg>"));
+        assert_eq!((picture.matches("<svg").count(), picture.matches("</svg>").count()), (1, 1));
+        assert!(picture.contains("text { fill: red }") && picture.contains("queries/s, 10 points"));
+    }
+
+    #[test]
+    fn ticks_tell_their_neighbours_apart() {
+        assert_eq!(tick_text(0.05, 0.05), "0.05");
+        assert_eq!(tick_text(1.5, 0.5), "1.5");
+        assert_eq!(tick_text(2_000.0, 500.0), "2,000");
+        assert_eq!(tick_text(0.0, 0.2), "0.0");
     }
 
     #[test]
@@ -412,7 +488,8 @@ mod tests {
             y_name: "y".to_string(),
             x_name: "x".to_string(),
             xs: Vec::new(),
-            log_scale: false,
+            x_scale: Scaling::Logarithmic,
+            y_scale: Scaling::Linear,
             lines: Vec::new(),
         };
         let svg = plot.to_svg("id");

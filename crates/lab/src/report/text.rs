@@ -3,16 +3,21 @@
 use super::view::{self, Table};
 use crate::results::Results;
 
-/// All tables, the relative one first.
+/// All tables, the relative one first, and what they come to in sentences.
 pub fn render(results: &Results) -> String {
     let mut text = String::new();
     let mut tables = view::summary_tables(results);
     tables.extend(view::gain_tables(results));
     tables.extend(view::comparison_table(results));
+    tables.extend(view::null_table(results));
     tables.push(view::absolute_table(results));
     tables.extend(view::other_tables(results));
     for table in tables.iter().filter(|table| !table.rows.is_empty()) {
         text.push_str(&table_text(table));
+        text.push('\n');
+    }
+    for sentence in super::sentences::summary(results) {
+        text.push_str(&sentence);
         text.push('\n');
     }
     if text.is_empty() {

@@ -1,5 +1,6 @@
 //! The tables of a report, as rows of text: what the terminal and the HTML page both show.
 
+use super::sentences::NULL;
 use crate::results::{Cell, Results, Sample, Summary};
 use crate::stats::Estimate;
 
@@ -30,6 +31,20 @@ pub fn lines(results: &Results) -> Vec<(String, String)> {
         }
     }
     lines
+}
+
+/// What the lines are called, in the order of [`lines`].
+pub fn labels(results: &Results) -> Vec<String> {
+    lines(results).iter().map(|(target, series)| label(results, target, series)).collect()
+}
+
+/// The series alone where there is one target, the target alone where it has one series.
+pub fn label(results: &Results, target: &str, series: &str) -> String {
+    if results.targets.len() < 2 {
+        return series.to_string();
+    }
+    let alone = !results.cells.iter().any(|cell| cell.target == target && cell.series != series);
+    if alone { target.to_string() } else { format!("{target} {series}") }
 }
 
 /// In the order in which they were first measured.
@@ -131,7 +146,7 @@ pub fn other_tables(results: &Results) -> Vec<Table> {
 }
 
 /// The names of what the experiment measured besides, in the order in which they first came.
-fn extras(results: &Results) -> Vec<String> {
+pub fn extras(results: &Results) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in results.cells.iter().flat_map(|cell| &cell.samples).flat_map(|sample| &sample.extra) {
         if !names.contains(name) {
@@ -144,7 +159,27 @@ fn extras(results: &Results) -> Vec<String> {
 /// Each target's best series against the best series of a reference target: MariaDB where there is one.
 pub fn comparison_table(results: &Results) -> Option<Table> {
     let reference = reference_target(results)?;
-    let title = format!("throughput as a multiple of {reference}'s best series");
+    let better = if results.lower_is_better { "how many times as fast as" } else { "as a multiple of" };
+    let title = match results.lower_is_better {
+        true => format!("{better} {reference}'s best series"),
+        false => format!("{} {better} {reference}'s best series", results.unit),
+    };
+    best_against(results, &title, &reference, |ratio| format!("{ratio:.2}x"))
+}
+
+/// Each target's best series as a share of what a server without work would reach.
+pub fn null_table(results: &Results) -> Option<Table> {
+    results.target(NULL)?;
+    let title = format!("share of null: {} as a part of the null server's, in percent", results.unit);
+    best_against(results, &title, NULL, |ratio| format!("{:.0}", ratio * 100.0))
+}
+
+fn best_against(
+    results: &Results,
+    title: &str,
+    reference: &str,
+    text: impl Fn(f64) -> String,
+) -> Option<Table> {
     let others: Vec<_> = results
         .targets
         .iter()
@@ -152,32 +187,29 @@ pub fn comparison_table(results: &Results) -> Option<Table> {
         .map(|target| (vec![target.name.clone()], target.name.clone(), String::new()))
         .collect();
     let best = |target: &str, block: &str, x: u32| {
-        results
+        let cells = results
             .cells
             .iter()
             .filter(|cell| cell.target == target && cell.block == block && cell.x == x)
-            .filter_map(|cell| cell.estimate())
-            .map(|estimate| estimate.median)
-            .fold(None, |best: Option<f64>, value| Some(best.map_or(value, |best| best.max(value))))
+            .filter_map(|cell| Some(cell.estimate()?.median));
+        if results.lower_is_better { cells.min_by(f64::total_cmp) } else { cells.max_by(f64::total_cmp) }
     };
     let note = "medians; the best series of each, cell by cell";
-    Some(grid_by(results, &title, note, &["target"], &others, |target, _, block, x| {
-        let (ours, theirs) = (best(target, block, x)?, best(&reference, block, x)?);
-        (theirs > 0.0).then(|| format!("{:.2}x", ours / theirs))
-    }))
-    .filter(|table| !table.rows.is_empty())
+    let table = grid_by(results, title, note, &["target"], &others, |target, _, block, x| {
+        let (ours, theirs) = (best(target, block, x)?, best(reference, block, x)?);
+        let (ours, theirs) = if results.lower_is_better { (theirs, ours) } else { (ours, theirs) };
+        (theirs > 0.0).then(|| text(ours / theirs))
+    });
+    (!table.rows.is_empty()).then_some(table)
 }
 
 /// The first MariaDB, else the first target that is not the null server; `None` if it stands alone.
-fn reference_target(results: &Results) -> Option<String> {
+pub fn reference_target(results: &Results) -> Option<String> {
     if results.targets.len() < 2 {
         return None;
     }
     let names = || results.targets.iter().map(|target| &target.name);
-    names()
-        .find(|name| name.starts_with("mariadb:"))
-        .or_else(|| names().find(|name| *name != "null"))
-        .cloned()
+    names().find(|name| name.starts_with("mariadb:")).or_else(|| names().find(|name| *name != NULL)).cloned()
 }
 
 fn every_line(results: &Results, title: &str, note: &str, show: impl Fn(&Cell) -> Option<String>) -> Table {
@@ -358,6 +390,18 @@ mod tests {
         let mut alone = published_like();
         alone.targets.truncate(1);
         assert_eq!(comparison_table(&alone), None);
+    }
+
+    #[test]
+    fn figures_are_told_as_shares_of_the_null_server() {
+        let mut results = published_like();
+        assert_eq!(null_table(&results), None);
+        results.targets[1].name = NULL.to_string();
+        for cell in results.cells.iter_mut().filter(|cell| cell.target != "embedded") {
+            cell.target = NULL.to_string();
+            cell.samples.iter_mut().for_each(|sample| sample.value *= 4.0);
+        }
+        assert_eq!(null_table(&results).unwrap().rows[0], ["10", "embedded", "50", "60", "90"]);
     }
 
     #[test]

@@ -1,0 +1,47 @@
+//! `lab report`: one page of results that were measured before.
+
+use super::{arguments, print};
+use crate::error::{Error, Result};
+use crate::report;
+use crate::results::Results;
+use std::path::PathBuf;
+
+pub const HELP: &str = "\
+latchwork lab report RESULT [RESULT ...] [--out FILE] [--svg FILE]
+
+Makes one HTML page of any number of results (result.json of `lab run`, or its folder). The page is one file that
+needs nothing else: it can be sent by mail and opens without a network. Runs keep plots of their own, since
+what was not measured in turns should not be compared by eye; `latchwork lab compare` compares two of them.
+
+  --out FILE   where the page goes (default: report.html beside the first result)
+  --svg FILE   the first plot of the first result as a picture of its own, instead of a page
+";
+
+pub fn run(args: &[String]) -> Result<()> {
+    let (mut out, mut svg) = (None, None);
+    let files = arguments::read_with_files(args, &["--out", "--svg"], &[], |name, value| {
+        let place = if name == "--svg" { &mut svg } else { &mut out };
+        *place = Some(PathBuf::from(value));
+        Ok(())
+    });
+    let files = files.map_err(Error::Usage)?;
+    if files.is_empty() {
+        return Err(Error::Usage("`report` needs at least one result.json".to_string()));
+    }
+    let paths: Vec<PathBuf> = files.iter().map(report::json_path).collect();
+    let runs = paths.iter().map(|path| Results::load(path)).collect::<Result<Vec<_>>>()?;
+    if let Some(path) = &svg {
+        let picture = report::picture(&runs[0]).ok_or_else(|| Error::NoResults {
+            path: paths[0].clone(),
+            why: "nothing was measured that could be drawn".to_string(),
+        })?;
+        report::save(path, &picture)?;
+        print(&format!("picture: {}\n", path.display()))?;
+    }
+    if out.is_some() || svg.is_none() {
+        let path = out.unwrap_or_else(|| paths[0].with_file_name(report::HTML_FILE));
+        report::save(&path, &report::html::render(&runs))?;
+        print(&format!("report: {}\n", path.display()))?;
+    }
+    Ok(())
+}
