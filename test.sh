@@ -10,13 +10,14 @@ cd "$(dirname "$0")"
 
 steps=(tools format lint unit counting models smallest-cache row-tier documents examples release clients isolation kills lab peers fuzz)
 
-# What the end-to-end tests drive the server with. The servers' own packages come without a running service.
+# What the end-to-end tests drive the server with, and the browser that opens the lab's reports. The servers' own packages
+# come without a running service.
 packages=(build-essential mariadb-server-core mariadb-client-core mariadb-client sysbench python3 python3-pymysql
-    python3-sqlalchemy libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4)
+    python3-sqlalchemy libmimalloc2.0 libjemalloc2 libtcmalloc-minimal4 chromium)
 
 installed() {
     command -v cc >/dev/null && command -v mariadb >/dev/null && command -v mariadb-dump >/dev/null &&
-        command -v mariadb-install-db >/dev/null && command -v sysbench >/dev/null &&
+        command -v mariadb-install-db >/dev/null && command -v sysbench >/dev/null && command -v chromium >/dev/null &&
         { command -v mariadbd || [ -x /usr/sbin/mariadbd ]; } >/dev/null &&
         [ "$(compgen -G '/usr/lib/*/lib*malloc*.so.[0-9]' | grep -cE 'libmimalloc.so|libjemalloc.so|libtcmalloc_minimal.so')" -ge 3 ] &&
         { python3 -c 'import pymysql, sqlalchemy' || /usr/bin/python3 -c 'import pymysql, sqlalchemy'; } 2>/dev/null

@@ -197,7 +197,7 @@ fn working_set_sweeps_pages_of_all_kinds_with_rows_and_without() {
     }
     assert_eq!(cells.len(), 6 * 3, "every series is swept, and what was written is found");
     let page = fs::read_to_string(folder.path().join("out/report.html")).unwrap();
-    assert!(page.contains("logScale&quot;: true"));
+    assert!(page.contains("aria-pressed=\"true\" data-switch=\"y\""));
     assert_nothing_left_behind(folder.path());
 }
 
