@@ -36,8 +36,8 @@ mod latch;
 #[cfg(feature = "shuttle")]
 mod modelled;
 pub use latch::{
-    ClassFigures, Implementation, LatchClass, Met, Meter, Other, WAIT_TIMES, WaitFigures, add_class,
-    metering, set_metering,
+    CentralArray, ClassFigures, Contention, Encounter, Implementation, LatchClass, LatchCounts, Met, Meter,
+    Other, Site, Spot, WAIT_TIMES, WaitFigures, add_class, metering, set_metering,
 };
 
 /// Keeps a value alone on its cache lines: 128 bytes, because processors prefetch lines in pairs.

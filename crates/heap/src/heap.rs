@@ -34,12 +34,20 @@ struct Waits {
     spins: u64,
     waits: u64,
     waited_ns: u64,
+    waited_ns_max: u64,
     times: [u64; WAIT_TIMES],
 }
 
 impl Waits {
-    const NONE: Waits =
-        Waits { acquisitions: 0, contended: 0, spins: 0, waits: 0, waited_ns: 0, times: [0; WAIT_TIMES] };
+    const NONE: Waits = Waits {
+        acquisitions: 0,
+        contended: 0,
+        spins: 0,
+        waits: 0,
+        waited_ns: 0,
+        waited_ns_max: 0,
+        times: [0; WAIT_TIMES],
+    };
 
     #[cold]
     fn count(&mut self, met: Met) {
@@ -47,6 +55,7 @@ impl Waits {
         self.spins += met.spins;
         self.waits += met.waits;
         self.waited_ns += met.nanoseconds;
+        self.waited_ns_max = self.waited_ns_max.max(met.nanoseconds);
         self.times[met.place()] += 1;
     }
 }
@@ -75,11 +84,13 @@ impl Heap {
         let waits = self.state().waits;
         ClassFigures {
             name: CLASS,
+            segment: None,
             acquisitions: waits.acquisitions,
             contended: waits.contended,
             spins: waits.spins,
             waits: waits.waits,
             waited_ns: waits.waited_ns,
+            waited_ns_max: waits.waited_ns_max,
             times: waits.times.to_vec(),
         }
     }

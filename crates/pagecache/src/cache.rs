@@ -18,7 +18,7 @@ use crate::permit::Permits;
 use crate::pool::Pool;
 use crate::reconfigure;
 use crate::segment::{Segment, Shared};
-use crate::state::{Keep, Mode, Wake};
+use crate::state::{Keep, Mode};
 use crate::status::{Baseline, SegmentCounters};
 use crate::write_back::WriteBackState;
 use base::region::prefetch_line;
@@ -33,7 +33,7 @@ use std::path::PathBuf;
 
 base::latch_class!(pub FilesLatch, "files of a cache");
 
-base::latch_class!(pub SegmentLatch, "cache segment");
+base::latch_class!(pub SegmentLatch, "cache segment", SEGMENTS_MAX);
 
 /// So few frames are enough for every operation of the engine: a split holds seven pages at most, and the thread
 /// with the frame permit is alone in holding any while it waits. The rest is slack.
@@ -175,7 +175,7 @@ impl PageCache {
             page_size,
             shells: shells.collect(),
             pool: Pool::new(),
-            lot: ParkingLot::new(),
+            lot: ParkingLot::new(config.latches),
             permits: Permits::new(),
             images,
             dirty: memory.dirty,
@@ -306,7 +306,7 @@ impl PageCache {
         if self.header(frame).state.load().has_waiters() {
             return None;
         }
-        self.header(frame).state.lock_shared().ok()?;
+        self.latch(frame).lock_shared().ok()?;
         segment.hit(self.shared(), frame);
         drop(segment);
         self.count_read(number);
@@ -314,6 +314,7 @@ impl PageCache {
     }
 
     /// The page under a shared latch, whatever the hit path: for readers who met too many conflicts.
+    #[track_caller]
     pub fn read_shared(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
         if !self.hot.is_optimistic.load(Relaxed) {
             return self.read_locked(id);
@@ -325,6 +326,7 @@ impl PageCache {
     }
 
     /// The page under an exclusive latch. Waits for all who hold it.
+    #[track_caller]
     pub fn write(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
         self.count_read_request(id);
         let frame = self.latch_page(id, Keep::Exclusive)?;
@@ -332,6 +334,7 @@ impl PageCache {
     }
 
     /// The page under an exclusive latch, all zeroes and dirty; the device is not read.
+    #[track_caller]
     pub fn create(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
         let frame = loop {
             match self.find_or_install(id, |_, _, _| Ok(Keep::Exclusive))? {
@@ -352,8 +355,7 @@ impl PageCache {
     pub(crate) fn free_latched(&self, id: PageId, frame: FrameNo) {
         if !self.drop_latched_page(id, frame) {
             // A copy is on its way to the device: the page stays until somebody needs the frame.
-            let wake = self.header(frame).state.unlock_exclusive(true);
-            self.wake(frame, wake);
+            self.latch(frame).unlock_exclusive(true);
         }
     }
 
@@ -412,7 +414,7 @@ impl PageCache {
                 return Ok(ReadGuard::optimistic(self, id, frame, header, word.snapshot()));
             }
             if word.mode() == Mode::Loading {
-                self.wait(frame, |word| word.mode() == Mode::Loading)?;
+                self.latch(frame).wait(|word| word.mode() == Mode::Loading)?;
             } else {
                 spin_a_little(|| header.state.load().mode() != Mode::Exclusive);
             }
@@ -446,16 +448,17 @@ impl PageCache {
                 continue;
             }
             // Under the mutex the frame cannot change its page.
-            if self.header(frame).state.lock_shared().is_ok() {
+            if self.latch(frame).lock_shared().is_ok() {
                 segment.hit(self.shared(), frame);
                 return Ok(ReadGuard::latched(self, id, frame));
             }
             drop(segment);
-            self.wait(frame, is_closed_to_readers)?;
+            self.latch(frame).wait(is_closed_to_readers)?;
         }
     }
 
     /// The mutex of the segment that the hash belongs to, and the segment's number.
+    #[track_caller]
     pub(crate) fn lock_segment(&self, hash: Hash) -> (MutexGuard<'_, Segment>, usize) {
         loop {
             // ORDER: Acquire, so that a new geometry comes with the segments made for it.
@@ -468,11 +471,12 @@ impl PageCache {
         }
     }
 
+    #[track_caller]
     pub(crate) fn lock_shell(&self, number: usize) -> MutexGuard<'_, Segment> {
         let shell = &self.shells[number];
-        shell.segment.try_lock().unwrap_or_else(|| {
+        shell.segment.try_lock_in(number).unwrap_or_else(|| {
             shell.counters.latch_waits.fetch_add(1, Relaxed);
-            shell.segment.lock()
+            shell.segment.lock_in(number)
         })
     }
 
@@ -500,14 +504,8 @@ impl PageCache {
         self.hot.memory.page(frame)
     }
 
-    #[inline(always)]
-    pub(crate) fn wake(&self, frame: FrameNo, wake: Wake) {
-        self.lot.wake(frame, wake);
-    }
-
     pub(crate) fn unlatch_shared(&self, frame: FrameNo) {
-        let wake = self.header(frame).state.unlock_shared();
-        self.wake(frame, wake);
+        self.latch(frame).unlock_shared();
         local::latch_dropped();
     }
 

@@ -1,7 +1,7 @@
 //! What a cache can be told, when it is made and later.
 
 use base::Lsn;
-use base::sync::Arc;
+use base::sync::{Arc, Implementation};
 
 /// How a page that is in the cache is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Hash)]
@@ -75,6 +75,8 @@ pub struct CacheConfig {
     pub age_threshold: u32,
     pub write_back: WriteBack,
     pub io: IoConfig,
+    /// What the latches of its pages are made of; its other latches are made of what the process has chosen.
+    pub latches: Implementation,
     /// What pages wait for before they are written.
     pub log: Option<Arc<dyn WriteAhead>>,
     /// Where pages are written before they are written in their places: see `doublewrite`.
@@ -104,6 +106,7 @@ impl CacheConfig {
             age_threshold: limits.age_threshold,
             write_back: WriteBack::Background,
             io: IoConfig::default(),
+            latches: Implementation::chosen(),
             log: None,
             doublewrite: None,
         }

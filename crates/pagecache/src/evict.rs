@@ -117,14 +117,13 @@ impl PageCache {
         let victim = segment.evict(self.shared(), &mut |frame| {
             let header = self.header(frame);
             candidates += 1;
-            if header.state.begin_evict() {
+            if self.latch(frame).begin_evict() {
                 // Nobody can latch or dirty the page any more.
                 if header.flags() == 0 {
                     return Take::Taken;
                 }
                 let is_dirty = header.flags() & DIRTY != 0;
-                let wake = header.state.abort_evict();
-                self.wake(frame, wake);
+                self.latch(frame).abort_evict();
                 if is_dirty && dirty.is_none() {
                     dirty = Some((frame, header.page_id()));
                 }
@@ -137,8 +136,7 @@ impl PageCache {
                 let id = self.header(frame).page_id();
                 let ticket = self.expect_image(id);
                 drop(segment);
-                let wake = self.header(frame).state.finish_evict();
-                self.wake(frame, wake);
+                self.latch(frame).finish_evict();
                 ticket.map_or(Victim::Clean(frame), |ticket| Victim::Squeezed(frame, id, ticket))
             }
             (None, Some((frame, id))) => Victim::Dirty(frame, id),

@@ -33,14 +33,14 @@ impl Drop for Arriving<'_> {
     fn drop(&mut self) {
         let Arriving { cache, id, frame } = *self;
         cache.remove_from_segment(id, frame);
-        let wake = cache.header(frame).state.abort_load();
-        cache.wake(frame, wake);
+        cache.latch(frame).abort_load();
         cache.pool.put(frame);
     }
 }
 
 impl PageCache {
     /// Latches the page as wished, wherever it is, loading it if need be.
+    #[track_caller]
     pub(crate) fn latch_page(&self, id: PageId, keep: Keep) -> Result<FrameNo, Error> {
         loop {
             match self.find_or_load(id, keep)? {
@@ -56,8 +56,9 @@ impl PageCache {
     }
 
     /// Latches the frame if it still holds the page; false if it holds another by now.
+    #[track_caller]
     pub(crate) fn latch_frame(&self, id: PageId, frame: FrameNo, keep: Keep) -> Result<bool, Error> {
-        let header = self.header(frame);
+        let (header, latch) = (self.header(frame), self.latch(frame));
         // As in `read_locked`: sharers give way once to who waits to have the page alone.
         if keep != Keep::Exclusive && header.state.load().has_waiters() {
             thread::yield_now();
@@ -67,39 +68,30 @@ impl PageCache {
                 return Ok(false);
             }
             let attempt = match keep {
-                Keep::Exclusive => header.state.lock_exclusive(),
-                Keep::Shared | Keep::Nothing => header.state.lock_shared(),
+                Keep::Exclusive => latch.lock_exclusive(),
+                Keep::Shared | Keep::Nothing => latch.lock_shared(),
             };
             match attempt {
                 Ok(_) if header.page_word() == id.to_word() => return Ok(true),
                 Ok(_) => {
-                    let wake = match keep {
-                        Keep::Exclusive => header.state.unlock_exclusive(false),
-                        Keep::Shared | Keep::Nothing => header.state.unlock_shared(),
-                    };
-                    self.wake(frame, wake);
+                    match keep {
+                        Keep::Exclusive => latch.unlock_exclusive(false),
+                        Keep::Shared | Keep::Nothing => latch.unlock_shared(),
+                    }
                     return Ok(false);
                 }
                 Err(word) => match (word.mode(), keep) {
                     (Mode::Free, _) => return Ok(false),
                     (Mode::Evicting | Mode::Unlatched, _) => thread::yield_now(),
-                    (_, Keep::Exclusive) => self.wait(frame, is_closed_to_writers)?,
-                    _ => self.wait(frame, is_closed_to_readers)?,
+                    (_, Keep::Exclusive) => latch.wait(is_closed_to_writers)?,
+                    _ => latch.wait(is_closed_to_readers)?,
                 },
             }
         }
     }
 
-    /// Waits while `blocked` holds for the frame's word. Backs out with `Busy` if the caller holds latches while
-    /// the thread with the permit finds no frame: that thread may be waiting for the caller's latches.
-    pub(crate) fn wait(&self, frame: FrameNo, blocked: impl Fn(Word) -> bool) -> Result<(), Error> {
-        let must_back_out =
-            || self.permits.is_starving() && local::holds_latches() && !local::has_permit(self.id());
-        self.lot.wait(frame, &self.header(frame).state, blocked, must_back_out);
-        if must_back_out() { Err(Error::Busy) } else { Ok(()) }
-    }
-
     /// The frame with the page; absent, the page is read from the device, and latched as wished.
+    #[track_caller]
     pub(crate) fn find_or_load(&self, id: PageId, keep: Keep) -> Result<Located, Error> {
         let hash = Hash::of(id);
         let geometry = Geometry(self.hot.geometry.load(Relaxed));
@@ -128,6 +120,7 @@ impl PageCache {
 
     /// The frame with the page, or a new one that `fill` has filled, from the page's image or its file. One thread fills, the others
     /// wait for it.
+    #[track_caller]
     pub(crate) fn find_or_install(
         &self,
         id: PageId,
@@ -154,7 +147,7 @@ impl PageCache {
             return Err(Error::NotAttached { page: id });
         }
         let header = self.header(frame);
-        header.state.begin_load();
+        self.latch(frame).begin_load();
         header.set_page_id(id);
         segment.install(self.shared(), frame);
         self.shells[number].resident.store(segment.resident(), Relaxed);
@@ -163,8 +156,7 @@ impl PageCache {
         let arriving = Arriving { cache: self, id, frame };
         let keep = fill(frame, &file, image)?;
         std::mem::forget(arriving);
-        let wake = header.state.finish_load(keep);
-        self.wake(frame, wake);
+        self.latch(frame).finish_load(keep);
         Ok(Located::Loaded(frame))
     }
 
@@ -181,8 +173,7 @@ impl PageCache {
             return false;
         }
         self.remove_from_segment(id, frame);
-        let wake = self.header(frame).state.discard();
-        self.wake(frame, wake);
+        self.latch(frame).discard();
         self.pool.put(frame);
         true
     }

@@ -5,15 +5,10 @@ use crate::error::Conflict;
 use crate::frames::{FrameNo, Header};
 use crate::local;
 use crate::page::{Page, PageMut};
-use crate::state::{Snapshot, Wake};
+use crate::state::Snapshot;
 use base::PageId;
-use base::sync::{hint, thread};
 use std::fmt;
 use std::marker::PhantomData;
-
-/// Attempts of an upgrade while others hold the page shared. They hold it for the copy of a page at
-/// most, unless they are latched readers, for whom the caller should not wait with latches held.
-const UPGRADE_SPINS: usize = 64;
 
 /// A page being read: optimistically (nothing is held; what was read counts only if `validate` says so) or
 /// under a shared latch (`validate` always succeeds).
@@ -80,27 +75,19 @@ impl<'c> ReadGuard<'c> {
 
     /// Turns the guard into an exclusive one if the page has not changed since the guard was
     /// made. Does not wait for other latch holders: they are a conflict.
+    #[track_caller]
     pub fn upgrade(self) -> Result<WriteGuard<'c>, Conflict> {
-        let state = &self.header.state;
-        let own = u64::from(self.latched);
-        for spin in 0..UPGRADE_SPINS {
-            match state.upgrade(self.snapshot, own) {
-                Ok(()) => {
-                    let (cache, id, frame) = (self.cache, self.id, self.frame);
-                    if self.latched {
-                        // The shared latch became the exclusive one.
-                        local::latch_dropped();
-                    }
-                    std::mem::forget(self);
-                    return Ok(WriteGuard::new(cache, id, frame));
-                }
-                Err(word) if word.snapshot() != self.snapshot => break,
-                Err(_) if spin % 16 == 15 => thread::yield_now(),
-                Err(_) => hint::spin_loop(),
-            }
+        let (cache, id, frame) = (self.cache, self.id, self.frame);
+        if !cache.latch(frame).upgrade(self.snapshot, u64::from(self.latched)) {
+            cache.count_conflict(id);
+            return Err(Conflict);
         }
-        self.cache.count_conflict(self.id);
-        Err(Conflict)
+        if self.latched {
+            // The shared latch became the exclusive one.
+            local::latch_dropped();
+        }
+        std::mem::forget(self);
+        Ok(WriteGuard::new(cache, id, frame))
     }
 
     /// Asks the processor to fetch the cache line of byte `offset` of the page.
@@ -164,11 +151,10 @@ impl<'c> WriteGuard<'c> {
 
     /// Keeps the page shared, with nobody in between.
     pub fn downgrade(mut self) -> ReadGuard<'c> {
-        let wake = self.cache.header(self.frame).state.downgrade(self.changed);
+        self.cache.latch(self.frame).downgrade(self.changed);
         if std::mem::take(&mut self.changed) {
             self.cache.count_write_request(self.id);
         }
-        self.cache.wake(self.frame, wake);
         local::latch_dropped();
         let guard = ReadGuard::latched(self.cache, self.id, self.frame);
         std::mem::forget(self);
@@ -193,8 +179,7 @@ impl Drop for WriteGuard<'_> {
             }
             self.cache.count_write_request(self.id);
         }
-        let wake: Wake = self.cache.header(self.frame).state.unlock_exclusive(self.changed);
-        self.cache.wake(self.frame, wake);
+        self.cache.latch(self.frame).unlock_exclusive(self.changed);
         local::latch_dropped();
     }
 }

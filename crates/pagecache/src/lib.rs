@@ -50,6 +50,7 @@ mod guard;
 mod image;
 mod images;
 mod index;
+mod latch;
 mod local;
 pub mod page;
 mod park;

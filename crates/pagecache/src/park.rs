@@ -1,13 +1,13 @@
 //! Waiting for a frame's state word to change.
 //!
-//! Few threads wait for few frames, so frames share [`STRIPES`] pairs of mutex and condition variable. No
-//! wake-up is lost: a waiter sets the waiters bit while it holds the stripe's mutex and lets go of that only
+//! Few threads wait for few frames, so frames share [`STRIPES`] pairs of mutex and condition variable; or, if latches are made so, all wait in the
+//! process's wait array. No wake-up is lost: a waiter sets the waiters bit while it holds the stripe's mutex and lets go of that only
 //! inside the condition variable; whoever changes the word sees the bit in the old word, and
-//! takes the mutex before it notifies.
+//! takes the mutex before it notifies. In the wait array, the waiter has taken its cell before it sets the bit.
 
 use crate::frames::FrameNo;
-use crate::state::{FrameState, Wake, Word};
-use base::sync::{CachePadded, Condvar, Mutex, hint, thread};
+use crate::state::{FrameState, Word};
+use base::sync::{CachePadded, CentralArray, Condvar, Contention, Implementation, Mutex, hint, thread};
 
 #[cfg(not(feature = "shuttle"))]
 const STRIPES: usize = 64;
@@ -17,22 +17,49 @@ const STRIPES: usize = 2;
 /// Looks at the word so often before parking: an exclusive latch is typically held for less than a
 /// microsecond, and parking costs about five.
 #[cfg(not(feature = "shuttle"))]
-const SPINS: usize = 100;
+const SPINS: u64 = 100;
 #[cfg(feature = "shuttle")]
-const SPINS: usize = 1;
+const SPINS: u64 = 1;
 
 #[derive(Debug)]
 pub struct ParkingLot {
+    /// Where threads wait instead, and what the latches' states change under.
+    array: Option<CentralArray>,
     stripes: [CachePadded<(Mutex<()>, Condvar)>; STRIPES],
 }
 
+/// Whether to sleep until the word changes.
+enum Look {
+    /// The waiters bit is set: whoever changes the word wakes.
+    Sleep,
+    /// What was waited for is there.
+    Open,
+    /// Too many readers share the page: nobody wakes for one of them leaving.
+    Full,
+}
+
 impl ParkingLot {
-    pub fn new() -> ParkingLot {
-        ParkingLot { stripes: std::array::from_fn(|_| CachePadded((Mutex::new(()), Condvar::new()))) }
+    pub fn new(latches: Implementation) -> ParkingLot {
+        ParkingLot {
+            array: (latches == Implementation::WaitArray).then(CentralArray::new),
+            stripes: std::array::from_fn(|_| CachePadded((Mutex::new(()), Condvar::new()))),
+        }
     }
 
     fn stripe(&self, frame: FrameNo) -> &(Mutex<()>, Condvar) {
         &self.stripes[frame.index() % STRIPES].0
+    }
+
+    /// Makes a transition of the word: under the internal mutex of its latch if it has one.
+    #[inline(always)]
+    pub fn change<R>(&self, state: &FrameState, transition: impl FnOnce(&FrameState) -> R) -> R {
+        match &self.array {
+            None => transition(state),
+            Some(array) => {
+                let _internal = array.internal(state.address());
+                transition(state)
+            }
+        }
     }
 
     /// Returns when `blocked` no longer holds for the word, or some time earlier: callers look again.
@@ -43,43 +70,60 @@ impl ParkingLot {
         state: &FrameState,
         blocked: impl Fn(Word) -> bool,
         cancelled: impl Fn() -> bool,
-    ) {
-        for _ in 0..SPINS {
-            if !blocked(state.load()) {
-                return;
+    ) -> Contention {
+        let look = || loop {
+            let word = state.load();
+            if !blocked(word) || cancelled() {
+                return Look::Open;
+            }
+            if word.is_readable() && word.is_full() {
+                return Look::Full;
+            }
+            if self.change(state, |state| state.announce_waiter(word)) {
+                return Look::Sleep;
+            }
+        };
+        let (spins, look) = match &self.array {
+            None => self.park(frame, || !blocked(state.load()), look),
+            Some(array) => {
+                let spins = array.spin(|| !blocked(state.load()));
+                let mut result = Look::Open;
+                array.wait(state.address(), || {
+                    result = look();
+                    matches!(result, Look::Sleep)
+                });
+                (spins, result)
+            }
+        };
+        if let Look::Full = look {
+            thread::yield_now();
+        }
+        Contention { spins, waits: u64::from(matches!(look, Look::Sleep)) }
+    }
+
+    /// Spins, then waits at the frame's stripe; how often it spun, and what it saw last.
+    fn park(&self, frame: FrameNo, is_open: impl Fn() -> bool, look: impl Fn() -> Look) -> (u64, Look) {
+        for spins in 0..SPINS {
+            if is_open() {
+                return (spins, Look::Open);
             }
             hint::spin_loop();
         }
         let (mutex, condvar) = self.stripe(frame);
         let guard = mutex.lock();
-        loop {
-            let word = state.load();
-            if !blocked(word) || cancelled() {
-                return;
-            }
-            if word.is_readable() && word.is_full() {
-                // Too many readers share the page: nobody wakes for one of them leaving.
-                drop(guard);
-                thread::yield_now();
-                return;
-            }
-            if state.announce_waiter(word) {
-                break;
-            }
+        let look = look();
+        if let Look::Sleep = look {
+            drop(condvar.wait(guard));
         }
-        drop(condvar.wait(guard));
+        (SPINS, look)
     }
 
-    /// Wakes whoever waits for the frame, if a transition said so.
-    #[inline(always)]
-    pub fn wake(&self, frame: FrameNo, wake: Wake) {
-        if wake == Wake::Waiters {
-            self.wake_waiters(frame);
-        }
-    }
-
+    /// Wakes whoever waits for the frame.
     #[cold]
-    fn wake_waiters(&self, frame: FrameNo) {
+    pub fn wake(&self, frame: FrameNo, state: &FrameState) {
+        if let Some(array) = &self.array {
+            return array.signal(state.address());
+        }
         let (mutex, condvar) = self.stripe(frame);
         drop(mutex.lock());
         condvar.notify_all();
@@ -87,6 +131,9 @@ impl ParkingLot {
 
     /// Wakes everybody.
     pub fn wake_all(&self) {
+        if let Some(array) = &self.array {
+            return array.signal_all();
+        }
         for stripe in &self.stripes {
             drop(stripe.0.0.lock());
             stripe.0.1.notify_all();

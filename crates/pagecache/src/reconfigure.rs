@@ -351,8 +351,7 @@ impl PageCache {
                 continue;
             }
             if header.flags() & WRITING != 0 {
-                let wake = header.state.unlock_exclusive(false);
-                self.wake(frame, wake);
+                self.latch(frame).unlock_exclusive(false);
                 drop(relocating);
                 self.pool.put(target);
                 pause(0);
@@ -367,7 +366,7 @@ impl PageCache {
     /// caller's. Optimistic readers of the old frame meet a conflict.
     fn relocate(&self, id: PageId, source: FrameNo, target: FrameNo) {
         let (old, new) = (self.header(source), self.header(target));
-        new.state.begin_load();
+        self.latch(target).begin_load();
         new.set_page_id(id);
         if old.is_hot() {
             new.touch();
@@ -384,10 +383,8 @@ impl PageCache {
         let (mut segment, _) = self.lock_segment(Hash::of(id));
         segment.substitute(self.shared(), source, target);
         drop(segment);
-        let wake = new.state.finish_load(Keep::Nothing);
-        self.wake(target, wake);
-        let wake = old.state.discard();
-        self.wake(source, wake);
+        self.latch(target).finish_load(Keep::Nothing);
+        self.latch(source).discard();
         self.pool.put(source);
     }
 }

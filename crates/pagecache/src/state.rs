@@ -159,6 +159,12 @@ fn check(from: u64, to: u64) {
 }
 
 impl FrameState {
+    /// What the latch is known by where threads wait and in figures.
+    #[inline(always)]
+    pub fn address(&self) -> usize {
+        std::ptr::from_ref(self).addr()
+    }
+
     /// The word, such that what was published before it is visible.
     #[inline(always)]
     pub fn load(&self) -> Word {

@@ -143,13 +143,12 @@ impl PageCache {
 
     /// Copies a page that is to be written, and marks it as on its way.
     fn begin_write(&self, frame: FrameNo, id: PageId, file: &Arc<OpenFile>) -> Result<Outgoing, WriteOut> {
-        let header = self.header(frame);
-        if header.state.lock_shared().is_err() {
+        let latch = self.latch(frame);
+        if latch.lock_shared().is_err() {
             return Err(WriteOut::Latched);
         }
         let copy = self.send(frame, id).map(|()| copy_of(self.page(frame)));
-        let wake = header.state.unlock_shared();
-        self.wake(frame, wake);
+        latch.unlock_shared();
         let mut copy = copy?;
         seal(&mut copy, id);
         Ok(Outgoing { frame, id, file: file.clone(), copy })
@@ -513,8 +512,7 @@ impl PageCache {
                 if !is_late && self.drop_latched_page(id, frame) {
                     break;
                 }
-                let wake = header.state.unlock_exclusive(false);
-                self.wake(frame, wake);
+                self.latch(frame).unlock_exclusive(false);
                 if is_late {
                     left = true;
                     break;

@@ -8,7 +8,7 @@
 #![cfg(feature = "shuttle")]
 
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
-use base::sync::{Arc, Mutex, shuttle, thread};
+use base::sync::{Arc, Implementation, Mutex, shuttle, thread};
 use base::{FileId, Lsn, PageId, PageNo};
 use latchwork_pagecache::{
     CacheConfig, Detach, Error, FileFormat, HitPath, IoConfig, PageCache, Reconfigure, WriteAhead, WriteBack,
@@ -118,10 +118,11 @@ fn id(page: u32) -> PageId {
 
 impl Model {
     /// A cache of three frames (the minimum under the model checker) with pages 0 to `pages` on the device.
-    fn new(hit_path: HitPath, segments: u32, pages: u32) -> Model {
+    fn new(way: Way, segments: u32, pages: u32) -> Model {
         let config = CacheConfig {
             segments,
-            hit_path,
+            hit_path: way.hit_path,
+            latches: way.latches,
             write_back: WriteBack::AtEvictionOnly,
             ..CacheConfig::new(0, PAGE_SIZE)
         };
@@ -188,13 +189,27 @@ impl Model {
 /// ten seconds of processor time.
 const ITERATIONS: usize = 5;
 
-fn explore(weight: usize, model: impl Fn(HitPath) + Send + Sync + 'static) {
+/// What a model runs with.
+#[derive(Clone, Copy)]
+struct Way {
+    hit_path: HitPath,
+    latches: Implementation,
+}
+
+impl Way {
+    const DEFAULT: Way = Way { hit_path: HitPath::Optimistic, latches: Implementation::Direct };
+}
+
+fn explore(weight: usize, model: impl Fn(Way) + Send + Sync + 'static) {
     let model = Arc::new(model);
     for hit_path in [HitPath::Optimistic, HitPath::Locked] {
-        let (random, priorities) = (model.clone(), model.clone());
-        shuttle::check_random(move || random(hit_path), ITERATIONS * weight);
-        // Priorities with a few changes find what needs one thread to stand still while another runs far.
-        shuttle::check_pct(move || priorities(hit_path), ITERATIONS * weight, 3);
+        for latches in [Implementation::Direct, Implementation::WaitArray] {
+            let way = Way { hit_path, latches };
+            let (random, priorities) = (model.clone(), model.clone());
+            shuttle::check_random(move || random(way), ITERATIONS * weight);
+            // Priorities with a few changes find what needs one thread to stand still while another runs far.
+            shuttle::check_pct(move || priorities(way), ITERATIONS * weight, 3);
+        }
     }
 }
 
@@ -204,8 +219,13 @@ fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
 
 #[test]
 fn a_page_is_as_new_from_its_image_as_from_the_device() {
-    explore(300, |hit_path| {
-        let config = CacheConfig { hit_path, segments: 2, ..CacheConfig::new(0, PAGE_SIZE) };
+    explore(300, |way| {
+        let config = CacheConfig {
+            hit_path: way.hit_path,
+            latches: way.latches,
+            segments: 2,
+            ..CacheConfig::new(0, PAGE_SIZE)
+        };
         let config = CacheConfig { write_back: WriteBack::AtEvictionOnly, ..config };
         let model = Model { cache: PageCache::new(config).unwrap(), device: Device::new(None) };
         let format = FileFormat { page_size: PAGE_SIZE, is_compressed: true };
@@ -232,8 +252,8 @@ fn a_page_is_as_new_from_its_image_as_from_the_device() {
 
 #[test]
 fn a_hit_against_an_eviction_gives_the_page_or_a_conflict() {
-    explore(400, |hit_path| {
-        let model = Model::new(hit_path, 2, 5);
+    explore(400, |way| {
+        let model = Model::new(way, 2, 5);
         let reader = model.spawn(|model| {
             for page in [0, 1, 0] {
                 assert_eq!(model.value(page), u64::from(page));
@@ -250,8 +270,8 @@ fn a_hit_against_an_eviction_gives_the_page_or_a_conflict() {
 
 #[test]
 fn a_dirty_page_evicted_under_its_readers_comes_back_changed() {
-    explore(300, |hit_path| {
-        let model = Model::new(hit_path, 1, 5);
+    explore(300, |way| {
+        let model = Model::new(way, 1, 5);
         let writer = model.spawn(|model| {
             model.add(0, 100);
             model.add(0, 100);
@@ -270,8 +290,8 @@ fn a_dirty_page_evicted_under_its_readers_comes_back_changed() {
 
 #[test]
 fn a_page_on_its_way_to_the_device_is_not_read_back_too_early() {
-    explore(300, |hit_path| {
-        let model = Model::new(hit_path, 1, 4);
+    explore(300, |way| {
+        let model = Model::new(way, 1, 4);
         model.add(0, 100);
         let flusher = model.spawn(|model| model.cache.flush_file(FILE).unwrap());
         for page in [1, 2, 3] {
@@ -285,8 +305,8 @@ fn a_page_on_its_way_to_the_device_is_not_read_back_too_early() {
 
 #[test]
 fn a_frame_used_for_another_page_is_no_longer_the_readers() {
-    explore(300, |hit_path| {
-        let model = Model::new(hit_path, 1, 4);
+    explore(300, |way| {
+        let model = Model::new(way, 1, 4);
         let evictor = model.spawn(|model| {
             for page in [1, 2, 3] {
                 assert_eq!(model.value(page), u64::from(page));
@@ -304,8 +324,8 @@ fn a_frame_used_for_another_page_is_no_longer_the_readers() {
 
 #[test]
 fn a_miss_against_a_miss_is_a_single_flight() {
-    explore(500, |hit_path| {
-        let model = Model::new(hit_path, 2, 1);
+    explore(500, |way| {
+        let model = Model::new(way, 2, 1);
         model.cache.detach(FILE, Detach::Flush).unwrap();
         model.attach();
         let before = model.device.reads.load(SeqCst);
@@ -317,8 +337,8 @@ fn a_miss_against_a_miss_is_a_single_flight() {
 
 #[test]
 fn a_write_against_a_read_is_seen_whole_or_not_at_all() {
-    explore(400, |hit_path| {
-        let model = Model::new(hit_path, 1, 1);
+    explore(400, |way| {
+        let model = Model::new(way, 1, 1);
         let writer = model.spawn(|model| model.add(0, 5));
         let upgrader = model.spawn(|model| {
             let guard = model.cache.read(id(0)).unwrap();
@@ -340,9 +360,9 @@ fn a_write_against_a_read_is_seen_whole_or_not_at_all() {
 
 #[test]
 fn a_segment_borrows_a_frame_from_its_neighbour() {
-    explore(300, |hit_path| {
+    explore(300, |way| {
         // Three frames, four segments: most pages need a frame that another segment has.
-        let model = Model::new(hit_path, 4, 6);
+        let model = Model::new(way, 4, 6);
         let threads = [[0, 1, 2], [3, 4, 5]].map(|pages| {
             model.spawn(move |model| {
                 for page in pages {
@@ -358,10 +378,11 @@ fn a_segment_borrows_a_frame_from_its_neighbour() {
 }
 
 /// A cache with threads that write and read with it, large enough for batches of three pages.
-fn with_crews(hit_path: HitPath, write_threads: u32, read_threads: u32, pages: u32) -> Model {
+fn with_crews(way: Way, write_threads: u32, read_threads: u32, pages: u32) -> Model {
     let config = CacheConfig {
         segments: 2,
-        hit_path,
+        hit_path: way.hit_path,
+        latches: way.latches,
         io: IoConfig { write_threads, read_threads, ..IoConfig::default() },
         ..CacheConfig::new(size_for_frames(12, PAGE_SIZE), PAGE_SIZE)
     };
@@ -370,8 +391,8 @@ fn with_crews(hit_path: HitPath, write_threads: u32, read_threads: u32, pages: u
 
 #[test]
 fn pages_of_a_batch_are_written_side_by_side_and_each_arrives() {
-    explore(60, |hit_path| {
-        let model = with_crews(hit_path, 3, 0, 5);
+    explore(60, |way| {
+        let model = with_crews(way, 3, 0, 5);
         (0..5).for_each(|page| model.add(page, 100));
         let other = model.spawn(|model| {
             model.add(4, 1_000);
@@ -392,8 +413,8 @@ fn pages_of_a_batch_are_written_side_by_side_and_each_arrives() {
 
 #[test]
 fn a_batch_does_not_wait_for_helpers_that_are_being_stopped() {
-    explore(100, |hit_path| {
-        let model = with_crews(hit_path, 2, 1, 3);
+    explore(100, |way| {
+        let model = with_crews(way, 2, 1, 3);
         (0..3).for_each(|page| model.add(page, 100));
         let asking = model.spawn(|model| {
             assert_eq!(model.cache.read_ahead([id(0), id(1)]), 0, "they are there");
@@ -409,8 +430,8 @@ fn a_batch_does_not_wait_for_helpers_that_are_being_stopped() {
 
 #[test]
 fn a_page_read_ahead_is_the_page_whatever_happens_to_it_meanwhile() {
-    explore(80, |hit_path| {
-        let model = with_crews(hit_path, 1, 2, 4);
+    explore(80, |way| {
+        let model = with_crews(way, 1, 2, 4);
         model.cache.detach(FILE, Detach::Flush).unwrap();
         model.attach();
         let before = model.device.reads.load(SeqCst);
@@ -434,8 +455,8 @@ fn a_page_read_ahead_is_the_page_whatever_happens_to_it_meanwhile() {
 
 #[test]
 fn closing_a_file_waits_for_its_users_and_keeps_their_changes() {
-    explore(400, |hit_path| {
-        let model = Model::new(hit_path, 2, 2);
+    explore(400, |way| {
+        let model = Model::new(way, 2, 2);
         let writer = model.spawn(|model| match model.cache.write(id(0)) {
             Ok(mut guard) => {
                 guard.page_mut().set_u64(VALUE_AT, 77);
@@ -463,8 +484,8 @@ fn closing_a_file_waits_for_its_users_and_keeps_their_changes() {
 
 #[test]
 fn dropping_a_file_leaves_no_frame_behind() {
-    explore(400, |hit_path| {
-        let model = Model::new(hit_path, 2, 3);
+    explore(400, |way| {
+        let model = Model::new(way, 2, 3);
         let users = [0, 1].map(|page| {
             model.spawn(move |model| match model.try_value(page) {
                 Ok(value) => assert_eq!(value, u64::from(page)),
@@ -481,8 +502,8 @@ fn dropping_a_file_leaves_no_frame_behind() {
 
 #[test]
 fn no_wake_up_is_lost_between_those_who_wait_for_one_page() {
-    explore(400, |hit_path| {
-        let model = Model::new(hit_path, 1, 1);
+    explore(400, |way| {
+        let model = Model::new(way, 1, 1);
         let writers = [1, 2, 3].map(|amount| model.spawn(move |model| model.add(0, amount)));
         let reader = model.spawn(|model| {
             let guard = model.cache.read_shared(id(0)).unwrap();
@@ -495,8 +516,8 @@ fn no_wake_up_is_lost_between_those_who_wait_for_one_page() {
 
 #[test]
 fn a_page_is_flushed_whole_while_it_changes() {
-    explore(300, |hit_path| {
-        let model = Model::new(hit_path, 1, 2);
+    explore(300, |way| {
+        let model = Model::new(way, 1, 2);
         model.add(0, 1);
         let writer = model.spawn(|model| model.add(0, 2));
         let flusher = model.spawn(|model| model.cache.flush_file(FILE).unwrap());
@@ -510,8 +531,8 @@ fn a_page_is_flushed_whole_while_it_changes() {
 
 #[test]
 fn the_permit_lets_one_of_two_who_want_all_frames_go_on() {
-    explore(300, |hit_path| {
-        let model = Model::new(hit_path, 1, 4);
+    explore(300, |way| {
+        let model = Model::new(way, 1, 4);
         let threads = [[0, 1], [2, 3]].map(|pages| {
             model.spawn(move |model| {
                 let mut permit = None;
@@ -536,8 +557,8 @@ fn the_permit_lets_one_of_two_who_want_all_frames_go_on() {
 
 #[test]
 fn reconfiguration_stops_nobody_and_loses_nothing() {
-    explore(200, |hit_path| {
-        let model = Model::new(hit_path, 1, 5);
+    explore(200, |way| {
+        let model = Model::new(way, 1, 5);
         let writer = model.spawn(|model| {
             model.add(0, 100);
             model.add(1, 100);
@@ -549,7 +570,7 @@ fn reconfiguration_stops_nobody_and_loses_nothing() {
         });
         let segments = Reconfigure { segments: Some(3), ..Reconfigure::default() };
         model.cache.reconfigure(segments).unwrap();
-        let other = if hit_path == HitPath::Locked { HitPath::Optimistic } else { HitPath::Locked };
+        let other = if way.hit_path == HitPath::Locked { HitPath::Optimistic } else { HitPath::Locked };
         let hit_path = Reconfigure { hit_path: Some(other), ..Reconfigure::default() };
         model.cache.reconfigure(hit_path).unwrap();
         join([writer, reader]);
@@ -560,11 +581,12 @@ fn reconfiguration_stops_nobody_and_loses_nothing() {
 
 #[test]
 fn a_page_moves_to_another_frame_under_its_users() {
-    explore(200, |hit_path| {
+    explore(200, |way| {
         let frames = |frames| latchwork_pagecache::size_for_frames(frames, PAGE_SIZE);
         let config = CacheConfig {
             segments: 2,
-            hit_path,
+            hit_path: way.hit_path,
+            latches: way.latches,
             write_back: WriteBack::AtEvictionOnly,
             ..CacheConfig::new(frames(5), PAGE_SIZE)
         };
@@ -585,10 +607,11 @@ fn a_page_moves_to_another_frame_under_its_users() {
 }
 
 /// Writers, each with its own page, whoever writes pages, and a checkpoint.
-fn check_checkpoint(hit_path: HitPath, marks_first: bool) {
+fn check_checkpoint(way: Way, marks_first: bool) {
     let config = CacheConfig {
         segments: 1,
-        hit_path,
+        hit_path: way.hit_path,
+        latches: way.latches,
         write_back: WriteBack::AtEvictionOnly,
         ..CacheConfig::new(0, PAGE_SIZE)
     };
@@ -630,14 +653,18 @@ fn check_checkpoint(hit_path: HitPath, marks_first: bool) {
 
 #[test]
 fn a_page_waits_for_its_log_and_a_checkpoint_for_its_pages() {
-    explore(200, |hit_path| check_checkpoint(hit_path, true));
+    explore(200, |way| check_checkpoint(way, true));
 }
 
 #[test]
 fn a_sync_beside_a_write_leaves_the_next_one_what_it_missed() {
-    explore(40, |hit_path| {
-        let config =
-            CacheConfig { hit_path, write_back: WriteBack::AtEvictionOnly, ..CacheConfig::new(0, PAGE_SIZE) };
+    explore(40, |way| {
+        let config = CacheConfig {
+            hit_path: way.hit_path,
+            latches: way.latches,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(0, PAGE_SIZE)
+        };
         let model = Model::with_log(config, 1, Some(Arc::default()));
         model.add(0, 5);
         let writer = model.spawn(|model| model.cache.write_older_than(Lsn(u64::MAX)).unwrap());
@@ -653,7 +680,7 @@ fn a_sync_beside_a_write_leaves_the_next_one_what_it_missed() {
 #[test]
 #[should_panic(expected = "the checkpoint forgets")]
 fn a_page_that_is_marked_after_its_record_is_caught() {
-    shuttle::check_random(|| check_checkpoint(HitPath::Optimistic, false), 5000);
+    shuttle::check_random(|| check_checkpoint(Way::DEFAULT, false), 5000);
 }
 
 /// The canary: a reader that skips validation must be caught.
@@ -662,7 +689,7 @@ fn a_page_that_is_marked_after_its_record_is_caught() {
 fn a_reader_that_skips_validation_is_caught() {
     shuttle::check_random(
         || {
-            let model = Model::new(HitPath::Optimistic, 1, 1);
+            let model = Model::new(Way::DEFAULT, 1, 1);
             let writer = model.spawn(|model| model.add(0, 5));
             let guard = model.cache.read(id(0)).unwrap();
             let (first, second) = (guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
@@ -681,7 +708,7 @@ fn a_miss_that_bypasses_the_cache_is_caught() {
     shuttle::check_random(
         || {
             use vfs::File;
-            let model = Model::new(HitPath::Optimistic, 1, 1);
+            let model = Model::new(Way::DEFAULT, 1, 1);
             model.cache.detach(FILE, Detach::Flush).unwrap();
             model.attach();
             let other = model.spawn(|model| {

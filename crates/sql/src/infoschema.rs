@@ -3,12 +3,14 @@
 mod columns;
 mod empty;
 mod keys;
+mod latches;
 mod schemata;
 mod server;
 mod tables;
 mod transactions;
 
 pub(crate) use columns::column_key;
+pub(crate) use latches::latch_rows;
 pub(crate) use server::{
     charset_rows, collation_rows, engine_rows, plugin_rows, process_rows, show_variables,
 };
@@ -51,6 +53,7 @@ pub fn all() -> &'static [VirtualTable] {
             columns::DEFINITIONS,
             empty::DEFINITIONS,
             keys::DEFINITIONS,
+            latches::DEFINITIONS,
             schemata::DEFINITIONS,
             server::DEFINITIONS,
             tables::DEFINITIONS,

@@ -1,7 +1,7 @@
 //! The latches of a model: the scheduler's own, whatever class they have.
 
 use super::counts;
-use super::latch::Other;
+use super::latch::{Met, Other};
 use super::{MutexGuard, RwLockReadGuard, RwLockWriteGuard};
 use shuttle::sync as raw;
 use std::marker::PhantomData;
@@ -24,6 +24,18 @@ impl<T, C> Mutex<T, C> {
     pub fn lock(&self) -> MutexGuard<'_, T> {
         counts::latch();
         self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+    }
+
+    pub fn lock_quietly(&self) -> (MutexGuard<'_, T>, Option<Met>) {
+        (self.lock(), None)
+    }
+
+    pub fn lock_in(&self, _segment: usize) -> MutexGuard<'_, T> {
+        self.lock()
+    }
+
+    pub fn try_lock_in(&self, _segment: usize) -> Option<MutexGuard<'_, T>> {
+        self.try_lock()
     }
 
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {

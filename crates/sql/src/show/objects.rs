@@ -245,10 +245,19 @@ pub(super) fn show_other(
         return listing.send(session, sink);
     }
     if words.accept("ENGINE") {
-        crate::variables::assign::engine_named(&words.name()?)?;
-        let _ = words.accept("STATUS") || words.accept("MUTEX") || words.accept("LOGS");
+        let engine = crate::variables::assign::engine_named(&words.name()?)?;
+        let mut listing =
+            Listing::new([("Type", characters(10)), ("Name", characters(512)), ("Status", characters(1024))]);
+        if words.accept("MUTEX") {
+            // Of the others we have the names only; scripts ask for InnoDB's.
+            if matches!(engine, "Latchwork" | "InnoDB") {
+                listing.rows = infoschema::latch_rows();
+            }
+        } else {
+            let _ = words.accept("STATUS") || words.accept("LOGS");
+        }
         words.end()?;
-        return Listing::of_texts(&["Type", "Name", "Status"]).send(session, sink);
+        return listing.send(session, sink);
     }
     if words.accept_all(&["CHARACTER", "SET"]) || words.accept("CHARSET") {
         let mut listing = Listing::new([

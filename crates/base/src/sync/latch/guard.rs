@@ -1,8 +1,8 @@
 //! Latches with what they guard.
 
 use super::condvar::RawCondvar;
-use super::meter::{self, LatchClass, Met, Other};
-use super::wait_array::WaitArray;
+use super::meter::{self, LatchClass, Met, Other, Site, Spot};
+use super::wait_array::WAIT_ARRAY;
 use super::word::{RawMutex, RawRwLatch};
 use super::{Contention, Implementation};
 use crate::sync::counts;
@@ -12,8 +12,6 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 use std::panic::Location;
 use std::time::{Duration, Instant};
-
-static WAIT_ARRAY: WaitArray = WaitArray::new();
 
 /// A mutual-exclusion latch. A panic while it is held frees it.
 pub struct Mutex<T, C = Other> {
@@ -44,11 +42,25 @@ impl<T, C: LatchClass> Mutex<T, C> {
     #[inline(always)]
     #[track_caller]
     pub fn lock(&self) -> MutexGuard<'_, T> {
+        self.lock_at(|| C::meter().outside())
+    }
+
+    /// The same for a latch that is in a segment.
+    #[inline(always)]
+    #[track_caller]
+    pub fn lock_in(&self, segment: usize) -> MutexGuard<'_, T> {
+        self.lock_at(|| C::meter().segment(segment))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn lock_at(&self, spot: impl FnOnce() -> Spot) -> MutexGuard<'_, T> {
         counts::latch();
         if meter::metering() {
-            let address = std::ptr::from_ref(&self.raw).addr();
-            let try_fast = || self.raw.try_fast();
-            meter::acquire(C::meter(), address, Location::caller(), try_fast, || self.raw.lock(&WAIT_ARRAY));
+            let try_now = || self.raw.try_lock(&WAIT_ARRAY);
+            meter::acquire(spot(), self.address(), Location::caller(), try_now, || {
+                self.raw.lock(&WAIT_ARRAY)
+            });
         } else if !self.raw.try_fast() {
             self.raw.lock(&WAIT_ARRAY);
         }
@@ -59,14 +71,31 @@ impl<T, C: LatchClass> Mutex<T, C> {
     #[inline(always)]
     #[track_caller]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
+        self.try_lock_at(|| C::meter().outside())
+    }
+
+    /// The same for a latch that is in a segment.
+    #[inline(always)]
+    #[track_caller]
+    pub fn try_lock_in(&self, segment: usize) -> Option<MutexGuard<'_, T>> {
+        self.try_lock_at(|| C::meter().segment(segment))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn try_lock_at(&self, spot: impl FnOnce() -> Spot) -> Option<MutexGuard<'_, T>> {
         counts::latch();
         if !self.raw.try_lock(&WAIT_ARRAY) {
             return None;
         }
         if meter::metering() {
-            meter::acquired(C::meter(), std::ptr::from_ref(&self.raw).addr(), Location::caller());
+            spot().acquired(self.address(), Location::caller());
         }
         Some(self.guard())
+    }
+
+    fn address(&self) -> usize {
+        std::ptr::from_ref(&self.raw).addr()
     }
 
     /// Takes the latch without metering it, and says what that took if it was not free: for latches below the meters, which allocate. The
@@ -217,32 +246,32 @@ impl<T, C: LatchClass> RwLock<T, C> {
     #[inline(always)]
     #[track_caller]
     pub fn read(&self) -> RwLockReadGuard<'_, T> {
-        let fast = || self.raw.try_shared_fast();
-        self.enter(Location::caller(), fast, || self.raw.lock_shared(&WAIT_ARRAY));
+        counts::latch();
+        if meter::metering() {
+            let try_now = || self.raw.try_shared(&WAIT_ARRAY);
+            self.acquire(Location::caller(), try_now, || self.raw.lock_shared(&WAIT_ARRAY));
+        } else if !self.raw.try_shared_fast() {
+            self.raw.lock_shared(&WAIT_ARRAY);
+        }
         RwLockReadGuard { raw: &self.raw, value: &self.value, not_send: PhantomData }
     }
 
     #[inline(always)]
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
-        let fast = || self.raw.try_exclusive_fast();
-        self.enter(Location::caller(), fast, || self.raw.lock_exclusive(&WAIT_ARRAY));
+        counts::latch();
+        if meter::metering() {
+            let try_now = || self.raw.try_exclusive(&WAIT_ARRAY);
+            self.acquire(Location::caller(), try_now, || self.raw.lock_exclusive(&WAIT_ARRAY));
+        } else if !self.raw.try_exclusive_fast() {
+            self.raw.lock_exclusive(&WAIT_ARRAY);
+        }
         RwLockWriteGuard { raw: &self.raw, value: &self.value, not_send: PhantomData }
     }
 
-    #[inline(always)]
-    fn enter(
-        &self,
-        site: &'static Location<'static>,
-        try_fast: impl FnOnce() -> bool,
-        lock: impl FnOnce() -> Contention,
-    ) {
-        counts::latch();
-        if meter::metering() {
-            meter::acquire(C::meter(), std::ptr::from_ref(&self.raw).addr(), site, try_fast, lock);
-        } else if !try_fast() {
-            lock();
-        }
+    fn acquire(&self, site: Site, try_now: impl FnOnce() -> bool, lock: impl FnOnce() -> Contention) {
+        let address = std::ptr::from_ref(&self.raw).addr();
+        meter::acquire(C::meter().outside(), address, site, try_now, lock);
     }
 }
 

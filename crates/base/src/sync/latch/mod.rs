@@ -5,6 +5,9 @@
 //!
 //! There are two [`Implementation`]s. Which one a latch has is decided when it is made, by what the process says then, and does not change: so databases of
 //! both kinds can be open at once. Latches in statics, which guard nothing that is measured, are always direct.
+//!
+//! Latches whose state is more than a word of ours (those of pages) keep it themselves, and have the wait array ([`CentralArray`]) and the meters in
+//! common with the rest.
 
 // Models have the scheduler's latches; ours are modelled below their guards.
 #![cfg_attr(feature = "shuttle", allow(dead_code))]
@@ -25,8 +28,10 @@ mod tests;
 #[cfg(not(feature = "shuttle"))]
 pub use guard::{Condvar, Mutex, MutexGuard, RwLock, RwLockReadGuard, RwLockWriteGuard};
 pub use meter::{
-    ClassFigures, LatchClass, Met, Meter, Other, WAIT_TIMES, WaitFigures, add_class, metering, set_metering,
+    ClassFigures, Encounter, LatchClass, LatchCounts, Met, Meter, Other, Site, Spot, WAIT_TIMES, WaitFigures,
+    add_class, metering, set_metering,
 };
+pub use wait_array::CentralArray;
 
 use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 

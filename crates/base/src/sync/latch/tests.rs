@@ -7,6 +7,7 @@ use std::time::Duration;
 
 latch_class!(Counted, "tests: counted");
 latch_class!(Waited, "tests: waited");
+latch_class!(Segmented, "tests: segmented", 2);
 
 const ROUNDS: u64 = if cfg!(miri) { 20 } else { 5_000 };
 
@@ -116,6 +117,17 @@ fn latches_are_counted_by_class_while_metering_is_on() {
     let figures = figures("tests: counted").unwrap();
     assert_eq!((figures.acquisitions, figures.contended, figures.waited_ns), (12, 0, 0));
 
+    // By segment, and together.
+    let latches = [(); 2].map(|()| Mutex::<u8, Segmented>::of_class(0));
+    drop((latches[0].lock_in(0), latches[1].try_lock_in(1)));
+    drop(latches[1].lock_in(1));
+    let segments: Vec<_> = ClassFigures::all()
+        .into_iter()
+        .filter(|class| class.name == "tests: segmented")
+        .map(|class| (class.segment, class.acquisitions))
+        .collect();
+    assert_eq!(segments, [(None, 3), (Some(0), 1), (Some(1), 2)]);
+
     // Somebody holds a latch until another waits for it.
     let mutex = Arc::new(Mutex::<u8, Waited>::of_class(0));
     let other = mutex.clone();
@@ -132,7 +144,22 @@ fn latches_are_counted_by_class_while_metering_is_on() {
     assert_eq!((waited.acquisitions, waited.contended), (2, 1));
     assert_eq!(waited.times.iter().sum::<u64>(), 1);
     assert!(waited.spins > 0 && waited.waited_ns > 0);
+    assert_eq!(waited.waited_ns_max, waited.waited_ns);
+    assert_eq!(waited.waited_ns_within(0.99), waited.waited_ns, "no more than the longest");
     let site = WaitFigures::all().into_iter().find(|wait| wait.class == "tests: waited").unwrap();
     assert_eq!(site.holder.map(|holder| holder.line()), Some(line));
     assert_eq!((site.waiter.line(), site.count, site.waited_ns), (waiting, 1, waited.waited_ns));
+
+    // Off, nothing is counted; on again, all begins anew.
+    set_metering(false);
+    drop(latches[0].lock_in(0));
+    assert_eq!(self::figures("tests: waited"), Some(waited));
+    assert_eq!(self::figures("tests: segmented").unwrap().acquisitions, 3);
+    set_metering(true);
+    drop(latches[0].lock_in(0));
+    let figures = self::figures("tests: segmented").unwrap();
+    assert_eq!((figures.acquisitions, figures.waits), (1, 0));
+    let waited = self::figures("tests: waited").unwrap();
+    assert_eq!((waited.acquisitions, waited.contended, waited.waited_ns_max), (0, 0, 0));
+    assert!(WaitFigures::all().iter().all(|wait| wait.class != "tests: waited"));
 }

@@ -11,7 +11,8 @@ use super::Contention;
 use super::futex::Futex;
 use super::word::WAITERS;
 use crate::sync::atomic::Ordering::Relaxed;
-use crate::sync::{Arc, CachePadded, Condvar, Mutex, hint, thread, thread_local};
+use crate::sync::{Arc, CachePadded, Condvar, Mutex, MutexGuard, hint, thread, thread_local};
+use std::ops::Deref;
 
 /// Internal mutexes; a latch has the one of its address.
 #[cfg(not(feature = "shuttle"))]
@@ -25,6 +26,9 @@ const ROUNDS: u32 = 20;
 #[cfg(feature = "shuttle")]
 const ROUNDS: u32 = 1;
 const PAUSES_MAX: u32 = 30;
+
+#[cfg(not(feature = "shuttle"))]
+pub(super) static WAIT_ARRAY: WaitArray = WaitArray::new();
 
 /// The cells of all threads that wait, and the mutexes of all latches' states.
 #[derive(Debug)]
@@ -46,18 +50,23 @@ struct Event {
     changed: Condvar,
 }
 
+/// The latches of this file are below those that are metered.
+fn quietly<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock_quietly().0
+}
+
 impl Event {
     fn reset(&self) {
-        *self.is_set.lock() = false;
+        *quietly(&self.is_set) = false;
     }
 
     fn set(&self) {
-        *self.is_set.lock() = true;
+        *quietly(&self.is_set) = true;
         self.changed.notify_all();
     }
 
     fn wait(&self) {
-        let mut is_set = self.is_set.lock();
+        let mut is_set = quietly(&self.is_set);
         while !*is_set {
             is_set = self.changed.wait(is_set);
         }
@@ -85,10 +94,53 @@ impl WaitArray {
         }
     }
 
+    /// The mutex of the state of the latch at an address: held for each change of it.
+    pub fn internal(&self, address: usize) -> MutexGuard<'_, ()> {
+        quietly(&self.internals[address / size_of::<u64>() % INTERNALS])
+    }
+
+    /// Looks until `is_open`, or often enough; how often.
+    pub fn spin(&self, is_open: impl Fn() -> bool) -> u64 {
+        let mut pauses = 1;
+        for round in 0..ROUNDS {
+            if is_open() {
+                return round.into();
+            }
+            // Of a length that differs from round to round.
+            pauses = pauses * 5 % PAUSES_MAX + 1;
+            (0..pauses).for_each(|_| hint::spin_loop());
+        }
+        ROUNDS.into()
+    }
+
+    /// Gives way, takes a cell and waits until the latch at `address` is signalled, unless `must_wait`, asked with the cell in hand, says no;
+    /// what it said.
+    pub fn wait(&self, address: usize, must_wait: impl FnOnce() -> bool) -> bool {
+        thread::yield_now();
+        let event = EVENT.with(Arc::clone);
+        event.reset();
+        quietly(&self.cells).push(Cell { address, event: event.clone() });
+        let has_waited = must_wait();
+        if has_waited {
+            event.wait();
+        }
+        quietly(&self.cells).retain(|cell| !Arc::ptr_eq(&cell.event, &event));
+        has_waited
+    }
+
+    /// Wakes who waits for the latch at `address`.
+    pub fn signal(&self, address: usize) {
+        quietly(&self.cells).iter().filter(|cell| cell.address == address).for_each(|cell| cell.event.set());
+    }
+
+    /// Wakes all who wait, for whatever latch: each looks again.
+    pub fn signal_all(&self) {
+        quietly(&self.cells).iter().for_each(|cell| cell.event.set());
+    }
+
     /// Changes the word if `change` allows it; what it was.
     fn change(&self, word: &Futex, change: impl FnOnce(u32) -> Option<u32>) -> Option<u32> {
-        let address = std::ptr::from_ref(word) as usize;
-        let _internal = self.internals[address / size_of::<u64>() % INTERNALS].lock();
+        let _internal = self.internal(address_of(word));
         let from = word.load();
         let to = change(from)?;
         // ORDER: the internal mutex orders what holders do.
@@ -97,49 +149,67 @@ impl WaitArray {
         Some(from)
     }
 
-    pub fn try_enter(&self, word: &Futex, enter: fn(u32) -> Option<u32>) -> bool {
+    pub(super) fn try_enter(&self, word: &Futex, enter: fn(u32) -> Option<u32>) -> bool {
         self.change(word, enter).is_some()
     }
 
-    pub fn enter(&self, word: &Futex, enter: fn(u32) -> Option<u32>) -> Contention {
+    pub(super) fn enter(&self, word: &Futex, enter: fn(u32) -> Option<u32>) -> Contention {
         let mut contention = Contention::default();
-        let mut pauses = 1;
         loop {
-            for _ in 0..ROUNDS {
-                if enter(word.load()).is_some() {
-                    break;
-                }
-                contention.spins += 1;
-                // Of a length that differs from thread to thread and from round to round.
-                pauses = pauses * 5 % PAUSES_MAX + 1;
-                (0..pauses).for_each(|_| hint::spin_loop());
-            }
+            contention.spins += self.spin(|| enter(word.load()).is_some());
             if self.try_enter(word, enter) {
                 return contention;
             }
-            thread::yield_now();
-            let event = EVENT.with(Arc::clone);
-            let address = std::ptr::from_ref(word) as usize;
-            event.reset();
-            self.cells.lock().push(Cell { address, event: event.clone() });
-            self.change(word, |word| Some(word | WAITERS));
-            let has_entered = self.try_enter(word, enter);
-            if !has_entered {
-                contention.waits += 1;
-                event.wait();
-            }
-            self.cells.lock().retain(|cell| !Arc::ptr_eq(&cell.event, &event));
-            if has_entered {
+            let has_waited = self.wait(address_of(word), || {
+                self.change(word, |word| Some(word | WAITERS));
+                !self.try_enter(word, enter)
+            });
+            if !has_waited {
                 return contention;
             }
+            contention.waits += 1;
         }
     }
 
-    pub fn leave(&self, word: &Futex, leave: fn(u32) -> u32) {
-        let address = std::ptr::from_ref(word) as usize;
+    pub(super) fn leave(&self, word: &Futex, leave: fn(u32) -> u32) {
         let before = self.change(word, |word| Some(leave(word)));
         if before.is_some_and(|before| before & WAITERS != 0 && leave(before) & WAITERS == 0) {
-            self.cells.lock().iter().filter(|cell| cell.address == address).for_each(|cell| cell.event.set());
+            self.signal(address_of(word));
         }
+    }
+}
+
+fn address_of(word: &Futex) -> usize {
+    std::ptr::from_ref(word).addr()
+}
+
+#[cfg(feature = "shuttle")]
+impl Default for WaitArray {
+    fn default() -> WaitArray {
+        WaitArray::new()
+    }
+}
+
+/// The array that all latches of the process share; of a model, whose threads cannot meet at a static, one of its own.
+#[derive(Debug, Default)]
+pub struct CentralArray {
+    #[cfg(feature = "shuttle")]
+    array: WaitArray,
+}
+
+impl CentralArray {
+    pub fn new() -> CentralArray {
+        CentralArray::default()
+    }
+}
+
+impl Deref for CentralArray {
+    type Target = WaitArray;
+    #[inline(always)]
+    fn deref(&self) -> &WaitArray {
+        #[cfg(not(feature = "shuttle"))]
+        return &WAIT_ARRAY;
+        #[cfg(feature = "shuttle")]
+        return &self.array;
     }
 }

@@ -143,6 +143,15 @@ impl RawRwLatch {
         self.0.exchange(0, WRITER, Acquire).is_ok()
     }
 
+    /// Takes it shared if that can be now.
+    pub fn try_shared(&self, array: &WaitArray) -> bool {
+        self.try_shared_fast() || is_by_array(self.0.load()) && array.try_enter(&self.0, enter_shared)
+    }
+
+    pub fn try_exclusive(&self, array: &WaitArray) -> bool {
+        self.try_exclusive_fast() || is_by_array(self.0.load()) && array.try_enter(&self.0, enter_exclusive)
+    }
+
     #[cold]
     pub fn lock_shared(&self, array: &WaitArray) -> Contention {
         self.lock(array, enter_shared)
