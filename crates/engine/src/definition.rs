@@ -26,6 +26,8 @@ pub struct Options {
     /// What latches are made of, in the whole process and from this opening on; `None`: what the process has chosen. Those of another database that are
     /// made later are made likewise.
     pub latches: Option<LatchImplementation>,
+    /// How many statements may run at a time, of those that sessions begin with `try_read` and `write`; 0 = any number.
+    pub thread_concurrency: u32,
     /// Create the data directory if it is missing or empty.
     pub create: bool,
     /// Where the files are: the operating system's, memory, or one that fails on demand.
@@ -44,6 +46,7 @@ impl Default for Options {
             row_tier_first: false,
             page_size: 16 << 10,
             latches: None,
+            thread_concurrency: 0,
             create: false,
             vfs: Arc::new(OsVfs),
         }

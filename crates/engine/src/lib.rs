@@ -54,6 +54,7 @@ mod journal;
 mod latch;
 pub mod node;
 mod overflow;
+mod preset;
 mod purge;
 mod recovery;
 mod redo;
@@ -79,6 +80,7 @@ pub use pagecache::{
     CacheChange, CacheSettings, CacheStatus, Caches, DEFAULT_CACHE, NamedCache, SegmentStatus, ShareStatus,
     WriteBack, cache_bytes_max,
 };
+pub use preset::{Preset, PresetSettings};
 pub use recovery::Recovery;
 pub use rowtier::Status as RowTierStatus;
 pub use session::reader::{Reader, Readers};
@@ -88,4 +90,6 @@ pub use table::Table;
 pub use table::lookup::Batch;
 pub use table::scan::Scan;
 pub use table::statistics::Statistics;
-pub use transactions::{Blocker, Interrupter, LockMode, PendingLock, UnderWay, WaitTotals, Wanted};
+pub use transactions::{
+    Blocker, GateCounts, Interrupter, LockMode, Patience, PendingLock, UnderWay, WaitTotals, Wanted,
+};

@@ -42,6 +42,11 @@ Latches
   --latch_implementation WHAT direct, or wait_array as servers had them before 2008   (direct)
   --latch_statistics          count what happens at latches, for SHOW ENGINE LATCHWORK MUTEX
 
+Comparisons
+  --preset NAME               base, tc4, smpfix, notcmalloc, onlymalloc: latch_implementation, use_sys_malloc, malloc_lib and
+                              thread_concurrency as in the published servers; options given by themselves win
+  --thread_concurrency N      at most so many statements at a time; 0 = any number   (0)
+
 Files
   --config FILE               options in MySQL's ini form, groups [mysqld], [server], [mariadb], [latchwork];
                               no file is read without it

@@ -72,6 +72,8 @@ struct Connection<'s> {
     shared: &'s Shared,
     channel: Channel,
     session: Session,
+    /// The session's.
+    interrupt: Arc<sql::host::Interrupt>,
     statements: Statements,
     /// Sent to the process list when it changes.
     database: Option<Arc<str>>,

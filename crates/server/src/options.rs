@@ -9,6 +9,7 @@ mod hint;
 
 pub(crate) use hint::closest;
 
+use engine::Preset;
 use sql::variables::{self, Globals, Kind, OptionError};
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -60,6 +61,7 @@ static OTHER_OPTIONS: &[(&str, bool)] = &[
     ("defaults_file", true),
     ("defaults_extra_file", true),
     ("no_defaults", false),
+    ("preset", true),
     ("help", false),
     ("console", false),
 ];
@@ -70,6 +72,10 @@ impl Options {
     pub fn parse(arguments: &[String]) -> Result<Options, OptionProblem> {
         let given = split(arguments)?;
         let mut options = Options { globals: Globals::new(), help: false, remarks: Vec::new() };
+        // What is said option by option wins, wherever it is said.
+        for (name, value) in given.iter().filter(|(name, _)| canonical(name) == "preset") {
+            options.set(name, value.as_deref())?;
+        }
         for (name, value) in &given {
             if let ("config" | "defaults_file" | "defaults_extra_file", Some(path)) =
                 (&*canonical(name), value)
@@ -79,7 +85,7 @@ impl Options {
         }
         for (name, value) in &given {
             match &*canonical(name) {
-                "config" | "defaults_file" | "defaults_extra_file" | "console" => {}
+                "config" | "defaults_file" | "defaults_extra_file" | "console" | "preset" => {}
                 // No file is read unless it is asked for.
                 "no_defaults" => {}
                 "help" => options.help = true,
@@ -101,7 +107,29 @@ impl Options {
         Ok(())
     }
 
+    /// The options that a name of `--preset` stands for.
+    fn set_preset(&mut self, name: &str) -> Result<(), OptionProblem> {
+        let Some(preset) = Preset::named(name) else {
+            let names: Vec<&str> = Preset::ALL.into_iter().map(Preset::name).collect();
+            let text =
+                format!("option '--preset': wrong value '{name}': expected one of {}", names.join(", "));
+            return Err(OptionProblem::new(text));
+        };
+        let settings = preset.settings();
+        let latches = match settings.latches {
+            engine::LatchImplementation::Direct => "direct",
+            engine::LatchImplementation::WaitArray => "wait_array",
+        };
+        self.set("latch_implementation", Some(latches))?;
+        self.set("use_sys_malloc", Some(if settings.use_sys_malloc { "ON" } else { "OFF" }))?;
+        self.set("malloc_lib", Some(settings.malloc_lib))?;
+        self.set("thread_concurrency", Some(&settings.thread_concurrency.to_string()))
+    }
+
     fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), OptionProblem> {
+        if canonical(name) == "preset" {
+            return self.set_preset(value.unwrap_or_default());
+        }
         // A port that is not one is an error, not something to be limited.
         if canonical(name) == "port"
             && let Some(text) = value

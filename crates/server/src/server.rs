@@ -325,6 +325,7 @@ fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result
         io: sql::variables::io_options(&values),
         row_tier_bytes: sql::variables::row_tier_bytes(&values),
         flush_method: sql::variables::flush_method(&values.text("innodb_flush_method")),
+        thread_concurrency: values.unsigned("thread_concurrency") as u32,
         // Of the catalogue, too, if the directory is new.
         page_size: page_size as usize,
         create: true,
@@ -332,6 +333,7 @@ fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result
         ..engine::Options::default()
     };
     let database = Database::open(datadir, engine_options).map_err(|problem| error(problem.to_string()))?;
+    database.set_concurrency_tickets(values.unsigned("concurrency_tickets") as u32);
     database.set_version_limit(values.unsigned("latchwork_version_limit"));
     options.globals.make_caches(&database).map_err(|problem| StartError(problem.message))?;
     Ok(database)

@@ -129,8 +129,13 @@ pub struct Interrupt {
 }
 
 /// What a session waits for, as SHOW PROCESSLIST says it.
-static WAITS: [&str; 4] =
-    ["", "Waiting for table metadata lock", "Waiting for backup lock", "Waiting for row lock"];
+static WAITS: [&str; 5] = [
+    "",
+    "Waiting for table metadata lock",
+    "Waiting for backup lock",
+    "Waiting for row lock",
+    "Waiting for thread_concurrency",
+];
 
 /// The isolation levels in order of [`Isolation`].
 static ISOLATIONS: [Isolation; 4] = [
@@ -147,8 +152,9 @@ pub(crate) enum WaitsFor {
     Nothing,
     Table,
     ReadLock,
-    /// What the engine says; never stored.
+    /// What the engine says, this and the next; never stored.
     Row,
+    Turn,
 }
 
 impl Interrupt {
@@ -239,10 +245,26 @@ impl Interrupt {
         if woken { Ok(()) } else { Err(SqlError::lock_wait_timeout()) }
     }
 
+    /// Runs `wait`, which waits for the client while a statement runs: others may run meanwhile, where `thread_concurrency` is
+    /// a limit. For the session's own thread.
+    ///
+    /// # Errors
+    /// 1317 and 1927 after KILL, once `wait` has been run.
+    pub fn outside<T>(&self, wait: impl FnOnce() -> T) -> Result<T, SqlError> {
+        match self.engine.get() {
+            Some(engine) => match engine.outside(engine::Patience::Endless, wait) {
+                Ok(done) => Ok(done),
+                Err(_) => Err(self.check().err().unwrap_or_else(|| Interrupt::error(Interrupt::STATEMENT))),
+            },
+            None => Ok(wait()),
+        }
+    }
+
     /// What the session waits for; empty while it runs.
     pub fn waits_for(&self) -> &'static str {
-        if self.engine.get().is_some_and(engine::Interrupter::is_waiting) {
-            return WAITS[WaitsFor::Row as usize];
+        if let Some(engine) = self.engine.get().filter(|engine| engine.is_waiting()) {
+            let what = if engine.is_queued() { WaitsFor::Turn } else { WaitsFor::Row };
+            return WAITS[what as usize];
         }
         // ORDER: for display only.
         WAITS[usize::from(self.waits_for.load(Ordering::Relaxed))]

@@ -39,6 +39,7 @@ pub const DEFINITIONS: u64 = u64::MAX;
 
 mod config;
 mod error;
+mod gate;
 mod locks;
 mod registry;
 mod session;
@@ -49,6 +50,7 @@ mod versions;
 
 pub use config::{CHUNK_IDS, Config, SavepointLocks};
 pub use error::{IdsExhausted, LockError, SnapshotTooOld};
+pub use gate::{GateCounts, TICKETS};
 pub use locks::{Blocker, LockMode, LockUsage, Patience, PendingLock, WaitTotals, Wanted};
 pub use session::{Interrupter, Session, UnderWay, View};
 pub use status::StatusUsage;

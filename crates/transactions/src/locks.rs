@@ -24,8 +24,8 @@ use queue::{Acquired, Queue};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
-pub use waiter::{Holds, Waiter};
-use waiter::{Phase, Woken};
+use waiter::Phase;
+pub use waiter::{Holds, Waiter, Woken};
 
 /// Partitions of the lock table: many more than threads that lock at the same moment; 128 bytes each.
 #[cfg(not(feature = "shuttle"))]
@@ -44,7 +44,7 @@ pub enum Patience {
 }
 
 impl Patience {
-    fn deadline(self) -> Option<Instant> {
+    pub fn deadline(self) -> Option<Instant> {
         match self {
             Patience::Limit(limit) => Instant::now().checked_add(limit),
             Patience::None | Patience::Endless => None,

@@ -1,7 +1,8 @@
 //! A session's place among the transactions: its snapshot, and where it sleeps.
 
-use crate::error::{IdsExhausted, SnapshotTooOld};
-use crate::locks::Waiter;
+use crate::error::{IdsExhausted, LockError, SnapshotTooOld};
+use crate::gate::Standing;
+use crate::locks::{Patience, Waiter};
 use crate::registry::{SlotRef, Snapshot};
 use crate::status::Status;
 use crate::transaction::Transaction;
@@ -25,7 +26,8 @@ pub struct Session {
 impl Session {
     pub(crate) fn new(shared: Arc<Transactions>) -> Session {
         let slot = shared.registry.register();
-        Session { shared, slot, snapshot: None, own: 0, waiter: Arc::default() }
+        let waiter = Arc::new(Waiter::new(shared.gate.clone()));
+        Session { shared, slot, snapshot: None, own: 0, waiter }
     }
 
     /// Opens a snapshot of what is committed now, in place of the one that may be open. Writes the session's own slot and
@@ -64,6 +66,25 @@ impl Session {
     /// From now on snapshots of this session see what the transaction with this stamp writes: it belongs to the same client.
     pub fn set_own(&mut self, stamp: Stamp) {
         self.own = stamp.0;
+    }
+
+    /// A statement begins: waits until no more than [`Transactions::set_concurrency`] allows are under way. The session holds no
+    /// latch. Without a limit this is a look at a word that nobody writes.
+    pub fn enter(&self, patience: Patience) -> Result<(), LockError> {
+        self.shared.gate.enter(&self.waiter, patience)
+    }
+
+    /// The statement has ended.
+    pub fn exit(&self) {
+        self.shared.gate.exit(&self.waiter);
+    }
+
+    /// Lets others run while `wait` waits for something outside of the database, and comes back.
+    ///
+    /// # Errors
+    /// Of the wait for coming back. `wait` has been run, and the statement must end.
+    pub fn outside<T>(&self, patience: Patience, wait: impl FnOnce() -> T) -> Result<T, LockError> {
+        self.interrupter().outside(patience, wait)
     }
 
     /// What another thread interrupts this session's waits by.
@@ -111,6 +132,23 @@ impl Interrupter {
     /// True while the session waits for a lock.
     pub fn is_waiting(&self) -> bool {
         self.0.is_waiting()
+    }
+
+    /// True while its statement waits for its turn.
+    pub fn is_queued(&self) -> bool {
+        self.0.visit.standing() == Standing::Queued
+    }
+
+    /// As [`Session::outside`], for the session's own thread while a statement has the session.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn outside<T>(&self, patience: Patience, wait: impl FnOnce() -> T) -> Result<T, LockError> {
+        let gate = self.0.gate();
+        gate.leave(&self.0);
+        let done = wait();
+        gate.come_back(&self.0, patience)?;
+        Ok(done)
     }
 
     /// The session's write transaction.

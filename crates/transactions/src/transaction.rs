@@ -51,12 +51,13 @@ impl Transaction {
         mode: LockMode,
         patience: Patience,
     ) -> Result<(), LockError> {
-        if let Some(held) = self.shared.locks.lock(self.id, &self.waiter, (table, key), mode, patience)? {
+        let held = self.shared.locks.lock(self.id, &self.waiter, (table, key), mode, patience)?;
+        if let Some(held) = held {
             let (now, adds) = (self.waiter.holds(), held.adds());
             self.waiter.set_holds(Holds { rows: now.rows + adds.rows, tables: now.tables + adds.tables });
             self.held.push(held);
         }
-        Ok(())
+        self.shared.gate.come_back(&self.waiter, patience)
     }
 
     /// True if another transaction holds an explicit lock on the key. Asked under the exclusive latch of the row's page, just
@@ -80,7 +81,8 @@ impl Transaction {
         }
         let is_active = || self.shared.is_active(stamp);
         let wanted = (table, key, mode);
-        self.shared.locks.wait_for_end(self.id, &self.waiter, stamp.0, wanted, is_active, patience)
+        self.shared.locks.wait_for_end(self.id, &self.waiter, stamp.0, wanted, is_active, patience)?;
+        self.shared.gate.come_back(&self.waiter, patience)
     }
 
     /// Where a savepoint stands among the locks.

@@ -1,6 +1,7 @@
 //! The transactions of one database.
 
 use crate::config::{Config, SavepointLocks};
+use crate::gate::{Gate, GateCounts};
 use crate::locks::{LockUsage, Locks, PendingLock, WaitTotals};
 use crate::registry::{Live, Registry};
 use crate::session::Session;
@@ -20,6 +21,7 @@ pub struct Transactions {
     pub(crate) status: StatusTable,
     pub(crate) registry: Registry,
     pub(crate) locks: Locks,
+    pub(crate) gate: Arc<Gate>,
     pub(crate) versions: VersionStore,
     pub(crate) savepoint_locks: SavepointLocks,
     enforcer: Enforcer,
@@ -44,6 +46,7 @@ impl Transactions {
             status: StatusTable::new(config.next_id.0, config.chunk_ids),
             registry: Registry::new(),
             locks: Locks::new(),
+            gate: Arc::default(),
             versions: VersionStore::new(config.version_limit_bytes),
             savepoint_locks: config.savepoint_locks,
             enforcer: Enforcer::default(),
@@ -122,6 +125,21 @@ impl Transactions {
 
     pub fn usage(&self) -> Usage {
         Usage { status: self.status.usage(), locks: self.locks.usage(), version_bytes: self.version_bytes() }
+    }
+
+    /// How many statements may run at a time, of those that [`Session::enter`]; 0 = any number.
+    pub fn set_concurrency(&self, limit: u32) {
+        self.gate.set_limit(limit);
+    }
+
+    /// How often a statement that has left the gate may come back before those who come for the first time.
+    pub fn set_concurrency_tickets(&self, tickets: u32) {
+        self.gate.set_tickets(tickets);
+    }
+
+    /// How many statements run and queue, by the limit of [`Transactions::set_concurrency`].
+    pub fn gate_counts(&self) -> GateCounts {
+        self.gate.counts()
     }
 
     /// What waiting for rows has cost so far.

@@ -52,7 +52,7 @@ use pagecache::{CacheConfig, Caches, DOUBLEWRITE_BLOCK, Detach};
 use rowtier::{RowTier, Status as RowTierStatus};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use transactions::{PendingLock, WaitTotals};
+use transactions::{GateCounts, PendingLock, WaitTotals};
 use types::{KeyCodec, Value, ValueRef};
 use vfs::{Create, File, Unsynced, Vfs};
 
@@ -153,6 +153,8 @@ pub struct Status {
     pub log_writes: u64,
     pub log_syncs: u64,
     pub log_waits: u64,
+    /// Statements inside and in the queue of `thread_concurrency`.
+    pub gate: GateCounts,
 }
 
 #[derive(Default, Debug)]
@@ -192,6 +194,7 @@ impl Database {
             let start = Start::read(&*options.vfs, dir)?;
             Database::recover(dir, &options, control, &start)?
         });
+        database.set_thread_concurrency(options.thread_concurrency);
         #[cfg(not(feature = "shuttle"))]
         if options.cache.write_back == WriteBack::Background {
             database.core.purge.start(&database.core);
@@ -456,6 +459,7 @@ impl Database {
             log_writes: status.writes,
             log_syncs: status.syncs,
             log_waits: status.waits,
+            gate: self.core.transactions.gate_counts(),
         }
     }
 
@@ -478,6 +482,17 @@ impl Database {
     /// [`Error::SnapshotTooOld`] where they need what is gone.
     pub fn set_version_limit(&self, bytes: u64) {
         self.core.transactions.set_version_limit(bytes);
+    }
+
+    /// Sets how many statements may run at a time; 0 = any number. Those that run go on; those that began without a limit do not count.
+    /// See crate `transactions`, `gate`, for the queue.
+    pub fn set_thread_concurrency(&self, statements: u32) {
+        self.core.transactions.set_concurrency(statements);
+    }
+
+    /// Sets how often a statement that has waited for a row or its client may come back before those that begin; 500 at first.
+    pub fn set_concurrency_tickets(&self, tickets: u32) {
+        self.core.transactions.set_concurrency_tickets(tickets);
     }
 
     /// Sets `flush_log_at_trx_commit`, from the next statement's end on.

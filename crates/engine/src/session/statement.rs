@@ -32,6 +32,7 @@ impl<'s> ReadStatement<'s> {
 impl Drop for ReadStatement<'_> {
     fn drop(&mut self) {
         self.state.close_snapshot();
+        self.state.reads.exit();
     }
 }
 
@@ -85,11 +86,15 @@ impl<'s> WriteStatement<'s> {
     pub(super) fn new(core: &'s Arc<Core>, mut holder: Holder<'s>) -> Result<WriteStatement<'s>> {
         let passage = core.statements.pass();
         core.touch()?;
+        if let Holder::Session(state) = &holder {
+            // Behind the passage: who waits for all passages to be given back must not wait for those who queue.
+            state.reads.enter(state.patience)?;
+        }
         let state = holder.state();
         let mark = match &state.active {
             Some(active) => active.mark(),
             None => {
-                let transaction = state.reads.begin()?;
+                let transaction = state.reads.begin().inspect_err(|_| state.reads.exit())?;
                 state.current.set_own(transaction.id());
                 let locks_absent = state.keeps_snapshot();
                 state.active = Some(Active::new(transaction, state.patience, locks_absent));
@@ -160,6 +165,8 @@ impl<'s> WriteStatement<'s> {
         if state.begun.is_some() {
             return Ok(());
         }
+        // The log is waited for outside.
+        state.reads.exit();
         state.end(core, true)
     }
 }
@@ -176,6 +183,7 @@ impl Drop for WriteStatement<'_> {
             let _ = active.take_back(core, mark);
         }
         state.current.close();
+        state.reads.exit();
     }
 }
 

@@ -19,6 +19,7 @@ impl<'s> Connection<'s> {
         let mut connection = Connection {
             shared,
             channel,
+            interrupt: session.interrupt().clone(),
             session,
             statements: Statements::default(),
             database: None,
@@ -75,13 +76,13 @@ impl<'s> Connection<'s> {
     }
 
     fn query(&mut self, packet: &Packet) -> Result<(), End> {
-        let Connection { channel, session, scratch, settings, shared, .. } = self;
+        let Connection { channel, session, interrupt, scratch, settings, shared, .. } = self;
         let Channel { reader, writer, entry, capabilities, .. } = channel;
         let Ok(Command::Query(text)) = Command::parse(reader.payload(packet)) else { return Ok(()) };
         entry.begin(CommandName::Query, text);
         let text = settings.statement(text);
         let form = form(*capabilities, session, settings, Encoding::Text);
-        let mut sink = WireSink::new(writer, entry, scratch, form);
+        let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
         let result = session.query(&text, &mut sink);
         note_storage_error(shared, &result);
         let has_rows = sink.has_rows();
@@ -93,7 +94,7 @@ impl<'s> Connection<'s> {
     }
 
     fn execute(&mut self, packet: &Packet) -> Result<(), End> {
-        let Connection { channel, session, statements, scratch, settings, shared, .. } = self;
+        let Connection { channel, session, interrupt, statements, scratch, settings, shared, .. } = self;
         let Channel { reader, writer, entry, capabilities, .. } = channel;
         let Ok(Command::StmtExecute { statement: id, params: encoded, .. }) =
             Command::parse(reader.payload(packet))
@@ -124,7 +125,7 @@ impl<'s> Connection<'s> {
         )
         .map_err(malformed)?;
         let form = form(*capabilities, session, settings, Encoding::Binary);
-        let mut sink = WireSink::new(writer, entry, scratch, form);
+        let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
         let result = session.execute(id, &values, &mut sink);
         note_storage_error(shared, &result);
         let has_rows = sink.has_rows();
@@ -192,6 +193,7 @@ impl<'s> Connection<'s> {
         let request = ChangeUser::parse(&request).map_err(malformed)?;
         self.channel.entry.begin(CommandName::ChangeUser, b"");
         self.session = authenticate::change_user(self.shared, &mut self.channel, request)?;
+        self.interrupt = self.session.interrupt().clone();
         self.statements.clear();
         self.after_change();
         Ok(())
@@ -282,11 +284,11 @@ impl<'s> Connection<'s> {
 
     /// A command that is an old form of a statement.
     fn run_for_client(&mut self, text: &[u8]) -> Result<(), End> {
-        let Connection { channel, session, scratch, settings, .. } = self;
+        let Connection { channel, session, interrupt, scratch, settings, .. } = self;
         let Channel { writer, entry, capabilities, .. } = channel;
         entry.begin(CommandName::Query, text);
         let form = form(*capabilities, session, settings, Encoding::Text);
-        let mut sink = WireSink::new(writer, entry, scratch, form);
+        let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
         let result = session.query(text, &mut sink);
         sink.finish(result, session.status_flags())?;
         Ok(())

@@ -4,6 +4,7 @@ use super::Stream;
 use super::cells::{self, Cell, ResultCharset};
 use super::columns;
 use crate::registry::Entry;
+use sql::host::Interrupt;
 use sql::{ColumnMeta, Completion, ResultSink, SqlError};
 use std::io;
 use types::ValueRef;
@@ -59,6 +60,7 @@ pub(super) struct WireSink<'c> {
     writer: &'c mut PacketWriter,
     stream: &'c Stream,
     entry: &'c Entry,
+    interrupt: &'c Interrupt,
     scratch: &'c mut Scratch,
     form: Form,
     in_rows: bool,
@@ -75,12 +77,19 @@ struct Ended {
 }
 
 impl<'c> WireSink<'c> {
-    pub fn new(writer: &'c mut PacketWriter, entry: &'c Entry, scratch: &'c mut Scratch, form: Form) -> Self {
+    pub fn new(
+        writer: &'c mut PacketWriter,
+        entry: &'c Entry,
+        interrupt: &'c Interrupt,
+        scratch: &'c mut Scratch,
+        form: Form,
+    ) -> Self {
         let stream = &entry.stream;
         WireSink {
             writer,
             stream,
             entry,
+            interrupt,
             scratch,
             form,
             in_rows: false,
@@ -131,10 +140,11 @@ impl<'c> WireSink<'c> {
 
     #[cold]
     fn flush(&mut self) -> Result<(), SqlError> {
-        let sent = self.stream.write_all(self.writer.bytes());
+        // A client that takes its time keeps nobody else waiting.
+        let sent = self.interrupt.outside(|| self.stream.write_all(self.writer.bytes()));
         self.entry.count_sent(self.writer.len());
         self.writer.clear();
-        sent.map_err(|error| {
+        sent?.map_err(|error| {
             let what =
                 SqlError::new(1160, b"08S01", format!("Got an error writing communication packets: {error}"));
             self.failed = Some(error);

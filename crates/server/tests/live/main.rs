@@ -2,6 +2,7 @@
 
 mod commands;
 mod faults;
+mod gate;
 mod io;
 mod latches;
 mod long_readers;

@@ -68,6 +68,8 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Innodb_row_lock_time_avg", average.as_millis() as u64);
     add("Innodb_row_lock_time_max", waits.longest.as_millis() as u64);
     add("Innodb_row_lock_waits", waits.waits);
+    add("Threads_inside", engine.gate.inside);
+    add("Threads_queued", engine.gate.queued);
     add("Latchwork_version_bytes", engine.version_bytes);
     let caches: Vec<_> =
         session.instance.database.caches().list().iter().map(|cache| cache.status().counters).collect();

@@ -74,16 +74,21 @@ impl Session {
             return self.read_with_locks(dependencies, body);
         }
         let mut engine = self.take_engine()?;
-        let read = engine.read();
-        if self.instance.locks.keeps_readers_out() {
-            drop(read);
+        let entered = engine.try_read();
+        if let Ok(read) = &entered
+            && !self.instance.locks.keeps_readers_out()
+        {
+            let result = body(self, read.reader());
+            drop(entered);
             self.engine = Some(engine);
-            return self.read_with_locks(dependencies, body);
+            return self.after_error(result);
         }
-        let result = body(self, read.reader());
-        drop(read);
+        let refused = entered.map(drop).err();
         self.engine = Some(engine);
-        self.after_error(result)
+        match refused {
+            Some(error) => self.after_error(Err(error.into())),
+            None => self.read_with_locks(dependencies, body),
+        }
     }
 
     /// True for a session whose SELECTs lock nothing.
@@ -112,9 +117,10 @@ impl Session {
         }
         self.begin_next()?;
         let mut engine = self.take_engine()?;
-        let read = engine.read();
-        let result = catch_unwind(AssertUnwindSafe(|| body(self, read.reader())));
-        drop(read);
+        let result = match engine.try_read() {
+            Ok(read) => catch_unwind(AssertUnwindSafe(|| body(self, read.reader()))),
+            Err(error) => Ok(Err(error.into())),
+        };
         self.engine = Some(engine);
         self.end_next();
         self.after_error(result.unwrap_or_else(|panic| resume_unwind(panic)))

@@ -126,6 +126,12 @@ impl Effects for EngineEffects {
             }
             "latch_statistics" => base::sync::set_metering(after.boolean("latch_statistics")),
             "row_cache_size" => database.resize_row_tier(row_tier_bytes(after))?,
+            "thread_concurrency" => {
+                database.set_thread_concurrency(after.unsigned("thread_concurrency") as u32);
+            }
+            "concurrency_tickets" => {
+                database.set_concurrency_tickets(after.unsigned("concurrency_tickets") as u32);
+            }
             "latchwork_version_limit" => {
                 database.set_version_limit(after.unsigned("latchwork_version_limit"));
             }

@@ -40,6 +40,8 @@ static ALIASES: &[(&str, &str)] = &[
     ("flush_method", "innodb_flush_method"),
     ("identity", "last_insert_id"),
     ("innodb_buffer_pool_size", "key_buffer_size"),
+    ("innodb_concurrency_tickets", "concurrency_tickets"),
+    ("innodb_thread_concurrency", "thread_concurrency"),
     ("innodb_use_sys_malloc", "use_sys_malloc"),
     ("io_capacity", "innodb_io_capacity"),
     ("io_capacity_max", "innodb_io_capacity_max"),

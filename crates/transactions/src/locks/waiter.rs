@@ -1,7 +1,8 @@
 //! The place where a session sleeps until it is granted what it waits for, chosen as a victim, or interrupted.
 
+use crate::gate::{Gate, Visit};
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
-use base::sync::{Condvar, Mutex};
+use base::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
 
 base::latch_class!(pub WaiterLatch, "lock wait");
@@ -46,6 +47,9 @@ pub struct Waiter {
     /// Rows and tables that it has locked.
     rows_locked: AtomicU64,
     tables_locked: AtomicU64,
+    /// Left by whoever sleeps.
+    gate: Arc<Gate>,
+    pub visit: Visit,
 }
 
 /// Explicit locks of a transaction.
@@ -56,6 +60,14 @@ pub struct Holds {
 }
 
 impl Waiter {
+    pub fn new(gate: Arc<Gate>) -> Waiter {
+        Waiter { gate, ..Waiter::default() }
+    }
+
+    pub fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
     pub fn begin(&self) {
         let mut state = self.state.lock();
         assert_eq!(state.phase, Phase::Idle, "a session waits for one thing at a time");
@@ -107,8 +119,14 @@ impl Waiter {
         self.state.lock().interrupted
     }
 
-    /// Sleeps until something is decided, the session is interrupted, or the time is over.
+    /// Sleeps until something is decided, the session is interrupted, or the time is over. Who sleeps is not inside the gate.
     pub fn sleep(&self, deadline: Option<Instant>) -> Woken {
+        self.gate.leave(self);
+        self.doze(deadline)
+    }
+
+    /// The same for who queues at the gate, and may be inside before it sleeps.
+    pub fn doze(&self, deadline: Option<Instant>) -> Woken {
         let mut state = self.state.lock();
         loop {
             match state.phase {

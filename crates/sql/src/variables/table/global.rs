@@ -50,6 +50,10 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         .because("definitions of open tables stay in memory without a limit"),
     global("table_open_cache", unsigned(2000, 10, 1048576, 1))
         .because("definitions of open tables stay in memory without a limit"),
+    // How often a statement that has waited may come back before those that begin: InnoDB's default of 5.0.
+    global("concurrency_tickets", unsigned(500, 0, 4294967295, 1)).works(),
+    // How many statements run at a time; 0 = any number.
+    global("thread_concurrency", unsigned(0, 0, 1000, 1)).works(),
     global("thread_cache_size", unsigned(256, 0, 16384, 1))
         .because("threads are not handed from one connection to the next"),
 ];
