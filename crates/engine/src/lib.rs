@@ -87,9 +87,11 @@ pub use session::reader::{Reader, Readers};
 pub use session::statement::{LockWait, ReadStatement, WriteStatement, Writer};
 pub use session::{Isolation, Savepoint, Session};
 pub use table::Table;
+pub use table::integers::IntegerColumns;
 pub use table::lookup::Batch;
 pub use table::scan::Scan;
 pub use table::statistics::Statistics;
 pub use transactions::{
     Blocker, GateCounts, Interrupter, LockMode, Patience, PendingLock, UnderWay, WaitTotals, Wanted,
 };
+pub use tree::{IntegerValues, Integers};

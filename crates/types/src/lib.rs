@@ -19,6 +19,6 @@ pub use column::{Column, ColumnType};
 pub use decimal::Decimal;
 pub use definition::DefinitionError;
 pub use key::{KeyCodec, KeyPart};
-pub use row::{CorruptRow, RowCodec, RowView};
+pub use row::{CorruptRow, IntegerPlace, RowCodec, RowView};
 pub use temporal::{Date, DateTime, Time};
 pub use value::{Value, ValueRef};

@@ -38,6 +38,16 @@ pub(crate) struct Slot {
 
 const NOT_NULL: u32 = u32::MAX;
 
+/// Where an integer column lies in every image of a table, little-endian.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct IntegerPlace {
+    pub offset: usize,
+    pub bytes: u8,
+    pub unsigned: bool,
+    /// Its bit in the null bitmap, which the image begins with; `None` if it is never NULL.
+    pub null_bit: Option<u32>,
+}
+
 /// A column's representation in an image.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
@@ -145,12 +155,12 @@ impl RowCodec {
         self.slots.len()
     }
 
-    /// Where an integer column lies in every image: offset and size in bytes, little-endian. `None` for other columns.
-    pub fn integer_place(&self, column: usize) -> Option<(usize, usize)> {
-        match self.slots.get(column)? {
-            Slot { kind: Kind::Int { bytes, .. }, offset, .. } => Some((*offset, usize::from(*bytes))),
-            _ => None,
-        }
+    /// Where an integer column lies in every image. `None` for other columns.
+    pub fn integer_place(&self, column: usize) -> Option<IntegerPlace> {
+        let slot = self.slots.get(column)?;
+        let Kind::Int { bytes, unsigned } = slot.kind else { return None };
+        let null_bit = (slot.null_bit != NOT_NULL).then_some(slot.null_bit);
+        Some(IntegerPlace { offset: slot.offset, bytes, unsigned, null_bit })
     }
 
     /// Appends the image of `values`, one a column, already coerced to their columns' types.

@@ -372,6 +372,39 @@ impl<'a> Node<'a> {
         (slot.offset() + LEAF_CELL_HEADER + slot.key_len(), len)
     }
 
+    /// Where the value of a leaf's slot `index` starts in the page.
+    #[inline(always)]
+    pub fn value_start(self, index: usize) -> usize {
+        let slot = self.slot(index);
+        slot.offset() + LEAF_CELL_HEADER + slot.key_len()
+    }
+
+    /// The first `bytes` bytes of the keys of slots `from..to`, at most eight, as numbers whose highest byte is the first. Those behind
+    /// are arbitrary. The cells are not touched if the page's prefix and the slots' heads have enough.
+    #[inline(always)]
+    pub fn first_words(self, from: usize, to: usize, bytes: usize) -> impl Iterator<Item = u64> {
+        let prefix_len = self.prefix_len().min(8);
+        let mut prefix = [0; 8];
+        self.page.copy_to(self.fence(LOWER_FENCE).0, &mut prefix[..prefix_len]);
+        let prefix = u64::from_be_bytes(prefix);
+        let shift = 8 * prefix_len as u32;
+        let in_heads = prefix_len + 4 >= bytes;
+        (from..to).map(move |index| {
+            let slot = self.slot(index);
+            let suffix = match in_heads {
+                true => u64::from(slot.head()) << 32,
+                false => self.page.u64_at(slot.offset() + LEAF_CELL_HEADER).swap_bytes(),
+            };
+            prefix | suffix.checked_shr(shift).unwrap_or(0)
+        })
+    }
+
+    /// Asks for the beginning of the cell of slot `index`.
+    #[inline(always)]
+    pub fn prefetch_cell_start(self, index: usize) {
+        self.page.prefetch(self.slot(index).offset());
+    }
+
     /// True if the key of slot `index` starts with `prefix`, which lies between the fences or starts so.
     #[inline]
     pub fn key_starts_with(self, index: usize, prefix: &[u8]) -> bool {

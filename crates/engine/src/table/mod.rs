@@ -1,6 +1,7 @@
 //! Tables: rows in a clustered index, secondary indexes that lead to them.
 
 pub mod bulk;
+pub mod integers;
 pub mod lookup;
 pub mod row;
 pub mod scan;

@@ -36,16 +36,16 @@ pub(crate) struct ScanMemory {
 /// reader of newest states may or may not see rows inserted or deleted meanwhile.
 #[derive(Debug)]
 pub struct Scan<'t> {
-    table: &'t Table,
+    pub(super) table: &'t Table,
     state: &'t TableState,
-    reader: Reader<'t>,
-    index_id: IndexId,
-    direction: Direction,
-    rest: Remainder,
-    limit: usize,
-    chunk: Chunk,
+    pub(super) reader: Reader<'t>,
+    pub(super) index_id: IndexId,
+    pub(super) direction: Direction,
+    pub(super) rest: Remainder,
+    pub(super) limit: usize,
+    pub(super) chunk: Chunk,
     /// The next entry of the chunk.
-    next: usize,
+    pub(super) next: usize,
     /// Through a secondary index: the rows of the chunk's entries, once they have been asked for.
     rows: Option<Rows>,
     spare_rows: Option<Rows>,
@@ -56,7 +56,7 @@ pub struct Scan<'t> {
     /// After a `seek`: only entries that begin with these bytes are delivered.
     within: Vec<u8>,
     /// Of the row delivered last: the other candidate, which comes next.
-    pending: Option<Arc<[u8]>>,
+    pub(super) pending: Option<Arc<[u8]>>,
     /// The chunk's entries need no look at their rows.
     is_trusted: bool,
     /// Rows are not asked for: those of a leaf that all readers see need not be copied.
@@ -148,7 +148,7 @@ impl Drop for Scan<'_> {
 }
 
 impl<'t> Scan<'t> {
-    fn index(&self) -> Result<&'t Index> {
+    pub(super) fn index(&self) -> Result<&'t Index> {
         if self.state.dropped {
             return Err(Error::NoSuchTable);
         }
@@ -218,15 +218,20 @@ impl<'t> Scan<'t> {
                 self.read(tree)?;
                 is_trusted = self.reader.sees_all_until(self.chunk.stamp_max());
             }
-            let now = self.table.state();
-            if !std::ptr::eq(self.state, now) && !now.has_tree_of(self.state, self.index_id) {
-                // The pages just read may have been free, and hold anything that they once held.
-                return Err(if now.dropped { Error::NoSuchTable } else { Error::TableChanged });
-            }
+            self.check_tree()?;
             self.is_trusted = is_trusted;
-            self.limit = (self.limit * 4).min(ENTRIES_MAX);
+            self.limit = self.limit.saturating_mul(4).min(ENTRIES_MAX);
         }
         Ok(true)
+    }
+
+    /// Fails if the pages just read may have been free, and hold anything that they once held.
+    pub(super) fn check_tree(&self) -> Result<()> {
+        let now = self.table.state();
+        if !std::ptr::eq(self.state, now) && !now.has_tree_of(self.state, self.index_id) {
+            return Err(if now.dropped { Error::NoSuchTable } else { Error::TableChanged });
+        }
+        Ok(())
     }
 
     /// Reads the next chunk.
@@ -239,7 +244,7 @@ impl<'t> Scan<'t> {
     }
 
     /// An error that comes of the table's having been redefined says so.
-    fn explain(&self, error: Error) -> Error {
+    pub(super) fn explain(&self, error: Error) -> Error {
         if error.may_be_stale() && !std::ptr::eq(self.state, self.table.state()) {
             return Error::TableChanged;
         }

@@ -2,7 +2,9 @@
 
 use crate::Reader;
 use crate::testing::{CacheSize, Row, fixed_table_def, int_key, matrix, options, part, table_def};
-use crate::{Batch, Database, Direction, Error, HitPath, IndexDef, KeyList, KeyRange, Table, TableDef};
+use crate::{
+    Batch, Database, Direction, Error, HitPath, IndexDef, Integers, KeyList, KeyRange, Table, TableDef,
+};
 use base::IndexId;
 use base::sync::{Arc, thread};
 use proptest::prelude::*;
@@ -63,6 +65,24 @@ impl Fixture {
         rows
     }
 
+    /// The integers of all rows, and of those from the middle on, in batches.
+    fn check_integers(&self, model: &Model) {
+        let columns = self.table.integer_columns([2, 0, 1]).unwrap();
+        let wanted = |row: &Row| [row.u.map(i64::from), Some(row.id.into()), Some(row.k.into())];
+        let middle = model.keys().nth(model.len() / 2).copied().unwrap_or(0);
+        for from in [i32::MIN, middle] {
+            let mut scan = self.table.scan(Reader::newest(), PRIMARY, KeyRange::all(), Direction::Forward);
+            scan.skip_to(&int_key(from));
+            let (mut batch, mut rows) = (Integers::default(), Vec::new());
+            while scan.next_integers(&columns, &mut batch).unwrap() {
+                assert_ne!(batch.rows(), 0);
+                rows.extend((0..batch.rows()).map(|row| [0, 1, 2].map(|at| batch.column(at).get(row))));
+            }
+            let model: Vec<_> = model.range(from..).map(|(_, row)| wanted(row)).collect();
+            assert_eq!(rows, model);
+        }
+    }
+
     fn check(&self, model: &Model) {
         let all: Vec<Row> = model.values().cloned().collect();
         assert_eq!(self.rows(PRIMARY, KeyRange::all(), Direction::Forward), all);
@@ -74,6 +94,7 @@ impl Fixture {
         let mut by_u = all;
         by_u.sort_by_key(|row| (row.u, row.id));
         assert_eq!(self.rows(U, KeyRange::all(), Direction::Forward), by_u);
+        self.check_integers(model);
         assert_eq!(self.table.row_count(), model.len() as u64);
         let findings = self.database.check().unwrap();
         assert!(findings.is_clean(), "{findings}");

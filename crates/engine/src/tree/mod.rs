@@ -4,6 +4,7 @@
 //! - [`change`]: insert, replace and remove one key; runs of keys in one leaf.
 //! - [`reshape`]: splits and merges, eager, under the parent's latch.
 //! - [`range`]: a leaf's part of a range, copied out.
+//! - [`integers`]: columns of a leaf's part of a range.
 //! - [`batch`]: many descents in lockstep.
 //! - [`tier`]: rows that are kept without their pages.
 //!
@@ -12,6 +13,7 @@
 mod batch;
 mod change;
 mod descend;
+mod integers;
 mod range;
 mod reshape;
 mod retry;
@@ -25,6 +27,8 @@ mod models;
 
 pub use batch::{Found, LeafVisitor};
 pub use change::RunEnd;
+pub(crate) use integers::Source;
+pub use integers::{IntegerValues, Integers};
 pub use range::{Chunk, Remainder};
 pub(crate) use retry::{Attempt, Interrupt, Mode, retry};
 pub use tier::{TierUse, entry_ends};

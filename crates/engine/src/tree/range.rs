@@ -188,7 +188,7 @@ impl Tree {
 
     /// Asks for the leaves that come next, if this thread has waited for the device since it had read `loads` pages, or has come to
     /// the middle of the leaves asked for last. Who finds its leaves in the cache pays for one comparison.
-    fn read_ahead(&self, rest: &mut Remainder, loads: u64) {
+    pub(super) fn read_ahead(&self, rest: &mut Remainder, loads: u64) {
         let is_time = match &rest.ahead {
             Some(middle) => rest.start >= *middle,
             None => loads_of_this_thread() != loads,

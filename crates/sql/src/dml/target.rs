@@ -39,7 +39,8 @@ impl Target {
         let auto_increment = def.auto_increment.and_then(|column| {
             let ColumnType::Int { bytes, unsigned } = def.columns[column].column_type else { return None };
             let bits = u32::from(bytes) * 8 - u32::from(!unsigned);
-            let (offset, bytes) = table.row_codec().integer_place(column)?;
+            let place = table.row_codec().integer_place(column)?;
+            let (offset, bytes) = (place.offset, usize::from(place.bytes));
             Some(AutoIncrement { column, offset, bytes, max: u64::MAX >> (64 - bits) })
         });
         Ok(Target { table, def, metadata, auto_increment, version })

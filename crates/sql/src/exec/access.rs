@@ -4,13 +4,13 @@ use super::Flow;
 use super::key_value::{KeyBound, KeyValue, Side, bound, equal};
 use super::recycle;
 use crate::SqlError;
-use crate::expr::{Context, Part, Row};
+use crate::expr::{Compiled, Context, Part, Row};
 use crate::plan::access::{
-    Access, BoundValue, Covering, Path, Point, PointValues, RangeBound, RangeInterval, RangePart,
+    Access, BoundValue, Covering, IntegerRows, Path, Point, PointValues, RangeBound, RangeInterval, RangePart,
 };
 use base::IndexId;
 use bumpalo::Bump;
-use engine::{Batch, Direction, KeyList, KeyRange, Reader, Table};
+use engine::{Batch, Direction, Integers, KeyList, KeyRange, Reader, Scan, Table};
 use std::ops::Bound;
 use types::{KeyCodec, ValueRef};
 
@@ -30,7 +30,8 @@ pub struct Scratch {
     /// Of a hash table.
     pub(super) key: Vec<u8>,
     batch: Batch,
-    values: Vec<ValueRef<'static>>,
+    pub(super) integers: Integers,
+    pub(super) values: Vec<ValueRef<'static>>,
     decoded: Vec<u8>,
     /// A row of the result.
     pub(super) output: Vec<ValueRef<'static>>,
@@ -68,8 +69,29 @@ pub enum Wants {
 /// Which of an access's conditions are left to test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Left {
+    Nothing,
     Residual,
     All,
+}
+
+impl Left {
+    /// The conditions.
+    pub fn of(self, access: &Access) -> &Option<Compiled> {
+        match self {
+            Left::Nothing => &None,
+            Left::Residual => &access.residual,
+            Left::All => &access.all,
+        }
+    }
+}
+
+/// What a scan reads of rows.
+#[derive(Clone, Copy)]
+enum Read<'a> {
+    Whole,
+    /// The keys of an index.
+    Keys(&'a Covering),
+    Integers(&'a IntegerRows),
 }
 
 /// How keys came out.
@@ -99,43 +121,59 @@ pub fn for_each_row(
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
     scratch.wants_keys = wants == Wants::Keys;
-    // Primary keys come with whole rows.
-    let covering = if scratch.wants_keys { None } else { access.covering.as_ref() };
-    match &access.path {
-        Path::Whole { index, direction } => {
-            let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-            scan(reader, table, *index, range, *direction, covering, Left::Residual, scratch, each)
-        }
-        Path::Points { index, codec, points, unique } => {
-            match point_keys(codec, points, outer, context, scratch)? {
-                Keys::Nothing => Ok(Flow::Continue),
-                Keys::Unusable => everything(reader, table, IndexId(0), Direction::Forward, scratch, each),
-                Keys::Found => points_found(reader, table, *index, *unique, covering, scratch, each),
+    let read = match (&access.integers, &access.covering) {
+        // Primary keys come with whole rows.
+        _ if scratch.wants_keys => Read::Whole,
+        (Some(integers), _) => Read::Integers(integers),
+        (None, Some(covering)) => Read::Keys(covering),
+        (None, None) => Read::Whole,
+    };
+    if let Path::Points { index, codec, points, unique } = &access.path {
+        return match point_keys(codec, points, outer, context, scratch)? {
+            Keys::Nothing => Ok(Flow::Continue),
+            Keys::Unusable => {
+                everything(reader, table, IndexId(0), Direction::Forward, context, scratch, each)
             }
-        }
-        Path::Ranges { index, codec, points, part, intervals, direction } => {
-            match point_keys(codec, points, outer, context, scratch)? {
-                Keys::Nothing => return Ok(Flow::Continue),
-                Keys::Unusable => return everything(reader, table, *index, *direction, scratch, each),
-                Keys::Found => {}
-            }
-            let builder = RangeBuilder { codec, points: points.len(), part: part.as_ref(), outer, context };
-            let Some(mut ranges) = builder.ranges(intervals, &scratch.sorted)? else {
-                return everything(reader, table, *index, *direction, scratch, each);
-            };
-            if *direction == Direction::Backward {
-                ranges.reverse();
-            }
-            for range in ranges {
-                let flow =
-                    scan(reader, table, *index, range, *direction, covering, Left::Residual, scratch, each)?;
-                if flow == Flow::Stop {
-                    return Ok(Flow::Stop);
-                }
-            }
-            Ok(Flow::Continue)
+            Keys::Found => points_found(reader, table, *index, *unique, read, context, scratch, each),
+        };
+    }
+    let (index, direction) = (access.index(), access.direction());
+    let Some(ranges) = ranges(access, outer, context, scratch)? else {
+        return everything(reader, table, index, direction, context, scratch, each);
+    };
+    for range in ranges {
+        let flow =
+            scan(reader, table, index, range, direction, read, Left::Residual, context, scratch, each)?;
+        if flow == Flow::Stop {
+            return Ok(Flow::Stop);
         }
     }
+    Ok(Flow::Continue)
+}
+
+/// The ranges of its index that a path reads, in the order in which it does; `None` if a value cannot be a key.
+pub(super) fn ranges<'a>(
+    access: &'a Access,
+    outer: &Row<'a>,
+    context: &Context<'a>,
+    scratch: &mut Scratch,
+) -> Result<Option<Vec<KeyRange>>, SqlError> {
+    let Path::Ranges { codec, points, part, intervals, direction, .. } = &access.path else {
+        return Ok(Some(vec![KeyRange::all()]));
+    };
+    match point_keys(codec, points, outer, context, scratch)? {
+        Keys::Nothing => return Ok(Some(vec![])),
+        Keys::Unusable => return Ok(None),
+        Keys::Found => {}
+    }
+    let builder = RangeBuilder { codec, points: points.len(), part: part.as_ref(), outer, context };
+    let mut ranges = builder.ranges(intervals, &scratch.sorted)?;
+    if *direction == Direction::Backward
+        && let Some(ranges) = &mut ranges
+    {
+        ranges.reverse();
+    }
+    Ok(ranges)
 }
 
 /// The primary keys that the rows of an access can have, if it names them: whoever locks rows need not find them first. They are
@@ -169,19 +207,21 @@ fn everything(
     table: &Table,
     index: IndexId,
     direction: Direction,
+    context: &Context<'_>,
     scratch: &mut Scratch,
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
-    let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
-    scan(reader, table, index, range, direction, None, Left::All, scratch, each)
+    scan(reader, table, index, KeyRange::all(), direction, Read::Whole, Left::All, context, scratch, each)
 }
 
+#[allow(clippy::too_many_arguments)]
 fn points_found(
     reader: Reader<'_>,
     table: &Table,
     index: IndexId,
     unique: bool,
-    covering: Option<&Covering>,
+    read: Read<'_>,
+    context: &Context<'_>,
     scratch: &mut Scratch,
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
@@ -197,7 +237,7 @@ fn points_found(
         scratch.row = image;
         return flow;
     }
-    if let Some(covering) = covering {
+    if let Read::Keys(_) = read {
         let keys = std::mem::take(&mut scratch.sorted);
         let mut flow = Ok(Flow::Continue);
         for position in 0..keys.len() {
@@ -209,8 +249,9 @@ fn points_found(
                 index,
                 range,
                 Direction::Forward,
-                Some(covering),
+                read,
                 Left::Residual,
+                context,
                 scratch,
                 each,
             );
@@ -237,18 +278,20 @@ fn scan(
     index: IndexId,
     range: KeyRange,
     direction: Direction,
-    covering: Option<&Covering>,
+    read: Read<'_>,
     left: Left,
+    context: &Context<'_>,
     scratch: &mut Scratch,
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
     let codec = table.row_codec();
-    let mut scan = match covering {
-        Some(_) => table.scan_keys(reader, index, range, direction),
-        None => table.scan(reader, index, range, direction),
+    let mut scan = match read {
+        Read::Keys(_) => table.scan_keys(reader, index, range, direction),
+        _ => table.scan(reader, index, range, direction),
     };
-    match covering {
-        None if !scratch.wants_keys => {
+    match read {
+        Read::Integers(integers) => scan_integers(scan, integers, left, context, scratch, each),
+        Read::Whole if !scratch.wants_keys => {
             while let Some(image) = scan.next_row()? {
                 if each(&[], Part::Image(codec.view(image)), left)? == Flow::Stop {
                     return Ok(Flow::Stop);
@@ -256,7 +299,7 @@ fn scan(
             }
             Ok(Flow::Continue)
         }
-        None => {
+        Read::Whole => {
             let mut primary_key = Vec::new();
             let mut image = std::mem::take(&mut scratch.row);
             let mut flow = Ok(Flow::Continue);
@@ -276,7 +319,7 @@ fn scan(
             scratch.row = image;
             flow
         }
-        Some(covering) if !covering.decode => {
+        Read::Keys(covering) if !covering.decode => {
             while scan.next_key()?.is_some() {
                 if each(&[], Part::Nulls, left)? == Flow::Stop {
                     return Ok(Flow::Stop);
@@ -284,7 +327,7 @@ fn scan(
             }
             Ok(Flow::Continue)
         }
-        Some(covering) => {
+        Read::Keys(covering) => {
             let mut primary_scratch = Vec::new();
             let mut values = std::mem::take(&mut scratch.values);
             let mut decoded = std::mem::take(&mut scratch.decoded);
@@ -306,6 +349,38 @@ fn scan(
             flow
         }
     }
+}
+
+fn scan_integers(
+    mut scan: Scan<'_>,
+    rows: &IntegerRows,
+    left: Left,
+    context: &Context<'_>,
+    scratch: &mut Scratch,
+    each: &mut Visitor<'_>,
+) -> Result<Flow, SqlError> {
+    let filter = rows.tests.as_ref().and_then(|tests| tests.bind(&context.slots));
+    let left = if filter.is_some() { Left::Nothing } else { left };
+    let mut batch = std::mem::take(&mut scratch.integers);
+    let mut values: Vec<ValueRef<'_>> = recycle(std::mem::take(&mut scratch.values));
+    values.resize(rows.width, ValueRef::Null);
+    let mut flow = Ok(Flow::Continue);
+    'batches: while scan.next_integers(&rows.columns, &mut batch)? {
+        context.environment.check_interrupt()?;
+        for row in 0..batch.rows() {
+            if filter.as_ref().is_some_and(|filter| !filter.takes(&batch, row)) {
+                continue;
+            }
+            rows.columns.read(&batch, row, &mut values);
+            flow = each(&[], Part::Values(&values), left);
+            if !matches!(flow, Ok(Flow::Continue)) {
+                break 'batches;
+            }
+        }
+    }
+    scratch.integers = batch;
+    scratch.values = recycle(values);
+    flow
 }
 
 impl Covering {

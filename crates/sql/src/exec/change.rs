@@ -1,7 +1,7 @@
 //! The rows that an UPDATE or DELETE may mean.
 
 use super::Flow;
-use super::access::{Left, Scratch, Wants, for_each_row, named_rows};
+use super::access::{Scratch, Wants, for_each_row, named_rows};
 use super::lock::Done;
 use super::query::{Inner, Runtime, limits, run_subqueries};
 use super::sort::KeySorter;
@@ -86,10 +86,7 @@ pub fn candidates(
                 Context { slots, arena: &arena, environment: runtime.environment, subqueries: Some(runtime) };
             let parts = [part];
             let row = Row(&parts);
-            let filter = match left {
-                Left::Residual => &read.access.residual,
-                Left::All => &read.access.all,
-            };
+            let filter = left.of(&read.access);
             if let Some(filter) = filter
                 && !filter.is_true(&row, &context)?
             {

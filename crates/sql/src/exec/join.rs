@@ -1,6 +1,6 @@
 //! Joins: for each row of the tables before, the rows of the next one.
 
-use super::access::{Left, ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row, single_key};
+use super::access::{ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row, single_key};
 use super::hash::{HashedRows, Kept, encode_key};
 use super::lock::lock_each_row;
 use super::query::Runtime;
@@ -76,7 +76,14 @@ impl<'p> Join<'p> {
                 let states = arenas.iter().map(State::new).collect();
                 let matched = vec![Cell::new(false); self.plan.nests.len()];
                 let parts = vec![Part::Nulls; self.plan.inputs.len()];
-                Running { join: self, states, matched }.step(0, &parts, scratch, consumer)
+                let running = Running { join: self, states, matched };
+                if let [_, Step { method: Method::Follow { merge: Some(merge), .. }, .. }, ..] = steps
+                    && self.lock.is_none()
+                    && let Some(flow) = running.merge(merge, scratch, consumer)?
+                {
+                    return Ok(flow);
+                }
+                running.step(0, &parts, scratch, consumer)
             }
         }
     }
@@ -108,14 +115,11 @@ impl<'p> Join<'p> {
         }
         let (reader, outer) = (self.runtime.reader, Row(outer));
         for_each_row(reader, table, access, &outer, context, scratch, Wants::Rows, &mut |_, part, left| {
-            match left {
-                Left::Residual => each(part, &access.residual),
-                Left::All => each(part, &access.all),
-            }
+            each(part, left.of(access))
         })
     }
 
-    fn context<'a>(&self, arena: &'a Bump) -> Context<'a>
+    pub(super) fn context<'a>(&self, arena: &'a Bump) -> Context<'a>
     where
         'p: 'a,
     {
@@ -153,12 +157,12 @@ struct Followed<'s> {
 }
 
 /// A join of several tables under way.
-struct Running<'j, 'p> {
-    join: &'j Join<'p>,
+pub(super) struct Running<'j, 'p> {
+    pub(super) join: &'j Join<'p>,
     /// By step.
     states: Vec<State<'j>>,
     /// By nest: a row of it has fitted.
-    matched: Vec<Cell<bool>>,
+    pub(super) matched: Vec<Cell<bool>>,
 }
 
 /// Joins of so many tables need no memory of their own for each row.
@@ -166,7 +170,12 @@ const FEW_PARTS: usize = 6;
 
 /// Calls `body` with the row `outer` and `part` in it.
 #[inline]
-fn with_part<R>(outer: &[Part<'_>], at: usize, part: Part<'_>, body: impl FnOnce(&[Part<'_>]) -> R) -> R {
+pub(super) fn with_part<R>(
+    outer: &[Part<'_>],
+    at: usize,
+    part: Part<'_>,
+    body: impl FnOnce(&[Part<'_>]) -> R,
+) -> R {
     if outer.len() <= FEW_PARTS {
         let mut few = [Part::Nulls; FEW_PARTS];
         let parts = &mut few[..outer.len()];
@@ -220,7 +229,7 @@ impl<'j> Running<'j, '_> {
     }
 
     /// Goes on with a row that has come through step `at`, where the nests `ends` end.
-    fn found(
+    pub(super) fn found(
         &self,
         at: usize,
         ends: &[usize],
@@ -242,7 +251,7 @@ impl<'j> Running<'j, '_> {
     }
 
     /// Goes on with NULLs for a nest that had no row for `outer`. `scratch` begins with that of the nest's first step.
-    fn nulls(
+    pub(super) fn nulls(
         &self,
         nest: usize,
         outer: &[Part<'_>],
@@ -281,7 +290,9 @@ impl<'j> Running<'j, '_> {
         let arena = Bump::new();
         let context = self.join.context(&arena);
         match (&plan.inputs[step.part].source, &step.access, &step.method) {
-            (Source::Table { table, .. }, Some(access), Method::Follow { keys_only }) if lock.is_none() => {
+            (Source::Table { table, .. }, Some(access), Method::Follow { keys_only, .. })
+                if lock.is_none() =>
+            {
                 match self.follow(at, table, access, *keys_only, outer, &context, each)? {
                     Some(flow) => Ok(flow),
                     None => self.join.rows(table, access, step.part, outer, &context, scratch, each),
@@ -394,11 +405,7 @@ impl<'j> Running<'j, '_> {
                 with_part(&nothing, step.part, part, |parts| {
                     let context = self.join.context(&arena);
                     let row = Row(parts);
-                    let filter = match left {
-                        Left::Residual => &access.residual,
-                        Left::All => &access.all,
-                    };
-                    if passes(filter, &row, &context)? {
+                    if passes(left.of(access), &row, &context)? {
                         hashed.insert(keys, &row, &context, step.part, primary_key)?;
                     }
                     Ok(Flow::Continue)

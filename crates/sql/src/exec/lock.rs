@@ -5,7 +5,7 @@
 //! counts, a row counts only in its newest place there: if it was found in an older one, it is left to be found again.
 
 use super::Flow;
-use super::access::{Left, Scratch, Wants, for_each_row, named_rows};
+use super::access::{Scratch, Wants, for_each_row, named_rows};
 use super::join::passes;
 use super::key_set::KeySet;
 use crate::SqlError;
@@ -134,10 +134,7 @@ pub(super) fn lock_each_row(
         scratch,
         Wants::Keys,
         &mut |primary_key, found, left| {
-            let filter = match left {
-                Left::Residual => &access.residual,
-                Left::All => &access.all,
-            };
+            let filter = left.of(access);
             if let (Some(place), Part::Image(view)) = (&mut place, &found) {
                 place.key.clear();
                 table.key_codec(place.index).encode_row(view, &mut place.key);

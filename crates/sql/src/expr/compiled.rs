@@ -9,7 +9,7 @@ use types::{Collation, ValueRef};
 /// An expression ready to run. Made once a plan, shared by all that run it.
 #[derive(Debug)]
 pub struct Compiled {
-    node: Node,
+    pub(super) node: Node,
     typed: Typed,
 }
 

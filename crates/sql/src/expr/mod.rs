@@ -11,6 +11,7 @@ mod evaluate;
 mod function;
 #[cfg(test)]
 pub(crate) mod golden;
+mod integers;
 mod node;
 mod result_type;
 mod row;
@@ -20,6 +21,7 @@ pub use coerce::{CoerceIssue, Coerced, coerce};
 pub use compiled::Compiled;
 pub use evaluate::like_start;
 pub use function::Function;
+pub use integers::{IntegerFilter, IntegerTests};
 pub use result_type::ResultType;
 pub use row::{Part, Row};
 
@@ -423,9 +425,12 @@ pub trait Environment {
     fn sql_mode(&self) -> SqlMode {
         SqlMode::default()
     }
-    /// True once the statement was killed or its time is over: SLEEP ends early.
-    fn is_interrupted(&self) -> bool {
-        false
+    /// Fails once the statement was killed or its time is over: SLEEP ends early, and long scans that find nothing.
+    ///
+    /// # Errors
+    /// 1317 and its like.
+    fn check_interrupt(&self) -> Result<(), SqlError> {
+        Ok(())
     }
 }
 

@@ -3,9 +3,9 @@
 use super::sarg::{Interval, Sarg, Test, sarg};
 use super::walk::{Parts, conjunction};
 use crate::SqlError;
-use crate::expr::{Compiled, Expr};
+use crate::expr::{Compiled, Expr, IntegerTests};
 use base::IndexId;
-use engine::{Direction, Table, TableDef};
+use engine::{Direction, IntegerColumns, Table, TableDef};
 use std::sync::Arc;
 use types::{Collation, ColumnType, KeyCodec, KeyPart, Value};
 
@@ -19,6 +19,8 @@ pub struct Access {
     pub all: Option<Compiled>,
     /// Set if the rows' columns can be read from the index's keys.
     pub covering: Option<Covering>,
+    /// Set if the rows' columns can be read as integers of the clustered index, in its order.
+    pub integers: Option<IntegerRows>,
     /// For EXPLAIN: how many rows the planner expects, and what the keys are made of.
     pub rows: u64,
     pub references: Vec<String>,
@@ -51,6 +53,13 @@ impl Access {
     pub fn index(&self) -> IndexId {
         match self.path {
             Path::Whole { index, .. } | Path::Points { index, .. } | Path::Ranges { index, .. } => index,
+        }
+    }
+
+    pub fn direction(&self) -> Direction {
+        match self.path {
+            Path::Whole { direction, .. } | Path::Ranges { direction, .. } => direction,
+            Path::Points { .. } => Direction::Forward,
         }
     }
 }
@@ -116,6 +125,32 @@ pub struct Covering {
     pub width: usize,
 }
 
+/// Rows of the clustered index of which nothing but integers is read.
+#[derive(Debug)]
+pub struct IntegerRows {
+    pub columns: IntegerColumns,
+    /// What is left to test, if that asks for no more than integers.
+    pub tests: Option<IntegerTests>,
+    /// How many columns the table has.
+    pub width: usize,
+}
+
+impl IntegerRows {
+    /// `None` if one of the columns does not hold integers.
+    pub(super) fn new(
+        target: &Target<'_>,
+        columns: impl IntoIterator<Item = usize>,
+        residual: Option<&Compiled>,
+    ) -> Option<IntegerRows> {
+        let columns = target.table.integer_columns(columns)?;
+        let tests = match residual {
+            None => Some(IntegerTests::NONE),
+            Some(residual) => residual.integer_tests(target.part, columns.columns()),
+        };
+        Some(IntegerRows { columns, tests, width: target.def.columns.len() })
+    }
+}
+
 /// An index as the planner sees it.
 #[derive(Clone, Debug)]
 pub struct IndexShape {
@@ -171,6 +206,8 @@ pub struct Target<'a> {
     pub needed: &'a [bool],
     /// The order that the rows had best come in: columns, and true for descending.
     pub order: &'a [(usize, bool)],
+    /// They must come in it: whatever is joined behind makes up for it.
+    pub in_order: bool,
     /// With `order`: how many rows are wanted, if that is known.
     pub limit: Option<u64>,
     pub connection: Collation,
@@ -262,6 +299,9 @@ pub(super) fn best(target: &Target<'_>, conditions: &[Expr]) -> Candidate {
         }
         let usable = if forced_out { &[][..] } else { &sargs[..] };
         let mut candidate = super::cost::candidate(target, conditions, index, usable);
+        if target.in_order && !candidate.ordered {
+            continue;
+        }
         if target.hints.force && candidate.is_whole() && candidate.index.id.0 == 0 {
             candidate.cost *= 1e6;
         }
@@ -319,9 +359,16 @@ fn build(
             }
         });
     }
+    let residual = conjunction(left).as_ref().map(compile).transpose()?;
+    let is_clustered_run = candidate.index.id.0 == 0
+        && (candidate.is_whole() || candidate.range.is_some())
+        && candidate.direction == Direction::Forward;
+    let integers =
+        is_clustered_run.then(|| IntegerRows::new(target, positions(&needed), residual.as_ref())).flatten();
     let access = Access {
         path: build_path(target, candidate)?,
-        residual: conjunction(left).as_ref().map(compile).transpose()?,
+        residual,
+        integers,
         all: all.as_ref().map(compile).transpose()?,
         covering: covering(target, candidate, &needed),
         rows: candidate.rows,
@@ -330,6 +377,11 @@ fn build(
         in_order: candidate.ordered,
     };
     Ok((access, needed))
+}
+
+/// The columns that are needed.
+pub(super) fn positions(needed: &[bool]) -> impl Iterator<Item = usize> {
+    needed.iter().enumerate().filter(|(_, needed)| **needed).map(|(column, _)| column)
 }
 
 fn build_path(target: &Target<'_>, candidate: &Candidate) -> Result<Path, SqlError> {

@@ -122,6 +122,7 @@ impl Planner<'_> {
             hints: &Hints::default(),
             needed: &needed,
             order: &wanted,
+            in_order: false,
             limit: match limit.count {
                 Some(LimitValue::Number(count)) => Some(count),
                 Some(LimitValue::Slot(_)) => Some(20),

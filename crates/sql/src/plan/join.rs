@@ -1,9 +1,9 @@
 //! The order in which tables are read, by which method each is joined, and which condition is tested where.
 
-use super::access::{self, Candidate, Target};
+use super::access::{self, Candidate, IntegerRows, Path, PointValues, Target};
 use super::from::From;
 use super::methods::JoinMethods;
-use super::plan::{Body, HashKeys, LimitValue, Method, NestPlan, QueryPlan, Source, Step};
+use super::plan::{Body, HashKeys, LimitValue, Merge, Method, NestPlan, QueryPlan, Source, Step};
 use super::sarg::{Test, orders_agree};
 use super::scope::Place;
 use super::tree::Tree;
@@ -11,6 +11,7 @@ use super::value_keys::ValueKeys;
 use super::walk::{Parts, conjunction, for_each_column, has_collate, has_side_effects, is_fixed, parts_of};
 use crate::SqlError;
 use crate::expr::{Comparison, Compiled, Expr};
+use base::IndexId;
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -110,7 +111,7 @@ impl JoinPlan<'_> {
         let mut rows = 1.0;
         for (depth, &part) in parts.iter().enumerate() {
             let conditions = &placed.at[part];
-            let choice = search.choose(part, before, &sorted, rows, &order.leading(depth));
+            let choice = search.choose(part, before, &sorted, rows, order);
             let needed = self.needed_of(tree, part, before);
             let leads = depth == 0 && self.wanted.part == part;
             let mut unique = false;
@@ -134,6 +135,7 @@ impl JoinPlan<'_> {
                         hints: &self.from.hints[part],
                         needed: if is_hash { &everything } else { &needed },
                         order: &order.leading(depth),
+                        in_order: depth == 0 && order.is_kept,
                         limit: self.limit.filter(|_| leads),
                         connection: self.connection,
                     };
@@ -141,7 +143,9 @@ impl JoinPlan<'_> {
                     ordered |= leads && !self.wanted.columns.is_empty() && chosen.ordered;
                     unique = chosen.unique && !is_hash;
                     if choice.method == Chosen::Follow {
-                        method = Method::Follow { keys_only: !chosen.needed.contains(&true) };
+                        let keys_only = !chosen.needed.contains(&true);
+                        let merge = (depth == 1).then(|| self.merge(&steps[0], &target, &chosen));
+                        method = Method::Follow { keys_only, merge: merge.flatten() };
                     }
                     if depth == 0 {
                         sorted.extend(chosen.sorted_by.iter().map(|column| (part, *column)));
@@ -175,6 +179,29 @@ impl JoinPlan<'_> {
         }
         let rows = rows.min(1e18).round() as u64;
         Ok(Joined { steps, nests, constant: self.compile(&placed.constant)?, ordered, rows })
+    }
+
+    /// How the table of `target` is merged with the one that is read first, if both can be read by integers.
+    fn merge(&self, first: &Step, target: &Target<'_>, chosen: &access::Chosen) -> Option<Merge> {
+        let outer = first.access.as_ref()?.integers.as_ref()?;
+        let Path::Points { index: IndexId(0), points, unique: true, .. } = &chosen.access.path else {
+            return None;
+        };
+        let [access::Point { values: PointValues::Value { value, null_safe: false }, .. }] =
+            points.as_slice()
+        else {
+            return None;
+        };
+        let (part, column) = value.as_column()?;
+        let outer =
+            outer.columns.columns().iter().position(|known| part == first.part && *known == column)?;
+        let key = target.def.primary.iter().flatten().next()?.column;
+        let others = access::positions(&chosen.needed).filter(|column| *column != key);
+        let residual = chosen.access.residual.as_ref();
+        let inner = IntegerRows::new(target, std::iter::once(key).chain(others), residual)?;
+        let reads_rows = self.from.inputs.len() > 2
+            || [first.part, target.part].iter().any(|part| self.needed[*part].contains(&true));
+        Some(Merge { outer, inner, reads_rows })
     }
 
     fn compile(&self, conditions: &[Expr]) -> Result<Option<Compiled>, SqlError> {
@@ -292,6 +319,8 @@ struct Order {
     parts: Vec<usize>,
     /// The order that the first table is read in, for those behind it.
     first: Vec<(usize, bool)>,
+    /// It comes in that order whatever that costs by itself.
+    is_kept: bool,
 }
 
 impl Order {
@@ -329,8 +358,11 @@ impl Search<'_, '_> {
         }
         let mut best = Best { order: Order::default(), cost: f64::INFINITY };
         for part in (0..tables).filter(|part| self.tree.may_follow(*part, Parts::default())) {
-            for first in [own_order(part), self.clustered_order(part)] {
-                let mut order = Order { parts: vec![], first };
+            for (first, is_kept) in [(own_order(part), false), (self.clustered_order(part), true)] {
+                if is_kept && first.is_empty() {
+                    continue;
+                }
+                let mut order = Order { parts: vec![], first, is_kept };
                 self.extend(&mut order, part, Parts::default(), &[], (1.0, 0.0), &mut best);
             }
         }
@@ -355,14 +387,14 @@ impl Search<'_, '_> {
         best: &mut Best,
     ) {
         let leading = order.leading(order.parts.len());
-        let choice = self.choose(part, before, sorted, rows, &leading);
+        let choice = self.choose(part, before, sorted, rows, order);
         let cost = cost + choice.cost + self.sort_cost(part, before, choice.rows, &leading);
         if cost >= best.cost {
             return;
         }
         let mut sorted = sorted.to_vec();
         if before.is_empty() {
-            let estimate = self.estimate(part, before, &leading);
+            let estimate = self.estimate(part, before, order);
             sorted.extend(estimate.each.iter().flat_map(Candidate::sorted_by).map(|column| (part, column)));
         }
         extend_sorted(&mut sorted, part, &self.conditions_at(part, before));
@@ -377,7 +409,7 @@ impl Search<'_, '_> {
         if tables > PERMUTED_TABLES_MAX {
             // Few rows soon, at little cost.
             let weight = |next: &usize| {
-                let choice = self.choose(*next, here, &sorted, choice.rows, &[]);
+                let choice = self.choose(*next, here, &sorted, choice.rows, order);
                 choice.cost + choice.rows
             };
             next.sort_by(|left, right| weight(left).total_cmp(&weight(right)));
@@ -413,17 +445,21 @@ impl Search<'_, '_> {
             .collect()
     }
 
-    fn estimate(&self, part: usize, before: Parts, leading: &[(usize, bool)]) -> Rc<Estimate> {
+    fn estimate(&self, part: usize, before: Parts, order: &Order) -> Rc<Estimate> {
         let known = self.estimates.borrow().get(&(part, before)).cloned();
         if let Some(known) = known.filter(|_| !before.is_empty()) {
             return known;
         }
-        let estimate = Rc::new(self.estimate_anew(part, before, leading));
+        let estimate = Rc::new(self.estimate_anew(part, before, order));
         self.estimates.borrow_mut().insert((part, before), estimate.clone());
         estimate
     }
 
-    fn estimate_anew(&self, part: usize, before: Parts, leading: &[(usize, bool)]) -> Estimate {
+    fn estimate_anew(&self, part: usize, before: Parts, order: &Order) -> Estimate {
+        let leading = match before.is_empty() {
+            true => &order.first[..],
+            false => &[],
+        };
         let conditions = self.conditions_at(part, before);
         let can_hash =
             !before.is_empty() && !self.plan.locks && self.plan.can_hash(part, before, &conditions);
@@ -452,6 +488,7 @@ impl Search<'_, '_> {
             hints: &self.plan.from.hints[part],
             needed: &needed,
             order: leading,
+            in_order: before.is_empty() && order.is_kept,
             limit: self.plan.limit.filter(|_| leading == self.plan.wanted.columns),
             connection: self.plan.connection,
         };
@@ -467,6 +504,7 @@ impl Search<'_, '_> {
         let everything = vec![true; needed.len()];
         target.before = Parts::default();
         target.needed = &everything;
+        target.in_order = false;
         let hashed = can_hash.then(|| {
             let local: Vec<Expr> =
                 conditions.iter().filter(|condition| is_local(condition, part)).cloned().collect();
@@ -477,15 +515,8 @@ impl Search<'_, '_> {
     }
 
     /// The cheapest method to join a table to `rows` rows of the tables before.
-    fn choose(
-        &self,
-        part: usize,
-        before: Parts,
-        sorted: &[Place],
-        rows: f64,
-        leading: &[(usize, bool)],
-    ) -> Choice {
-        let estimate = self.estimate(part, before, leading);
+    fn choose(&self, part: usize, before: Parts, sorted: &[Place], rows: f64, order: &Order) -> Choice {
+        let estimate = self.estimate(part, before, order);
         let joined = rows * estimate.each_rows;
         let joined = if self.tree.nest_of[part].is_some() { joined.max(rows) } else { joined };
         let mut choice = Choice { method: Chosen::Each, cost: rows * estimate.each_cost, rows: joined };

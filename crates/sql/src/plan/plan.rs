@@ -1,6 +1,6 @@
 //! What a query's plan is.
 
-use super::access::Access;
+use super::access::{Access, IntegerRows};
 use super::bind::SubqueryUse;
 use super::names::Name;
 use super::value_keys::ValueKeys;
@@ -175,9 +175,22 @@ pub enum Method {
     Follow {
         /// No column is read.
         keys_only: bool,
+        /// Both sides can be read as integers.
+        merge: Option<Merge>,
     },
     /// In a hash table of the rows that the access finds.
     Hash(HashKeys),
+}
+
+/// A merge of the first table with the second, whose primary key is one integer: leaf by leaf, by integers alone.
+#[derive(Debug)]
+pub struct Merge {
+    /// The column of the first table that the second one's key is equal to, by its place among the integers read of it.
+    pub outer: usize,
+    /// Of the second table: the key first.
+    pub inner: IntegerRows,
+    /// Columns are read of the rows found.
+    pub reads_rows: bool,
 }
 
 /// The two sides of a join's equations.

@@ -156,7 +156,7 @@ impl Environment for SessionEnvironment<'_> {
         }
     }
 
-    fn is_interrupted(&self) -> bool {
-        self.session.interrupt.check().is_err()
+    fn check_interrupt(&self) -> Result<(), SqlError> {
+        self.session.interrupt.check()
     }
 }

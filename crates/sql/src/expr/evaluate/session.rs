@@ -40,7 +40,7 @@ pub(super) fn call<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
             let seconds = arguments.double(0)?.unwrap_or(0.0).clamp(0.0, 1e9);
             let mut left = Duration::from_secs_f64(seconds);
             while !left.is_zero() {
-                if environment.is_interrupted() {
+                if environment.check_interrupt().is_err() {
                     return Ok(ValueRef::Int(1));
                 }
                 let tick = left.min(TICK);
@@ -52,7 +52,7 @@ pub(super) fn call<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         Function::Benchmark => {
             let Some(count) = arguments.int(0)? else { return Ok(ValueRef::Null) };
             for _ in 0..count.max(0) {
-                if environment.is_interrupted() {
+                if environment.check_interrupt().is_err() {
                     break;
                 }
                 arguments.value(1)?;
