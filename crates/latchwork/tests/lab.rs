@@ -1,7 +1,9 @@
 //! The lab as its users start it: `latchwork lab ...`, on the engine and on real servers, in tiny sizes.
 
 use std::fs;
-use std::path::Path;
+use std::io::{Read, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
@@ -105,24 +107,7 @@ fn sysbench_drives_the_same_servers() {
 #[test]
 fn a_server_that_runs_already_is_measured_and_left_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("socket");
-    let server = Command::new(env!("CARGO_BIN_EXE_latchwork"))
-        .args(["serve", "--no-defaults", "--skip-grant-tables", "--skip-networking"])
-        .arg(format!("--datadir={}", folder.path().join("data").display()))
-        .arg(format!("--socket={}", socket.display()))
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
-    let server = Stopping(server);
-    wait_for("the server's socket", || socket.exists());
-    let mut client = wire::client::Connection::connect(
-        std::os::unix::net::UnixStream::connect(&socket).unwrap(),
-        &wire::client::ConnectOptions::default(),
-    )
-    .unwrap();
-    client.query("CREATE DATABASE IF NOT EXISTS sbtest").unwrap();
+    let (server, socket, mut client) = serve(folder.path());
     let sizes =
         "run segments --rows 1000 --threads 1 --points 5 --samples 1 --time 50ms --warmup 10ms --target";
     let mut arguments: Vec<&str> = sizes.split(' ').collect();
@@ -262,6 +247,91 @@ fn insert_contention_has_the_published_series_and_the_readers_cases() {
 }
 
 #[test]
+fn smp_measures_transactions_joins_and_inserts_side_by_side() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run smp --workload readwrite,readonly,joins,inserts --target latchwork,mariadb:innodb --rows 3000 \
+                 --rows-per-session 1500 --sessions 1,3 --samples 2 --time 150ms --warmup 20ms";
+    let text = succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    assert!(text.contains("transactions/s") && text.contains("server CPU, seconds"), "{text}");
+    for (workload, unit) in [
+        ("readwrite", "transactions/s"),
+        ("readonly", "transactions/s"),
+        ("joins", "seconds"),
+        ("inserts", "seconds"),
+    ] {
+        let result: serde_json::Value = serde_json::from_slice(
+            &fs::read(folder.path().join("out").join(workload).join("result.json")).unwrap(),
+        )
+        .unwrap();
+        assert_measured(&result, 2 * 2, 2, true);
+        for cell in result["cells"].as_array().unwrap() {
+            assert_eq!((&cell["unit"], &cell["parameters"]["workload"]), (&unit.into(), &workload.into()));
+            for sample in cell["samples"].as_array().unwrap() {
+                assert!(sample["resident memory, MiB"].as_f64().unwrap() > 1.0);
+                assert!(sample["context_switches_per_s"].is_number());
+                if workload == "inserts" {
+                    // Every session's rows: 1,500 in two statements.
+                    let sessions = cell["x"].as_u64().unwrap();
+                    assert_eq!(sample["queries"].as_u64().unwrap(), 2 * sessions);
+                    assert_eq!(sample["rows"].as_u64().unwrap(), 1_500 * sessions);
+                    assert!(sample["server CPU, seconds"].as_f64().unwrap() >= 0.0);
+                }
+            }
+        }
+        assert!(folder.path().join("out").join(workload).join("report.html").exists());
+    }
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn smp_has_sysbench_prepared_statements_engines_without_transactions_and_fewer_processors() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run smp --target latchwork,mariadb:innodb --driver sysbench --rows 2000 --sessions 2 --samples 1 \
+                 --time 1 --warmup 1";
+    succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    assert_measured(&result(folder.path()), 2, 1, false);
+    let sizes = "run smp --target latchwork,mariadb:myisam,mariadb:aria --prepared --distribution uniform --rows 2000 \
+                 --sessions 2 --samples 1 --time 200ms --cores 1";
+    succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    let result = result(folder.path());
+    assert_measured(&result, 3, 1, true);
+    for target in result["targets"].as_array().unwrap() {
+        // One processor, whichever it is: no list of several.
+        let processors = target["facts"]["bound to processors"].as_str().unwrap();
+        assert!(processors.parse::<u32>().is_ok(), "{processors}");
+    }
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn rows_that_a_server_loses_end_an_smp_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let (server, socket, mut client) = serve(folder.path());
+    for (workload, lost, told) in [
+        ("readwrite", "INSERT INTO sbtest1", "sbtest1 has 1000 rows where there are 2000"),
+        ("joins", "INSERT INTO T2", "where 1999 is right"),
+        ("inserts", "INSERT INTO T1", "inserted were 1500"),
+    ] {
+        let losing = lose_a_statement(folder.path(), &socket, lost);
+        let sizes = "--rows 2000 --rows-per-session 1500 --sessions 1 --samples 1 --time 50ms --target";
+        let mut arguments = vec!["run", "smp", "--workload", workload];
+        arguments.extend(sizes.split(' '));
+        arguments.push(losing.to_str().unwrap());
+        let output = run(&arguments, folder.path());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains(told), "{workload}: {errors}");
+        assert_eq!(result(folder.path())["complete"], false);
+        assert!(client.query("SHOW TABLES FROM sbtest").unwrap().rows.is_empty(), "tables are left");
+        // Without the loss all is well.
+        arguments.pop();
+        arguments.push(socket.to_str().unwrap());
+        succeed(&arguments, folder.path());
+    }
+    drop(server);
+}
+
+#[test]
 fn ctrl_c_keeps_the_cells_measured_so_far_and_cleans_up() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = "run segments --target embedded,mariadb:myisam --rows 2000 --threads 1 --points 5,10 --segments 0 \
@@ -300,6 +370,7 @@ fn wrong_command_lines_are_refused_with_status_2_before_anything_runs() {
         ("run segments --driver sysbench", "cannot reach the embedded engine"),
         ("run working-set --target null", "no cache that the lab can set up"),
         ("run insert-contention --case both", "writers and readers"),
+        ("run smp --target latchwork:fast", "base, tc4, smpfix"),
         ("run trace --trace zipf-1.1", "did you mean `zipf-1.0`"),
         ("rnu", "did you mean `run`?"),
     ] {
@@ -330,6 +401,70 @@ fn list_doctor_and_help_explain_themselves() {
     for check in ["open files", "memory", "disk", "transparent huge pages", "other load"] {
         assert!(text.contains(check), "{check} is not in:\n{text}");
     }
+}
+
+/// A server of its own with an empty database for the lab.
+fn serve(folder: &Path) -> (Stopping, PathBuf, wire::client::Connection<UnixStream>) {
+    let socket = folder.join("socket");
+    let server = Command::new(env!("CARGO_BIN_EXE_latchwork"))
+        .args(["serve", "--no-defaults", "--skip-grant-tables", "--skip-networking"])
+        .arg(format!("--datadir={}", folder.join("data").display()))
+        .arg(format!("--socket={}", socket.display()))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let server = Stopping(server);
+    wait_for("the server's socket", || socket.exists());
+    let mut client = wire::client::Connection::connect(
+        UnixStream::connect(&socket).unwrap(),
+        &wire::client::ConnectOptions::default(),
+    )
+    .unwrap();
+    client.query("CREATE DATABASE IF NOT EXISTS sbtest").unwrap();
+    (server, socket, client)
+}
+
+/// Listens at a socket of its own and passes everything on to the server at `socket`, but for the first statement that
+/// begins so: in its place the server gets one that does nothing, and the client is told that all is well.
+fn lose_a_statement(folder: &Path, socket: &Path, beginning: &'static str) -> PathBuf {
+    let address = folder.join("losing");
+    let _ = fs::remove_file(&address);
+    let listener = UnixListener::bind(&address).unwrap();
+    let socket = socket.to_path_buf();
+    std::thread::spawn(move || {
+        let lost = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+        for mut client in listener.incoming().flatten() {
+            let mut server = UnixStream::connect(&socket).unwrap();
+            let (mut answers, mut back) = (server.try_clone().unwrap(), client.try_clone().unwrap());
+            std::thread::spawn(move || {
+                let _ = std::io::copy(&mut answers, &mut back);
+                let _ = back.shutdown(std::net::Shutdown::Both);
+            });
+            let lost = lost.clone();
+            std::thread::spawn(move || {
+                let mut header = [0; 4];
+                while client.read_exact(&mut header).is_ok() {
+                    let length = u32::from_le_bytes([header[0], header[1], header[2], 0]) as usize;
+                    let mut payload = vec![0; length];
+                    if client.read_exact(&mut payload).is_err() {
+                        break;
+                    }
+                    let hit = payload.get(1..).is_some_and(|sql| sql.starts_with(beginning.as_bytes()));
+                    if hit && !lost.swap(true, std::sync::atomic::Ordering::Relaxed) {
+                        payload[1..].fill(b' ');
+                        payload[1..9].copy_from_slice(b"SELECT 1");
+                    }
+                    if server.write_all(&[&header[..], &payload].concat()).is_err() {
+                        break;
+                    }
+                }
+                let _ = server.shutdown(std::net::Shutdown::Both);
+            });
+        }
+    });
+    address
 }
 
 /// A child that is ended with the test, whatever becomes of it.

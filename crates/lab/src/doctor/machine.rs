@@ -176,12 +176,20 @@ pub fn bytes(count: u64) -> String {
     }
 }
 
+/// Memory that programs started now may take; 0 where the kernel does not tell.
+pub fn memory_available_bytes() -> u64 {
+    let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let available = meminfo_bytes(&memory, "MemAvailable").unwrap_or(0);
+    cgroup_memory().map_or(available, |limit| limit.min(available))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn the_machine_has_a_kernel_and_memory() {
+        assert!(memory_available_bytes() > 0);
         let machine = describe();
         for name in ["kernel", "memory", "processors", "latchwork"] {
             assert!(machine.iter().any(|(known, value)| known == name && !value.is_empty()), "{name}");

@@ -5,19 +5,17 @@
 //! connections: a thread waits for whichever of its connections has an answer, so that with many connections one
 //! system call finds many answers and nobody is put to sleep for each.
 
-use super::Load;
+use super::exchange::Exchange;
 use super::socket::{Login, Socket, explained};
 use super::workers::{self, Observed};
+use super::{Load, Window};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::measure::{Phase, Phases, Recorder};
 use crate::results::Sample;
 use crate::workload::{Script, Workload};
 use rustix::event::epoll;
-use std::io::{Read, Write};
 use std::time::{Duration, Instant};
-use wire::PacketReader;
-use wire::client::{ResponseKind, ResponseScanner, ScanError};
 
 /// The column that a row is checked by, where its place in a binary row is fixed: behind the row's first byte,
 /// the bitmap of four columns, and the 4-byte id.
@@ -26,6 +24,20 @@ const K_OFFSET: usize = 1 + 1 + 4;
 const ANSWER_WAIT: Duration = Duration::from_millis(50);
 /// Answers taken from one wait.
 const EVENTS_MAX: usize = 64;
+
+/// A connection that asks the same kind of thing over and over: a query, or a transaction of several.
+pub trait Asking: Send {
+    fn socket(&self) -> &Socket;
+
+    /// Starts the next one.
+    fn ask(&mut self) -> Result<()>;
+
+    /// When the one under way was started.
+    fn asked(&self) -> Instant;
+
+    /// Takes what has arrived; the number of rows once everything that was asked is answered.
+    fn receive(&mut self) -> Result<Option<u64>>;
+}
 
 /// Connects all clients, runs them, and counts. `checked`: rows must be rows of the table.
 pub fn run(
@@ -41,30 +53,50 @@ pub fn run(
         let script = load.workload.script(number, load.clients, load.seed);
         clients.push(Client::connect(login, &load.workload, script, checked)?);
     }
+    drive(&mut clients, &load.window(), observed, interrupt)
+}
+
+/// Runs connected clients for a sample.
+pub fn drive<C: Asking>(
+    clients: &mut [C],
+    window: &Window,
+    observed: &Observed<'_>,
+    interrupt: &Interrupt,
+) -> Result<Sample> {
     let threads = (crate::doctor::machine::processors() as usize).min(clients.len()).max(1);
-    let mut shares: Vec<Vec<Client>> = (0..threads).map(|_| Vec::new()).collect();
-    for (number, client) in clients.into_iter().enumerate() {
-        shares[number % threads].push(client);
-    }
-    let worker = |mut share: Vec<Client>| {
-        move |phases: &Phases| match share.as_mut_slice() {
-            [only] => workers::repeat(phases, || only.query()),
+    let mut drivers = Vec::new();
+    let mut rest = clients;
+    for number in 0..threads {
+        let (share, others) = rest.split_at_mut(rest.len().div_ceil(threads - number));
+        rest = others;
+        drivers.push(move |phases: &Phases| match share {
+            [only] => workers::repeat(phases, || one(only)),
             many => take_turns(many, phases),
+        });
+    }
+    workers::run(drivers, window, observed, interrupt)
+}
+
+/// Asks and waits for the answer; gives the number of rows.
+fn one<C: Asking>(client: &mut C) -> Result<u64> {
+    client.ask()?;
+    loop {
+        if let Some(rows) = client.receive()? {
+            return Ok(rows);
         }
-    };
-    workers::run(shares.into_iter().map(worker).collect(), &load.window(), observed, interrupt)
+    }
 }
 
 /// Drives several connections by one thread: each always has a query under way.
-fn take_turns(clients: &mut [Client], phases: &Phases) -> Result<Recorder> {
+fn take_turns<C: Asking>(clients: &mut [C], phases: &Phases) -> Result<Recorder> {
     let waiting = Error::io("cannot wait for answers");
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| waiting(error.into()))?;
     let mut recorder = Recorder::default();
     for (number, client) in clients.iter_mut().enumerate() {
         let data = epoll::EventData::new_u64(number as u64);
-        epoll::add(&poll, &client.socket, data, epoll::EventFlags::IN)
+        epoll::add(&poll, client.socket(), data, epoll::EventFlags::IN)
             .map_err(|error| Error::io("cannot wait for answers")(error.into()))?;
-        client.send()?;
+        client.ask()?;
     }
     let mut events = Vec::with_capacity(EVENTS_MAX);
     let timeout = rustix::event::Timespec { tv_sec: 0, tv_nsec: ANSWER_WAIT.as_nanos() as i64 };
@@ -80,12 +112,12 @@ fn take_turns(clients: &mut [Client], phases: &Phases) -> Result<Recorder> {
             let Some(rows) = client.receive()? else {
                 continue;
             };
-            let sent = client.sent;
-            client.send()?;
+            let asked = client.asked();
+            client.ask()?;
             phase = phases.now();
             if phase == Phase::Measuring {
                 // The next query's start is this answer's arrival.
-                recorder.query(client.sent - sent, rows);
+                recorder.query(client.asked() - asked, rows);
             }
         }
         if phase == Phase::Stopped {
@@ -97,10 +129,7 @@ fn take_turns(clients: &mut [Client], phases: &Phases) -> Result<Recorder> {
 /// One connection with its prepared statement.
 #[derive(Debug)]
 struct Client {
-    target: String,
-    socket: Socket,
-    reader: PacketReader,
-    scanner: ResponseScanner,
+    exchange: Exchange,
     packet: ExecutePacket,
     parameters: Vec<u32>,
     script: Script,
@@ -120,9 +149,7 @@ impl Client {
             return Err(Error::Protocol { target: login.target.clone(), why });
         }
         Ok(Client {
-            target: login.target.clone(),
-            reader: PacketReader::new(usize::MAX),
-            scanner: ResponseScanner::new(connection.deprecate_eof()),
+            exchange: Exchange::new(&login.target, connection),
             packet: ExecutePacket::new(prepared.id, count),
             parameters: vec![0; count],
             script,
@@ -131,77 +158,40 @@ impl Client {
                 && prepared.columns.len() == 4
                 && prepared.columns[..2].iter().all(is_four_bytes),
             sent: Instant::now(),
-            socket: connection.into_stream(),
         })
     }
+}
 
-    /// Sends a query and waits for its answer; gives the number of rows.
-    fn query(&mut self) -> Result<u64> {
-        self.send()?;
-        loop {
-            if let Some(rows) = self.receive()? {
-                return Ok(rows);
-            }
-        }
+impl Asking for Client {
+    fn socket(&self) -> &Socket {
+        self.exchange.socket()
     }
 
-    fn send(&mut self) -> Result<()> {
+    fn ask(&mut self) -> Result<()> {
         self.script.next(&mut self.parameters);
-        self.scanner.expect(ResponseKind::Results);
-        self.reader.set_sequence(1);
         let packet = self.packet.with(&self.parameters);
         self.sent = Instant::now();
-        // Small, and the only thing under way: it fits into the socket's buffer.
-        self.socket.write_all(packet).map_err(Error::io(format!("{} went away", self.target)))
+        self.exchange.send(packet)
     }
 
-    /// Takes what has arrived; the number of rows once the answer is complete.
+    fn asked(&self) -> Instant {
+        self.sent
+    }
+
     fn receive(&mut self) -> Result<Option<u64>> {
-        let count = match self.socket.read(self.reader.space()) {
-            Ok(0) => return Err(self.protocol("it closed the connection in the middle of an answer")),
-            Ok(count) => count,
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => return Ok(None),
-            Err(error) => return Err(Error::io(format!("{} went away", self.target))(error)),
-        };
-        self.reader.received(count);
-        loop {
-            let packet = match self.reader.next_packet() {
-                Ok(Some(packet)) => packet,
-                Ok(None) => return Ok(None),
-                Err(error) => return Err(self.protocol(&ScanError::Frame(error).to_string())),
-            };
-            let payload = self.reader.payload(&packet);
-            let rows = self.scanner.summary().rows;
-            match self.scanner.packet(payload) {
-                Ok(true) => return self.finished().map(Some),
-                Ok(false) if self.checked && self.scanner.summary().rows > rows => {
-                    let k = payload.get(K_OFFSET..K_OFFSET + 4).and_then(|bytes| bytes.try_into().ok());
-                    if !k.is_some_and(|bytes| self.script.expects(u32::from_le_bytes(bytes))) {
-                        let why = "a row that was not asked for".to_string();
-                        return Err(Error::WrongAnswer { target: self.target.clone(), why });
-                    }
-                }
-                Ok(false) => {}
-                Err(error) => return Err(self.protocol(&error.to_string())),
-            }
+        let (checked, script) = (self.checked, &self.script);
+        let complete = self.exchange.receive(|row| {
+            let k = row.get(K_OFFSET..K_OFFSET + 4).and_then(|bytes| bytes.try_into().ok());
+            !checked || k.is_some_and(|bytes| script.expects(u32::from_le_bytes(bytes)))
+        })?;
+        if !complete {
+            return Ok(None);
         }
-    }
-
-    fn finished(&self) -> Result<u64> {
-        let summary = self.scanner.summary();
+        let summary = self.exchange.summary();
         match &summary.error {
-            None => Ok(summary.rows),
-            Some(error) => Err(Error::Sql {
-                target: self.target.clone(),
-                statement: "COM_STMT_EXECUTE".to_string(),
-                code: error.code,
-                message: error.message.clone(),
-            }),
+            None => Ok(Some(summary.rows)),
+            Some(error) => Err(self.exchange.refused("COM_STMT_EXECUTE", error)),
         }
-    }
-
-    fn protocol(&self, why: &str) -> Error {
-        Error::Protocol { target: self.target.clone(), why: why.to_string() }
     }
 }
 

@@ -1,8 +1,11 @@
 //! Who asks: clients that run a workload against a target and count what comes back.
 
 pub mod builtin;
+mod exchange;
+pub mod oltp;
 pub mod socket;
 pub mod sysbench;
+pub mod together;
 pub mod workers;
 
 use crate::workload::Workload;

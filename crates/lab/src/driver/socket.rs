@@ -3,7 +3,7 @@
 use crate::error::{Error, Result};
 use crate::target::Address;
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use wire::client::{ClientError, ConnectOptions, Connection};
@@ -25,6 +25,25 @@ impl Socket {
                 Ok(Socket::Tcp(stream))
             }
         }
+    }
+}
+
+impl Socket {
+    /// Another handle of the same connection.
+    pub fn try_clone(&self) -> io::Result<Socket> {
+        match self {
+            Socket::Unix(stream) => stream.try_clone().map(Socket::Unix),
+            Socket::Tcp(stream) => stream.try_clone().map(Socket::Tcp),
+        }
+    }
+
+    /// Ends the connection under whoever waits for an answer on it.
+    pub fn hang_up(&self) {
+        // One that is gone already has hung up.
+        let _ = match self {
+            Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
+            Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
+        };
     }
 }
 

@@ -1,8 +1,9 @@
-//! The distribution's sysbench as the client: `select_random_points`, unmodified.
+//! The distribution's sysbench as the client, unmodified: `select_random_points` and the OLTP transactions.
 
-use super::Load;
+use super::oltp::{FAILED, Oltp, TRY_AGAIN};
 use super::socket::Login;
 use super::workers::{self, Observed, Reading};
+use super::{Load, Window};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::measure::{Process, Recorder};
@@ -30,12 +31,62 @@ pub fn find() -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).trim().to_string())
 }
 
+/// One of sysbench's workloads, with everything that depends on the workload.
+#[derive(Clone, Debug)]
+pub struct Script {
+    name: &'static str,
+    options: Vec<String>,
+    rows: u32,
+    threads: u32,
+    seed: u64,
+    /// What is counted: transactions, of which some may be given up and tried again. Else queries.
+    transactions: bool,
+}
+
+impl Script {
+    pub fn points(load: &Load) -> Script {
+        let Statement::PointsByK { points } = load.workload.statement;
+        let options =
+            [format!("--random-points={points}"), "--rand-type=uniform".into(), "--db-ps-mode=auto".into()];
+        Script {
+            name: "select_random_points",
+            options: options.to_vec(),
+            rows: load.workload.table.rows,
+            threads: load.clients,
+            seed: load.seed,
+            transactions: false,
+        }
+    }
+
+    pub fn oltp(oltp: &Oltp, threads: u32, seed: u64) -> Script {
+        let options = [
+            format!("--rand-type={}", oltp.distribution.name()),
+            format!("--db-ps-mode={}", if oltp.prepared { "auto" } else { "disable" }),
+            format!("--mysql-ignore-errors={}", TRY_AGAIN.map(|code| code.to_string()).join(",")),
+        ];
+        Script {
+            name: oltp.mix.sysbench_name(),
+            options: options.to_vec(),
+            rows: oltp.table.rows,
+            threads,
+            seed,
+            transactions: true,
+        }
+    }
+}
+
 /// Runs sysbench for one sample. It counts whole seconds, so that windows are rounded up to them.
-pub fn run(login: &Login, load: &Load, observed: &Observed<'_>, interrupt: &Interrupt) -> Result<Sample> {
-    let warmup_s = load.warmup.as_secs_f64().ceil() as u64;
-    let measure_s = (load.measure.as_secs_f64().ceil() as u64).max(1);
+pub fn run(
+    login: &Login,
+    script: &Script,
+    window: &Window,
+    observed: &Observed<'_>,
+    interrupt: &Interrupt,
+) -> Result<Sample> {
+    let warmup_s = window.warmup.as_secs_f64().ceil() as u64;
+    let measure_s = (window.measure.as_secs_f64().ceil() as u64).max(1);
     let mut command = Command::new(DRIVER);
-    command.args(arguments(login, load, warmup_s, measure_s));
+    command.args(arguments(login, script, warmup_s, measure_s));
     let mut running = Running::start(command)?;
     running.wait_for_line("Threads started!", interrupt)?;
     let started = Instant::now();
@@ -51,30 +102,30 @@ pub fn run(login: &Login, load: &Load, observed: &Observed<'_>, interrupt: &Inte
     let after = observed.read();
     let output = running.finish(interrupt)?;
     let report = parse(&output).map_err(|why| Error::Driver { driver: DRIVER, why })?;
-    Ok(to_sample(&report, load.round, &before, &after))
+    if report.failed > 0 && !script.transactions {
+        return Err(Error::Driver { driver: DRIVER, why: format!("{} statements failed", report.failed) });
+    }
+    Ok(to_sample(&report, script.transactions, window.round, &before, &after))
 }
 
-fn arguments(login: &Login, load: &Load, warmup_s: u64, measure_s: u64) -> Vec<String> {
-    let Statement::PointsByK { points } = load.workload.statement;
+fn arguments(login: &Login, script: &Script, warmup_s: u64, measure_s: u64) -> Vec<String> {
     let mut arguments = vec![
-        "select_random_points".to_string(),
-        format!("--random-points={points}"),
-        format!("--table-size={}", load.workload.table.rows),
+        script.name.to_string(),
+        format!("--table-size={}", script.rows),
         "--tables=1".to_string(),
-        "--rand-type=uniform".to_string(),
-        format!("--rand-seed={}", load.seed.max(1)),
-        format!("--threads={}", load.clients),
+        format!("--rand-seed={}", script.seed.max(1)),
+        format!("--threads={}", script.threads),
         format!("--time={}", warmup_s + measure_s),
         "--events=0".to_string(),
         "--report-interval=0".to_string(),
         "--histogram=on".to_string(),
         "--percentile=99".to_string(),
         "--db-driver=mysql".to_string(),
-        "--db-ps-mode=auto".to_string(),
         format!("--mysql-user={}", login.user),
         format!("--mysql-password={}", login.password),
         format!("--mysql-db={}", login.database.as_deref().unwrap_or("sbtest")),
     ];
+    arguments.extend(script.options.iter().cloned());
     if warmup_s > 0 {
         // Its counters start over when the warm-up ends.
         arguments.push(format!("--report-checkpoints={warmup_s}"));
@@ -90,13 +141,18 @@ fn arguments(login: &Login, load: &Load, warmup_s: u64, measure_s: u64) -> Vec<S
     arguments
 }
 
-fn to_sample(report: &Report, round: u32, before: &Reading, after: &Reading) -> Sample {
+fn to_sample(report: &Report, transactions: bool, round: u32, before: &Reading, after: &Reading) -> Sample {
     let mut recorder = Recorder::default();
     for (milliseconds, count) in &report.histogram {
         recorder.bucket(Duration::from_secs_f64(milliseconds / 1_000.0), *count);
     }
-    recorder.queries = report.queries;
-    workers::sample(&recorder, round, Duration::from_secs_f64(report.seconds), before, after)
+    recorder.queries = if transactions { report.transactions } else { report.queries };
+    let mut sample =
+        workers::sample(&recorder, round, Duration::from_secs_f64(report.seconds), before, after);
+    if report.failed > 0 {
+        sample.extra.push((FAILED.to_string(), report.failed as f64 / report.seconds));
+    }
+    sample
 }
 
 /// A running sysbench. Killed when dropped.
@@ -197,6 +253,9 @@ impl Drop for Running {
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Report {
     pub queries: u64,
+    pub transactions: u64,
+    /// Statements that failed in a way that sysbench was told to bear.
+    pub failed: u64,
     pub seconds: f64,
     /// Milliseconds and counts.
     pub histogram: Vec<(f64, u32)>,
@@ -212,17 +271,16 @@ pub fn parse(output: &str) -> Result<Report, String> {
         let line = line.trim();
         if let Some(rest) = line.strip_prefix("queries:") {
             // `queries:    31210  (31204.11 per sec.)`
-            let mut words = rest.split_whitespace();
-            report.queries = words.next().and_then(|word| word.parse().ok()).ok_or("no number of queries")?;
-            rate = words
-                .next()
+            report.queries = first_number(rest).ok_or("no number of queries")?;
+            rate = rest
+                .split_whitespace()
+                .nth(1)
                 .and_then(|word| word.strip_prefix('('))
                 .and_then(|word| word.parse::<f64>().ok());
+        } else if let Some(rest) = line.strip_prefix("transactions:") {
+            report.transactions = first_number(rest).ok_or("no number of transactions")?;
         } else if let Some(rest) = line.strip_prefix("ignored errors:") {
-            let errors = rest.split_whitespace().next().unwrap_or_default();
-            if errors != "0" {
-                return Err(format!("{errors} statements failed"));
-            }
+            report.failed = first_number(rest).ok_or("no number of errors")?;
         }
     }
     let rate = rate.ok_or("no rate of queries")?;
@@ -233,6 +291,10 @@ pub fn parse(output: &str) -> Result<Report, String> {
     report.seconds = report.queries as f64 / rate;
     report.histogram = last_histogram(output);
     Ok(report)
+}
+
+fn first_number(text: &str) -> Option<u64> {
+    text.split_whitespace().next()?.parse().ok()
 }
 
 /// `       0.258 |****                                     1234`, behind the last `Latency histogram`.
@@ -299,7 +361,7 @@ General statistics:
     fn latencies_come_from_the_histogram_and_counts_from_the_statistics() {
         let observed = Observed { server: None, client: None, latch_waits: &|| None };
         let (before, after) = (observed.read(), observed.read());
-        let sample = to_sample(&parse(OUTPUT).unwrap(), 2, &before, &after);
+        let sample = to_sample(&parse(OUTPUT).unwrap(), false, 2, &before, &after);
         assert_eq!((sample.round, sample.queries), (2, 38_807));
         assert!((sample.value - 19_460.55).abs() < 0.01);
         let latency = sample.latency.unwrap();
@@ -318,7 +380,7 @@ General statistics:
             assert!(parse(output).unwrap_err().contains(told), "{output}");
         }
         let failing = OUTPUT.replace("ignored errors:                      0  ", "ignored errors: 5");
-        assert!(parse(&failing).unwrap_err().contains("5 statements failed"));
+        assert_eq!(parse(&failing).unwrap().failed, 5);
     }
 
     #[test]
@@ -336,7 +398,7 @@ General statistics:
         };
         let (warmup, measure) = (Duration::from_millis(500), Duration::from_secs(4));
         let load = Load { workload, clients: 64, warmup, measure, seed: 303, round: 0 };
-        let arguments = arguments(&login, &load, 1, 4);
+        let arguments = arguments(&login, &Script::points(&load), 1, 4);
         for expected in [
             "select_random_points",
             "--random-points=50",

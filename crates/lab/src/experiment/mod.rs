@@ -5,6 +5,7 @@ mod frame;
 mod insert_contention;
 mod runner;
 mod segments;
+mod smp;
 mod trace;
 mod working_set;
 
@@ -25,8 +26,13 @@ pub trait Experiment: Sync {
     fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()>;
 }
 
-const ALL: [&dyn Experiment; 4] =
-    [&segments::Segments, &insert_contention::InsertContention, &working_set::WorkingSet, &trace::Trace];
+const ALL: [&dyn Experiment; 5] = [
+    &segments::Segments,
+    &insert_contention::InsertContention,
+    &working_set::WorkingSet,
+    &smp::Smp,
+    &trace::Trace,
+];
 
 pub fn all() -> &'static [&'static dyn Experiment] {
     &ALL

@@ -6,4 +6,4 @@ pub mod usage;
 
 pub use clock::{Phase, Phases};
 pub use histogram::Recorder;
-pub use usage::{Process, Usage};
+pub use usage::{MEMORY, Process, Usage, resident_mib};

@@ -60,6 +60,21 @@ impl Usage {
     }
 }
 
+/// What [`resident_mib`] is called among a sample's extras.
+pub const MEMORY: &str = "resident memory, MiB";
+
+/// Resident memory of a whole process: of threads of the lab, the lab's.
+pub fn resident_mib(process: &Process) -> Option<f64> {
+    let path = match process {
+        Process::Other(pid) => format!("/proc/{pid}/status"),
+        Process::Own | Process::OwnNamed(_) | Process::OwnExcept(_) => "/proc/self/status".to_string(),
+    };
+    let status = fs::read_to_string(path).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kib: f64 = line.trim().split(' ').next()?.parse().ok()?;
+    Some(kib / 1024.0)
+}
+
 /// The sums over the threads in a task folder whose names `wanted` likes.
 fn tasks(folder: &str, wanted: impl Fn(&str) -> bool) -> Option<(Duration, u64)> {
     let mut cpu = Duration::ZERO;
@@ -117,6 +132,13 @@ fn parse_stat(stat: &str, ticks_per_second: u64) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_process_has_memory_as_long_as_it_lives() {
+        assert!(resident_mib(&Process::Own).unwrap() > 1.0);
+        assert!(resident_mib(&Process::Other(std::process::id())).unwrap() > 1.0);
+        assert_eq!(resident_mib(&Process::Other(u32::MAX)), None);
+    }
 
     #[test]
     fn both_kinds_of_context_switches_count() {

@@ -53,7 +53,7 @@ impl MariaDb {
     }
 
     /// Makes the data directory.
-    fn install(&self, common: &[String]) -> Result<()> {
+    fn install(&self, common: &[String], temporary: &Path) -> Result<()> {
         let installer = find_program("mariadb-install-db", &SERVER_FOLDERS)
             .or_else(|| find_program("mysql_install_db", &SERVER_FOLDERS))
             .ok_or_else(|| missing("mariadb-install-db"))?;
@@ -62,6 +62,8 @@ impl MariaDb {
             // What a data directory is made with has to be known then.
             .args(self.extra_options.iter().filter(|option| option.starts_with("--innodb-page-size")))
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
+            // Its temporary tables are named after a process; several of them must not meet in one folder.
+            .env("TMPDIR", temporary)
             .process_group(0)
             .stdin(Stdio::null())
             .output()
@@ -154,7 +156,7 @@ impl Flavour for MariaDb {
         }
         let log = folder.join("log");
         if !data.exists() {
-            self.install(&common)?;
+            self.install(&common, &temporary)?;
         }
         self.options = self.server_options();
         let socket = socket_path(folder)?;

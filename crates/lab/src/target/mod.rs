@@ -1,5 +1,6 @@
 //! What is measured: the engine in process, or any server that speaks the MySQL protocol.
 
+pub mod cores;
 mod embedded;
 mod latchwork;
 mod mariadb;
@@ -12,7 +13,7 @@ mod setting;
 mod spec;
 
 pub use preset::Preset;
-pub use server::Flavour;
+pub use server::{Flavour, load_rows};
 pub use setting::{HitPath, SEGMENTS_MAX, Segments, Setting};
 pub use spec::{Address, Engine, TargetSpec, hidden};
 
@@ -101,18 +102,24 @@ pub fn open(spec: &TargetSpec, options: &RunOptions) -> Result<Box<dyn Target>> 
             ))
         }
         TargetSpec::Null => Box::new(null::Null::default()),
-        TargetSpec::Remote { address, user, password, database } => {
-            let login = Login {
-                target: spec.name(),
-                address: address.clone(),
-                user: user.clone(),
-                password: password.clone(),
-                database: Some(database.clone()),
-            };
-            Box::new(remote::Remote { login })
-        }
+        TargetSpec::Remote { .. } => remote_server(spec).expect("it is remote"),
     };
     Ok(Box::new(server::Server::new(spec.name(), options.driver, flavour)))
+}
+
+/// Somebody's server, for an experiment that makes its own tables in its database; `None` if `spec` is another kind of target.
+pub fn remote_server(spec: &TargetSpec) -> Option<Box<dyn Flavour>> {
+    let TargetSpec::Remote { address, user, password, database } = spec else {
+        return None;
+    };
+    let login = Login {
+        target: spec.name(),
+        address: address.clone(),
+        user: user.clone(),
+        password: password.clone(),
+        database: Some(database.clone()),
+    };
+    Some(Box::new(remote::Remote { login }))
 }
 
 /// A server on a scratch folder for an experiment that makes its own tables; `None` if `spec` is not one that the lab starts.

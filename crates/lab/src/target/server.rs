@@ -7,7 +7,9 @@ use crate::driver::socket::{Client, Login, explained};
 use crate::driver::workers::Observed;
 use crate::driver::{Load, builtin, sysbench};
 use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
 use crate::measure::Process;
+use crate::progress::Progress;
 use crate::results::Sample;
 use crate::workload::{DATABASE, Row, Sbtest, Statement, TABLE};
 use base::sync::Mutex;
@@ -102,18 +104,7 @@ impl Server {
             return Err(Error::Server { target: name.clone(), why, log: String::new() });
         }
         client.run(table.create_sql(self.flavour.engine()).as_bytes())?;
-        context.progress.stage(format!("{name}: loading {} rows", table.rows), table.rows.into());
-        let mut sql = Vec::new();
-        let mut next = 1;
-        while next <= table.rows {
-            context.interrupt.check()?;
-            context.progress.at(next.into(), "");
-            let last = table.rows.min(next + ROWS_PER_STATEMENT - 1);
-            sql.clear();
-            table.insert_sql(next..=last, &mut sql);
-            client.run(&sql)?;
-            next = last + 1;
-        }
+        load_rows(&mut client, name, table, context.interrupt, context.progress)?;
         context.progress.stage(format!("{name}: building index k"), 0);
         client.run(table.index_sql().as_bytes())
     }
@@ -153,6 +144,29 @@ impl Server {
         let rows = client.rows(&format!("SHOW GLOBAL STATUS LIKE '{variable}'")).ok()?;
         rows.first()?.get(1)?.parse().ok()
     }
+}
+
+/// Inserts the rows of sbtest into its table.
+pub fn load_rows(
+    client: &mut Client,
+    name: &str,
+    table: &Sbtest,
+    interrupt: &Interrupt,
+    progress: &mut Progress,
+) -> Result<()> {
+    progress.stage(format!("{name}: loading {} rows", table.rows), table.rows.into());
+    let mut sql = Vec::new();
+    let mut next = 1;
+    while next <= table.rows {
+        interrupt.check()?;
+        progress.at(next.into(), "");
+        let last = table.rows.min(next + ROWS_PER_STATEMENT - 1);
+        sql.clear();
+        table.insert_sql(next..=last, &mut sql);
+        client.run(&sql)?;
+        next = last + 1;
+    }
+    Ok(())
 }
 
 fn number(value: &Value) -> Option<u64> {
@@ -235,7 +249,10 @@ impl Target for Server {
             DriverKind::Builtin => {
                 builtin::run(&started.login, load, self.flavour.keeps_rows(), &observed, context.interrupt)
             }
-            DriverKind::Sysbench => sysbench::run(&started.login, load, &observed, context.interrupt),
+            DriverKind::Sysbench => {
+                let script = sysbench::Script::points(load);
+                sysbench::run(&started.login, &script, &load.window(), &observed, context.interrupt)
+            }
         }
     }
 

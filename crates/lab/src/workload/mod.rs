@@ -3,6 +3,7 @@
 //! A workload is written once. A [`Statement`] says what is asked in a form that both the engine in process
 //! and a server can take; a [`Script`] says with which parameters.
 
+pub mod oltp;
 mod random;
 mod sbtest;
 

@@ -12,8 +12,8 @@ pub const TABLE: &str = "sbtest1";
 const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
 const GROUP_DIGITS: usize = 11;
-const C_BYTES: usize = C_GROUPS * (GROUP_DIGITS + 1) - 1;
-const PAD_BYTES: usize = PAD_GROUPS * (GROUP_DIGITS + 1) - 1;
+pub const C_BYTES: usize = C_GROUPS * (GROUP_DIGITS + 1) - 1;
+pub const PAD_BYTES: usize = PAD_GROUPS * (GROUP_DIGITS + 1) - 1;
 
 /// The table `sbtest1` with ids 1 to `rows` and `k` uniform in the same range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,10 +37,7 @@ impl Sbtest {
 
     pub fn row(&self, id: u32) -> Row {
         let mut random = Random::new(mix(self.seed ^ 0xc0de), u64::from(id));
-        let mut row = Row { id, k: self.k(id), c: [b'-'; C_BYTES], pad: [b'-'; PAD_BYTES] };
-        fill_groups(&mut random, &mut row.c);
-        fill_groups(&mut random, &mut row.pad);
-        row
+        Row { id, k: self.k(id), c: random_c(&mut random), pad: random_pad(&mut random) }
     }
 
     /// Distinct points to check a target's answers with: some that rows have, some at random.
@@ -91,6 +88,19 @@ impl Sbtest {
             out.extend_from_slice(b"')");
         }
     }
+}
+
+/// A `c` of its own, as every row has one.
+pub fn random_c(random: &mut Random) -> [u8; C_BYTES] {
+    let mut c = [b'-'; C_BYTES];
+    fill_groups(random, &mut c);
+    c
+}
+
+pub fn random_pad(random: &mut Random) -> [u8; PAD_BYTES] {
+    let mut pad = [b'-'; PAD_BYTES];
+    fill_groups(random, &mut pad);
+    pad
 }
 
 fn fill_groups(random: &mut Random, text: &mut [u8]) {

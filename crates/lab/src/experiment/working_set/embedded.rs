@@ -1,14 +1,12 @@
 //! The engine in this process, over direct I/O on a throttled file tree.
 
 use super::data::{C_CHARS, Data, TABLE};
-use super::series::{
-    Asked, Choice, Kept, MEMORY, Opened, Pages, READS, Setup, Swept, Variant, not_compressed, resident,
-};
+use super::series::{Asked, Choice, Kept, Opened, Pages, READS, Setup, Swept, Variant, not_compressed};
 use crate::driver::Window;
 use crate::driver::workers::{self, Observed};
 use crate::error::{Error, Result};
 use crate::experiment::frame::Run;
-use crate::measure::{Phases, Process, Recorder};
+use crate::measure::{MEMORY, Phases, Process, Recorder, resident_mib};
 use crate::results::Sample;
 use crate::workload::DATABASE;
 use base::IndexId;
@@ -234,7 +232,7 @@ impl Swept for Embedded {
         // The warm-up asks as fast as the window does, and is counted with it.
         let lookups = (sample.value * elapsed).max(1.0);
         sample.extra.push((READS.to_string(), reads as f64 / lookups));
-        sample.extra.extend(resident("self").map(|memory| (MEMORY.to_string(), memory)));
+        sample.extra.extend(resident_mib(&Process::Own).map(|memory| (MEMORY.to_string(), memory)));
         let rows = self.database.row_tier_status();
         let kept = Kept {
             rows: rows.entries as u64,

@@ -12,13 +12,14 @@ use crate::doctor::{Plan, machine};
 use crate::driver::Window;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
+use crate::measure::MEMORY;
 use crate::progress::Progress;
 use crate::report::view::{MISSING, grouped, short_number};
 use crate::results::{Cell, Results, Sample, Summary, TargetInfo};
 use crate::target::TargetSpec;
 use crate::workload::Random;
 use options::Options;
-use series::{Asked, MEMORY, Opened, READS, Swept, Variant};
+use series::{Asked, Opened, READS, Swept, Variant};
 use std::time::{Duration, Instant};
 
 /// Throughput is "acceptable", as the study has it, and hardly changed, at these shares of that in memory.

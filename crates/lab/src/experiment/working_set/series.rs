@@ -141,7 +141,6 @@ pub trait Swept {
 }
 
 pub const READS: &str = "device reads a lookup";
-pub const MEMORY: &str = "resident memory, MiB";
 
 /// What a cache of ours keeps besides open pages.
 #[derive(Clone, Copy, Default, Debug)]
@@ -164,14 +163,6 @@ impl Kept {
         .filter(|(_, value)| *value > 0.0)
         .map(|(name, value)| (name.to_string(), value))
     }
-}
-
-/// Resident memory of a process in MiB.
-pub fn resident(pid: &str) -> Option<f64> {
-    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
-    let kib: f64 = line.trim().split(' ').next()?.parse().ok()?;
-    Some(kib / 1024.0)
 }
 
 /// Says so if the tables of a Latchwork data directory take about as much as their rows.

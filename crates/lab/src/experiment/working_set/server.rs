@@ -2,8 +2,7 @@
 
 use super::data::TABLE;
 use super::series::{
-    Asked, Choice, Kept, MEMORY, Opened, Pages, READS, RowTier, Setup, Swept, Variant, device_limit,
-    not_compressed, resident,
+    Asked, Choice, Kept, Opened, Pages, READS, RowTier, Setup, Swept, Variant, device_limit, not_compressed,
 };
 use crate::device::DeviceLimit;
 use crate::driver::Window;
@@ -11,7 +10,7 @@ use crate::driver::socket::{Client, Login, explained};
 use crate::driver::workers::{self, Observed};
 use crate::error::{Error, Result};
 use crate::experiment::frame::Run;
-use crate::measure::{Phases, Process, Recorder};
+use crate::measure::{MEMORY, Phases, Process, Recorder, resident_mib};
 use crate::results::Sample;
 use crate::target::{Context, Engine, Flavour, TargetSpec, scratch_server};
 use crate::workload::DATABASE;
@@ -265,9 +264,8 @@ impl Swept for Server {
         if let (Some(before), Some(after)) = (before, after) {
             sample.extra.push((READS.to_string(), after.saturating_sub(before) as f64 / lookups));
         }
-        if let Some(Process::Other(pid)) = self.flavour.process() {
-            sample.extra.extend(resident(&pid.to_string()).map(|memory| (MEMORY.to_string(), memory)));
-        }
+        let memory = self.flavour.process().as_ref().and_then(resident_mib);
+        sample.extra.extend(memory.map(|memory| (MEMORY.to_string(), memory)));
         sample.extra.extend(self.kept()?.extras());
         Ok(sample)
     }

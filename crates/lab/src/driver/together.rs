@@ -1,0 +1,118 @@
+//! Runs workers that each have an end: all begin at once, and the time until the last is done is what counts.
+
+use super::socket::{Client, Socket};
+use super::workers::{self, Observed};
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::measure::Recorder;
+use crate::results::Sample;
+use base::sync::thread;
+use std::sync::Barrier;
+use std::time::{Duration, Instant};
+
+/// How often the interrupt is looked at, and progress told.
+const LOOK_INTERVAL: Duration = Duration::from_millis(10);
+
+/// The other ends of connections, to end them under a statement that takes its time.
+#[derive(Default, Debug)]
+pub struct Lines(Vec<Socket>);
+
+impl Lines {
+    pub fn add(&mut self, client: &mut Client) -> Result<()> {
+        let socket = client.connection().stream().try_clone();
+        self.0.push(socket.map_err(Error::io("cannot copy a socket"))?);
+        Ok(())
+    }
+
+    fn hang_up(&self) {
+        self.0.iter().for_each(Socket::hang_up);
+    }
+}
+
+/// Runs `workers`, each in a thread of its own. What a worker gives beside its counts is kept until the server has been
+/// looked at: a connection that ends may take a server's thread, and what it counted, with it. `watch` is
+/// called while they run. The sample's value is the seconds that it took.
+pub fn run<W, K>(
+    workers: Vec<W>,
+    lines: &Lines,
+    round: u32,
+    observed: &Observed<'_>,
+    interrupt: &Interrupt,
+    watch: &mut dyn FnMut(),
+) -> Result<Sample>
+where
+    W: FnOnce() -> Result<(Recorder, K)> + Send,
+    K: Send,
+{
+    let gate = Barrier::new(workers.len() + 1);
+    thread::scope(|scope| {
+        let gate = &gate;
+        let handles: Vec<_> = workers
+            .into_iter()
+            .map(|worker| {
+                scope.spawn(move || {
+                    gate.wait();
+                    let result = worker();
+                    (result, Instant::now())
+                })
+            })
+            .collect();
+        let before = observed.read();
+        gate.wait();
+        let started = Instant::now();
+        while !handles.iter().all(thread::ScopedJoinHandle::is_finished) {
+            if interrupt.is_raised() {
+                lines.hang_up();
+            }
+            watch();
+            std::thread::sleep(LOOK_INTERVAL);
+        }
+        let mut total = Recorder::default();
+        let mut last = started;
+        let mut kept = Vec::with_capacity(handles.len());
+        for handle in handles {
+            let panicked =
+                || Error::Driver { driver: "builtin", why: "a client thread panicked".to_string() };
+            let (result, ended) = handle.join().map_err(|_| panicked())?;
+            let (recorder, keep) = result?;
+            total.merge(&recorder);
+            last = last.max(ended);
+            kept.push(keep);
+        }
+        let after = observed.read();
+        drop(kept);
+        interrupt.check()?;
+        let took = last - started;
+        let sample = workers::sample(&total, round, took, &before, &after);
+        Ok(Sample { value: took.as_secs_f64(), ..sample })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOTHING: Observed<'_> = Observed { server: None, client: None, latch_waits: &|| None };
+
+    #[test]
+    fn the_last_worker_decides_and_a_failed_one_fails_the_sample() {
+        let worker = |milliseconds: u64| {
+            move || {
+                let started = Instant::now();
+                std::thread::sleep(Duration::from_millis(milliseconds));
+                let mut recorder = Recorder::default();
+                recorder.query(started.elapsed(), 1);
+                Ok((recorder, ()))
+            }
+        };
+        let mut looks = 0;
+        let workers = vec![worker(1), worker(40)];
+        let watch = &mut || looks += 1;
+        let sample = run(workers, &Lines::default(), 2, &NOTHING, &Interrupt::default(), watch).unwrap();
+        assert!(sample.value >= 0.04 && (sample.round, sample.queries, sample.rows) == (2, 2, 2));
+        assert!(looks > 0);
+        let failing = || Err::<(Recorder, ()), _>(Error::Usage("no luck".to_string()));
+        let result = run(vec![failing], &Lines::default(), 0, &NOTHING, &Interrupt::default(), &mut || ());
+        assert!(matches!(result, Err(Error::Usage(_))));
+    }
+}

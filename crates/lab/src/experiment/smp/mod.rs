@@ -1,0 +1,396 @@
+//! `smp`: one server and many processors (Google's patches of MySQL 5.0.37, 2008).
+
+mod inserts;
+mod instance;
+mod joins;
+mod options;
+mod transactions;
+
+use super::Experiment;
+use super::frame::{self, Run};
+use crate::command::DriverKind;
+use crate::doctor::{Plan, machine};
+use crate::driver::oltp::Oltp;
+use crate::error::{Error, Result};
+use crate::interrupt::Interrupt;
+use crate::progress::Progress;
+use crate::report;
+use crate::report::view::MISSING;
+use crate::results::{Cell, Results, Sample, Summary, TargetInfo};
+use crate::target::{Engine, TargetSpec, cores};
+use crate::workload::oltp::Mix;
+use crate::workload::{Random, Sbtest};
+use instance::{Instance, Settings, Variant};
+use options::{Kind, Options};
+use std::path::PathBuf;
+
+#[derive(Clone, Copy, Debug)]
+pub struct Smp;
+
+/// A workload on one target.
+pub trait Bench {
+    fn facts(&self) -> Vec<(String, String)>;
+    /// Makes what all samples work on.
+    fn load(&mut self, run: &mut Run<'_>) -> Result<()>;
+    /// Measures, and makes sure that the answers were right. `progress` takes the share that is done.
+    fn sample(
+        &mut self,
+        sessions: u32,
+        round: u32,
+        interrupt: &Interrupt,
+        progress: &mut dyn FnMut(f64, &str),
+    ) -> Result<Sample>;
+    fn stop(&mut self) -> Result<()>;
+}
+
+/// The published cache.
+const PAPER_CACHE_BYTES: u64 = 8 << 30;
+/// Connections beside those of the sessions.
+const CONNECTIONS_BESIDE: u32 = 32;
+const CONNECTIONS_MIN: u32 = 256;
+const CACHE_BYTES_MIN: u64 = 64 << 20;
+/// Memory of a row of sbtest and its index entry, of a row of an insert, and of a byte of a dump; generously.
+const BYTES_PER_ROW: u64 = 400;
+const BYTES_PER_INSERTED_ROW: u64 = 120;
+const BYTES_PER_DUMPED_BYTE: u64 = 3;
+/// Steps of the progress bar a sample.
+const STEPS: u64 = 1_000;
+const CPU: &str = "server CPU, seconds";
+
+impl Experiment for Smp {
+    fn name(&self) -> &'static str {
+        "smp"
+    }
+
+    fn title(&self) -> &'static str {
+        "One server, many processors"
+    }
+
+    fn question(&self) -> &'static str {
+        "Sessions that work side by side meet at latches, in the engine's heap and in malloc. What are latches on atomic \
+         instructions worth, what is a heap without a mutex, a malloc that scales, a limit on the threads inside? \
+         Sysbench's transactions, concurrent joins, concurrent inserts and the reload of a dump, on servers with each \
+         of the five presets and on others."
+    }
+
+    fn options(&self) -> String {
+        options::help()
+    }
+
+    fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
+        let options = Options::parse(args).map_err(Error::Usage)?;
+        if options.driver == DriverKind::Sysbench {
+            crate::driver::sysbench::find()?;
+        }
+        let everything = options.kinds.len() > 1;
+        let started = std::time::SystemTime::now();
+        for &kind in &options.kinds {
+            interrupt.check()?;
+            let mut place = options.place.clone();
+            if everything {
+                let folder = place.out.unwrap_or_else(|| default_folder(started));
+                place.out = Some(folder.join(kind.name()));
+            }
+            let cache_bytes = cache_bytes(&options, kind, progress);
+            let results = blank(self, args, &options, kind, cache_bytes);
+            let summarise = |results: &Results| over_base(results).into_iter().collect();
+            let measure = |run: &mut Run<'_>| measure(&options, kind, cache_bytes, run);
+            frame::conduct(results, &place, interrupt, progress, summarise, measure)?;
+        }
+        Ok(())
+    }
+}
+
+fn default_folder(started: std::time::SystemTime) -> PathBuf {
+    let unix = started.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    PathBuf::from("lab-results").join(format!("smp-{}", report::timestamp(unix)))
+}
+
+/// The servers of a run: each target on each number of processors, MariaDB with the paper's binary log and without.
+fn variants(options: &Options) -> Vec<(&TargetSpec, Variant)> {
+    let mut variants = Vec::new();
+    for spec in &options.targets {
+        let logs: &[bool] = match spec {
+            TargetSpec::MariaDb(Engine::InnoDb | Engine::RocksDb) if options.paper => &[false, true],
+            _ => &[false],
+        };
+        for &cores in &options.cores {
+            variants.extend(logs.iter().map(|&binary_log| (spec, Variant { cores, binary_log })));
+        }
+    }
+    variants
+}
+
+/// Enough to hold what the workload touches; with `--paper` the published cache, or what this machine has for each server.
+fn cache_bytes(options: &Options, kind: Kind, progress: &mut Progress) -> u64 {
+    if let Some(bytes) = options.memory_bytes {
+        return bytes;
+    }
+    if options.paper {
+        let servers = variants(options).len() as u64;
+        // Data files have to fit into the page cache of the system as well, or near enough.
+        let share = machine::memory_available_bytes() / 2 / servers.max(1);
+        let bytes = PAPER_CACHE_BYTES.min(share) >> 20 << 20;
+        if bytes < PAPER_CACHE_BYTES {
+            progress.note(&format!(
+                "{}: caches of {} where the study had 8 GiB: {servers} servers share this machine's memory (see --memory)",
+                kind.name(),
+                machine::bytes(bytes)
+            ));
+        }
+        return bytes.max(CACHE_BYTES_MIN);
+    }
+    let sessions = u64::from(options.sessions(kind).into_iter().max().unwrap_or(1));
+    let rows = u64::from(options.rows);
+    let bytes = match kind {
+        Kind::ReadWrite | Kind::ReadOnly => rows * BYTES_PER_ROW,
+        Kind::Joins => 2 * rows * BYTES_PER_ROW,
+        Kind::Inserts => sessions * u64::from(options.rows_per_session()) * BYTES_PER_INSERTED_ROW,
+        Kind::Reload => options.size_bytes(0) * BYTES_PER_DUMPED_BYTE,
+    };
+    bytes.max(CACHE_BYTES_MIN).next_multiple_of(1 << 20)
+}
+
+fn blank(experiment: &Smp, args: &[String], options: &Options, kind: Kind, cache_bytes: u64) -> Results {
+    let servers = variants(options).len() as u64;
+    let sessions = options.sessions(kind);
+    let sessions_max = sessions.iter().copied().max().unwrap_or(1);
+    let plan = Plan {
+        threads_max: sessions_max,
+        memory_bytes: servers * (cache_bytes + (256 << 20)),
+        disk_bytes: servers * (2 * cache_bytes + (1 << 30)),
+        scratch: options.place.scratch.clone(),
+    };
+    let all = cores::available();
+    let mut settings = vec![
+        ("workload", kind.name().to_string()),
+        ("cache of each server", machine::bytes(cache_bytes)),
+        (
+            "settings",
+            if options.paper { "the study's" } else { "log written at each commit, synced once a second" }
+                .to_string(),
+        ),
+        (
+            "processors",
+            format!(
+                "each server bound to the first {:?} of {all} when it starts; the driver runs on all",
+                options.cores
+            ),
+        ),
+        ("samples", options.samples.to_string()),
+        ("seed", options.seed.to_string()),
+    ];
+    if options.paper {
+        let binary_log = "MariaDB ran with it and without; Latchwork has none";
+        settings.push(("binary log", binary_log.to_string()));
+    }
+    match kind {
+        Kind::ReadWrite | Kind::ReadOnly => {
+            let (warmup, time) = options.window(variants(options).len() * sessions.len());
+            settings.extend([
+                ("rows", options.rows.to_string()),
+                ("driver", options.driver.name().to_string()),
+                ("statements", statements(options.prepared).to_string()),
+                ("distribution", options.distribution.name().to_string()),
+                ("warm-up before a sample", frame::seconds(warmup)),
+                ("measured window of a sample", frame::seconds(time)),
+            ]);
+        }
+        Kind::Joins => settings.push(("rows a side", options.rows.to_string())),
+        Kind::Inserts => settings.extend([
+            ("rows a session", options.rows_per_session().to_string()),
+            ("rows a statement", inserts::ROWS_PER_STATEMENT.to_string()),
+        ]),
+        Kind::Reload => {
+            settings.push(("dump, before compression", machine::bytes(options.size_bytes(cache_bytes))))
+        }
+    }
+    let blank = frame::blank(experiment, args, &settings, &plan);
+    Results {
+        title: format!("{}: {}", blank.title, kind.name()),
+        unit: if kind.is_rate() { "transactions/s" } else { "seconds" }.to_string(),
+        lower_is_better: !kind.is_rate(),
+        block_name: "processors".to_string(),
+        x_name: if kind == Kind::Reload { "connections" } else { "sessions" }.to_string(),
+        ..blank
+    }
+}
+
+fn statements(prepared: bool) -> &'static str {
+    if prepared { "prepared" } else { "unprepared" }
+}
+
+/// One line of the charts.
+struct Line {
+    target: String,
+    series: String,
+    block: String,
+    bench: Box<dyn Bench>,
+}
+
+fn measure(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> Result<()> {
+    let mut lines = open(options, kind, cache_bytes, run)?;
+    let sessions = options.sessions(kind);
+    for line in &mut lines {
+        run.interrupt.check()?;
+        line.bench.load(run)?;
+        if !run.results.targets.iter().any(|target| target.name == line.target) {
+            let facts = line.bench.facts();
+            run.results.targets.push(TargetInfo { name: line.target.clone(), baseline: None, facts });
+        }
+        for &x in &sessions {
+            let parameters = [
+                ("workload", kind.name().to_string()),
+                ("sessions", x.to_string()),
+                ("processors", line.block.clone()),
+                ("rows", options.rows.to_string()),
+            ];
+            run.results.cells.push(Cell {
+                target: line.target.clone(),
+                series: line.series.clone(),
+                block: line.block.clone(),
+                x,
+                parameters: parameters.map(|(name, value)| (name.to_string(), value)).to_vec(),
+                samples: Vec::new(),
+            });
+        }
+    }
+    rounds(options, kind, &sessions, &mut lines, run)?;
+    run.progress.stage("stopping", 0);
+    lines.iter_mut().try_for_each(|line| line.bench.stop())
+}
+
+/// Every cell once a round; within a round and a number of sessions all lines take turns in an order drawn anew.
+fn rounds(
+    options: &Options,
+    kind: Kind,
+    sessions: &[u32],
+    lines: &mut [Line],
+    run: &mut Run<'_>,
+) -> Result<()> {
+    let total = (lines.len() * sessions.len()) as u64 * u64::from(options.samples);
+    run.progress.stage(format!("{}: measuring {total} samples", kind.name()), total * STEPS);
+    let mut done = 0;
+    for round in 0..options.samples {
+        for &x in sessions {
+            let mut turns: Vec<usize> = (0..lines.len()).collect();
+            Random::new(options.seed, u64::from(round) << 32 | u64::from(x)).shuffle(&mut turns);
+            for line in turns {
+                run.interrupt.check()?;
+                let line = &mut lines[line];
+                let detail = format!(
+                    "round {}, {x} {}, {} {}, {} processors",
+                    round + 1,
+                    run.results.x_name,
+                    line.target,
+                    line.series,
+                    line.block
+                );
+                run.progress.at(done * STEPS, &detail);
+                let progress = &mut *run.progress;
+                let mut tell = |share: f64, more: &str| {
+                    let steps = (share.clamp(0.0, 1.0) * STEPS as f64) as u64;
+                    progress.at(done * STEPS + steps, &format!("{detail}{more}"));
+                };
+                let mut sample = line.bench.sample(x, round, run.interrupt, &mut tell)?;
+                if !kind.is_rate() {
+                    let cpu = sample.server_cpus.map(|cpus| cpus * sample.seconds);
+                    sample.extra.extend(cpu.map(|cpu| (CPU.to_string(), cpu)));
+                }
+                let cell = run.results.cell_mut(&line.target, &line.series, &line.block, x);
+                cell.expect("the grid has every cell").samples.push(sample);
+                done += 1;
+                run.save()?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn open(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> Result<Vec<Line>> {
+    let sessions = options.sessions(kind);
+    let variants = variants(options);
+    let settings = Settings {
+        cache_bytes,
+        connections: (sessions.iter().copied().max().unwrap_or(1) + CONNECTIONS_BESIDE).max(CONNECTIONS_MIN),
+        paper: options.paper,
+        nosync: kind == Kind::Reload,
+        latches: options.latches,
+        mariadb_options: options.mariadb_options.clone(),
+        latchwork_options: options.latchwork_options.clone(),
+    };
+    let (warmup, time) = options.window(variants.len() * sessions.len());
+    let table = Sbtest { rows: options.rows, seed: options.seed };
+    let mut lines = Vec::new();
+    for (number, (spec, variant)) in variants.into_iter().enumerate() {
+        run.interrupt.check()?;
+        let folder = run.scratch.folder(&number.to_string())?;
+        let instance = Instance::open(spec, variant, &settings, &folder, run)?;
+        let target = instance.name.clone();
+        let (series, bench): (_, Box<dyn Bench>) = match kind {
+            Kind::ReadWrite | Kind::ReadOnly => {
+                let oltp = Oltp {
+                    mix: if kind == Kind::ReadWrite { Mix::ReadWrite } else { Mix::ReadOnly },
+                    table,
+                    distribution: options.distribution,
+                    prepared: options.prepared,
+                    checked: instance.transactional || kind == Kind::ReadOnly,
+                };
+                let (driver, seed) = (options.driver, options.seed);
+                let bench = transactions::TransactionsBench { instance, oltp, driver, warmup, time, seed };
+                (statements(options.prepared), Box::new(bench))
+            }
+            Kind::Joins => ("COUNT(*)", Box::new(joins::Joins { instance, table })),
+            Kind::Inserts => {
+                let bench =
+                    inserts::Inserts { instance, rows: options.rows_per_session(), seed: options.seed };
+                ("a table a session", Box::new(bench))
+            }
+            Kind::Reload => return Err(Error::Usage("reload is not there yet".to_string())),
+        };
+        let series = if variant.binary_log { format!("{series}, binary log") } else { series.to_string() };
+        lines.push(Line { target, series, block: variant.cores.to_string(), bench });
+    }
+    Ok(lines)
+}
+
+/// How the presets compare with `base`, which the study's patches started from.
+fn over_base(results: &Results) -> Option<Summary> {
+    const BASE: &str = "latchwork:base";
+    let presets: Vec<&str> = results
+        .targets
+        .iter()
+        .map(|target| target.name.as_str())
+        .filter(|name| name.starts_with("latchwork:") && *name != BASE)
+        .collect();
+    let xs = report::view::xs(results);
+    let mut rows = Vec::new();
+    for name in presets {
+        for cell in results.cells.iter().filter(|cell| cell.target == name && Some(&cell.x) == xs.first()) {
+            let mut row = vec![cell.block.clone(), name.to_string(), cell.series.clone()];
+            row.extend(xs.iter().map(|&x| {
+                let median =
+                    |target| Some(results.cell(target, &cell.series, &cell.block, x)?.estimate()?.median);
+                let speed = |target| {
+                    median(target).map(|median| if results.lower_is_better { 1.0 / median } else { median })
+                };
+                let multiple = speed(name).zip(speed(BASE)).map(|(preset, base)| preset / base);
+                multiple.map_or(MISSING.to_string(), |multiple| format!("{multiple:.2}x"))
+            }));
+            rows.push(row);
+        }
+    }
+    let figures = |row: &Vec<String>| row[3..].iter().any(|value| value != MISSING);
+    if !rows.iter().any(figures) {
+        return None;
+    }
+    let mut columns = ["processors", "target", "series"].map(str::to_string).to_vec();
+    columns.extend(xs.iter().map(|x| format!("{x} {}", results.x_name)));
+    Some(Summary {
+        title: format!("speed as a multiple of {BASE}"),
+        note: "medians; more than 1 is faster".to_string(),
+        columns,
+        names: 3,
+        rows,
+    })
+}

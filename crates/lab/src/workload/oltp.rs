@@ -1,0 +1,282 @@
+//! Sysbench's OLTP transactions (`oltp_read_write`, `oltp_read_only`): the same statements in the same order, with
+//! parameters drawn in the same way.
+
+use super::Random;
+use super::sbtest::{C_BYTES, PAD_BYTES, Sbtest, TABLE};
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mix {
+    ReadWrite,
+    ReadOnly,
+}
+
+impl Mix {
+    /// The workload's name in sysbench.
+    pub fn sysbench_name(self) -> &'static str {
+        match self {
+            Mix::ReadWrite => "oltp_read_write",
+            Mix::ReadOnly => "oltp_read_only",
+        }
+    }
+
+    /// The statements of a transaction.
+    pub fn steps(self) -> &'static [Step] {
+        match self {
+            Mix::ReadWrite => &READ_WRITE,
+            Mix::ReadOnly => &READ_ONLY,
+        }
+    }
+}
+
+/// A statement of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Step {
+    Begin,
+    Point,
+    Range,
+    Sum,
+    Order,
+    Distinct,
+    IndexUpdate,
+    OtherUpdate,
+    Delete,
+    /// Of the row that was deleted.
+    Insert,
+    Commit,
+}
+
+use Step::{Begin, Commit, Delete, Distinct, IndexUpdate, Insert, Order, OtherUpdate, Point, Range, Sum};
+
+const READ_WRITE: [Step; 20] = [
+    Begin,
+    Point,
+    Point,
+    Point,
+    Point,
+    Point,
+    Point,
+    Point,
+    Point,
+    Point,
+    Point,
+    Range,
+    Sum,
+    Order,
+    Distinct,
+    IndexUpdate,
+    OtherUpdate,
+    Delete,
+    Insert,
+    Commit,
+];
+const READ_ONLY: [Step; 16] = [
+    Begin, Point, Point, Point, Point, Point, Point, Point, Point, Point, Point, Range, Sum, Order, Distinct,
+    Commit,
+];
+
+/// Rows of a range.
+pub const RANGE_ROWS: u32 = 100;
+
+impl Step {
+    pub const COUNT: usize = Step::Commit as usize + 1;
+
+    /// With question marks for the parameters.
+    pub fn sql(self) -> String {
+        match self {
+            Step::Begin => "BEGIN".to_string(),
+            Step::Point => format!("SELECT c FROM {TABLE} WHERE id=?"),
+            Step::Range => format!("SELECT c FROM {TABLE} WHERE id BETWEEN ? AND ?"),
+            Step::Sum => format!("SELECT SUM(k) FROM {TABLE} WHERE id BETWEEN ? AND ?"),
+            Step::Order => format!("SELECT c FROM {TABLE} WHERE id BETWEEN ? AND ? ORDER BY c"),
+            Step::Distinct => format!("SELECT DISTINCT c FROM {TABLE} WHERE id BETWEEN ? AND ? ORDER BY c"),
+            Step::IndexUpdate => format!("UPDATE {TABLE} SET k=k+1 WHERE id=?"),
+            Step::OtherUpdate => format!("UPDATE {TABLE} SET c=? WHERE id=?"),
+            Step::Delete => format!("DELETE FROM {TABLE} WHERE id=?"),
+            Step::Insert => format!("INSERT INTO {TABLE} (id, k, c, pad) VALUES (?, ?, ?, ?)"),
+            Step::Commit => "COMMIT".to_string(),
+        }
+    }
+}
+
+/// A value of a statement.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parameter {
+    Number(u32),
+    C([u8; C_BYTES]),
+    Pad([u8; PAD_BYTES]),
+}
+
+/// Which rows are asked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Distribution {
+    Uniform,
+    /// Sysbench's own: three quarters of the draws are of the middle hundredth of the table, the others a bell around it.
+    Special,
+}
+
+impl Distribution {
+    pub fn name(self) -> &'static str {
+        match self {
+            Distribution::Uniform => "uniform",
+            Distribution::Special => "special",
+        }
+    }
+
+    /// A number from 1 to `rows`.
+    pub fn draw(self, random: &mut Random, rows: u32) -> u32 {
+        match self {
+            Distribution::Uniform => 1 + random.below(rows),
+            Distribution::Special => 1 + special(random, rows),
+        }
+    }
+}
+
+/// Sums of so many draws make the bell.
+const BELL_DRAWS: u32 = 12;
+
+/// As sysbench's `sb_rand_special` with its default percentages, 1 and 75; from 0 to below `rows`.
+fn special(random: &mut Random, rows: u32) -> u32 {
+    if random.below(4) == 0 {
+        let sum: u64 = (0..BELL_DRAWS).map(|_| u64::from(random.below(rows))).sum();
+        return (sum / u64::from(BELL_DRAWS)) as u32;
+    }
+    let hot = (rows / 100).max(1);
+    rows / 2 - hot / 2 + random.below(hot)
+}
+
+/// The transactions of one client, statement after statement.
+#[derive(Clone, Debug)]
+pub struct Transactions {
+    steps: &'static [Step],
+    rows: u32,
+    distribution: Distribution,
+    random: Random,
+    position: usize,
+    deleted: u32,
+}
+
+impl Transactions {
+    pub fn new(mix: Mix, table: &Sbtest, distribution: Distribution, seed: u64, client: u32) -> Transactions {
+        Transactions {
+            steps: mix.steps(),
+            rows: table.rows,
+            distribution,
+            random: Random::new(seed, client.into()),
+            position: 0,
+            deleted: 1,
+        }
+    }
+
+    /// The next statement and its parameters. After the last of a transaction comes the first of the next.
+    pub fn next(&mut self, parameters: &mut Vec<Parameter>) -> Step {
+        parameters.clear();
+        let step = self.steps[self.position];
+        self.position = (self.position + 1) % self.steps.len();
+        match step {
+            Begin | Commit => {}
+            Point | IndexUpdate => parameters.push(Parameter::Number(self.id())),
+            Range | Sum | Order | Distinct => {
+                let first = self.id();
+                let last = first.saturating_add(RANGE_ROWS - 1);
+                parameters.extend([first, last].map(Parameter::Number));
+            }
+            OtherUpdate => {
+                let c = Parameter::C(super::sbtest::random_c(&mut self.random));
+                parameters.extend([c, Parameter::Number(self.id())]);
+            }
+            Delete => {
+                self.deleted = self.id();
+                parameters.push(Parameter::Number(self.deleted));
+            }
+            Insert => {
+                let k = self.id();
+                let c = super::sbtest::random_c(&mut self.random);
+                let pad = super::sbtest::random_pad(&mut self.random);
+                let (id, k) = (Parameter::Number(self.deleted), Parameter::Number(k));
+                parameters.extend([id, k, Parameter::C(c), Parameter::Pad(pad)]);
+            }
+        }
+        step
+    }
+
+    fn id(&mut self) -> u32 {
+        self.distribution.draw(&mut self.random, self.rows)
+    }
+
+    /// True where the next statement begins a transaction.
+    pub fn is_between(&self) -> bool {
+        self.position == 0
+    }
+
+    /// Gives up the transaction under way.
+    pub fn restart(&mut self) {
+        self.position = 0;
+    }
+
+    /// How many rows a read gives of a table that has all its rows; `None` where that depends on what they are.
+    pub fn expected_rows(&self, step: Step, parameters: &[Parameter]) -> Option<u64> {
+        match (step, parameters) {
+            (Point | Sum, _) => Some(1),
+            (Range | Order, &[Parameter::Number(first), Parameter::Number(last)]) => {
+                Some(u64::from(last.min(self.rows) + 1 - first))
+            }
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SBTEST: Sbtest = Sbtest { rows: 10_000, seed: 303 };
+
+    #[test]
+    fn a_transaction_is_sysbenchs_statement_by_statement() {
+        for (mix, reads, writes) in [(Mix::ReadWrite, 14, 4), (Mix::ReadOnly, 14, 0)] {
+            let mut transactions = Transactions::new(mix, &SBTEST, Distribution::Special, 1, 0);
+            let mut parameters = Vec::new();
+            let mut steps = Vec::new();
+            let mut deleted = None;
+            loop {
+                let step = transactions.next(&mut parameters);
+                assert_eq!(step.sql().matches('?').count(), parameters.len(), "{step:?}");
+                match step {
+                    Delete => deleted = Some(parameters[0]),
+                    Insert => assert_eq!(Some(parameters[0]), deleted),
+                    _ => {}
+                }
+                steps.push(step);
+                if transactions.is_between() {
+                    break;
+                }
+            }
+            let selects = steps.iter().filter(|step| step.sql().starts_with("SELECT")).count();
+            assert_eq!((selects, steps.len() - selects - 2), (reads, writes));
+            assert_eq!((steps[0], steps[steps.len() - 1]), (Begin, Commit));
+        }
+    }
+
+    #[test]
+    fn special_draws_meet_in_the_middle_and_uniform_ones_do_not() {
+        let in_the_middle = |distribution: Distribution| {
+            let mut random = Random::new(303, 0);
+            let draws: Vec<u32> = (0..10_000).map(|_| distribution.draw(&mut random, 10_000)).collect();
+            assert!(draws.iter().all(|id| (1..=10_000).contains(id)));
+            draws.iter().filter(|id| (4_951..=5_050).contains(*id)).count()
+        };
+        assert!((7_300..8_000).contains(&in_the_middle(Distribution::Special)));
+        assert!((50..200).contains(&in_the_middle(Distribution::Uniform)));
+        assert_eq!(special(&mut Random::new(1, 1), 1), 0);
+    }
+
+    #[test]
+    fn a_range_at_the_end_of_the_table_has_fewer_rows() {
+        let transactions = Transactions::new(Mix::ReadOnly, &SBTEST, Distribution::Uniform, 1, 0);
+        let between = |first, last| [Parameter::Number(first), Parameter::Number(last)];
+        assert_eq!(transactions.expected_rows(Range, &between(1, 100)), Some(100));
+        assert_eq!(transactions.expected_rows(Order, &between(9_999, 10_098)), Some(2));
+        assert_eq!(transactions.expected_rows(Distinct, &between(1, 100)), None);
+        assert_eq!(transactions.expected_rows(Point, &between(1, 1)[..1]), Some(1));
+    }
+}
