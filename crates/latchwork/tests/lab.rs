@@ -304,6 +304,36 @@ fn smp_has_sysbench_prepared_statements_engines_without_transactions_and_fewer_p
 }
 
 #[test]
+fn smp_reloads_a_dump_that_it_keeps_and_finds_every_row_again() {
+    for (form, targets) in [("insert", "latchwork,mariadb:innodb"), ("load", "mariadb:innodb")] {
+        let folder = tempfile::tempdir().unwrap();
+        let dump = folder.path().join("dump");
+        let sizes = "run smp --workload reload --size 300k --samples 2 --connections 3";
+        let mut arguments: Vec<&str> = sizes.split(' ').collect();
+        arguments.extend(["--form", form, "--target", targets, "--dump", dump.to_str().unwrap()]);
+        succeed(&arguments, folder.path());
+        let whole = result(folder.path());
+        assert_measured(&whole, targets.split(',').count(), 2, true);
+        let manifest = fs::read_to_string(dump.join("manifest.tsv")).unwrap();
+        let column = |line: &str, column: usize| line.split('\t').nth(column).unwrap().to_string();
+        let rows: u64 = manifest.lines().skip(1).map(|line| column(line, 2).parse::<u64>().unwrap()).sum();
+        for cell in whole["cells"].as_array().unwrap() {
+            assert_eq!((&cell["unit"], &cell["x"]), (&"seconds".into(), &3.into()));
+            for sample in cell["samples"].as_array().unwrap() {
+                assert_eq!((sample["queries"].as_u64(), sample["rows"].as_u64()), (Some(24), Some(rows)));
+            }
+        }
+        // The same dump again, but for a table that is claimed to sum up to something else.
+        let first = column(manifest.lines().nth(1).unwrap(), 3);
+        fs::write(dump.join("manifest.tsv"), manifest.replace(&first, "1")).unwrap();
+        let output = run(&arguments, folder.path());
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.code() == Some(1) && errors.contains("gave a wrong answer"), "{errors}");
+        assert_nothing_left_behind(folder.path());
+    }
+}
+
+#[test]
 fn rows_that_a_server_loses_end_an_smp_run() {
     let folder = tempfile::tempdir().unwrap();
     let (server, socket, mut client) = serve(folder.path());
@@ -311,11 +341,13 @@ fn rows_that_a_server_loses_end_an_smp_run() {
         ("readwrite", "INSERT INTO sbtest1", "sbtest1 has 1000 rows where there are 2000"),
         ("joins", "INSERT INTO T2", "where 1999 is right"),
         ("inserts", "INSERT INTO T1", "inserted were 1500"),
+        ("reload", "INSERT INTO shard07", "dumped were"),
     ] {
         let losing = lose_a_statement(folder.path(), &socket, lost);
-        let sizes = "--rows 2000 --rows-per-session 1500 --sessions 1 --samples 1 --time 50ms --target";
+        let sizes = "--rows 2000 --rows-per-session 1500 --size 100k --form insert --sessions 1 --samples 1 \
+                     --time 50ms --target";
         let mut arguments = vec!["run", "smp", "--workload", workload];
-        arguments.extend(sizes.split(' '));
+        arguments.extend(sizes.split_whitespace());
         arguments.push(losing.to_str().unwrap());
         let output = run(&arguments, folder.path());
         let errors = String::from_utf8_lossy(&output.stderr);

@@ -7,6 +7,7 @@ use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use wire::client::{ClientError, ConnectOptions, Connection};
+use wire::constants::capability;
 
 #[derive(Debug)]
 pub enum Socket {
@@ -103,7 +104,8 @@ impl Login {
             user: self.user.clone(),
             password: self.password.clone(),
             database: self.database.clone(),
-            ..ConnectOptions::default()
+            // A file goes out where `load_local` is called, and nowhere else.
+            capabilities: capability::CLIENT | capability::LOCAL_FILES,
         };
         let connection = Connection::connect(socket, &options)
             .map_err(|error| explained(&self.target, "the handshake", error))?;

@@ -8,7 +8,7 @@ mod random;
 mod sbtest;
 
 pub use random::Random;
-pub use sbtest::{DATABASE, Row, Sbtest, TABLE};
+pub use sbtest::{DATABASE, Row, Sbtest, TABLE, random_c, random_pad};
 
 /// What every client of a run asks, over and over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -2,7 +2,7 @@
 //! parameters drawn in the same way.
 
 use super::Random;
-use super::sbtest::{C_BYTES, PAD_BYTES, Sbtest, TABLE};
+use super::sbtest::{C_BYTES, PAD_BYTES, Sbtest, TABLE, random_c, random_pad};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mix {
@@ -181,7 +181,7 @@ impl Transactions {
                 parameters.extend([first, last].map(Parameter::Number));
             }
             OtherUpdate => {
-                let c = Parameter::C(super::sbtest::random_c(&mut self.random));
+                let c = Parameter::C(random_c(&mut self.random));
                 parameters.extend([c, Parameter::Number(self.id())]);
             }
             Delete => {
@@ -190,8 +190,8 @@ impl Transactions {
             }
             Insert => {
                 let k = self.id();
-                let c = super::sbtest::random_c(&mut self.random);
-                let pad = super::sbtest::random_pad(&mut self.random);
+                let c = random_c(&mut self.random);
+                let pad = random_pad(&mut self.random);
                 let (id, k) = (Parameter::Number(self.deleted), Parameter::Number(k));
                 parameters.extend([id, k, Parameter::C(c), Parameter::Pad(pad)]);
             }

@@ -43,7 +43,8 @@ const PUBLISHED: [&str; 5] = [
 
 impl Settings {
     fn options(&self, spec: &TargetSpec, variant: Variant) -> Vec<String> {
-        let mut options = vec!["--innodb_flush_log_at_trx_commit=2".to_string()];
+        let mut options =
+            ["--innodb_flush_log_at_trx_commit=2", "--local_infile=1"].map(str::to_string).to_vec();
         if self.paper {
             options.extend(PUBLISHED.map(str::to_string));
         }
@@ -52,7 +53,6 @@ impl Settings {
         }
         match spec {
             TargetSpec::MariaDb(_) => {
-                options.push("--local-infile=1".to_string());
                 if variant.binary_log {
                     options.extend(["--log-bin=binlog", "--server-id=1"].map(str::to_string));
                 }

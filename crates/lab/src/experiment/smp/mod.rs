@@ -4,6 +4,7 @@ mod inserts;
 mod instance;
 mod joins;
 mod options;
+mod reload;
 mod transactions;
 
 use super::Experiment;
@@ -20,8 +21,10 @@ use crate::results::{Cell, Results, Sample, Summary, TargetInfo};
 use crate::target::{Engine, TargetSpec, cores};
 use crate::workload::oltp::Mix;
 use crate::workload::{Random, Sbtest};
+use base::sync::Arc;
 use instance::{Instance, Settings, Variant};
-use options::{Kind, Options};
+use options::{Form, Kind, Options};
+use reload::Dump;
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +130,7 @@ fn cache_bytes(options: &Options, kind: Kind, progress: &mut Progress) -> u64 {
         return bytes;
     }
     if options.paper {
-        let servers = variants(options).len() as u64;
+        let servers = servers(options, kind);
         // Data files have to fit into the page cache of the system as well, or near enough.
         let share = machine::memory_available_bytes() / 2 / servers.max(1);
         let bytes = PAPER_CACHE_BYTES.min(share) >> 20 << 20;
@@ -152,7 +155,7 @@ fn cache_bytes(options: &Options, kind: Kind, progress: &mut Progress) -> u64 {
 }
 
 fn blank(experiment: &Smp, args: &[String], options: &Options, kind: Kind, cache_bytes: u64) -> Results {
-    let servers = variants(options).len() as u64;
+    let servers = servers(options, kind);
     let sessions = options.sessions(kind);
     let sessions_max = sessions.iter().copied().max().unwrap_or(1);
     let plan = Plan {
@@ -186,7 +189,7 @@ fn blank(experiment: &Smp, args: &[String], options: &Options, kind: Kind, cache
     }
     match kind {
         Kind::ReadWrite | Kind::ReadOnly => {
-            let (warmup, time) = options.window(variants(options).len() * sessions.len());
+            let (warmup, time) = options.window(cells(options, kind));
             settings.extend([
                 ("rows", options.rows.to_string()),
                 ("driver", options.driver.name().to_string()),
@@ -307,9 +310,37 @@ fn rounds(
     Ok(())
 }
 
+/// What is done on each server, with what it needs.
+#[derive(Clone)]
+enum Task {
+    Transactions(Mix),
+    Joins,
+    Inserts,
+    Reload(Form, Arc<Dump>),
+}
+
+fn tasks(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> Result<Vec<Task>> {
+    Ok(match kind {
+        Kind::ReadWrite => vec![Task::Transactions(Mix::ReadWrite)],
+        Kind::ReadOnly => vec![Task::Transactions(Mix::ReadOnly)],
+        Kind::Joins => vec![Task::Joins],
+        Kind::Inserts => vec![Task::Inserts],
+        Kind::Reload => {
+            let folder = match &options.dump {
+                Some(folder) => folder.clone(),
+                None => run.scratch.folder("dump")?,
+            };
+            let (bytes, forms) = (options.size_bytes(cache_bytes), &options.forms);
+            let dump = Dump::at(&folder, bytes, forms, options.seed, run.interrupt, run.progress)?;
+            let dump = Arc::new(dump);
+            run.results.settings.push(("tables of the dump".to_string(), dump.describe()));
+            forms.iter().map(|&form| Task::Reload(form, dump.clone())).collect()
+        }
+    })
+}
+
 fn open(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> Result<Vec<Line>> {
     let sessions = options.sessions(kind);
-    let variants = variants(options);
     let settings = Settings {
         cache_bytes,
         connections: (sessions.iter().copied().max().unwrap_or(1) + CONNECTIONS_BESIDE).max(CONNECTIONS_MIN),
@@ -319,39 +350,59 @@ fn open(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> R
         mariadb_options: options.mariadb_options.clone(),
         latchwork_options: options.latchwork_options.clone(),
     };
-    let (warmup, time) = options.window(variants.len() * sessions.len());
-    let table = Sbtest { rows: options.rows, seed: options.seed };
+    let tasks = tasks(options, kind, cache_bytes, run)?;
     let mut lines = Vec::new();
-    for (number, (spec, variant)) in variants.into_iter().enumerate() {
-        run.interrupt.check()?;
-        let folder = run.scratch.folder(&number.to_string())?;
-        let instance = Instance::open(spec, variant, &settings, &folder, run)?;
-        let target = instance.name.clone();
-        let (series, bench): (_, Box<dyn Bench>) = match kind {
-            Kind::ReadWrite | Kind::ReadOnly => {
-                let oltp = Oltp {
-                    mix: if kind == Kind::ReadWrite { Mix::ReadWrite } else { Mix::ReadOnly },
-                    table,
-                    distribution: options.distribution,
-                    prepared: options.prepared,
-                    checked: instance.transactional || kind == Kind::ReadOnly,
-                };
-                let (driver, seed) = (options.driver, options.seed);
-                let bench = transactions::TransactionsBench { instance, oltp, driver, warmup, time, seed };
-                (statements(options.prepared), Box::new(bench))
-            }
-            Kind::Joins => ("COUNT(*)", Box::new(joins::Joins { instance, table })),
-            Kind::Inserts => {
-                let bench =
-                    inserts::Inserts { instance, rows: options.rows_per_session(), seed: options.seed };
-                ("a table a session", Box::new(bench))
-            }
-            Kind::Reload => return Err(Error::Usage("reload is not there yet".to_string())),
-        };
-        let series = if variant.binary_log { format!("{series}, binary log") } else { series.to_string() };
-        lines.push(Line { target, series, block: variant.cores.to_string(), bench });
+    for (spec, variant) in variants(options) {
+        for task in &tasks {
+            run.interrupt.check()?;
+            let folder = run.scratch.folder(&lines.len().to_string())?;
+            let instance = Instance::open(spec, variant, &settings, &folder, run)?;
+            let target = instance.name.clone();
+            let (series, bench) = bench(options, kind, task, instance);
+            let series =
+                if variant.binary_log { format!("{series}, binary log") } else { series.to_string() };
+            lines.push(Line { target, series, block: variant.cores.to_string(), bench });
+        }
     }
     Ok(lines)
+}
+
+/// A task on a server, and what its line is called.
+fn bench(options: &Options, kind: Kind, task: &Task, instance: Instance) -> (&'static str, Box<dyn Bench>) {
+    let table = Sbtest { rows: options.rows, seed: options.seed };
+    match task {
+        Task::Transactions(mix) => {
+            let oltp = Oltp {
+                mix: *mix,
+                table,
+                distribution: options.distribution,
+                prepared: options.prepared,
+                checked: instance.transactional || *mix == Mix::ReadOnly,
+            };
+            let (warmup, time) = options.window(cells(options, kind));
+            let (driver, seed) = (options.driver, options.seed);
+            let bench = transactions::TransactionsBench { instance, oltp, driver, warmup, time, seed };
+            (statements(options.prepared), Box::new(bench))
+        }
+        Task::Joins => ("COUNT(*)", Box::new(joins::Joins { instance, table })),
+        Task::Inserts => {
+            let (rows, seed) = (options.rows_per_session(), options.seed);
+            ("a table a session", Box::new(inserts::Inserts { instance, rows, seed }))
+        }
+        Task::Reload(form, dump) => {
+            (form.statement(), Box::new(reload::Reload { instance, dump: dump.clone(), form: *form }))
+        }
+    }
+}
+
+fn cells(options: &Options, kind: Kind) -> usize {
+    variants(options).len() * options.sessions(kind).len()
+}
+
+/// Servers that run at the same time: the forms of a reload have one each.
+fn servers(options: &Options, kind: Kind) -> u64 {
+    let forms = if kind == Kind::Reload { options.forms.len() } else { 1 };
+    (variants(options).len() * forms) as u64
 }
 
 /// How the presets compare with `base`, which the study's patches started from.

@@ -88,6 +88,13 @@ impl Form {
             Form::Insert => "insert",
         }
     }
+
+    pub fn statement(self) -> &'static str {
+        match self {
+            Form::Load => "LOAD DATA",
+            Form::Insert => "INSERT",
+        }
+    }
 }
 
 #[derive(Clone, Debug)]
