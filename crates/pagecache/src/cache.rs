@@ -414,7 +414,7 @@ impl PageCache {
                 return Ok(ReadGuard::optimistic(self, id, frame, header, word.snapshot()));
             }
             if word.mode() == Mode::Loading {
-                self.latch(frame).wait(|word| word.mode() == Mode::Loading)?;
+                self.latch(frame).wait(id, |word| word.mode() == Mode::Loading)?;
             } else {
                 spin_a_little(|| header.state.load().mode() != Mode::Exclusive);
             }
@@ -453,7 +453,7 @@ impl PageCache {
                 return Ok(ReadGuard::latched(self, id, frame));
             }
             drop(segment);
-            self.latch(frame).wait(is_closed_to_readers)?;
+            self.latch(frame).wait(id, is_closed_to_readers)?;
         }
     }
 

@@ -83,8 +83,8 @@ impl PageCache {
                 Err(word) => match (word.mode(), keep) {
                     (Mode::Free, _) => return Ok(false),
                     (Mode::Evicting | Mode::Unlatched, _) => thread::yield_now(),
-                    (_, Keep::Exclusive) => latch.wait(is_closed_to_writers)?,
-                    _ => latch.wait(is_closed_to_readers)?,
+                    (_, Keep::Exclusive) => latch.wait(id, is_closed_to_writers)?,
+                    _ => latch.wait(id, is_closed_to_readers)?,
                 },
             }
         }

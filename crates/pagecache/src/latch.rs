@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::frames::FrameNo;
 use crate::local::{self, SEGMENTS_MAX};
 use crate::state::{FrameState, Keep, Mode, Snapshot, Wake, Word};
+use base::PageId;
 use base::sync::{Contention, Encounter, LatchClass, Spot, hint, metering, thread};
 use std::panic::Location;
 
@@ -171,12 +172,18 @@ impl<'c> PageLatch<'c> {
         self.give(FrameState::finish_evict);
     }
 
-    /// Waits while `blocked` holds for the word. Backs out with `Busy` if the caller holds latches while
+    /// Waits while the frame has the page and `blocked` holds for the word. Backs out with `Busy` if the caller holds latches while
     /// the thread with the permit finds no frame: that thread may be waiting for the caller's latches.
+    ///
+    /// For the latch of whatever page comes to be in the frame he must not wait: whoever has that may be waiting for the caller's latches, and that page's
+    /// place in the order of latches is another.
     #[track_caller]
-    pub fn wait(self, blocked: impl Fn(Word) -> bool) -> Result<(), Error> {
+    pub fn wait(self, id: PageId, blocked: impl Fn(Word) -> bool) -> Result<(), Error> {
         let PageLatch { cache, frame } = self;
         let state = self.state();
+        let header = cache.header(frame);
+        // A frame that is loading another page may not have its number yet; then whoever loads it wakes.
+        let blocked = |word| header.page_word() == id.to_word() && blocked(word);
         let must_back_out =
             || cache.permits.is_starving() && local::holds_latches() && !local::has_permit(cache.id());
         let encounter = metering().then(|| {

@@ -555,6 +555,30 @@ fn the_permit_lets_one_of_two_who_want_all_frames_go_on() {
     });
 }
 
+/// The one holds page 0 and wants page 1; the other holds page 1 and wants two more, which are all frames.
+#[test]
+fn who_sleeps_with_a_latch_held_is_woken_for_who_has_the_permit() {
+    explore(300, |way| {
+        let model = Model::new(way, 1, 4);
+        let threads = [&[0, 1][..], &[1, 2, 3]].map(|pages: &'static [u32]| {
+            model.spawn(move |model| {
+                let mut permit = None;
+                loop {
+                    let guards: Result<Vec<_>, Error> =
+                        pages.iter().map(|page| model.cache.write(id(*page))).collect();
+                    match guards {
+                        Ok(_) => break,
+                        Err(error) => assert!(matches!(error, Error::Busy), "{error}"),
+                    }
+                    permit = permit.or_else(|| Some(model.cache.wait_for_frames()));
+                }
+                drop(permit);
+            })
+        });
+        join(threads);
+    });
+}
+
 #[test]
 fn reconfiguration_stops_nobody_and_loses_nothing() {
     explore(200, |way| {
