@@ -38,7 +38,7 @@ impl CacheSize {
 
     fn bytes(self) -> usize {
         match self {
-            // Raised to the fewest frames there can be.
+            // Raised to the fewest frames there can be. In models these hold no split, which would look for frames for ever.
             CacheSize::Smallest => 1,
             CacheSize::Normal => 8 << 20,
         }

@@ -38,7 +38,7 @@ base::latch_class!(pub SegmentLatch, "cache segment", SEGMENTS_MAX);
 /// So few frames are enough for every operation of the engine: a split holds seven pages at most, and the thread
 /// with the frame permit is alone in holding any while it waits. The rest is slack.
 ///
-/// Models have fewer, so that they evict soon.
+/// Models have fewer, so that they evict soon; those of the engine in which pages are split ask for more.
 pub const FRAMES_MIN: usize = if cfg!(feature = "shuttle") { 3 } else { 16 };
 
 /// Every access to a word of a page is a step of a model, so pages of models are small.

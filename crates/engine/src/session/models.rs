@@ -14,6 +14,8 @@ use std::path::Path;
 use vfs::MemVfs;
 
 const ITERATIONS: usize = 150;
+/// Three pages, and the map of free ones of their file.
+const SPLIT_FRAMES: usize = 5;
 /// How many changes of priority a schedule has.
 const DEPTH: usize = 3;
 
@@ -256,4 +258,39 @@ fn the_unique_key_of_a_row_that_was_not_inserted_after_all_is_still_free() {
         },
         |round| 100 + round,
     );
+}
+
+/// Leaves and their parents are split in the fewest frames that hold a split, which are more than a model's smallest cache has.
+#[test]
+fn rows_of_one_statement_split_their_leaf_while_one_of_them_is_looked_for() {
+    check(|| {
+        let mut options = options(Arc::new(MemVfs::new()), 1_024, HitPath::Optimistic, CacheSize::Smallest);
+        options.cache.size_bytes = pagecache::size_for_frames(SPLIT_FRAMES, 1_024);
+        options.cache.segments = 1;
+        options.cache.write_back = WriteBack::AtEvictionOnly;
+        let database = Database::open(Path::new("data"), options).unwrap();
+        database.create_database("d", b"").unwrap();
+        let table = database.create_table(table_def()).unwrap();
+        let reader = {
+            let (database, table) = (database.clone(), table.clone());
+            thread::spawn(move || {
+                let mut image = Vec::new();
+                if table.get(database.session().read().reader(), &int_key(8), &mut image).unwrap() {
+                    assert_eq!(Row::read(&table, &image).k, 8);
+                }
+            })
+        };
+        let mut statement = database.begin_write().unwrap();
+        for id in 1..16 {
+            let row = Row { id, k: id, u: None, c: vec![1; 60] };
+            statement.insert(&table, &row.image(&table)).unwrap();
+        }
+        statement.commit().unwrap();
+        reader.join().unwrap();
+        let mut session = database.session();
+        for id in 1..16 {
+            let mut image = Vec::new();
+            assert!(table.get(session.read().reader(), &int_key(id), &mut image).unwrap(), "row {id}");
+        }
+    });
 }
