@@ -434,3 +434,66 @@ impl Share for PageCache {
         self.ghost_frames().div_ceil(segments) * segments * self.frame_bytes()
     }
 }
+
+/// The canary of the models of pools that come into use (`tests/moves.rs`).
+#[cfg(all(test, feature = "shuttle"))]
+mod models {
+    use super::*;
+    use crate::backend::Backend;
+    use crate::config::{CacheConfig, WriteBack};
+    use crate::files::{FileFormat, OpenFile};
+    use base::sync::{Arc, shuttle, thread};
+    use base::{FileId, PageNo};
+    use vfs::Vfs;
+
+    const PAGE_SIZE: usize = 128;
+    const FILE: FileId = FileId(7);
+
+    /// The first file comes to a pool while a thread wants a page of it. A careless pool takes what it cannot do without while another
+    /// thread makes it grow.
+    fn the_first_file_comes(is_careful: bool) {
+        let total = size_for_frames(8, PAGE_SIZE);
+        let config = CacheConfig {
+            segments: 1,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(total, PAGE_SIZE)
+        };
+        let backend = Backend::new(&config, 8).unwrap();
+        let budget = Budget::new(total);
+        let pool = PageCache::beside(config, backend, Some(budget.clone())).unwrap();
+        let user = {
+            let pool = pool.clone();
+            thread::spawn(move || {
+                while let Err(error) = pool.create(PageId::new(FILE, PageNo(0))).map(drop) {
+                    assert!(matches!(error, Error::NotAttached { .. }), "{error}");
+                    thread::yield_now();
+                }
+            })
+        };
+        let device = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
+        let file = OpenFile::new(FILE, "file".into(), device, FileFormat::plain(PAGE_SIZE));
+        if is_careful {
+            pool.take_in(file).unwrap();
+        } else {
+            pool.files.write().insert(FILE, Arc::new(file));
+            let old = pool.frame_count.load(Relaxed);
+            if old < FRAMES_MIN {
+                budget.insist((FRAMES_MIN - old) * pool.frame_bytes());
+                pool.grow_to(FRAMES_MIN);
+            }
+        }
+        user.join().unwrap();
+        assert_eq!(budget.free(), total - Share::bytes(&*pool), "bytes were lost or made");
+    }
+
+    #[test]
+    fn a_pool_that_comes_into_use_has_what_the_budget_gave() {
+        shuttle::check_random(|| the_first_file_comes(true), 2_000);
+    }
+
+    #[test]
+    #[should_panic(expected = "bytes were lost or made")]
+    fn a_pool_that_comes_into_use_beside_one_who_makes_it_grow_is_caught() {
+        shuttle::check_random(|| the_first_file_comes(false), 20_000);
+    }
+}
