@@ -6,6 +6,8 @@
 //! `k`-th largest covers the median with probability `1 - 2 * P(B < k)`. With three samples the widest
 //! such interval covers it with 75 %, with five 94 %, with six 97 %; the interval says which.
 
+pub mod student;
+
 /// The confidence that an interval reaches for, where there are samples enough.
 pub const CONFIDENCE_GOAL: f64 = 0.95;
 

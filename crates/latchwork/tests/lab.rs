@@ -414,6 +414,36 @@ fn wrong_command_lines_are_refused_with_status_2_before_anything_runs() {
 }
 
 #[test]
+fn two_runs_are_compared_and_the_exit_status_tells_of_a_loss() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run segments --rows 500 --threads 1,2 --points 5 --segments 0,4 --time 20ms --warmup 5ms";
+    succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    let old = folder.path().join("out/result.json");
+    let mut slower = result(folder.path());
+    for sample in slower["cells"]
+        .as_array_mut()
+        .unwrap()
+        .iter_mut()
+        .flat_map(|cell| cell["samples"].as_array_mut().unwrap())
+    {
+        sample["value"] = (sample["value"].as_f64().unwrap() / 1e6 + 1.0).into();
+    }
+    slower["machine"]["kernel"] = "another".into();
+    let new = folder.path().join("slower.json");
+    fs::write(&new, slower.to_string()).unwrap();
+    let files = [old.to_str().unwrap(), new.to_str().unwrap()];
+    let same = succeed(&["compare", files[0], files[0]], folder.path());
+    assert!(same.contains("of 4 cells 0 faster, 0 slower, 4 without a difference to be told"), "{same}");
+    let output = run(&["compare", files[0], files[1], "--format", "json"], folder.path());
+    assert_eq!(output.status.code(), Some(3));
+    let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(told["warnings"][0].as_str().unwrap().contains("kernel was"), "{told}");
+    assert_eq!(told["cells"][0]["verdict"], "slower");
+    assert_eq!(run(&["compare", files[0], "/nowhere.json"], folder.path()).status.code(), Some(1));
+    assert_eq!(run(&["compare", files[0]], folder.path()).status.code(), Some(2));
+}
+
+#[test]
 fn a_folder_that_cannot_be_written_is_named() {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("out"), "a file").unwrap();

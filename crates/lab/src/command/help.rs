@@ -10,6 +10,7 @@ The performance lab: measures what a cache's latches cost, on Latchwork and on a
   latchwork lab doctor [options]       what on this machine would spoil the figures, and what to change
   latchwork lab run EXPERIMENT [...]   measure; --help explains the options
   latchwork lab report FILE [...]      one page of any number of results
+  latchwork lab compare OLD NEW        what changed between two results, cell by cell
 
 Start with
   latchwork lab run segments

@@ -1,6 +1,8 @@
-//! The command line: `lab list`, `lab doctor`, `lab run EXPERIMENT`, `lab report`.
+//! The command line: `lab list`, `lab doctor`, `lab run EXPERIMENT`, `lab report`,
+//! `lab compare`.
 
 pub mod arguments;
+pub mod compare;
 mod help;
 mod options;
 mod report;
@@ -22,13 +24,13 @@ use std::process::ExitCode;
 /// What a wrong command line exits with, as shells and getopt have it.
 const EXIT_USAGE: u8 = 2;
 
-const COMMANDS: [&str; 5] = ["list", "doctor", "run", "report", "help"];
+const COMMANDS: [&str; 6] = ["list", "doctor", "run", "report", "compare", "help"];
 
 /// Runs the lab with the arguments that follow `latchwork lab`.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     let args: Vec<String> = args.map(|arg| arg.to_string_lossy().into_owned()).collect();
     match dispatch(&args) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(status) => status,
         Err(Error::Usage(why)) => {
             eprintln!("latchwork lab: {why}");
             ExitCode::from(EXIT_USAGE)
@@ -41,12 +43,24 @@ pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-fn dispatch(args: &[String]) -> Result<()> {
+fn dispatch(args: &[String]) -> Result<ExitCode> {
+    match args.split_first() {
+        Some((command, rest)) if command == "compare" && !wants_help(rest) => compare::run(rest),
+        _ => obey(args).map(|()| ExitCode::SUCCESS),
+    }
+}
+
+fn wants_help(args: &[String]) -> bool {
+    args.iter().any(|arg| arg == "--help" || arg == "-h")
+}
+
+/// The commands that succeed or fail, and nothing between.
+fn obey(args: &[String]) -> Result<()> {
     let (command, rest) = match args.split_first() {
         None => return print(help::OVERVIEW),
         Some((command, rest)) => (command.as_str(), rest),
     };
-    let wants_help = rest.iter().any(|arg| arg == "--help" || arg == "-h");
+    let wants_help = wants_help(rest);
     match command {
         "help" | "--help" | "-h" => print(help::OVERVIEW),
         "list" if wants_help => print(help::OVERVIEW),
@@ -59,6 +73,7 @@ fn dispatch(args: &[String]) -> Result<()> {
         "run" => run(rest, wants_help),
         "report" if wants_help => print(report::HELP),
         "report" => report::run(rest),
+        "compare" => print(compare::HELP),
         other => Err(Error::Usage(suggest::unknown("command", other, COMMANDS))),
     }
 }

@@ -27,7 +27,7 @@ pub fn render(results: &Results) -> String {
 }
 
 /// Names to the left, figures to the right, an empty line before each block but the first.
-fn table_text(table: &Table) -> String {
+pub fn table_text(table: &Table) -> String {
     let mut widths: Vec<usize> = table.columns.iter().map(|column| column.chars().count()).collect();
     for row in &table.rows {
         for (width, value) in widths.iter_mut().zip(row) {
