@@ -5,6 +5,7 @@ pub mod checksum;
 mod core_local;
 pub mod ids;
 mod owned;
+pub mod phases;
 pub mod region;
 pub mod sync;
 

@@ -41,6 +41,7 @@ Memory
 Latches
   --latch_implementation WHAT direct, or wait_array as servers had them before 2008   (direct)
   --latch_statistics          count what happens at latches, for SHOW ENGINE LATCHWORK MUTEX
+  --query_phases              tell what statements spend their time on, in SHOW STATUS LIKE 'Phase_%'
 
 Comparisons
   --preset NAME               base, tc4, smpfix, notcmalloc, onlymalloc: latch_implementation, use_sys_malloc, malloc_lib and

@@ -13,6 +13,7 @@ pub(crate) use stream::Stream;
 
 use crate::registry::Entry;
 use crate::shared::{Shared, count};
+use base::phases::{self, Phase};
 use base::sync::Arc;
 use sql::{Session, SqlError};
 use statements::Statements;
@@ -28,6 +29,8 @@ const IDLE_BUFFER_BYTES_MAX: usize = 64 << 10;
 const KEPT_BUFFER_BYTES_MAX: usize = 1 << 20;
 /// How long a connection with larger buffers must idle for that.
 const IDLE_BEFORE_SHRINKING: Duration = Duration::from_secs(1);
+/// A client that takes longer is waited for in the call that receives.
+const WAITED_APART: Duration = Duration::from_secs(1);
 /// Before a client has authenticated it may not send more than this.
 const HANDSHAKE_BYTES_MAX: usize = 64 << 10;
 
@@ -200,6 +203,7 @@ impl Channel {
         {
             self.reader.shrink(IDLE_BUFFER_BYTES_MAX);
         }
+        let _receiving = phases::enter(self.wait_apart()?);
         loop {
             match self.entry.stream.read(self.reader.space()) {
                 Ok(0) if self.reader.has_partial() => {
@@ -229,6 +233,17 @@ impl Channel {
                 Err(error) => return Err(End::Gone(error)),
             }
         }
+    }
+
+    /// While phases are told apart, waits for the client first, so that receiving is the system call alone. Returns what the
+    /// receiving counts as then: waiting, if the client takes long.
+    fn wait_apart(&self) -> io::Result<Phase> {
+        if !phases::is_on() {
+            return Ok(Phase::Idle);
+        }
+        let _waiting = phases::enter(Phase::Idle);
+        let has_come = self.entry.stream.wait_readable(WAITED_APART)?;
+        Ok(if has_come { Phase::Network } else { Phase::Idle })
     }
 
     /// Sends what was written.
@@ -265,6 +280,7 @@ impl Channel {
 impl Connection<'_> {
     fn serve_commands(&mut self) -> Result<std::convert::Infallible, End> {
         loop {
+            self.session.settle_phases();
             self.channel.reader.set_sequence(0);
             self.channel.entry.sleep();
             let packet = match self.channel.packet() {

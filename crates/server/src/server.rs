@@ -74,6 +74,9 @@ impl Server {
         if values.boolean("latch_statistics") {
             base::sync::set_metering(true);
         }
+        if values.boolean("query_phases") {
+            base::phases::set_on(true);
+        }
         let datadir = options.datadir();
         let skip_grant_tables = options.skip_grant_tables();
         check_folders(&options)?;

@@ -8,6 +8,7 @@ use crate::log::Log;
 use crate::ring::Gather;
 use crate::slots::Slot;
 use base::Lsn;
+use base::phases;
 use base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use base::sync::thread;
 use std::ops::Range;
@@ -23,6 +24,7 @@ impl Log {
     ///
     /// [`Error::TooLong`]: nothing was appended. [`Error::Poisoned`]: the record will not be on the device, or not whole.
     pub fn append(&self, kind: u8, parts: &[&[u8]]) -> Result<Range<Lsn>> {
+        let _log = phases::enter(phases::Phase::Log);
         self.check_poison()?;
         let payload = parts.iter().fold(0_usize, |sum, part| sum.saturating_add(part.len()));
         if payload > PAYLOAD_MAX {

@@ -7,6 +7,7 @@
 use crate::error::{Error, Result};
 use crate::log::{Device, Log};
 use base::Lsn;
+use base::phases;
 use base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use base::sync::{MutexGuard, hint, thread};
 use std::io;
@@ -72,6 +73,7 @@ impl Log {
         if self.is_safe(up_to.0, durability) {
             return Ok(());
         }
+        let _log = phases::enter(phases::Phase::Log);
         let next = self.next_lsn();
         if next < up_to {
             return Err(Error::Beyond { lsn: up_to, next });

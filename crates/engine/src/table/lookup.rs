@@ -8,6 +8,7 @@ use crate::session::reader::{Reader, Sight};
 use crate::tree::{Chunk, Found, LeafVisitor, Remainder, TierUse, entry_ends};
 use crate::{Error, Result};
 use base::IndexId;
+use base::phases::{self, Phase};
 use types::KeyCodec;
 
 /// Prefixes that are looked up and delivered together: large enough to overlap their cache misses, small
@@ -315,6 +316,7 @@ impl Table {
         let is_clustered = index_id.0 == 0;
         let (entries, codec) = (&mut batch.entries, &*index.codec);
         let mut visitor = PrefixVisitor { entries, prefixes, codec, is_clustered, first };
+        let _searching = phases::enter(phase_of(index_id));
         index.tree.lookup_many(range.len(), |i| prefixes.get(first + i), &mut visitor)?;
         if batch.entries.is_cut {
             read_prefixes(index, prefixes, range, &mut batch.entries, &mut batch.chunk)?;
@@ -327,6 +329,7 @@ impl Table {
 
     /// Looks up the rows that secondary entries lead to.
     fn find_clustered(&self, state: &TableState, index: &Index, batch: &mut Batch) -> Result<()> {
+        let _reading = phases::enter(Phase::Row);
         let Batch { entries, primary, rows, .. } = batch;
         primary.clear();
         rows.clear();
@@ -400,6 +403,11 @@ impl Table {
         index.codec.encode_row(&self.row_codec.view(image), scratch);
         scratch.as_slice() == own
     }
+}
+
+/// What reading an index counts as.
+pub(super) fn phase_of(index: IndexId) -> Phase {
+    if index.0 == 0 { Phase::Row } else { Phase::Index }
 }
 
 /// Reads prefixes one by one, across leaves.

@@ -24,6 +24,7 @@ use crate::session::reader::{Reader, Sight};
 use crate::tablespace::TableNumbers;
 use crate::tree::Tree;
 use crate::{Error, Result};
+use base::phases;
 use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{Arc, RwLock, Weak};
 use base::{IndexId, TableId};
@@ -218,6 +219,7 @@ impl Table {
 
     /// Appends the row image with this whole primary key to `out`; false if there is none.
     pub fn get(&self, reader: Reader<'_>, primary_key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+        let _reading = phases::enter(phases::Phase::Row);
         self.with_state(IndexId(0), |state| {
             reader.check_since(state.indexes[0].since)?;
             self.fetch(reader, state, primary_key, out)

@@ -9,6 +9,7 @@ use crate::session::reader::{Reader, Sight};
 use crate::tree::{Chunk, Remainder, Tree};
 use crate::{Error, Result};
 use base::IndexId;
+use base::phases;
 use base::sync::Arc;
 
 /// Entries copied at a time: few at first, since many scans stop early, then four times as many each time.
@@ -236,6 +237,7 @@ impl<'t> Scan<'t> {
 
     /// Reads the next chunk.
     fn read(&mut self, tree: &Tree) -> Result<()> {
+        let _reading = phases::enter(super::lookup::phase_of(self.index_id));
         let read = match self.direction {
             Direction::Forward => tree.read_forward(&mut self.rest, &mut self.chunk, self.limit),
             Direction::Backward => tree.read_backward(&mut self.rest, &mut self.chunk, self.limit),

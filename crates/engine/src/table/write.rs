@@ -18,6 +18,7 @@ use crate::session::active::Active;
 use crate::session::undo::{RowChange, What};
 use crate::tablespace::Tablespace;
 use crate::{Error, Result};
+use base::phases::{self, Phase};
 use base::sync::Arc;
 use base::{IndexId, Stamp};
 use transactions::{LockMode, Patience, Transaction};
@@ -151,6 +152,7 @@ impl Table {
         patience: Patience,
         keep: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool> {
+        let _phase = phases::enter(Phase::Row);
         let state = self.live_state()?;
         let file = u64::from(state.space.file_id().0);
         let mark = active.transaction.lock_mark();
@@ -215,6 +217,7 @@ impl Table {
         key: &[u8],
         image: &[u8],
     ) -> Result<()> {
+        let _phase = phases::enter(Phase::Row);
         let state = self.live_state()?;
         self.check_key(state, key)?;
         loop {
@@ -278,6 +281,7 @@ impl Table {
         key: &[u8],
         condition: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool> {
+        let _phase = phases::enter(Phase::Row);
         let state = self.live_state()?;
         let Some((_latch, header, cell)) = self.claim_row(core, state, active, key)? else {
             return Ok(false);
@@ -348,6 +352,7 @@ impl Table {
         key: &[u8],
         change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
     ) -> Result<bool> {
+        let _phase = phases::enter(Phase::Row);
         let state = self.live_state()?;
         let Some((latch, header, cell)) = self.claim_row(core, state, active, key)? else { return Ok(false) };
         let old_image = self.image_of(&state.space, &cell)?;
@@ -394,6 +399,7 @@ impl Table {
         image: &[u8],
         old_image: Option<&[u8]>,
     ) -> Result<()> {
+        let _phase = phases::enter(Phase::Index);
         let row = self.row_codec.view(image);
         let old_row = old_image.map(|image| self.row_codec.view(image));
         let (mut entry, mut old_entry) = (Entry::default(), Entry::default());
@@ -428,6 +434,7 @@ impl Table {
         entry: &Entry,
         key: &[u8],
     ) -> Result<()> {
+        let _phase = phases::enter(Phase::Index);
         let index = &state.indexes[position];
         let parts = &entry.key[..entry.own];
         let file = u64::from(state.space.file_id().0);

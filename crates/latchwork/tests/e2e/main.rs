@@ -18,6 +18,7 @@ mod kills;
 mod lifecycle;
 mod login;
 mod memory;
+mod phases;
 mod prepared;
 mod sql_equality;
 mod stress;

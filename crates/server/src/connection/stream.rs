@@ -1,5 +1,6 @@
 //! A socket of either family, read and written through shared references.
 
+use base::phases::{self, Phase};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
@@ -39,6 +40,7 @@ impl Stream {
     }
 
     pub fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+        let _sending = phases::enter(Phase::Network);
         match self {
             Stream::Unix(stream) => (&mut &*stream).write_all(bytes),
             Stream::Tcp(stream) => (&mut &*stream).write_all(bytes),

@@ -4,6 +4,7 @@ mod dispatch;
 pub(crate) mod environment;
 mod instance;
 pub(crate) mod named;
+mod phases;
 mod query;
 
 pub use instance::Instance;
@@ -212,10 +213,19 @@ impl Session {
         self.multi_statements = on;
     }
 
+    /// Adds what the thread has spent on the last command, by phase, to the session's counters, while `query_phases` is on.
+    #[inline]
+    pub fn settle_phases(&self) {
+        if phases::is_on() {
+            phases::settle(&self.counters);
+        }
+    }
+
     /// # Errors
     /// 1064 and whatever names in the statement are wrong.
     pub fn prepare(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
         self.counters.add(Counter::ComStmtPrepare, 1);
+        let _parsing = base::phases::enter(base::phases::Phase::Parse);
         self.prepare_text(sql)
     }
 

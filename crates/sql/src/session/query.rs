@@ -17,6 +17,7 @@ use crate::plan::query::Planner;
 use crate::status::Counter;
 use crate::transaction::{Used, Writes};
 use crate::{Completion, ResultSink, SqlError};
+use base::phases::{self, Phase};
 use engine::{Isolation, Reader};
 use sqlparser::ast;
 use std::cell::RefCell;
@@ -85,7 +86,10 @@ impl Session {
     ) -> Option<Result<(), SqlError>> {
         let Kept { scan, plans } = kept;
         self.key_prefix();
-        if scan.scan(&self.prefix, sql) != ScanEnd::Whole || scan.parameters > 0 {
+        let parsing = phases::enter(Phase::Parse);
+        let end = scan.scan(&self.prefix, sql);
+        drop(parsing);
+        if end != ScanEnd::Whole || scan.parameters > 0 {
             return None;
         }
         let WorkingMemory { values, mut scratch } = self.take_working_memory();
@@ -93,7 +97,10 @@ impl Session {
         bound.extend(scan.literals.iter().map(|literal| literal.value(sql, &scan.unescaped, &[])));
         let slots = Slots::new(&bound, &scan.starts);
         let text = Literals { text: sql, shapes: &scan.slots, slots };
-        let result = match plans.find(&scan.key) {
+        let planning = phases::enter(Phase::Plan);
+        let found = plans.find(&scan.key);
+        drop(planning);
+        let result = match found {
             // The plan is borrowed, not cloned: its counter is shared with other sessions.
             Some(plan) => self.run_plan(plan, slots, &text, &mut scratch, sink),
             None => match self.plan_scan(scan, sql, plans) {
@@ -195,10 +202,13 @@ impl Session {
         sql: &[u8],
         plans: &mut SessionPlans,
     ) -> Result<Arc<Plan>, SqlError> {
+        let _planning = phases::enter(Phase::Plan);
         plans.make(&scan.key, &self.instance.plans, || {
+            let parsing = phases::enter(Phase::Parse);
             let text = scan.parser_text();
             let text = std::str::from_utf8(&text).map_err(|_| invalid_text(sql))?;
             let statement = parse::parse_ast(text)?;
+            drop(parsing);
             let slots: Vec<SlotInfo> = kinds_in_key(scan);
             self.plan_statement(&statement, &slots, select_list(&scan.key[scan.key_start..]))
         })

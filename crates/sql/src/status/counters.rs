@@ -112,6 +112,18 @@ counters! {
     HandlerRollback = "Handler_rollback",
     HandlerUpdate = "Handler_update",
     HandlerWrite = "Handler_write",
+    PhaseClockReadings = "Phase_clock_readings",
+    PhaseCommands = "Phase_commands",
+    PhaseIdle = "Phase_idle_ns",
+    PhaseIndex = "Phase_index_ns",
+    PhaseLatchWait = "Phase_latch_wait_ns",
+    PhaseLockWait = "Phase_lock_wait_ns",
+    PhaseLog = "Phase_log_ns",
+    PhaseNetwork = "Phase_network_ns",
+    PhaseParse = "Phase_parse_ns",
+    PhasePlan = "Phase_plan_ns",
+    PhaseRest = "Phase_rest_ns",
+    PhaseRow = "Phase_row_ns",
     RowsSent = "Rows_sent",
 }
 

@@ -125,6 +125,7 @@ impl Effects for EngineEffects {
                 database.set_flush_log(flush_log(after.unsigned("innodb_flush_log_at_trx_commit")));
             }
             "latch_statistics" => base::sync::set_metering(after.boolean("latch_statistics")),
+            "query_phases" => base::phases::set_on(after.boolean("query_phases")),
             "row_cache_size" => database.resize_row_tier(row_tier_bytes(after))?,
             "thread_concurrency" => {
                 database.set_thread_concurrency(after.unsigned("thread_concurrency") as u32);

@@ -1,6 +1,7 @@
 //! The place where a session sleeps until it is granted what it waits for, chosen as a victim, or interrupted.
 
 use crate::gate::{Gate, Visit};
+use base::phases;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use base::sync::{Arc, Condvar, Mutex};
 use std::time::Instant;
@@ -121,6 +122,7 @@ impl Waiter {
 
     /// Sleeps until something is decided, the session is interrupted, or the time is over. Who sleeps is not inside the gate.
     pub fn sleep(&self, deadline: Option<Instant>) -> Woken {
+        let _waiting = phases::enter(phases::Phase::LockWait);
         self.gate.leave(self);
         self.doze(deadline)
     }

@@ -110,6 +110,7 @@ impl<T, C: LatchClass> Mutex<T, C> {
     #[cold]
     fn meet(&self) -> Met {
         let start = Instant::now();
+        let _waiting = crate::phases::enter(crate::phases::Phase::LatchWait);
         let Contention { spins, waits } = self.raw.lock(&WAIT_ARRAY);
         let nanoseconds = u64::try_from(start.elapsed().as_nanos()).unwrap_or(u64::MAX);
         Met { spins, waits, nanoseconds }

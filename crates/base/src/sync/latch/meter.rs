@@ -10,6 +10,7 @@
 //! who took that place of the table last: almost always the latch's holder, now and then one who has gone, or nobody.
 
 use super::Contention;
+use crate::phases;
 use std::cell::Cell;
 use std::collections::HashMap;
 use std::panic::Location;
@@ -200,12 +201,18 @@ pub fn add_class(figures: OwnFigures) {
 pub struct Encounter {
     start: Instant,
     holder: Option<Site>,
+    /// Until the encounter is over.
+    _waiting: phases::InPhase,
 }
 
 impl Encounter {
     /// With whoever has the latch at `address`.
     pub fn begin(address: usize) -> Encounter {
-        Encounter { start: Instant::now(), holder: holder_of(address) }
+        Encounter {
+            start: Instant::now(),
+            holder: holder_of(address),
+            _waiting: phases::enter(phases::Phase::LatchWait),
+        }
     }
 
     /// The latch is the caller's, or he has given it up.

@@ -38,6 +38,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("query_cache_limit", unsigned(1048576, 0, 4294967295, 1)).because(NO_QUERY_CACHE),
     global("query_cache_min_res_unit", unsigned(4096, 0, 4294967295, 8)).because(NO_QUERY_CACHE),
     global("query_cache_size", unsigned(0, 0, 18446744073709551615, 1024)).because(NO_QUERY_CACHE),
+    // Its own: whether connections keep account of what statements spend their time on.
+    global("query_phases", boolean(false)).works(),
     global("read_only", boolean(false)),
     global("require_secure_transport", boolean(false)),
     // Its own: memory of the default key cache for rows whose pages are not in memory. -1: as much as is of use.
