@@ -107,7 +107,7 @@ fn sysbench_drives_the_same_servers() {
 #[test]
 fn a_server_that_runs_already_is_measured_and_left_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
-    let (server, socket, mut client) = serve(folder.path());
+    let (server, socket, mut client) = serve(folder.path(), &OPEN);
     let sizes =
         "run segments --rows 1000 --threads 1 --points 5 --samples 1 --time 50ms --warmup 10ms --target";
     let mut arguments: Vec<&str> = sizes.split(' ').collect();
@@ -334,9 +334,60 @@ fn smp_reloads_a_dump_that_it_keeps_and_finds_every_row_again() {
 }
 
 #[test]
+fn smp_runs_in_process_and_on_servers_as_presets_have_them_and_tells_what_latches_cost() {
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run smp --workload readwrite,inserts --target embedded:base,latchwork:base,latchwork:tc4 --latches \
+                 --rows 3000 --rows-per-session 1500 --sessions 2 --samples 1 --time 150ms";
+    let text = succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+    assert!(text.contains("as a multiple of latchwork:base"), "{text}");
+    for workload in ["readwrite", "inserts"] {
+        let path = folder.path().join("out").join(workload).join("result.json");
+        let result: serde_json::Value = serde_json::from_slice(&fs::read(path).unwrap()).unwrap();
+        assert_measured(&result, 3, 1, true);
+        for cell in result["cells"].as_array().unwrap() {
+            let waits = &cell["samples"][0]["latch waits a query: all latches"];
+            assert_eq!(waits.is_number(), cell["target"] != "embedded:base", "{cell}");
+        }
+        let facts = |number: usize| &result["targets"][number]["facts"];
+        assert_eq!(
+            (&facts(0)["latches"], &facts(0)["thread_concurrency"]),
+            (&"WaitArray".into(), &"0".into())
+        );
+        assert!(facts(2)["options"].as_str().unwrap().contains("--preset=tc4"));
+    }
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn a_server_is_reached_by_tcp_with_a_password_that_no_result_shows() {
+    let folder = tempfile::tempdir().unwrap();
+    // Free a moment ago, and most likely still.
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let (server, _, mut client) = serve(folder.path(), &[&format!("--port={port}")]);
+    client.query("SET PASSWORD = PASSWORD('p@ss:word')").unwrap();
+    let arguments = |password: &str| {
+        let target = format!("mysql://root:{password}@127.0.0.1:{port}/sbtest");
+        let sizes = "run smp --workload readonly --rows 1000 --sessions 1 --samples 1 --time 50ms --target";
+        sizes.split(' ').map(str::to_string).chain([target]).collect::<Vec<_>>()
+    };
+    let right = arguments("p@ss:word");
+    succeed(&right.iter().map(String::as_str).collect::<Vec<_>>(), folder.path());
+    assert_measured(&result(folder.path()), 1, 1, true);
+    for file in ["result.json", "report.html"] {
+        assert!(!fs::read_to_string(folder.path().join("out").join(file)).unwrap().contains("p@ss"));
+    }
+    let wrong = arguments("guessed");
+    let output = run(&wrong.iter().map(String::as_str).collect::<Vec<_>>(), folder.path());
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(1) && errors.contains("Access denied"), "{errors}");
+    assert!(!errors.contains("guessed"), "{errors}");
+    drop(server);
+}
+
+#[test]
 fn rows_that_a_server_loses_end_an_smp_run() {
     let folder = tempfile::tempdir().unwrap();
-    let (server, socket, mut client) = serve(folder.path());
+    let (server, socket, mut client) = serve(folder.path(), &OPEN);
     for (workload, lost, told) in [
         ("readwrite", "INSERT INTO sbtest1", "sbtest1 has 1000 rows where there are 2000"),
         ("joins", "INSERT INTO T2", "where 1999 is right"),
@@ -465,11 +516,15 @@ fn list_doctor_and_help_explain_themselves() {
     }
 }
 
+/// Lets everybody in who reaches the socket.
+const OPEN: [&str; 2] = ["--skip-grant-tables", "--skip-networking"];
+
 /// A server of its own with an empty database for the lab.
-fn serve(folder: &Path) -> (Stopping, PathBuf, wire::client::Connection<UnixStream>) {
+fn serve(folder: &Path, options: &[&str]) -> (Stopping, PathBuf, wire::client::Connection<UnixStream>) {
     let socket = folder.join("socket");
     let server = Command::new(env!("CARGO_BIN_EXE_latchwork"))
-        .args(["serve", "--no-defaults", "--skip-grant-tables", "--skip-networking"])
+        .args(["serve", "--no-defaults"])
+        .args(options)
         .arg(format!("--datadir={}", folder.join("data").display()))
         .arg(format!("--socket={}", socket.display()))
         .stdin(Stdio::null())
@@ -478,7 +533,7 @@ fn serve(folder: &Path) -> (Stopping, PathBuf, wire::client::Connection<UnixStre
         .spawn()
         .unwrap();
     let server = Stopping(server);
-    wait_for("the server's socket", || socket.exists());
+    wait_for("the server", || UnixStream::connect(&socket).is_ok());
     let mut client = wire::client::Connection::connect(
         UnixStream::connect(&socket).unwrap(),
         &wire::client::ConnectOptions::default(),

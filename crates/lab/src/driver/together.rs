@@ -6,6 +6,7 @@ use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::measure::Recorder;
 use crate::results::Sample;
+use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use base::sync::thread;
 use std::sync::Barrier;
 use std::time::{Duration, Instant};
@@ -29,9 +30,19 @@ impl Lines {
     }
 }
 
-/// Runs `workers`, each in a thread of its own. What a worker gives beside its counts is kept until the server has been
-/// looked at: a connection that ends may take a server's thread, and what it counted, with it. `watch` is
-/// called while they run. The sample's value is the seconds that it took.
+/// Counts one that is done, also one that panicked.
+struct Done<'a>(&'a AtomicUsize);
+
+impl Drop for Done<'_> {
+    fn drop(&mut self) {
+        // ORDER: what workers did is published by joining them.
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// Runs `workers`, each in a thread of its own. The threads, and what a worker gives beside its counts, last until the
+/// processes have been looked at: a thread that ends takes what it counted with it, and so does a server's whose connection
+/// ends. `watch` is called while they run. The sample's value is the seconds that it took.
 pub fn run<W, K>(
     workers: Vec<W>,
     lines: &Lines,
@@ -45,42 +56,50 @@ where
     K: Send,
 {
     let gate = Barrier::new(workers.len() + 1);
+    let (done, looked_at) = (AtomicUsize::new(0), AtomicBool::new(false));
     thread::scope(|scope| {
-        let gate = &gate;
+        let (gate, done, looked_at) = (&gate, &done, &looked_at);
         let handles: Vec<_> = workers
             .into_iter()
             .map(|worker| {
                 scope.spawn(move || {
+                    let counted = Done(done);
                     gate.wait();
                     let result = worker();
-                    (result, Instant::now())
+                    let ended = Instant::now();
+                    drop(counted);
+                    // ORDER: a flag on its own.
+                    while !looked_at.load(Ordering::Relaxed) {
+                        std::thread::sleep(LOOK_INTERVAL);
+                    }
+                    (result, ended)
                 })
             })
             .collect();
         let before = observed.read();
         gate.wait();
         let started = Instant::now();
-        while !handles.iter().all(thread::ScopedJoinHandle::is_finished) {
+        // ORDER: see `Done`.
+        while done.load(Ordering::Relaxed) < handles.len() {
             if interrupt.is_raised() {
                 lines.hang_up();
             }
             watch();
             std::thread::sleep(LOOK_INTERVAL);
         }
+        let after = observed.read();
+        // ORDER: a flag on its own.
+        looked_at.store(true, Ordering::Relaxed);
         let mut total = Recorder::default();
         let mut last = started;
-        let mut kept = Vec::with_capacity(handles.len());
         for handle in handles {
             let panicked =
                 || Error::Driver { driver: "builtin", why: "a client thread panicked".to_string() };
             let (result, ended) = handle.join().map_err(|_| panicked())?;
-            let (recorder, keep) = result?;
+            let (recorder, _) = result?;
             total.merge(&recorder);
             last = last.max(ended);
-            kept.push(keep);
         }
-        let after = observed.read();
-        drop(kept);
         interrupt.check()?;
         let took = last - started;
         let sample = workers::sample(&total, round, took, &before, &after);
@@ -91,6 +110,7 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::Process;
 
     const NOTHING: Observed<'_> = Observed { server: None, client: None, latch_waits: &|| None };
 
@@ -105,6 +125,19 @@ mod tests {
                 Ok((recorder, ()))
             }
         };
+        let busy = |_| {
+            move || {
+                let started = Instant::now();
+                while started.elapsed() < Duration::from_millis(30) {
+                    std::hint::spin_loop();
+                }
+                Ok((Recorder::default(), ()))
+            }
+        };
+        let own = Observed { server: Some(Process::Own), client: None, latch_waits: &|| None };
+        let busy = (0..2).map(busy).collect();
+        let sample = run(busy, &Lines::default(), 0, &own, &Interrupt::default(), &mut || ()).unwrap();
+        assert!(sample.server_cpus.unwrap() > 0.0, "threads that are done are counted");
         let mut looks = 0;
         let workers = vec![worker(1), worker(40)];
         let watch = &mut || looks += 1;

@@ -21,7 +21,7 @@ use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 const ROWS_PER_STATEMENT: u32 = 10_000;
 /// Random queries whose answers are compared with the data's definition before anything is measured.
 const VERIFIED_POINTS: usize = 200;
-const PRIMARY: IndexId = IndexId(0);
+pub const PRIMARY: IndexId = IndexId(0);
 const BY_K: IndexId = IndexId(1);
 const K_COLUMN: usize = 1;
 
@@ -68,13 +68,8 @@ impl Target for Embedded {
 
     fn start(&mut self, table: &Sbtest, context: &mut Context<'_>) -> Result<()> {
         let database = Database::open(context.folder, self.options())?;
-        database.create_database(DATABASE, b"")?;
-        let created = database.create_table(definition())?;
-        load(&database, &created, table, context)?;
-        context.progress.stage("embedded: building index k", 0);
-        database.create_index(&created, by_k())?;
-        verify(&database, &created, table)?;
-        self.open = Some(Open { database, table: created });
+        let table = make_sbtest(&database, table, context)?;
+        self.open = Some(Open { database, table });
         Ok(())
     }
 
@@ -130,6 +125,21 @@ impl Target for Embedded {
     }
 }
 
+/// Makes sbtest in an empty database, loads it, and makes sure that its rows are found.
+pub fn make_sbtest(
+    database: &Arc<Database>,
+    source: &Sbtest,
+    context: &mut Context<'_>,
+) -> Result<Arc<Table>> {
+    database.create_database(DATABASE, b"")?;
+    let table = database.create_table(definition())?;
+    load(database, &table, source, context)?;
+    context.progress.stage("embedded: building index k", 0);
+    database.create_index(&table, by_k())?;
+    verify(database, &table, source)?;
+    Ok(table)
+}
+
 fn definition() -> TableDef {
     let int = ColumnType::Int { bytes: 4, unsigned: true };
     let char = |chars| ColumnType::Char { chars, collation: Collation::Utf8mb4GeneralCi };
@@ -171,7 +181,7 @@ fn load(database: &Database, table: &Table, source: &Sbtest, context: &mut Conte
         rows.clear();
         for id in next..=last {
             let row = source.row(id);
-            codec.encode(&values(&row), &mut rows.bytes);
+            codec.encode(&sbtest_values(&row), &mut rows.bytes);
             rows.ends.push(rows.bytes.len() as u32);
         }
         let mut statement = database.begin_write()?;
@@ -182,7 +192,8 @@ fn load(database: &Database, table: &Table, source: &Sbtest, context: &mut Conte
     Ok(())
 }
 
-fn values(row: &Row) -> [ValueRef<'_>; 4] {
+/// A row of sbtest as the engine takes it.
+pub fn sbtest_values(row: &Row) -> [ValueRef<'_>; 4] {
     [
         ValueRef::UInt(row.id.into()),
         ValueRef::UInt(row.k.into()),
@@ -212,7 +223,7 @@ fn verify(database: &Database, table: &Arc<Table>, source: &Sbtest) -> Result<()
         .iter()
         .map(|row| {
             let mut image = Vec::new();
-            codec.encode(&values(row), &mut image);
+            codec.encode(&sbtest_values(row), &mut image);
             image
         })
         .collect();

@@ -5,14 +5,14 @@ mod embedded;
 mod latchwork;
 mod mariadb;
 mod null;
-mod preset;
 mod process;
 mod remote;
 mod server;
 mod setting;
 mod spec;
 
-pub use preset::Preset;
+pub use embedded::{PRIMARY, make_sbtest, sbtest_values};
+pub use engine::Preset;
 pub use server::{Flavour, load_rows};
 pub use setting::{HitPath, SEGMENTS_MAX, Segments, Setting};
 pub use spec::{Address, Engine, TargetSpec, hidden};

@@ -123,7 +123,7 @@ impl TargetSpec {
 }
 
 fn preset(target: &str, name: &str) -> Result<Preset, String> {
-    Preset::parse(name).ok_or_else(|| {
+    Preset::named(&name.to_ascii_lowercase()).ok_or_else(|| {
         let names = Preset::ALL.map(Preset::name).join(", ");
         format!("target `{target}`: the presets are {names}")
     })

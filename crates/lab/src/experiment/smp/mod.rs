@@ -1,5 +1,6 @@
 //! `smp`: one server and many processors (Google's patches of MySQL 5.0.37, 2008).
 
+mod embedded;
 mod inserts;
 mod instance;
 mod joins;
@@ -22,6 +23,7 @@ use crate::target::{Engine, TargetSpec, cores};
 use crate::workload::oltp::Mix;
 use crate::workload::{Random, Sbtest};
 use base::sync::Arc;
+use embedded::{EmbeddedInserts, EmbeddedTransactions, InProcess};
 use instance::{Instance, Settings, Variant};
 use options::{Form, Kind, Options};
 use reload::Dump;
@@ -356,9 +358,13 @@ fn open(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> R
         for task in &tasks {
             run.interrupt.check()?;
             let folder = run.scratch.folder(&lines.len().to_string())?;
-            let instance = Instance::open(spec, variant, &settings, &folder, run)?;
-            let target = instance.name.clone();
-            let (series, bench) = bench(options, kind, task, instance);
+            let (series, bench) = if spec.is_embedded() {
+                let engine = InProcess::open(spec, variant, cache_bytes, folder)?;
+                in_process(options, kind, task, engine)?
+            } else {
+                bench(options, kind, task, Instance::open(spec, variant, &settings, &folder, run)?)
+            };
+            let target = spec.name();
             let series =
                 if variant.binary_log { format!("{series}, binary log") } else { series.to_string() };
             lines.push(Line { target, series, block: variant.cores.to_string(), bench });
@@ -372,13 +378,7 @@ fn bench(options: &Options, kind: Kind, task: &Task, instance: Instance) -> (&'s
     let table = Sbtest { rows: options.rows, seed: options.seed };
     match task {
         Task::Transactions(mix) => {
-            let oltp = Oltp {
-                mix: *mix,
-                table,
-                distribution: options.distribution,
-                prepared: options.prepared,
-                checked: instance.transactional || *mix == Mix::ReadOnly,
-            };
+            let oltp = oltp(options, *mix, instance.transactional || *mix == Mix::ReadOnly);
             let (warmup, time) = options.window(cells(options, kind));
             let (driver, seed) = (options.driver, options.seed);
             let bench = transactions::TransactionsBench { instance, oltp, driver, warmup, time, seed };
@@ -393,6 +393,40 @@ fn bench(options: &Options, kind: Kind, task: &Task, instance: Instance) -> (&'s
             (form.statement(), Box::new(reload::Reload { instance, dump: dump.clone(), form: *form }))
         }
     }
+}
+
+/// The tasks that need no SQL, on the engine in this process.
+fn in_process(
+    options: &Options,
+    kind: Kind,
+    task: &Task,
+    engine: InProcess,
+) -> Result<(&'static str, Box<dyn Bench>)> {
+    match task {
+        Task::Transactions(mix) => {
+            let bench = EmbeddedTransactions {
+                engine,
+                oltp: oltp(options, *mix, true),
+                warmup: options.window(cells(options, kind)).0,
+                time: options.window(cells(options, kind)).1,
+                seed: options.seed,
+                table: None,
+            };
+            Ok(("in process", Box::new(bench)))
+        }
+        Task::Inserts => {
+            let (rows, seed) = (options.rows_per_session(), options.seed);
+            Ok(("in process", Box::new(EmbeddedInserts { engine, rows, seed })))
+        }
+        Task::Joins | Task::Reload(..) => {
+            Err(Error::Usage(format!("{} is SQL, which the engine in process knows nothing of", kind.name())))
+        }
+    }
+}
+
+fn oltp(options: &Options, mix: Mix, checked: bool) -> Oltp {
+    let table = Sbtest { rows: options.rows, seed: options.seed };
+    Oltp { mix, table, distribution: options.distribution, prepared: options.prepared, checked }
 }
 
 fn cells(options: &Options, kind: Kind) -> usize {

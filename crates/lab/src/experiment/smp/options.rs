@@ -158,13 +158,27 @@ impl Options {
         if options.targets.is_empty() {
             let preset = |preset| TargetSpec::Latchwork(Some(preset));
             options.targets =
-                vec![preset(Preset::SmpFix), preset(Preset::Base), TargetSpec::MariaDb(Engine::InnoDb)];
+                vec![preset(Preset::Smpfix), preset(Preset::Base), TargetSpec::MariaDb(Engine::InnoDb)];
         }
         if options.targets.contains(&TargetSpec::Null) {
             return Err("null keeps no rows: its answers would be wrong".to_string());
         }
         if options.driver == DriverKind::Sysbench && options.targets.iter().all(TargetSpec::is_embedded) {
             return Err("sysbench cannot reach the embedded engine".to_string());
+        }
+        let embedded: Vec<&TargetSpec> = options.targets.iter().filter(|spec| spec.is_embedded()).collect();
+        if let [one, another, ..] = embedded[..] {
+            return Err(format!(
+                "{} and {}: latches are chosen for a whole process, which is this one; name one of them",
+                one.name(),
+                another.name()
+            ));
+        }
+        let without_sql = |kind: &Kind| kind.is_rate() || *kind == Kind::Inserts;
+        if !embedded.is_empty() && !options.kinds.iter().all(without_sql) {
+            return Err(
+                "the engine in process has readwrite, readonly and inserts; the others are SQL".to_string()
+            );
         }
         Ok(options)
     }
@@ -284,7 +298,8 @@ What to measure
                         inserts: a table a session; reload: a dump of many tables; all, a report each
                         (default: readwrite)
   --target T[,T]        latchwork:PRESET, embedded:PRESET, mariadb:innodb|myisam|aria|rocksdb, or a running
-                        server: mysql://user[:password]@host[:port]/db, a socket's path
+                        server: mysql://user[:password]@host[:port]/db, a socket's path. embedded has readwrite,
+                        readonly and inserts, and of a preset its latches and limit of threads
                         (default: latchwork:smpfix, latchwork:base, mariadb:innodb)
                         presets: {presets}
   --presets             latchwork with each of the presets, besides what --target says
@@ -374,6 +389,8 @@ mod tests {
             ("--target latchwork:fast", "base, tc4, smpfix"),
             ("--target null", "keeps no rows"),
             ("--target embedded --driver sysbench", "cannot reach the embedded engine"),
+            ("--target embedded:base,embedded:tc4", "chosen for a whole process"),
+            ("--target embedded --workload all", "the others are SQL"),
             ("--form csv", "load, insert"),
             ("--cores 0", "from 1 to"),
             ("--distribution zipf", "uniform and special"),

@@ -8,7 +8,7 @@ use crate::experiment::frame::Place;
 use crate::target::TargetSpec;
 use std::time::Duration;
 
-const NAMES: [&str; 20] = [
+const NAMES: [&str; 21] = [
     "--target",
     "--pages",
     "--rows",
@@ -20,6 +20,7 @@ const NAMES: [&str; 20] = [
     "--iops",
     "--from",
     "--to",
+    "--step",
     "--time",
     "--samples",
     "--settle",
@@ -41,13 +42,24 @@ pub struct Options {
     pub setup: Setup,
     from: u32,
     to: u32,
-    fine: bool,
+    step_percent: u32,
     pub writes: bool,
     pub time: Duration,
     /// How long parts of a cache that follow the benefit have for it, at the most, at each size.
     pub settle: Duration,
     pub samples: u32,
     pub place: Place,
+}
+
+/// What is left to be chosen when it is known whether servers are among the targets: with them the sweep is shorter, for
+/// each of their series loads a server of its own.
+#[derive(Default)]
+struct Open {
+    rows: Option<u32>,
+    from: Option<u32>,
+    to: Option<u32>,
+    step_percent: Option<u32>,
+    settle: Option<Duration>,
 }
 
 impl Options {
@@ -65,20 +77,27 @@ impl Options {
                 clients: 4,
                 operations_per_second: Some(2_000),
             },
-            from: 2_000,
-            to: 600_000,
-            fine: false,
+            from: 0,
+            to: 0,
+            step_percent: 0,
             writes: false,
             time: Duration::from_millis(700),
-            settle: Duration::from_secs(20),
+            settle: Duration::ZERO,
             samples: 1,
             place: Place::default(),
         };
         let flags = ["--fine", "--writes", "--unlimited"];
-        arguments::read(args, &NAMES, &flags, |name, value| options.set(name, value))?;
+        let mut open = Open::default();
+        arguments::read(args, &NAMES, &flags, |name, value| options.set(&mut open, name, value))?;
         if options.targets.is_empty() {
             options.targets = vec![TargetSpec::EMBEDDED];
         }
+        let quick = options.targets.iter().any(|spec| !spec.is_embedded());
+        options.setup.data.rows = open.rows.unwrap_or(if quick { 1_000_000 } else { 2_000_000 });
+        options.from = open.from.unwrap_or(if quick { 4_000 } else { 2_000 });
+        options.to = open.to.unwrap_or(if quick { 400_000 } else { 600_000 });
+        options.step_percent = open.step_percent.unwrap_or(if quick { 50 } else { 20 });
+        options.settle = open.settle.unwrap_or(Duration::from_secs(if quick { 3 } else { 20 }));
         let servers = [TargetSpec::Null];
         if let Some(spec) = options
             .targets
@@ -105,7 +124,7 @@ impl Options {
         Ok(options)
     }
 
-    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    fn set(&mut self, open: &mut Open, name: &str, value: &str) -> Result<(), String> {
         let keys = |value: &str| match count(value)? {
             keys @ 1..=0x8000_0000 => Ok(keys as u32),
             _ => Err("from 1 to 2147483648".to_string()),
@@ -114,7 +133,7 @@ impl Options {
             "--target" => arguments::targets(value, &mut self.targets)?,
             "--pages" => self.pages = distinct(split(value)?.into_iter().map(pages))?,
             "--row-tier" => self.row_tier = distinct(split(value)?.into_iter().map(row_tier))?,
-            "--rows" => self.setup.data.rows = keys(value)?,
+            "--rows" => open.rows = Some(keys(value)?),
             "--row-bytes" => self.setup.data.row_bytes = number(value, ROW_BYTES_MIN, ROW_BYTES_MAX)?,
             "--compressible" => self.compressible = ratio(value)?,
             "--cache-size" => self.setup.cache_bytes = bytes(value)?,
@@ -122,12 +141,13 @@ impl Options {
             "--clients" => self.setup.clients = number(value, 1, 200)?,
             "--iops" => self.setup.operations_per_second = Some(number(value, 1, 10_000_000)?),
             "--unlimited" => self.setup.operations_per_second = None,
-            "--from" => self.from = keys(value)?,
-            "--to" => self.to = keys(value)?,
-            "--fine" => self.fine = true,
+            "--from" => open.from = Some(keys(value)?),
+            "--to" => open.to = Some(keys(value)?),
+            "--fine" => open.step_percent = Some(5),
+            "--step" => open.step_percent = Some(number(value, 1, 1_000)?),
             "--writes" => self.writes = true,
             "--time" => self.time = duration(value)?.max(Duration::from_millis(1)),
-            "--settle" => self.settle = duration(value)?,
+            "--settle" => open.settle = Some(duration(value)?),
             "--samples" => self.samples = number(value, 1, 1_000)?,
             "--seed" => self.setup.data.seed = value.parse().map_err(|_| "not a number".to_string())?,
             other => return self.place.set(other, value),
@@ -149,9 +169,8 @@ impl Options {
         series
     }
 
-    /// 20 percent a step, 5 with `--fine`.
     pub fn steps(&self) -> Vec<u32> {
-        let factor = if self.fine { 1.05 } else { 1.2 };
+        let factor = 1.0 + f64::from(self.step_percent) / 100.0;
         let mut steps = Vec::new();
         let mut next = f64::from(self.from);
         while next <= f64::from(self.to) {
@@ -191,7 +210,7 @@ What to measure
                         --row-cache-size says; auto, as much as is of use (default: off,on)
   --writes              every second operation updates its row; what was written is counted after each
                         size
-  --rows N              of the table (default: 2M; the study's has about 10M)
+  --rows N              of the table (default: 2M, of servers 1M; the study's has about 10M)
   --row-bytes N         {ROW_BYTES_MIN} to {ROW_BYTES_MAX} (default: 200)
   --compressible N      pages of the data compress about N to one by LZ4 (default: 3); with 5 and
                         --rows 10M all of the table compressed is still larger than the cache
@@ -200,12 +219,13 @@ What to measure
   --clients N           at once (default: 4)
 
 The sweep
-  --from N, --to N      keys (default: 2k, 600k, at most half of the rows); a series ends early once its
-                        throughput is below 5 % of that in memory
-  --fine                5 percent a step (default: 20)
+  --from N, --to N      keys (default: 2k, 600k, with servers 4k, 400k; at most half of the rows); a series ends
+                        early once its throughput is below 5 % of that in memory
+  --step N              percent more keys a step (default: 20, as published; with servers 50)
+  --fine                5 percent a step
   --time S, --samples N measured window, and how many a size (default: 700ms, 1)
   --settle S            how long a cache whose parts follow the benefit (compressed, auto) may take for it,
-                        at the most, before each size is measured (default: 20)
+                        at the most, before each size is measured (default: 20, with servers 3)
   --seed N              of the data and the keys (default: 303)
 
 The device
@@ -219,7 +239,8 @@ Where it goes
 {PLACES}
 Examples
   latchwork lab run working-set
-  latchwork lab run working-set --target embedded,latchwork,mariadb:innodb --rows 10M
+  latchwork lab run working-set --target latchwork
+  latchwork lab run working-set --target latchwork,mariadb:innodb --rows 10M --step 20 --settle 20
   latchwork lab run working-set --pages 16k,compressed --row-tier off --rows 10M --compressible 5
   latchwork lab run working-set --pages 16k --writes --fine
 "
@@ -241,6 +262,17 @@ mod tests {
         assert!(parse("--from 1000 --to 2k --fine").unwrap().steps().len() > 10);
         // No more than half of the rows.
         assert_eq!(parse("--rows 8k").unwrap().steps().last(), Some(&3_456));
+    }
+
+    #[test]
+    fn servers_are_swept_in_fewer_and_larger_steps_unless_told_otherwise() {
+        let quick = parse("--target latchwork").unwrap();
+        assert_eq!((quick.setup.data.rows, quick.settle), (1_000_000, Duration::from_secs(3)));
+        let steps = quick.steps();
+        assert!((steps[0], steps.len()) == (4_000, 12) && steps[11] > 300_000, "{steps:?}");
+        let published = parse("--target latchwork --rows 10M --from 2k --step 20").unwrap();
+        assert!(published.steps().starts_with(&[2_000, 2_400]));
+        assert_eq!(parse("").unwrap().settle, Duration::from_secs(20));
     }
 
     #[test]
