@@ -88,7 +88,12 @@ fn who_meets_at_latches_is_counted_while_the_statistics_are_on() {
     assert!(found.contains(&format!("waits={waits}, wait_time_us={time}, ")), "{found}");
     let this_file = format!("top_holder={}:", file!().trim_start_matches("crates/"));
     assert!(found.contains(&this_file), "{found}");
-    assert_eq!(status(&mut client, "InnoDB", "latches").unwrap(), "implementation=direct, statistics=ON");
+    // What the process has chosen last, which may be for a server of the other test.
+    let general = status(&mut client, "InnoDB", "latches").unwrap();
+    let is_known = ["direct", "wait_array"]
+        .map(|name| format!("implementation={name}, statistics=ON"))
+        .contains(&general);
+    assert!(is_known, "{general}");
 
     // Those of the engine, by segment.
     client.query("CREATE DATABASE d").unwrap();
