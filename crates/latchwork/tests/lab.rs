@@ -469,22 +469,23 @@ fn two_runs_are_compared_and_the_exit_status_tells_of_a_loss() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = "run segments --rows 500 --threads 1,2 --points 5 --segments 0,4 --time 20ms --warmup 5ms";
     succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
-    let old = folder.path().join("out/result.json");
-    let mut slower = result(folder.path());
-    for sample in slower["cells"]
-        .as_array_mut()
-        .unwrap()
-        .iter_mut()
-        .flat_map(|cell| cell["samples"].as_array_mut().unwrap())
-    {
-        sample["value"] = (sample["value"].as_f64().unwrap() / 1e6 + 1.0).into();
-    }
-    slower["machine"]["kernel"] = "another".into();
-    let new = folder.path().join("slower.json");
-    fs::write(&new, slower.to_string()).unwrap();
-    let files = [old.to_str().unwrap(), new.to_str().unwrap()];
+    // What was measured gives way to figures whose truth is known.
+    let with_values = |name: &str, median: f64| {
+        let mut made_up = result(folder.path());
+        for cell in made_up["cells"].as_array_mut().unwrap() {
+            for (round, sample) in cell["samples"].as_array_mut().unwrap().iter_mut().enumerate() {
+                sample["value"] = (median + round as f64).into();
+            }
+        }
+        made_up["machine"]["kernel"] = name.into();
+        let path = folder.path().join(name);
+        fs::write(&path, made_up.to_string()).unwrap();
+        path.to_str().unwrap().to_string()
+    };
+    let files = [with_values("before.json", 1_000.0), with_values("after.json", 800.0)];
+    let files = [files[0].as_str(), files[1].as_str()];
     let same = succeed(&["compare", files[0], files[0]], folder.path());
-    assert!(same.contains("of 4 cells 0 faster, 0 slower, 4 without a difference to be told"), "{same}");
+    assert!(same.contains("of 8 cells 0 faster, 0 slower, 8 without a difference to be told"), "{same}");
     let output = run(&["compare", files[0], files[1], "--format", "json"], folder.path());
     assert_eq!(output.status.code(), Some(3));
     let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -492,6 +493,37 @@ fn two_runs_are_compared_and_the_exit_status_tells_of_a_loss() {
     assert_eq!(told["cells"][0]["verdict"], "slower");
     assert_eq!(run(&["compare", files[0], "/nowhere.json"], folder.path()).status.code(), Some(1));
     assert_eq!(run(&["compare", files[0]], folder.path()).status.code(), Some(2));
+}
+
+#[test]
+fn a_query_is_explained_by_the_servers_own_account() {
+    let folder = tempfile::tempdir().unwrap();
+    let scratch = folder.path().join("scratch");
+    fs::create_dir(&scratch).unwrap();
+    let sizes = "explain WHAT --rows 2k --threads 2 --warmup 100ms --time 500ms --format json --scratch";
+    let explained = |what: &str| -> serde_json::Value {
+        let line = sizes.replace("WHAT", what);
+        let mut arguments: Vec<&str> = line.split(' ').collect();
+        arguments.push(scratch.to_str().unwrap());
+        serde_json::from_str(&succeed(&arguments, folder.path())).unwrap()
+    };
+    let us = |told: &serde_json::Value, phase: &str| told["phases_us_per_query"][phase].as_f64().unwrap();
+    let points = explained("points --points 5");
+    assert!(points["queries"].as_f64().unwrap() > 1.0);
+    for phase in ["network", "index", "row", "rest"] {
+        assert!(us(&points, phase) > 0.0, "{phase}: {points}");
+    }
+    // The reading of the figures is text, and is among thousands of queries.
+    assert!(us(&points, "parse") < us(&points, "row"), "{points}");
+    let sum: f64 =
+        points["phases_us_per_query"].as_object().unwrap().values().map(|us| us.as_f64().unwrap()).sum();
+    assert!((sum - points["all_us_per_query"].as_f64().unwrap()).abs() < 1e-6);
+    assert!(points["advice"].as_str().unwrap().starts_with("First: "));
+    let updates = explained("updates --text");
+    assert!(us(&updates, "parse") > 0.0 && us(&updates, "log") > 0.0, "{updates}");
+    assert_nothing_left_behind(folder.path());
+    let output = run(&["explain", "points", "--target", "mariadb:innodb"], folder.path());
+    assert_eq!(output.status.code(), Some(2));
 }
 
 #[test]

@@ -11,6 +11,7 @@ The performance lab: measures what a cache's latches cost, on Latchwork and on a
   latchwork lab run EXPERIMENT [...]   measure; --help explains the options
   latchwork lab report FILE [...]      one page of any number of results
   latchwork lab compare OLD NEW        what changed between two results, cell by cell
+  latchwork lab explain points|updates what a query's time goes to on a Latchwork server
 
 Start with
   latchwork lab run segments

@@ -1,8 +1,9 @@
 //! The command line: `lab list`, `lab doctor`, `lab run EXPERIMENT`, `lab report`,
-//! `lab compare`.
+//! `lab compare`, `lab explain`.
 
 pub mod arguments;
 pub mod compare;
+mod explain;
 mod help;
 mod options;
 mod report;
@@ -24,7 +25,7 @@ use std::process::ExitCode;
 /// What a wrong command line exits with, as shells and getopt have it.
 const EXIT_USAGE: u8 = 2;
 
-const COMMANDS: [&str; 6] = ["list", "doctor", "run", "report", "compare", "help"];
+const COMMANDS: [&str; 7] = ["list", "doctor", "run", "report", "compare", "explain", "help"];
 
 /// Runs the lab with the arguments that follow `latchwork lab`.
 pub fn main(args: impl Iterator<Item = OsString>) -> ExitCode {
@@ -74,6 +75,8 @@ fn obey(args: &[String]) -> Result<()> {
         "report" if wants_help => print(report::HELP),
         "report" => report::run(rest),
         "compare" => print(compare::HELP),
+        "explain" if wants_help => print(explain::HELP),
+        "explain" => explain::run(rest, &Interrupt::install()?, &mut Progress::stderr()),
         other => Err(Error::Usage(suggest::unknown("command", other, COMMANDS))),
     }
 }

@@ -19,7 +19,7 @@ const SCRIPT: &str = include_str!("report.js");
 pub fn render(runs: &[Results]) -> String {
     let title = match runs {
         [only] => only.title.clone(),
-        _ => runs.iter().map(|run| run.title.as_str()).collect::<Vec<_>>().join("; "),
+        _ => format!("{} runs", runs.len()),
     };
     let mut page = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n\
@@ -31,7 +31,12 @@ pub fn render(runs: &[Results]) -> String {
     if runs.len() > 1 {
         page.push_str("<nav aria-label=\"runs\">\n<ol>\n");
         for (number, run) in runs.iter().enumerate() {
-            let _ = writeln!(page, "<li><a href=\"#run-{number}\">{}</a></li>", escape(&run.title));
+            let _ = writeln!(
+                page,
+                "<li><a href=\"#run-{number}\">{}</a>, {}</li>",
+                escape(&run.title),
+                super::date(run.started)
+            );
         }
         page.push_str("</ol>\n</nav>\n");
     }
