@@ -226,9 +226,10 @@ impl Breakdown {
 
     fn advice(&self) -> String {
         let largest = PHASES.iter().zip(&self.phases).max_by(|left, right| left.1.total_cmp(right.1));
-        let ((_, _, advice), us) = largest.expect("there are phases");
+        let ((phase, _, advice), us) = largest.expect("there are phases");
         let share = if self.total() > 0.0 { us / self.total() * 100.0 } else { 0.0 };
-        if self.off_processor().is_some_and(|off| off > self.total() / 2.0) {
+        // The log's time off the processor is the device's.
+        if *phase != "log" && self.off_processor().is_some_and(|off| off > self.total() / 2.0) {
             return format!(
                 "First: more than half of the time is spent off the processor; fewer sessions than that, or more processors, \
                  before anything else. Then {advice} ({share:.0} %)."
@@ -313,6 +314,8 @@ mod tests {
         assert!(waiting.advice().contains("shorter transactions"), "{}", waiting.advice());
         let queueing = breakdown(&[("row", 90.0), ("rest", 10.0)], 20);
         assert!(queueing.advice().contains("off the processor"), "{}", queueing.advice());
+        let syncing = breakdown(&[("log", 90.0), ("row", 10.0)], 20);
+        assert!(syncing.advice().starts_with("First: the log: "), "{}", syncing.advice());
     }
 
     #[test]
