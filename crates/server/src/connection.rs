@@ -2,6 +2,7 @@
 
 mod authenticate;
 mod cells;
+mod client_file;
 mod columns;
 mod commands;
 mod settings;

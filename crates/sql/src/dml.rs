@@ -1,4 +1,4 @@
-//! Statements that change rows: INSERT, REPLACE, UPDATE, DELETE.
+//! Statements that change rows: INSERT, REPLACE, LOAD DATA, UPDATE, DELETE.
 
 mod assign;
 mod defaults;
@@ -6,6 +6,7 @@ mod duplicate;
 mod fast;
 mod insert;
 mod inserter;
+mod load;
 mod on_duplicate;
 mod target;
 #[cfg(test)]
@@ -18,12 +19,13 @@ pub(crate) use duplicate::duplicate_entry;
 pub(crate) use defaults::Clock;
 pub(crate) use duplicate::push_text;
 pub(crate) use inserter::definition_changed;
+pub(crate) use load::load_data;
 pub(crate) use target::Targets;
 
 use crate::expr::{CoerceIssue, Coerced};
 use crate::{Session, SqlError};
 use base::IndexId;
-use engine::{Direction, Error, KeyRange, Reader, Table};
+use engine::{Direction, Error, KeyRange, Reader, Table, TableDef};
 use std::ops::Bound;
 
 /// How often a statement is tried again that met ALTER TABLE between its planning and its first change.
@@ -48,26 +50,33 @@ impl Session {
 pub(crate) fn note_issue(
     session: &mut Session,
     coerced: &Coerced<'_>,
+    def: &TableDef,
     column: &str,
     row: u64,
 ) -> Result<(), SqlError> {
     let Some(issue) = &coerced.issue else { return Ok(()) };
     let strict = session.variables.common.sql_mode.is_strict();
     if strict && issue.is_error_when_strict() {
-        return Err(issue.to_error(column, row));
+        return Err(issue.to_error_in(&def.database, &def.name, column, row));
     }
-    warn_of_issue(issue, column, row, &mut session.state.warnings);
+    warn_of_issue(issue, def, column, row, &mut session.state.warnings);
     Ok(())
 }
 
 /// The warning of a value that was made to fit.
-pub(crate) fn warn_of_issue(issue: &CoerceIssue, column: &str, row: u64, warnings: &mut crate::Warnings) {
+pub(crate) fn warn_of_issue(
+    issue: &CoerceIssue,
+    def: &TableDef,
+    column: &str,
+    row: u64,
+    warnings: &mut crate::Warnings,
+) {
     // What is an error of its own in strict mode is only a cut value otherwise.
     let shown = match issue {
-        CoerceIssue::DataTooLong => &CoerceIssue::Truncated,
+        CoerceIssue::DataTooLong | CoerceIssue::IncorrectTime { .. } => &CoerceIssue::Truncated,
         other => other,
     };
-    let error = shown.to_error(column, row);
+    let error = shown.to_error_in(&def.database, &def.name, column, row);
     let level = if issue.is_error_when_strict() { crate::Level::Warning } else { crate::Level::Note };
     warnings.push(level, error.code, error.message);
 }

@@ -29,6 +29,6 @@ pub mod variables;
 pub mod warning;
 
 pub use error::SqlError;
-pub use result::{ColumnMeta, Completion, ResultSink};
+pub use result::{ColumnMeta, Completion, FileParts, ResultSink};
 pub use session::{Instance, Prepared, Session};
 pub use warning::{Level, Warning, Warnings};

@@ -37,6 +37,15 @@ pub struct Completion {
     pub info: String,
 }
 
+/// A file in parts.
+pub trait FileParts {
+    /// Appends the next part to `buffer`; false, and nothing is appended, at the end.
+    ///
+    /// # Errors
+    /// Those of reading. Whoever drops the file before its end has nothing else to do.
+    fn next_part(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError>;
+}
+
 /// Receives one or more results, in order: for a result set `columns`, then `row`s, then `end`;
 /// for other statements just `end`. An error of the statement itself is returned by the session, not sent here.
 /// A sink's own failure (the client is gone) comes back as `Err` and stops the statement.
@@ -44,6 +53,14 @@ pub trait ResultSink {
     fn columns(&mut self, columns: &[ColumnMeta]) -> Result<(), SqlError>;
     fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError>;
     fn end(&mut self, completion: &Completion) -> Result<(), SqlError>;
+    /// Asks the client for a file of its own (LOAD DATA LOCAL). `None` from clients that give none.
+    ///
+    /// # Errors
+    /// Those of sending the request.
+    fn client_file(&mut self, name: &str) -> Result<Option<Box<dyn FileParts + '_>>, SqlError> {
+        let _ = name;
+        Ok(None)
+    }
     /// True between `columns` and `end`: the statement cannot be begun anew.
     fn is_in_rows(&self) -> bool {
         false

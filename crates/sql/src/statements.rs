@@ -6,7 +6,7 @@ use crate::parse::{OtherStatement, Word, Words};
 use crate::session::named;
 use crate::status::Counter;
 use crate::{ResultSink, Session, SqlError};
-use crate::{ddl, key_caches, locks, show, transaction, variables};
+use crate::{ddl, dml, key_caches, locks, show, transaction, variables};
 
 /// Runs a statement by its first word.
 ///
@@ -74,6 +74,7 @@ pub(crate) fn run(
         "CHECKSUM" => maintenance::checksum(session, &mut words, sink),
         "CACHE" => key_caches::cache_index(session, &mut words, sink),
         "LOAD" if second.eq_ignore_ascii_case("INDEX") => key_caches::load_index(session, &mut words, sink),
+        "LOAD" if words.accept("DATA") => dml::load_data(session, &mut words, sink),
         "DO" => {
             variables::set::evaluate(session, words.rest())?;
             session.done(0, String::new(), sink)
@@ -105,6 +106,7 @@ const KNOWN: &[&str] = &[
     "EXPLAIN",
     "FLUSH",
     "KILL",
+    "LOAD",
     "LOCK",
     "OPTIMIZE",
     "PREPARE",
@@ -120,7 +122,7 @@ const KNOWN: &[&str] = &[
     "UNLOCK",
 ];
 
-/// Known to MySQL and not here (of LOAD only LOAD INDEX is).
+/// Known to MySQL and not here (of LOAD: LOAD XML).
 fn is_foreign(word: &str) -> bool {
     const FOREIGN: &[&str] = &[
         "BINLOG",

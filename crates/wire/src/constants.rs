@@ -25,11 +25,12 @@ pub mod capability {
     /// No EOF packets: result sets end in an OK packet whose first byte is 0xfe.
     pub const DEPRECATE_EOF: u32 = 1 << 24;
 
-    /// What our server offers. Neither TLS nor compression nor LOCAL INFILE nor session tracking.
+    /// What our server offers. Neither TLS nor compression nor session tracking.
     pub const SERVER: u32 = LONG_PASSWORD
         | FOUND_ROWS
         | LONG_FLAG
         | CONNECT_WITH_DB
+        | LOCAL_FILES
         | IGNORE_SPACE
         | PROTOCOL_41
         | INTERACTIVE

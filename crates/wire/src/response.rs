@@ -21,6 +21,9 @@ pub enum OkHeader {
     EndOfRows = 0xfe,
 }
 
+/// The first byte of a packet that asks for a file. No result set has so many columns: as a number it is NULL.
+pub const FILE_REQUEST: u8 = 0xfb;
+
 pub fn ok(writer: &mut PacketWriter, header: OkHeader, fields: &OkFields<'_>) {
     let out = writer.begin();
     out.push(header as u8);
@@ -58,6 +61,14 @@ pub fn error(writer: &mut PacketWriter, code: u16, sqlstate: Option<&[u8; 5]>, m
         end -= 1;
     }
     out.extend_from_slice(&message.as_bytes()[..end]);
+    writer.finish();
+}
+
+/// Asks the client for a file of its own, which it sends in packets with an empty one behind the last.
+pub fn file_request(writer: &mut PacketWriter, name: &str) {
+    let out = writer.begin();
+    out.push(FILE_REQUEST);
+    out.extend_from_slice(name.as_bytes());
     writer.finish();
 }
 

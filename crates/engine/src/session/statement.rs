@@ -215,6 +215,33 @@ impl Writer<'_> {
         Ok(())
     }
 
+    /// Inserts those of many rows that collide with no other one, in their order; the others are told to `skipped`, each with its
+    /// position and [`Error::DuplicateKey`].
+    pub fn insert_or_skip(
+        &mut self,
+        table: &Table,
+        rows: &KeyList,
+        skipped: &mut dyn FnMut(usize, Error),
+    ) -> Result<()> {
+        let mut done = 0;
+        while done < rows.len() {
+            let number = self.enlist(table)?;
+            let bulk =
+                self.all_or_nothing(|core, active| table.insert_bulk(core, active, number, rows, done))?;
+            if !bulk.inserted {
+                for position in done..done + bulk.rows {
+                    match self.insert(table, rows.get(position)) {
+                        Ok(()) => {}
+                        Err(error @ Error::DuplicateKey { .. }) => skipped(position, error),
+                        Err(error) => return Err(error),
+                    }
+                }
+            }
+            done += bulk.rows;
+        }
+        Ok(())
+    }
+
     /// Inserts the next rows of `rows`; how many, or which failed.
     fn insert_some(&mut self, table: &Table, rows: &KeyList, from: usize) -> Result<usize, (usize, Error)> {
         let number = self.enlist(table).map_err(|error| (from, error))?;

@@ -16,6 +16,7 @@ mod joins;
 mod key_caches;
 mod kills;
 mod lifecycle;
+mod loading;
 mod login;
 mod memory;
 mod phases;

@@ -1,5 +1,6 @@
 //! Commands and their answers.
 
+use super::client_file::FileLimits;
 use super::settings::Settings;
 use super::sink::{Encoding, Form, Scratch, WireSink};
 use super::statements::Statements;
@@ -301,6 +302,11 @@ fn form(capabilities: u32, session: &Session, settings: &Settings, encoding: Enc
         deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
         charset: settings.results,
         status: session.status_flags(),
+        files: (capabilities & capability::LOCAL_FILES != 0).then(|| FileLimits {
+            packet_bytes_max: session.variables().common.max_allowed_packet as usize,
+            read_timeout: settings.read_timeout,
+            idle_timeout: settings.wait_timeout,
+        }),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::Stream;
 use super::cells::{self, Cell, ResultCharset};
+use super::client_file::{ClientFile, FileLimits};
 use super::columns;
 use crate::registry::Entry;
 use sql::host::Interrupt;
-use sql::{ColumnMeta, Completion, ResultSink, SqlError};
+use sql::{ColumnMeta, Completion, FileParts, ResultSink, SqlError};
 use std::io;
 use types::ValueRef;
 use wire::constants::status;
@@ -53,21 +54,23 @@ pub(super) struct Form {
     pub charset: ResultCharset,
     /// The session's flags before the statement.
     pub status: u16,
+    /// How files of the client's are read; `None` from a client that gives none.
+    pub files: Option<FileLimits>,
 }
 
 /// Writes the results of one command.
 pub(super) struct WireSink<'c> {
-    writer: &'c mut PacketWriter,
-    stream: &'c Stream,
-    entry: &'c Entry,
-    interrupt: &'c Interrupt,
+    pub(super) writer: &'c mut PacketWriter,
+    pub(super) stream: &'c Stream,
+    pub(super) entry: &'c Entry,
+    pub(super) interrupt: &'c Interrupt,
     scratch: &'c mut Scratch,
     form: Form,
     in_rows: bool,
     /// The end of a result, kept back until it is known whether another result follows.
     ended: Option<Ended>,
     /// The client is gone.
-    failed: Option<io::Error>,
+    pub(super) failed: Option<io::Error>,
     has_rows: bool,
 }
 
@@ -211,6 +214,14 @@ impl ResultSink for WireSink<'_> {
         self.write_end(self.form.status | status::MORE_RESULTS);
         self.ended = Some(Ended { rows: std::mem::take(&mut self.in_rows), completion: completion.clone() });
         Ok(())
+    }
+
+    fn client_file(&mut self, name: &str) -> Result<Option<Box<dyn FileParts + '_>>, SqlError> {
+        let Some(limits) = self.form.files else { return Ok(None) };
+        self.write_end(self.form.status | status::MORE_RESULTS);
+        response::file_request(self.writer, name);
+        self.flush()?;
+        Ok(Some(Box::new(ClientFile::new(self, limits))))
     }
 
     fn is_in_rows(&self) -> bool {

@@ -72,7 +72,7 @@ pub(super) fn copy_rows(
                 Some(source) if view.is_null(*source) => ValueRef::Null,
                 Some(source) => {
                     let coerced = coerce(view.get(*source), column, &arena);
-                    note_issue(session, &coerced, &column.name, count)?;
+                    note_issue(session, &coerced, &new, &column.name, count)?;
                     coerced.value
                 }
                 None if new.auto_increment == Some(position) => {
@@ -84,7 +84,7 @@ pub(super) fn copy_rows(
                 // As MariaDB does, a NULL that has no place any more counts as cut, not as NULL.
                 let value = coerce(value, column, &arena).value;
                 let cut = Coerced { value, issue: Some(CoerceIssue::Truncated) };
-                note_issue(session, &cut, &column.name, count)?;
+                note_issue(session, &cut, &new, &column.name, count)?;
                 cut.value
             } else {
                 value

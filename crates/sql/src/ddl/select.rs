@@ -135,7 +135,8 @@ fn fill(
         let mut values: Vec<ValueRef<'_>> = defaults.iter().map(Value::as_ref).collect();
         for (value, position) in row.iter().zip(target) {
             let coerced = crate::expr::coerce(value.as_ref(), &def.columns[*position], &arena);
-            crate::dml::note_issue(session, &coerced, &def.columns[*position].name, number as u64 + 1)?;
+            let column = &def.columns[*position].name;
+            crate::dml::note_issue(session, &coerced, &def, column, number as u64 + 1)?;
             values[*position] = coerced.value;
         }
         if let Some(column) = def.auto_increment.filter(|column| !target.contains(column)) {

@@ -27,6 +27,8 @@ pub(super) struct Strictness {
     pub strict: bool,
     /// UPDATE IGNORE, INSERT IGNORE.
     pub ignore: bool,
+    /// The rows are new: NULL in the AUTO_INCREMENT column asks for a number.
+    pub generates: bool,
 }
 
 /// True for DEFAULT as a value.
@@ -37,6 +39,7 @@ pub(super) fn is_default(expr: &ast::Expr) -> bool {
 /// The position of an assignment's column.
 fn column_of(
     target: &ast::AssignmentTarget,
+    place: &'static str,
     scope: &Scope,
     columns: &[types::Column],
 ) -> Result<usize, SqlError> {
@@ -48,21 +51,22 @@ fn column_of(
     // A qualifier must be one that a column of the table may have.
     if path.len() > 1 {
         let idents: Vec<ast::Ident> = path.iter().map(|part| ast::Ident::new(part.clone())).collect();
-        scope.resolve(&idents, "SET")?;
+        scope.resolve(&idents, place)?;
     }
     columns
         .iter()
         .position(|column| column.name.eq_ignore_ascii_case(last))
-        .ok_or_else(|| SqlError::unknown_column(&path.join("."), "SET"))
+        .ok_or_else(|| SqlError::unknown_column(&path.join("."), place))
 }
 
 impl Assignments {
-    /// Binds assignments to columns of the first table in `scope`.
+    /// Binds assignments to columns of the first table in `scope`; `place` is what messages call this.
     ///
     /// # Errors
     /// 1054, and those of the expressions.
     pub fn new(
         assignments: &[ast::Assignment],
+        place: &'static str,
         scope: &Scope,
         columns: &[types::Column],
         slots: &[SlotInfo],
@@ -70,11 +74,11 @@ impl Assignments {
     ) -> Result<Assignments, SqlError> {
         let mut bound = Vec::with_capacity(assignments.len());
         for assignment in assignments {
-            let column = column_of(&assignment.target, scope, columns)?;
+            let column = column_of(&assignment.target, place, scope, columns)?;
             let right = if is_default(&assignment.value) {
                 Right::Default
             } else {
-                let expr = Binder::new(scope, slots, "SET").bind(&assignment.value)?;
+                let expr = Binder::new(scope, slots, place).bind(&assignment.value)?;
                 Right::Value(Compiled::new(&expr, connection)?)
             };
             bound.push((column, right));
@@ -87,8 +91,13 @@ impl Assignments {
         self.0.iter().any(|(_, right)| matches!(right, Right::Default))
     }
 
-    /// Sets the columns, one after the other: a later assignment sees what an earlier one set. Appends the new image to
-    /// `out` and returns true if it differs from the old one. `others` are the rows of further tables in the scope.
+    /// True if a column is among those that are set.
+    pub fn sets(&self, column: usize) -> bool {
+        self.0.iter().any(|(assigned, _)| *assigned == column)
+    }
+
+    /// Sets the columns of a row's image, one after the other: a later assignment sees what an earlier one set. Appends the new
+    /// image to `out` and returns true if it differs from the old one. `others` are the rows of further tables in the scope.
     ///
     /// # Errors
     /// Those of the expressions, and of values that do not fit.
@@ -108,11 +117,48 @@ impl Assignments {
     ) -> Result<bool, SqlError> {
         let mut values: Vec<ValueRef<'a>> = Vec::new();
         image.read_into(&mut values);
+        self.set(target, defaults, &mut values, others, row_number, strictness, context, warnings)?;
+        let codec = target.table.row_codec();
+        let start = out.len();
+        codec.encode(&values, out);
+        if &out[start..] == image.image() {
+            return Ok(false);
+        }
+        let mut stamped = false;
+        for (column, value) in now {
+            if !self.sets(*column) {
+                values[*column] = value.as_ref();
+                stamped = true;
+            }
+        }
+        if stamped {
+            out.truncate(start);
+            codec.encode(&values, out);
+        }
+        Ok(true)
+    }
+
+    /// Sets the columns in a row's values, as [`Assignments::apply`] does in its image.
+    ///
+    /// # Errors
+    /// As there.
+    #[allow(clippy::too_many_arguments)]
+    pub fn set<'a>(
+        &'a self,
+        target: &Target,
+        defaults: &'a [Option<Value>],
+        values: &mut [ValueRef<'a>],
+        others: &[Part<'a>],
+        row_number: u64,
+        strictness: Strictness,
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+    ) -> Result<(), SqlError> {
         for (column, right) in &self.0 {
             let described = &target.def.columns[*column];
             let value = match right {
                 Right::Value(compiled) => {
-                    let current: &'a [ValueRef<'a>] = context.arena.alloc_slice_copy(&values);
+                    let current: &'a [ValueRef<'a>] = context.arena.alloc_slice_copy(values);
                     let mut parts = vec![Part::Values(current)];
                     parts.extend_from_slice(others);
                     let parts: &'a [Part<'a>] = context.arena.alloc_slice_copy(&parts);
@@ -124,34 +170,22 @@ impl Assignments {
                     None => copy_to(super::implicit_default(described).as_ref(), context.arena),
                 },
             };
+            if value.is_null() && strictness.generates && target.def.auto_increment == Some(*column) {
+                values[*column] = value;
+                continue;
+            }
             let coerced = coerce(value, described, context.arena);
             if let Some(issue) = &coerced.issue {
+                let def = &*target.def;
                 let refuse = strictness.strict && issue.is_error_when_strict();
                 if refuse && !strictness.ignore {
-                    return Err(issue.to_error(&described.name, row_number));
+                    return Err(issue.to_error_in(&def.database, &def.name, &described.name, row_number));
                 }
-                super::warn_of_issue(issue, &described.name, row_number, warnings);
+                super::warn_of_issue(issue, def, &described.name, row_number, warnings);
             }
             values[*column] = coerced.value;
         }
-        let codec = target.table.row_codec();
-        let start = out.len();
-        codec.encode(&values, out);
-        if &out[start..] == image.image() {
-            return Ok(false);
-        }
-        let mut stamped = false;
-        for (column, value) in now {
-            if !self.0.iter().any(|(assigned, _)| assigned == column) {
-                values[*column] = value.as_ref();
-                stamped = true;
-            }
-        }
-        if stamped {
-            out.truncate(start);
-            codec.encode(&values, out);
-        }
-        Ok(true)
+        Ok(())
     }
 }
 

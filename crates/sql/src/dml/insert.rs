@@ -304,6 +304,7 @@ impl InsertPlan {
         let strictness = Strictness {
             strict: session.variables.common.sql_mode.is_strict(),
             ignore: self.on_duplicate == OnDuplicate::Skip,
+            generates: false,
         };
         let mut warnings = session.state.warnings.clone();
         let environment = SessionEnvironment::new(session);

@@ -47,6 +47,8 @@ pub(crate) struct Inserted {
     pub duplicates: u64,
     /// The first number that was generated, or the last one given.
     pub insert_id: u64,
+    /// `insert_id` was generated.
+    pub is_generated: bool,
 }
 
 /// Collects the rows of one INSERT or REPLACE.
@@ -83,11 +85,20 @@ impl Inserter {
         names: Option<&[S]>,
         on_duplicate: OnDuplicate,
     ) -> Result<Inserter, SqlError> {
-        let count = target.def.columns.len();
         let columns = match names {
-            None => (0..count).collect(),
+            None => (0..target.def.columns.len()).collect(),
             Some(names) => columns_of(&target, names)?,
         };
+        Ok(Inserter::of_columns(session, target, columns, on_duplicate))
+    }
+
+    fn of_columns(
+        session: &Session,
+        target: Arc<Target>,
+        columns: Vec<usize>,
+        on_duplicate: OnDuplicate,
+    ) -> Inserter {
+        let count = target.def.columns.len();
         let mut template = vec![Value::Null; count];
         let mut missing = Vec::new();
         let mut defaults = Vec::new();
@@ -105,7 +116,7 @@ impl Inserter {
             }
         }
         let common = &session.variables.common;
-        Ok(Inserter {
+        Inserter {
             target,
             columns,
             template,
@@ -120,12 +131,35 @@ impl Inserter {
             generated: 0,
             rows: 0,
             single_row: true,
-        })
+        }
+    }
+
+    /// For rows that come as whole lists of values ([`Inserter::push_row`]).
+    pub fn whole_rows(session: &Session, target: Arc<Target>, on_duplicate: OnDuplicate) -> Inserter {
+        let columns = (0..target.def.columns.len()).collect();
+        Inserter::of_columns(session, target, columns, on_duplicate)
     }
 
     /// More rows than one follow: NULL in a NOT NULL column is then only a warning in non-strict mode.
     pub fn many_rows(&mut self) {
         self.single_row = false;
+    }
+
+    /// Begins a row that [`Inserter::push_row`] ends; its number counts from 1.
+    pub fn begin_row(&mut self) -> u64 {
+        self.rows += 1;
+        self.rows
+    }
+
+    /// Adds the row begun last: a value for each column, made fit.
+    pub fn push_row(&mut self, values: &[ValueRef<'_>]) {
+        let target = self.target.clone();
+        self.push_image(values, target.table.row_codec());
+    }
+
+    /// The images of the rows that have not been written.
+    pub fn batch(&self) -> &KeyList {
+        &self.images
     }
 
     pub fn reserve(&mut self, bytes: usize) {
@@ -210,7 +244,7 @@ impl Inserter {
 
     /// A value made fit for its column. What bulk loads are made of is decided right here.
     #[inline]
-    fn fit<'v>(
+    pub fn fit<'v>(
         &mut self,
         session: &mut Session,
         position: usize,
@@ -224,6 +258,12 @@ impl Inserter {
                 let unused_bits = 64 - u32::from(*bytes) * 8;
                 if number << unused_bits >> unused_bits == number {
                     return Ok(value);
+                }
+            }
+            (ColumnType::Int { bytes, unsigned: true }, ValueRef::Int(number)) => {
+                let unused_bits = 64 - u32::from(*bytes) * 8;
+                if number >= 0 && (number as u64) << unused_bits >> unused_bits == number as u64 {
+                    return Ok(ValueRef::UInt(number as u64));
                 }
             }
             (
@@ -267,14 +307,15 @@ impl Inserter {
     fn issue(&mut self, session: &mut Session, coerced: &Coerced<'_>, column: &str) -> Result<(), SqlError> {
         if self.on_duplicate == OnDuplicate::Skip {
             if let Some(issue) = &coerced.issue {
-                super::warn_of_issue(issue, column, self.rows, &mut session.state.warnings);
+                let def = &self.target.def;
+                super::warn_of_issue(issue, def, column, self.rows, &mut session.state.warnings);
             }
             return Ok(());
         }
         if coerced.issue == Some(CoerceIssue::Null) && self.single_row {
             return Err(CoerceIssue::Null.to_error(column, self.rows));
         }
-        note_issue(session, coerced, column, self.rows)
+        note_issue(session, coerced, &self.target.def, column, self.rows)
     }
 
     /// DEFAULT as a value.
@@ -338,30 +379,59 @@ impl Inserter {
         reader: Reader<'_>,
         writer: &mut Writer<'_>,
     ) -> Result<Inserted, SqlError> {
+        let mut inserted = Inserted::default();
+        for (_, error) in self.write_batch(session, reader, writer, &mut inserted)? {
+            session.state.warnings.warn(error.code, error.message);
+        }
+        Ok(inserted)
+    }
+
+    /// Writes the rows collected since the last time. Gives those that were skipped, by their numbers, and why.
+    ///
+    /// # Errors
+    /// As [`Inserter::write`].
+    pub fn write_batch(
+        &mut self,
+        session: &mut Session,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+        inserted: &mut Inserted,
+    ) -> Result<Vec<(u64, SqlError)>, SqlError> {
         let target = self.target.clone();
-        let mut inserted = Inserted { records: self.rows, ..Inserted::default() };
-        self.number(session, &mut inserted)?;
+        let rows = self.images.len() as u64;
+        let affected_before = inserted.affected;
+        let mut skipped = Vec::new();
+        inserted.records += rows;
+        self.number(session, inserted)?;
         match self.on_duplicate {
-            OnDuplicate::Fail if self.images.len() == 1 => {
+            OnDuplicate::Fail if rows == 1 => {
                 writer
                     .insert(&target.table, self.images.get(0))
                     .map_err(|error| write_error(error, &target.table, self.images.get(0)))?;
-                inserted.affected = 1;
+                inserted.affected += 1;
             }
             OnDuplicate::Fail => {
                 writer.insert_many(&target.table, &self.images).map_err(|(position, error)| {
                     write_error(error, &target.table, self.images.get(position))
                 })?;
-                inserted.affected = self.rows;
+                inserted.affected += rows;
             }
-            OnDuplicate::Skip => self.insert_or_skip(session, writer, &mut inserted)?,
-            OnDuplicate::Replace => self.replace(reader, writer, &mut inserted)?,
+            OnDuplicate::Skip => {
+                let before = self.rows - rows;
+                let images = &self.images;
+                writer.insert_or_skip(&target.table, images, &mut |position, error| {
+                    let error = write_error(error, &target.table, images.get(position));
+                    skipped.push((before + position as u64 + 1, error));
+                })?;
+                inserted.affected += rows - skipped.len() as u64;
+                inserted.duplicates += skipped.len() as u64;
+            }
+            OnDuplicate::Replace => self.replace(reader, writer, inserted)?,
         }
-        session.counters.add(Counter::HandlerWrite, inserted.affected);
-        if self.generated > 0 {
-            session.variables.last_insert_id = inserted.insert_id;
-        }
-        Ok(inserted)
+        session.counters.add(Counter::HandlerWrite, inserted.affected - affected_before);
+        self.images.clear();
+        self.numbers.clear();
+        Ok(skipped)
     }
 
     /// Puts generated numbers into the images, and tells the table of those that were given.
@@ -375,7 +445,7 @@ impl Inserter {
             table.raise_auto_increment(first - 1);
         }
         // All to be generated: one reservation, consecutive numbers.
-        let together = self.generated == self.rows && step == 1;
+        let together = self.generated == self.numbers.len() as u64 && step == 1;
         let mut next = if together { table.reserve_auto_increment(self.generated)? } else { 0 };
         let mut first_generated = None;
         for (row, number) in self.numbers.iter().copied().enumerate() {
@@ -384,7 +454,9 @@ impl Inserter {
                 if number <= auto.max {
                     table.raise_auto_increment(number);
                 }
-                inserted.insert_id = number;
+                if !inserted.is_generated {
+                    inserted.insert_id = number;
+                }
                 continue;
             }
             let number = if together {
@@ -406,8 +478,13 @@ impl Inserter {
             self.images.bytes[at..at + auto.bytes].copy_from_slice(&number.to_le_bytes()[..auto.bytes]);
         }
         if let Some(first) = first_generated {
-            inserted.insert_id = first;
+            if !inserted.is_generated {
+                inserted.insert_id = first;
+                session.variables.last_insert_id = first;
+            }
+            inserted.is_generated = true;
         }
+        self.generated = 0;
         Ok(())
     }
 
@@ -418,31 +495,7 @@ impl Inserter {
     pub fn into_images(mut self, session: &mut Session) -> Result<(KeyList, Inserted), SqlError> {
         let mut inserted = Inserted { records: self.rows, ..Inserted::default() };
         self.number(session, &mut inserted)?;
-        if self.generated > 0 {
-            session.variables.last_insert_id = inserted.insert_id;
-        }
         Ok((self.images, inserted))
-    }
-
-    fn insert_or_skip(
-        &mut self,
-        session: &mut Session,
-        writer: &mut Writer<'_>,
-        inserted: &mut Inserted,
-    ) -> Result<(), SqlError> {
-        for row in 0..self.images.len() {
-            let image = self.images.get(row);
-            match writer.insert(&self.target.table, image) {
-                Ok(()) => inserted.affected += 1,
-                Err(error @ Error::DuplicateKey { .. }) => {
-                    let error = write_error(error, &self.target.table, image);
-                    session.state.warnings.warn(error.code, error.message);
-                    inserted.duplicates += 1;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(())
     }
 
     fn replace(

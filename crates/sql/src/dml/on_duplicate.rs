@@ -83,7 +83,7 @@ impl OnDuplicateUpdate {
         let mut scope = single_scope(&self.database, &self.table, &target.table)?;
         scope.append(single_scope(&self.database, NEW_ROW, &target.table)?);
         source.into_iter().for_each(|plan| scope.push(result_scope(&plan.query, SOURCE_ROW)));
-        Assignments::new(&self.assignments, &scope, &target.def.columns, slots, connection)
+        Assignments::new(&self.assignments, "SET", &scope, &target.def.columns, slots, connection)
     }
 }
 

@@ -70,7 +70,7 @@ pub(super) fn plan_update(
     };
     let read = planner.table_read(&meant)?;
     let assignments =
-        Assignments::new(&update.assignments, &read.scope, &read.def.columns, slots, connection)?;
+        Assignments::new(&update.assignments, "SET", &read.scope, &read.def.columns, slots, connection)?;
     let target = Arc::new(Target::new(read.table.clone())?);
     Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments), ignore }))
 }
@@ -263,7 +263,7 @@ impl<'a> Rows<'a> {
             warnings,
             defaults,
             now,
-            strictness: Strictness { strict, ignore: plan.ignore },
+            strictness: Strictness { strict, ignore: plan.ignore, generates: false },
             arena: Bump::new(),
             written: Vec::new(),
             done: Changed::default(),

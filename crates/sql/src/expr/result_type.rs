@@ -23,7 +23,7 @@ pub(super) const DECIMALS_FLOATING: u8 = 31;
 const DECIMALS_TEXT: u8 = 39;
 
 impl ResultType {
-    pub(super) fn of(column_type: ColumnType, nullable: bool) -> ResultType {
+    pub(crate) fn of(column_type: ColumnType, nullable: bool) -> ResultType {
         let decimals = match column_type {
             ColumnType::Float { .. } | ColumnType::Double { .. } => DECIMALS_FLOATING,
             ColumnType::Decimal { scale, .. } => scale,

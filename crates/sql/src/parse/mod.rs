@@ -205,6 +205,22 @@ fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
 /// # Errors
 /// 1064 with the text from the offending word on.
 pub fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
+    parse_whole(text, |parser| parser.parse_statement())
+}
+
+/// `column = expression, ...`: the SET of LOAD DATA.
+///
+/// # Errors
+/// As [`parse_ast`].
+pub fn parse_assignments(text: &str) -> Result<Vec<ast::Assignment>, SqlError> {
+    parse_whole(text, |parser| parser.parse_comma_separated(Parser::parse_assignment))
+}
+
+/// What a text is all of.
+fn parse_whole<T>(
+    text: &str,
+    parse: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
+) -> Result<T, SqlError> {
     let dialect = MySqlDialect {};
     let options = ParserOptions::new().with_unescape(true);
     let mut tokens = tokens::tokenize(text, true)
@@ -214,9 +230,9 @@ pub fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
         .with_recursion_limit(RECURSION_LIMIT)
         .with_options(options)
         .with_tokens_with_locations(tokens);
-    let statement = parser.parse_statement().map_err(|error| errors::from_parser(text, &error))?;
+    let parsed = parse(&mut parser).map_err(|error| errors::from_parser(text, &error))?;
     parser
         .expect_token(&sqlparser::tokenizer::Token::EOF)
         .map_err(|error| errors::from_parser(text, &error))?;
-    Ok(statement)
+    Ok(parsed)
 }

@@ -161,6 +161,11 @@ impl<'a> Words<'a> {
         &self.text[self.words[self.at].1..]
     }
 
+    /// Takes all words that are left: somebody else parses [`Words::rest`].
+    pub fn skip_rest(&mut self) {
+        self.at = self.words.len() - 1;
+    }
+
     /// 1064 at the next word.
     pub fn error(&self) -> SqlError {
         error_at(self.text, self.words[self.at].1)

@@ -57,7 +57,7 @@ const RULE: &str = "--------------\n";
 /// Runs a script to its end, errors or not.
 pub fn run(socket: &Path, database: &str, script: &str) -> Vec<Step> {
     let mut command = client(socket);
-    command.args(["--force", "--unbuffered", "-v", "-v", "--show-warnings", database]);
+    command.args(["--force", "--unbuffered", "-v", "-v", "--show-warnings", "--local-infile=1", database]);
     let output = feed(&mut command, script);
     let mut errors = errors(&text(&output.stderr)).into_iter();
     let mut steps = steps(&text(&output.stdout));

@@ -55,7 +55,9 @@ pub(super) fn integer<'a>(value: ValueRef<'a>, bytes: u8, unsigned: bool) -> Coe
     let (number, issue) = whole(value);
     let clipped = number.clamp(low, high);
     let issue = match issue {
-        None | Some(CoerceIssue::TruncatedNote) if clipped != number => Some(CoerceIssue::OutOfRange),
+        None | Some(CoerceIssue::TruncatedNote | CoerceIssue::Truncated) if clipped != number => {
+            Some(CoerceIssue::OutOfRange)
+        }
         issue => issue,
     };
     let value = if unsigned { ValueRef::UInt(clipped as u64) } else { ValueRef::Int(clipped as i64) };

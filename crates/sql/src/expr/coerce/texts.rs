@@ -65,7 +65,7 @@ fn in_character_set<'a>(
     }
 }
 
-/// CHAR and VARCHAR. Spaces beyond the length are cut, of VARCHAR with a note.
+/// CHAR and VARCHAR. White space beyond the length is cut, of VARCHAR with a note.
 pub(super) fn characters<'a>(
     value: ValueRef<'a>,
     chars: u32,
@@ -78,8 +78,8 @@ pub(super) fn characters<'a>(
     if cut.len() == text.len() {
         return Coerced::maybe(ValueRef::Text(text), issue);
     }
-    let only_spaces = text[cut.len()..].iter().all(|byte| *byte == b' ');
-    let length_issue = match (only_spaces, is_char) {
+    let only_blanks = text[cut.len()..].iter().all(|byte| matches!(byte, b' ' | b'\t'..=b'\r'));
+    let length_issue = match (only_blanks, is_char) {
         (true, true) => None,
         (true, false) => Some(CoerceIssue::TruncatedNote),
         (false, _) => Some(CoerceIssue::DataTooLong),

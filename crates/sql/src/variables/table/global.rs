@@ -25,7 +25,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("latch_statistics", boolean(false)).works(),
     // Its own: memory for old versions of rows. Beyond it the oldest snapshots are given up.
     global("latchwork_version_limit", unsigned(268435456, 1048576, 18446744073709551615, 1)).works(),
-    global("local_infile", boolean(false)),
+    global("local_infile", boolean(true)).works(),
     global("log_bin", boolean(false)).read_only(),
     global("log_output", set_of("FILE", &["NONE", "FILE", "TABLE"])),
     global("log_slave_updates", boolean(false)).read_only(),

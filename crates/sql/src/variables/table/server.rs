@@ -40,7 +40,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("port", unsigned(3306, 0, 65535, 1)).read_only().works(),
     global("protocol_version", unsigned(10, 0, 4294967295, 1)).read_only().works(),
     global("report_host", text("")).read_only(),
-    global("secure_file_priv", text("")).read_only(),
+    global("secure_file_priv", text("")).read_only().works(),
     global("skip_external_locking", boolean(true)).read_only(),
     global("skip_grant_tables", boolean(false)).read_only().works(),
     global("skip_name_resolve", boolean(false)).read_only(),

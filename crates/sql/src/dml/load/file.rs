@@ -1,0 +1,107 @@
+//! The server's own files.
+
+use crate::error::PRODUCT;
+use crate::{FileParts, Session, SqlError};
+use std::fs::File;
+use std::io::{ErrorKind, Read};
+use std::path::{Path, PathBuf};
+
+/// How much is read at a time.
+const PART_BYTES: usize = 1 << 20;
+
+/// A file on the server's machine.
+#[derive(Debug)]
+pub(super) struct ServerFile(File);
+
+impl FileParts for ServerFile {
+    fn next_part(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
+        let start = buffer.len();
+        buffer.resize(start + PART_BYTES, 0);
+        let read = loop {
+            match self.0.read(&mut buffer[start..]) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                result => break result,
+            }
+        };
+        buffer.truncate(start + read.as_ref().copied().unwrap_or(0));
+        match read {
+            Ok(count) => Ok(count > 0),
+            Err(error) => {
+                Err(SqlError::new(2, b"HY000", format!("Error reading the file ({})", told(&error))))
+            }
+        }
+    }
+}
+
+/// Opens a file that LOAD DATA names: one without a folder lies in the folder of the default database, one with a relative folder
+/// in the data directory.
+///
+/// # Errors
+/// 13, 29, 1085, 1290.
+pub(super) fn open(session: &Session, name: &str) -> Result<ServerFile, SqlError> {
+    let globals = &session.instance.globals;
+    let path = located(session, Path::new(name));
+    let allowed = globals.values().text("secure_file_priv");
+    let shown = path.display();
+    if !allowed.is_empty() && !is_inside(&path, Path::new(&allowed)) {
+        return Err(SqlError::new(
+            1290,
+            b"HY000",
+            format!(
+                "The {PRODUCT} server is running with the --secure-file-priv option so it cannot execute this statement"
+            ),
+        ));
+    }
+    let metadata = std::fs::metadata(&path).map_err(|error| {
+        SqlError::new(13, b"HY000", format!("Can't get stat of '{shown}' ({})", told(&error)))
+    })?;
+    if !metadata.is_file() {
+        let text = format!("The file '{shown}' must be in the database directory or be readable by all");
+        return Err(SqlError::new(1085, b"HY000", text));
+    }
+    let file = File::open(&path).map_err(|error| {
+        SqlError::new(29, b"HY000", format!("File '{shown}' not found ({})", told(&error)))
+    })?;
+    Ok(ServerFile(file))
+}
+
+fn located(session: &Session, name: &Path) -> PathBuf {
+    let data = PathBuf::from(session.instance.globals.values().text("datadir"));
+    let is_bare = name.parent().is_none_or(|parent| parent.as_os_str().is_empty());
+    let path = match session.database() {
+        Some(database) if is_bare => data.join(&**database).join(name),
+        _ => data.join(name),
+    };
+    plain(&path)
+}
+
+/// Without `.` and `..`.
+fn plain(path: &Path) -> PathBuf {
+    use std::path::Component;
+    let mut plain = PathBuf::new();
+    for component in path.components() {
+        match component {
+            Component::CurDir => {}
+            Component::ParentDir => {
+                plain.pop();
+            }
+            other => plain.push(other),
+        }
+    }
+    plain
+}
+
+/// True for a file in a folder or below it, whatever links lead there. One that is not there is nowhere.
+fn is_inside(path: &Path, folder: &Path) -> bool {
+    match (path.canonicalize(), folder.canonicalize()) {
+        (Ok(path), Ok(folder)) => path.starts_with(folder),
+        _ => false,
+    }
+}
+
+/// An error of the system as MariaDB's messages tell it.
+fn told(error: &std::io::Error) -> String {
+    let text = error.to_string();
+    let text = text.split(" (os error").next().unwrap_or_default();
+    format!("Errcode: {} \"{text}\"", error.raw_os_error().unwrap_or_default())
+}
