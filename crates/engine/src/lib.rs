@@ -69,7 +69,7 @@ mod tree;
 mod testing;
 
 pub use check::{CheckReport, Finding, check};
-pub use database::{Database, Preloaded, Status};
+pub use database::{Database, Load, Loaded, LoadedRows, Preloaded, Status};
 pub use definition::{
     CacheOptions, Direction, FlushLog, FlushMethod, HitPath, IndexDef, IoOptions, KeyList, KeyRange,
     LatchImplementation, LogOptions, Options, PackKeys, RowVisitor, TableDef,

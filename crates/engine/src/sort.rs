@@ -132,6 +132,14 @@ impl Sorter {
     /// Hands out all entries in key order, equal keys in any order, until `each` fails.
     pub fn finish<E: From<crate::Error>>(
         mut self,
+        each: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        self.read(each)
+    }
+
+    /// As [`Sorter::finish`], and may be called again.
+    pub fn read<E: From<crate::Error>>(
+        &mut self,
         mut each: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
         if self.runs.is_empty() {
@@ -141,9 +149,11 @@ impl Sorter {
                 each(key, value)
             });
         }
-        self.spill()?;
+        if !self.buffer.items.is_empty() {
+            self.spill()?;
+            self.buffer = Buffer::default();
+        }
         let Some(file) = self.file.clone() else { return Ok(()) };
-        self.buffer = Buffer::default();
         let read_bytes = (self.memory_bytes / self.runs.len()).clamp(READ_BYTES_MIN, READ_BYTES);
         let mut runs: Vec<Run> =
             self.runs.iter().map(|(start, end)| Run::new(*start, *end, read_bytes)).collect();
@@ -244,15 +254,22 @@ mod tests {
             for (key, value) in &entries {
                 sorter.push(key, value).unwrap();
             }
+            let mut once = Vec::new();
+            sorter.read::<crate::Error>(|key, value| {
+                once.push((key.to_vec(), value.to_vec()));
+                Ok(())
+            }).unwrap();
             let mut out = Vec::new();
             sorter.finish::<crate::Error>(|key, value| {
                 out.push((key.to_vec(), value.to_vec()));
                 Ok(())
             }).unwrap();
+            once.sort();
             prop_assert!(out.is_sorted_by_key(|(key, _)| key.clone()));
             let mut expected = entries;
             expected.sort();
             out.sort();
+            prop_assert_eq!(&once, &expected);
             prop_assert_eq!(out, expected);
             prop_assert!(!vfs.exists(path).unwrap());
         }

@@ -26,7 +26,7 @@ use wal::Durability;
 const DEFINITION_PATIENCE: Patience = Patience::Limit(std::time::Duration::from_secs(50));
 
 /// The tree id of a table's clustered index in its file.
-const CLUSTERED_TREE: u32 = 1;
+pub(super) const CLUSTERED_TREE: u32 = 1;
 
 impl Database {
     pub fn create_database(&self, name: &str, sql_metadata: &[u8]) -> Result<()> {
@@ -171,11 +171,11 @@ impl Database {
         }
     }
 
-    /// Makes a file with an empty tree for each index.
-    fn create_file(&self, def: Arc<TableDef>, cache: &Arc<NamedCache>) -> Result<TableState> {
+    /// Makes a file without trees.
+    pub(super) fn create_space(&self, def: &TableDef, cache: &Arc<NamedCache>) -> Result<Arc<Tablespace>> {
         let file_id = self.core.control.lock().take_file_id()?;
         let path = table_path(&self.dir, file_id);
-        let home = self.core.home(cache, &def);
+        let home = self.core.home(cache, def);
         let file = self.files.open_pages(&path, Create::New, home.format.page_size)?;
         // CRASH: its name is durable before the catalogue can say so.
         self.files.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
@@ -187,6 +187,12 @@ impl Database {
             }
         };
         space.set_row_tier(&self.core.rows_kept);
+        Ok(space)
+    }
+
+    /// Makes a file with an empty tree for each index.
+    fn create_file(&self, def: Arc<TableDef>, cache: &Arc<NamedCache>) -> Result<TableState> {
+        let space = self.create_space(&def, cache)?;
         let since = self.core.transactions.clock();
         let mut indexes = Vec::new();
         for (position, (codec, unique)) in index_parts(&def).enumerate() {
@@ -196,7 +202,7 @@ impl Database {
                 Ok(tree) => indexes.push(Index { tree, since, codec, unique }),
                 Err(error) => {
                     let _ = space.close(Detach::Discard);
-                    let _ = self.files.vfs.remove(&path);
+                    let _ = self.files.vfs.remove(&space.path());
                     return Err(error);
                 }
             }
@@ -205,12 +211,16 @@ impl Database {
         Ok(TableState { def, space, indexes, next_tree, dropped: false })
     }
 
-    /// Forgets a file that no table has any more. What cannot be removed now is removed at the next start.
     fn remove_file(&self, state: &TableState) {
-        let _ = state.space.close(Detach::Discard);
+        self.remove_space(&state.space);
+    }
+
+    /// Forgets a file that no table has any more. What cannot be removed now is removed at the next start.
+    pub(super) fn remove_space(&self, space: &Tablespace) {
+        let _ = space.close(Detach::Discard);
         // CRASH: the file goes only when it is durable that the catalogue does not name it.
         if self.core.journal.flush(self.core.journal.position(), Durability::Synced).is_ok() {
-            let _ = self.files.vfs.remove(&state.space.path());
+            let _ = self.files.vfs.remove(&space.path());
         }
     }
 
@@ -411,7 +421,7 @@ impl Database {
     }
 
     /// The end of a change of definition: it is to survive, as a transaction is.
-    fn make_durable(&self) -> Result<()> {
+    pub(super) fn make_durable(&self) -> Result<()> {
         self.core.journal.commit(self.core.journal.position())
     }
 }
@@ -427,7 +437,7 @@ impl Drop for DefinitionLock {
     }
 }
 
-fn record(id: base::TableId, state: &TableState) -> Record {
+pub(super) fn record(id: base::TableId, state: &TableState) -> Record {
     Record::Table(Box::new(TableRecord {
         id,
         file: FileId(state.space.file_id().0),

@@ -12,8 +12,10 @@
 
 mod caches;
 mod ddl;
+mod load;
 
 pub use caches::Preloaded;
+pub use load::{Load, Loaded, LoadedRows};
 
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests;

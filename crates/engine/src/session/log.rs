@@ -110,7 +110,7 @@ pub(super) fn undone(core: &Core, stamp: Stamp, mark: Mark) -> Result<()> {
 }
 
 /// Gives where the record ends.
-pub(super) fn committed(core: &Core, stamp: Stamp) -> Result<Lsn> {
+pub(crate) fn committed(core: &Core, stamp: Stamp) -> Result<Lsn> {
     Ok(core.journal.append(COMMITTED, &[&stamp.0.to_le_bytes()])?.end)
 }
 

@@ -5,12 +5,13 @@ use super::reader::{Reader, Readers};
 use super::undo::Mark;
 use super::{Isolation, State};
 use crate::core::Core;
+use crate::database::{Database, Load};
 use crate::definition::KeyList;
 use crate::latch::Passage;
 use crate::table::Table;
 use crate::{Error, Result};
 use base::sync::Arc;
-use transactions::{LockMode, Patience};
+use transactions::{DEFINITIONS, LockMode, Patience};
 
 /// A statement that only reads.
 #[derive(Debug)]
@@ -213,6 +214,23 @@ impl Writer<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Begins to fill a table by building its trees from all rows at once, in a statement outside of a transaction that does nothing
+    /// else. `None` if the table is not empty, or another transaction is at work in it. Others who want to change it wait from now on.
+    pub fn begin_load<'d>(&mut self, database: &'d Database, table: &'d Table) -> Result<Option<Load<'d>>> {
+        self.core.touch()?;
+        let transaction = &mut self.active.transaction;
+        let before = transaction.lock_mark();
+        let key = table.id().0.to_be_bytes();
+        if transaction.lock(DEFINITIONS, &key, LockMode::Exclusive, Patience::None).is_err() {
+            return Ok(None);
+        }
+        let load = database.begin_load(table, transaction.id());
+        if !matches!(load, Ok(Some(_))) {
+            self.active.transaction.give_back_locks(before);
+        }
+        load
     }
 
     /// Inserts those of many rows that collide with no other one, in their order; the others are told to `skipped`, each with its

@@ -8,7 +8,7 @@ use crate::transaction::Writes;
 use crate::{Session, SqlError};
 use base::IndexId;
 use bumpalo::Bump;
-use engine::{Error, KeyList, Reader, Writer};
+use engine::{Error, KeyList, Load, Reader, Writer};
 use std::sync::Arc;
 use types::{Column, ColumnType, RowCodec, Value, ValueRef};
 
@@ -71,6 +71,8 @@ pub(crate) struct Inserter {
     numbers: Vec<u64>,
     generated: u64,
     rows: u64,
+    /// So many of them have been written.
+    written: u64,
     single_row: bool,
 }
 
@@ -130,6 +132,7 @@ impl Inserter {
             numbers: Vec::new(),
             generated: 0,
             rows: 0,
+            written: 0,
             single_row: true,
         }
     }
@@ -417,7 +420,7 @@ impl Inserter {
                 inserted.affected += rows;
             }
             OnDuplicate::Skip => {
-                let before = self.rows - rows;
+                let before = self.written;
                 let images = &self.images;
                 writer.insert_or_skip(&target.table, images, &mut |position, error| {
                     let error = write_error(error, &target.table, images.get(position));
@@ -429,9 +432,44 @@ impl Inserter {
             OnDuplicate::Replace => self.replace(reader, writer, inserted)?,
         }
         session.counters.add(Counter::HandlerWrite, inserted.affected - affected_before);
+        self.forget_batch();
+        Ok(skipped)
+    }
+
+    /// As [`Inserter::write_batch`], into a table that is being filled; false if the rows collide.
+    ///
+    /// # Errors
+    /// 1467, and the engine's.
+    pub fn load_batch(
+        &mut self,
+        session: &mut Session,
+        load: &mut Load<'_>,
+        inserted: &mut Inserted,
+    ) -> Result<bool, SqlError> {
+        let rows = self.images.len() as u64;
+        self.number(session, inserted)?;
+        let fits = load.push(&self.images)?;
+        inserted.records += rows;
+        inserted.affected += rows;
+        session.counters.add(Counter::HandlerWrite, rows);
+        self.forget_batch();
+        Ok(fits)
+    }
+
+    /// Takes rows that have been through [`Inserter::load_batch`] as the next batch.
+    pub fn take_batch(&mut self, images: &mut KeyList) {
+        std::mem::swap(&mut self.images, images);
+    }
+
+    /// The rows are written once more, from the first one on.
+    pub fn start_over(&mut self) {
+        self.written = 0;
+    }
+
+    fn forget_batch(&mut self) {
+        self.written += self.images.len() as u64;
         self.images.clear();
         self.numbers.clear();
-        Ok(skipped)
     }
 
     /// Puts generated numbers into the images, and tells the table of those that were given.
@@ -445,7 +483,7 @@ impl Inserter {
             table.raise_auto_increment(first - 1);
         }
         // All to be generated: one reservation, consecutive numbers.
-        let together = self.generated == self.numbers.len() as u64 && step == 1;
+        let together = self.generated > 0 && self.generated == self.numbers.len() as u64 && step == 1;
         let mut next = if together { table.reserve_auto_increment(self.generated)? } else { 0 };
         let mut first_generated = None;
         for (row, number) in self.numbers.iter().copied().enumerate() {

@@ -1,8 +1,9 @@
 //! LOAD DATA: the rows of a file, the server's or the client's.
 //!
 //! The file is read in parts, rows are cut from them ([`format`]) and made images ([`rows`]), and these are inserted in batches, each
-//! sorted by index. Memory is bounded by the batch and the longest row. All of it is one statement: what fails, or is killed, or loses its
-//! client leaves nothing behind.
+//! sorted by index; or, of an empty table and outside of a transaction, they are gathered and its trees built of them in the end. Memory is
+//! bounded by the batch and the longest row. All of it is one statement: what fails, or is killed, or loses its client leaves nothing
+//! behind.
 
 mod file;
 mod format;
@@ -16,7 +17,7 @@ use crate::parse::Words;
 use crate::transaction::Writes;
 use crate::{Completion, FileParts, Level, ResultSink, Session, SqlError, Warning, Warnings};
 use bumpalo::Bump;
-use engine::{Readers, Writer};
+use engine::{Database, KeyList, Loaded, LoadedRows, Readers, Writer};
 use format::{Cutter, Found, Row};
 use rows::{Phase, Rows};
 use statement::LoadStatement;
@@ -91,6 +92,7 @@ fn run(
     begun: &mut bool,
 ) -> Result<Inserted, SqlError> {
     let tables = [target.used()];
+    let instance = session.instance.clone();
     session.write_tables(Writes::Rows, &tables, &|| target.is_current(), |session, readers, mut writer| {
         let rows = Rows::new(session, statement, target.clone())?;
         let mut format = statement.format.clone();
@@ -110,11 +112,15 @@ fn run(
         session.state.warnings.clear();
         session.state.warnings.kept_max = usize::MAX;
         let mut load = Load {
+            database: &instance.database,
+            target: &target,
             file: Reading { file, bytes: Vec::new(), at: 0, is_whole: false },
             cutter: Cutter::new(format),
             rows,
             inserter,
             inserted: Inserted::default(),
+            filling: None,
+            may_fill: session.variables.common.autocommit && !session.state.transaction.open,
             told,
         };
         let loaded = load.run(session, statement, readers, &mut writer);
@@ -148,11 +154,17 @@ impl Reading<'_> {
 
 /// A LOAD DATA under way.
 struct Load<'f> {
+    database: &'f Database,
+    target: &'f Target,
     file: Reading<'f>,
     cutter: Cutter,
     rows: Rows,
     inserter: Inserter,
     inserted: Inserted,
+    /// The table was empty: its trees are built when all rows are there.
+    filling: Option<engine::Load<'f>>,
+    /// It is not too late for that: there is no transaction to undo it with, and nothing has been written.
+    may_fill: bool,
     /// The warnings of the rows so far.
     told: Warnings,
 }
@@ -186,17 +198,20 @@ impl Load<'_> {
                 self.file.at = row.end;
                 if let Err(error) = added {
                     // Rows before this one may collide, which comes first.
-                    self.write(session, readers, writer)?;
+                    self.write(session, readers, writer, false)?;
+                    if let Some(filling) = self.filling.take() {
+                        self.one_by_one(session, readers, writer, filling.give_up())?;
+                    }
                     return Err(error);
                 }
             }
             let is_last = row.is_none_or(|row| row.is_last);
             let batch = self.inserter.batch();
             if is_last || batch.len() >= BATCH_ROWS || batch.bytes.len() >= BATCH_BYTES {
-                self.write(session, readers, writer)?;
+                self.write(session, readers, writer, !is_last)?;
             }
             if is_last {
-                return Ok(());
+                return self.finish(session, readers, writer);
             }
         }
     }
@@ -238,18 +253,84 @@ impl Load<'_> {
         }
     }
 
-    /// Inserts the rows that have gathered.
+    /// Inserts the rows that have gathered; `goes_on` if there may be more.
     fn write(
         &mut self,
         session: &mut Session,
         readers: Readers<'_>,
         writer: &mut Writer<'_>,
+        goes_on: bool,
     ) -> Result<(), SqlError> {
         session.interrupt.check()?;
         if self.inserter.batch().is_empty() {
             return Ok(());
         }
+        // A single batch is not worth a file.
+        if std::mem::take(&mut self.may_fill) && goes_on {
+            self.filling = writer.begin_load(self.database, &self.target.table)?;
+        }
+        let Some(filling) = &mut self.filling else { return self.insert(session, readers, writer) };
+        let fits = self.inserter.load_batch(session, filling, &mut self.inserted)?;
+        self.tell(Vec::new());
+        if !fits && let Some(filling) = self.filling.take() {
+            self.one_by_one(session, readers, writer, filling.give_up())?;
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), SqlError> {
         let skipped = self.inserter.write_batch(session, readers.current, writer, &mut self.inserted)?;
+        self.tell(skipped);
+        Ok(())
+    }
+
+    /// Builds the table's trees, if that is how it is loaded.
+    fn finish(
+        &mut self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), SqlError> {
+        let Some(filling) = self.filling.take() else { return Ok(()) };
+        session.interrupt.check()?;
+        match filling.finish()? {
+            Loaded::Done => Ok(()),
+            Loaded::Collided(rows) => self.one_by_one(session, readers, writer, rows),
+        }
+    }
+
+    /// Rows that collide are inserted in the order of the file after all: it says which of them fail, are skipped or replace others.
+    fn one_by_one(
+        &mut self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: &mut Writer<'_>,
+        mut rows: LoadedRows<'_>,
+    ) -> Result<(), SqlError> {
+        let insert_id = self.inserted;
+        self.inserted = Inserted { records: 0, affected: 0, duplicates: 0, ..insert_id };
+        self.inserter.start_over();
+        let mut batch = KeyList::default();
+        rows.each(|image| {
+            batch.push(image);
+            if batch.len() >= BATCH_ROWS || batch.bytes.len() >= BATCH_BYTES {
+                session.interrupt.check()?;
+                self.inserter.take_batch(&mut batch);
+                self.insert(session, readers, writer)?;
+            }
+            Ok::<(), SqlError>(())
+        })?;
+        self.inserter.take_batch(&mut batch);
+        self.insert(session, readers, writer)
+    }
+
+    /// Adds the warnings of the rows that have been written to those of the rows before.
+    fn tell(&mut self, skipped: Vec<(u64, SqlError)>) {
         let mut warnings = std::mem::take(&mut self.rows.warnings);
         warnings.extend(skipped.into_iter().map(|(number, error)| {
             let warning = Warning { level: Level::Warning, code: error.code, message: error.message };
@@ -259,6 +340,5 @@ impl Load<'_> {
         for (_, _, Warning { level, code, message }) in warnings {
             self.told.push(level, code, message);
         }
-        Ok(())
     }
 }
