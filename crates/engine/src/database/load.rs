@@ -247,7 +247,7 @@ impl LoadedRows<'_> {
             let tree = builder.finish()?;
             let mut number = 0u64;
             let mut numbered = Vec::new();
-            each_entry(&tree, &mut |key, value| {
+            each_entry(&tree, |key, value| {
                 numbered.clear();
                 numbered.extend_from_slice(&number.to_be_bytes());
                 numbered.extend_from_slice(value);
@@ -301,7 +301,7 @@ impl LoadedRows<'_> {
             self.build(false, Stamp(0))?;
         }
         if let Clustered::Built(tree) = &self.clustered {
-            return each_entry(tree, &mut |_, value| each(&value[ROW_HEADER_BYTES..]));
+            return each_entry(tree, |_, value| each(&value[ROW_HEADER_BYTES..]));
         }
         let mut by_number = self.sorter("numbers", 1)?;
         let Clustered::Sorting(sorter) = &mut self.clustered else { return Err(Error::TableChanged.into()) };
@@ -325,7 +325,7 @@ impl Drop for LoadedRows<'_> {
 
 fn each_entry<E: From<Error>>(
     tree: &Tree,
-    each: &mut dyn FnMut(&[u8], &[u8]) -> std::result::Result<(), E>,
+    mut each: impl FnMut(&[u8], &[u8]) -> std::result::Result<(), E>,
 ) -> std::result::Result<(), E> {
     let mut rest = Remainder::new(Vec::new(), None);
     let mut chunk = Chunk::default();
