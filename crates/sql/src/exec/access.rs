@@ -29,7 +29,7 @@ pub struct Scratch {
     pub(super) row: Vec<u8>,
     /// Of a hash table.
     pub(super) key: Vec<u8>,
-    batch: Batch,
+    pub(super) batch: Batch,
     pub(super) integers: Integers,
     pub(super) values: Vec<ValueRef<'static>>,
     decoded: Vec<u8>,

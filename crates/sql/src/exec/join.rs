@@ -3,6 +3,7 @@
 use super::access::{ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row, single_key};
 use super::hash::{HashedRows, Kept, encode_key};
 use super::lock::lock_each_row;
+use super::lookups::Gathered;
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
@@ -77,13 +78,25 @@ impl<'p> Join<'p> {
                 let matched = vec![Cell::new(false); self.plan.nests.len()];
                 let parts = vec![Part::Nulls; self.plan.inputs.len()];
                 let running = Running { join: self, states, matched };
-                if let [_, Step { method: Method::Follow { merge: Some(merge), .. }, .. }, ..] = steps
-                    && self.lock.is_none()
-                    && let Some(flow) = running.merge(merge, scratch, consumer)?
-                {
-                    return Ok(flow);
+                let merged = match steps {
+                    [_, Step { method: Method::Follow { merge: Some(merge), .. }, .. }, ..]
+                        if self.lock.is_none() =>
+                    {
+                        running.merge(merge, scratch, consumer)?
+                    }
+                    _ => None,
+                };
+                let mut flow = match merged {
+                    Some(flow) => flow,
+                    None => running.step(0, &parts, scratch, consumer)?,
+                };
+                // Each hands rows on to those behind it.
+                for (at, step) in steps.iter().enumerate() {
+                    if flow == Flow::Continue && matches!(step.method, Method::Gather) {
+                        flow = running.look_up(at, &mut scratch[at..], consumer)?;
+                    }
                 }
-                running.step(0, &parts, scratch, consumer)
+                Ok(flow)
             }
         }
     }
@@ -140,12 +153,19 @@ struct State<'s> {
     arena: &'s Bump,
     followed: RefCell<Followed<'s>>,
     hashed: OnceCell<HashedRows<'s>>,
+    gathered: RefCell<Gathered>,
     rows: Cell<u32>,
 }
 
 impl<'s> State<'s> {
     fn new(arena: &'s Bump) -> State<'s> {
-        State { arena, followed: RefCell::default(), hashed: OnceCell::new(), rows: Cell::new(0) }
+        State {
+            arena,
+            followed: RefCell::default(),
+            hashed: OnceCell::new(),
+            gathered: RefCell::default(),
+            rows: Cell::new(0),
+        }
     }
 }
 
@@ -189,8 +209,36 @@ pub(super) fn with_part<R>(
 }
 
 impl<'j> Running<'j, '_> {
+    pub(super) fn gathered(&self, at: usize) -> &RefCell<Gathered> {
+        &self.states[at].gathered
+    }
+
+    /// Looks now and then whether the statement was killed; called for each row of step `at`.
+    #[inline]
+    pub(super) fn check(&self, at: usize) -> Result<(), SqlError> {
+        let rows = &self.states[at].rows;
+        let mut count = rows.get();
+        self.join.check(&mut count)?;
+        rows.set(count);
+        Ok(())
+    }
+
     /// Reads the step's table for the row `outer`, and the steps behind it inside of that.
     fn step(
+        &self,
+        at: usize,
+        outer: &[Part<'_>],
+        scratch: &mut [Scratch],
+        consumer: &mut dyn RowConsumer,
+    ) -> Result<Flow, SqlError> {
+        match self.join.plan.steps[at].method {
+            Method::Gather if self.join.lock.is_none() => self.gather(at, outer, scratch, consumer),
+            _ => self.step_now(at, outer, scratch, consumer),
+        }
+    }
+
+    /// As [`Running::step`], without gathering rows first.
+    pub(super) fn step_now(
         &self,
         at: usize,
         outer: &[Part<'_>],
@@ -205,10 +253,7 @@ impl<'j> Running<'j, '_> {
         }
         let mut arena = Bump::new();
         let mut each = |part: Part<'_>, filter: &Option<Compiled>| {
-            let rows = &self.states[at].rows;
-            let mut count = rows.get();
-            self.join.check(&mut count)?;
-            rows.set(count);
+            self.check(at)?;
             arena.reset();
             with_part(outer, step.part, part, |parts| {
                 let context = self.join.context(&arena);
@@ -397,10 +442,7 @@ impl<'j> Running<'j, '_> {
             scratch,
             Wants::Keys,
             &mut |primary_key, part, left| {
-                let rows = &self.states[at].rows;
-                let mut count = rows.get();
-                self.join.check(&mut count)?;
-                rows.set(count);
+                self.check(at)?;
                 arena.reset();
                 with_part(&nothing, step.part, part, |parts| {
                     let context = self.join.context(&arena);

@@ -115,7 +115,7 @@ struct Conditions<'c> {
 }
 
 impl<'c> Conditions<'c> {
-    fn new(rows: &'c IntegerRows, slots: Slots<'_>) -> Conditions<'c> {
+    fn new(rows: &'c IntegerRows, slots: Slots<'c>) -> Conditions<'c> {
         let filter = rows.tests.as_ref().and_then(|tests| tests.bind(&slots));
         let left = if filter.is_some() { Left::Nothing } else { Left::Residual };
         Conditions { filter, left }

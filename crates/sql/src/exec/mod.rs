@@ -12,6 +12,7 @@ mod join;
 mod key_set;
 pub mod key_value;
 mod lock;
+mod lookups;
 mod merge;
 mod output;
 mod query;

@@ -7,7 +7,7 @@ use super::lock::RowLocks;
 use super::output::{Collect, Distinct, Limited, Project, Seen, ToClient};
 use super::sort::{SortResult, SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
-use crate::expr::{Environment, RunSubquery, Slots};
+use crate::expr::{Environment, ListSet, RunSubquery, Slots};
 use crate::host::Interrupt;
 use crate::plan::bind::SubqueryUse;
 use crate::plan::names::{Name, Piece};
@@ -15,7 +15,7 @@ use crate::plan::plan::*;
 use crate::plan::value_keys::is_of_type;
 use crate::{ColumnMeta, ResultSink, Session, SqlError};
 use bumpalo::Bump;
-use std::cell::RefCell;
+use std::cell::{OnceCell, RefCell};
 use types::{Value, ValueRef};
 
 /// The text of the literal in a slot. True as second argument: the name of a column is this literal alone, which for a
@@ -156,19 +156,30 @@ pub(super) fn run_subqueries<T>(
     body: &mut Inner<'_, T>,
 ) -> Result<T, SqlError> {
     if subqueries.is_empty() {
-        return body(slots, scratch);
+        let sets = sets_for(&slots);
+        return body(Slots { sets: &sets, ..slots }, scratch);
     }
     let mut results: Vec<Vec<Value>> = Vec::new();
     for subquery in subqueries {
         let result = {
             let (values, starts) = extended(slots, &results);
-            let slots = Slots { values: &values, starts: &starts, outer: slots.outer };
+            let slots = Slots { values: &values, starts: &starts, ..slots };
+            let sets = sets_for(&slots);
+            let slots = Slots { sets: &sets, ..slots };
             run_subquery(subquery, slots, runtime, scratch)?
         };
         results.push(result);
     }
     let (values, starts) = extended(slots, &results);
-    body(Slots { values: &values, starts: &starts, outer: slots.outer }, scratch)
+    let slots = Slots { values: &values, starts: &starts, ..slots };
+    let sets = sets_for(&slots);
+    body(Slots { sets: &sets, ..slots }, scratch)
+}
+
+/// Room for the sets of slots with long lists.
+fn sets_for(slots: &Slots<'_>) -> Vec<OnceCell<ListSet>> {
+    let count = if ListSet::are_of_use(slots) { slots.starts.len() - 1 } else { 0 };
+    std::iter::repeat_with(OnceCell::new).take(count).collect()
 }
 
 /// The slots of the statement, then those of subqueries' results.

@@ -1,9 +1,9 @@
 //! Conditions on integer columns alone, tested on batches of integers: no value is made of what is only compared.
 
 use super::node::Node;
-use super::{Comparison, Compiled, Slots};
+use super::{Comparison, Compiled, ListSet, Slots};
 use engine::Integers;
-use types::{Value, ValueRef};
+use types::{Collation, Value, ValueRef};
 
 /// A conjunction of tests of one table's integer columns, as a plan has it.
 #[derive(Debug)]
@@ -33,6 +33,7 @@ enum Kind {
     },
     InSlot {
         slot: usize,
+        collation: Collation,
         negated: bool,
     },
     IsNotNull,
@@ -54,6 +55,7 @@ pub struct IntegerFilter<'p> {
 enum Bound<'p> {
     Range { low: i64, high: i64, negated: bool },
     In { values: std::borrow::Cow<'p, [i64]>, negated: bool },
+    Set { set: &'p ListSet, negated: bool },
 }
 
 impl Bound<'_> {
@@ -66,6 +68,7 @@ impl Bound<'_> {
         match self {
             Bound::Range { low, high, negated } => (*low <= value && value <= *high) != *negated,
             Bound::In { values, negated } => values.binary_search(&value).is_ok() != *negated,
+            Bound::Set { set, negated } => set.has_integer(value) != *negated,
         }
     }
 }
@@ -109,8 +112,9 @@ fn collect(node: &Node, part: usize, columns: &[usize], tests: &mut Vec<Test>) -
         Node::InInts { operand, sorted, has_null: false, negated } => {
             (column(operand)?, Kind::In { values: sorted.clone(), negated: *negated })
         }
-        Node::InSlot { operand, index, negated, .. } => {
-            (column(operand)?, Kind::InSlot { slot: *index, negated: *negated })
+        Node::InSlot { operand, index, collation, negated } => {
+            let (slot, collation, negated) = (*index, *collation, *negated);
+            (column(operand)?, Kind::InSlot { slot, collation, negated })
         }
         Node::IsNull { operand, negated: true } => (column(operand)?, Kind::IsNotNull),
         _ => return None,
@@ -140,14 +144,14 @@ impl IntegerTests {
     pub const NONE: IntegerTests = IntegerTests { tests: vec![] };
 
     /// The tests with the values of `slots`; `None` if one of them is no integer.
-    pub fn bind(&self, slots: &Slots<'_>) -> Option<IntegerFilter<'_>> {
+    pub fn bind<'p>(&'p self, slots: &Slots<'p>) -> Option<IntegerFilter<'p>> {
         let tests = self.tests.iter().map(|test| Some((test.column, test.kind.bind(slots)?)));
         Some(IntegerFilter { tests: tests.collect::<Option<_>>()? })
     }
 }
 
 impl Kind {
-    fn bind(&self, slots: &Slots<'_>) -> Option<Bound<'_>> {
+    fn bind<'p>(&'p self, slots: &Slots<'p>) -> Option<Bound<'p>> {
         let value = |operand: Operand| match operand {
             Operand::Int(value) => Some(value),
             Operand::Slot(slot) => integer(slots.value(slot)),
@@ -172,7 +176,10 @@ impl Kind {
                 Bound::Range { low: value(*low)?, high: value(*high)?, negated: *negated }
             }
             Kind::In { values, negated } => Bound::In { values: (&**values).into(), negated: *negated },
-            Kind::InSlot { slot, negated } => {
+            Kind::InSlot { slot, collation, negated } => {
+                if let Some(set) = ListSet::of_slot(slots, *slot, *collation) {
+                    return set.is_of_integers().then_some(Bound::Set { set, negated: *negated });
+                }
                 let values = slots.list(*slot).iter().map(|value| integer(*value));
                 let mut values: Vec<i64> = values.collect::<Option<_>>()?;
                 values.sort_unstable();

@@ -12,6 +12,7 @@ mod function;
 #[cfg(test)]
 pub(crate) mod golden;
 mod integers;
+mod list_set;
 mod node;
 mod result_type;
 mod row;
@@ -22,6 +23,7 @@ pub use compiled::Compiled;
 pub use evaluate::like_start;
 pub use function::Function;
 pub use integers::{IntegerFilter, IntegerTests};
+pub use list_set::ListSet;
 pub use result_type::ResultType;
 pub use row::{Part, Row};
 
@@ -29,6 +31,7 @@ use crate::SqlError;
 use crate::plan::plan::QueryPlan;
 use base::sync::Arc;
 use bumpalo::Bump;
+use std::cell::OnceCell;
 use types::{Collation, ColumnType, Value, ValueRef};
 
 /// A bound expression.
@@ -342,13 +345,15 @@ pub struct Slots<'a> {
     pub starts: &'a [u32],
     /// In a subquery: the values of its parameters.
     pub outer: &'a [ValueRef<'a>],
+    /// By slot, once it has been asked for: its list as a set. Empty if no list is long.
+    pub sets: &'a [OnceCell<ListSet>],
 }
 
 impl<'a> Slots<'a> {
     pub const EMPTY: Slots<'static> = Slots::new(&[], &[]);
 
     pub const fn new(values: &'a [ValueRef<'a>], starts: &'a [u32]) -> Slots<'a> {
-        Slots { values, starts, outer: &[] }
+        Slots { values, starts, outer: &[], sets: &[] }
     }
 
     #[inline]

@@ -186,6 +186,7 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
         }
         match &step.method {
             Method::Each => {}
+            Method::Gather => extra.push("Using join buffer (flat, BKA join)"),
             Method::Follow { .. } => extra.push("Using merge join"),
             Method::Hash(_) => extra.push("Using join buffer (hash join)"),
         }

@@ -32,6 +32,8 @@ const OFF: f64 = 1e9;
 /// What a lookup for one row of a join costs beyond what the access says: keys in no order miss the processor's caches. Measured
 /// on a million rows in memory: eight times a row read in order.
 const LOOKUP: f64 = 4.0;
+/// Keys of more parts are looked up one by one.
+const GATHERED_PARTS_MAX: usize = 2;
 /// What a cursor costs to move along by one key.
 const FOLLOW: f64 = 0.6;
 
@@ -147,6 +149,12 @@ impl JoinPlan<'_> {
                         let merge = (depth == 1).then(|| self.merge(&steps[0], &target, &chosen));
                         method = Method::Follow { keys_only, merge: merge.flatten() };
                     }
+                    if choice.method == Chosen::Each
+                        && depth > 0
+                        && self.can_gather(tree, part, conditions, &chosen)
+                    {
+                        method = Method::Gather;
+                    }
                     if depth == 0 {
                         sorted.extend(chosen.sorted_by.iter().map(|column| (part, *column)));
                     }
@@ -202,6 +210,23 @@ impl JoinPlan<'_> {
         let reads_rows = self.from.inputs.len() > 2
             || [first.part, target.part].iter().any(|part| self.needed[*part].contains(&true));
         Some(Merge { outer, inner, reads_rows })
+    }
+
+    /// True if rows of the tables before can be gathered for lookups of this one: each finds one row at most, the table is not one of
+    /// several that NULLs stand in for together, and nobody sees in which order conditions are tested.
+    fn can_gather(&self, tree: &Tree, part: usize, conditions: &[Expr], chosen: &access::Chosen) -> bool {
+        let Path::Points { points, unique: true, .. } = &chosen.access.path else { return false };
+        let is_single =
+            |point: &access::Point| matches!(point.values, PointValues::Value { null_safe: false, .. });
+        let is_alone = tree.nest_of[part].is_none_or(|nest| {
+            tree.nests[nest].parent.is_none() && tree.nests[nest].parts == Parts::one(part)
+        });
+        chosen.unique
+            && is_alone
+            && !self.locks
+            && points.len() <= GATHERED_PARTS_MAX
+            && points.iter().all(is_single)
+            && !conditions.iter().any(has_side_effects)
     }
 
     fn compile(&self, conditions: &[Expr]) -> Result<Option<Compiled>, SqlError> {

@@ -171,6 +171,8 @@ pub struct Step {
 pub enum Method {
     /// By the access, anew for each.
     Each,
+    /// By the access's unique index, for many rows of those before at a time.
+    Gather,
     /// By the access's index, with a cursor that moves along as keys come in order: a merge of two indexes.
     Follow {
         /// No column is read.

@@ -25,7 +25,7 @@ pub(super) use convert::{
 };
 
 use super::node::{Conversion, Node};
-use super::{Comparison, Context, Row};
+use super::{Comparison, Context, ListSet, Row};
 use crate::SqlError;
 use types::{Collation, Decimal, ValueRef};
 
@@ -181,7 +181,10 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         }
         Node::InSlot { operand, index, collation, negated } => {
             let operand = value(operand, row, context)?;
-            in_values(&operand, context.slots.list(*index), *collation, context)
+            let set = ListSet::of_slot(&context.slots, *index, *collation);
+            let found = set.and_then(|set| set.find(&operand, *collation));
+            found
+                .unwrap_or_else(|| in_values(&operand, context.slots.list(*index), *collation, context))
                 .map(|found| found != *negated)
         }
         Node::Like { sides, escape, collation, negated } => {

@@ -1,0 +1,245 @@
+//! Lookups of many rows at a time: the rows of the tables before are gathered, and those that a unique index has for them are
+//! looked up together, so that their cache misses overlap. What comes out keeps the order of the tables before.
+
+use super::access::{Scratch, single_key};
+use super::join::{Running, passes};
+use super::{Flow, RowConsumer};
+use crate::SqlError;
+use crate::expr::{Part, Row};
+use crate::plan::access::Path;
+use crate::plan::plan::Source;
+use bumpalo::Bump;
+use engine::KeyList;
+use types::{Value, ValueRef};
+
+/// Rows gathered at first, since many joins end soon, and at most.
+const ROWS_FIRST: usize = 8;
+const ROWS_MAX: usize = 128;
+/// Rows are looked up once those gathered have so many bytes.
+const BYTES_MAX: usize = 1 << 20;
+
+/// Rows of the tables before, kept until they are looked up for.
+#[derive(Debug)]
+pub(super) struct Gathered {
+    rows_max: usize,
+    /// By row: the place of its key among `keys`; `None` if it equals none.
+    rows: Vec<Option<u32>>,
+    keys: KeyList,
+    /// Of every row as many as there are tables.
+    parts: Vec<Kept>,
+    images: Vec<u8>,
+    values: Vec<Value>,
+    key: Vec<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Kept {
+    Nulls,
+    /// In the images.
+    Image(usize, usize),
+    /// Among the values.
+    Values(usize, usize),
+}
+
+impl Default for Gathered {
+    fn default() -> Gathered {
+        Gathered {
+            rows_max: ROWS_FIRST,
+            rows: vec![],
+            keys: KeyList::default(),
+            parts: vec![],
+            images: vec![],
+            values: vec![],
+            key: vec![],
+        }
+    }
+}
+
+impl Gathered {
+    fn is_full(&self) -> bool {
+        self.rows.len() >= self.rows_max || self.images.len() >= BYTES_MAX
+    }
+
+    /// Takes the row of the tables before in, whose key is in `key`.
+    fn push(&mut self, row: &[Part<'_>], has_key: bool) {
+        self.rows.push(has_key.then_some(self.keys.len() as u32));
+        if has_key {
+            self.keys.push(&self.key);
+        }
+        for part in row {
+            self.parts.push(match part {
+                Part::Nulls => Kept::Nulls,
+                Part::Image(view) => {
+                    let start = self.images.len();
+                    self.images.extend_from_slice(view.image());
+                    Kept::Image(start, self.images.len())
+                }
+                Part::Values(values) => {
+                    let start = self.values.len();
+                    self.values.extend(values.iter().map(ValueRef::to_value));
+                    Kept::Values(start, self.values.len())
+                }
+            });
+        }
+    }
+
+    fn clear(&mut self) {
+        self.rows_max = (self.rows_max * 2).min(ROWS_MAX);
+        self.rows.clear();
+        self.keys.clear();
+        self.parts.clear();
+        self.images.clear();
+        self.values.clear();
+    }
+}
+
+/// The rows found for keys, by the keys' places.
+#[derive(Default)]
+struct Found {
+    images: Vec<u8>,
+    places: Vec<Option<(usize, usize)>>,
+}
+
+impl<'j> Running<'j, '_> {
+    /// Gathers the row `outer` for step `at`, and looks up what has been gathered if that is enough.
+    pub(super) fn gather(
+        &self,
+        at: usize,
+        outer: &[Part<'_>],
+        scratch: &mut [Scratch],
+        consumer: &mut dyn RowConsumer,
+    ) -> Result<Flow, SqlError> {
+        let access = self.join.plan.steps[at].access.as_ref();
+        let Some(Path::Points { codec, points, .. }) = access.map(|access| &access.path) else {
+            return Err(SqlError::internal("lookups without keys"));
+        };
+        let is_full = {
+            let mut gathered = self.gathered(at).borrow_mut();
+            let arena = Bump::new();
+            let context = self.join.context(&arena);
+            let has_key = single_key(codec, points, &Row(outer), &context, &mut gathered.key)?;
+            if let Some(has_key) = has_key {
+                gathered.push(outer, has_key);
+            }
+            has_key.map(|_| gathered.is_full())
+        };
+        match is_full {
+            Some(false) => Ok(Flow::Continue),
+            Some(true) => self.look_up(at, scratch, consumer),
+            // Keys cannot tell which rows are equal: this one goes its own way, behind those before it.
+            None => match self.look_up(at, scratch, consumer)? {
+                Flow::Continue => self.step_now(at, outer, scratch, consumer),
+                Flow::Stop => Ok(Flow::Stop),
+            },
+        }
+    }
+
+    /// Looks up for the rows that have been gathered for step `at`, and hands on what that finds.
+    pub(super) fn look_up(
+        &self,
+        at: usize,
+        scratch: &mut [Scratch],
+        consumer: &mut dyn RowConsumer,
+    ) -> Result<Flow, SqlError> {
+        let mut gathered = std::mem::take(&mut *self.gathered(at).borrow_mut());
+        let flow = self.hand_on(at, &gathered, scratch, consumer);
+        gathered.clear();
+        *self.gathered(at).borrow_mut() = gathered;
+        flow
+    }
+
+    fn hand_on(
+        &self,
+        at: usize,
+        gathered: &Gathered,
+        scratch: &mut [Scratch],
+        consumer: &mut dyn RowConsumer,
+    ) -> Result<Flow, SqlError> {
+        let plan = self.join.plan;
+        let step = &plan.steps[at];
+        let (Source::Table { table, .. }, Some(access)) = (&plan.inputs[step.part].source, &step.access)
+        else {
+            return Err(SqlError::internal("an access without a table"));
+        };
+        let found = self.find(access.index(), table, gathered, &mut scratch[0])?;
+        let values: Vec<ValueRef<'_>> = gathered.values.iter().map(Value::as_ref).collect();
+        let width = plan.inputs.len();
+        let mut parts = vec![Part::Nulls; width];
+        let mut arena = Bump::new();
+        for (row, key) in gathered.rows.iter().enumerate() {
+            self.check(at)?;
+            for (part, kept) in gathered.parts[row * width..(row + 1) * width].iter().enumerate() {
+                parts[part] = match (*kept, &plan.inputs[part].source) {
+                    (Kept::Image(start, end), Source::Table { table, .. }) => {
+                        Part::Image(table.row_codec().view(&gathered.images[start..end]))
+                    }
+                    (Kept::Values(start, end), _) => Part::Values(&values[start..end]),
+                    _ => Part::Nulls,
+                };
+            }
+            if let Some(nest) = step.begins {
+                self.matched[nest].set(false);
+            }
+            let mut flow = Flow::Continue;
+            if let Some((start, end)) = key.and_then(|key| found.places[key as usize]) {
+                arena.reset();
+                let context = self.join.context(&arena);
+                parts[step.part] = Part::Image(table.row_codec().view(&found.images[start..end]));
+                let row = Row(&parts);
+                if passes(&access.residual, &row, &context)? && passes(&step.filter, &row, &context)? {
+                    flow = self.found(at, &step.ends, &row, &context, &mut scratch[1..], consumer)?;
+                }
+            }
+            if let Some(nest) = step.begins
+                && flow == Flow::Continue
+                && !self.matched[nest].get()
+            {
+                parts[step.part] = Part::Nulls;
+                flow = self.nulls(nest, &parts, scratch, consumer)?;
+            }
+            if flow == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    /// Looks the keys up, each once.
+    fn find(
+        &self,
+        index: base::IndexId,
+        table: &engine::Table,
+        gathered: &Gathered,
+        scratch: &mut Scratch,
+    ) -> Result<Found, SqlError> {
+        let keys = &gathered.keys;
+        let mut order: Vec<usize> = (0..keys.len()).collect();
+        order.sort_unstable_by(|left, right| keys.get(*left).cmp(keys.get(*right)));
+        let mut sorted = KeyList::default();
+        // By place among the sorted keys: where its users begin in `order`.
+        let mut firsts = Vec::with_capacity(order.len() + 1);
+        for (nth, key) in order.iter().map(|key| keys.get(*key)).enumerate() {
+            if sorted.is_empty() || sorted.get(sorted.len() - 1) != key {
+                sorted.push(key);
+                firsts.push(nth);
+            }
+        }
+        firsts.push(order.len());
+        let mut found = Found { images: vec![], places: vec![None; keys.len()] };
+        table.multi_get(
+            self.join.runtime.reader,
+            index,
+            &sorted,
+            &mut scratch.batch,
+            &mut |position, _, image| {
+                let start = found.images.len();
+                found.images.extend_from_slice(image);
+                for user in &order[firsts[position]..firsts[position + 1]] {
+                    found.places[*user] = Some((start, found.images.len()));
+                }
+                true
+            },
+        )?;
+        Ok(found)
+    }
+}

@@ -1,0 +1,122 @@
+//! The values of an IN's list as a set: long lists are searched once for each row.
+
+use super::Slots;
+use foldhash::fast::RandomState;
+use std::collections::HashSet;
+use types::{Collation, ValueRef};
+
+/// Shorter lists are searched one by one.
+const LIST_MIN: usize = 16;
+
+/// The values of a list, if all of them compare as integers or all as texts. NULL is in neither.
+#[derive(Debug)]
+pub struct ListSet {
+    values: Values,
+    has_null: bool,
+}
+
+#[derive(Debug)]
+enum Values {
+    Integers(HashSet<i128, RandomState>),
+    /// By what is equal in the collation.
+    Texts(HashSet<Vec<u8>, RandomState>, Collation),
+    /// To be searched one by one.
+    Mixed,
+}
+
+fn integer(value: &ValueRef<'_>) -> Option<i128> {
+    match value {
+        ValueRef::Int(number) => Some(i128::from(*number)),
+        ValueRef::UInt(number) => Some(i128::from(*number)),
+        _ => None,
+    }
+}
+
+fn text(value: &ValueRef<'_>, collation: Collation) -> Option<Vec<u8>> {
+    let ValueRef::Text(text) = value else { return None };
+    let mut key = Vec::with_capacity(text.len() + 2);
+    types::key::encode_text(collation, text, &mut key);
+    Some(key)
+}
+
+impl ListSet {
+    /// The set of a slot's values; `None` if they are few.
+    #[inline]
+    pub fn of_slot<'a>(slots: &Slots<'a>, slot: usize, collation: Collation) -> Option<&'a ListSet> {
+        let list = slots.list(slot);
+        let set = slots.sets.get(slot).filter(|_| list.len() >= LIST_MIN)?;
+        Some(set.get_or_init(|| ListSet::new(list, collation)))
+    }
+
+    /// True if one of the slots has a list that is worth a set.
+    pub fn are_of_use(slots: &Slots<'_>) -> bool {
+        slots.starts.windows(2).any(|ends| (ends[1] - ends[0]) as usize >= LIST_MIN)
+    }
+
+    fn new(list: &[ValueRef<'_>], collation: Collation) -> ListSet {
+        let some = || list.iter().filter(|value| !value.is_null());
+        let values = if let Some(integers) = some().map(integer).collect() {
+            Values::Integers(integers)
+        } else if let Some(texts) = some().map(|value| text(value, collation)).collect() {
+            Values::Texts(texts, collation)
+        } else {
+            Values::Mixed
+        };
+        ListSet { values, has_null: list.iter().any(ValueRef::is_null) }
+    }
+
+    /// Whether a value is in the list, `None` as ever if that is not known; nothing if the set cannot tell.
+    pub fn find(&self, value: &ValueRef<'_>, collation: Collation) -> Option<Option<bool>> {
+        if value.is_null() {
+            return Some(None);
+        }
+        let is_in = match &self.values {
+            Values::Integers(integers) => integers.contains(&integer(value)?),
+            Values::Texts(texts, of) if *of == collation => texts.contains(&text(value, collation)?),
+            _ => return None,
+        };
+        Some(if is_in || !self.has_null { Some(is_in) } else { None })
+    }
+
+    /// True if every value is an integer.
+    pub(super) fn is_of_integers(&self) -> bool {
+        matches!(self.values, Values::Integers(_)) && !self.has_null
+    }
+
+    #[inline]
+    pub(super) fn has_integer(&self, value: i64) -> bool {
+        matches!(&self.values, Values::Integers(integers) if integers.contains(&i128::from(value)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::OnceCell;
+
+    #[test]
+    fn a_set_answers_as_the_list_would() {
+        let mut values: Vec<ValueRef<'_>> = (0..40).map(|value| ValueRef::Int(value * 3)).collect();
+        let sets: Vec<OnceCell<ListSet>> = vec![OnceCell::new()];
+        let find = |values: &[ValueRef<'_>], sets: &[OnceCell<ListSet>], value: ValueRef<'_>| {
+            let starts = [0, values.len() as u32];
+            let slots = Slots { values, starts: &starts, outer: &[], sets };
+            ListSet::of_slot(&slots, 0, Collation::Utf8mb4GeneralCi)
+                .unwrap()
+                .find(&value, Collation::Utf8mb4GeneralCi)
+        };
+        assert_eq!(find(&values, &sets, ValueRef::UInt(27)), Some(Some(true)));
+        assert_eq!(find(&values, &sets, ValueRef::Int(28)), Some(Some(false)));
+        assert_eq!(find(&values, &sets, ValueRef::Null), Some(None));
+        assert_eq!(find(&values, &sets, ValueRef::Double(27.0)), None, "compared one by one");
+        values.push(ValueRef::Null);
+        let sets: Vec<OnceCell<ListSet>> = vec![OnceCell::new()];
+        assert_eq!(find(&values, &sets, ValueRef::Int(28)), Some(None), "it may be the one not known");
+        assert_eq!(find(&values, &sets, ValueRef::Int(27)), Some(Some(true)));
+        let texts: Vec<String> = (0..20).map(|nth| format!("word{nth}")).collect();
+        let texts: Vec<ValueRef<'_>> = texts.iter().map(|text| ValueRef::Text(text.as_bytes())).collect();
+        let sets: Vec<OnceCell<ListSet>> = vec![OnceCell::new()];
+        assert_eq!(find(&texts, &sets, ValueRef::Text(b"WORD7  ")), Some(Some(true)));
+        assert_eq!(find(&texts, &sets, ValueRef::Text(b"word77")), Some(Some(false)));
+    }
+}
