@@ -3,6 +3,8 @@
 //! ```text
 //! key                             value (after the row header of `table::row`; large ones overflow)
 //! 'd' name                        opaque bytes of the SQL layer
+//! 's' table id u32 big-endian     record version u8, file id u32, tree ids u32 + u32..., rows u64,
+//!                                 indexes u32 + (parts u32 + distinct u64...)...
 //! 't' table id u32 big-endian     record version u8, file id u32, next tree id u32,
 //!                                 roots u32 + (page u32, tree id u32)..., definition,
 //!                                 page size (u8 whether it has one, u32), pack keys u8, compressed u8
@@ -12,6 +14,7 @@
 use crate::definition::{IndexDef, PackKeys, TableDef};
 use crate::overflow;
 use crate::table::row::{Cell, ROW_HEADER_BYTES, RowHeader, chain_of, split_cell};
+use crate::table::statistics::Statistics;
 use crate::tree::{Chunk, Remainder, Tree};
 use crate::{Error, Result};
 use base::{FileId, PageNo, Stamp, TableId};
@@ -20,6 +23,8 @@ use types::{Collation, Column, ColumnType, KeyPart};
 const RECORD_VERSION: u8 = 2;
 /// Of format 2: without what a table's pages are like.
 const RECORD_VERSION_1: u8 = 1;
+
+const STATISTICS_VERSION: u8 = 1;
 
 /// The tree id of the catalogue in its file.
 pub(crate) const CATALOGUE_TREE: u32 = 1;
@@ -43,6 +48,16 @@ pub struct TableRecord {
 pub enum Record {
     Database { name: String, sql_metadata: Vec<u8> },
     Table(Box<TableRecord>),
+    Statistics(StatisticsRecord),
+}
+
+/// What ANALYZE TABLE has found, and the trees that it has counted: with others the table has changed since.
+#[derive(Clone, PartialEq, Debug)]
+pub struct StatisticsRecord {
+    pub table: TableId,
+    pub file: FileId,
+    pub trees: Vec<u32>,
+    pub statistics: Statistics,
 }
 
 #[derive(Debug)]
@@ -95,6 +110,8 @@ impl Catalogue {
     }
 
     pub fn remove_table(&mut self, id: TableId) -> Result<()> {
+        // CRASH: the statistics first: without their table they would stay for ever.
+        self.remove(&statistics_key(id))?;
         self.remove(&table_key(id))
     }
 
@@ -147,6 +164,10 @@ fn table_key(id: TableId) -> Vec<u8> {
     [b"t".as_slice(), &id.0.to_be_bytes()].concat()
 }
 
+fn statistics_key(id: TableId) -> Vec<u8> {
+    [b"s".as_slice(), &id.0.to_be_bytes()].concat()
+}
+
 fn encode(record: &Record) -> (Vec<u8>, Vec<u8>) {
     match record {
         Record::Database { name, sql_metadata } => (database_key(name), sql_metadata.clone()),
@@ -165,6 +186,20 @@ fn encode(record: &Record) -> (Vec<u8>, Vec<u8>) {
             out.u8(table.def.pack_keys as u8);
             out.u8(u8::from(table.def.compressed));
             (table_key(table.id), out.0)
+        }
+        Record::Statistics(StatisticsRecord { table, file, trees, statistics }) => {
+            let mut out = Writer(Vec::new());
+            out.u8(STATISTICS_VERSION);
+            out.u32(file.0);
+            out.u32(trees.len() as u32);
+            trees.iter().for_each(|tree| out.u32(*tree));
+            out.u64(statistics.rows);
+            out.u32(statistics.distinct.len() as u32);
+            for parts in &statistics.distinct {
+                out.u32(parts.len() as u32);
+                parts.iter().for_each(|distinct| out.u64(*distinct));
+            }
+            (statistics_key(*table), out.0)
         }
     }
 }
@@ -195,6 +230,19 @@ pub fn decode(key: &[u8], value: &[u8]) -> Option<Record> {
             let whole = from.0.is_empty() && roots.len() == def.indexes.len() + 1;
             whole.then(|| Record::Table(Box::new(TableRecord { id, file, next_tree, roots, def })))
         }
+        b's' => {
+            let table = TableId(u32::from_be_bytes(key.try_into().ok()?));
+            let mut from = Reader(value);
+            if from.u8()? != STATISTICS_VERSION {
+                return None;
+            }
+            let file = FileId(from.u32()?);
+            let trees = from.list(Reader::u32)?;
+            let rows = from.u64()?;
+            let distinct = from.list(|from| from.list(Reader::u64))?;
+            let record = StatisticsRecord { table, file, trees, statistics: Statistics { rows, distinct } };
+            from.0.is_empty().then_some(Record::Statistics(record))
+        }
         _ => None,
     }
 }
@@ -207,6 +255,10 @@ impl Writer {
     }
 
     fn u32(&mut self, value: u32) {
+        self.0.extend_from_slice(&value.to_le_bytes());
+    }
+
+    fn u64(&mut self, value: u64) {
         self.0.extend_from_slice(&value.to_le_bytes());
     }
 
@@ -317,6 +369,12 @@ impl<'a> Reader<'a> {
         let (first, rest) = self.0.split_first_chunk()?;
         self.0 = rest;
         Some(u32::from_le_bytes(*first))
+    }
+
+    fn u64(&mut self) -> Option<u64> {
+        let (first, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(u64::from_le_bytes(*first))
     }
 
     fn bytes(&mut self) -> Option<&'a [u8]> {

@@ -84,6 +84,11 @@ impl SqlError {
         )
     }
 
+    /// 1241.
+    pub fn columns(wanted: usize) -> SqlError {
+        SqlError::new(1241, b"21000", format!("Operand should contain {wanted} column(s)"))
+    }
+
     /// 1242.
     pub fn subquery_of_several_rows() -> SqlError {
         SqlError::new(1242, b"21000", "Subquery returns more than 1 row")

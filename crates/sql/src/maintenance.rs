@@ -127,6 +127,7 @@ fn maintain(session: &mut Session, table: &Arc<Table>, operation: Operation) -> 
         Operation::Analyze => {
             let interrupt = &session.interrupt;
             table.analyze(|| interrupt.check())?;
+            session.instance.database.keep_statistics(table)?;
             vec![ok]
         }
         Operation::Optimize => {

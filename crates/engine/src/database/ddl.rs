@@ -5,7 +5,7 @@ use super::{
     Database, DatabaseNames, SORT_BYTES, TABLES_DIR, bad_page_size, index_parts, is_page_size, table_path,
 };
 use crate::bulk::TreeBuilder;
-use crate::catalogue::{Catalogue, Record, TableRecord};
+use crate::catalogue::{Catalogue, Record, StatisticsRecord, TableRecord};
 use crate::definition::{IndexDef, TableDef};
 use crate::sort::Sorter;
 use crate::table::state::TableState;
@@ -243,6 +243,21 @@ impl Database {
         table.set_state(TableState { dropped: true, ..state.clone() });
         self.remove_file(state);
         Ok(())
+    }
+
+    /// Keeps what [`Table::analyze`] has found for the next start.
+    pub fn keep_statistics(&self, table: &Table) -> Result<()> {
+        let mut catalogue = self.catalogue.lock();
+        self.core.touch()?;
+        let state = table.live_state()?;
+        let Some(statistics) = table.statistics() else { return Ok(()) };
+        catalogue.put(&Record::Statistics(StatisticsRecord {
+            table: table.id(),
+            file: FileId(state.space.file_id().0),
+            trees: state.indexes.iter().map(|index| index.tree.id()).collect(),
+            statistics: (*statistics).clone(),
+        }))?;
+        self.make_durable()
     }
 
     /// Gives a table another name, or another database. No file is touched.

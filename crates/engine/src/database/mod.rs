@@ -306,6 +306,7 @@ impl Database {
         let mut tables: BTreeMap<(String, String), Box<TableRecord>> = BTreeMap::new();
         // What a crash has left of a database that was being dropped, or of a table that another was to replace.
         let mut leftover = Vec::new();
+        let mut statistics = BTreeMap::new();
         for record in records {
             match record {
                 // Databases come before tables: 'd' < 't'.
@@ -318,11 +319,18 @@ impl Database {
                     leftover.extend(older.map(|older| older.id));
                 }
                 Record::Table(record) => leftover.push(record.id),
+                Record::Statistics(record) => drop(statistics.insert(record.table, record)),
             }
         }
         for ((database, name), record) in tables {
             redone.check_whole(&self.dir, record.file)?;
             let table = self.open_table(&record)?;
+            if let Some(found) = statistics.remove(&record.id)
+                && found.file == record.file
+                && found.trees.iter().eq(record.roots.iter().map(|(_, tree)| tree))
+            {
+                table.remember(found.statistics);
+            }
             if table.garbage() > 0 {
                 self.core.purge.sweep(table.clone());
             }

@@ -1,4 +1,5 @@
-//! What the planner knows of a table's values: counted by ANALYZE TABLE, kept in memory until the definition changes.
+//! What the planner knows of a table's values: counted by ANALYZE TABLE, kept until the definition changes,
+//! and by the catalogue over a restart.
 
 use super::Table;
 use crate::Error;
@@ -27,6 +28,11 @@ impl Statistics {
 impl Table {
     pub fn statistics(&self) -> Option<Arc<Statistics>> {
         self.statistics.read().clone()
+    }
+
+    /// What an earlier run has counted.
+    pub(crate) fn remember(&self, statistics: Statistics) {
+        *self.statistics.write() = Some(Arc::new(statistics));
     }
 
     /// Counts the rows and the distinct keys of every index. Reads the whole table; `check` is called now and then and may end it.

@@ -370,8 +370,12 @@ fn statistics_count_distinct_keys_until_the_definition_changes() {
     assert_eq!((statistics.rows, statistics.distinct[0][0]), (500, 500));
     assert_eq!(statistics.distinct[1][0], values.len() as u64);
     assert_eq!(statistics.rows_of_prefix(PRIMARY, 1), Some(1.0));
+    fixture.database.keep_statistics(&fixture.table).unwrap();
     let reopened = fixture.reopen();
+    assert_eq!(reopened.table.statistics(), Some(statistics), "they outlive the process");
+    reopened.database.truncate(&reopened.table).unwrap();
     assert_eq!(reopened.table.statistics(), None);
+    assert_eq!(reopened.reopen().table.statistics(), None, "they are of other trees");
 }
 
 #[test]

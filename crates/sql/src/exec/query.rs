@@ -218,9 +218,9 @@ fn run_subquery(
             }
             Ok(vec![rows.0.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null)])
         }
-        SubqueryUse::List => {
+        SubqueryUse::List | SubqueryUse::Rows { .. } => {
             run_query(&subquery.query, slots, runtime, scratch, &mut rows)?;
-            Ok(rows.0.into_iter().filter_map(|mut row| row.pop()).collect())
+            Ok(rows.0.into_iter().flatten().collect())
         }
     }
 }

@@ -94,6 +94,15 @@ pub enum Expr {
         kind: SlotKind,
         negated: bool,
     },
+    /// A row of operands compared with the rows of a subquery that stands alone, whose values lie in a slot.
+    Quantified {
+        operands: Vec<Expr>,
+        op: Comparison,
+        quantifier: Quantifier,
+        index: usize,
+        /// Of a row's values.
+        kinds: Vec<SlotKind>,
+    },
     Like {
         operand: Box<Expr>,
         pattern: Box<Expr>,
@@ -189,6 +198,21 @@ pub enum SubqueryTest {
         operand: Box<Expr>,
         negated: bool,
     },
+    /// A row of operands compared with its rows.
+    Quantified {
+        operands: Vec<Expr>,
+        op: Comparison,
+        quantifier: Quantifier,
+    },
+}
+
+/// With how many of a subquery's rows a comparison must hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantifier {
+    Any,
+    All,
+    /// With the only one; NULL if there is none.
+    Only,
 }
 
 impl PartialEq for Subquery {

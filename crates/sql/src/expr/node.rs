@@ -1,7 +1,7 @@
 //! What a compiled expression is made of.
 
 use super::result_type::Class;
-use super::{Arithmetic, Comparison, Function, IntervalUnit, VariableScope};
+use super::{Arithmetic, Comparison, Function, IntervalUnit, Quantifier, VariableScope};
 use crate::plan::plan::QueryPlan;
 use base::sync::Arc;
 use types::{Collation, ColumnType, Value};
@@ -67,6 +67,10 @@ pub(super) enum Node {
         collation: Collation,
         negated: bool,
     },
+    Quantified {
+        row: Box<RowTest>,
+        index: usize,
+    },
     Like {
         sides: Box<(Node, Node)>,
         escape: Option<char>,
@@ -123,6 +127,16 @@ pub(super) enum SubqueryTest {
     Value,
     Exists,
     In { operand: Node, collation: Collation, negated: bool },
+    Quantified(RowTest),
+}
+
+/// A row of operands that is compared with others.
+#[derive(Debug)]
+pub(super) struct RowTest {
+    /// With the collations that they compare by.
+    pub operands: Box<[(Node, Collation)]>,
+    pub op: Comparison,
+    pub quantifier: Quantifier,
 }
 
 /// A call of a built-in function.

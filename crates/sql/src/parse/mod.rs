@@ -33,7 +33,7 @@ pub enum Statement {
     Update(Box<ast::Statement>),
     Delete(Box<ast::Statement>),
     /// EXPLAIN (or DESCRIBE) of a statement; DESCRIBE of a table is [`Statement::Other`].
-    Explain(Box<Statement>),
+    Explain(Box<Statement>, ExplainForm),
     Use(String),
     Other(OtherStatement),
 }
@@ -168,18 +168,34 @@ pub fn parse(text: &str) -> Result<Statement, SqlError> {
     }
 }
 
+/// How EXPLAIN shows a plan.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ExplainForm {
+    Table,
+    /// With the share of rows that conditions leave.
+    Extended,
+    Json,
+}
+
 /// EXPLAIN [EXTENDED | PARTITIONS] [FORMAT = name] statement, or DESCRIBE table.
 fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
     let mut words = Words::new(text)?;
     words.next();
+    let mut form = ExplainForm::Table;
     loop {
-        if words.accept("EXTENDED") || words.accept("PARTITIONS") {
+        if words.accept("EXTENDED") {
+            form = ExplainForm::Extended;
+            continue;
+        }
+        if words.accept("PARTITIONS") {
             continue;
         }
         if words.accept("FORMAT") {
             words.expect_symbol("=")?;
             let format = words.name()?;
-            if !format.eq_ignore_ascii_case("traditional") && !format.eq_ignore_ascii_case("default") {
+            if format.eq_ignore_ascii_case("json") {
+                form = ExplainForm::Json;
+            } else if !format.eq_ignore_ascii_case("traditional") && !format.eq_ignore_ascii_case("default") {
                 return Err(SqlError::new(
                     1791,
                     b"HY000",
@@ -193,9 +209,9 @@ fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
     let rest = words.rest();
     match comments::first_word(rest).to_ascii_uppercase().as_str() {
         "SELECT" | "WITH" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "VALUES" => {
-            Ok(Statement::Explain(Box::new(parse(rest)?)))
+            Ok(Statement::Explain(Box::new(parse(rest)?), form))
         }
-        _ if rest.starts_with('(') => Ok(Statement::Explain(Box::new(parse(rest)?))),
+        _ if rest.starts_with('(') => Ok(Statement::Explain(Box::new(parse(rest)?), form)),
         _ => Ok(Statement::Other(OtherStatement { word, text: text.to_string() })),
     }
 }

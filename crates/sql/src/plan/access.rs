@@ -305,7 +305,7 @@ pub(super) fn best(target: &Target<'_>, conditions: &[Expr]) -> Candidate {
         if target.hints.force && candidate.is_whole() && candidate.index.id.0 == 0 {
             candidate.cost *= 1e6;
         }
-        if best.as_ref().is_none_or(|best| candidate.cost < best.cost) {
+        if best.as_ref().is_none_or(|best| is_better(target, &candidate, best)) {
             best = Some(candidate);
         }
     }
@@ -313,6 +313,17 @@ pub(super) fn best(target: &Target<'_>, conditions: &[Expr]) -> Candidate {
     best.unwrap_or_else(|| {
         super::cost::candidate(target, conditions, indexes(target.def).swap_remove(0), &[])
     })
+}
+
+/// The cheaper one is better; of whole indexes that cover, the one with the shorter key.
+fn is_better(target: &Target<'_>, candidate: &Candidate, best: &Candidate) -> bool {
+    let is_cover = |candidate: &Candidate| candidate.covering && candidate.is_whole();
+    let key_bytes = |candidate: &Candidate| -> u64 {
+        let parts = candidate.index.parts.iter();
+        parts.map(|part| super::explain::key_bytes(&target.def.columns[part.column], part.prefix_chars)).sum()
+    };
+    let is_tie = candidate.cost == best.cost && is_cover(candidate) && is_cover(best);
+    candidate.cost < best.cost || is_tie && key_bytes(candidate) < key_bytes(best)
 }
 
 /// The indexes whose first part has a condition.

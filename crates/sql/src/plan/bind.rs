@@ -3,10 +3,11 @@
 use super::bind_function;
 use super::plan::QueryPlan;
 use super::scope::{Scope, written};
+use super::walk::conjunction;
 use crate::SqlError;
 use crate::expr::{
-    Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, Function, IntervalUnit, SlotKind,
-    Subquery, SubqueryTest, VariableScope,
+    Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, Function, IntervalUnit,
+    Quantifier, SlotKind, Subquery, SubqueryTest, VariableScope,
 };
 use base::sync::Arc;
 use sqlparser::ast;
@@ -27,8 +28,20 @@ pub enum SubqueryUse {
     Scalar,
     /// The list of an IN.
     List,
+    /// Rows of so many values.
+    Rows { columns: usize },
     /// 1 if there is a row.
     Exists,
+}
+
+impl SubqueryUse {
+    /// How many columns it must have.
+    pub fn columns(self) -> usize {
+        match self {
+            SubqueryUse::Rows { columns } => columns,
+            _ => 1,
+        }
+    }
 }
 
 /// Whoever plans subqueries.
@@ -57,6 +70,8 @@ pub trait Subqueries {
 pub enum Planned {
     /// It stands alone, and runs once: the slot of its result.
     Once { slot: usize, kind: SlotKind },
+    /// As that, of rows of such values.
+    Rows { slot: usize, kinds: Vec<SlotKind> },
     /// It reads columns of the row around it.
     EachRow { plan: Arc<QueryPlan>, parameters: Vec<Expr> },
 }
@@ -128,31 +143,15 @@ impl<'a> Binder<'a> {
             Ast::IsUnknown(operand) => self.truth(operand, None, false)?,
             Ast::IsNotUnknown(operand) => self.truth(operand, None, true)?,
             Ast::InList { expr, list, negated } => self.in_list(expr, list, *negated)?,
-            Ast::InSubquery { expr, subquery, negated } => {
-                let operand = self.boxed(expr)?;
-                let negated = *negated;
-                match self.subquery(subquery, SubqueryUse::List)? {
-                    Planned::Once { slot, kind } => Expr::InSlot { operand, index: slot, kind, negated },
-                    Planned::EachRow { plan, parameters } => Expr::Subquery(Subquery {
-                        plan,
-                        parameters,
-                        test: SubqueryTest::In { operand, negated },
-                    }),
-                }
+            Ast::InSubquery { expr, subquery, negated } => self.in_subquery(expr, subquery, *negated)?,
+            Ast::Subquery(query) => {
+                let planned = self.subquery(query, SubqueryUse::Scalar)?;
+                planned.tested(SubqueryTest::Value, |index, kind| Expr::Slot { index, kind })?
             }
-            Ast::Subquery(query) => match self.subquery(query, SubqueryUse::Scalar)? {
-                Planned::Once { slot, kind } => Expr::Slot { index: slot, kind },
-                Planned::EachRow { plan, parameters } => {
-                    Expr::Subquery(Subquery { plan, parameters, test: SubqueryTest::Value })
-                }
-            },
             Ast::Exists { subquery, negated } => {
-                let exists = match self.subquery(subquery, SubqueryUse::Exists)? {
-                    Planned::Once { slot, kind } => Expr::Slot { index: slot, kind },
-                    Planned::EachRow { plan, parameters } => {
-                        Expr::Subquery(Subquery { plan, parameters, test: SubqueryTest::Exists })
-                    }
-                };
+                let planned = self.subquery(subquery, SubqueryUse::Exists)?;
+                let exists =
+                    planned.tested(SubqueryTest::Exists, |index, kind| Expr::Slot { index, kind })?;
                 if *negated { Expr::Not(Box::new(exists)) } else { exists }
             }
             Ast::Between { expr, negated, low, high } => Expr::Between {
@@ -189,9 +188,12 @@ impl<'a> Binder<'a> {
                     None => return Err(SqlError::syntax(&interval.to_string(), 1)),
                 },
             },
-            Ast::Tuple(_) => return Err(SqlError::not_supported("row values")),
-            Ast::AnyOp { .. } | Ast::AllOp { .. } => {
-                return Err(SqlError::not_supported("ANY and ALL of a subquery"));
+            Ast::Tuple(_) => return Err(SqlError::columns(1)),
+            Ast::AnyOp { left, compare_op, right, .. } => {
+                self.quantified(left, compare_op, right, Quantifier::Any)?
+            }
+            Ast::AllOp { left, compare_op, right } => {
+                self.quantified(left, compare_op, right, Quantifier::All)?
             }
             Ast::MatchAgainst { .. } => return Err(SqlError::not_supported("MATCH ... AGAINST")),
             other => self.function_like(other)?,
@@ -286,6 +288,11 @@ impl<'a> Binder<'a> {
         if *op == Operator::Assignment {
             return self.assignment(left, right);
         }
+        if let Some(op) = comparison_of(op)
+            && let Some(compared) = self.compare_rows(left, op, right)?
+        {
+            return Ok(compared);
+        }
         let (left, right) = (self.boxed(left)?, self.boxed(right)?);
         // `date + INTERVAL 1 DAY`, `INTERVAL 1 DAY + date`, `date - INTERVAL 1 DAY`.
         let moved = |function, arguments| Expr::Call { function, arguments };
@@ -301,16 +308,11 @@ impl<'a> Binder<'a> {
             }
             _ => {}
         }
-        let comparison = |op| Expr::Compare { op, left: left.clone(), right: right.clone() };
+        if let Some(op) = comparison_of(op) {
+            return Ok(Expr::Compare { op, left, right });
+        }
         let arithmetic = |op| Expr::Arithmetic { op, left: left.clone(), right: right.clone() };
         Ok(match op {
-            Operator::Eq => comparison(Comparison::Equal),
-            Operator::Spaceship => comparison(Comparison::NullSafeEqual),
-            Operator::NotEq => comparison(Comparison::NotEqual),
-            Operator::Lt => comparison(Comparison::Less),
-            Operator::LtEq => comparison(Comparison::LessOrEqual),
-            Operator::Gt => comparison(Comparison::Greater),
-            Operator::GtEq => comparison(Comparison::GreaterOrEqual),
             Operator::Plus => arithmetic(Arithmetic::Add),
             Operator::Minus => arithmetic(Arithmetic::Subtract),
             Operator::Multiply => arithmetic(Arithmetic::Multiply),
@@ -370,6 +372,15 @@ impl<'a> Binder<'a> {
     }
 
     fn in_list(&mut self, expr: &ast::Expr, list: &[ast::Expr], negated: bool) -> Result<Expr, SqlError> {
+        if let Some(operands) = row_of(expr) {
+            let any = list.iter().map(|item| match row_of(item) {
+                Some(items) => self.compare_each(&operands, Comparison::Equal, &items),
+                None => Err(SqlError::columns(operands.len())),
+            });
+            let mut any = any.collect::<Result<Vec<Expr>, SqlError>>()?;
+            let is_in = if any.len() == 1 { any.remove(0) } else { Expr::Or(any) };
+            return Ok(if negated { Expr::Not(Box::new(is_in)) } else { is_in });
+        }
         let operand = self.boxed(expr)?;
         if let [ast::Expr::Value(value)] = list
             && let ast::Value::Placeholder(name) = &value.value
@@ -381,6 +392,126 @@ impl<'a> Binder<'a> {
         }
         let list = list.iter().map(|item| self.bind(item)).collect::<Result<_, SqlError>>()?;
         Ok(Expr::InList { operand, list, negated })
+    }
+
+    fn in_subquery(&mut self, expr: &ast::Expr, query: &ast::Query, negated: bool) -> Result<Expr, SqlError> {
+        if let Some(row) = row_of(expr) {
+            let (op, quantifier) = match negated {
+                false => (Comparison::Equal, Quantifier::Any),
+                true => (Comparison::NotEqual, Quantifier::All),
+            };
+            return self.with_rows(&row, op, query, quantifier);
+        }
+        let operand = self.boxed(expr)?;
+        let planned = self.subquery(query, SubqueryUse::List)?;
+        let test = SubqueryTest::In { operand: operand.clone(), negated };
+        planned.tested(test, |index, kind| Expr::InSlot { operand, index, kind, negated })
+    }
+
+    /// ANY, SOME and ALL.
+    fn quantified(
+        &mut self,
+        left: &ast::Expr,
+        op: &Operator,
+        right: &ast::Expr,
+        quantifier: Quantifier,
+    ) -> Result<Expr, SqlError> {
+        let (Some(op), ast::Expr::Subquery(query)) = (comparison_of(op), right) else {
+            return Err(SqlError::syntax(&right.to_string(), 1));
+        };
+        match (op, quantifier) {
+            (Comparison::Equal, Quantifier::Any) => self.in_subquery(left, query, false),
+            (Comparison::NotEqual, Quantifier::All) => self.in_subquery(left, query, true),
+            _ => {
+                let row = row_of(left).unwrap_or_else(|| vec![left]);
+                self.with_rows(&row, op, query, quantifier)
+            }
+        }
+    }
+
+    /// A row compared with those of a subquery.
+    fn with_rows(
+        &mut self,
+        row: &[&ast::Expr],
+        op: Comparison,
+        query: &ast::Query,
+        quantifier: Quantifier,
+    ) -> Result<Expr, SqlError> {
+        let is_equation = matches!(op, Comparison::Equal | Comparison::NotEqual | Comparison::NullSafeEqual);
+        if row.len() > 1 && !is_equation {
+            return Err(SqlError::not_supported("the order of rows beside a subquery"));
+        }
+        let operands = row.iter().map(|operand| self.bind(operand)).collect::<Result<Vec<_>, _>>()?;
+        Ok(match self.subquery(query, SubqueryUse::Rows { columns: row.len() })? {
+            Planned::Rows { slot, kinds } => {
+                Expr::Quantified { operands, op, quantifier, index: slot, kinds }
+            }
+            planned => {
+                let test = SubqueryTest::Quantified { operands, op, quantifier };
+                planned.tested(test, |index, kind| Expr::Slot { index, kind })?
+            }
+        })
+    }
+
+    /// A comparison of which one side is a row; `None` if neither is.
+    fn compare_rows(
+        &mut self,
+        left: &ast::Expr,
+        op: Comparison,
+        right: &ast::Expr,
+    ) -> Result<Option<Expr>, SqlError> {
+        Ok(match (row_of(left), row_of(right), left, right) {
+            (Some(left), Some(right), ..) => Some(self.compare_each(&left, op, &right)?),
+            (Some(row), None, _, ast::Expr::Subquery(query)) => {
+                Some(self.with_rows(&row, op, query, Quantifier::Only)?)
+            }
+            (None, Some(row), ast::Expr::Subquery(query), _) => {
+                Some(self.with_rows(&row, op.mirrored(), query, Quantifier::Only)?)
+            }
+            (Some(row), ..) => return Err(SqlError::columns(row.len())),
+            (None, Some(_), ..) => return Err(SqlError::columns(1)),
+            (None, None, ..) => None,
+        })
+    }
+
+    /// Rows compared value by value: equal if all are, and in the order of the first that are not.
+    fn compare_each(
+        &mut self,
+        left: &[&ast::Expr],
+        op: Comparison,
+        right: &[&ast::Expr],
+    ) -> Result<Expr, SqlError> {
+        if left.len() != right.len() {
+            return Err(SqlError::columns(left.len()));
+        }
+        let mut pair = |at: usize, op: Comparison| -> Result<Expr, SqlError> {
+            if let Some(rows) = self.compare_rows(left[at], op, right[at])? {
+                return Ok(rows);
+            }
+            Ok(Expr::Compare { op, left: self.boxed(left[at])?, right: self.boxed(right[at])? })
+        };
+        let last = left.len() - 1;
+        let all = (0..=last).map(|at| match op {
+            Comparison::Equal | Comparison::NullSafeEqual | Comparison::NotEqual => Ok(vec![pair(at, op)?]),
+            _ => {
+                // Those before are equal, and this one decides.
+                let strict = match op {
+                    Comparison::LessOrEqual => Comparison::Less,
+                    Comparison::GreaterOrEqual => Comparison::Greater,
+                    strict => strict,
+                };
+                let mut all = (0..at).map(|at| pair(at, Comparison::Equal)).collect::<Result<Vec<_>, _>>()?;
+                all.push(pair(at, if at == last { op } else { strict })?);
+                Ok(all)
+            }
+        });
+        let all = all.collect::<Result<Vec<Vec<Expr>>, SqlError>>()?;
+        let mut all: Vec<Expr> = all.into_iter().filter_map(conjunction).collect();
+        Ok(match op {
+            _ if all.len() == 1 => all.remove(0),
+            Comparison::Equal | Comparison::NullSafeEqual => Expr::And(all),
+            _ => Expr::Or(all),
+        })
     }
 
     fn subquery(&mut self, query: &ast::Query, use_as: SubqueryUse) -> Result<Planned, SqlError> {
@@ -408,6 +539,56 @@ impl<'a> Binder<'a> {
         let result = compiled.result_type();
         let (column_type, nullable) = (result.column_type.clone(), result.nullable);
         Ok(Expr::Column(ColumnRef { part, column, column_type, nullable, name }))
+    }
+}
+
+impl Planned {
+    /// The subquery tested for each row, or what `once` makes of its slot.
+    fn tested(
+        self,
+        test: SubqueryTest,
+        once: impl FnOnce(usize, SlotKind) -> Expr,
+    ) -> Result<Expr, SqlError> {
+        match self {
+            Planned::Once { slot, kind } => Ok(once(slot, kind)),
+            Planned::EachRow { plan, parameters } => Ok(Expr::Subquery(Subquery { plan, parameters, test })),
+            Planned::Rows { .. } => Err(SqlError::internal("rows where a value should be")),
+        }
+    }
+}
+
+/// The comparison that an operator is.
+fn comparison_of(op: &Operator) -> Option<Comparison> {
+    Some(match op {
+        Operator::Eq => Comparison::Equal,
+        Operator::Spaceship => Comparison::NullSafeEqual,
+        Operator::NotEq => Comparison::NotEqual,
+        Operator::Lt => Comparison::Less,
+        Operator::LtEq => Comparison::LessOrEqual,
+        Operator::Gt => Comparison::Greater,
+        Operator::GtEq => Comparison::GreaterOrEqual,
+        _ => return None,
+    })
+}
+
+/// The values of `(a, b)` and `ROW(a, b)`.
+fn row_of(expr: &ast::Expr) -> Option<Vec<&ast::Expr>> {
+    match expr {
+        ast::Expr::Nested(inner) => row_of(inner),
+        ast::Expr::Tuple(items) if items.len() > 1 => Some(items.iter().collect()),
+        ast::Expr::Function(function) => {
+            let [ast::ObjectNamePart::Identifier(name)] = function.name.0.as_slice() else { return None };
+            let ast::FunctionArguments::List(list) = &function.args else { return None };
+            if !name.value.eq_ignore_ascii_case("row") {
+                return None;
+            }
+            let item = |argument| match argument {
+                &ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ref item)) => Some(item),
+                _ => None,
+            };
+            list.args.iter().map(item).collect()
+        }
+        _ => None,
     }
 }
 

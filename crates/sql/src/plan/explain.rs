@@ -2,6 +2,7 @@
 
 use super::access::{Access, Path, PointValues};
 use super::plan::*;
+use crate::parse::ExplainForm;
 use crate::{ColumnMeta, Completion, ResultSink, SqlError};
 use types::{Collation, ColumnType, Value, ValueRef};
 
@@ -20,13 +21,20 @@ const COLUMNS: [(&str, bool, u32); 10] = [
 ];
 
 /// One line.
-type Line = Vec<Value>;
+struct Line {
+    values: Vec<Value>,
+    /// Per cent; EXPLAIN EXTENDED shows it.
+    filtered: Option<f64>,
+}
 
-/// Sends the lines of a plan.
+/// Sends a plan.
 ///
 /// # Errors
 /// The sink's.
-pub fn send(plan: &StatementPlan, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+pub fn send(plan: &StatementPlan, form: ExplainForm, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    if form == ExplainForm::Json {
+        return super::explain_json::send(plan, sink);
+    }
     let mut lines = Vec::new();
     let mut ids = 1;
     let is_simple = plan.subqueries.is_empty() && plan.dependents.is_empty();
@@ -39,7 +47,7 @@ pub fn send(plan: &StatementPlan, sink: &mut dyn ResultSink) -> Result<(), SqlEr
         ids += 1;
         query(subquery, "DEPENDENT SUBQUERY", false, &mut ids, &mut lines);
     }
-    send_lines(&lines, sink)
+    send_lines(&lines, form == ExplainForm::Extended, sink)
 }
 
 /// Sends the line of one table alone: UPDATE and DELETE.
@@ -55,21 +63,30 @@ pub fn send_access(
     let mut line = vec![Value::Int(1), Value::text("SIMPLE"), Value::text(table)];
     line.extend(access_columns(access, def, false));
     line.push(Value::text(if access.residual.is_some() { "Using where" } else { "" }));
-    send_lines(&[line], sink)
+    send_lines(&[Line { values: line, filtered: Some(100.0) }], false, sink)
 }
 
-fn send_lines(lines: &[Line], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-    let columns: Vec<ColumnMeta> =
+fn send_lines(lines: &[Line], extended: bool, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    let mut columns: Vec<ColumnMeta> =
         COLUMNS.iter().map(|(name, number, chars)| meta(name, *number, *chars)).collect();
+    let before_extra = columns.len() - 1;
+    if extended {
+        let column_type = ColumnType::Double { unsigned: false };
+        let filtered = ColumnMeta { column_type, decimals: 2, ..meta("filtered", true, 4) };
+        columns.insert(before_extra, filtered);
+    }
     sink.columns(&columns)?;
     for line in lines {
-        let values: Vec<ValueRef<'_>> = line.iter().map(Value::as_ref).collect();
+        let mut values: Vec<ValueRef<'_>> = line.values.iter().map(Value::as_ref).collect();
+        if extended {
+            values.insert(before_extra, line.filtered.map_or(ValueRef::Null, ValueRef::Double));
+        }
         sink.row(&values)?;
     }
     sink.end(&Completion::default())
 }
 
-fn meta(name: &str, number: bool, chars: u32) -> ColumnMeta {
+pub(super) fn meta(name: &str, number: bool, chars: u32) -> ColumnMeta {
     let collation = if number { Collation::Binary } else { Collation::Utf8mb4GeneralCi };
     ColumnMeta {
         name: name.to_string(),
@@ -128,7 +145,7 @@ fn query(plan: &QueryPlan, select_type: &str, simple: bool, ids: &mut i64, lines
                     vec![Value::Null, Value::text("UNION RESULT"), Value::text(name), Value::text("ALL")];
                 line.extend([Value::Null, Value::Null, Value::Null, Value::Null, Value::Null]);
                 line.push(Value::text(if plan.order.items.is_empty() { "" } else { "Using filesort" }));
-                lines.push(line);
+                lines.push(Line { values: line, filtered: None });
             }
         }
     }
@@ -139,7 +156,7 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
         let mut line = vec![Value::Int(id), Value::text(kind)];
         line.extend(vec![Value::Null; 7]);
         line.push(Value::text(extra));
-        line
+        Line { values: line, filtered: None }
     };
     if plan.shortcut.is_some() {
         lines.push(whole("Select tables optimized away"));
@@ -152,23 +169,9 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
     for (depth, step) in plan.steps.iter().enumerate() {
         let input = &plan.inputs[step.part];
         let mut line = vec![Value::Int(id), Value::text(kind), Value::text(input.name.clone())];
-        let mut extra: Vec<&str> = Vec::new();
         match (&input.source, &step.access) {
             (Source::Table { def, .. }, Some(access)) => {
                 line.extend(access_columns(access, def, depth > 0));
-                let is_range = matches!(&access.path, Path::Ranges { .. });
-                if access.residual.is_some()
-                    || step.filter.is_some()
-                    || has_after(plan, step)
-                    || (is_range && access.covering.is_some())
-                {
-                    extra.push("Using where");
-                } else if is_range {
-                    extra.push("Using index condition");
-                }
-                if access.covering.is_some() {
-                    extra.push("Using index");
-                }
             }
             (source, _) => {
                 if let Source::Derived(_) = source {
@@ -179,28 +182,53 @@ fn select(plan: &SelectPlan, kind: &str, id: i64, lines: &mut Vec<Line>) {
                     Source::Derived(query) => Value::Int(super::join::rows_of(query) as i64),
                     _ => Value::Null,
                 });
-                if step.filter.is_some() || has_after(plan, step) {
-                    extra.push("Using where");
-                }
             }
         }
-        match &step.method {
-            Method::Each => {}
-            Method::Gather => extra.push("Using join buffer (flat, BKA join)"),
-            Method::Follow { .. } => extra.push("Using merge join"),
-            Method::Hash(_) => extra.push("Using join buffer (hash join)"),
-        }
-        if depth == 0 {
-            if plan.uses_temporary {
-                extra.push("Using temporary");
-            }
-            if !plan.order.items.is_empty() {
-                extra.push("Using filesort");
-            }
-        }
-        line.push(Value::text(extra.join("; ")));
-        lines.push(line);
+        line.push(Value::text(extras(plan, depth).join("; ")));
+        lines.push(Line { values: line, filtered: Some(percent(step)) });
     }
+}
+
+/// The share of the rows found that meet all conditions, as EXPLAIN shows it.
+pub(super) fn percent(step: &Step) -> f64 {
+    (step.filtered * 10_000.0).round() / 100.0
+}
+
+/// What Extra shows of a step.
+pub(super) fn extras(plan: &SelectPlan, depth: usize) -> Vec<&'static str> {
+    let step = &plan.steps[depth];
+    let mut extra = Vec::new();
+    let is_tested = step.filter.is_some() || has_after(plan, step);
+    match &step.access {
+        Some(access) => {
+            let is_range = matches!(&access.path, Path::Ranges { .. });
+            if access.residual.is_some() || is_tested || (is_range && access.covering.is_some()) {
+                extra.push("Using where");
+            } else if is_range {
+                extra.push("Using index condition");
+            }
+            if access.covering.is_some() {
+                extra.push("Using index");
+            }
+        }
+        None if is_tested => extra.push("Using where"),
+        None => {}
+    }
+    match &step.method {
+        Method::Each => {}
+        Method::Gather => extra.push("Using join buffer (flat, BKA join)"),
+        Method::Follow { .. } => extra.push("Using merge join"),
+        Method::Hash(_) => extra.push("Using join buffer (hash join)"),
+    }
+    if depth == 0 {
+        if plan.uses_temporary {
+            extra.push("Using temporary");
+        }
+        if !plan.order.items.is_empty() {
+            extra.push("Using filesort");
+        }
+    }
+    extra
 }
 
 /// True if rows must meet something once NULLs have stood in for the tables of a nest that ends here.
@@ -209,7 +237,7 @@ fn has_after(plan: &SelectPlan, step: &Step) -> bool {
 }
 
 /// type, possible_keys, key, key_len, ref, rows.
-fn access_columns(access: &Access, def: &engine::TableDef, inner: bool) -> Vec<Value> {
+pub(super) fn access_columns(access: &Access, def: &engine::TableDef, inner: bool) -> Vec<Value> {
     let (index, kind, parts) = match &access.path {
         Path::Whole { index, .. } if access.covering.is_some() || access.in_order || index.0 != 0 => {
             (Some(*index), "index", usize::MAX)
@@ -259,7 +287,7 @@ fn access_columns(access: &Access, def: &engine::TableDef, inner: bool) -> Vec<V
 }
 
 /// What MySQL says that a key part takes.
-fn key_bytes(column: &types::Column, prefix: Option<u32>) -> u64 {
+pub(super) fn key_bytes(column: &types::Column, prefix: Option<u32>) -> u64 {
     let chars = |chars: u32| u64::from(prefix.unwrap_or(chars)) * 4;
     let of_type = match &column.column_type {
         ColumnType::Char { chars: length, .. } => chars(*length),

@@ -165,7 +165,12 @@ impl JoinPlan<'_> {
             extend_sorted(&mut sorted, part, conditions);
             let begins = tree.begins(part, before);
             before = before.with(part);
-            steps.push(Step { part, access, method, filter, begins, ends: tree.ends(part, before), unique });
+            let found = access.as_ref().map_or(choice.rows, |access| rows * access.rows as f64);
+            let is_tested =
+                filter.is_some() || access.as_ref().is_some_and(|access| access.residual.is_some());
+            let filtered = if is_tested { (choice.rows / found.max(1.0)).clamp(0.0, 1.0) } else { 1.0 };
+            let (ends, cost) = (tree.ends(part, before), choice.cost);
+            steps.push(Step { part, access, method, filter, begins, ends, unique, cost, filtered });
             rows = choice.rows;
         }
         // Nests are named by their place in the plan.

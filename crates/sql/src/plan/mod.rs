@@ -9,6 +9,7 @@ mod bind_function;
 pub mod change;
 mod cost;
 pub mod explain;
+mod explain_json;
 pub mod from;
 mod join;
 pub mod methods;

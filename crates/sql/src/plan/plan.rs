@@ -164,6 +164,10 @@ pub struct Step {
     pub ends: Vec<usize>,
     /// One row at most.
     pub unique: bool,
+    /// For EXPLAIN: what reading it costs for all rows before it, in rows read in order.
+    pub cost: f64,
+    /// Which share of the rows found is expected to meet all conditions.
+    pub filtered: f64,
 }
 
 /// How the rows of a table are found for each row of those before.

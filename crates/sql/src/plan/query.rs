@@ -324,9 +324,7 @@ impl Subqueries for Planner<'_> {
         let plan = plan?;
         let kind = match use_as {
             SubqueryUse::Exists => SlotKind::Int,
-            _ if plan.columns.len() != 1 => {
-                return Err(SqlError::new(1241, b"21000", "Operand should contain 1 column(s)"));
-            }
+            _ if plan.columns.len() != use_as.columns() => return Err(SqlError::columns(use_as.columns())),
             _ => kind_of_type(&plan.columns[0].column_type),
         };
         if !parameters.is_empty() {
@@ -336,8 +334,12 @@ impl Subqueries for Planner<'_> {
         }
         let mut subqueries = self.subqueries.borrow_mut();
         let slot = self.slots.len() + subqueries.len();
+        let kinds = plan.columns.iter().map(|column| kind_of_type(&column.column_type)).collect();
         subqueries.push(SubqueryPlan { query: plan, slot, use_as });
-        Ok(Planned::Once { slot, kind })
+        Ok(match use_as {
+            SubqueryUse::Rows { .. } => Planned::Rows { slot, kinds },
+            _ => Planned::Once { slot, kind },
+        })
     }
 
     fn outer(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError> {

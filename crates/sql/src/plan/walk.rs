@@ -30,12 +30,17 @@ pub fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
             visit(pattern);
         }
         Expr::Subquery(subquery) => {
-            if let SubqueryTest::In { operand, .. } = &subquery.test {
-                visit(operand);
+            match &subquery.test {
+                SubqueryTest::In { operand, .. } => visit(operand),
+                SubqueryTest::Quantified { operands, .. } => operands.iter().for_each(&mut *visit),
+                SubqueryTest::Value | SubqueryTest::Exists => {}
             }
             subquery.parameters.iter().for_each(visit);
         }
-        Expr::And(operands) | Expr::Or(operands) | Expr::Call { arguments: operands, .. } => {
+        Expr::And(operands)
+        | Expr::Or(operands)
+        | Expr::Quantified { operands, .. }
+        | Expr::Call { arguments: operands, .. } => {
             operands.iter().for_each(visit);
         }
         Expr::Between { operand, low, high, .. } => {

@@ -11,7 +11,7 @@ use crate::cache::plans::Plan;
 use crate::cache::{Literal, Scan, ScanEnd};
 use crate::dml;
 use crate::expr::{SlotKind, Slots};
-use crate::parse::{self, Statement};
+use crate::parse::{self, ExplainForm, Statement};
 use crate::plan::plan::StatementPlan;
 use crate::status::Counter;
 use crate::{ColumnMeta, Completion, ResultSink, SqlError};
@@ -259,7 +259,7 @@ impl Session {
                 sink.end(&Completion::default())
             }
             Statement::Query(query) => self.run_parsed(&ast::Statement::Query(query.clone()), sink),
-            Statement::Explain(inner) => self.explain(inner, sink),
+            Statement::Explain(inner, form) => self.explain(inner, *form, sink),
             Statement::Insert(change) | Statement::Update(change) | Statement::Delete(change) => {
                 self.run_parsed(change, sink)
             }
@@ -267,12 +267,17 @@ impl Session {
         }
     }
 
-    fn explain(&mut self, statement: &Statement, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    fn explain(
+        &mut self,
+        statement: &Statement,
+        form: ExplainForm,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
         match statement {
             Statement::Query(query) => {
                 let plan = self.plan_statement(&ast::Statement::Query(query.clone()), &[], vec![])?;
                 match plan {
-                    Plan::Query(plan) => crate::plan::explain::send(&plan, sink),
+                    Plan::Query(plan) => crate::plan::explain::send(&plan, form, sink),
                     Plan::Change(_) => Err(SqlError::internal("a query without a query's plan")),
                 }
             }

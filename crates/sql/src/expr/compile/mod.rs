@@ -7,9 +7,9 @@ mod unify;
 
 pub(super) use unify::unify;
 
-use super::node::{self, Call, Node, SubqueryNode};
+use super::node::{self, Call, Node, RowTest, SubqueryNode};
 use super::result_type::{Class, Derivation, Typed};
-use super::{Arithmetic, Comparison, Expr, Function, Subquery, SubqueryTest};
+use super::{Arithmetic, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
 use crate::SqlError;
 use crate::variables::{self, Kind};
 use types::{Collation, ColumnType, Value};
@@ -132,6 +132,12 @@ impl Compiler {
                 let node = Node::InSlot { operand, index: *index, collation, negated: *negated };
                 (node, Typed::boolean(true))
             }
+            Expr::Quantified { operands, op, quantifier, index, kinds } => {
+                let given: Vec<Typed> =
+                    kinds.iter().map(|kind| constants::slot_type(*kind, self.connection)).collect();
+                let row = self.row_test(operands, &given, *op, *quantifier)?;
+                (Node::Quantified { row: Box::new(row), index: *index }, Typed::boolean(true))
+            }
             Expr::Like { operand, pattern, escape, negated } => {
                 let (operand, pattern) = (self.expr(operand)?, self.expr(pattern)?);
                 let types = [&operand.1, &pattern.1];
@@ -216,9 +222,32 @@ impl Compiler {
                 let collation = collations::for_comparison(&[&typed, &given], "IN", self.connection)?;
                 (node::SubqueryTest::In { operand, collation, negated: *negated }, Typed::boolean(true))
             }
+            SubqueryTest::Quantified { operands, op, quantifier } => {
+                let given: Vec<Typed> =
+                    subquery.plan.columns.iter().map(|meta| column_type(&meta.column_type, true)).collect();
+                let row = self.row_test(operands, &given, *op, *quantifier)?;
+                (node::SubqueryTest::Quantified(row), Typed::boolean(true))
+            }
         };
         let node = SubqueryNode { plan: subquery.plan.clone(), parameters, test };
         Ok((Node::Subquery(Box::new(node)), typed))
+    }
+
+    fn row_test(
+        &mut self,
+        operands: &[Expr],
+        given: &[Typed],
+        op: Comparison,
+        quantifier: Quantifier,
+    ) -> Result<RowTest, SqlError> {
+        let mut compiled = Vec::with_capacity(operands.len());
+        for (operand, given) in operands.iter().zip(given) {
+            let (node, typed) = self.expr(operand)?;
+            let collation =
+                collations::for_comparison(&[&typed, given], comparison_name(op), self.connection)?;
+            compiled.push((node, collation));
+        }
+        Ok(RowTest { operands: compiled.into(), op, quantifier })
     }
 
     fn negate(&mut self, operand: &Expr) -> Result<Compiled, SqlError> {

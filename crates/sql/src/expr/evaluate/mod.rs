@@ -74,6 +74,7 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         | Node::InList { .. }
         | Node::InInts { .. }
         | Node::InSlot { .. }
+        | Node::Quantified { .. }
         | Node::Like { .. }
         | Node::Regexp { .. } => {
             truth(node, row, context)?.map_or(ValueRef::Null, |truth| ValueRef::Int(truth as i64))
@@ -186,6 +187,16 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             found
                 .unwrap_or_else(|| in_values(&operand, context.slots.list(*index), *collation, context))
                 .map(|found| found != *negated)
+        }
+        Node::Quantified { row: test, index } => {
+            let operands = subquery::operands(test, row, context)?;
+            let mut outcome = subquery::Outcome::new(test.quantifier);
+            for values in context.slots.list(*index).chunks(operands.len()) {
+                if !outcome.take(test.compare(&operands, values, context))? {
+                    break;
+                }
+            }
+            outcome.result()
         }
         Node::Like { sides, escape, collation, negated } => {
             let (left, right) = (value(&sides.0, row, context)?, value(&sides.1, row, context)?);

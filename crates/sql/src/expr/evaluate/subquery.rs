@@ -2,8 +2,8 @@
 
 use super::{Context, Result, Row, compare, in_arena};
 use crate::SqlError;
-use crate::expr::Slots;
-use crate::expr::node::{SubqueryNode, SubqueryTest};
+use crate::expr::node::{RowTest, SubqueryNode, SubqueryTest};
+use crate::expr::{Comparison, Quantifier, Slots};
 use types::ValueRef;
 
 pub(super) fn value<'a>(
@@ -52,5 +52,91 @@ pub(super) fn value<'a>(
             })?;
             Ok(found.map_or(ValueRef::Null, |found| ValueRef::Int(i64::from(found != *negated))))
         }
+        SubqueryTest::Quantified(test) => {
+            let operands = operands(test, row, context)?;
+            let mut outcome = Outcome::new(test.quantifier);
+            subqueries
+                .run(&subquery.plan, slots, &mut |row| outcome.take(test.compare(&operands, row, context)))?;
+            Ok(outcome.result().map_or(ValueRef::Null, |holds| ValueRef::Int(i64::from(holds))))
+        }
+    }
+}
+
+/// The values of a row of operands.
+pub(super) fn operands<'a>(
+    test: &'a RowTest,
+    row: &Row<'a>,
+    context: &Context<'a>,
+) -> Result<Vec<ValueRef<'a>>> {
+    test.operands.iter().map(|(operand, _)| super::value(operand, row, context)).collect()
+}
+
+impl RowTest {
+    /// Whether the comparison holds with one row. Rows of several values are compared for being equal or not alone.
+    pub(super) fn compare(
+        &self,
+        operands: &[ValueRef<'_>],
+        row: &[ValueRef<'_>],
+        context: &Context<'_>,
+    ) -> Option<bool> {
+        if let ([operand], [value], [(_, collation)]) = (operands, row, &*self.operands)
+            && self.op != Comparison::NullSafeEqual
+        {
+            return compare(operand, value, *collation, context).map(|order| self.op.holds(order));
+        }
+        let mut equal = Some(true);
+        for ((operand, value), (_, collation)) in operands.iter().zip(row).zip(&self.operands) {
+            let is_equal = match self.op {
+                Comparison::NullSafeEqual => {
+                    Some(super::null_safe_equal(operand, value, *collation, context))
+                }
+                _ => compare(operand, value, *collation, context).map(|order| order.is_eq()),
+            };
+            match is_equal {
+                Some(true) => {}
+                Some(false) => return Some(self.op == Comparison::NotEqual),
+                None => equal = None,
+            }
+        }
+        equal.map(|equal| equal != (self.op == Comparison::NotEqual))
+    }
+}
+
+/// What a comparison with several rows comes to.
+pub(super) struct Outcome {
+    quantifier: Quantifier,
+    rows: usize,
+    result: Option<bool>,
+}
+
+impl Outcome {
+    pub(super) fn new(quantifier: Quantifier) -> Outcome {
+        let result = match quantifier {
+            Quantifier::Any => Some(false),
+            Quantifier::All => Some(true),
+            Quantifier::Only => None,
+        };
+        Outcome { quantifier, rows: 0, result }
+    }
+
+    /// Takes the comparison with one row in; false if no further row changes the result.
+    pub(super) fn take(&mut self, holds: Option<bool>) -> Result<bool> {
+        self.rows += 1;
+        match self.quantifier {
+            Quantifier::Only if self.rows > 1 => return Err(SqlError::subquery_of_several_rows()),
+            Quantifier::Only => self.result = holds,
+            Quantifier::Any if holds != Some(false) => self.result = holds,
+            Quantifier::All if holds != Some(true) => self.result = holds,
+            _ => {}
+        }
+        Ok(match self.quantifier {
+            Quantifier::Any => holds != Some(true),
+            Quantifier::All => holds != Some(false),
+            Quantifier::Only => true,
+        })
+    }
+
+    pub(super) fn result(&self) -> Option<bool> {
+        self.result
     }
 }

@@ -1,0 +1,190 @@
+//! EXPLAIN FORMAT=JSON: a plan in the shape that MariaDB gives it.
+
+use super::explain::{access_columns, extras, meta, percent};
+use super::plan::*;
+use crate::{Completion, ResultSink, SqlError};
+use types::{Value, ValueRef};
+
+/// JSON that is being put together.
+enum Json {
+    Text(String),
+    Number(f64),
+    True,
+    List(Vec<Json>),
+    Object(Vec<(&'static str, Json)>),
+}
+
+/// Sends a plan as one text.
+///
+/// # Errors
+/// The sink's.
+pub(super) fn send(plan: &StatementPlan, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    let mut ids = 1;
+    let mut block = query(&plan.query, &mut ids);
+    let once = plan.subqueries.iter().map(|subquery| &subquery.query);
+    let each = plan.dependents.iter().map(|subquery| &**subquery);
+    let subqueries: Vec<Json> = once
+        .chain(each)
+        .map(|subquery| {
+            ids += 1;
+            Json::Object(vec![("query_block", query(subquery, &mut ids))])
+        })
+        .collect();
+    if let (Json::Object(members), false) = (&mut block, subqueries.is_empty()) {
+        members.push(("subqueries", Json::List(subqueries)));
+    }
+    let mut text = String::new();
+    Json::Object(vec![("query_block", block)]).write(0, &mut text);
+    sink.columns(&[meta("EXPLAIN", false, 65_535)])?;
+    sink.row(&[ValueRef::Text(text.as_bytes())])?;
+    sink.end(&Completion::default())
+}
+
+fn query(plan: &QueryPlan, ids: &mut usize) -> Json {
+    match &plan.body {
+        Body::Select(select) => self::select(select, ids),
+        Body::Union(union) => {
+            let first = *ids;
+            let mut branches = Vec::new();
+            for (at, branch) in union.branches.iter().enumerate() {
+                *ids += usize::from(at > 0);
+                branches.push(Json::Object(vec![("query_block", query(branch, ids))]));
+            }
+            let members: Vec<String> = (first..=*ids).map(|id| id.to_string()).collect();
+            let result = vec![
+                ("table_name", Json::Text(format!("<union{}>", members.join(",")))),
+                ("access_type", Json::Text("ALL".to_string())),
+                ("query_specifications", Json::List(branches)),
+            ];
+            Json::Object(vec![("union_result", Json::Object(result))])
+        }
+    }
+}
+
+fn select(plan: &SelectPlan, ids: &mut usize) -> Json {
+    let mut block = vec![("select_id", Json::Number(*ids as f64))];
+    let message = if plan.shortcut.is_some() {
+        Some("Select tables optimized away")
+    } else {
+        plan.steps.is_empty().then_some("No tables used")
+    };
+    if let Some(message) = message {
+        block.push(("table", Json::Object(vec![("message", Json::Text(message.to_string()))])));
+        return Json::Object(block);
+    }
+    block.push(("cost", Json::Number(plan.steps.iter().map(|step| step.cost).sum())));
+    let tables = (0..plan.steps.len()).map(|depth| {
+        let table = Json::Object(table(plan, depth, ids));
+        Json::Object(vec![("table", table)])
+    });
+    block.push(("nested_loop", Json::List(tables.collect())));
+    Json::Object(block)
+}
+
+fn table(plan: &SelectPlan, depth: usize, ids: &mut usize) -> Vec<(&'static str, Json)> {
+    let step = &plan.steps[depth];
+    let input = &plan.inputs[step.part];
+    let mut table = vec![("table_name", Json::Text(input.name.clone()))];
+    match (&input.source, &step.access) {
+        (Source::Table { def, .. }, Some(access)) => {
+            let names = ["access_type", "possible_keys", "key", "key_length", "ref", "rows"];
+            for (name, value) in names.into_iter().zip(access_columns(access, def, depth > 0)) {
+                let list = |text: &str| {
+                    Json::List(text.split(',').map(|item| Json::Text(item.to_string())).collect())
+                };
+                match value {
+                    Value::Text(text) if matches!(name, "possible_keys" | "ref") => {
+                        table.push((name, list(&String::from_utf8_lossy(&text))));
+                    }
+                    Value::Text(text) => {
+                        table.push((name, Json::Text(String::from_utf8_lossy(&text).into_owned())))
+                    }
+                    Value::Int(number) => table.push((name, Json::Number(number as f64))),
+                    _ => {}
+                }
+            }
+        }
+        (Source::Derived(query), _) => {
+            table.push(("access_type", Json::Text("ALL".to_string())));
+            table.push(("rows", Json::Number(super::join::rows_of(query))));
+        }
+        _ => table.push(("access_type", Json::Text("ALL".to_string()))),
+    }
+    table.push(("cost", Json::Number(step.cost)));
+    table.push(("filtered", Json::Number(percent(step))));
+    for extra in extras(plan, depth) {
+        table.push(match extra {
+            "Using index" => ("using_index", Json::True),
+            "Using temporary" => ("using_temporary_table", Json::True),
+            "Using filesort" => ("using_filesort", Json::True),
+            "Using index condition" => ("using_index_condition", Json::True),
+            "Using merge join" => ("join_type", Json::Text("MERGE".to_string())),
+            "Using join buffer (hash join)" => ("join_type", Json::Text("HASH".to_string())),
+            "Using join buffer (flat, BKA join)" => ("join_type", Json::Text("BKA".to_string())),
+            _ => ("using_where", Json::True),
+        });
+    }
+    if let Source::Derived(inner) = &input.source {
+        *ids += 1;
+        table.push(("materialized", Json::Object(vec![("query_block", query(inner, ids))])));
+    }
+    table
+}
+
+impl Json {
+    fn write(&self, depth: usize, out: &mut String) {
+        let line = |depth: usize, out: &mut String| {
+            out.push('\n');
+            out.extend(std::iter::repeat_n("  ", depth));
+        };
+        match self {
+            Json::Text(text) => quote(text, out),
+            Json::Number(number) => out.push_str(&format!("{}", (number * 1_000.0).round() / 1_000.0)),
+            Json::True => out.push_str("true"),
+            // Lists of texts stay on one line.
+            Json::List(items) if items.iter().all(|item| matches!(item, Json::Text(_))) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    out.push_str(if at > 0 { ", " } else { "" });
+                    item.write(depth, out);
+                }
+                out.push(']');
+            }
+            Json::List(items) => {
+                out.push('[');
+                for (at, item) in items.iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    line(depth + 1, out);
+                    item.write(depth + 1, out);
+                }
+                line(depth, out);
+                out.push(']');
+            }
+            Json::Object(members) => {
+                out.push('{');
+                for (at, (name, value)) in members.iter().enumerate() {
+                    out.push_str(if at > 0 { "," } else { "" });
+                    line(depth + 1, out);
+                    quote(name, out);
+                    out.push_str(": ");
+                    value.write(depth + 1, out);
+                }
+                line(depth, out);
+                out.push('}');
+            }
+        }
+    }
+}
+
+fn quote(text: &str, out: &mut String) {
+    out.push('"');
+    for character in text.chars() {
+        match character {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            control if control < ' ' => out.push_str(&format!("\\u{:04x}", u32::from(control))),
+            other => out.push(other),
+        }
+    }
+    out.push('"');
+}
