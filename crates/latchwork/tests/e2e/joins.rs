@@ -383,7 +383,14 @@ fn the_published_join_and_its_relatives_give_mariadbs_rows_by_every_method() {
         let got = transcript::run(&server.socket, "corpus", &script);
         assert_eq!(expected.len(), got.len(), "the client lost its way");
         for (expected, got) in expected.iter().zip(&got) {
-            if expected.statement.starts_with("SELECT") && comparable(expected) != comparable(got) {
+            // Whatever is ordered is ordered by a key.
+            let is_same = match expected.statement.contains("ORDER BY") {
+                true => {
+                    expected.comparable(SelectWarnings::Ignored) == got.comparable(SelectWarnings::Ignored)
+                }
+                false => comparable(expected) == comparable(got),
+            };
+            if expected.statement.starts_with("SELECT") && !is_same {
                 report += &format!(
                     "\n[{switches}] {}\n--- MariaDB\n{}\n--- Latchwork\n{}\n",
                     expected.statement, expected.outcome, got.outcome

@@ -115,7 +115,8 @@ impl JoinPlan<'_> {
             let conditions = &placed.at[part];
             let choice = search.choose(part, before, &sorted, rows, order);
             let needed = self.needed_of(tree, part, before);
-            let leads = depth == 0 && self.wanted.part == part;
+            // A first table that is read for a merge may come in another order than the one that is wanted.
+            let leads = depth == 0 && self.wanted.part == part && order.first == self.wanted.columns;
             let mut unique = false;
             let (local, joining): (Vec<Expr>, Vec<Expr>) = match choice.method {
                 Chosen::Hash => conditions.iter().cloned().partition(|condition| is_local(condition, part)),
