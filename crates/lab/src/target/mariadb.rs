@@ -122,6 +122,17 @@ fn missing(program: &str) -> Error {
     Error::Missing { program: program.to_string(), advice: ADVICE.to_string() }
 }
 
+/// What a server says that finds no RocksDB, in words that help. RocksDB comes in a package of its own.
+fn without_plugin(error: Error) -> Error {
+    match &error {
+        Error::Server { log, .. } if log.contains("unknown variable 'rocksdb") => Error::Missing {
+            program: "MariaDB's RocksDB".to_string(),
+            advice: "apt-get install mariadb-plugin-rocksdb, or leave mariadb:rocksdb out".to_string(),
+        },
+        _ => error,
+    }
+}
+
 impl Flavour for MariaDb {
     /// MyISAM sweeps its segments, once however many hit paths are asked for; the others have none.
     fn series(&self, asked: &[Setting]) -> SeriesPlan {
@@ -173,7 +184,8 @@ impl Flavour for MariaDb {
             database: None,
         };
         let process = ServerProcess::start(&self.name(), &server, &common, &log)?;
-        self.process.insert(process).wait_until_ready(&login, context.interrupt)?;
+        let ready = self.process.insert(process).wait_until_ready(&login, context.interrupt);
+        ready.map_err(|error| if self.engine == Engine::RocksDb { without_plugin(error) } else { error })?;
         Ok(login)
     }
 
@@ -232,6 +244,19 @@ mod tests {
         assert_eq!(plan.left_out.len(), 1);
         let plan = mariadb(Engine::InnoDb).series(&asked);
         assert_eq!((plan.series.len(), plan.baseline), (1, None));
+    }
+
+    #[test]
+    fn a_server_without_rocksdb_is_told_what_to_install() {
+        let ended = |log: &str| Error::Server {
+            target: "mariadb:rocksdb".to_string(),
+            why: "the server ended while starting".to_string(),
+            log: log.to_string(),
+        };
+        let log =
+            "[ERROR] mariadbd: unknown variable 'rocksdb-block-cache-size=1073741824'\n[ERROR] Aborting";
+        assert!(without_plugin(ended(log)).to_string().contains("mariadb-plugin-rocksdb"));
+        assert!(without_plugin(ended("disk full")).to_string().contains("disk full"));
     }
 
     #[test]
