@@ -64,6 +64,7 @@ mod sort;
 mod table;
 mod tablespace;
 mod tree;
+mod work;
 
 #[cfg(test)]
 mod testing;
@@ -95,3 +96,4 @@ pub use transactions::{
     Blocker, GateCounts, Interrupter, LockMode, Patience, PendingLock, UnderWay, WaitTotals, Wanted,
 };
 pub use tree::{IntegerValues, Integers};
+pub use work::{Work, work};

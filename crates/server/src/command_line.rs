@@ -48,6 +48,10 @@ Comparisons
                               thread_concurrency as in the published servers; options given by themselves win
   --thread_concurrency N      at most so many statements at a time; 0 = any number   (0)
 
+What happens
+  --metrics-address HOST:PORT answer GET /metrics in Prometheus's text format   (off)
+  --slow_query_log            log statements longer than --long_query_time seconds (10) to --slow_query_log_file
+
 Files
   --config FILE               options in MySQL's ini form, groups [mysqld], [server], [mariadb], [latchwork];
                               no file is read without it

@@ -7,6 +7,7 @@ mod columns;
 mod commands;
 mod settings;
 mod sink;
+mod slow;
 mod statements;
 mod stream;
 
@@ -93,6 +94,7 @@ pub(crate) fn run(shared: &Arc<Shared>, entry: Arc<Entry>) {
             let (received, sent) = self.1.bytes();
             count(&self.0.counters.bytes_received, received);
             count(&self.0.counters.bytes_sent, sent);
+            self.0.counters.times.add_all(self.1.times());
             self.1.stream.close();
             self.0.registry.remove(self.1.id);
         }
@@ -280,10 +282,10 @@ impl Channel {
 
 impl Connection<'_> {
     fn serve_commands(&mut self) -> Result<std::convert::Infallible, End> {
+        self.channel.entry.sleep();
         loop {
             self.session.settle_phases();
             self.channel.reader.set_sequence(0);
-            self.channel.entry.sleep();
             let packet = match self.channel.packet() {
                 Ok(packet) => packet,
                 // Skipped to its end: the connection can go on.
@@ -304,6 +306,12 @@ impl Connection<'_> {
             self.channel.answer();
             self.command(&packet)?;
             self.channel.flush()?;
+            if let Some(micros) = self.channel.entry.sleep() {
+                let is_slow = self.settings.is_slow(micros);
+                if is_slow || self.settings.logs_scans() {
+                    self.note_slow(&packet, micros, is_slow);
+                }
+            }
             let memory = self.channel.writer.take_memory();
             if memory.capacity() <= KEPT_BUFFER_BYTES_MAX {
                 self.shared.buffers.put(memory);

@@ -11,11 +11,13 @@ mod init_file;
 mod listeners;
 mod log;
 mod malloc;
+mod metrics;
 mod options;
 mod registry;
 mod server;
 mod shared;
 mod signals;
+mod slow_log;
 
 pub use accounts::{AccountError, Accounts};
 pub use command_line::{SERVE_HELP, serve};

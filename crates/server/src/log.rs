@@ -64,7 +64,7 @@ impl Log {
 }
 
 /// `2026-11-21T10:12:45Z` from seconds since 1970.
-fn utc(seconds: u64) -> String {
+pub(crate) fn utc(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     // Days since 0000-03-01; years begin in March, so that the leap day is a year's last.
     let days = days + 719_468;

@@ -204,6 +204,11 @@ impl Options {
         Some(self.globals.values().text("init_file")).filter(|path| !path.is_empty()).map(PathBuf::from)
     }
 
+    /// Host and port of `--metrics-address`, if it was given.
+    pub fn metrics_address(&self) -> Option<String> {
+        Some(self.globals.values().text("metrics_address")).filter(|address| !address.is_empty())
+    }
+
     /// The folder of `--tmpdir`, if it was given.
     pub fn tmpdir(&self) -> Option<PathBuf> {
         Some(self.globals.values().text("tmpdir")).filter(|path| !path.is_empty()).map(PathBuf::from)

@@ -1,5 +1,9 @@
 //! The open connections: what SHOW PROCESSLIST lists and KILL reaches.
 
+mod times;
+
+pub(crate) use times::CommandTimes;
+
 use crate::connection::Stream;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, CachePadded, Condvar, Mutex};
@@ -45,8 +49,10 @@ pub(crate) struct Entry {
 struct Activity {
     /// A [`CommandName`].
     command: AtomicU8,
-    /// Milliseconds from `epoch` to the command's begin.
+    /// Microseconds from `epoch` to the command's begin.
     since: AtomicU64,
+    /// Of statements.
+    times: CommandTimes,
     bytes_received: AtomicU64,
     bytes_sent: AtomicU64,
 }
@@ -199,16 +205,32 @@ impl Entry {
         }
     }
 
-    /// The command is done. Its text stays behind, hidden by the state.
-    pub fn sleep(&self) {
-        self.set(CommandName::Sleep);
+    /// The command is done. Its text stays behind, hidden by the state. How long it took, in microseconds, if it was a statement.
+    pub fn sleep(&self) -> Option<u64> {
+        // ORDER: the connection's own; see `set`.
+        let command = self.activity.command.load(Ordering::Relaxed);
+        let begun = self.activity.since.load(Ordering::Relaxed);
+        let now = self.set(CommandName::Sleep);
+        let is_statement = command == CommandName::Query as u8 || command == CommandName::Execute as u8;
+        is_statement.then(|| {
+            let took = now.saturating_sub(begun);
+            self.activity.times.add(took);
+            took
+        })
     }
 
-    fn set(&self, command: CommandName) {
-        let since = self.epoch.elapsed().as_millis() as u64;
+    /// Gives the time, in microseconds since the epoch.
+    fn set(&self, command: CommandName) -> u64 {
+        let since = self.epoch.elapsed().as_micros() as u64;
         // ORDER: read for display only; a reader may see the parts of two commands.
         self.activity.since.store_owned(since, Ordering::Relaxed);
         self.activity.command.store_owned(command as u8, Ordering::Relaxed);
+        since
+    }
+
+    /// How long its statements took.
+    pub fn times(&self) -> &CommandTimes {
+        &self.activity.times
     }
 
     pub fn set_database(&self, database: Option<&Arc<str>>) {
@@ -257,7 +279,7 @@ impl Entry {
             host: self.host.clone(),
             database: details.database.as_deref().map(str::to_string),
             command: if details.killed { "Killed" } else { COMMAND_NAMES[command] },
-            millis: (self.epoch.elapsed().as_millis() as u64).saturating_sub(since),
+            millis: (self.epoch.elapsed().as_micros() as u64).saturating_sub(since) / 1_000,
             state: match &details.interrupt {
                 Some(interrupt) if running => interrupt.waits_for().to_owned(),
                 _ => String::new(),

@@ -5,10 +5,12 @@ use crate::connection;
 use crate::init_file::InitFile;
 use crate::listeners::{Address, Event, Listeners};
 use crate::log::Log;
+use crate::metrics::MetricsServer;
 use crate::options::Options;
 use crate::registry::{Refused, Registry};
 use crate::shared::{Counters, Shared, count};
 use crate::signals;
+use crate::slow_log::SlowLog;
 use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Weak, thread};
 use engine::Database;
@@ -17,6 +19,7 @@ use sql::host::{Host, Kill};
 use sql::variables::latch_implementation;
 use std::fmt;
 use std::io::{self, Write};
+use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -45,6 +48,7 @@ impl std::error::Error for StartError {}
 pub struct Server {
     shared: Arc<Shared>,
     listeners: Listeners,
+    metrics: Option<MetricsServer>,
     stop: UnixStream,
     wake: UnixStream,
 }
@@ -85,6 +89,8 @@ impl Server {
         }
         let socket = options.socket();
         let init_file = options.init_file().map(InitFile::read).transpose().map_err(StartError)?;
+        let metrics = options.metrics_address();
+        let metrics = metrics.as_deref().map(MetricsServer::listen).transpose().map_err(StartError)?;
         // The data directory first: two servers on one folder is the mistake that matters most.
         let database = open_database(vfs, &datadir, &options)?;
         let opened = listen(&options, &socket).and_then(|listeners| {
@@ -117,6 +123,10 @@ impl Server {
         describe_flush_method(&globals, &database, &log);
         globals.describe("datadir", &format!("{}/", datadir.display()));
         globals.describe("socket", &socket.display().to_string());
+        if globals.values().text("log_slow_query_file").is_empty() {
+            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+            globals.describe("log_slow_query_file", &format!("{host}-slow.log"));
+        }
         globals.describe("hostname", &rustix::system::uname().nodename().to_string_lossy());
         let shared = Arc::new(Shared {
             instance: Instance::with_globals(database, globals),
@@ -128,6 +138,7 @@ impl Server {
             counters: Counters::default(),
             buffers: base::CoreLocal::new(),
             stopping: AtomicBool::new(false),
+            slow_log: SlowLog::default(),
         });
         let host: Arc<dyn Host> = shared.clone();
         let host: Weak<dyn Host> = Arc::downgrade(&host);
@@ -135,12 +146,22 @@ impl Server {
         if let Some(init_file) = init_file {
             init_file.run(&shared.instance, &shared.log);
         }
+        let start = |listeners| MetricsServer::start(listeners, shared.clone());
+        let metrics = metrics.map(start).transpose().map_err(|error| StartError(error.to_string()))?;
+        if let Some(metrics) = &metrics {
+            shared.log.note(&format!("metrics: http://{}/metrics", metrics.address()));
+        }
         let (stop, wake) = UnixStream::pair().map_err(|error| StartError(error.to_string()))?;
-        Ok(Server { shared, listeners, stop, wake })
+        Ok(Server { shared, listeners, metrics, stop, wake })
     }
 
     pub fn addresses(&self) -> Vec<Address> {
         self.listeners.addresses()
+    }
+
+    /// Where metrics are asked for, if they were switched on.
+    pub fn metrics_address(&self) -> Option<SocketAddr> {
+        self.metrics.as_ref().map(MetricsServer::address)
     }
 
     pub fn instance(&self) -> &Arc<Instance> {
@@ -204,9 +225,10 @@ impl Server {
     }
 
     fn stop(self) -> Result<(), engine::Error> {
-        let Server { shared, listeners, .. } = self;
+        let Server { shared, listeners, metrics, .. } = self;
         shared.log.note("stopping");
         drop(listeners);
+        drop(metrics);
         // ORDER: see `Shared::is_stopping`.
         shared.stopping.store(true, Ordering::Relaxed);
         shared.registry.close();

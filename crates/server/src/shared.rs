@@ -2,7 +2,8 @@
 
 use crate::accounts::Accounts;
 use crate::log::Log;
-use crate::registry::Registry;
+use crate::registry::{CommandTimes, Registry};
+use crate::slow_log::SlowLog;
 use base::sync::Arc;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sql::host::{ConnectionCounts, Host, Kill, Memory, NewPassword, Process};
@@ -25,6 +26,7 @@ pub(crate) struct Shared {
     /// Memory for answers: a connection borrows some for a command.
     pub buffers: base::CoreLocal<Vec<u8>>,
     pub stopping: AtomicBool,
+    pub slow_log: SlowLog,
 }
 
 /// Counters of connections that are gone, or never came to be.
@@ -35,6 +37,7 @@ pub(crate) struct Counters {
     pub refused_max_connections: AtomicU64,
     pub bytes_received: AtomicU64,
     pub bytes_sent: AtomicU64,
+    pub times: CommandTimes,
 }
 
 pub(crate) fn count(counter: &AtomicU64, by: u64) {
@@ -46,6 +49,14 @@ impl Shared {
     pub fn is_stopping(&self) -> bool {
         // ORDER: a flag without data; connections are woken by their sockets after it is set.
         self.stopping.load(Ordering::Relaxed)
+    }
+
+    /// How long statements took, of all connections.
+    pub fn command_times(&self) -> CommandTimes {
+        let sum = CommandTimes::default();
+        sum.add_all(&self.counters.times);
+        self.registry.all().iter().for_each(|entry| sum.add_all(entry.times()));
+        sum
     }
 
     /// The line of COM_STATISTICS.
@@ -90,6 +101,10 @@ impl Host for Shared {
 
     fn password_hash(&self, password: &[u8]) -> String {
         if password.is_empty() { String::new() } else { PasswordHash::of(password).to_text() }
+    }
+
+    fn flush_slow_log(&self) {
+        self.slow_log.reopen();
     }
 
     fn memory(&self) -> Memory {

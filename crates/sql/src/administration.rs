@@ -25,9 +25,14 @@ pub(crate) fn flush(
                 return session.done(0, String::new(), sink);
             }
             // Nothing of theirs is kept in memory.
-            "PRIVILEGES" | "LOGS" | "HOSTS" | "USER_RESOURCES" | "QUERY_CACHE" => {}
+            "LOGS" => flush_slow_log(session),
+            "SLOW" => {
+                words.expect("LOGS")?;
+                flush_slow_log(session);
+            }
+            "PRIVILEGES" | "HOSTS" | "USER_RESOURCES" | "QUERY_CACHE" => {}
             "QUERY" => words.expect("CACHE")?,
-            "ERROR" | "GENERAL" | "SLOW" | "BINARY" | "ENGINE" | "RELAY" => words.expect("LOGS")?,
+            "ERROR" | "GENERAL" | "BINARY" | "ENGINE" | "RELAY" => words.expect("LOGS")?,
             _ => return Err(before),
         }
         if !words.accept_symbol(",") {
@@ -36,6 +41,12 @@ pub(crate) fn flush(
     }
     words.end()?;
     session.done(0, String::new(), sink)
+}
+
+fn flush_slow_log(session: &Session) {
+    if let Some(host) = session.instance.host() {
+        host.flush_slow_log();
+    }
 }
 
 /// KILL [HARD | SOFT] [CONNECTION | QUERY] id.

@@ -30,6 +30,9 @@ pub trait Host: Send + Sync {
     fn connections(&self) -> ConnectionCounts;
 
     fn memory(&self) -> Memory;
+
+    /// FLUSH SLOW LOGS.
+    fn flush_slow_log(&self);
 }
 
 /// The process's memory, in bytes.
@@ -123,6 +126,8 @@ pub struct Interrupt {
     /// Of the transaction, or of the next.
     isolation: AtomicU8,
     read_only: AtomicBool,
+    /// Time asleep, in microseconds; the session's own.
+    waited_micros: AtomicU64,
     /// Somebody rang since the session last looked.
     rung: Mutex<bool>,
     bell: Condvar,
@@ -232,7 +237,8 @@ impl Interrupt {
         let mut rung = self.rung.lock();
         // ORDER: for display only.
         self.waits_for.store(what as u8, Ordering::Relaxed);
-        let mut left = until.saturating_duration_since(Instant::now());
+        let begun = Instant::now();
+        let mut left = until.saturating_duration_since(begun);
         while !*rung && !left.is_zero() {
             rung = self.bell.wait_timeout(rung, left).0;
             left = until.saturating_duration_since(Instant::now());
@@ -241,6 +247,8 @@ impl Interrupt {
         self.waits_for.store(WaitsFor::Nothing as u8, Ordering::Relaxed);
         let woken = std::mem::take(&mut *rung);
         drop(rung);
+        let waited = self.waited_micros.load(Ordering::Relaxed) + begun.elapsed().as_micros() as u64;
+        self.waited_micros.store_owned(waited, Ordering::Relaxed);
         self.check()?;
         if woken { Ok(()) } else { Err(SqlError::lock_wait_timeout()) }
     }
@@ -268,6 +276,13 @@ impl Interrupt {
         }
         // ORDER: for display only.
         WAITS[usize::from(self.waits_for.load(Ordering::Relaxed))]
+    }
+
+    /// How long the session has waited for tables and rows, all its statements together.
+    pub(crate) fn waited_micros(&self) -> u64 {
+        // ORDER: the session's own.
+        let own = self.waited_micros.load(Ordering::Relaxed);
+        own + self.engine.get().map_or(0, engine::Interrupter::waited_micros)
     }
 
     /// The transaction has used its first table.

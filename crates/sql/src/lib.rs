@@ -30,5 +30,5 @@ pub mod warning;
 
 pub use error::SqlError;
 pub use result::{ColumnMeta, Completion, FileParts, ResultSink};
-pub use session::{Instance, Prepared, Session};
+pub use session::{Instance, Prepared, Session, StatementFigures, with_values};
 pub use warning::{Level, Warning, Warnings};

@@ -134,6 +134,11 @@ impl Interrupter {
         self.0.is_waiting()
     }
 
+    /// How long the session has waited for rows, in microseconds.
+    pub fn waited_micros(&self) -> u64 {
+        self.0.waited_micros()
+    }
+
     /// True while its statement waits for its turn.
     pub fn is_queued(&self) -> bool {
         self.0.visit.standing() == Standing::Queued

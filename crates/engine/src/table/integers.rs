@@ -128,6 +128,7 @@ impl Scan<'_> {
             out.clear(sources.len());
             return Ok(false);
         }
+        self.passed += out.rows as u64;
         // A leaf at a time, once it is plain that the scan goes on.
         self.limit = self.limit.saturating_mul(4);
         Ok(true)

@@ -6,7 +6,7 @@ use super::{Index, Table};
 use crate::definition::{KeyList, RowVisitor, key_behind_prefix};
 use crate::session::reader::{Reader, Sight};
 use crate::tree::{Chunk, Found, LeafVisitor, Remainder, TierUse, entry_ends};
-use crate::{Error, Result};
+use crate::{Error, Result, work};
 use base::IndexId;
 use base::phases::{self, Phase};
 use types::KeyCodec;
@@ -356,6 +356,7 @@ impl Table {
         each: &mut RowVisitor<'_>,
     ) -> Result<bool> {
         let index = self.index(state, index_id)?;
+        work::add_rows(batch.entries.items.len() as u64);
         let is_secondary = index_id.0 > 0;
         let file = u64::from(state.space.file_id().0);
         for item in 0..batch.entries.items.len() {

@@ -23,7 +23,7 @@ use crate::session::log::Counters;
 use crate::session::reader::{Reader, Sight};
 use crate::tablespace::TableNumbers;
 use crate::tree::Tree;
-use crate::{Error, Result};
+use crate::{Error, Result, work};
 use base::phases;
 use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{Arc, RwLock, Weak};
@@ -222,6 +222,7 @@ impl Table {
         let _reading = phases::enter(phases::Phase::Row);
         self.with_state(IndexId(0), |state| {
             reader.check_since(state.indexes[0].since)?;
+            work::add_rows(1);
             self.fetch(reader, state, primary_key, out)
         })
     }

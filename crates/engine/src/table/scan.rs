@@ -7,7 +7,7 @@ use super::{Index, Table};
 use crate::definition::{Direction, KeyRange};
 use crate::session::reader::{Reader, Sight};
 use crate::tree::{Chunk, Remainder, Tree};
-use crate::{Error, Result};
+use crate::{Error, Result, work};
 use base::IndexId;
 use base::phases;
 use base::sync::Arc;
@@ -62,6 +62,8 @@ pub struct Scan<'t> {
     is_trusted: bool,
     /// Rows are not asked for: those of a leaf that all readers see need not be copied.
     keys_only: bool,
+    /// Entries that it has come to.
+    pub(super) passed: u64,
 }
 
 /// Where the image of the row found lies.
@@ -90,6 +92,9 @@ impl Table {
         let ScanMemory { chunk, rows, primary_key, key, image, own } =
             self.core.scan_memory.take().unwrap_or_default();
         let is_bounded = !rest.start.is_empty() && rest.end.is_some();
+        if rest.start.is_empty() && rest.end.is_none() && !rest.done {
+            work::add_whole_scan();
+        }
         Scan {
             table: self,
             state: self.state(),
@@ -110,6 +115,7 @@ impl Table {
             pending: None,
             is_trusted: false,
             keys_only: false,
+            passed: 0,
         }
     }
 
@@ -130,6 +136,7 @@ impl Table {
 impl Drop for Scan<'_> {
     fn drop(&mut self) {
         use std::mem::take;
+        work::add_rows(self.passed);
         let mut chunk = take(&mut self.chunk);
         let rows = self.rows.take().or_else(|| self.spare_rows.take());
         let rows_bytes = rows.as_ref().map_or(0, Rows::capacity);
@@ -192,6 +199,7 @@ impl<'t> Scan<'t> {
         if !self.reach_entry()? {
             return Ok(false);
         }
+        self.passed += 1;
         Ok(self.within.is_empty() || self.chunk.entry(self.next).0.starts_with(&self.within))
     }
 

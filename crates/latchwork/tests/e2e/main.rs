@@ -19,6 +19,7 @@ mod lifecycle;
 mod loading;
 mod login;
 mod memory;
+mod monitoring;
 mod phases;
 mod prepared;
 mod sql_equality;

@@ -14,6 +14,9 @@ pub(super) struct Settings {
     pub wait_timeout: Duration,
     pub read_timeout: Duration,
     pub write_timeout: Duration,
+    /// `long_query_time`.
+    slow_micros: u64,
+    logs_scans: bool,
 }
 
 impl Settings {
@@ -30,7 +33,21 @@ impl Settings {
             wait_timeout: seconds("wait_timeout"),
             read_timeout: seconds("net_read_timeout"),
             write_timeout: seconds("net_write_timeout"),
+            slow_micros: (values.double("long_query_time") * 1e6) as u64,
+            logs_scans: values.boolean("log_slow_query") && values.boolean("log_queries_not_using_indexes"),
         }
+    }
+
+    /// True for a statement that took longer than `long_query_time`.
+    #[inline]
+    pub fn is_slow(&self, micros: u64) -> bool {
+        micros > self.slow_micros
+    }
+
+    /// True if statements are logged that read a whole table or index, however fast they were.
+    #[inline]
+    pub fn logs_scans(&self) -> bool {
+        self.logs_scans
     }
 
     /// A statement's text in UTF-8.

@@ -32,6 +32,12 @@ pub(super) struct LongData {
     error: Option<SqlError>,
 }
 
+impl Statements {
+    pub fn find(&self, id: u32) -> Option<&Statement> {
+        self.by_id.get(&id)
+    }
+}
+
 impl LongData {
     pub fn append(&mut self, param: usize, params: usize, data: &[u8], bytes_max: usize) {
         if param >= params {

@@ -123,3 +123,48 @@ fn a_preset_sets_what_is_not_said_otherwise() {
     let unknown = Options::parse(&["--preset=fastest".to_string()]).expect_err("no such preset").to_string();
     assert!(unknown.contains("base, tc4, smpfix, notcmalloc, onlymalloc"), "{unknown}");
 }
+
+#[test]
+fn the_settings_of_the_published_smp_servers_are_taken() {
+    let options = parse(&[
+        "--innodb_file_per_table",
+        "--max_heap_table_size=64M",
+        "--tmp_table_size=64M",
+        "--innodb_buffer_pool_size=1G",
+        "--innodb_log_file_size=1300M",
+        "--innodb_log_files_in_group=2",
+        "--innodb_log_buffer_size=200M",
+        "--innodb_flush_log_at_trx_commit=2",
+        "--innodb_read_io_threads=4",
+        "--innodb_write_io_threads=4",
+        "--innodb_thread_concurrency=0",
+        "--innodb_flush_method=nosync",
+        "--innodb_additional_mem_pool_size=16M",
+        "--innodb_support_xa=0",
+        "--innodb_doublewrite=0",
+        "--table_cache=2000",
+        "--table_open_cache=2000",
+        "--query_cache_size=0",
+        "--max_connections=500",
+        "--thread_cache_size=100",
+        "--log-bin=mysql-bin",
+        "--sync_binlog=0",
+        "--binlog_format=STATEMENT",
+        "--server-id=1",
+    ])
+    .unwrap();
+    let values = options.globals.values();
+    assert_eq!(values.unsigned("innodb_log_file_size"), 1300 << 20);
+    assert_eq!(values.unsigned("innodb_log_buffer_size"), 200 << 20);
+    assert_eq!(values.unsigned("key_buffer_size"), 1 << 30);
+    assert_eq!(values.text("innodb_flush_method"), "nosync");
+    assert_eq!(values.unsigned("max_heap_table_size"), 64 << 20);
+    assert!(!values.boolean("log_bin"));
+    let no_binary_log = "option '--log_bin' is accepted but has no effect: there is no binary log";
+    assert!(options.remarks.iter().any(|remark| remark == no_binary_log), "{:?}", options.remarks);
+    assert!(!parse(&["--log-bin"]).unwrap().globals.values().boolean("log_bin"));
+    for method in ["O_DIRECT", "fsync", "O_DSYNC"] {
+        let option = format!("--innodb_flush_method={method}");
+        assert_eq!(parse(&[&option]).unwrap().globals.values().text("innodb_flush_method"), method);
+    }
+}

@@ -151,3 +151,24 @@ fn parameters_of_every_type_come_back_as_they_went() {
     ];
     assert_eq!(text, [wanted]);
 }
+
+#[test]
+fn prepared_statements_are_counted_as_they_come_run_and_go() {
+    let live = Live::start(&[]);
+    let (mut client, mut observer) = (live.connect(), live.connect());
+    let mut status = |name: &str| -> u64 {
+        let row = observer.query(&format!("SHOW GLOBAL STATUS LIKE '{name}'")).unwrap().to_text();
+        row[0][1].parse().unwrap()
+    };
+    let first = client.prepare("SELECT ?").unwrap();
+    let second = client.prepare("SELECT 2").unwrap();
+    client.query("PREPARE named FROM 'SELECT 3'").unwrap();
+    client.execute(second.id, &[]).unwrap();
+    assert_eq!(status("Prepared_stmt_count"), 3);
+    assert_eq!((status("Com_stmt_prepare"), status("Com_stmt_execute")), (2, 1));
+    client.close_statement(first.id).unwrap();
+    client.query("DEALLOCATE PREPARE named").unwrap();
+    assert_eq!((status("Prepared_stmt_count"), status("Com_stmt_close")), (1, 1));
+    drop(client);
+    crate::support::wait_until("the end", || status("Prepared_stmt_count") == 0);
+}

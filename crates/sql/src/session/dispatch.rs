@@ -31,6 +31,7 @@ impl Session {
 
     /// A KILL QUERY that came too late is forgotten.
     fn begin_statement(&mut self) {
+        self.before = self.counted();
         if self.interrupt.begin_statement()
             && let Some(engine) = &self.engine
         {
@@ -115,6 +116,7 @@ impl Session {
         self.prepared_last = self.prepared_last.wrapping_add(1);
         let id = self.prepared_last;
         self.prepared.insert(id, Some(Box::new(prepared)));
+        self.counters.set_prepared(self.prepared.len());
         Ok(Prepared { id, params, columns })
     }
 

@@ -60,6 +60,11 @@ impl Instance {
         self.host.get()?.upgrade()
     }
 
+    /// What all sessions together have counted, by MySQL's names for it.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        self.status.named_sums()
+    }
+
     /// The storage engine under this instance.
     pub fn engine(&self) -> &Arc<Database> {
         &self.database

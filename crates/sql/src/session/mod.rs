@@ -2,11 +2,13 @@
 
 mod dispatch;
 pub(crate) mod environment;
+mod figures;
 mod instance;
 pub(crate) mod named;
 mod phases;
 mod query;
 
+pub use figures::{StatementFigures, with_values};
 pub use instance::Instance;
 
 use crate::cache::Scan;
@@ -75,6 +77,8 @@ pub struct Session {
     pub(crate) released: bool,
     /// What this session did, for SHOW STATUS.
     pub(crate) counters: Arc<crate::status::SessionCounters>,
+    /// What had been counted when the statement began.
+    before: figures::Counted,
     multi_statements: bool,
     /// `user@host`.
     account: String,
@@ -132,6 +136,7 @@ impl Session {
             variables,
             counts_found_rows: false,
             targets: crate::dml::Targets::default(),
+            before: figures::Counted::default(),
             multi_statements: false,
             account: format!("{user}@{host}"),
             kept: Some(Box::default()),
@@ -288,7 +293,12 @@ impl Session {
 
     pub fn close_statement(&mut self, id: u32) {
         self.counters.add(Counter::ComStmtClose, 1);
+        self.forget_prepared(id);
+    }
+
+    pub(crate) fn forget_prepared(&mut self, id: u32) {
         self.prepared.remove(&id);
+        self.counters.set_prepared(self.prepared.len());
     }
 
     /// COM_RESET_CONNECTION: back to a fresh session with the same account.
@@ -299,6 +309,7 @@ impl Session {
         self.variables = SessionVariables::new(&self.instance.globals);
         self.variables.pseudo_thread_id = self.id;
         self.prepared.clear();
+        self.counters.set_prepared(0);
         self.named.clear();
         self.after_set();
     }

@@ -39,7 +39,7 @@ pub(crate) fn prepare(
     let text = statement_text(session, words)?;
     words.end()?;
     if let Some(id) = session.named.remove(&name) {
-        session.prepared.remove(&id);
+        session.forget_prepared(id);
     }
     let id = prepare_text(session, &text)?;
     session.named.insert(name, id);
@@ -71,7 +71,7 @@ pub(crate) fn execute(
     let values = values(session, words)?;
     let id = prepare_text(session, &text)?;
     let result = run(session, id, &values, sink);
-    session.prepared.remove(&id);
+    session.forget_prepared(id);
     result
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn deallocate(
     words.end()?;
     let id =
         session.named.remove(&name.to_lowercase()).ok_or_else(|| unknown(&name, "DEALLOCATE PREPARE"))?;
-    session.prepared.remove(&id);
+    session.forget_prepared(id);
     session.done(0, String::new(), sink)
 }
 

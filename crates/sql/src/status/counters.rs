@@ -127,6 +127,7 @@ counters! {
     PhaseRest = "Phase_rest_ns",
     PhaseRow = "Phase_row_ns",
     RowsSent = "Rows_sent",
+    SlowQueries = "Slow_queries",
 }
 
 const COUNT: usize = Counter::NAMES.len();
@@ -136,11 +137,14 @@ const COUNT: usize = Counter::NAMES.len();
 pub struct SessionCounters {
     /// On cache lines of their own: two sessions never write to one.
     cells: Box<CachePadded<[AtomicU64; COUNT]>>,
+    /// Prepared statements that it has now.
+    prepared: AtomicU64,
 }
 
 impl Default for SessionCounters {
     fn default() -> SessionCounters {
-        SessionCounters { cells: Box::new(CachePadded(std::array::from_fn(|_| AtomicU64::new(0)))) }
+        let cells = Box::new(CachePadded(std::array::from_fn(|_| AtomicU64::new(0))));
+        SessionCounters { cells, prepared: AtomicU64::new(0) }
     }
 }
 
@@ -157,6 +161,12 @@ impl SessionCounters {
     pub fn get(&self, counter: Counter) -> u64 {
         // ORDER: as in `add`.
         self.cells[counter as usize].load(Ordering::Relaxed)
+    }
+
+    /// Only the session itself may call this.
+    pub fn set_prepared(&self, statements: usize) {
+        // ORDER: as in `add`.
+        self.prepared.store_owned(statements as u64, Ordering::Relaxed);
     }
 
     pub(super) fn at(&self, position: usize) -> u64 {
@@ -210,6 +220,12 @@ impl StatusRegistry {
         counters.add_to(&mut state.ended);
     }
 
+    /// Prepared statements that sessions have now.
+    pub fn prepared(&self) -> u64 {
+        // ORDER: as in `SessionCounters::add`.
+        self.state.lock().live.iter().map(|session| session.prepared.load(Ordering::Relaxed)).sum()
+    }
+
     /// FLUSH STATUS: the sums start at zero again.
     pub fn flush(&self) {
         let mut state = self.state.lock();
@@ -228,6 +244,10 @@ impl StatusRegistry {
         }
         // Questions goes on over FLUSH STATUS in MySQL; so does nothing here.
         sums.iter().zip(&state.flushed).map(|(sum, flushed)| sum.wrapping_sub(*flushed)).collect()
+    }
+
+    pub(crate) fn named_sums(&self) -> Vec<(&'static str, u64)> {
+        Counter::NAMES.iter().copied().zip(self.sums()).collect()
     }
 
     pub(super) fn uptime_seconds(&self) -> u64 {

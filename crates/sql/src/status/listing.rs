@@ -45,7 +45,7 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Uptime", uptime);
     add("Uptime_since_flush_status", uptime);
     add("Open_tables", open_tables(session));
-    add("Prepared_stmt_count", 0);
+    add("Prepared_stmt_count", session.instance.status.prepared());
     for (name, value) in key_status(session) {
         add(name, value);
     }

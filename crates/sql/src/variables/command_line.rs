@@ -117,7 +117,7 @@ fn setting_of(
 ) -> Result<Setting, OptionError> {
     let Some(value) = value else {
         return match definition.kind {
-            Kind::Boolean { .. } => Ok(Setting::Boolean(true)),
+            Kind::Boolean { .. } => Ok(Setting::Boolean(definition.name != "log_bin")),
             // `--log-error` alone: the default file.
             Kind::Text { .. } if definition.name == "log_error" => Ok(Setting::Text("".into())),
             _ => Err(OptionError::NeedsValue { name: name.to_owned() }),
@@ -161,6 +161,8 @@ fn setting_of(
             }
             Ok(Setting::Double(setting))
         }
+        // Its value is mostly a file's name.
+        Kind::Boolean { .. } if definition.name == "log_bin" => Ok(Setting::Boolean(false)),
         Kind::Boolean { .. } => {
             let on = ["1", "on", "true", "yes"].iter().any(|word| value.eq_ignore_ascii_case(word));
             let off = ["0", "off", "false", "no"].iter().any(|word| value.eq_ignore_ascii_case(word));

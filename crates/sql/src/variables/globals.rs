@@ -44,6 +44,13 @@ impl Values {
         }
     }
 
+    pub fn double(&self, name: &'static str) -> f64 {
+        match self.named(name) {
+            Setting::Double(value) => *value,
+            other => panic!("{name} is not a number with a fraction but {other:?}"),
+        }
+    }
+
     pub fn boolean(&self, name: &'static str) -> bool {
         match self.named(name) {
             Setting::Boolean(on) => *on,

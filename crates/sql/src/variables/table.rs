@@ -47,6 +47,7 @@ static ALIASES: &[(&str, &str)] = &[
     ("io_capacity_max", "innodb_io_capacity_max"),
     ("log_buffer_size", "innodb_log_buffer_size"),
     ("log_file_size", "innodb_log_file_size"),
+    ("log_slow_query_time", "long_query_time"),
     ("read_io_threads", "innodb_read_io_threads"),
     ("slow_query_log", "log_slow_query"),
     ("slow_query_log_file", "log_slow_query_file"),

@@ -48,6 +48,7 @@ pub struct Waiter {
     /// Rows and tables that it has locked.
     rows_locked: AtomicU64,
     tables_locked: AtomicU64,
+    waited_micros: AtomicU64,
     /// Left by whoever sleeps.
     gate: Arc<Gate>,
     pub visit: Visit,
@@ -124,7 +125,17 @@ impl Waiter {
     pub fn sleep(&self, deadline: Option<Instant>) -> Woken {
         let _waiting = phases::enter(phases::Phase::LockWait);
         self.gate.leave(self);
-        self.doze(deadline)
+        let begun = Instant::now();
+        let woken = self.doze(deadline);
+        // ORDER: the session's own, here and below.
+        let waited = self.waited_micros.load(Relaxed) + begun.elapsed().as_micros() as u64;
+        self.waited_micros.store_owned(waited, Relaxed);
+        woken
+    }
+
+    /// How long the session has slept for rows, in microseconds.
+    pub fn waited_micros(&self) -> u64 {
+        self.waited_micros.load(Relaxed)
     }
 
     /// The same for who queues at the gate, and may be inside before it sleeps.

@@ -3,6 +3,8 @@
 use super::super::definition::*;
 use super::NO_QUERY_CACHE;
 
+const NO_BINARY_LOG: &str = "there is no binary log";
+
 pub(super) static DEFINITIONS: &[Definition] = &[
     global("automatic_sp_privileges", boolean(true)),
     global("character_set_system", charset("utf8mb3")).read_only().works(),
@@ -13,7 +15,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("delay_key_write", one_of("ON", &["OFF", "ON", "ALL"]))
         .because("pages are always written back in the background"),
     global("event_scheduler", one_of("OFF", &["OFF", "ON", "DISABLED", "ORIGINAL"])),
-    global("expire_logs_days", double(0.0, 0.0, 99.0)),
+    global("expire_logs_days", double(0.0, 0.0, 99.0)).because(NO_BINARY_LOG),
     global("flush", boolean(false)).because("what makes changes durable is flush_log_at_trx_commit"),
     global("flush_time", unsigned(0, 0, 31536000, 1))
         .because("what makes changes durable is flush_log_at_trx_commit"),
@@ -26,10 +28,10 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     // Its own: memory for old versions of rows. Beyond it the oldest snapshots are given up.
     global("latchwork_version_limit", unsigned(268435456, 1048576, 18446744073709551615, 1)).works(),
     global("local_infile", boolean(true)).works(),
-    global("log_bin", boolean(false)).read_only(),
-    global("log_output", set_of("FILE", &["NONE", "FILE", "TABLE"])),
+    global("log_bin", boolean(false)).read_only().because(NO_BINARY_LOG),
+    global("log_output", set_of("FILE", &["NONE", "FILE", "TABLE"])).works(),
     global("log_slave_updates", boolean(false)).read_only(),
-    global("log_slow_query_file", text("")),
+    global("log_slow_query_file", text("")).works(),
     global("master_verify_checksum", boolean(false)),
     global("max_connect_errors", unsigned(100, 1, 4294967295, 1)),
     global("max_connections", unsigned(151, 10, 100000, 1)).works(),
@@ -47,7 +49,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("secure_auth", boolean(true)),
     global("slave_net_timeout", unsigned(60, 1, 31536000, 1)),
     global("slow_launch_time", unsigned(2, 0, 31536000, 1)),
-    global("sync_binlog", unsigned(0, 0, 4294967295, 1)).because("there is no binary log"),
+    global("sync_binlog", unsigned(0, 0, 4294967295, 1)).because(NO_BINARY_LOG),
     global("table_definition_cache", unsigned(400, 400, 2097152, 1))
         .because("definitions of open tables stay in memory without a limit"),
     global("table_open_cache", unsigned(2000, 10, 1048576, 1))

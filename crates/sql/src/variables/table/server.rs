@@ -33,6 +33,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("lower_case_table_names", unsigned(0, 0, 2, 1)).read_only().works(),
     // Its own: the allocator, as mysqld_safe's option of this name.
     global("malloc_lib", text("system")).read_only().works(),
+    // Its own: HOST:PORT for Prometheus.
+    global("metrics_address", text("")).read_only().works(),
     global("open_files_limit", unsigned(0, 0, 4294967295, 1)).read_only(),
     global("performance_schema", boolean(false)).read_only(),
     global("pid_file", text("")).read_only().works(),

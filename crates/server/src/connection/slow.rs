@@ -1,0 +1,74 @@
+//! Statements that the slow query log wants.
+
+use super::{Connection, cells};
+use crate::slow_log::SlowStatement;
+use std::borrow::Cow;
+use std::time::SystemTime;
+use wire::frame::Packet;
+use wire::{Command, params};
+
+impl Connection<'_> {
+    /// Counts and logs the statement that was just answered, as far as the variables want that.
+    #[cold]
+    pub(super) fn note_slow(&mut self, packet: &Packet, micros: u64, is_slow: bool) {
+        let figures = self.session.figures();
+        let values = self.session.variables().values();
+        let is_wanted = is_slow || figures.scanned_whole;
+        if !is_wanted || figures.rows_examined < values.unsigned("min_examined_row_limit") {
+            return;
+        }
+        if is_slow {
+            self.session.count_slow();
+        }
+        let globals = self.shared.instance.globals().values();
+        let to_file = globals.text("log_output").split(',').any(|output| output == "FILE");
+        if !(to_file && globals.boolean("log_slow_query") && values.boolean("log_slow_query")) {
+            return;
+        }
+        // A path that is not absolute begins in the data directory.
+        let path = self.shared.instance.engine().dir().join(globals.text("log_slow_query_file"));
+        let process = self.channel.entry.process();
+        let statement = SlowStatement {
+            user: &process.user,
+            host: &process.host,
+            connection: process.id,
+            database: process.database.as_deref(),
+            ended: SystemTime::now(),
+            micros,
+            figures,
+            text: &self.statement_text(packet),
+        };
+        if let Err(error) = self.shared.slow_log.write(&path, &statement) {
+            self.shared
+                .log
+                .storage_error(&format!("cannot write the slow query log {}: {error}", path.display()));
+        }
+    }
+
+    /// The statement of a packet; of a prepared one with its values, unless they were sent apart from it.
+    fn statement_text(&self, packet: &Packet) -> Vec<u8> {
+        match Command::parse(self.channel.reader.payload(packet)) {
+            Ok(Command::Query(text)) => match self.settings.statement(text) {
+                Cow::Borrowed(text) => text.to_vec(),
+                Cow::Owned(text) => text,
+            },
+            Ok(Command::StmtExecute { statement, params: encoded, .. }) => {
+                let Some(statement) = self.statements.find(statement) else { return Vec::new() };
+                let mut values = Vec::new();
+                let mut types = statement.types.clone();
+                let read = params::read(
+                    encoded,
+                    statement.params,
+                    &mut types,
+                    |_| None,
+                    |value| values.push(cells::parameter(value)),
+                );
+                match read {
+                    Ok(()) => sql::with_values(&statement.text, &values).into_bytes(),
+                    Err(_) => statement.text.to_vec(),
+                }
+            }
+            _ => Vec::new(),
+        }
+    }
+}

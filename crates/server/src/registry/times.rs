@@ -1,0 +1,66 @@
+//! How long commands take: a histogram that its connection alone writes.
+
+use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+const BOUNDS: usize = 22;
+
+/// Commands by their time.
+#[derive(Debug, Default)]
+pub(crate) struct CommandTimes {
+    /// By the first bound that is not below; the last is for what is above all.
+    counts: [AtomicU64; BOUNDS + 1],
+    sum_micros: AtomicU64,
+}
+
+impl CommandTimes {
+    /// Microseconds.
+    pub const BOUNDS_MICROS: [u64; BOUNDS] = [
+        5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
+        1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000,
+    ];
+
+    /// Counts a command. For the connection's own thread.
+    #[inline]
+    pub fn add(&self, micros: u64) {
+        let place = CommandTimes::BOUNDS_MICROS.partition_point(|bound| *bound < micros);
+        for (counter, more) in [(&self.counts[place], 1), (&self.sum_micros, micros)] {
+            // ORDER: statistics; no other thread writes.
+            counter.store_owned(counter.load(Relaxed).wrapping_add(more), Relaxed);
+        }
+    }
+
+    /// Adds what another one has counted. For those who share this one.
+    pub fn add_all(&self, other: &CommandTimes) {
+        for (counter, more) in self.counts.iter().zip(&other.counts) {
+            // ORDER: statistics, here and below.
+            counter.fetch_add(more.load(Relaxed), Relaxed);
+        }
+        self.sum_micros.fetch_add(other.sum_micros(), Relaxed);
+    }
+
+    /// One more than bounds.
+    pub fn counts(&self) -> Vec<u64> {
+        self.counts.iter().map(|count| count.load(Relaxed)).collect()
+    }
+
+    pub fn sum_micros(&self) -> u64 {
+        self.sum_micros.load(Relaxed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bound_holds_what_took_no_longer_and_sums_are_those_of_all() {
+        let (times, all) = (CommandTimes::default(), CommandTimes::default());
+        [0, 5, 6, 1_000, 60_000_000].into_iter().for_each(|micros| times.add(micros));
+        all.add_all(&times);
+        all.add_all(&times);
+        let counts = all.counts();
+        assert_eq!((counts[0], counts[1], counts[7], counts[BOUNDS]), (4, 2, 2, 2));
+        assert_eq!(all.sum_micros(), 2 * 60_001_011);
+        assert!(CommandTimes::BOUNDS_MICROS.is_sorted());
+    }
+}

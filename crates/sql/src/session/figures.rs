@@ -1,0 +1,57 @@
+//! What the last statement did, for the slow query log.
+
+use super::Session;
+use crate::status::Counter;
+use types::ValueRef;
+
+/// What a statement did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct StatementFigures {
+    pub rows_sent: u64,
+    /// Rows and index entries that were read, whether or not they met the conditions.
+    pub rows_examined: u64,
+    /// Time spent waiting for rows and tables.
+    pub lock_micros: u64,
+    /// A whole table or index was read.
+    pub scanned_whole: bool,
+}
+
+/// What has been counted up to a moment, of the session and of its thread.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Counted {
+    rows_sent: u64,
+    work: engine::Work,
+    waited_micros: u64,
+}
+
+/// A prepared statement with its values in the places of its placeholders.
+pub fn with_values(text: &[u8], values: &[ValueRef<'_>]) -> String {
+    crate::parse::fill_placeholders(&String::from_utf8_lossy(text), values).into_owned()
+}
+
+impl Session {
+    #[inline]
+    pub(super) fn counted(&self) -> Counted {
+        Counted {
+            rows_sent: self.counters.get(Counter::RowsSent),
+            work: engine::work(),
+            waited_micros: self.interrupt.waited_micros(),
+        }
+    }
+
+    /// What the last statement did. Asked by the thread that ran it, before the next.
+    pub fn figures(&self) -> StatementFigures {
+        let (before, now) = (self.before, self.counted());
+        StatementFigures {
+            rows_sent: now.rows_sent.wrapping_sub(before.rows_sent),
+            rows_examined: now.work.rows.wrapping_sub(before.work.rows),
+            lock_micros: now.waited_micros.wrapping_sub(before.waited_micros),
+            scanned_whole: now.work.whole_scans != before.work.whole_scans,
+        }
+    }
+
+    /// The last statement took longer than `long_query_time`.
+    pub fn count_slow(&self) {
+        self.counters.add(Counter::SlowQueries, 1);
+    }
+}
