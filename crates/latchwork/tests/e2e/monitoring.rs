@@ -1,6 +1,6 @@
 //! What those who watch a server read: Prometheus's page, and the slow query log.
 
-use crate::support::{Latchwork, have, python, text};
+use crate::support::{Latchwork, client, feed, have, python, text, wait_until};
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
@@ -147,11 +147,20 @@ fn a_statement_that_waited_for_a_row_says_so_in_the_slow_query_log() {
         "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY, k INT); INSERT INTO d.t VALUES (1, 1)",
     );
     std::thread::scope(|scope| {
-        scope.spawn(|| server.sql("BEGIN; UPDATE d.t SET k = 2; SELECT SLEEP(1); COMMIT"));
-        let holds = "SELECT COUNT(*) FROM information_schema.INNODB_TRX WHERE trx_rows_modified = 1";
-        assert!(crate::support::wait_until(|| server.sql(holds) == "1\n"));
-        server.sql("SET long_query_time = 0.001; UPDATE d.t SET k = 3");
+        // Holds the row until it is killed.
+        scope.spawn(|| feed(&mut client(&server.socket), "BEGIN; UPDATE d.t SET k = 2; SELECT SLEEP(600)"));
+        let holder =
+            "SELECT trx_mysql_thread_id FROM information_schema.INNODB_TRX WHERE trx_rows_modified = 1";
+        assert!(wait_until(|| !server.sql(holder).is_empty()));
+        scope.spawn(|| server.sql("SET long_query_time = 0.001; UPDATE d.t SET k = 3"));
+        let waiting =
+            "SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE STATE = 'Waiting for row lock'";
+        assert!(wait_until(|| server.sql(waiting) == "1\n"));
+        std::thread::sleep(std::time::Duration::from_millis(10));
+        server.sql(&format!("KILL {}", server.sql(holder)));
     });
+    let gone = "SELECT COUNT(*) = 1 FROM information_schema.processlist";
+    assert!(wait_until(|| server.sql(gone) == "1\n"));
     let log = std::fs::read_to_string(scratch.path().join("data/waits.log")).unwrap();
     let line = log.lines().find(|line| line.starts_with("# Query_time: ")).unwrap();
     let seconds = |name: &str| -> f64 {
