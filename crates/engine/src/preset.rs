@@ -1,9 +1,12 @@
 //! The servers of the published comparison of changes for many cores, by the names they have there.
 
+use crate::HitPath;
 use crate::LatchImplementation::{self, Direct, WaitArray};
 
-/// A set of settings by name, for comparisons. In a program of one's own `latches` and `thread_concurrency` are [`crate::Options`]; the rest is the
-/// process's, which `latchwork serve --preset` sets.
+/// A set of settings by name, for comparisons. In a program of one's own `latches`, `hit_path` and `thread_concurrency` are [`crate::Options`]; the rest
+/// is the process's, which `latchwork serve --preset` sets.
+///
+/// All of those servers latched every page that they read, so all presets do: what they differ by shows then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Preset {
     /// Latches with a central wait array, one memory heap behind a mutex, the system's allocator.
@@ -22,6 +25,7 @@ pub enum Preset {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct PresetSettings {
     pub latches: LatchImplementation,
+    pub hit_path: HitPath,
     /// False: all memory out of one heap. Of the process, as the next one is.
     pub use_sys_malloc: bool,
     /// The allocator under it, by the name that `--malloc-lib` has for it.
@@ -51,12 +55,14 @@ impl Preset {
     pub fn settings(self) -> PresetSettings {
         let base = PresetSettings {
             latches: WaitArray,
+            hit_path: HitPath::Locked,
             use_sys_malloc: false,
             malloc_lib: "system",
             thread_concurrency: 0,
         };
         let smpfix = PresetSettings {
             latches: Direct,
+            hit_path: HitPath::Locked,
             use_sys_malloc: true,
             malloc_lib: "tcmalloc",
             thread_concurrency: 0,

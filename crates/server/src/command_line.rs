@@ -44,8 +44,8 @@ Latches
   --query_phases              tell what statements spend their time on, in SHOW STATUS LIKE 'Phase_%'
 
 Comparisons
-  --preset NAME               base, tc4, smpfix, notcmalloc, onlymalloc: latch_implementation, use_sys_malloc, malloc_lib and
-                              thread_concurrency as in the published servers; options given by themselves win
+  --preset NAME               base, tc4, smpfix, notcmalloc, onlymalloc: latch_implementation, use_sys_malloc, malloc_lib,
+                              thread_concurrency and key_cache_hit_path=locked as in the published servers; options given by themselves win
   --thread_concurrency N      at most so many statements at a time; 0 = any number   (0)
 
 What happens

@@ -109,17 +109,17 @@ fn a_preset_sets_what_is_not_said_otherwise() {
     let settings = |arguments: &[&str]| {
         let arguments: Vec<String> = arguments.iter().map(|argument| argument.to_string()).collect();
         let values = Options::parse(&arguments).expect("options").globals.values();
-        ["latch_implementation", "use_sys_malloc", "malloc_lib", "thread_concurrency"]
+        ["latch_implementation", "use_sys_malloc", "malloc_lib", "thread_concurrency", "key_cache_hit_path"]
             .map(|name| values.text(name))
     };
-    assert_eq!(settings(&[]), ["direct", "1", "system", "0"]);
-    assert_eq!(settings(&["--preset=base"]), ["wait_array", "0", "system", "0"]);
-    assert_eq!(settings(&["--preset", "tc4"]), ["wait_array", "0", "system", "4"]);
-    assert_eq!(settings(&["--preset=smpfix"]), ["direct", "1", "tcmalloc", "0"]);
-    assert_eq!(settings(&["--preset=notcmalloc"]), ["direct", "1", "system", "0"]);
-    assert_eq!(settings(&["--preset=onlymalloc"]), ["wait_array", "1", "system", "0"]);
+    assert_eq!(settings(&[]), ["direct", "1", "system", "0", "optimistic"]);
+    assert_eq!(settings(&["--preset=base"]), ["wait_array", "0", "system", "0", "locked"]);
+    assert_eq!(settings(&["--preset", "tc4"]), ["wait_array", "0", "system", "4", "locked"]);
+    assert_eq!(settings(&["--preset=smpfix"]), ["direct", "1", "tcmalloc", "0", "locked"]);
+    assert_eq!(settings(&["--preset=notcmalloc"]), ["direct", "1", "system", "0", "locked"]);
+    assert_eq!(settings(&["--preset=onlymalloc"]), ["wait_array", "1", "system", "0", "locked"]);
     let mixed = ["--innodb_thread_concurrency=8", "--malloc-lib=system", "--preset=smpfix"];
-    assert_eq!(settings(&mixed), ["direct", "1", "system", "8"]);
+    assert_eq!(settings(&mixed), ["direct", "1", "system", "8", "locked"]);
     let unknown = Options::parse(&["--preset=fastest".to_string()]).expect_err("no such preset").to_string();
     assert!(unknown.contains("base, tc4, smpfix, notcmalloc, onlymalloc"), "{unknown}");
 }

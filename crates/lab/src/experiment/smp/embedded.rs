@@ -47,8 +47,12 @@ impl InProcess {
         // What the engine starts in the background keeps to the same processors as the sessions.
         let _bound = Bound::to_first(variant.cores)?;
         let settings = preset.map(|preset| preset.settings());
+        let mut cache = CacheOptions { size_bytes: cache_bytes as usize, ..CacheOptions::default() };
+        if let Some(settings) = settings {
+            cache.hit_path = settings.hit_path;
+        }
         let options = Options {
-            cache: CacheOptions { size_bytes: cache_bytes as usize, ..CacheOptions::default() },
+            cache,
             log: LogOptions { flush: FlushLog::WriteAtCommit, ..LogOptions::default() },
             latches: settings.map(|settings| settings.latches),
             thread_concurrency: settings.map_or(0, |settings| settings.thread_concurrency),
@@ -58,6 +62,7 @@ impl InProcess {
         let facts = [
             ("version", crate::doctor::machine::version()),
             ("latches", options.latches.map_or("direct".to_string(), |latches| format!("{latches:?}"))),
+            ("hit path", format!("{:?}", options.cache.hit_path)),
             ("thread_concurrency", options.thread_concurrency.to_string()),
             ("heap and malloc", "the lab's own process's, whatever the preset says".to_string()),
         ];

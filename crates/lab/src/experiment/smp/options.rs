@@ -157,8 +157,12 @@ impl Options {
         arguments::read(args, &NAMES, &flags, |name, value| options.set(name, value))?;
         if options.targets.is_empty() {
             let preset = |preset| TargetSpec::Latchwork(Some(preset));
-            options.targets =
-                vec![preset(Preset::Smpfix), preset(Preset::Base), TargetSpec::MariaDb(Engine::InnoDb)];
+            options.targets = vec![
+                TargetSpec::Latchwork(None),
+                preset(Preset::Smpfix),
+                preset(Preset::Base),
+                TargetSpec::MariaDb(Engine::InnoDb),
+            ];
         }
         if options.targets.contains(&TargetSpec::Null) {
             return Err("null keeps no rows: its answers would be wrong".to_string());
@@ -300,7 +304,8 @@ What to measure
   --target T[,T]        latchwork:PRESET, embedded:PRESET, mariadb:innodb|myisam|aria|rocksdb, or a running
                         server: mysql://user[:password]@host[:port]/db, a socket's path. embedded has readwrite,
                         readonly and inserts, and of a preset its latches and limit of threads
-                        (default: latchwork:smpfix, latchwork:base, mariadb:innodb)
+                        (default: latchwork, latchwork:smpfix, latchwork:base,
+                        mariadb:innodb)
                         presets: {presets}
   --presets             latchwork with each of the presets, besides what --target says
   --sessions N[,N]      at once (default: 1,4,16,64; of joins and inserts 1,4,16)
@@ -355,7 +360,7 @@ mod tests {
     fn the_quick_form_leaves_time_to_load() {
         let options = parse("").unwrap();
         let names: Vec<String> = options.targets.iter().map(TargetSpec::name).collect();
-        assert_eq!(names, ["latchwork:smpfix", "latchwork:base", "mariadb:innodb"]);
+        assert_eq!(names, ["latchwork", "latchwork:smpfix", "latchwork:base", "mariadb:innodb"]);
         let cells = options.targets.len() * options.sessions(Kind::ReadWrite).len();
         let (warmup, time) = options.window(cells);
         let total = (warmup + time) * cells as u32 * options.samples;
