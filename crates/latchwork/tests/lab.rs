@@ -305,7 +305,7 @@ fn smp_has_sysbench_prepared_statements_engines_without_transactions_and_fewer_p
 
 #[test]
 fn smp_reloads_a_dump_that_it_keeps_and_finds_every_row_again() {
-    for (form, targets) in [("insert", "latchwork,mariadb:innodb"), ("load", "mariadb:innodb")] {
+    for (form, targets) in [("insert", "latchwork,mariadb:innodb"), ("load", "latchwork,mariadb:innodb")] {
         let folder = tempfile::tempdir().unwrap();
         let dump = folder.path().join("dump");
         let sizes = "run smp --workload reload --size 300k --samples 2 --connections 3";

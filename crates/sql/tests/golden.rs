@@ -48,7 +48,10 @@ fn run(path: &Path) -> Result<(), String> {
         let mut lines = block.comments.clone();
         if !block.statement.is_empty() {
             let sql = block.statement.trim_end_matches(';');
-            let given: Vec<String> = world.run(sql).iter().map(|line| line.trim_end().to_string()).collect();
+            // A value may have lines of its own.
+            let rows = world.run(sql);
+            let given: Vec<String> =
+                rows.iter().flat_map(|row| row.split('\n')).map(|line| line.trim_end().to_string()).collect();
             if given != block.expected {
                 wrong.push_str(&format!(
                     "{}\n  expected:\n    {}\n  given:\n    {}\n",
