@@ -284,6 +284,27 @@ fn smp_measures_transactions_joins_and_inserts_side_by_side() {
 }
 
 #[test]
+fn smp_reads_are_held_against_a_server_that_does_nothing() {
+    for (driver, time) in [("builtin", "150ms"), ("sysbench", "1")] {
+        for statements in ["", " --prepared"] {
+            let folder = tempfile::tempdir().unwrap();
+            let sizes = format!(
+                "run smp --workload readonly,points --target latchwork,null --driver {driver} --rows 2000 --sessions 2 \
+                 --samples 1 --time {time} --warmup 0{statements}"
+            );
+            let text = succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
+            assert!(text.contains("share of null"), "{text}");
+            for (workload, unit) in [("readonly", "transactions/s"), ("points", "queries/s")] {
+                let file = folder.path().join("out").join(workload).join("result.json");
+                let result: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+                assert_measured(&result, 2, 1, driver == "builtin");
+                assert_eq!(result["cells"][0]["unit"], unit);
+            }
+        }
+    }
+}
+
+#[test]
 fn smp_has_sysbench_prepared_statements_engines_without_transactions_and_fewer_processors() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = "run smp --target latchwork,mariadb:innodb --driver sysbench --rows 2000 --sessions 2 --samples 1 \
@@ -454,6 +475,7 @@ fn wrong_command_lines_are_refused_with_status_2_before_anything_runs() {
         ("run working-set --target null", "no cache that the lab can set up"),
         ("run insert-contention --case both", "writers and readers"),
         ("run smp --target latchwork:fast", "base, tc4, smpfix"),
+        ("run smp --target null", "null keeps no rows"),
         ("run trace --trace zipf-1.1", "did you mean `zipf-1.0`"),
         ("rnu", "did you mean `run`?"),
     ] {

@@ -10,6 +10,7 @@ use crate::measure::{Process, Recorder};
 use crate::results::Sample;
 use crate::target::Address;
 use crate::workload::Statement;
+use crate::workload::oltp::Mix;
 use std::io::{BufRead, BufReader, Read};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -70,7 +71,7 @@ impl Script {
             rows: oltp.table.rows,
             threads,
             seed,
-            transactions: true,
+            transactions: oltp.mix != Mix::Points,
         }
     }
 }

@@ -13,7 +13,7 @@ mod spec;
 
 pub use embedded::{PRIMARY, make_sbtest, sbtest_values};
 pub use engine::Preset;
-pub use server::{Flavour, load_rows};
+pub use server::{Flavour, OWN_SERVER_THREADS, load_rows};
 pub use setting::{HitPath, SEGMENTS_MAX, Segments, Setting};
 pub use spec::{Address, Engine, TargetSpec, hidden};
 
@@ -139,6 +139,11 @@ pub fn scratch_server(
         }
         _ => None,
     }
+}
+
+/// The null server, for an experiment whose statements it has answers for; `None` if `spec` is another kind of target.
+pub fn null_server(spec: &TargetSpec) -> Option<Box<dyn Flavour>> {
+    (*spec == TargetSpec::Null).then(|| Box::new(null::Null::default()) as Box<dyn Flavour>)
 }
 
 /// A series for every setting: the plan of targets that have them all.

@@ -7,7 +7,9 @@ use crate::driver::socket::Login;
 use crate::error::{Error, Result};
 use crate::measure::Process;
 use crate::workload::Sbtest;
+use crate::workload::oltp::RANGE_ROWS;
 use base::sync::{Arc, thread};
+use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -138,28 +140,176 @@ fn serve(mut stream: UnixStream) -> Option<()> {
     writer.set_sequence(reader.sequence());
     ok(&mut writer);
     send(&mut stream, &mut writer)?;
-    // What answers the statement that was prepared last; a connection of a run has only one.
-    let mut answer = Vec::new();
+    let mut answers = Answers { eof_packets, prepared: Vec::new(), texts: HashMap::new() };
     loop {
         reader.set_sequence(0);
         let packet = receive(&mut stream, &mut reader)?;
         let command = Command::parse(reader.payload(&packet)).ok()?;
-        writer.set_sequence(1);
         match command {
-            Command::StmtExecute { .. } => {
-                stream.write_all(&answer).ok()?;
+            Command::StmtExecute { statement, .. } => {
+                stream.write_all(answers.prepared.get(statement as usize - 1)?).ok()?;
+                continue;
+            }
+            Command::Query(sql) => {
+                stream.write_all(answers.to_text(sql)).ok()?;
                 continue;
             }
             Command::StmtPrepare(sql) => {
-                let params = sql.iter().filter(|&&byte| byte == b'?').count() as u16;
-                answer = rows(params, eof_packets);
-                prepared(&mut writer, params, eof_packets);
+                writer.set_sequence(1);
+                answers.prepare(&mut writer, sql);
             }
             Command::StmtClose(_) => continue,
             Command::Quit => return None,
-            _ => ok(&mut writer),
+            _ => {
+                writer.set_sequence(1);
+                ok(&mut writer);
+            }
         }
         send(&mut stream, &mut writer)?;
+    }
+}
+
+/// What answers a statement.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Shape {
+    Done,
+    /// So many rows of the columns `id`, `k`, `c` and `pad`.
+    Whole(u16),
+    /// So many rows of the column `c`.
+    C(u16),
+    /// A sum.
+    Sum,
+}
+
+impl Shape {
+    /// The shape of a statement of `select_random_points` or of sysbench's OLTP transactions; others are done at once.
+    fn of(sql: &[u8]) -> Shape {
+        let Some(list) = sql.strip_prefix(b"SELECT ") else { return Shape::Done };
+        let has = |word: &[u8]| list.windows(word.len()).any(|found| found == word);
+        if list.starts_with(b"id, k, c, pad ") {
+            let commas = list.iter().filter(|&&byte| byte == b',').count();
+            // A value more than there are commas between them; three are in the list of columns.
+            return Shape::Whole((commas - 2) as u16);
+        }
+        if list.starts_with(b"SUM(") {
+            return Shape::Sum;
+        }
+        match list.starts_with(b"c FROM ") || list.starts_with(b"DISTINCT c FROM ") {
+            true if has(b" BETWEEN ") => Shape::C(RANGE_ROWS as u16),
+            true => Shape::C(1),
+            false => Shape::Done,
+        }
+    }
+
+    fn columns(self) -> Vec<ColumnDefinition<'static>> {
+        let int = |name| ColumnDefinition {
+            name,
+            charset: charset::BINARY,
+            length: 10,
+            kind: kind::LONG,
+            flags: column_flag::NOT_NULL | column_flag::UNSIGNED,
+            ..ColumnDefinition::default()
+        };
+        let text = |name, length| ColumnDefinition {
+            name,
+            charset: charset::UTF8MB4_GENERAL_CI,
+            length,
+            kind: kind::STRING,
+            flags: column_flag::NOT_NULL,
+            ..ColumnDefinition::default()
+        };
+        match self {
+            Shape::Done => Vec::new(),
+            Shape::Whole(_) => vec![int(b"id"), int(b"k"), text(b"c", 480), text(b"pad", 240)],
+            Shape::C(_) => vec![text(b"c", 480)],
+            Shape::Sum => vec![ColumnDefinition {
+                name: b"SUM(k)",
+                charset: charset::BINARY,
+                length: 32,
+                kind: kind::NEWDECIMAL,
+                ..ColumnDefinition::default()
+            }],
+        }
+    }
+
+    fn row_count(self) -> u16 {
+        match self {
+            Shape::Done => 0,
+            Shape::Whole(rows) | Shape::C(rows) => rows,
+            Shape::Sum => 1,
+        }
+    }
+
+    /// The packets of an answer.
+    fn encoded(self, is_binary: bool, eof_packets: bool) -> Vec<u8> {
+        let mut writer = PacketWriter::new();
+        writer.set_sequence(1);
+        let columns = self.columns();
+        if columns.is_empty() {
+            ok(&mut writer);
+            return writer.bytes().to_vec();
+        }
+        response::column_count(&mut writer, columns.len());
+        columns.iter().for_each(|column| column.write(&mut writer));
+        if eof_packets {
+            response::eof(&mut writer, status::AUTOCOMMIT, 0);
+        }
+        for number in 0..self.row_count() {
+            let row = Sbtest { rows: 1_000, seed: 1 }.row(u32::from(number) + 1);
+            let out = writer.begin();
+            if is_binary {
+                wire::row::BinaryRow::begin(out, columns.len());
+            }
+            let put_int = |out: &mut Vec<u8>, value: u32| match is_binary {
+                true => out.extend_from_slice(&value.to_le_bytes()),
+                false => wire::put::lenenc_bytes(out, value.to_string().as_bytes()),
+            };
+            match self {
+                Shape::Done => {}
+                Shape::Whole(_) => {
+                    put_int(out, row.id);
+                    put_int(out, row.k);
+                    wire::put::lenenc_bytes(out, &row.c);
+                    wire::put::lenenc_bytes(out, &row.pad);
+                }
+                Shape::C(_) => wire::put::lenenc_bytes(out, &row.c),
+                Shape::Sum => wire::put::lenenc_bytes(out, b"50000000"),
+            }
+            writer.finish();
+        }
+        end(&mut writer, eof_packets);
+        writer.bytes().to_vec()
+    }
+}
+
+/// A connection's answers, made when they are first asked for.
+struct Answers {
+    eof_packets: bool,
+    /// By statement, from 1 on.
+    prepared: Vec<Vec<u8>>,
+    texts: HashMap<Shape, Vec<u8>>,
+}
+
+impl Answers {
+    fn to_text(&mut self, sql: &[u8]) -> &[u8] {
+        let (shape, eof_packets) = (Shape::of(sql), self.eof_packets);
+        self.texts.entry(shape).or_insert_with(|| shape.encoded(false, eof_packets))
+    }
+
+    fn prepare(&mut self, writer: &mut PacketWriter, sql: &[u8]) {
+        let params = sql.iter().filter(|&&byte| byte == b'?').count() as u16;
+        let shape = Shape::of(sql);
+        let columns = shape.columns();
+        self.prepared.push(shape.encoded(true, self.eof_packets));
+        let statement = self.prepared.len() as u32;
+        PrepareOk { statement, columns: columns.len() as u16, params, warnings: 0 }.write(writer);
+        let parameter = ColumnDefinition { name: b"?", kind: kind::LONG, ..ColumnDefinition::default() };
+        for definitions in [vec![parameter; params.into()], columns] {
+            definitions.iter().for_each(|definition| definition.write(writer));
+            if !definitions.is_empty() && self.eof_packets {
+                response::eof(writer, status::AUTOCOMMIT, 0);
+            }
+        }
     }
 }
 
@@ -202,76 +352,16 @@ fn end(writer: &mut PacketWriter, eof_packets: bool) {
     }
 }
 
-fn columns(writer: &mut PacketWriter) {
-    let int = |name| ColumnDefinition {
-        name,
-        charset: charset::BINARY,
-        length: 10,
-        kind: kind::LONG,
-        flags: column_flag::NOT_NULL | column_flag::UNSIGNED,
-        ..ColumnDefinition::default()
-    };
-    let text = |name, length| ColumnDefinition {
-        name,
-        charset: charset::UTF8MB4_GENERAL_CI,
-        length,
-        kind: kind::STRING,
-        flags: column_flag::NOT_NULL,
-        ..ColumnDefinition::default()
-    };
-    for column in [int(b"id"), int(b"k"), text(b"c", 480), text(b"pad", 240)] {
-        column.write(writer);
-    }
-}
-
-fn prepared(writer: &mut PacketWriter, params: u16, eof_packets: bool) {
-    PrepareOk { statement: 1, columns: 4, params, warnings: 0 }.write(writer);
-    if params > 0 {
-        for _ in 0..params {
-            ColumnDefinition { name: b"?", kind: kind::LONG, ..ColumnDefinition::default() }.write(writer);
-        }
-        if eof_packets {
-            response::eof(writer, status::AUTOCOMMIT, 0);
-        }
-    }
-    columns(writer);
-    if eof_packets {
-        response::eof(writer, status::AUTOCOMMIT, 0);
-    }
-}
-
-/// A result set with a row a parameter.
-fn rows(count: u16, eof_packets: bool) -> Vec<u8> {
-    let mut writer = PacketWriter::new();
-    writer.set_sequence(1);
-    response::column_count(&mut writer, 4);
-    columns(&mut writer);
-    if eof_packets {
-        response::eof(&mut writer, status::AUTOCOMMIT, 0);
-    }
-    for row in 0..count {
-        let row = Sbtest { rows: 1_000, seed: 1 }.row(u32::from(row) + 1);
-        let out = writer.begin();
-        wire::row::BinaryRow::begin(out, 4);
-        out.extend_from_slice(&row.id.to_le_bytes());
-        out.extend_from_slice(&row.k.to_le_bytes());
-        wire::put::lenenc_bytes(out, &row.c);
-        wire::put::lenenc_bytes(out, &row.pad);
-        writer.finish();
-    }
-    end(&mut writer, eof_packets);
-    writer.bytes().to_vec()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::interrupt::Interrupt;
     use crate::progress::Progress;
+    use crate::workload::oltp::Step;
     use wire::client::Value;
 
     #[test]
-    fn every_client_gets_a_row_a_parameter() {
+    fn every_client_gets_the_rows_that_its_statements_ask_for() {
         let folder = tempfile::tempdir().unwrap();
         let mut null = Null::default();
         let mut context = Context {
@@ -291,6 +381,31 @@ mod tests {
             assert_eq!(result.rows.len(), points as usize);
             assert!(matches!(&result.rows[0][..2], [Value::UInt(1), Value::UInt(_)]));
         }
+        let mut client = login.connect().unwrap();
+        for (step, rows, columns) in [
+            (Step::Point, 1, 1),
+            (Step::Range, 100, 1),
+            (Step::Sum, 1, 1),
+            (Step::Order, 100, 1),
+            (Step::Distinct, 100, 1),
+            (Step::Delete, 0, 0),
+            (Step::Commit, 0, 0),
+        ] {
+            let sql = step.sql();
+            let prepared = client.connection().prepare(&sql).unwrap();
+            assert_eq!(
+                (usize::from(prepared.params), prepared.columns.len()),
+                (sql.matches('?').count(), columns)
+            );
+            let values = vec![wire::value::WireValue::UInt(1); prepared.params.into()];
+            assert_eq!(client.connection().execute(prepared.id, &values).unwrap().rows.len(), rows, "{sql}");
+            if columns > 0 {
+                let text = client.rows(&sql.replace('?', "1")).unwrap();
+                assert_eq!((text.len(), text[0].len()), (rows, columns), "{sql}");
+            }
+        }
+        let points = client.rows("SELECT id, k, c, pad FROM sbtest1 WHERE k IN (7, 8, 9)").unwrap();
+        assert_eq!((points.len(), points[0].len(), points[0][0].as_str()), (3, 4, "1"));
         null.stop().unwrap();
         assert!(login.connect().is_err());
     }

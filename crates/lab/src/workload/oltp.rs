@@ -1,4 +1,4 @@
-//! Sysbench's OLTP transactions (`oltp_read_write`, `oltp_read_only`): the same statements in the same order, with
+//! Sysbench's OLTP transactions (`oltp_read_write`, `oltp_read_only`) and its `oltp_point_select`: the same statements in the same order, with
 //! parameters drawn in the same way.
 
 use super::Random;
@@ -8,6 +8,8 @@ use super::sbtest::{C_BYTES, PAD_BYTES, Sbtest, TABLE, random_c, random_pad};
 pub enum Mix {
     ReadWrite,
     ReadOnly,
+    /// One read by primary key, without a transaction around it.
+    Points,
 }
 
 impl Mix {
@@ -16,6 +18,7 @@ impl Mix {
         match self {
             Mix::ReadWrite => "oltp_read_write",
             Mix::ReadOnly => "oltp_read_only",
+            Mix::Points => "oltp_point_select",
         }
     }
 
@@ -24,6 +27,7 @@ impl Mix {
         match self {
             Mix::ReadWrite => &READ_WRITE,
             Mix::ReadOnly => &READ_ONLY,
+            Mix::Points => &[Point],
         }
     }
 }
@@ -233,7 +237,7 @@ mod tests {
 
     #[test]
     fn a_transaction_is_sysbenchs_statement_by_statement() {
-        for (mix, reads, writes) in [(Mix::ReadWrite, 14, 4), (Mix::ReadOnly, 14, 0)] {
+        for (mix, reads, others) in [(Mix::ReadWrite, 14, 6), (Mix::ReadOnly, 14, 2), (Mix::Points, 1, 0)] {
             let mut transactions = Transactions::new(mix, &SBTEST, Distribution::Special, 1, 0);
             let mut parameters = Vec::new();
             let mut steps = Vec::new();
@@ -252,8 +256,9 @@ mod tests {
                 }
             }
             let selects = steps.iter().filter(|step| step.sql().starts_with("SELECT")).count();
-            assert_eq!((selects, steps.len() - selects - 2), (reads, writes));
-            assert_eq!((steps[0], steps[steps.len() - 1]), (Begin, Commit));
+            assert_eq!((selects, steps.len() - selects), (reads, others));
+            let is_transaction = (steps[0], steps[steps.len() - 1]) == (Begin, Commit);
+            assert_eq!(is_transaction, mix != Mix::Points);
         }
     }
 

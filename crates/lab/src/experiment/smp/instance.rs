@@ -7,7 +7,9 @@ use crate::experiment::frame::Run;
 use crate::measure::{MEMORY, Process, resident_mib};
 use crate::results::Sample;
 use crate::target::cores::{self, Bound};
-use crate::target::{Context, Engine, Flavour, TargetSpec, remote_server, scratch_server};
+use crate::target::{
+    Context, Engine, Flavour, OWN_SERVER_THREADS, TargetSpec, null_server, remote_server, scratch_server,
+};
 use crate::workload::DATABASE;
 use std::path::Path;
 
@@ -95,6 +97,7 @@ impl Instance {
         run.progress.stage(format!("{name}: starting"), 0);
         let options = settings.options(spec, variant);
         let flavour = remote_server(spec)
+            .or_else(|| null_server(spec))
             .or_else(|| scratch_server(spec, settings.cache_bytes, settings.connections, options));
         let Some(mut flavour) = flavour else {
             return Err(Error::Usage(format!("{name} is no server that the lab could start or reach")));
@@ -105,7 +108,7 @@ impl Instance {
         drop(bound);
         let mut client = login.connect()?;
         let version = client.connection().greeting().server_version.clone();
-        if !flavour.is_foreign() {
+        if !flavour.is_foreign() && flavour.keeps_rows() {
             client.run(format!("CREATE DATABASE IF NOT EXISTS {DATABASE}").as_bytes())?;
             login.database = Some(DATABASE.to_string());
         }
@@ -116,6 +119,7 @@ impl Instance {
             TargetSpec::Remote { .. } => {
                 (client.rows("SELECT @@default_storage_engine")?.concat().concat(), false)
             }
+            TargetSpec::Null => (flavour.engine().to_string(), true),
             _ => ("InnoDB".to_string(), true),
         };
         let latches = settings.latches && spec.is_latchwork();
@@ -142,6 +146,11 @@ impl Instance {
         facts
     }
 
+    /// False for a server that answers the same whatever it was sent: nothing is loaded into it, nor counted.
+    pub fn keeps_rows(&self) -> bool {
+        self.flavour.keeps_rows()
+    }
+
     /// Makes a table, anew if it is ours. One of this name in somebody's database is not touched.
     pub fn create(&mut self, client: &mut Client, table: &str, sql: &str) -> Result<()> {
         if self.flavour.is_foreign() && !self.foreign_tables.iter().any(|made| made == table) {
@@ -162,8 +171,9 @@ impl Instance {
         let counters = base::sync::Mutex::new(counters);
         let latch_waits = || self.latch_waits(&mut counters.lock());
         let process = self.flavour.process();
-        let observed =
-            Observed { server: process.clone(), client: Some(Process::Own), latch_waits: &latch_waits };
+        // The null server's threads are the lab's.
+        let client = Process::OwnExcept(OWN_SERVER_THREADS);
+        let observed = Observed { server: process.clone(), client: Some(client), latch_waits: &latch_waits };
         let mut sample = measure(&observed)?;
         let memory = process.as_ref().and_then(resident_mib);
         sample.extra.extend(memory.map(|memory| (MEMORY.to_string(), memory)));

@@ -148,7 +148,7 @@ fn cache_bytes(options: &Options, kind: Kind, progress: &mut Progress) -> u64 {
     let sessions = u64::from(options.sessions(kind).into_iter().max().unwrap_or(1));
     let rows = u64::from(options.rows);
     let bytes = match kind {
-        Kind::ReadWrite | Kind::ReadOnly => rows * BYTES_PER_ROW,
+        Kind::ReadWrite | Kind::ReadOnly | Kind::Points => rows * BYTES_PER_ROW,
         Kind::Joins => 2 * rows * BYTES_PER_ROW,
         Kind::Inserts => sessions * u64::from(options.rows_per_session()) * BYTES_PER_INSERTED_ROW,
         Kind::Reload => options.size_bytes(0) * BYTES_PER_DUMPED_BYTE,
@@ -190,7 +190,7 @@ fn blank(experiment: &Smp, args: &[String], options: &Options, kind: Kind, cache
         settings.push(("binary log", binary_log.to_string()));
     }
     match kind {
-        Kind::ReadWrite | Kind::ReadOnly => {
+        Kind::ReadWrite | Kind::ReadOnly | Kind::Points => {
             let (warmup, time) = options.window(cells(options, kind));
             settings.extend([
                 ("rows", options.rows.to_string()),
@@ -213,7 +213,7 @@ fn blank(experiment: &Smp, args: &[String], options: &Options, kind: Kind, cache
     let blank = frame::blank(experiment, args, &settings, &plan);
     Results {
         title: format!("{}: {}", blank.title, kind.name()),
-        unit: if kind.is_rate() { "transactions/s" } else { "seconds" }.to_string(),
+        unit: kind.unit().to_string(),
         lower_is_better: !kind.is_rate(),
         block_name: "processors".to_string(),
         x_name: if kind == Kind::Reload { "connections" } else { "sessions" }.to_string(),
@@ -325,6 +325,7 @@ fn tasks(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> 
     Ok(match kind {
         Kind::ReadWrite => vec![Task::Transactions(Mix::ReadWrite)],
         Kind::ReadOnly => vec![Task::Transactions(Mix::ReadOnly)],
+        Kind::Points => vec![Task::Transactions(Mix::Points)],
         Kind::Joins => vec![Task::Joins],
         Kind::Inserts => vec![Task::Inserts],
         Kind::Reload => {
@@ -378,7 +379,8 @@ fn bench(options: &Options, kind: Kind, task: &Task, instance: Instance) -> (&'s
     let table = Sbtest { rows: options.rows, seed: options.seed };
     match task {
         Task::Transactions(mix) => {
-            let oltp = oltp(options, *mix, instance.transactional || *mix == Mix::ReadOnly);
+            let is_unchanged = instance.transactional || *mix != Mix::ReadWrite;
+            let oltp = oltp(options, *mix, instance.keeps_rows() && is_unchanged);
             let (warmup, time) = options.window(cells(options, kind));
             let (driver, seed) = (options.driver, options.seed);
             let bench = transactions::TransactionsBench { instance, oltp, driver, warmup, time, seed };

@@ -46,27 +46,38 @@ const SESSIONS_MAX: u32 = 1_000;
 pub enum Kind {
     ReadWrite,
     ReadOnly,
+    Points,
     Joins,
     Inserts,
     Reload,
 }
 
 impl Kind {
-    pub const ALL: [Kind; 5] = [Kind::ReadWrite, Kind::ReadOnly, Kind::Joins, Kind::Inserts, Kind::Reload];
+    pub const ALL: [Kind; 6] =
+        [Kind::ReadWrite, Kind::ReadOnly, Kind::Points, Kind::Joins, Kind::Inserts, Kind::Reload];
 
     pub fn name(self) -> &'static str {
         match self {
             Kind::ReadWrite => "readwrite",
             Kind::ReadOnly => "readonly",
+            Kind::Points => "points",
             Kind::Joins => "joins",
             Kind::Inserts => "inserts",
             Kind::Reload => "reload",
         }
     }
 
-    /// Transactions a second; the others are timed to their end.
+    /// Transactions or queries a second; the others are timed to their end.
     pub fn is_rate(self) -> bool {
-        matches!(self, Kind::ReadWrite | Kind::ReadOnly)
+        matches!(self, Kind::ReadWrite | Kind::ReadOnly | Kind::Points)
+    }
+
+    pub fn unit(self) -> &'static str {
+        match self {
+            Kind::ReadWrite | Kind::ReadOnly => "transactions/s",
+            Kind::Points => "queries/s",
+            Kind::Joins | Kind::Inserts | Kind::Reload => "seconds",
+        }
     }
 }
 
@@ -164,8 +175,9 @@ impl Options {
                 TargetSpec::MariaDb(Engine::InnoDb),
             ];
         }
-        if options.targets.contains(&TargetSpec::Null) {
-            return Err("null keeps no rows: its answers would be wrong".to_string());
+        let without_rows = |kind: &Kind| matches!(kind, Kind::ReadOnly | Kind::Points);
+        if options.targets.contains(&TargetSpec::Null) && !options.kinds.iter().all(without_rows) {
+            return Err("null keeps no rows: of these it has readonly and points".to_string());
         }
         if options.driver == DriverKind::Sysbench && options.targets.iter().all(TargetSpec::is_embedded) {
             return Err("sysbench cannot reach the embedded engine".to_string());
@@ -178,7 +190,7 @@ impl Options {
                 another.name()
             ));
         }
-        let without_sql = |kind: &Kind| kind.is_rate() || *kind == Kind::Inserts;
+        let without_sql = |kind: &Kind| matches!(kind, Kind::ReadWrite | Kind::ReadOnly | Kind::Inserts);
         if !embedded.is_empty() && !options.kinds.iter().all(without_sql) {
             return Err(
                 "the engine in process has readwrite, readonly and inserts; the others are SQL".to_string()
@@ -237,8 +249,8 @@ impl Options {
         let published: &[u32] = match (kind, self.paper) {
             // Not sessions but the connections that load at the same time.
             (Kind::Reload, _) => return vec![self.connections],
-            (Kind::ReadWrite | Kind::ReadOnly, true) => &[1, 2, 4, 8, 16, 32, 64],
-            (Kind::ReadWrite | Kind::ReadOnly, false) => &[1, 4, 16, 64],
+            (Kind::ReadWrite | Kind::ReadOnly | Kind::Points, true) => &[1, 2, 4, 8, 16, 32, 64],
+            (Kind::ReadWrite | Kind::ReadOnly | Kind::Points, false) => &[1, 4, 16, 64],
             (Kind::Joins | Kind::Inserts, true) => &[1, 2, 4, 8, 16],
             (Kind::Joins | Kind::Inserts, false) => &[1, 4, 16],
         };
@@ -275,10 +287,9 @@ impl Options {
 }
 
 fn kind(name: &str) -> Result<Kind, String> {
-    Kind::ALL
-        .into_iter()
-        .find(|kind| kind.name() == name)
-        .ok_or_else(|| format!("`{name}` is not one of readwrite, readonly, joins, inserts, reload, all"))
+    Kind::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+        format!("`{name}` is not one of readwrite, readonly, points, joins, inserts, reload, all")
+    })
 }
 
 fn form(name: &str) -> Result<Form, String> {
@@ -298,14 +309,15 @@ pub fn help() -> String {
     format!(
         "\
 What to measure
-  --workload W[,W]      readwrite, readonly: sysbench's OLTP transactions; joins: the published query;
-                        inserts: a table a session; reload: a dump of many tables; all, a report each
+  --workload W[,W]      readwrite, readonly: sysbench's OLTP transactions; points: its point selects; joins: the
+                        published query; inserts: a table a session; reload: a dump of many tables; all, a
+                        report each
                         (default: readwrite)
   --target T[,T]        latchwork:PRESET, embedded:PRESET, mariadb:innodb|myisam|aria|rocksdb, or a running
                         server: mysql://user[:password]@host[:port]/db, a socket's path. embedded has readwrite,
-                        readonly and inserts, and of a preset its latches and limit of threads
-                        (default: latchwork, latchwork:smpfix, latchwork:base,
-                        mariadb:innodb)
+                        readonly and inserts, and of a preset its latches and limit of threads. null answers
+                        at once, without rows: what any server could do of readonly and points
+                        (default: latchwork, latchwork:smpfix, latchwork:base, mariadb:innodb)
                         presets: {presets}
   --presets             latchwork with each of the presets, besides what --target says
   --sessions N[,N]      at once (default: 1,4,16,64; of joins and inserts 1,4,16)
@@ -313,8 +325,8 @@ What to measure
                         driver runs on all of them (default: all)
   --rows N              of sbtest1, and of each side of the join (default: 1M)
   --rows-per-session N  that inserts writes, 1000 a statement (default: 50k)
-  --prepared            readwrite, readonly: prepared statements (default: text, as published)
-  --distribution D      readwrite, readonly: special, sysbench's own, or uniform (default: special)
+  --prepared            readwrite, readonly, points: prepared statements (default: text, as published)
+  --distribution D      readwrite, readonly, points: special, sysbench's own, or uniform (default: special)
   --size BYTES          reload: of the dump before compression (default: 64M)
   --form F[,F]          reload: load (LOAD DATA LOCAL INFILE), insert (default: load)
   --connections N       reload: that load at the same time (default: 8)
@@ -322,8 +334,8 @@ What to measure
   --latches             waits for latches, from information_schema.LATCHES (Latchwork; it costs a little)
 
 How to measure
-  --driver D            readwrite, readonly: builtin or sysbench (default: builtin)
-  --warmup S, --time S  readwrite, readonly: before a sample, and its measured window
+  --driver D            readwrite, readonly, points: builtin or sysbench (default: builtin)
+  --warmup S, --time S  readwrite, readonly, points: before a sample, and its measured window
                         (default: so that a workload takes less than five minutes)
   --samples N           samples a cell, each in a round of its own (default: 3)
   --memory BYTES        of each server's cache (default: holds everything)
@@ -341,6 +353,7 @@ was loaded, inserted or joined is counted; a wrong count ends the run.
 Examples
   latchwork lab run smp
   latchwork lab run smp --workload readonly --presets --target mariadb:innodb --cores 1,2
+  latchwork lab run smp --workload points --prepared --distribution uniform --target latchwork,mariadb:innodb,null
   latchwork lab run smp --workload joins --sessions 1,2,4,8,16 --target latchwork,mariadb:innodb,mariadb:aria
   latchwork lab run smp --workload reload --size 1G --form load,insert --dump /data/dump
   latchwork lab run smp --workload all --paper
