@@ -151,7 +151,7 @@ fn serve(mut stream: UnixStream) -> Option<()> {
                 continue;
             }
             Command::Query(sql) => {
-                stream.write_all(answers.to_text(sql)).ok()?;
+                stream.write_all(answers.text(sql)).ok()?;
                 continue;
             }
             Command::StmtPrepare(sql) => {
@@ -291,7 +291,7 @@ struct Answers {
 }
 
 impl Answers {
-    fn to_text(&mut self, sql: &[u8]) -> &[u8] {
+    fn text(&mut self, sql: &[u8]) -> &[u8] {
         let (shape, eof_packets) = (Shape::of(sql), self.eof_packets);
         self.texts.entry(shape).or_insert_with(|| shape.encoded(false, eof_packets))
     }

@@ -48,7 +48,7 @@ pub fn candidates(
     scratch: &mut Vec<Scratch>,
     limit: u64,
 ) -> Result<Candidates, SqlError> {
-    let (_, wanted) = limits(&read.limit, &slots)?;
+    let (_, wanted) = limits(&read.limit, &slots, runtime.environment)?;
     let limit = limit.max(wanted);
     let mut found = Candidates { wanted, complete: true, ..Candidates::default() };
     if wanted == 0 {

@@ -16,7 +16,7 @@ use crate::plan::value_keys::is_of_type;
 use crate::{ColumnMeta, ResultSink, Session, SqlError};
 use bumpalo::Bump;
 use std::cell::{OnceCell, RefCell};
-use types::{Value, ValueRef};
+use types::{Decimal, Value, ValueRef};
 
 /// The text of the literal in a slot. True as second argument: the name of a column is this literal alone, which for a
 /// text is what it says, without quotes.
@@ -239,23 +239,52 @@ pub(super) fn run_query(
 }
 
 /// The numbers that LIMIT comes to: offset, count.
-pub fn limits(limit: &Limit, slots: &Slots<'_>) -> Result<(u64, u64), SqlError> {
+pub fn limits(
+    limit: &Limit,
+    slots: &Slots<'_>,
+    environment: &dyn Environment,
+) -> Result<(u64, u64), SqlError> {
     let value = |value: Option<LimitValue>, otherwise: u64| match value {
         None => Ok(otherwise),
-        Some(value) => number_behind("LIMIT", value, slots),
+        Some(LimitValue::Number(number)) => Ok(number),
+        Some(LimitValue::Slot(slot)) => limit_of(slots.value(slot), environment),
     };
     Ok((value(limit.offset, 0)?, value(limit.count, u64::MAX)?))
 }
 
-/// The number behind LIMIT or WAIT.
+/// A parameter of LIMIT: drivers send numbers as text, too.
+fn limit_of(value: ValueRef<'_>, environment: &dyn Environment) -> Result<u64, SqlError> {
+    let number = match value {
+        ValueRef::UInt(number) => return Ok(number),
+        // LIMIT NULL takes no row.
+        ValueRef::Null => return Ok(0),
+        ValueRef::Int(number) => Decimal::from(number),
+        ValueRef::Decimal(number) => number,
+        ValueRef::Float(number) => Decimal::from_f64(number.into()),
+        ValueRef::Double(number) => Decimal::from_f64(number),
+        ValueRef::Text(text) | ValueRef::Binary(text) => {
+            let (number, used) = Decimal::parse_prefix(text);
+            if used == 0 || !text[used..].trim_ascii().is_empty() {
+                environment.warn(
+                    1292,
+                    format!("Truncated incorrect INTEGER value: '{}'", String::from_utf8_lossy(text)),
+                );
+            }
+            number
+        }
+        _ => return Err(SqlError::wrong_arguments("LIMIT")),
+    };
+    let rounded = number.rounded();
+    rounded.to_u64().filter(|_| !rounded.is_negative()).ok_or_else(|| SqlError::wrong_arguments("EXECUTE"))
+}
+
+/// The number behind WAIT.
 pub fn number_behind(word: &str, value: LimitValue, slots: &Slots<'_>) -> Result<u64, SqlError> {
     match value {
         LimitValue::Number(number) => Ok(number),
         LimitValue::Slot(slot) => match slots.value(slot) {
             ValueRef::Int(number) => u64::try_from(number).map_err(|_| SqlError::wrong_arguments(word)),
             ValueRef::UInt(number) => Ok(number),
-            // LIMIT NULL takes no row.
-            ValueRef::Null => Ok(0),
             _ => Err(SqlError::wrong_arguments(word)),
         },
     }
@@ -268,7 +297,7 @@ fn run_select(
     scratch: &mut Vec<Scratch>,
     out: &mut dyn RowSink,
 ) -> Result<Done, SqlError> {
-    let (offset, count) = limits(&plan.limit, &slots)?;
+    let (offset, count) = limits(&plan.limit, &slots, runtime.environment)?;
     if count == 0 && !plan.calculates_found_rows {
         return Ok(Done::default());
     }
@@ -382,7 +411,7 @@ fn run_union(
     scratch: &mut Vec<Scratch>,
     out: &mut dyn RowSink,
 ) -> Result<Done, SqlError> {
-    let (offset, count) = limits(&plan.limit, &slots)?;
+    let (offset, count) = limits(&plan.limit, &slots, runtime.environment)?;
     let mut limited = Limited { offset, count, counts_on: false, seen: 0, sent: 0, out };
     if count == 0 {
         return Ok(Done::default());

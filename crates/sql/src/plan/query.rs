@@ -167,10 +167,7 @@ impl<'a> Planner<'a> {
     pub fn limit_value(&self, expr: &ast::Expr) -> Result<LimitValue, SqlError> {
         let wrong = || SqlError::syntax(&expr.to_string(), 1);
         let ast::Expr::Value(value) = expr else { return Err(wrong()) };
-        match self.number_or_slot(&value.value).ok_or_else(wrong)? {
-            (number, SlotKind::Int | SlotKind::UInt | SlotKind::Null) => Ok(number),
-            _ => Err(SqlError::wrong_arguments("LIMIT")),
-        }
+        self.number_or_slot(&value.value).map(|(number, _)| number).ok_or_else(wrong)
     }
 
     /// A number or a slot, with its kind.

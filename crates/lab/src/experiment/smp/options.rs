@@ -403,7 +403,7 @@ mod tests {
     #[test]
     fn wrong_values_are_told_with_what_would_be_right() {
         for (line, told) in [
-            ("--workload writes", "readwrite, readonly, joins, inserts, reload, all"),
+            ("--workload writes", "readwrite, readonly, points, joins, inserts, reload, all"),
             ("--target latchwork:fast", "base, tc4, smpfix"),
             ("--target null", "keeps no rows"),
             ("--target embedded --driver sysbench", "cannot reach the embedded engine"),
