@@ -4,11 +4,16 @@
 //! From then on all memory comes out of one range of addresses, so that whoever frees something can tell by its address where it
 //! came from. Where the range is full the system helps out.
 //!
+//! [`settle`] does both that a program can be told about its memory: another allocator in the system's place, and this heap.
+//!
 //! The heap is here to be measured against: `use_sys_malloc=OFF`. What threads lose at its mutex shows among the latches, as the class
 //! `memory heap`.
 
 mod heap;
+mod library;
 mod range;
+
+pub use library::settle;
 
 use heap::Heap;
 use std::alloc::{GlobalAlloc, Layout, System};

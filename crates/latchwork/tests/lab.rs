@@ -374,8 +374,54 @@ fn smp_runs_in_process_and_on_servers_as_presets_have_them_and_tells_what_latche
             (&facts(0)["latches"], &facts(0)["thread_concurrency"]),
             (&"WaitArray".into(), &"0".into())
         );
+        assert_eq!(
+            (&facts(0)["heap"], &facts(0)["malloc"]),
+            (&"shared, behind a mutex".into(), &"system".into())
+        );
         assert!(facts(2)["options"].as_str().unwrap().contains("--preset=tc4"));
     }
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
+fn the_lab_has_the_malloc_of_the_preset_in_it_and_what_it_starts_has_not() {
+    let malloc = "libtcmalloc_minimal.so";
+    let libraries = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
+    let is_malloc = |entry: fs::DirEntry| entry.file_name().to_string_lossy().starts_with(malloc);
+    if !fs::read_dir(libraries).unwrap().flatten().any(is_malloc) {
+        assert!(std::env::var_os("LATCHWORK_REQUIRE_CLIENTS").is_none(), "{malloc} is not installed");
+        eprintln!("skipped: {malloc} is not installed; ./test.sh installs it");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let sizes = "run smp --workload points --target embedded:smpfix,latchwork:onlymalloc --rows 2000 --sessions 2 \
+                 --samples 1000 --time 20ms";
+    let mut child = Stopping(
+        lab(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let path = folder.path().join("out/result.json");
+    let memory = || {
+        let result: serde_json::Value = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+        result["cells"][0]["samples"][0]["resident memory, MiB"].as_f64()
+    };
+    wait_for("a sample of the engine in the lab", || memory().is_some_and(|memory| memory > 0.0));
+    // The lab that was started is still the one that measures: a server of its own is its child.
+    let lab = child.0.id();
+    let maps = |process: u32| fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
+    let children = fs::read_to_string(format!("/proc/{lab}/task/{lab}/children")).unwrap();
+    let server: u32 = children.trim().parse().unwrap();
+    assert!(maps(lab).contains(malloc));
+    assert!(!maps(server).contains(malloc));
+    assert!(Command::new("kill").args(["-INT", &lab.to_string()]).status().unwrap().success());
+    assert_eq!(child.0.wait().unwrap().code(), Some(130));
+    let result = result(folder.path());
+    let facts = &result["targets"][0]["facts"];
+    assert!(facts["malloc"].as_str().unwrap().starts_with(malloc), "{facts}");
+    assert_eq!(facts["heap"], "none");
     assert_nothing_left_behind(folder.path());
 }
 

@@ -81,7 +81,10 @@ fn try_serve(arguments: &[String]) -> Result<ExitCode, Box<dyn fmt::Display>> {
         print!("{SERVE_HELP}");
         return Ok(ExitCode::SUCCESS);
     }
-    crate::malloc::settle(&options).map_err(boxed)?;
+    let values = options.globals.values();
+    let library =
+        heap::settle(&values.text("malloc_lib"), values.boolean("use_sys_malloc")).map_err(boxed)?;
+    options.globals.describe("version_malloc_library", &library);
     let log = match options.log_error() {
         Some(path) => Log::to_file(&path)
             .map_err(|error| boxed(format!("--log-error: cannot write {}: {error}", path.display())))?,

@@ -10,7 +10,6 @@ mod connection;
 mod init_file;
 mod listeners;
 mod log;
-mod malloc;
 mod metrics;
 mod options;
 mod registry;

@@ -1,4 +1,4 @@
-//! `readwrite`, `readonly` and `inserts` on the engine in this process.
+//! `readwrite`, `readonly`, `points` and `inserts` on the engine in this process.
 
 use super::Bench;
 use super::inserts::{Rows, table as table_name};
@@ -29,8 +29,26 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use types::{Column, ColumnType, KeyPart, ValueRef};
 
-/// The engine, open, with what its preset says of latches and of the statements inside. The heap and the allocator are the
-/// process's, which is the lab itself.
+/// Gives this process the allocator and the heap that the preset of its engine has, if there is one among the targets. May start the
+/// lab again in its own place: to be called before it has a second thread, or anything that must be cleaned up. Returns the
+/// allocator's name.
+pub fn settle_memory(targets: &[TargetSpec]) -> Result<String> {
+    let preset = targets.iter().find_map(|spec| match spec {
+        TargetSpec::Embedded(Some(preset)) => Some(preset),
+        _ => None,
+    });
+    let (malloc_lib, use_sys_malloc) = match preset.map(|preset| preset.settings()) {
+        Some(settings) => (settings.malloc_lib, settings.use_sys_malloc),
+        None => ("system", true),
+    };
+    heap::settle(malloc_lib, use_sys_malloc).map_err(|why| {
+        let target = preset.map_or(String::new(), |preset| format!("embedded:{}: ", preset.name()));
+        Error::Usage(format!("{target}{why}"))
+    })
+}
+
+/// The engine, open, with what its preset says of latches and of the statements inside. Heap and allocator are those of the
+/// process: see [`settle_memory`].
 pub struct InProcess {
     name: String,
     database: Arc<Database>,
@@ -40,7 +58,13 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    pub fn open(spec: &TargetSpec, variant: Variant, cache_bytes: u64, folder: PathBuf) -> Result<InProcess> {
+    pub fn open(
+        spec: &TargetSpec,
+        variant: Variant,
+        cache_bytes: u64,
+        malloc: &str,
+        folder: PathBuf,
+    ) -> Result<InProcess> {
         let TargetSpec::Embedded(preset) = spec else {
             return Err(Error::Usage(format!("{} is not the engine in this process", spec.name())));
         };
@@ -59,12 +83,14 @@ impl InProcess {
             create: true,
             ..Options::default()
         };
+        let shared_heap = settings.is_some_and(|settings| !settings.use_sys_malloc);
         let facts = [
             ("version", crate::doctor::machine::version()),
             ("latches", options.latches.map_or("direct".to_string(), |latches| format!("{latches:?}"))),
             ("hit path", format!("{:?}", options.cache.hit_path)),
             ("thread_concurrency", options.thread_concurrency.to_string()),
-            ("heap and malloc", "the lab's own process's, whatever the preset says".to_string()),
+            ("heap", if shared_heap { "shared, behind a mutex" } else { "none" }.to_string()),
+            ("malloc", malloc.to_string()),
         ];
         let facts = facts.map(|(name, value)| (name.to_string(), value)).to_vec();
         let database = Database::open(&folder, options)?;

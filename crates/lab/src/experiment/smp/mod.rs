@@ -87,6 +87,7 @@ impl Experiment for Smp {
         if options.driver == DriverKind::Sysbench {
             crate::driver::sysbench::find()?;
         }
+        let malloc = embedded::settle_memory(&options.targets)?;
         let everything = options.kinds.len() > 1;
         let started = std::time::SystemTime::now();
         for &kind in &options.kinds {
@@ -99,7 +100,7 @@ impl Experiment for Smp {
             let cache_bytes = cache_bytes(&options, kind, progress);
             let results = blank(self, args, &options, kind, cache_bytes);
             let summarise = |results: &Results| over_base(results).into_iter().collect();
-            let measure = |run: &mut Run<'_>| measure(&options, kind, cache_bytes, run);
+            let measure = |run: &mut Run<'_>| measure(&options, kind, cache_bytes, &malloc, run);
             frame::conduct(results, &place, interrupt, progress, summarise, measure)?;
         }
         Ok(())
@@ -233,8 +234,8 @@ struct Line {
     bench: Box<dyn Bench>,
 }
 
-fn measure(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> Result<()> {
-    let mut lines = open(options, kind, cache_bytes, run)?;
+fn measure(options: &Options, kind: Kind, cache_bytes: u64, malloc: &str, run: &mut Run<'_>) -> Result<()> {
+    let mut lines = open(options, kind, cache_bytes, malloc, run)?;
     let sessions = options.sessions(kind);
     for line in &mut lines {
         run.interrupt.check()?;
@@ -342,7 +343,13 @@ fn tasks(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> 
     })
 }
 
-fn open(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> Result<Vec<Line>> {
+fn open(
+    options: &Options,
+    kind: Kind,
+    cache_bytes: u64,
+    malloc: &str,
+    run: &mut Run<'_>,
+) -> Result<Vec<Line>> {
     let sessions = options.sessions(kind);
     let settings = Settings {
         cache_bytes,
@@ -360,7 +367,7 @@ fn open(options: &Options, kind: Kind, cache_bytes: u64, run: &mut Run<'_>) -> R
             run.interrupt.check()?;
             let folder = run.scratch.folder(&lines.len().to_string())?;
             let (series, bench) = if spec.is_embedded() {
-                let engine = InProcess::open(spec, variant, cache_bytes, folder)?;
+                let engine = InProcess::open(spec, variant, cache_bytes, malloc, folder)?;
                 in_process(options, kind, task, engine)?
             } else {
                 bench(options, kind, task, Instance::open(spec, variant, &settings, &folder, run)?)

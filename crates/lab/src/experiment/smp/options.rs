@@ -185,16 +185,14 @@ impl Options {
         let embedded: Vec<&TargetSpec> = options.targets.iter().filter(|spec| spec.is_embedded()).collect();
         if let [one, another, ..] = embedded[..] {
             return Err(format!(
-                "{} and {}: latches are chosen for a whole process, which is this one; name one of them",
+                "{} and {}: latches, heap and malloc are chosen for a whole process, which is this one; name one of them",
                 one.name(),
                 another.name()
             ));
         }
-        let without_sql = |kind: &Kind| matches!(kind, Kind::ReadWrite | Kind::ReadOnly | Kind::Inserts);
-        if !embedded.is_empty() && !options.kinds.iter().all(without_sql) {
-            return Err(
-                "the engine in process has readwrite, readonly and inserts; the others are SQL".to_string()
-            );
+        let is_sql = |kind: &Kind| matches!(kind, Kind::Joins | Kind::Reload);
+        if !embedded.is_empty() && options.kinds.iter().any(is_sql) {
+            return Err("the engine in process has no joins and no reload: they are SQL".to_string());
         }
         Ok(options)
     }
@@ -314,8 +312,8 @@ What to measure
                         report each
                         (default: readwrite)
   --target T[,T]        latchwork:PRESET, embedded:PRESET, mariadb:innodb|myisam|aria|rocksdb, or a running
-                        server: mysql://user[:password]@host[:port]/db, a socket's path. embedded has readwrite,
-                        readonly and inserts, and of a preset its latches and limit of threads. null answers
+                        server: mysql://user[:password]@host[:port]/db, a socket's path. embedded has no joins
+                        and no reload; the whole lab has the heap and the malloc of its preset. null answers
                         at once, without rows: what any server could do of readonly and points
                         (default: latchwork, latchwork:smpfix, latchwork:base, mariadb:innodb)
                         presets: {presets}
@@ -408,7 +406,7 @@ mod tests {
             ("--target null", "keeps no rows"),
             ("--target embedded --driver sysbench", "cannot reach the embedded engine"),
             ("--target embedded:base,embedded:tc4", "chosen for a whole process"),
-            ("--target embedded --workload all", "the others are SQL"),
+            ("--target embedded --workload all", "they are SQL"),
             ("--form csv", "load, insert"),
             ("--cores 0", "from 1 to"),
             ("--distribution zipf", "uniform and special"),

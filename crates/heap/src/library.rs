@@ -1,10 +1,9 @@
-//! Which allocator the process has: `--malloc-lib` and `--use-sys-malloc`.
+//! Which allocator the process has: `malloc_lib` and `use_sys_malloc`.
 //!
 //! A library takes the place of the system's malloc only when a program starts: so the program is started once more, in its own place and
 //! with the same process id, with `LD_PRELOAD` set, as `mysqld_safe --malloc-lib` does. A variable of the environment
 //! says that this has been done, and what `LD_PRELOAD` was.
 
-use crate::options::Options;
 use std::env;
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -34,11 +33,14 @@ static LIBRARIES: [Library; 3] = [
     },
 ];
 
-/// Gives the process the allocator that was asked for; may start the program again, and then does not return. To be called before there
-/// is a second thread.
-pub(crate) fn settle(options: &Options) -> Result<(), String> {
-    let asked = options.globals.values().text("malloc_lib");
-    let wanted = find(&asked)?;
+/// Gives the process the allocator that `malloc_lib` names (`system`, a name that people know, a path), and the shared heap
+/// unless `use_sys_malloc`; may start the program again, and then does not return. Returns the file's name of the library, or `system`.
+/// To be called before there is a second thread.
+///
+/// # Errors
+/// A sentence that says what to do.
+pub fn settle(malloc_lib: &str, use_sys_malloc: bool) -> Result<String, String> {
+    let wanted = find(malloc_lib)?;
     let before = env::var_os(PRELOAD_BEFORE);
     let loaded = loaded_libraries();
     match wanted {
@@ -47,44 +49,43 @@ pub(crate) fn settle(options: &Options) -> Result<(), String> {
                 Some(_) => "the system's loader did not take it".to_string(),
                 None => start_again(&wanted),
             };
-            return Err(format!("--malloc-lib={asked}: cannot use {}: {problem}", wanted.display()));
+            return Err(format!("malloc_lib={malloc_lib}: cannot use {}: {problem}", wanted.display()));
         }
         _ => {}
     }
     if let Some(before) = before {
         // For programs that this one may start.
-        // SAFETY: nobody else looks at the environment: there is one thread, as `settle` and `serve` ask of their callers.
+        // SAFETY: nobody else looks at the environment: there is one thread, as is asked of callers.
         unsafe {
             env::remove_var(PRELOAD_BEFORE);
             if before.is_empty() { env::remove_var(PRELOAD) } else { env::set_var(PRELOAD, before) }
         }
     }
-    let name = loaded.iter().find_map(|path| allocator_name(path, wanted.as_deref()));
-    options.globals.describe("version_malloc_library", name.as_deref().unwrap_or("system"));
-    if !options.globals.values().boolean("use_sys_malloc") {
-        heap::share().map_err(|error| format!("--use-sys-malloc=OFF: {error}"))?;
+    if !use_sys_malloc {
+        crate::share().map_err(|error| format!("use_sys_malloc=OFF: {error}"))?;
     }
-    Ok(())
+    let name = loaded.iter().find_map(|path| allocator_name(path, wanted.as_deref()));
+    Ok(name.unwrap_or_else(|| "system".to_string()))
 }
 
-/// The file that `--malloc-lib` means, links followed; `None` is the system's allocator.
+/// The file that `malloc_lib` means, links followed; `None` is the system's allocator.
 fn find(asked: &str) -> Result<Option<PathBuf>, String> {
     if asked.is_empty() || asked == "system" {
         return Ok(None);
     }
     if asked.contains('/') {
         let path = Path::new(asked).canonicalize();
-        return path.map(Some).map_err(|error| format!("--malloc-lib={asked}: {error}"));
+        return path.map(Some).map_err(|error| format!("malloc_lib={asked}: {error}"));
     }
     let Some(library) = LIBRARIES.iter().find(|library| library.name == asked) else {
         let names: Vec<&str> = LIBRARIES.iter().map(|library| library.name).collect();
-        return Err(format!("--malloc-lib={asked}: expected system, {} or a path", names.join(", ")));
+        return Err(format!("malloc_lib={asked}: expected system, {} or a path", names.join(", ")));
     };
     let files = library.files.iter().flat_map(|file| folders().map(move |folder| folder.join(file)));
     match files.into_iter().find_map(|file| file.canonicalize().ok()) {
         Some(file) => Ok(Some(file)),
         None => Err(format!(
-            "--malloc-lib={asked}: {} is not installed; on Debian: apt-get install {}",
+            "malloc_lib={asked}: {} is not installed; on Debian: apt-get install {}",
             library.files[0], library.package
         )),
     }
