@@ -109,6 +109,7 @@ impl<T, C: LatchClass> Mutex<T, C> {
 
     #[cold]
     fn meet(&self) -> Met {
+        assert!(self.raw.is_direct(), "a latch below the wait array waits in it");
         let start = Instant::now();
         let _waiting = crate::phases::enter(crate::phases::Phase::LatchWait);
         let Contention { spins, waits } = self.raw.lock(&WAIT_ARRAY);

@@ -12,7 +12,7 @@ latch_class!(Segmented, "tests: segmented", 2);
 const ROUNDS: u64 = if cfg!(miri) { 20 } else { 5_000 };
 
 /// Latches of both kinds; the choice is the process's, and tests run side by side.
-fn both<T>(make: impl Fn() -> T) -> [T; 2] {
+pub(super) fn both<T>(make: impl Fn() -> T) -> [T; 2] {
     static CHOOSING: Mutex<()> = Mutex::new(());
     let _choosing = CHOOSING.lock();
     Implementation::WaitArray.choose();

@@ -44,7 +44,7 @@ struct Cell {
     event: Arc<Event>,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Event {
     is_set: Mutex<bool>,
     changed: Condvar,
@@ -53,6 +53,13 @@ struct Event {
 /// The latches of this file are below those that are metered.
 fn quietly<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock_quietly().0
+}
+
+impl Default for Event {
+    fn default() -> Event {
+        // Direct latches, whatever the process has chosen: an event is set with the cells in hand, and who waits in the array needs them.
+        Event { is_set: Mutex::new(false), changed: Condvar::new() }
+    }
 }
 
 impl Event {
@@ -211,5 +218,29 @@ impl Deref for CentralArray {
         return &WAIT_ARRAY;
         #[cfg(feature = "shuttle")]
         return &self.array;
+    }
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::super::tests::both;
+    use super::*;
+
+    #[test]
+    fn whoever_signals_waits_for_an_event_without_the_array() {
+        for event in both(|| Arc::new(Event::default())) {
+            let array = WaitArray::new();
+            quietly(&array.cells).push(Cell { address: 8, event: event.clone() });
+            let held = quietly(&event.is_set);
+            std::thread::scope(|scope| {
+                let signalling = scope.spawn(|| array.signal(8));
+                while !event.is_set.has_waiters() && !signalling.is_finished() {
+                    thread::yield_now();
+                }
+                drop(held);
+                signalling.join().unwrap();
+            });
+            event.wait();
+        }
     }
 }

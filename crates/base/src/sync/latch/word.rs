@@ -71,6 +71,11 @@ impl RawMutex {
         RawMutex(Futex::new(initial(implementation)))
     }
 
+    #[cfg(not(feature = "shuttle"))]
+    pub fn is_direct(&self) -> bool {
+        !is_by_array(self.0.load())
+    }
+
     /// Takes a direct latch that is free; false says nothing.
     #[inline(always)]
     pub fn try_fast(&self) -> bool {
