@@ -21,7 +21,7 @@ pub struct Results {
     /// Seconds since 1970, UTC.
     pub started: u64,
     pub finished: Option<u64>,
-    /// False while running, and for ever if the run was interrupted or failed.
+    /// False while measuring, and for ever if the run was interrupted before it had measured everything, or failed.
     pub complete: bool,
     pub command: Vec<String>,
     pub machine: Vec<(String, String)>,

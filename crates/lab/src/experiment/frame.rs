@@ -124,7 +124,7 @@ pub fn conduct(
         measured.and_then(|()| interrupt.check()).map_err(|error| interrupt.check().err().unwrap_or(error))
     };
     results.finished = Some(unix_now());
-    results.complete = outcome.is_ok();
+    results.complete |= outcome.is_ok();
     results.summaries = summarise(&results);
     progress.finish();
     publish(&results, place.format, &folder, progress)?;

@@ -119,15 +119,16 @@ pub fn absolute_table(results: &Results) -> Table {
 /// What came with the throughput; only the tables that something was measured for.
 pub fn other_tables(results: &Results) -> Vec<Table> {
     type Field = fn(&Sample) -> Option<f64>;
+    let query = if results.unit == "transactions/s" { "transaction" } else { "query" };
+    let (server_cpu, client_cpu) =
+        (format!("server CPU, microseconds a {query}"), format!("client CPU, microseconds a {query}"));
     let tables: [(&str, &str, Field); 6] = [
         ("context switches/s", "of the server's threads; embedded: of all threads", |sample| {
             sample.context_switches_per_s
         }),
         ("latch waits/s", "as the target counts them", |sample| sample.latch_waits_per_s),
-        ("server CPU, microseconds a query", "embedded: the whole process", |sample| {
-            sample.server_cpu_us_per_query
-        }),
-        ("client CPU, microseconds a query", "", |sample| sample.client_cpu_us_per_query),
+        (&server_cpu, "embedded: the whole process", |sample| sample.server_cpu_us_per_query),
+        (&client_cpu, "", |sample| sample.client_cpu_us_per_query),
         ("latency, 50th percentile, microseconds", "", |sample| sample.latency.map(|latency| latency.p50)),
         ("latency, 99th percentile, microseconds", "", |sample| sample.latency.map(|latency| latency.p99)),
     ];

@@ -117,6 +117,18 @@ fn the_report_works_in_a_browser() {
     another_base_changes_the_table(&mut browser);
     the_samples_are_inside(&mut browser, folder.path());
 
+    // On a telephone the page is as wide as the screen, and a plot's letters can still be read: it is scrolled in its frame.
+    let width = |browser: &mut Chromium, pixels: u32| {
+        let screen =
+            serde_json::json!({"width": pixels, "height": 800, "deviceScaleFactor": 1, "mobile": false});
+        browser.call("Emulation.setDeviceMetricsOverride", screen);
+    };
+    let letters = "document.querySelector('svg.plot').getScreenCTM().a * 12";
+    width(&mut browser, 400);
+    assert_eq!(browser.evaluate("document.documentElement.scrollWidth"), 400);
+    assert!(browser.evaluate(letters).as_f64().unwrap() >= 9.0);
+    width(&mut browser, 1000);
+
     // On paper: black on white whatever the screen's scheme, no switches, nothing folded away.
     let background = "getComputedStyle(document.body).backgroundColor";
     browser.emulate("screen", "dark");
@@ -128,6 +140,7 @@ fn the_report_works_in_a_browser() {
     browser.emulate("print", "dark");
     assert_eq!(browser.evaluate(background), "rgb(255, 255, 255)");
     assert_eq!(browser.evaluate("getComputedStyle(document.querySelector('.switches')).display"), "none");
+    assert!(browser.evaluate(letters).as_f64().unwrap() >= 11.0);
     let pdf = browser.call("Page.printToPDF", serde_json::json!({}));
     assert!(pdf["data"].as_str().unwrap().starts_with("JVBERi"), "the base64 of %PDF");
     browser.evaluate("dispatchEvent(new Event('beforeprint'))");

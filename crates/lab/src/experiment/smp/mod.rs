@@ -262,6 +262,8 @@ fn measure(options: &Options, kind: Kind, cache_bytes: u64, malloc: &str, run: &
         }
     }
     rounds(options, kind, &sessions, &mut lines, run)?;
+    // What ends a run from here on takes nothing from its figures.
+    run.results.complete = true;
     run.progress.stage("stopping", 0);
     lines.iter_mut().try_for_each(|line| line.bench.stop())
 }
