@@ -142,7 +142,7 @@ fn kind_byte(kind: Option<SlotKind>) -> u8 {
         Some(SlotKind::UInt) => b'u',
         Some(SlotKind::Decimal) => b'd',
         Some(SlotKind::Double) => b'e',
-        Some(SlotKind::Text) => b't',
+        Some(SlotKind::Text | SlotKind::TextOf(_)) => b't',
         Some(SlotKind::Binary) => b'b',
         Some(SlotKind::Date) => b'D',
         Some(SlotKind::Time) => b'T',

@@ -1,6 +1,7 @@
 //! The values of an IN's list as a set: long lists are searched once for each row.
 
 use super::Slots;
+use super::row_set::RowSet;
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 use types::{Collation, ValueRef};
@@ -8,7 +9,7 @@ use types::{Collation, ValueRef};
 /// Shorter lists are searched one by one.
 const LIST_MIN: usize = 16;
 
-/// The values of a list, if all of them compare as integers or all as texts. NULL is in neither.
+/// The values of a list, or its rows of several values, if all of a column compare in one way. NULL is in no set of values.
 #[derive(Debug)]
 pub struct ListSet {
     values: Values,
@@ -20,6 +21,8 @@ enum Values {
     Integers(HashSet<i128, RandomState>),
     /// By what is equal in the collation.
     Texts(HashSet<Vec<u8>, RandomState>, Collation),
+    /// Of other types, or several in a row.
+    Rows(RowSet),
     /// To be searched one by one.
     Mixed,
 }
@@ -48,6 +51,28 @@ impl ListSet {
         Some(set.get_or_init(|| ListSet::new(list, collation)))
     }
 
+    /// The set of the rows in a slot; `None` if they are few. The collations are those of their columns.
+    pub(super) fn of_rows<'a>(
+        slots: &Slots<'a>,
+        slot: usize,
+        collations: impl Iterator<Item = Collation>,
+    ) -> Option<&'a ListSet> {
+        let list = slots.list(slot);
+        let set = slots.sets.get(slot).filter(|_| list.len() >= LIST_MIN)?;
+        Some(set.get_or_init(|| {
+            let rows = RowSet::new(list, &collations.collect::<Vec<_>>());
+            ListSet { values: rows.map_or(Values::Mixed, Values::Rows), has_null: false }
+        }))
+    }
+
+    /// The rows as a set, unless they have to be searched one by one.
+    pub(super) fn rows(&self) -> Option<&RowSet> {
+        match &self.values {
+            Values::Rows(rows) => Some(rows),
+            _ => None,
+        }
+    }
+
     /// True if one of the slots has a list that is worth a set.
     pub fn are_of_use(slots: &Slots<'_>) -> bool {
         slots.starts.windows(2).any(|ends| (ends[1] - ends[0]) as usize >= LIST_MIN)
@@ -60,7 +85,7 @@ impl ListSet {
         } else if let Some(texts) = some().map(|value| text(value, collation)).collect() {
             Values::Texts(texts, collation)
         } else {
-            Values::Mixed
+            RowSet::new(list, &[collation]).map_or(Values::Mixed, Values::Rows)
         };
         ListSet { values, has_null: list.iter().any(ValueRef::is_null) }
     }
@@ -73,7 +98,8 @@ impl ListSet {
         let is_in = match &self.values {
             Values::Integers(integers) => integers.contains(&integer(value)?),
             Values::Texts(texts, of) if *of == collation => texts.contains(&text(value, collation)?),
-            _ => return None,
+            Values::Rows(rows) => rows.has(&[*value])?,
+            Values::Texts(..) | Values::Mixed => return None,
         };
         Some(if is_in || !self.has_null { Some(is_in) } else { None })
     }

@@ -16,6 +16,7 @@ mod list_set;
 mod node;
 mod result_type;
 mod row;
+mod row_set;
 
 pub use aggregate::{Accumulator, Aggregate, AggregateKind, CompiledAggregate};
 pub use coerce::{CoerceIssue, Coerced, coerce};
@@ -230,6 +231,8 @@ pub enum SlotKind {
     Decimal,
     Double,
     Text,
+    /// A text of a subquery's column, which compares as any column's does.
+    TextOf(Collation),
     Binary,
     Date,
     Time,

@@ -602,7 +602,7 @@ pub fn kind_of_type(column_type: &ColumnType) -> SlotKind {
         ColumnType::Date => SlotKind::Date,
         ColumnType::Time { .. } => SlotKind::Time,
         ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => SlotKind::DateTime,
-        text if text.is_text() => SlotKind::Text,
+        text if text.is_text() => SlotKind::TextOf(text.collation()),
         _ => SlotKind::Binary,
     }
 }

@@ -142,7 +142,9 @@ impl JoinPlan<'_> {
                         limit: self.limit.filter(|_| leads),
                         connection: self.connection,
                     };
-                    let chosen = access::choose(&target, &local)?;
+                    let mut chosen = access::choose(&target, &local)?;
+                    // All rows by primary key, for a merge alone, is what EXPLAIN calls ALL.
+                    chosen.access.in_order &= leads;
                     ordered |= leads && !self.wanted.columns.is_empty() && chosen.ordered;
                     unique = chosen.unique && !is_hash;
                     if choice.method == Chosen::Follow {

@@ -229,17 +229,17 @@ pub(super) fn type_takes(column_type: &ColumnType, kind: SlotKind) -> bool {
     use SlotKind::*;
     match column_type {
         _ if kind == Null => true,
-        ColumnType::Int { .. } => matches!(kind, Int | UInt | Decimal | Double | Text | Mixed),
+        ColumnType::Int { .. } => matches!(kind, Int | UInt | Decimal | Double | Text | TextOf(_) | Mixed),
         ColumnType::Year => matches!(kind, Int | UInt),
         ColumnType::Float { .. } | ColumnType::Double { .. } | ColumnType::Decimal { .. } => {
-            matches!(kind, Int | UInt | Decimal | Double | Text | Mixed)
+            matches!(kind, Int | UInt | Decimal | Double | Text | TextOf(_) | Mixed)
         }
         ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => {
-            matches!(kind, Text | Date | DateTime)
+            matches!(kind, Text | TextOf(_) | Date | DateTime)
         }
-        ColumnType::Time { .. } => matches!(kind, Text | Time),
-        text if text.is_text() => matches!(kind, Text),
-        _ => matches!(kind, Text | Binary),
+        ColumnType::Time { .. } => matches!(kind, Text | TextOf(_) | Time),
+        text if text.is_text() => kind == Text || kind == TextOf(text.collation()),
+        _ => matches!(kind, Text | TextOf(_) | Binary),
     }
 }
 

@@ -115,3 +115,11 @@ SELECT * FROM charsets WHERE b = 'abc';
 SELECT * FROM charsets WHERE c = 'abc';
 SELECT a FROM charsets ORDER BY a;
 DROP TABLE charsets;
+-- What a subquery gives compares by its column's collation.
+CREATE TABLE sides (id INT NOT NULL PRIMARY KEY, ci VARCHAR(10), bin VARCHAR(10) COLLATE utf8mb4_bin, KEY ci (ci), KEY bin (bin));
+INSERT INTO sides VALUES (1, 'a', 'a'), (2, 'B', 'B'), (3, 'C ', 'c'), (4, NULL, 'd'), (5, 'e', NULL);
+SELECT id, ci = (SELECT MAX(bin) FROM sides) x, ci < (SELECT MIN(bin) FROM sides WHERE id > 1) y FROM sides ORDER BY id;
+SELECT (SELECT bin FROM sides WHERE id = 2) = 'b' x, 'b' IN (SELECT bin FROM sides) y, (SELECT ci FROM sides WHERE id = 2) = 'b' z;
+SELECT id FROM sides WHERE ci IN (SELECT bin FROM sides) ORDER BY id;
+SELECT id FROM sides WHERE bin = (SELECT ci FROM sides WHERE id = 3);
+SELECT id FROM sides WHERE (id, ci) IN (SELECT id, bin FROM sides) ORDER BY id;

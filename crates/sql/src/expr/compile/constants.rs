@@ -46,6 +46,9 @@ pub(super) fn slot_type(kind: SlotKind, connection: Collation) -> Typed {
         SlotKind::Time => Typed::new(ColumnType::Time { fsp: 6 }, true),
         SlotKind::DateTime => Typed::new(ColumnType::DateTime { fsp: 6 }, true),
         SlotKind::Binary => Typed::text(CHARS_UNKNOWN, Collation::Binary, true),
+        SlotKind::TextOf(collation) => {
+            Typed::text(CHARS_UNKNOWN, collation, true).with_derivation(Derivation::Implicit)
+        }
         SlotKind::Text | SlotKind::Mixed => {
             Typed::text(CHARS_UNKNOWN, connection, true).with_derivation(Derivation::Coercible)
         }

@@ -190,6 +190,9 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         }
         Node::Quantified { row: test, index } => {
             let operands = subquery::operands(test, row, context)?;
+            if let Some(found) = subquery::find_in_set(test, &operands, *index, context) {
+                return Ok(found);
+            }
             let mut outcome = subquery::Outcome::new(test.quantifier);
             for values in context.slots.list(*index).chunks(operands.len()) {
                 if !outcome.take(test.compare(&operands, values, context))? {

@@ -3,7 +3,7 @@
 use super::{Context, Result, Row, compare, in_arena};
 use crate::SqlError;
 use crate::expr::node::{RowTest, SubqueryNode, SubqueryTest};
-use crate::expr::{Comparison, Quantifier, Slots};
+use crate::expr::{Comparison, ListSet, Quantifier, Slots};
 use types::ValueRef;
 
 pub(super) fn value<'a>(
@@ -69,6 +69,29 @@ pub(super) fn operands<'a>(
     context: &Context<'a>,
 ) -> Result<Vec<ValueRef<'a>>> {
     test.operands.iter().map(|(operand, _)| super::value(operand, row, context)).collect()
+}
+
+/// What an IN of rows, or its opposite, comes to by the set of the rows in a slot; nothing if they must be compared one by one.
+pub(super) fn find_in_set(
+    test: &RowTest,
+    operands: &[ValueRef<'_>],
+    slot: usize,
+    context: &Context<'_>,
+) -> Option<Option<bool>> {
+    let is_negated = match (test.op, test.quantifier) {
+        (Comparison::Equal, Quantifier::Any) => false,
+        (Comparison::NotEqual, Quantifier::All) => true,
+        _ => return None,
+    };
+    let collations = test.operands.iter().map(|(_, collation)| *collation);
+    let rows = ListSet::of_rows(&context.slots, slot, collations)?.rows()?;
+    if rows.has(operands)? {
+        return Some(Some(!is_negated));
+    }
+    let row = |at: usize| context.slots.list(slot).chunks(operands.len()).nth(at);
+    let may_be_equal =
+        |at: &usize| row(*at).is_some_and(|row| test.compare(operands, row, context).is_none());
+    Some(if rows.with_nulls().iter().any(may_be_equal) { None } else { Some(is_negated) })
 }
 
 impl RowTest {
