@@ -51,7 +51,8 @@ step_lint() { # clippy, warnings denied, features on and off
         cargo clippy -p latchwork-rowtier --all-targets --features shuttle -- -D warnings &&
         cargo clippy -p latchwork-transactions --all-targets --features counting -- -D warnings &&
         cargo clippy -p latchwork-transactions --all-targets --features shuttle -- -D warnings &&
-        cargo clippy -p latchwork-wal --all-targets --features shuttle -- -D warnings
+        cargo clippy -p latchwork-wal --all-targets --features shuttle -- -D warnings &&
+        cargo clippy -p latchwork-engine --all-targets --features shuttle -- -D warnings
 }
 
 step_unit() { # every crate's own tests, doc tests included

@@ -193,6 +193,7 @@ impl Journal {
         self.capacity
     }
 
+    #[cfg(not(feature = "shuttle"))]
     pub fn call(&self) -> &Arc<Call> {
         &self.call
     }
@@ -219,6 +220,7 @@ pub(crate) struct Call {
 struct Calls {
     /// There is a thread.
     is_served: bool,
+    #[cfg(not(feature = "shuttle"))]
     stop: bool,
     asked: bool,
     /// Rounds that have ended.
@@ -238,7 +240,11 @@ impl Call {
         }
         state.is_served
     }
+}
 
+/// What the thread does, which models go without.
+#[cfg(not(feature = "shuttle"))]
+impl Call {
     pub fn set_served(&self, is_served: bool) {
         self.state.lock().is_served = is_served;
         self.changed.notify_all();
@@ -249,8 +255,7 @@ impl Call {
         self.changed.notify_all();
     }
 
-    /// For the thread: sleeps until called; false when it is time to end.
-    #[cfg(not(feature = "shuttle"))]
+    /// Sleeps until called; false when it is time to end.
     pub fn wait(&self, tick: std::time::Duration) -> bool {
         let mut state = self.state.lock();
         if !state.stop && !state.asked {
@@ -260,7 +265,7 @@ impl Call {
         !state.stop
     }
 
-    /// For the thread: a round has ended.
+    /// A round has ended.
     pub fn served(&self) {
         self.state.lock().rounds += 1;
         self.changed.notify_all();

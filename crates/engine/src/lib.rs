@@ -67,6 +67,7 @@ mod tree;
 mod work;
 
 #[cfg(test)]
+#[cfg_attr(feature = "shuttle", expect(dead_code, reason = "the models use a part of it"))]
 mod testing;
 
 pub use check::{CheckReport, Finding, check};

@@ -91,9 +91,9 @@ impl Model {
         };
         let mut batch = crate::Batch::default();
         self.table.multi_get(statement.reader(), IndexId(0), &keys, &mut batch, &mut each).unwrap();
-        assert_eq!(found, [row.clone()]);
+        assert_eq!(found, std::slice::from_ref(&row));
         let reader = statement.reader();
-        assert_eq!(self.by(reader, BY_U, row.u.unwrap()), [row.clone()], "by the unique index");
+        assert_eq!(self.by(reader, BY_U, row.u.unwrap()), std::slice::from_ref(&row), "by the unique index");
         assert_eq!(self.by(reader, BY_U, unique(id, row.k + 1)), [], "a snapshot sees one row in two states");
         assert!(self.by(reader, BY_K, row.k).contains(&row), "by the other index");
         row
