@@ -1,12 +1,13 @@
 //! `--metrics-address`: what monitoring systems ask for, `GET /metrics` in Prometheus's text format, version 0.0.4.
 //!
-//! One thread answers one request after the other. What it reads are the counters that SHOW STATUS shows; nothing is counted for it alone but
-//! the times of commands, by each connection for itself.
+//! Each request has a thread, so that none waits for another that does not come to its end. What is read are the counters that SHOW STATUS
+//! shows; nothing is counted for this alone but the times of commands, by each connection for itself.
 
 mod figures;
 mod http;
 mod page;
 
+use crate::connection::Stream;
 use crate::listeners::{Address, Event, Listeners};
 use crate::shared::Shared;
 use base::sync::{Arc, thread};
@@ -14,6 +15,9 @@ use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+/// So many requests are answered at a time; the oldest gives way to a further one.
+const REQUESTS_MAX: usize = 16;
 
 /// Answers until dropped.
 #[derive(Debug)]
@@ -63,13 +67,45 @@ impl Drop for MetricsServer {
     }
 }
 
-fn answer_all(listeners: &Listeners, stop: &UnixStream, shared: &Shared) {
+fn answer_all(listeners: &Listeners, stop: &UnixStream, shared: &Arc<Shared>) {
+    let mut requests: Vec<Request> = Vec::new();
     loop {
-        match listeners.wait(stop) {
-            Event::Connection(stream, _) => http::answer(&stream, || figures::page(shared)),
-            Event::Stop => return,
+        let event = listeners.wait(stop);
+        requests.retain(|request| !request.thread.is_finished());
+        match event {
+            Event::Connection(stream, _) => {
+                if requests.len() >= REQUESTS_MAX {
+                    requests.remove(0).cut();
+                }
+                // Without a thread the connection is closed, and the scraper comes again.
+                requests.extend(Request::answer(stream, shared.clone()).ok());
+            }
+            Event::Stop => return requests.into_iter().for_each(Request::cut),
             // No file descriptors, most likely: wait for some to be closed.
             Event::Failed(_) => thread::sleep(Duration::from_millis(50)),
         }
+    }
+}
+
+/// A request under way.
+struct Request {
+    stream: Arc<Stream>,
+    thread: thread::JoinHandle<()>,
+}
+
+impl Request {
+    fn answer(stream: Stream, shared: Arc<Shared>) -> io::Result<Request> {
+        let stream = Arc::new(stream);
+        let own = stream.clone();
+        let thread = thread::Builder::new()
+            .name("metrics request".to_string())
+            .spawn(move || http::answer(&own, || figures::page(&shared)))?;
+        Ok(Request { stream, thread })
+    }
+
+    /// Ends it now.
+    fn cut(self) {
+        self.stream.close();
+        let _ = self.thread.join();
     }
 }

@@ -16,7 +16,7 @@ pub(crate) fn flush(
         let what = words.name()?.to_ascii_uppercase();
         match what.as_str() {
             "STATUS" => {
-                session.instance.status.flush();
+                session.instance.status.flush(&mut session.counters);
                 crate::status::reset_cache_counters(session);
             }
             // They stand alone.

@@ -4,7 +4,7 @@
 //! embedding program) these statements answer that there is no server.
 
 use crate::SqlError;
-use base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
+use base::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex, OnceLock};
 use engine::Isolation;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -60,6 +60,8 @@ pub struct Process {
     pub state: String,
     /// The statement that it runs.
     pub info: Option<String>,
+    /// How much of the statement is done, in thousandths of a percent; 0 where that is not known.
+    pub progress: u32,
     pub transaction: Option<TransactionUnderWay>,
 }
 
@@ -121,6 +123,8 @@ pub struct Interrupt {
     engine: OnceLock<engine::Interrupter>,
     /// What the session waits for.
     waits_for: AtomicU8,
+    /// See [`Process::progress`].
+    progress: AtomicU32,
     /// When the transaction first used a table, in microseconds since 1970; 0 outside of one.
     begun_micros: AtomicU64,
     /// Of the transaction, or of the next.
@@ -276,6 +280,19 @@ impl Interrupt {
         }
         // ORDER: for display only.
         WAITS[usize::from(self.waits_for.load(Ordering::Relaxed))]
+    }
+
+    /// So much of what the statement has to do is done.
+    pub(crate) fn note_progress(&self, done: u64, whole: u64) {
+        let share = u128::from(done.min(whole)) * 100_000 / u128::from(whole.max(1));
+        // ORDER: for display only; the session's own.
+        self.progress.store_owned(share as u32, Ordering::Relaxed);
+    }
+
+    /// See [`Process::progress`].
+    pub fn progress(&self) -> u32 {
+        // ORDER: for display only.
+        self.progress.load(Ordering::Relaxed)
     }
 
     /// How long the session has waited for tables and rows, all its statements together.

@@ -461,6 +461,42 @@ fn a_server_killed_while_clients_load_has_none_of_their_rows() {
     assert_checked(&server);
 }
 
+#[test]
+fn the_process_list_says_how_much_of_a_file_is_loaded() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &[]);
+    server.sql(TABLE);
+    server.sql("INSERT INTO corpus.t VALUES (-1, 1, 'a')");
+    // Some parts' worth, of which the first has a row that another transaction keeps.
+    let file = scratch.path().join("rows");
+    let rows: String =
+        (0..60_000).map(|key| format!("{key}\t{key}\tsome text to fill the file with\n")).collect();
+    std::fs::write(&file, rows).unwrap();
+    let mut holder = client(&server.socket).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    let mut says = holder.stdin.take().unwrap();
+    says.write_all(b"BEGIN; INSERT INTO corpus.t VALUES (100, 1, 'b');\n").unwrap();
+    let changed = "SELECT COALESCE(SUM(trx_rows_modified), 0) FROM information_schema.INNODB_TRX";
+    assert!(wait_until(|| server.sql(changed) == "1\n"));
+    let load = format!("LOAD DATA INFILE '{}' INTO TABLE corpus.t", file.display());
+    let loader = client(&server.socket).args(["-e", &load]).spawn().unwrap();
+    let progress = "SELECT progress FROM information_schema.processlist WHERE state = 'Waiting for row lock'";
+    let mut shown = String::new();
+    assert!(wait_until(|| {
+        shown = server.sql(progress);
+        !shown.is_empty()
+    }));
+    let percent: f64 = shown.trim().parse().unwrap();
+    assert!(percent > 0.0 && percent < 100.0, "{shown}");
+    // The transaction ends with its client.
+    drop(says);
+    assert!(holder.wait().unwrap().success());
+    assert!(loader.wait_with_output().unwrap().status.success());
+    assert_eq!(server.sql("SELECT COUNT(*) FROM corpus.t"), "60001\n");
+}
+
 const DRIVER: &str = r#"
 import sys, pymysql
 socket, folder = sys.argv[1:]

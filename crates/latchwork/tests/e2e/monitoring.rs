@@ -37,6 +37,8 @@ fn prometheus_reads_the_page_and_its_figures_follow_what_was_done() {
     for number in 0..3 {
         server.sql(&format!("INSERT INTO d.t VALUES ({number}, 1), ({}, 2)", number + 10));
     }
+    // What was counted of statements stays counted.
+    server.sql("FLUSH STATUS");
     server.sql(&"SELECT COUNT(*) FROM d.t WHERE k = 1;\n".repeat(10));
     reader.stdin.take().unwrap().write_all(b"ran\n").unwrap();
     assert_eq!(says.next().unwrap().unwrap(), "right");
@@ -54,8 +56,16 @@ fn prometheus_reads_the_page_and_its_figures_follow_what_was_done() {
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
     }
-    // One who connects and says nothing, while the server stops.
-    let _silent = TcpStream::connect(metrics_address(&server)).unwrap();
+    // Those who connect and say nothing keep nobody waiting; too many of them, and the first hears no more.
+    let address = metrics_address(&server);
+    let mut silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(&address).unwrap()).collect();
+    let mut stream = TcpStream::connect(&address).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+    assert_eq!(silent[0].read(&mut [0]).unwrap(), 0);
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+    // Nor does anybody keep the server from stopping.
     assert_eq!(server.stop().code(), Some(0));
 }
 

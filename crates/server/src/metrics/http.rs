@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 /// A request's head is shorter.
 const HEAD_BYTES_MAX: usize = 8 << 10;
-/// For the request as a whole: one scraper after the other is served.
+/// For the request as a whole.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Reads one request and answers it; `page` is asked for if it is wanted.

@@ -154,7 +154,7 @@ pub(crate) fn process_rows(session: &Session, full: bool) -> Vec<Vec<Value>> {
                 Value::Int((process.millis / 1000) as i64),
                 Value::text(process.state),
                 info.map_or(Value::Null, Value::text),
-                Value::Decimal(Decimal::new(0.into(), 3)),
+                Value::Decimal(Decimal::new(process.progress.into(), 3)),
             ]
         })
         .collect()

@@ -43,7 +43,8 @@ impl Session {
     pub fn figures(&self) -> StatementFigures {
         let (before, now) = (self.before, self.counted());
         StatementFigures {
-            rows_sent: now.rows_sent.wrapping_sub(before.rows_sent),
+            // FLUSH STATUS begins to count anew.
+            rows_sent: now.rows_sent.saturating_sub(before.rows_sent),
             rows_examined: now.work.rows.wrapping_sub(before.work.rows),
             lock_micros: now.waited_micros.wrapping_sub(before.waited_micros),
             scanned_whole: now.work.whole_scans != before.work.whole_scans,

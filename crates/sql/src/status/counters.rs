@@ -193,13 +193,11 @@ pub struct StatusRegistry {
 struct State {
     live: Vec<Arc<SessionCounters>>,
     ended: [u64; COUNT],
-    /// What was counted when FLUSH STATUS last ran.
-    flushed: [u64; COUNT],
 }
 
 impl Default for StatusRegistry {
     fn default() -> StatusRegistry {
-        let state = State { live: Vec::new(), ended: [0; COUNT], flushed: [0; COUNT] };
+        let state = State { live: Vec::new(), ended: [0; COUNT] };
         StatusRegistry { state: Mutex::of_class(state), started: Instant::now() }
     }
 }
@@ -226,14 +224,13 @@ impl StatusRegistry {
         self.state.lock().live.iter().map(|session| session.prepared.load(Ordering::Relaxed)).sum()
     }
 
-    /// FLUSH STATUS: the sums start at zero again.
-    pub fn flush(&self) {
-        let mut state = self.state.lock();
-        let mut sums = state.ended;
-        for live in &state.live {
-            live.add_to(&mut sums);
-        }
-        state.flushed = sums;
+    /// FLUSH STATUS: a session counts from zero again. The sums go on, as in MySQL.
+    pub fn flush(&self, counters: &mut Arc<SessionCounters>) {
+        // ORDER: as in `SessionCounters::add`.
+        let prepared = counters.prepared.load(Ordering::Relaxed);
+        let ended = std::mem::replace(counters, self.register());
+        counters.set_prepared(prepared as usize);
+        self.retire(&ended);
     }
 
     pub(super) fn sums(&self) -> Vec<u64> {
@@ -242,8 +239,7 @@ impl StatusRegistry {
         for live in &state.live {
             live.add_to(&mut sums);
         }
-        // Questions goes on over FLUSH STATUS in MySQL; so does nothing here.
-        sums.iter().zip(&state.flushed).map(|(sum, flushed)| sum.wrapping_sub(*flushed)).collect()
+        sums.to_vec()
     }
 
     pub(crate) fn named_sums(&self) -> Vec<(&'static str, u64)> {
@@ -262,15 +258,16 @@ mod tests {
     #[test]
     fn what_an_ended_session_counted_stays_in_the_sums() {
         let registry = StatusRegistry::default();
-        let (first, second) = (registry.register(), registry.register());
+        let (first, mut second) = (registry.register(), registry.register());
         first.add(Counter::ComSelect, 2);
         second.add(Counter::ComSelect, 3);
         registry.retire(&first);
         registry.retire(&first);
         assert_eq!(registry.sums()[Counter::ComSelect as usize], 5);
-        registry.flush();
-        assert_eq!(registry.sums()[Counter::ComSelect as usize], 0);
+        second.set_prepared(4);
+        registry.flush(&mut second);
+        assert_eq!((second.get(Counter::ComSelect), registry.prepared()), (0, 4));
         second.add(Counter::ComSelect, 1);
-        assert_eq!(registry.sums()[Counter::ComSelect as usize], 1);
+        assert_eq!((second.get(Counter::ComSelect), registry.sums()[Counter::ComSelect as usize]), (1, 6));
     }
 }

@@ -1,35 +1,54 @@
 //! The server's own files.
 
 use crate::error::PRODUCT;
+use crate::host::Interrupt;
 use crate::{FileParts, Session, SqlError};
 use std::fs::File;
 use std::io::{ErrorKind, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// How much is read at a time.
 const PART_BYTES: usize = 1 << 20;
 
 /// A file on the server's machine.
 #[derive(Debug)]
-pub(super) struct ServerFile(File);
+pub(super) struct ServerFile {
+    file: File,
+    /// As it was opened.
+    bytes: u64,
+    bytes_read: u64,
+    /// What shows how much has been read.
+    interrupt: Arc<Interrupt>,
+}
 
 impl FileParts for ServerFile {
     fn next_part(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
         let start = buffer.len();
         buffer.resize(start + PART_BYTES, 0);
         let read = loop {
-            match self.0.read(&mut buffer[start..]) {
+            match self.file.read(&mut buffer[start..]) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 result => break result,
             }
         };
         buffer.truncate(start + read.as_ref().copied().unwrap_or(0));
         match read {
-            Ok(count) => Ok(count > 0),
+            Ok(count) => {
+                self.bytes_read += count as u64;
+                self.interrupt.note_progress(self.bytes_read, self.bytes);
+                Ok(count > 0)
+            }
             Err(error) => {
                 Err(SqlError::new(2, b"HY000", format!("Error reading the file ({})", told(&error))))
             }
         }
+    }
+}
+
+impl Drop for ServerFile {
+    fn drop(&mut self) {
+        self.interrupt.note_progress(0, self.bytes);
     }
 }
 
@@ -62,7 +81,7 @@ pub(super) fn open(session: &Session, name: &str) -> Result<ServerFile, SqlError
     let file = File::open(&path).map_err(|error| {
         SqlError::new(29, b"HY000", format!("File '{shown}' not found ({})", told(&error)))
     })?;
-    Ok(ServerFile(file))
+    Ok(ServerFile { file, bytes: metadata.len(), bytes_read: 0, interrupt: session.interrupt.clone() })
 }
 
 fn located(session: &Session, name: &Path) -> PathBuf {
