@@ -13,9 +13,10 @@ const BLOCK_BYTES: u64 = 512;
 pub struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A new folder under `parent`, which is made if it is missing.
+    /// A new folder under `parent`, which is made if it is missing. Its path is absolute: servers have working folders of their own.
     pub fn create(parent: &Path) -> Result<Scratch> {
         fs::create_dir_all(parent).map_err(Error::path("create", parent))?;
+        let parent = std::path::absolute(parent).map_err(Error::path("find", parent))?;
         let pid = std::process::id();
         for attempt in 0u32.. {
             let path = parent.join(format!("latchwork-lab-{pid}-{attempt}"));
@@ -57,6 +58,11 @@ pub fn bytes_under(folder: &Path) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_path_of_a_scratch_folder_holds_in_every_working_folder() {
+        assert!(Scratch::create(Path::new(".")).unwrap().path().is_absolute());
+    }
 
     #[test]
     fn a_scratch_folder_goes_away_even_in_a_panic() {

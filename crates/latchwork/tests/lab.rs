@@ -604,6 +604,19 @@ fn a_folder_that_cannot_be_written_is_named() {
 }
 
 #[test]
+fn a_run_that_measures_nothing_says_why_and_leaves_no_report() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = run(&["run", "smp", "--target", "/no/such/socket", "--rows", "100"], folder.path());
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot connect to /no/such/socket"));
+    assert!(output.stdout.is_empty() && fs::read_dir(folder.path().join("out")).unwrap().next().is_none());
+    assert_nothing_left_behind(folder.path());
+    fs::write(folder.path().join("text"), "no JSON").unwrap();
+    let output = run(&["report", folder.path().join("text").to_str().unwrap()], folder.path());
+    assert!(String::from_utf8_lossy(&output.stderr).contains("/text: this is not a result of the lab"));
+}
+
+#[test]
 fn list_doctor_and_help_explain_themselves() {
     let folder = tempfile::tempdir().unwrap();
     assert!(succeed(&["list"], folder.path()).contains("segments"));

@@ -36,6 +36,10 @@ pub fn list() -> String {
     for (name, what) in [
         ("embedded", "the engine in this process: no sockets, no SQL (the default)"),
         ("latchwork", "a Latchwork server, started on a scratch folder and a unix socket"),
+        (
+            "latchwork:PRESET, embedded:PRESET",
+            "the same as the published servers were, for `lab run smp`: base, tc4, smpfix, notcmalloc, onlymalloc",
+        ),
         ("mariadb:myisam", "the distribution's MariaDB, started likewise, with its own key_cache_segments"),
         (
             "mariadb:aria, mariadb:innodb, mariadb:rocksdb",

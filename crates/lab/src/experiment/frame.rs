@@ -123,6 +123,17 @@ pub fn conduct(
         // Whatever an interrupt made fail on its way, it was the interrupt.
         measured.and_then(|()| interrupt.check()).map_err(|error| interrupt.check().err().unwrap_or(error))
     };
+    if outcome.is_err() && results.cells.iter().all(|cell| cell.samples.is_empty()) {
+        // There is nothing to report. An empty folder of the lab's own choice goes, too.
+        if place.out.is_none() {
+            let _ = fs::remove_dir(&folder);
+        }
+        progress.finish();
+        if matches!(outcome, Err(Error::Interrupted)) {
+            progress.note("interrupted before anything was measured");
+        }
+        return outcome;
+    }
     results.finished = Some(unix_now());
     results.complete |= outcome.is_ok();
     results.summaries = summarise(&results);

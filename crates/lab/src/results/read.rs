@@ -11,7 +11,8 @@ impl Results {
     /// Reads a `result.json`.
     pub fn load(path: &Path) -> Result<Results> {
         let text = fs::read_to_string(path).map_err(Error::path("read", path))?;
-        let read = Json::parse(&text).and_then(|json| Results::from_json(&json));
+        let json = Json::parse(&text).map_err(|why| format!("this is not a result of the lab: {why}"));
+        let read = json.and_then(|json| Results::from_json(&json));
         read.map_err(|why| Error::NoResults { path: path.to_path_buf(), why })
     }
 
