@@ -107,7 +107,7 @@ impl Reader for LatchworkReader<'_> {
 impl LatchworkReader<'_> {
     fn one_by_one(&mut self, ids: &[u32]) -> Result<()> {
         let mut copied = Vec::with_capacity(VALUE_BYTES + 32);
-        let read = self.session.read();
+        let read = self.session.read().map_err(|error| format!("{error:?}"))?;
         for &id in ids {
             copied.clear();
             // An unsigned NOT NULL column's key is its bytes, high byte first.
@@ -132,7 +132,7 @@ impl LatchworkReader<'_> {
         let mut found = 0;
         let mut result = Ok(());
         let table = self.table;
-        let read = self.session.read();
+        let read = self.session.read().map_err(|error| format!("{error:?}"))?;
         table
             .multi_get(read.reader(), IndexId(0), &self.keys, &mut self.batch, &mut |_, key, row| {
                 copied.clear();

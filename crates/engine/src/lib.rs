@@ -31,7 +31,7 @@
 //! let mut key = Vec::new();
 //! table.key_codec(base::IndexId(0)).encode_prefix(&[ValueRef::Int(42)], &mut key);
 //! let mut found = Vec::new();
-//! assert!(table.get(session.read().reader(), &key, &mut found)?);
+//! assert!(table.get(session.read()?.reader(), &key, &mut found)?);
 //! assert_eq!(found, row);
 //! drop(session);
 //! database.close()?;

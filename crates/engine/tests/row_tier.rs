@@ -160,7 +160,7 @@ fn by_pages(table: &Table, reader: Reader<'_>, id: i32) -> Option<Vec<u8>> {
 
 fn compare(session: &mut Session, table: &Table, random: &mut Random) {
     session.begin(Isolation::RepeatableRead).unwrap();
-    let statement = session.read();
+    let statement = session.read().unwrap();
     let reader = statement.reader();
     let mut ids: Vec<i32> = (0..1 + random.below(40)).map(|_| random.id()).collect();
     ids.sort_unstable();

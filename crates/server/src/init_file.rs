@@ -1,8 +1,8 @@
 //! `--init-file=FILE`: statements that run when the server starts, before it takes connections.
 //!
 //! Each ends with a semicolon. As in MariaDB a file that cannot be read keeps the server from starting, and a statement that fails, or has no
-//! semicolon behind it, ends the file: the error is logged, with its line here, and the start goes on without the statements behind it. What a
-//! statement reports as rows of its result (`CACHE INDEX` of a table that is not there) is logged, and the file goes on.
+//! semicolon behind it, ends the file: the error is logged, with its line here, and the start goes on without the statements behind it. So does a
+//! comment without an end. What a statement reports as rows of its result (`CACHE INDEX` of a table that is not there) is logged, and the file goes on.
 //!
 //! MariaDB wants each semicolon at the end of a line, and knows comments at the beginning of lines only. DELIMITER is a command of the
 //! client's; a line with the delimiter that there is has no effect.
@@ -43,6 +43,9 @@ impl InitFile {
                 }
             }
         }
+        if let Some(place) = parse::open_comment(&self.text) {
+            log.error(&self.at_place(place, "a comment begins that does not end; nothing behind it is run"));
+        }
     }
 
     fn run_one(
@@ -67,7 +70,10 @@ impl InitFile {
 
     /// A line for the log.
     fn at(&self, statement: &str, what: impl Display) -> String {
-        let place = parse::offset_in(&self.text, parse::skip_comments(statement));
+        self.at_place(parse::offset_in(&self.text, parse::skip_comments(statement)), what)
+    }
+
+    fn at_place(&self, place: usize, what: impl Display) -> String {
         let line = self.text[..place].matches('\n').count() + 1;
         format!("init file {}, line {line}: {what}", self.path.display())
     }

@@ -283,7 +283,7 @@ fn contents(database: &Database) -> Tables {
     for table in named {
         let mut rows = Rows::new();
         let session = &mut database.session();
-        let statement = session.read();
+        let statement = session.read().unwrap();
         let mut scan = table.scan(statement.reader(), IndexId(0), KeyRange::all(), Direction::Forward);
         while let Some(image) = scan.next_row().unwrap() {
             let row = table.row_codec().view(image);

@@ -233,7 +233,7 @@ fn recover(left: &SimVfs, promised: &Promised) -> Rows {
         assert_eq!(rows_of(&table, index), rows, "by index {index}");
     }
     let mut session = database.session();
-    assert_eq!(session.read().reader().rows(&table), rows, "by a snapshot");
+    assert_eq!(session.read().unwrap().reader().rows(&table), rows, "by a snapshot");
     let report = database.check().unwrap();
     assert!(report.is_clean(), "{report}");
     assert_eq!(report.garbage, 0, "{report}");

@@ -151,17 +151,12 @@ impl Session {
         self.state.reads.clear_interrupt();
     }
 
-    /// Begins a statement that only reads, whatever the limit of [`crate::Options::thread_concurrency`].
-    pub fn read(&mut self) -> ReadStatement<'_> {
-        ReadStatement::new(&mut self.state)
-    }
-
     /// Begins a statement that only reads, once it is its turn.
     ///
     /// # Errors
     /// [`crate::Error::Interrupted`] and [`crate::Error::LockWaitTimeout`] while it waits for that.
     #[inline]
-    pub fn try_read(&mut self) -> Result<ReadStatement<'_>> {
+    pub fn read(&mut self) -> Result<ReadStatement<'_>> {
         self.state.reads.enter(self.state.patience)?;
         Ok(ReadStatement::new(&mut self.state))
     }

@@ -104,7 +104,7 @@ impl Model {
     fn end(&self, changes: i32) {
         let mut image = Vec::new();
         let mut session = self.database.session();
-        assert!(self.table.get(session.read().reader(), &int_key(1), &mut image).unwrap());
+        assert!(self.table.get(session.read().unwrap().reader(), &int_key(1), &mut image).unwrap());
         assert_eq!(Row::read(&self.table, &image).k, changes, "an update was lost");
         assert_eq!(self.database.lock_waits(), []);
         let waits = self.database.status().lock_waits;
@@ -275,7 +275,7 @@ fn rows_of_one_statement_split_their_leaf_while_one_of_them_is_looked_for() {
             let (database, table) = (database.clone(), table.clone());
             thread::spawn(move || {
                 let mut image = Vec::new();
-                if table.get(database.session().read().reader(), &int_key(8), &mut image).unwrap() {
+                if table.get(database.session().read().unwrap().reader(), &int_key(8), &mut image).unwrap() {
                     assert_eq!(Row::read(&table, &image).k, 8);
                 }
             })
@@ -290,7 +290,10 @@ fn rows_of_one_statement_split_their_leaf_while_one_of_them_is_looked_for() {
         let mut session = database.session();
         for id in 1..16 {
             let mut image = Vec::new();
-            assert!(table.get(session.read().reader(), &int_key(id), &mut image).unwrap(), "row {id}");
+            assert!(
+                table.get(session.read().unwrap().reader(), &int_key(id), &mut image).unwrap(),
+                "row {id}"
+            );
         }
     });
 }

@@ -57,7 +57,7 @@ fn delete(session: &mut Session, table: &Table, id: i32) -> crate::Result<bool> 
 
 fn get(session: &mut Session, table: &Table, id: i32) -> Option<Row> {
     let mut image = Vec::new();
-    let read = session.read();
+    let read = session.read().unwrap();
     table.get(read.reader(), &int_key(id), &mut image).unwrap().then(|| Row::read(table, &image))
 }
 
@@ -72,7 +72,7 @@ fn scan(reader: Reader<'_>, table: &Table, index: IndexId, direction: Direction)
 }
 
 fn all(session: &mut Session, table: &Table) -> Vec<Row> {
-    scan(session.read().reader(), table, PRIMARY, Direction::Forward)
+    scan(session.read().unwrap().reader(), table, PRIMARY, Direction::Forward)
 }
 
 /// How many keys the tree of an index has, seen by anyone or not.
@@ -302,8 +302,8 @@ fn a_unique_key_is_free_again_when_its_row_has_gone_and_older_snapshots_still_fi
             .unwrap();
         found
     };
-    assert_eq!(by_unique(reader.read().reader()), [1]);
-    assert_eq!(by_unique(writer.read().reader()), [3]);
+    assert_eq!(by_unique(reader.read().unwrap().reader()), [1]);
+    assert_eq!(by_unique(writer.read().unwrap().reader()), [3]);
     drop(reader);
     assert_eq!(all(&mut writer, &table), [unique(2, 6), unique(3, 5)]);
     assert!(database.check().unwrap().is_clean());
@@ -325,7 +325,7 @@ fn purge_waits_for_the_oldest_snapshot_and_leaves_nothing() {
     database.core().purge.drain(database.core());
     assert!(table.garbage() > 0);
     assert_eq!(all(&mut reader, &table), before);
-    assert_eq!(scan(reader.read().reader(), &table, K, Direction::Forward), before);
+    assert_eq!(scan(reader.read().unwrap().reader(), &table, K, Direction::Forward), before);
     reader.commit().unwrap();
 
     database.core().purge.drain(database.core());
@@ -359,7 +359,7 @@ fn a_long_reader_of_hot_rows_keeps_its_snapshot_in_little_memory() {
             .collect();
         while !writers.iter().all(|writer| writer.is_finished()) {
             assert_eq!(all(&mut reader, &table), before);
-            assert_eq!(scan(reader.read().reader(), &table, K, Direction::Forward), before);
+            assert_eq!(scan(reader.read().unwrap().reader(), &table, K, Direction::Forward), before);
             let bytes = database.status().version_bytes;
             assert!(bytes <= LIMIT, "{bytes}");
         }
@@ -388,7 +388,7 @@ fn beyond_the_version_limit_a_long_reader_is_given_up_and_writers_never_are() {
         let bytes = database.status().version_bytes;
         assert!(bytes <= LIMIT + 64 * 512, "{bytes}");
         if id % 50 == 0 {
-            let read = reader.read();
+            let read = reader.read().unwrap();
             let mut rows = table.scan(read.reader(), PRIMARY, KeyRange::all(), Direction::Forward);
             let mut seen = Vec::new();
             let end = loop {
@@ -575,7 +575,7 @@ fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
         }
         let who = dice.below(4) as usize;
         let expected = mirrors[who].view(&committed);
-        let read = sessions[who].read();
+        let read = sessions[who].read().unwrap();
         check_view(read.reader(), &table, &expected, &format!("seed {seed}, step {step}, reader {who}"));
     }
     drop(sessions);
@@ -666,7 +666,7 @@ fn money_is_neither_made_nor_lost_by_concurrent_transfers() {
         scope.spawn(move || {
             let mut session = database.session();
             for _ in 0..200 {
-                let read = session.read();
+                let read = session.read().unwrap();
                 for index in [PRIMARY, K] {
                     let rows = scan(read.reader(), table, index, Direction::Forward);
                     assert_eq!(rows.len(), ACCOUNTS as usize);
@@ -678,4 +678,25 @@ fn money_is_neither_made_nor_lost_by_concurrent_transfers() {
     database.core().purge.drain(database.core());
     assert_eq!(table.garbage(), 0);
     assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn who_reads_and_who_writes_wait_for_their_turn() {
+    let (database, table) = usual();
+    let (mut first, mut second) = (database.session(), database.session());
+    insert(&mut first, &table, &row(1, 1)).unwrap();
+    second.set_lock_wait(Duration::from_millis(20));
+    database.set_thread_concurrency(1);
+    let read = first.read().unwrap();
+    assert!(matches!(second.read(), Err(Error::LockWaitTimeout)));
+    assert!(matches!(second.write(), Err(Error::LockWaitTimeout)));
+    drop(read);
+    assert_eq!(all(&mut second, &table), [row(1, 1)]);
+    let write = first.write().unwrap();
+    assert!(matches!(second.read(), Err(Error::LockWaitTimeout)));
+    drop(write);
+    // An interrupt ends the wait as well.
+    let _read = first.read().unwrap();
+    second.interrupter().interrupt();
+    assert!(matches!(second.read(), Err(Error::Interrupted)));
 }

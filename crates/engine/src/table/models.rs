@@ -76,7 +76,7 @@ impl Model {
     }
 
     fn look(&self, session: &mut Session, id: i32) -> Row {
-        let statement = session.read();
+        let statement = session.read().unwrap();
         let mut image = Vec::new();
         assert!(self.table.get(statement.reader(), &int_key(id), &mut image).unwrap());
         let row = Row::read(&self.table, &image);
@@ -165,7 +165,7 @@ impl Model {
     fn end_as_pages_are(&self) {
         let all = || {
             let mut session = self.database.session();
-            let statement = session.read();
+            let statement = session.read().unwrap();
             let (reader, mut all) = (statement.reader(), Vec::new());
             for value in 0..unique(2 * ROWS, 0) {
                 let mut image = Vec::new();
@@ -274,7 +274,7 @@ fn rows_that_come_under_a_key_that_others_have_are_found() {
                 for _ in 0..2 {
                     let at_least = committed.load(SeqCst);
                     let mut session = model.database.session();
-                    let found = model.by(session.read().reader(), BY_K, 0);
+                    let found = model.by(session.read().unwrap().reader(), BY_K, 0);
                     assert!(found.len() as u64 >= at_least, "{found:?} after {at_least} were there");
                 }
             })
@@ -288,7 +288,7 @@ fn rows_that_come_under_a_key_that_others_have_are_found() {
         };
         all([reader(), writer, spawn(&model, |model| model.insert(&row(ROWS + 1, 0), false)), reader()]);
         let mut session = model.database.session();
-        assert_eq!(model.by(session.read().reader(), BY_K, 0).len(), ROWS as usize + 1);
+        assert_eq!(model.by(session.read().unwrap().reader(), BY_K, 0).len(), ROWS as usize + 1);
         drop(session);
         model.end();
     });
@@ -307,7 +307,7 @@ fn a_unique_key_leads_to_whoever_has_it_last() {
                 for _ in 0..2 {
                     let at_least = committed.load(SeqCst) as usize;
                     let mut session = model.database.session();
-                    let found = model.by(session.read().reader(), BY_U, unique(0, 0));
+                    let found = model.by(session.read().unwrap().reader(), BY_U, unique(0, 0));
                     assert!(states[at_least..].contains(&found), "{found:?} after {at_least} changes");
                 }
             })
@@ -332,7 +332,7 @@ fn an_index_that_is_dropped_and_made_again_leads_to_the_rows_of_today() {
         let reader = spawn(&model, move |model| {
             for _ in 0..3 {
                 let mut session = model.database.session();
-                match model.try_by(session.read().reader(), BY_U, unique(0, 0)) {
+                match model.try_by(session.read().unwrap().reader(), BY_U, unique(0, 0)) {
                     Ok(found) => assert!(found == [row(0, 0)] || found == [heir()], "{found:?}"),
                     Err(Error::TableChanged | Error::NoSuchIndex) => {}
                     Err(error) => panic!("{error}"),
@@ -361,7 +361,7 @@ fn a_table_that_is_emptied_leaves_nothing_that_is_found() {
             for _ in 0..2 {
                 let mut image = Vec::new();
                 let mut session = model.database.session();
-                match model.table.get(session.read().reader(), &int_key(0), &mut image) {
+                match model.table.get(session.read().unwrap().reader(), &int_key(0), &mut image) {
                     Ok(true) => assert_eq!(Row::read(&model.table, &image), row(0, 0)),
                     // Its file is new, and older snapshots do not find their rows in it.
                     Ok(false) | Err(crate::Error::TableChanged) => {}
@@ -372,7 +372,7 @@ fn a_table_that_is_emptied_leaves_nothing_that_is_found() {
         model.database.truncate(&model.table).unwrap();
         let mut image = Vec::new();
         let mut session = model.database.session();
-        assert!(!model.table.get(session.read().reader(), &int_key(0), &mut image).unwrap());
+        assert!(!model.table.get(session.read().unwrap().reader(), &int_key(0), &mut image).unwrap());
         reader.join().unwrap();
     });
 }

@@ -212,7 +212,7 @@ fn verify(database: &Database, table: &Arc<Table>, source: &Sbtest) -> Result<()
     let mut client = Client::new(database, table.clone(), statement, script);
     client.parameters.copy_from_slice(&points);
     client.encode_keys();
-    let read = client.session.read();
+    let read = client.session.read()?;
     table.multi_get(read.reader(), BY_K, &client.keys, &mut client.batch, &mut |_, _, image| {
         images.push(image.to_vec());
         true
@@ -289,7 +289,7 @@ impl Client {
         self.script.next(&mut self.parameters);
         self.encode_keys();
         let Client { session, table, script, keys, batch, row, .. } = self;
-        let read = session.read();
+        let read = session.read()?;
         let codec = table.row_codec();
         let mut rows = 0u64;
         let mut astray = false;

@@ -253,6 +253,11 @@ fn an_init_file_holds_statements_that_end_with_semicolons() {
             "",
             "line 1: DELIMITER is not supported",
         ),
+        (
+            "CREATE DATABASE a_it;\n-- ours\n/* theirs\nCREATE DATABASE b_it;\n",
+            "a_it\n",
+            "line 3: a comment begins that does not end",
+        ),
     ] {
         let scratch = tempfile::tempdir().unwrap();
         let init = scratch.path().join("init.sql");

@@ -193,6 +193,14 @@ pub(super) fn first_word(text: &str) -> &str {
     ""
 }
 
+/// Where a comment begins that goes on to the text's end for want of `*/`.
+pub(super) fn open_comment(text: &str) -> Option<usize> {
+    let (piece, from, end) = Pieces::new(text).last()?;
+    let comment = &text[from..end];
+    let is_closed = comment.len() >= 4 && comment.ends_with("*/");
+    (piece == Piece::Comment && comment.starts_with("/*") && !is_closed).then_some(from)
+}
+
 /// Where the `?` of parameters are.
 pub(super) fn placeholders(text: &str) -> impl Iterator<Item = usize> + '_ {
     let is_one =
@@ -216,6 +224,21 @@ pub(super) fn quoted_variables(text: &str) -> Vec<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_comment_is_open_if_the_text_ends_in_it() {
+        for (text, open) in [
+            ("a; /* b; c", Some(3)),
+            ("/*/", Some(0)),
+            ("/* */ /*", Some(6)),
+            ("a /* b */", None),
+            ("a; -- /* b", None),
+            ("'/* b'", None),
+            ("", None),
+        ] {
+            assert_eq!(open_comment(text), open, "{text}");
+        }
+    }
 
     #[test]
     fn executable_comments_are_opened_by_version() {

@@ -98,6 +98,11 @@ pub fn skip_comments(text: &str) -> &str {
     comments::skip(text)
 }
 
+/// Where a comment begins that goes on to the text's end for want of `*/`.
+pub fn open_comment(text: &str) -> Option<usize> {
+    comments::open_comment(text)
+}
+
 /// How many `?` parameters a text has.
 pub fn count_placeholders(text: &str) -> usize {
     comments::placeholders(text).count()

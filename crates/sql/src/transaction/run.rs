@@ -74,7 +74,7 @@ impl Session {
             return self.read_with_locks(dependencies, body);
         }
         let mut engine = self.take_engine()?;
-        let entered = engine.try_read();
+        let entered = engine.read();
         if let Ok(read) = &entered
             && !self.instance.locks.keeps_readers_out()
         {
@@ -117,7 +117,7 @@ impl Session {
         }
         self.begin_next()?;
         let mut engine = self.take_engine()?;
-        let result = match engine.try_read() {
+        let result = match engine.read() {
             Ok(read) => catch_unwind(AssertUnwindSafe(|| body(self, read.reader()))),
             Err(error) => Ok(Err(error.into())),
         };

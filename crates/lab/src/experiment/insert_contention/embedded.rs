@@ -244,7 +244,7 @@ fn count_calls(session: &mut engine::Session, table: &Table, user: u32) -> Resul
         key
     };
     let range = KeyRange { lower: Bound::Included(bound(user)), upper: Bound::Excluded(bound(user + 1)) };
-    let read = session.read();
+    let read = session.read()?;
     let mut scan = table.scan(read.reader(), BY_USER, range, Direction::Forward);
     let mut count = 0;
     while scan.next_key()?.is_some() {

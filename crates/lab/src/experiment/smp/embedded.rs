@@ -182,7 +182,7 @@ impl Bench for EmbeddedTransactions {
 }
 
 fn count(session: &mut Session, table: &Table, index: IndexId) -> Result<u64> {
-    let read = session.read();
+    let read = session.read()?;
     let everything = KeyRange { lower: Limit::Unbounded, upper: Limit::Unbounded };
     let mut scan = table.scan(read.reader(), index, everything, Direction::Forward);
     let mut rows = 0;
@@ -251,7 +251,7 @@ impl Client {
             Step::Point => {
                 let key = self.key(first);
                 self.row.clear();
-                let read = self.session.try_read()?;
+                let read = self.session.read()?;
                 return Ok(u64::from(self.table.get(read.reader(), &key, &mut self.row)?));
             }
             Step::Range | Step::Sum | Step::Order | Step::Distinct => return self.range(step, first, second),
@@ -309,7 +309,7 @@ impl Client {
     /// Reads the rows of a range; gives how many rows the answer has.
     fn range(&mut self, step: Step, first: u32, last: u32) -> Result<u64> {
         let (lower, upper) = (Limit::Included(self.key(first)), Limit::Excluded(self.key(last + 1)));
-        let read = self.session.try_read()?;
+        let read = self.session.read()?;
         let mut scan = self.table.scan(read.reader(), PRIMARY, KeyRange { lower, upper }, Direction::Forward);
         let codec = self.table.row_codec();
         let mut sum = 0;

@@ -271,7 +271,7 @@ impl<'a> Client<'a> {
     fn read(&mut self, id: u32) -> Result<u64> {
         self.key_of(id);
         self.row.clear();
-        let read = self.session.read();
+        let read = self.session.read()?;
         if !self.table.get(read.reader(), &self.key, &mut self.row)? {
             return Err(wrong(id));
         }
