@@ -6,7 +6,7 @@ use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
 use super::target::Target;
 use super::{UniqueKey, write_error};
 use crate::cache::plans::ChangePlan;
-use crate::exec::{RowLocks, Runtime, WriterLocks, collect_statement};
+use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, collect_statement};
 use crate::expr::{Compiled, Context, Part, Row, Slots};
 use crate::locks::Mode;
 use crate::plan::bind::Binder;
@@ -277,6 +277,7 @@ impl InsertPlan {
                         unasked: session.lock_of_reads(),
                     }),
                     spare: RefCell::default(),
+                    derived: DerivedRows::default(),
                 };
                 let rows = collect_statement(plan, slots, &runtime, &mut Vec::new())?;
                 let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));

@@ -4,7 +4,7 @@ use super::assign::{Assignments, Strictness, on_update};
 use super::target::Target;
 use super::write_error;
 use crate::cache::plans::ChangePlan;
-use crate::exec::{RowLocks, Runtime, Scratch, WriterLocks, candidates, with_read_slots};
+use crate::exec::{DerivedRows, RowLocks, Runtime, Scratch, WriterLocks, candidates, with_read_slots};
 use crate::expr::{Context, Part, Row, Slots};
 use crate::locks::Mode;
 use crate::plan::access::Path;
@@ -144,6 +144,7 @@ impl ChangePlan for RowsPlan {
                         unasked: session.lock_of_reads(),
                     }),
                     spare: RefCell::default(),
+                    derived: DerivedRows::default(),
                 };
                 let mut scratch: Vec<Scratch> = Vec::new();
                 let read = &self.read;

@@ -13,6 +13,7 @@ use crate::plan::plan::{HashKeys, LockClause, Method, SelectPlan, Source, Step};
 use bumpalo::Bump;
 use engine::{Direction, KeyRange, Scan, Table};
 use std::cell::{Cell, OnceCell, RefCell};
+use std::rc::Rc;
 use types::{Value, ValueRef};
 
 /// The rows of a derived or virtual table.
@@ -27,7 +28,7 @@ pub(super) struct Join<'p> {
     pub(super) slots: Slots<'p>,
     pub(super) runtime: &'p Runtime<'p>,
     /// By part; empty for tables.
-    pub(super) materialized: &'p [Option<Materialized>],
+    pub(super) materialized: &'p [Option<Rc<Materialized>>],
     /// How the rows of its tables are locked, if they are.
     pub(super) lock: Option<LockClause>,
 }
@@ -357,8 +358,10 @@ impl<'j> Running<'j, '_> {
                 self.join.rows(table, access, step.part, outer, &context, scratch, each)
             }
             (_, _, method) => {
-                let rows =
-                    materialized.get(step.part).and_then(Option::as_ref).map_or(&[][..], Vec::as_slice);
+                let rows = materialized
+                    .get(step.part)
+                    .and_then(Option::as_ref)
+                    .map_or(&[][..], |rows| rows.as_slice());
                 let Method::Hash(keys) = method else { return each_of(rows, each) };
                 let hashed = match self.states[at].hashed.get() {
                     Some(hashed) => hashed,

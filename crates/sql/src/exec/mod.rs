@@ -22,7 +22,8 @@ pub use access::{Scratch, Wants, for_each_row};
 pub use change::{Candidates, candidates, with_read_slots};
 pub use lock::{LockRows, RowLocks, WriterLocks};
 pub use query::{
-    Done, LiteralText, Runtime, collect_statement, limits, named_columns, number_behind, run_statement,
+    DerivedRows, Done, LiteralText, Runtime, collect_statement, limits, named_columns, number_behind,
+    run_statement,
 };
 
 use crate::SqlError;

@@ -16,6 +16,8 @@ use crate::plan::value_keys::is_of_type;
 use crate::{ColumnMeta, ResultSink, Session, SqlError};
 use bumpalo::Bump;
 use std::cell::{OnceCell, RefCell};
+use std::collections::HashMap;
+use std::rc::Rc;
 use types::{Decimal, Value, ValueRef};
 
 /// The text of the literal in a slot. True as second argument: the name of a column is this literal alone, which for a
@@ -36,12 +38,34 @@ pub struct Runtime<'r> {
     pub locks: Option<RowLocks<'r>>,
     /// Memory for subqueries that run for each row: theirs while they run.
     pub spare: RefCell<Vec<Vec<Scratch>>>,
+    pub derived: DerivedRows,
+}
+
+/// The rows of the derived tables of subqueries that run for each row, by their plans' addresses: they see nothing of what is around
+/// them, so that once is enough.
+#[derive(Default, Debug)]
+pub struct DerivedRows(RefCell<HashMap<usize, Rc<Materialized>>>);
+
+impl DerivedRows {
+    fn get(
+        &self,
+        plan: &QueryPlan,
+        read: impl FnOnce() -> Result<Materialized, SqlError>,
+    ) -> Result<Rc<Materialized>, SqlError> {
+        let address = std::ptr::from_ref(plan).addr();
+        if let Some(rows) = self.0.borrow().get(&address) {
+            return Ok(rows.clone());
+        }
+        let rows = Rc::new(read()?);
+        self.0.borrow_mut().insert(address, rows.clone());
+        Ok(rows)
+    }
 }
 
 impl<'r> Runtime<'r> {
     /// One that reads without locking.
     pub fn without_locks(&self) -> Runtime<'r> {
-        Runtime { locks: None, spare: RefCell::default(), ..*self }
+        Runtime { locks: None, spare: RefCell::default(), derived: DerivedRows::default(), ..*self }
     }
 }
 
@@ -349,16 +373,20 @@ fn read(
     scratch: &mut Vec<Scratch>,
     consumer: &mut dyn RowConsumer,
 ) -> Result<(), SqlError> {
-    let mut materialized: Vec<Option<Materialized>> = Vec::new();
+    let mut materialized: Vec<Option<Rc<Materialized>>> = Vec::new();
     for (part, input) in plan.inputs.iter().enumerate() {
         let rows = match &input.source {
             Source::Table { .. } => continue,
             Source::Derived(query) => {
-                let mut rows = Collect::default();
-                run_query(query, slots, runtime, scratch, &mut rows)?;
-                rows.0
+                let mut read = || {
+                    let mut rows = Collect::default();
+                    run_query(query, slots, runtime, scratch, &mut rows)?;
+                    Ok(rows.0)
+                };
+                // Only a subquery that runs for each row comes here again.
+                if slots.outer.is_empty() { Rc::new(read()?) } else { runtime.derived.get(query, read)? }
             }
-            Source::Virtual(table) => (table.rows)(runtime.session)?,
+            Source::Virtual(table) => Rc::new((table.rows)(runtime.session)?),
         };
         materialized.resize_with(part, || None);
         materialized.push(Some(rows));

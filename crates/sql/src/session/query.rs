@@ -5,7 +5,8 @@ use super::{PreparedText, Session};
 use crate::cache::plans::{Plan, SessionPlans};
 use crate::cache::{Scan, ScanEnd, SlotShape};
 use crate::exec::{
-    Done, LiteralText, RowLocks, Runtime, Scratch, WriterLocks, number_behind, recycle, run_statement,
+    DerivedRows, Done, LiteralText, RowLocks, Runtime, Scratch, WriterLocks, number_behind, recycle,
+    run_statement,
 };
 use crate::expr::{SlotKind, Slots};
 use crate::locks::Mode;
@@ -298,6 +299,7 @@ impl Session {
             reader,
             locks,
             spare: RefCell::default(),
+            derived: DerivedRows::default(),
         };
         let done = run_statement(plan, slots, &runtime, scratch, sink);
         environment.into_leftovers().settle(self);
