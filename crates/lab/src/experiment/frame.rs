@@ -10,6 +10,7 @@ use crate::report;
 use crate::results::{Results, Summary};
 use crate::scratch::Scratch;
 use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -89,6 +90,23 @@ pub fn blank(
     }
 }
 
+/// Makes the folder of a run that was not told where to leave its results: in `parent`, named by the time (Unix, seconds), and numbered if
+/// that one is another run's.
+pub fn own_folder(parent: &Path, experiment: &str, started: u64) -> Result<PathBuf> {
+    fs::create_dir_all(parent).map_err(Error::path("create", parent))?;
+    let name = format!("{experiment}-{}", report::timestamp(started));
+    let mut folder = parent.join(&name);
+    let mut number = 1;
+    loop {
+        match fs::create_dir(&folder) {
+            Ok(()) => return Ok(folder),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(Error::path("create", &folder)(error)),
+        }
+        folder = parent.join(format!("{name}-{number}"));
+    }
+}
+
 /// Measures and reports. What was measured before an interrupt or an error is kept, summed up and shown.
 pub fn conduct(
     mut results: Results,
@@ -99,14 +117,12 @@ pub fn conduct(
     measure: impl FnOnce(&mut Run<'_>) -> Result<()>,
 ) -> Result<()> {
     let folder = match &place.out {
-        Some(folder) => folder.clone(),
-        None => PathBuf::from("lab-results").join(format!(
-            "{}-{}",
-            results.experiment,
-            report::timestamp(results.started)
-        )),
+        Some(folder) => {
+            fs::create_dir_all(folder).map_err(Error::path("create", folder))?;
+            folder.clone()
+        }
+        None => own_folder(Path::new("lab-results"), &results.experiment, results.started)?,
     };
-    fs::create_dir_all(&folder).map_err(Error::path("create", &folder))?;
     let problems = results.doctor.iter().filter(|finding| finding.verdict == Verdict::Problem).count();
     let findings = doctor::to_text(&results.doctor, false);
     if !findings.is_empty() {
@@ -171,6 +187,26 @@ pub fn seconds(duration: Duration) -> String {
     }
 }
 
-fn unix_now() -> u64 {
+pub fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_of_the_same_second_have_folders_of_their_own() {
+        let parent = tempfile::tempdir().unwrap();
+        let names = [(); 3].map(|()| {
+            let folder = own_folder(parent.path(), "trace", 0).unwrap();
+            assert!(folder.is_dir());
+            folder.file_name().unwrap().to_str().unwrap().to_string()
+        });
+        assert_eq!(names[1], format!("{}-2", names[0]));
+        assert_eq!(names[2], format!("{}-3", names[0]));
+        let file = parent.path().join("file");
+        fs::write(&file, b"").unwrap();
+        assert!(own_folder(&file, "trace", 0).unwrap_err().to_string().contains("cannot create"));
+    }
 }

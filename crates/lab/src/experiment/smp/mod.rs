@@ -27,7 +27,7 @@ use embedded::{EmbeddedInserts, EmbeddedTransactions, InProcess};
 use instance::{Instance, Settings, Variant};
 use options::{Form, Kind, Options};
 use reload::Dump;
-use std::path::PathBuf;
+use std::path::Path;
 
 #[derive(Clone, Copy, Debug)]
 pub struct Smp;
@@ -89,13 +89,15 @@ impl Experiment for Smp {
         }
         let malloc = embedded::settle_memory(&options.targets)?;
         let everything = options.kinds.len() > 1;
-        let started = std::time::SystemTime::now();
+        let mut reports = options.place.out.clone();
+        if everything && reports.is_none() {
+            reports = Some(frame::own_folder(Path::new("lab-results"), self.name(), frame::unix_now())?);
+        }
         for &kind in &options.kinds {
             interrupt.check()?;
             let mut place = options.place.clone();
             if everything {
-                let folder = place.out.unwrap_or_else(|| default_folder(started));
-                place.out = Some(folder.join(kind.name()));
+                place.out = reports.as_ref().map(|folder| folder.join(kind.name()));
             }
             let cache_bytes = cache_bytes(&options, kind, progress);
             let results = blank(self, args, &options, kind, cache_bytes);
@@ -105,11 +107,6 @@ impl Experiment for Smp {
         }
         Ok(())
     }
-}
-
-fn default_folder(started: std::time::SystemTime) -> PathBuf {
-    let unix = started.duration_since(std::time::UNIX_EPOCH).map_or(0, |since| since.as_secs());
-    PathBuf::from("lab-results").join(format!("smp-{}", report::timestamp(unix)))
 }
 
 /// The servers of a run: each target on each number of processors, MariaDB with the paper's binary log and without.
