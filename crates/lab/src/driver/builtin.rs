@@ -22,6 +22,8 @@ use std::time::{Duration, Instant};
 const K_OFFSET: usize = 1 + 1 + 4;
 /// A worker looks at the phases at least this often, even if no answer comes.
 const ANSWER_WAIT: Duration = Duration::from_millis(50);
+/// A run that was interrupted does not wait for the last answers for ever.
+const END_PATIENCE: Duration = Duration::from_secs(2);
 /// Answers taken from one wait.
 const EVENTS_MAX: usize = 64;
 
@@ -87,7 +89,8 @@ fn one<C: Asking>(client: &mut C) -> Result<u64> {
     }
 }
 
-/// Drives several connections by one thread: each always has a query under way.
+/// Drives several connections by one thread: each always has a query under way. In the end all of them come to theirs: engines without
+/// transactions would keep half a one.
 fn take_turns<C: Asking>(clients: &mut [C], phases: &Phases) -> Result<Recorder> {
     let waiting = Error::io("cannot wait for answers");
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| waiting(error.into()))?;
@@ -100,28 +103,35 @@ fn take_turns<C: Asking>(clients: &mut [C], phases: &Phases) -> Result<Recorder>
     }
     let mut events = Vec::with_capacity(EVENTS_MAX);
     let timeout = rustix::event::Timespec { tv_sec: 0, tv_nsec: ANSWER_WAIT.as_nanos() as i64 };
+    let mut under_way = clients.len();
+    let mut stopped = None;
     loop {
         events.clear();
         match epoll::wait(&poll, rustix::buffer::spare_capacity(&mut events), Some(&timeout)) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}
             Err(error) => return Err(Error::io("cannot wait for answers")(error.into())),
         }
-        let mut phase = phases.now();
         for event in &events {
             let client = &mut clients[event.data.u64() as usize];
             let Some(rows) = client.receive()? else {
                 continue;
             };
+            if phases.now() == Phase::Stopped {
+                under_way -= 1;
+                continue;
+            }
             let asked = client.asked();
             client.ask()?;
-            phase = phases.now();
-            if phase == Phase::Measuring {
+            if phases.now() == Phase::Measuring {
                 // The next query's start is this answer's arrival.
                 recorder.query(client.asked() - asked, rows);
             }
         }
-        if phase == Phase::Stopped {
-            return Ok(recorder);
+        if phases.now() == Phase::Stopped {
+            let stopped = stopped.get_or_insert_with(Instant::now);
+            if under_way == 0 || stopped.elapsed() > END_PATIENCE {
+                return Ok(recorder);
+            }
         }
     }
 }
