@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use vfs::{Create, File, Vfs};
 
 base::latch_class!(pub LogFilesLatch, "log files");
+base::latch_class!(pub LogFileChangeLatch, "log file change");
 
 /// Bytes of zeroes written at once.
 const ZEROES: usize = 1 << 20;
@@ -119,14 +120,14 @@ pub(crate) struct Files {
     vfs: Arc<dyn Vfs>,
     config: LogConfig,
     /// Held by whoever makes or removes a file, while the device works.
-    changing: Mutex<()>,
+    changing: Mutex<(), LogFileChangeLatch>,
     /// By number, without a gap; held for a look only.
     list: Mutex<VecDeque<LogFile>, LogFilesLatch>,
 }
 
 impl Files {
     pub fn new(vfs: Arc<dyn Vfs>, config: LogConfig, list: Vec<LogFile>) -> Files {
-        Files { vfs, config, changing: Mutex::new(()), list: Mutex::of_class(list.into()) }
+        Files { vfs, config, changing: Mutex::of_class(()), list: Mutex::of_class(list.into()) }
     }
 
     pub fn dir(&self) -> &Path {
