@@ -1,5 +1,6 @@
 //! The frames: page memory, and beside each a header of one cache line.
 
+use crate::hints::{HINT_WORDS, Hints};
 use crate::page::Page;
 use crate::state::FrameState;
 use base::region::{Region, Zeroable};
@@ -44,7 +45,7 @@ pub const WRITING: u32 = 2;
 /// | 20   | heat    | hits set it if it is not set; replacement clears it   |
 /// | 24   | first   | who dirties the page; who begins to write it          |
 /// | 32   | sent    | who writes the page                                   |
-/// | 40.. | unused  |                                                       |
+/// | 40   | hints   | readers, seldom; the loader                           |
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
 pub struct Header {
@@ -56,6 +57,7 @@ pub struct Header {
     first: AtomicU64,
     /// The same of the changes that are being written, or were when a write failed.
     sent: AtomicU64,
+    pub hints: Hints,
 }
 
 #[cfg(not(any(feature = "shuttle", feature = "counting")))]
@@ -80,6 +82,7 @@ impl Header {
     pub fn set_page_id(&self, id: PageId) {
         self.page_id.store(id.to_word(), Relaxed);
         self.heat.store(0, Relaxed);
+        self.hints.store([0; HINT_WORDS]);
     }
 
     pub fn flags(&self) -> u32 {

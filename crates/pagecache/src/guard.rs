@@ -3,6 +3,7 @@
 use crate::cache::PageCache;
 use crate::error::Conflict;
 use crate::frames::{FrameNo, Header};
+use crate::hints::Hints;
 use crate::local;
 use crate::page::{Page, PageMut};
 use crate::state::Snapshot;
@@ -49,6 +50,12 @@ impl<'c> ReadGuard<'c> {
     #[inline(always)]
     pub fn page(&self) -> Page<'_> {
         self.page
+    }
+
+    /// What the page's readers noted of it; not validated with the page, and possibly wrong.
+    #[inline(always)]
+    pub fn hints(&self) -> &Hints {
+        &self.header.hints
     }
 
     #[inline(always)]

@@ -47,6 +47,7 @@ mod find;
 pub mod frames;
 mod ghosts;
 mod guard;
+mod hints;
 mod image;
 mod images;
 mod index;
@@ -75,6 +76,7 @@ pub use config::{
 pub use error::{Conflict, Error};
 pub use files::{FileFormat, header, unseal};
 pub use guard::{ReadGuard, WriteGuard};
+pub use hints::{HINT_WORDS, Hints};
 pub use permit::FramePermit;
 pub use read_ahead::loads_of_this_thread;
 pub use reconfigure::size_for_frames;

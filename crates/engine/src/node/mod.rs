@@ -1,6 +1,7 @@
 //! The node: one page of a B+tree. Byte table in `layout`, reading in `read` (total on torn
 //! pages), changing in `write`, cutting and joining in `split`.
 
+mod guess;
 pub mod layout;
 mod read;
 mod shape;

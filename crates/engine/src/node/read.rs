@@ -1,7 +1,9 @@
 //! Reading a node: total on torn pages. Every length and offset may be garbage; the
 //! loops are bounded by what fits a page, and `Page` keeps every access inside it.
 
+use super::guess;
 use super::layout::*;
+use pagecache::Hints;
 use pagecache::page::Page;
 use std::cmp::Ordering;
 
@@ -48,6 +50,13 @@ pub(super) fn head_of(suffix: &[u8]) -> u32 {
         }
     }
 }
+
+/// Slots in a line of the processor's cache.
+const SLOTS_A_LINE: usize = 64 / SLOT_BYTES;
+/// So many lines a search looks through one by one before it halves the rest.
+const LINES_NEAR: usize = 3;
+
+const _: () = assert!(HEADER_BYTES.is_multiple_of(64), "slots begin with a line");
 
 impl<'a> Node<'a> {
     #[inline(always)]
@@ -249,7 +258,20 @@ impl<'a> Node<'a> {
         let count = self.count();
         let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
         let head = head_of(suffix);
-        let first = self.first_head_not_below(head, count);
+        self.search_suffix(self.first_head_not_below(head, 0, count), count, head, suffix)
+    }
+
+    /// As [`Node::search`], from where the page's hints say.
+    #[inline(always)]
+    pub fn search_near(self, key: &[u8], hints: &Hints) -> (usize, bool) {
+        let mut search = self.begin_search(key, hints);
+        search.settle();
+        search.finish()
+    }
+
+    /// As `search`; `first` is the first slot whose head is not below that of the key.
+    #[inline(always)]
+    fn search_suffix(self, first: usize, count: usize, head: u32, suffix: &[u8]) -> (usize, bool) {
         if first == count || self.slot(first).head() != head {
             return (first, false);
         }
@@ -258,9 +280,9 @@ impl<'a> Node<'a> {
 
     /// Halves by conditional moves: what the processor cannot predict it should not have to.
     #[inline(always)]
-    fn first_head_not_below(self, head: u32, count: usize) -> usize {
-        let mut base = 0;
-        let mut len = count;
+    fn first_head_not_below(self, head: u32, from: usize, to: usize) -> usize {
+        let mut base = from;
+        let mut len = to - from;
         while len > 1 {
             let half = len / 2;
             let below = self.slot(base + half - 1).head() < head;
@@ -270,12 +292,43 @@ impl<'a> Node<'a> {
         base + usize::from(len == 1 && self.slot(base).head() < head)
     }
 
-    /// The same search, a step at a time, for [`Search`].
+    /// The same by lines of slots, from the one with slot `near` and then those beside it; in the end by halving.
     #[inline(always)]
-    pub fn begin_search<'k>(self, key: &'k [u8]) -> Search<'k, 'a> {
+    fn first_head_not_below_near(self, head: u32, count: usize, near: usize) -> usize {
+        let mut line = near / SLOTS_A_LINE;
+        let (mut from, mut to) = (0, count);
+        for _ in 0..LINES_NEAR {
+            let start = line * SLOTS_A_LINE;
+            let end = (start + SLOTS_A_LINE).min(count);
+            let below = (start..end).map(|index| usize::from(self.slot(index).head() < head)).sum::<usize>();
+            if below == 0 {
+                to = start;
+                if start == from {
+                    return start;
+                }
+                line -= 1;
+            } else if start + below < end {
+                return start + below;
+            } else {
+                from = end;
+                if end == to {
+                    return end;
+                }
+                line += 1;
+            }
+        }
+        self.first_head_not_below(head, from, to)
+    }
+
+    /// The same search, in two steps, for [`Search`]: asks for the slots where it is going to look first.
+    #[inline(always)]
+    pub fn begin_search<'k>(self, key: &'k [u8], hints: &Hints) -> Search<'k, 'a> {
         let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
+        let head = head_of(suffix);
         let count = self.count();
-        Search { node: self, suffix, head: head_of(suffix), base: 0, len: count, count }
+        let place = guess::first_place(self, hints, head, count);
+        self.page.prefetch(HEADER_BYTES + place * SLOT_BYTES);
+        Search { node: self, suffix, head, place, count }
     }
 
     fn search_equal_heads(self, first: usize, count: usize, head: u32, suffix: &[u8]) -> (usize, bool) {
@@ -438,14 +491,6 @@ impl<'a> Node<'a> {
         !self.is_below_upper_fence(key)
     }
 
-    /// Asks for the slots that a binary search of so many bytes of slots may look at.
-    #[inline(always)]
-    pub fn prefetch_slots(self, bytes: usize) {
-        for at in (HEADER_BYTES..HEADER_BYTES + bytes).step_by(64) {
-            self.page.prefetch(at);
-        }
-    }
-
     /// Asks for the cell of slot `index`; `bytes` is a guess of its length.
     #[inline(always)]
     pub fn prefetch_cell(self, index: usize, bytes: usize) {
@@ -465,43 +510,26 @@ pub struct Search<'k, 'a> {
     node: Node<'a>,
     suffix: &'k [u8],
     head: u32,
-    base: usize,
-    len: usize,
+    place: usize,
     count: usize,
 }
 
 impl Search<'_, '_> {
-    /// How often [`Search::step`] is to be called; more does no harm.
+    /// Goes by the heads from the guessed place to the right one.
     #[inline(always)]
-    pub fn steps(&self) -> u32 {
-        usize::BITS - self.count.leading_zeros()
+    pub fn settle(&mut self) {
+        self.place = self.node.first_head_not_below_near(self.head, self.count, self.place);
     }
 
-    /// Halves what is left.
-    #[inline(always)]
-    pub fn step(&mut self) {
-        if self.len > 1 {
-            let half = self.len / 2;
-            let below = self.node.slot(self.base + half - 1).head() < self.head;
-            self.base = std::hint::select_unpredictable(below, self.base + half, self.base);
-            self.len -= half;
-        }
-    }
-
-    /// Asks for the cell that the heads lead to; `bytes` is a guess of its length.
+    /// Asks for the cell that the heads lead to, once settled; `bytes` is a guess of its length.
     #[inline(always)]
     pub fn prefetch_cell(&self, bytes: usize) {
-        self.node.prefetch_cell(self.base, bytes);
+        self.node.prefetch_cell(self.place, bytes);
     }
 
-    /// As [`Node::search`] gives it, once all steps are done.
+    /// As [`Node::search`] gives it, once settled.
     #[inline(always)]
     pub fn finish(&self) -> (usize, bool) {
-        let below = self.len == 1 && self.node.slot(self.base).head() < self.head;
-        let first = self.base + usize::from(below);
-        if first == self.count || self.node.slot(first).head() != self.head {
-            return (first, false);
-        }
-        self.node.search_equal_heads(first, self.count, self.head, self.suffix)
+        self.node.search_suffix(self.place, self.count, self.head, self.suffix)
     }
 }

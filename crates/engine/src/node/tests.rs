@@ -2,6 +2,7 @@ use super::layout::*;
 use super::*;
 use base::{FileId, PageId, PageNo};
 use pagecache::page::{PageBuf, PageMut};
+use pagecache::{HINT_WORDS, Hints};
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
@@ -177,6 +178,29 @@ proptest! {
     }
 
     #[test]
+    fn a_search_from_any_hints_ends_where_a_search_without_does(
+        keys in proptest::collection::btree_set(prop_oneof![0u64..400, any::<u64>()], 0..300),
+        stale in any::<[u64; HINT_WORDS]>(),
+        as_many in any::<bool>(),
+        probes in proptest::collection::vec(prop_oneof![0u64..400, any::<u64>()], 1..20),
+    ) {
+        let mut page = PageBuf::new(8192);
+        let mut node = NodeMut::new(page.page_mut());
+        node.init(ID, leaf(b"", None));
+        for (index, key) in keys.iter().enumerate() {
+            node.insert(index, &key.to_be_bytes(), &[b"", b""]).unwrap();
+        }
+        let hints = Hints::default();
+        // Of as many slots as there are, or of any number.
+        let count = if as_many { keys.len() as u64 | stale[0] & !0xffff_ffff } else { stale[0] };
+        hints.store([count, stale[1], stale[2]]);
+        for probe in keys.iter().chain(&probes) {
+            let probe = probe.to_be_bytes();
+            prop_assert_eq!(node.node().search_near(&probe, &hints), node.node().search(&probe));
+        }
+    }
+
+    #[test]
     fn reading_a_torn_page_neither_panics_nor_runs_away(
         words in proptest::collection::vec(any::<u64>(), 128),
         level in 0u8..2,
@@ -189,6 +213,7 @@ proptest! {
         let node = Node::new(page.page());
         let mut out = Vec::new();
         node.search(&probe);
+        node.search_near(&probe, &Hints::default());
         node.child(node.child_index(&probe));
         node.child(node.child_index_below(&probe));
         node.end_index(Some(&probe));
@@ -202,7 +227,6 @@ proptest! {
             node.append_value(index, &mut out);
             node.key_starts_with(index, &probe);
             node.prefetch_cell(index, 200);
-            node.prefetch_slots(index);
             out.clear();
         }
     }
@@ -328,4 +352,28 @@ fn separators_are_no_longer_than_they_need_to_be() {
     assert_eq!(shortest_separator(b"abcdef", b"abxyz"), b"abx");
     assert_eq!(shortest_separator(b"ab", b"abc"), b"abc");
     assert_eq!(shortest_separator(b"", b"q"), b"q");
+}
+
+#[test]
+fn keys_at_even_distances_are_guessed_to_the_slot_once_there_is_a_sample() {
+    let mut page = PageBuf::new(16384);
+    let mut node = NodeMut::new(page.page_mut());
+    node.init(ID, leaf(b"", None));
+    let key = |index: usize| (1_000 + 3 * index as u32).to_be_bytes();
+    for index in 0..700 {
+        node.insert(index, &key(index), &[b"", b""]).unwrap();
+    }
+    let hints = Hints::default();
+    assert_eq!(node.node().search_near(&key(0), &hints), (0, true));
+    assert_ne!(hints.load(), [0; HINT_WORDS]);
+    for index in 0..700 {
+        let head = u32::from_be_bytes(key(index));
+        assert!(guess::first_place(node.node(), &hints, head, 700).abs_diff(index) <= 1, "{index}");
+    }
+    // Half of them gone: a sample of what is left.
+    for index in (0..350).rev() {
+        node.remove(index);
+    }
+    assert_eq!(node.node().search_near(&key(400), &hints), (50, true));
+    assert_eq!(guess::first_place(node.node(), &hints, u32::from_be_bytes(key(400)), 350), 50);
 }

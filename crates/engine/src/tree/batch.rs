@@ -177,7 +177,7 @@ impl Tree {
         fill: Option<Fill<'_>>,
     ) -> Attempt<()> {
         let leaf = Node::new(guard.page());
-        let (index, exact) = leaf.search(key);
+        let (index, exact) = leaf.search_near(key, guard.hints());
         let found = Found { leaf, index, exact };
         visitor.visit(position, found);
         let mut value = Vec::new();
@@ -217,7 +217,8 @@ impl<'t> Group<'t, '_> {
         let mut children = [0; GROUP];
         let node = Node::new(root.page());
         for (child, key) in children.iter_mut().zip(self.keys) {
-            *child = node.child(node.child_index(key));
+            let (index, exact) = node.search_near(key, root.hints());
+            *child = node.child(index + usize::from(exact));
         }
         if root.validate().is_err() {
             return;
@@ -285,23 +286,16 @@ impl<'t> Group<'t, '_> {
         probes
     }
 
-    /// Searches all pages in lockstep, one halving at a time.
+    /// Searches all pages, each step for all of them.
     fn search(&self, cell_bytes: usize) -> [Option<Search<'_, '_>>; GROUP] {
         let mut searches: [Option<Search<'_, '_>>; GROUP] = [const { None }; GROUP];
-        let mut steps = 0;
         for ((search, guard), key) in searches.iter_mut().zip(&self.guards).zip(self.keys) {
             if let Some(guard) = guard {
-                let started = Node::new(guard.page()).begin_search(key);
-                steps = steps.max(started.steps());
-                *search = Some(started);
-            }
-        }
-        for _ in 0..steps {
-            for search in searches.iter_mut().flatten() {
-                search.step();
+                *search = Some(Node::new(guard.page()).begin_search(key, guard.hints()));
             }
         }
         for search in searches.iter_mut().flatten() {
+            search.settle();
             search.prefetch_cell(cell_bytes);
         }
         searches

@@ -13,11 +13,7 @@ use crate::node::Node;
 use crate::node::layout::{FORMAT, FORMAT_AT, PageType};
 use base::PageNo;
 use pagecache::page::Page;
-use pagecache::{ReadGuard, WriteGuard};
-
-/// Of the leaf at the end of the way so many bytes of slots are asked for at once: a binary search would miss the processor's cache
-/// several times, one after the other. So many rows of 100 bytes and more fit into a page of 16 KiB; inner pages are warm.
-const LEAF_SLOT_BYTES_AHEAD: usize = 640;
+use pagecache::{Hints, ReadGuard, WriteGuard};
 
 /// Which child a descent takes.
 #[derive(Clone, Copy, Debug)]
@@ -33,10 +29,13 @@ pub(super) enum Toward<'k> {
 impl Toward<'_> {
     /// The position of the child to take.
     #[inline(always)]
-    fn child_index(self, node: Node<'_>) -> usize {
+    fn child_index(self, node: Node<'_>, hints: &Hints) -> usize {
         match self {
-            Toward::Key(key) => node.child_index(key),
-            Toward::Below(key) => node.child_index_below(key),
+            Toward::Key(key) => {
+                let (index, exact) = node.search_near(key, hints);
+                index + usize::from(exact)
+            }
+            Toward::Below(key) => node.search_near(key, hints).0,
             Toward::End => node.count(),
         }
     }
@@ -119,7 +118,7 @@ impl Tree {
         }
         while at > level {
             let node = Node::new(guard.page());
-            let index = toward.child_index(node);
+            let index = toward.child_index(node, guard.hints());
             let child = node.child(index);
             note(index, node.count() + 1);
             // Before its number is used: a torn one could name a page far beyond the file.
@@ -141,9 +140,6 @@ impl Tree {
                 }
             };
             at -= 1;
-            if at == 0 {
-                Node::new(next.page()).prefetch_slots(LEAF_SLOT_BYTES_AHEAD);
-            }
             guard.validate()?;
             guard = next;
             self.check_level(&guard, Some(at))?;
