@@ -87,6 +87,10 @@ pub fn seeds() -> Vec<Vec<u8>> {
     response.extend(b"root\0\x14aaaaaaaaaaaaaaaaaaaadb\0mysql_native_password\0");
     response.extend(b"\x10\x04_pid\x0512345\x01a\x01b");
     seeds.push([&[0, response.len() as u8, 0, 0, 1][..], &response].concat());
+    // The same from a client of MariaDB's, which keeps column definitions.
+    response[0] &= !1;
+    response[28] = 0x10;
+    seeds.push([&[0, response.len() as u8, 0, 0, 1][..], &response].concat());
     // An OK packet, an error, an end of file, a column count.
     seeds.push(vec![1, 7, 0, 0, 1, 0, 1, 0, 2, 0, 0, 0]);
     seeds.push(b"\x01\x10\0\0\x01\xff\x7a\x04#42S02no table".to_vec());

@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 use wire::client::{self, ConnectOptions, ResponseKind, ResponseScanner};
 use wire::constants::{capability, com, kind, status};
 use wire::handshake::{Greeting, HandshakeResponse};
-use wire::response::{self, OkFields, OkHeader, PrepareOk};
+use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk};
 use wire::row::BinaryRow;
 use wire::{ColumnDefinition, PacketReader, PacketWriter, WireValue, put};
 
@@ -42,6 +42,7 @@ struct NullSession {
     writer: PacketWriter,
     greeted: bool,
     deprecate_eof: bool,
+    cache_metadata: bool,
 }
 
 const FILLER: [u8; 119] = [b'x'; 119];
@@ -53,6 +54,7 @@ impl NullSession {
             writer: PacketWriter::new(),
             greeted: false,
             deprecate_eof: false,
+            cache_metadata: false,
         };
         let greeting = Greeting {
             server_version: "8.0.0-null".to_string(),
@@ -77,6 +79,7 @@ impl NullSession {
                 self.greeted = true;
                 let Ok(response) = HandshakeResponse::parse(payload) else { return false };
                 self.deprecate_eof = response.capabilities & capability::DEPRECATE_EOF != 0;
+                self.cache_metadata = response.capabilities & capability::CACHE_METADATA != 0;
                 ok(&mut self.writer, OkHeader::Statement);
             } else {
                 match payload[0] {
@@ -108,6 +111,7 @@ impl NullSession {
             response::eof(&mut self.writer, status::AUTOCOMMIT, 0);
         }
         self.columns();
+        self.eof();
     }
 
     fn columns(&mut self) {
@@ -116,14 +120,25 @@ impl NullSession {
         {
             column(&mut self.writer, name, kind);
         }
+    }
+
+    fn eof(&mut self) {
         if !self.deprecate_eof {
             response::eof(&mut self.writer, status::AUTOCOMMIT, 0);
         }
     }
 
     fn rows(&mut self, rows: usize, binary: bool) {
-        response::column_count(&mut self.writer, 4);
-        self.columns();
+        let definitions = match (self.cache_metadata, binary) {
+            (false, _) => Definitions::Implied,
+            (true, false) => Definitions::Follow,
+            (true, true) => Definitions::Omitted,
+        };
+        response::column_count(&mut self.writer, 4, definitions);
+        if definitions != Definitions::Omitted {
+            self.columns();
+        }
+        self.eof();
         for row in 0..rows as u32 {
             let out = self.writer.begin();
             if binary {

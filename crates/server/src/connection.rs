@@ -66,7 +66,7 @@ pub(crate) struct Channel {
     reader: PacketReader,
     writer: PacketWriter,
     /// Of both sides.
-    capabilities: u32,
+    capabilities: u64,
     /// How long to wait for the next command, and for the rest of one.
     idle_timeout: Duration,
     read_timeout: Duration,

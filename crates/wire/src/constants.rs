@@ -1,33 +1,37 @@
 //! Numbers of the protocol.
 
-/// Capability flags of the handshake.
+/// Capability flags of the handshake. The upper 32 are MariaDB's own: they stand in bytes that are zero with other servers and
+/// clients, and count only where [`capability::LONG_PASSWORD`] is clear.
 pub mod capability {
-    pub const LONG_PASSWORD: u32 = 1;
+    /// MariaDB calls it CLIENT_MYSQL: every other server and client sets it, whatever it does with passwords.
+    pub const LONG_PASSWORD: u64 = 1;
     /// `affected_rows` counts the rows that were found, changed or not.
-    pub const FOUND_ROWS: u32 = 1 << 1;
-    pub const LONG_FLAG: u32 = 1 << 2;
-    pub const CONNECT_WITH_DB: u32 = 1 << 3;
-    pub const COMPRESS: u32 = 1 << 5;
-    pub const LOCAL_FILES: u32 = 1 << 7;
-    pub const IGNORE_SPACE: u32 = 1 << 8;
-    pub const PROTOCOL_41: u32 = 1 << 9;
-    pub const INTERACTIVE: u32 = 1 << 10;
-    pub const SSL: u32 = 1 << 11;
-    pub const TRANSACTIONS: u32 = 1 << 13;
-    pub const SECURE_CONNECTION: u32 = 1 << 15;
-    pub const MULTI_STATEMENTS: u32 = 1 << 16;
-    pub const MULTI_RESULTS: u32 = 1 << 17;
-    pub const PS_MULTI_RESULTS: u32 = 1 << 18;
-    pub const PLUGIN_AUTH: u32 = 1 << 19;
-    pub const CONNECT_ATTRS: u32 = 1 << 20;
-    pub const PLUGIN_AUTH_LENENC: u32 = 1 << 21;
-    pub const SESSION_TRACK: u32 = 1 << 23;
+    pub const FOUND_ROWS: u64 = 1 << 1;
+    pub const LONG_FLAG: u64 = 1 << 2;
+    pub const CONNECT_WITH_DB: u64 = 1 << 3;
+    pub const COMPRESS: u64 = 1 << 5;
+    pub const LOCAL_FILES: u64 = 1 << 7;
+    pub const IGNORE_SPACE: u64 = 1 << 8;
+    pub const PROTOCOL_41: u64 = 1 << 9;
+    pub const INTERACTIVE: u64 = 1 << 10;
+    pub const SSL: u64 = 1 << 11;
+    pub const TRANSACTIONS: u64 = 1 << 13;
+    pub const SECURE_CONNECTION: u64 = 1 << 15;
+    pub const MULTI_STATEMENTS: u64 = 1 << 16;
+    pub const MULTI_RESULTS: u64 = 1 << 17;
+    pub const PS_MULTI_RESULTS: u64 = 1 << 18;
+    pub const PLUGIN_AUTH: u64 = 1 << 19;
+    pub const CONNECT_ATTRS: u64 = 1 << 20;
+    pub const PLUGIN_AUTH_LENENC: u64 = 1 << 21;
+    pub const SESSION_TRACK: u64 = 1 << 23;
     /// No EOF packets: result sets end in an OK packet whose first byte is 0xfe.
-    pub const DEPRECATE_EOF: u32 = 1 << 24;
+    pub const DEPRECATE_EOF: u64 = 1 << 24;
+    /// The first packet of a result set says whether column definitions follow. They need not for a prepared statement whose
+    /// client has them already.
+    pub const CACHE_METADATA: u64 = 1 << 36;
 
     /// What our server offers. Neither TLS nor compression nor session tracking.
-    pub const SERVER: u32 = LONG_PASSWORD
-        | FOUND_ROWS
+    pub const SERVER: u64 = FOUND_ROWS
         | LONG_FLAG
         | CONNECT_WITH_DB
         | LOCAL_FILES
@@ -42,10 +46,11 @@ pub mod capability {
         | PLUGIN_AUTH
         | CONNECT_ATTRS
         | PLUGIN_AUTH_LENENC
-        | DEPRECATE_EOF;
+        | DEPRECATE_EOF
+        | CACHE_METADATA;
 
     /// What our client asks for unless told otherwise.
-    pub const CLIENT: u32 = LONG_PASSWORD
+    pub const CLIENT: u64 = LONG_PASSWORD
         | LONG_FLAG
         | PROTOCOL_41
         | TRANSACTIONS

@@ -5,13 +5,25 @@ use crate::constants::{NATIVE_PASSWORD, capability};
 use crate::cursor::Cursor;
 use crate::{Malformed, put};
 
+/// The upper 32 capabilities as they are sent: none, from a side that is not MariaDB's kind.
+fn upper_half(capabilities: u64) -> u32 {
+    if capabilities & capability::LONG_PASSWORD == 0 { (capabilities >> 32) as u32 } else { 0 }
+}
+
+/// All capabilities; the upper ones were only filler if the lower ones say so.
+fn with_upper_half(lower: u32, upper: u32) -> u64 {
+    let lower = u64::from(lower);
+    if lower & capability::LONG_PASSWORD == 0 { u64::from(upper) << 32 | lower } else { lower }
+}
+
 /// The server's first packet, version 10.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Greeting {
     pub server_version: String,
     pub connection_id: u32,
     pub scramble: Scramble,
-    pub capabilities: u32,
+    /// Of [`capability`].
+    pub capabilities: u64,
     /// Default collation, its number's low byte.
     pub charset: u8,
     pub status: u16,
@@ -28,9 +40,10 @@ impl Greeting {
         out.extend_from_slice(&capabilities[..2]);
         out.push(self.charset);
         out.extend_from_slice(&self.status.to_le_bytes());
-        out.extend_from_slice(&capabilities[2..]);
+        out.extend_from_slice(&capabilities[2..4]);
         out.push(SCRAMBLE_BYTES as u8 + 1);
-        out.extend_from_slice(&[0; 10]);
+        out.extend_from_slice(&[0; 6]);
+        out.extend_from_slice(&upper_half(self.capabilities).to_le_bytes());
         out.extend_from_slice(&self.scramble[8..]);
         out.push(0);
         put::nul_bytes(out, NATIVE_PASSWORD);
@@ -51,9 +64,10 @@ impl Greeting {
         let charset = cursor.u8("charset")?;
         let status = cursor.u16("status")?;
         let high = cursor.u16("capabilities")?;
-        cursor.bytes(11, "filler")?;
+        cursor.bytes(7, "filler")?;
+        let upper = cursor.u32("capabilities")?;
         scramble[8..].copy_from_slice(cursor.bytes(SCRAMBLE_BYTES - 8, "scramble")?);
-        let capabilities = u32::from(high) << 16 | u32::from(low);
+        let capabilities = with_upper_half(u32::from(high) << 16 | u32::from(low), upper);
         Ok(Greeting { server_version, connection_id, scramble, capabilities, charset, status })
     }
 }
@@ -61,7 +75,8 @@ impl Greeting {
 /// The client's answer (HandshakeResponse41).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct HandshakeResponse<'a> {
-    pub capabilities: u32,
+    /// Of [`capability`].
+    pub capabilities: u64,
     /// The largest packet that the client will send.
     pub packet_bytes_max: u32,
     pub charset: u8,
@@ -77,13 +92,14 @@ pub struct HandshakeResponse<'a> {
 impl<'a> HandshakeResponse<'a> {
     pub fn parse(payload: &'a [u8]) -> Result<HandshakeResponse<'a>, Malformed> {
         let mut cursor = Cursor::new(payload);
-        let capabilities = cursor.u32("capabilities")?;
-        if capabilities & capability::PROTOCOL_41 == 0 {
+        let lower = cursor.u32("capabilities")?;
+        if u64::from(lower) & capability::PROTOCOL_41 == 0 {
             return Err(Malformed::new("client older than protocol 4.1"));
         }
         let packet_bytes_max = cursor.u32("largest packet")?;
         let charset = cursor.u8("charset")?;
-        cursor.bytes(23, "filler")?;
+        cursor.bytes(19, "filler")?;
+        let capabilities = with_upper_half(lower, cursor.u32("capabilities")?);
         let user = cursor.nul_bytes("user")?;
         let auth_answer = if capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
             cursor.lenenc_bytes("authentication data")?
@@ -122,10 +138,11 @@ impl<'a> HandshakeResponse<'a> {
 
     /// Writes what `capabilities` announces; fields without their flag are left out.
     pub fn write(&self, out: &mut Vec<u8>) {
-        out.extend_from_slice(&self.capabilities.to_le_bytes());
+        out.extend_from_slice(&(self.capabilities as u32).to_le_bytes());
         out.extend_from_slice(&self.packet_bytes_max.to_le_bytes());
         out.push(self.charset);
-        out.extend_from_slice(&[0; 23]);
+        out.extend_from_slice(&[0; 19]);
+        out.extend_from_slice(&upper_half(self.capabilities).to_le_bytes());
         put::nul_bytes(out, self.user);
         if self.capabilities & capability::PLUGIN_AUTH_LENENC != 0 {
             put::lenenc_bytes(out, self.auth_answer);

@@ -1,5 +1,6 @@
 //! The packets that end a response: OK, ERR, EOF.
 
+use crate::constants::capability;
 use crate::cursor::Cursor;
 use crate::{Malformed, PacketWriter, put};
 
@@ -72,10 +73,38 @@ pub fn file_request(writer: &mut PacketWriter, name: &str) {
     writer.finish();
 }
 
+/// Whether column definitions come behind their number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Definitions {
+    /// They do, and it is not said, since without [`capability::CACHE_METADATA`] they always do.
+    #[default]
+    Implied,
+    Follow,
+    /// The client keeps those that were sent before. The EOF packet behind them is sent all the same.
+    Omitted,
+}
+
 /// The first packet of a result set.
-pub fn column_count(writer: &mut PacketWriter, columns: usize) {
-    put::lenenc(writer.begin(), columns as u64);
+pub fn column_count(writer: &mut PacketWriter, columns: usize, definitions: Definitions) {
+    let out = writer.begin();
+    put::lenenc(out, columns as u64);
+    match definitions {
+        Definitions::Implied => {}
+        Definitions::Follow => out.push(1),
+        Definitions::Omitted => out.push(0),
+    }
     writer.finish();
+}
+
+/// Reads [`column_count`]'s packet; `capabilities` are those of both sides.
+pub fn parse_column_count(payload: &[u8], capabilities: u64) -> Result<(u64, Definitions), Malformed> {
+    let mut cursor = Cursor::new(payload);
+    let columns = cursor.lenenc("number of columns")?;
+    if capabilities & capability::CACHE_METADATA == 0 {
+        return Ok((columns, Definitions::Implied));
+    }
+    let follow = cursor.u8("whether definitions follow")? != 0;
+    Ok((columns, if follow { Definitions::Follow } else { Definitions::Omitted }))
 }
 
 /// The answer to COM_STMT_PREPARE, before the definitions of parameters and columns.

@@ -7,7 +7,7 @@ use wire::client::{ResponseKind, ResponseScanner};
 use wire::constants::{NATIVE_PASSWORD, capability, com, kind, status};
 use wire::cursor::Cursor;
 use wire::handshake::{self, ChangeUser, Greeting, HandshakeResponse};
-use wire::response::{self, OkFields, OkHeader, PrepareOk, ServerError};
+use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk, ServerError};
 use wire::row::{BinaryRow, BinaryRowReader};
 use wire::value::WireType;
 use wire::{ColumnDefinition, Command, DateTime, PacketReader, PacketWriter, Time, WireValue, params, put};
@@ -87,6 +87,11 @@ fn value() -> impl Strategy<Value = Owned> {
         }),
         time().prop_map(|v| Owned::Plain(WireValue::Time(v))),
     ]
+}
+
+/// What arrives of these capabilities: the upper half counts only without LONG_PASSWORD.
+fn without_lost_half(capabilities: u64) -> u64 {
+    if capabilities & capability::LONG_PASSWORD == 0 { capabilities } else { capabilities & 0xffff_ffff }
 }
 
 proptest! {
@@ -173,7 +178,7 @@ proptest! {
     }
 
     #[test]
-    fn a_greeting_survives(id: u32, capabilities: u32, scramble: [u8; 20], version in "[ -~]{0,60}") {
+    fn a_greeting_survives(id: u32, capabilities: u64, scramble: [u8; 20], version in "[ -~]{0,60}") {
         let greeting = Greeting {
             server_version: version,
             connection_id: id,
@@ -184,12 +189,13 @@ proptest! {
         };
         let mut out = Vec::new();
         greeting.write(&mut out);
-        prop_assert_eq!(Greeting::parse(&out).unwrap(), greeting);
+        let capabilities = without_lost_half(capabilities);
+        prop_assert_eq!(Greeting::parse(&out).unwrap(), Greeting { capabilities, ..greeting });
     }
 
     #[test]
     fn a_handshake_response_survives(
-        bits: u32,
+        bits: u64,
         user in vec(1u8..=255, 0..40),
         answer in vec(1u8..=255, 0..60),
         database in vec(1u8..=255, 1..40),
@@ -209,7 +215,22 @@ proptest! {
         };
         let mut out = Vec::new();
         response.write(&mut out);
-        prop_assert_eq!(HandshakeResponse::parse(&out).unwrap(), response);
+        let capabilities = without_lost_half(capabilities);
+        prop_assert_eq!(HandshakeResponse::parse(&out).unwrap(), HandshakeResponse { capabilities, ..response });
+    }
+
+    #[test]
+    fn the_number_of_columns_survives(columns in 1u16.., capabilities: u64) {
+        for (definitions, capabilities) in [
+            (Definitions::Implied, capabilities & !capability::CACHE_METADATA),
+            (Definitions::Follow, capabilities | capability::CACHE_METADATA),
+            (Definitions::Omitted, capabilities | capability::CACHE_METADATA),
+        ] {
+            let mut writer = PacketWriter::new();
+            response::column_count(&mut writer, columns.into(), definitions);
+            let got = response::parse_column_count(&one_payload(&writer), capabilities).unwrap();
+            prop_assert_eq!(got, (u64::from(columns), definitions));
+        }
     }
 
     #[test]
@@ -275,6 +296,7 @@ proptest! {
         let _ = OkFields::parse_eof(&bytes);
         let _ = ServerError::parse(&bytes);
         let _ = PrepareOk::parse(&bytes);
+        let _ = response::parse_column_count(&bytes, capability::CACHE_METADATA);
         let _ = Command::parse(&bytes);
         for command in [first, com::STMT_EXECUTE, com::CHANGE_USER, com::SET_OPTION, com::STMT_SEND_LONG_DATA] {
             let mut payload = vec![command];
@@ -308,7 +330,7 @@ fn two_results(deprecate_eof: bool) -> PacketWriter {
     let mut writer = PacketWriter::new();
     writer.set_sequence(1);
     for rows in [3, 0] {
-        response::column_count(&mut writer, 2);
+        response::column_count(&mut writer, 2, Definitions::Implied);
         for name in [&b"a"[..], b"b"] {
             ColumnDefinition { name, kind: kind::VAR_STRING, ..ColumnDefinition::default() }
                 .write(&mut writer);
@@ -407,6 +429,44 @@ fn an_error_ends_a_response_anywhere() {
         assert!(scanner.packet(&error).unwrap());
         assert_eq!(scanner.summary().error.as_ref().unwrap().code, 1317);
     }
+}
+
+#[test]
+fn extended_capabilities_stand_where_mariadb_has_them() {
+    let mut greeting = Greeting {
+        server_version: "v".to_string(),
+        connection_id: 1,
+        scramble: [b'x'; 20],
+        capabilities: 0x1d_81ff_f7fe,
+        charset: 45,
+        status: status::AUTOCOMMIT,
+    };
+    let mut out = Vec::new();
+    greeting.write(&mut out);
+    // Behind the version, the id, half the scramble, a zero: low word, charset, status, high word, length, filler.
+    assert_eq!(out[16..34], [0xfe, 0xf7, 45, 2, 0, 0xff, 0x81, 21, 0, 0, 0, 0, 0, 0, 0x1d, 0, 0, 0]);
+    greeting.capabilities |= capability::LONG_PASSWORD;
+    out.clear();
+    greeting.write(&mut out);
+    assert_eq!(out[24..34], [0; 10]);
+
+    let mut response = HandshakeResponse {
+        capabilities: capability::PROTOCOL_41 | capability::CACHE_METADATA,
+        packet_bytes_max: 1 << 24,
+        charset: 45,
+        user: b"u",
+        auth_answer: b"",
+        database: None,
+        auth_plugin: b"",
+        attributes: b"",
+    };
+    out.clear();
+    response.write(&mut out);
+    assert_eq!(out[9..32], [[0; 19].as_slice(), &[0x10, 0, 0, 0]].concat());
+    // A client of another kind may leave anything in its filler.
+    out[0] |= 1;
+    response.capabilities = capability::PROTOCOL_41 | capability::LONG_PASSWORD;
+    assert_eq!(HandshakeResponse::parse(&out).unwrap(), response);
 }
 
 #[test]

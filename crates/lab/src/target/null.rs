@@ -19,7 +19,7 @@ use wire::column::ColumnDefinition;
 use wire::command::Command;
 use wire::constants::{capability, charset, column_flag, kind, status};
 use wire::handshake::{Greeting, HandshakeResponse};
-use wire::response::{self, OkFields, OkHeader, PrepareOk};
+use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk};
 use wire::{PacketReader, PacketWriter};
 
 const STACK_BYTES: usize = 256 << 10;
@@ -136,11 +136,14 @@ fn serve(mut stream: UnixStream) -> Option<()> {
     reader.set_sequence(1);
     let packet = receive(&mut stream, &mut reader)?;
     let response = HandshakeResponse::parse(reader.payload(&packet)).ok()?;
-    let eof_packets = response.capabilities & capability::DEPRECATE_EOF == 0;
+    let form = Form {
+        eof_packets: response.capabilities & capability::DEPRECATE_EOF == 0,
+        cache_metadata: response.capabilities & capability::CACHE_METADATA != 0,
+    };
     writer.set_sequence(reader.sequence());
     ok(&mut writer);
     send(&mut stream, &mut writer)?;
-    let mut answers = Answers { eof_packets, prepared: Vec::new(), texts: HashMap::new() };
+    let mut answers = Answers { form, prepared: Vec::new(), texts: HashMap::new() };
     loop {
         reader.set_sequence(0);
         let packet = receive(&mut stream, &mut reader)?;
@@ -167,6 +170,14 @@ fn serve(mut stream: UnixStream) -> Option<()> {
         }
         send(&mut stream, &mut writer)?;
     }
+}
+
+/// What the client asked of answers.
+#[derive(Clone, Copy, Debug)]
+struct Form {
+    eof_packets: bool,
+    /// It keeps a prepared statement's column definitions.
+    cache_metadata: bool,
 }
 
 /// What answers a statement.
@@ -241,7 +252,7 @@ impl Shape {
     }
 
     /// The packets of an answer.
-    fn encoded(self, is_binary: bool, eof_packets: bool) -> Vec<u8> {
+    fn encoded(self, is_binary: bool, form: Form) -> Vec<u8> {
         let mut writer = PacketWriter::new();
         writer.set_sequence(1);
         let columns = self.columns();
@@ -249,9 +260,16 @@ impl Shape {
             ok(&mut writer);
             return writer.bytes().to_vec();
         }
-        response::column_count(&mut writer, columns.len());
-        columns.iter().for_each(|column| column.write(&mut writer));
-        if eof_packets {
+        let definitions = match (form.cache_metadata, is_binary) {
+            (false, _) => Definitions::Implied,
+            (true, false) => Definitions::Follow,
+            (true, true) => Definitions::Omitted,
+        };
+        response::column_count(&mut writer, columns.len(), definitions);
+        if definitions != Definitions::Omitted {
+            columns.iter().for_each(|column| column.write(&mut writer));
+        }
+        if form.eof_packets {
             response::eof(&mut writer, status::AUTOCOMMIT, 0);
         }
         for number in 0..self.row_count() {
@@ -277,14 +295,14 @@ impl Shape {
             }
             writer.finish();
         }
-        end(&mut writer, eof_packets);
+        end(&mut writer, form.eof_packets);
         writer.bytes().to_vec()
     }
 }
 
 /// A connection's answers, made when they are first asked for.
 struct Answers {
-    eof_packets: bool,
+    form: Form,
     /// By statement, from 1 on.
     prepared: Vec<Vec<u8>>,
     texts: HashMap<Shape, Vec<u8>>,
@@ -292,21 +310,21 @@ struct Answers {
 
 impl Answers {
     fn text(&mut self, sql: &[u8]) -> &[u8] {
-        let (shape, eof_packets) = (Shape::of(sql), self.eof_packets);
-        self.texts.entry(shape).or_insert_with(|| shape.encoded(false, eof_packets))
+        let (shape, form) = (Shape::of(sql), self.form);
+        self.texts.entry(shape).or_insert_with(|| shape.encoded(false, form))
     }
 
     fn prepare(&mut self, writer: &mut PacketWriter, sql: &[u8]) {
         let params = sql.iter().filter(|&&byte| byte == b'?').count() as u16;
         let shape = Shape::of(sql);
         let columns = shape.columns();
-        self.prepared.push(shape.encoded(true, self.eof_packets));
+        self.prepared.push(shape.encoded(true, self.form));
         let statement = self.prepared.len() as u32;
         PrepareOk { statement, columns: columns.len() as u16, params, warnings: 0 }.write(writer);
         let parameter = ColumnDefinition { name: b"?", kind: kind::LONG, ..ColumnDefinition::default() };
         for definitions in [vec![parameter; params.into()], columns] {
             definitions.iter().for_each(|definition| definition.write(writer));
-            if !definitions.is_empty() && self.eof_packets {
+            if !definitions.is_empty() && self.form.eof_packets {
                 response::eof(writer, status::AUTOCOMMIT, 0);
             }
         }
@@ -358,18 +376,38 @@ mod tests {
     use crate::interrupt::Interrupt;
     use crate::progress::Progress;
     use crate::workload::oltp::Step;
-    use wire::client::Value;
+    use wire::client::{ConnectOptions, Connection, Value};
+
+    fn started(folder: &Path) -> (Null, Login) {
+        let mut null = Null::default();
+        let mut context =
+            Context { interrupt: &Interrupt::default(), progress: &mut Progress::quiet(), folder };
+        let login = null.start(folder, &mut context).unwrap();
+        (null, login)
+    }
+
+    #[test]
+    fn clients_that_keep_definitions_get_none_with_the_rows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (_null, login) = started(folder.path());
+        let Address::Unix(address) = &login.address else { panic!("{:?}", login.address) };
+        for without in [0, capability::DEPRECATE_EOF] {
+            let capabilities = (capability::CLIENT | capability::CACHE_METADATA) & !without;
+            let options = ConnectOptions { capabilities, ..ConnectOptions::default() };
+            let mut client = Connection::connect(UnixStream::connect(address).unwrap(), &options).unwrap();
+            let prepared = client.prepare(&Step::Range.sql()).unwrap();
+            let values = vec![wire::value::WireValue::UInt(1); prepared.params.into()];
+            let result = client.execute(prepared.id, &values).unwrap();
+            assert_eq!((result.definitions, result.rows.len()), (Definitions::Omitted, 100));
+            let text = client.query("SELECT id, k, c, pad FROM sbtest1 WHERE k IN (7)").unwrap();
+            assert_eq!((text.definitions, text.rows.len()), (Definitions::Follow, 1));
+        }
+    }
 
     #[test]
     fn every_client_gets_the_rows_that_its_statements_ask_for() {
         let folder = tempfile::tempdir().unwrap();
-        let mut null = Null::default();
-        let mut context = Context {
-            interrupt: &Interrupt::default(),
-            progress: &mut Progress::quiet(),
-            folder: folder.path(),
-        };
-        let login = null.start(folder.path(), &mut context).unwrap();
+        let (mut null, login) = started(folder.path());
         for points in [1, 10, 100] {
             let mut client = login.connect().unwrap();
             client.run(b"SET NAMES utf8mb4").unwrap();

@@ -3,7 +3,7 @@
 use super::client_file::FileLimits;
 use super::settings::Settings;
 use super::sink::{Encoding, Form, Scratch, WireSink};
-use super::statements::Statements;
+use super::statements::{KeptDefinitions, Statements};
 use super::{Channel, Connection, End, authenticate, cells, columns, malformed};
 use crate::registry::CommandName;
 use crate::shared::Shared;
@@ -126,7 +126,8 @@ impl<'s> Connection<'s> {
         )
         .map_err(malformed)?;
         let form = form(*capabilities, session, settings, Encoding::Binary);
-        let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
+        let mut sink =
+            WireSink::new(writer, entry, interrupt, scratch, form).of_prepared(&mut statement.kept);
         let result = session.execute(id, &values, &mut sink);
         note_storage_error(shared, &result);
         let has_rows = sink.has_rows();
@@ -160,7 +161,10 @@ impl<'s> Connection<'s> {
                 return Ok(());
             }
         };
-        statements.add(prepared.id, prepared.params.into(), &text);
+        let keeps = *capabilities & capability::CACHE_METADATA != 0 && !prepared.columns.is_empty();
+        let kept =
+            keeps.then(|| KeptDefinitions { columns: prepared.columns.clone(), charset: settings.results });
+        statements.add(prepared.id, prepared.params.into(), &text, kept);
         let answer = PrepareOk {
             statement: prepared.id,
             columns: prepared.columns.len() as u16,
@@ -296,10 +300,11 @@ impl<'s> Connection<'s> {
     }
 }
 
-fn form(capabilities: u32, session: &Session, settings: &Settings, encoding: Encoding) -> Form {
+fn form(capabilities: u64, session: &Session, settings: &Settings, encoding: Encoding) -> Form {
     Form {
         encoding,
         deprecate_eof: capabilities & capability::DEPRECATE_EOF != 0,
+        cache_metadata: capabilities & capability::CACHE_METADATA != 0,
         charset: settings.results,
         status: session.status_flags(),
         files: (capabilities & capability::LOCAL_FILES != 0).then(|| FileLimits {

@@ -4,13 +4,14 @@ use super::Stream;
 use super::cells::{self, Cell, ResultCharset};
 use super::client_file::{ClientFile, FileLimits};
 use super::columns;
+use super::statements::KeptDefinitions;
 use crate::registry::Entry;
 use sql::host::Interrupt;
 use sql::{ColumnMeta, Completion, FileParts, ResultSink, SqlError};
 use std::io;
 use types::ValueRef;
 use wire::constants::status;
-use wire::response::{self, OkFields, OkHeader};
+use wire::response::{self, Definitions, OkFields, OkHeader};
 use wire::row::BinaryRow;
 use wire::{PacketWriter, put};
 
@@ -51,6 +52,8 @@ pub(super) enum Encoding {
 pub(super) struct Form {
     pub encoding: Encoding,
     pub deprecate_eof: bool,
+    /// Results say whether they have column definitions.
+    pub cache_metadata: bool,
     pub charset: ResultCharset,
     /// The session's flags before the statement.
     pub status: u16,
@@ -66,6 +69,8 @@ pub(super) struct WireSink<'c> {
     pub(super) interrupt: &'c Interrupt,
     scratch: &'c mut Scratch,
     form: Form,
+    /// Of the prepared statement that runs, if it has any.
+    kept: Option<&'c mut Option<KeptDefinitions>>,
     in_rows: bool,
     /// The end of a result, kept back until it is known whether another result follows.
     ended: Option<Ended>,
@@ -95,11 +100,18 @@ impl<'c> WireSink<'c> {
             interrupt,
             scratch,
             form,
+            kept: None,
             in_rows: false,
             ended: None,
             failed: None,
             has_rows: false,
         }
+    }
+
+    /// Leaves out the definitions that the statement's client keeps.
+    pub fn of_prepared(mut self, kept: &'c mut Option<KeptDefinitions>) -> Self {
+        self.kept = Some(kept);
+        self
     }
 
     /// True if a result set was among the results.
@@ -122,6 +134,21 @@ impl<'c> WireSink<'c> {
             }
         }
         Ok(())
+    }
+
+    fn definitions(&mut self, columns: &[ColumnMeta]) -> Definitions {
+        if !self.form.cache_metadata {
+            return Definitions::Implied;
+        }
+        if let Some(kept) = self.kept.as_deref_mut() {
+            if kept.as_ref().is_some_and(|kept| kept.are(columns, self.form.charset)) {
+                return Definitions::Omitted;
+            }
+            // Some clients go by the definitions that came last, others by the first. There is no telling which, so
+            // from now on they are always sent.
+            *kept = None;
+        }
+        Definitions::Follow
     }
 
     /// Writes the end that was kept back, if there is one.
@@ -163,9 +190,12 @@ impl ResultSink for WireSink<'_> {
         self.in_rows = true;
         self.scratch.cells.clear();
         self.scratch.cells.extend(columns.iter().map(Cell::of));
-        response::column_count(self.writer, columns.len());
-        for column in columns {
-            columns::write(self.writer, column, self.form.charset);
+        let definitions = self.definitions(columns);
+        response::column_count(self.writer, columns.len(), definitions);
+        if definitions != Definitions::Omitted {
+            for column in columns {
+                columns::write(self.writer, column, self.form.charset);
+            }
         }
         if !self.form.deprecate_eof {
             response::eof(self.writer, self.form.status, 0);

@@ -1,7 +1,8 @@
 //! What a connection keeps of its prepared statements, beside what the session keeps.
 
+use super::cells::ResultCharset;
 use base::sync::Arc;
-use sql::SqlError;
+use sql::{ColumnMeta, SqlError};
 use std::collections::HashMap;
 use wire::value::WireType;
 
@@ -21,6 +22,24 @@ pub(super) struct Statement {
     pub long_data: LongData,
     /// For the process list.
     pub text: Arc<[u8]>,
+    /// The column definitions that its client is known to keep.
+    pub kept: Option<KeptDefinitions>,
+}
+
+/// The column definitions that the answer to COM_STMT_PREPARE had. Clients with CACHE_METADATA keep them and are not sent the
+/// same ones again.
+#[derive(Debug)]
+pub(super) struct KeptDefinitions {
+    pub columns: Arc<[ColumnMeta]>,
+    pub charset: ResultCharset,
+}
+
+impl KeptDefinitions {
+    /// True if they are the definitions of these columns.
+    pub fn are(&self, columns: &[ColumnMeta], charset: ResultCharset) -> bool {
+        // As a rule the plan that the prepare made is the one that runs, and its columns are these very ones.
+        self.charset == charset && (std::ptr::eq(&*self.columns, columns) || *self.columns == *columns)
+    }
 }
 
 /// Values sent in parts by COM_STMT_SEND_LONG_DATA.
@@ -75,9 +94,14 @@ impl LongData {
 }
 
 impl Statements {
-    pub fn add(&mut self, id: u32, params: usize, text: &[u8]) {
-        let statement =
-            Statement { params, types: Vec::new(), long_data: LongData::default(), text: Arc::from(text) };
+    pub fn add(&mut self, id: u32, params: usize, text: &[u8], kept: Option<KeptDefinitions>) {
+        let statement = Statement {
+            params,
+            types: Vec::new(),
+            long_data: LongData::default(),
+            text: Arc::from(text),
+            kept,
+        };
         self.by_id.insert(id, statement);
     }
 

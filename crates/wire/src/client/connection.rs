@@ -8,10 +8,11 @@ use crate::constants::{NATIVE_PASSWORD, capability, charset, com, status};
 use crate::cursor::Cursor;
 use crate::frame::Packet;
 use crate::handshake::{Greeting, HandshakeResponse, parse_auth_switch};
-use crate::response::{OkFields, PrepareOk, ServerError};
+use crate::response::{Definitions, OkFields, PrepareOk, ServerError, parse_column_count};
 use crate::row::BinaryRowReader;
 use crate::value::{DateTime, Time, WireType, WireValue};
 use crate::{FrameError, Malformed, PacketReader, PacketWriter};
+use std::collections::HashMap;
 use std::fmt;
 use std::io::{self, Read, Write};
 
@@ -72,7 +73,7 @@ pub struct ConnectOptions {
     pub password: String,
     pub database: Option<String>,
     /// Of [`capability`]; CONNECT_WITH_DB is added if there is a database.
-    pub capabilities: u32,
+    pub capabilities: u64,
 }
 
 impl Default for ConnectOptions {
@@ -166,6 +167,8 @@ impl From<WireValue<'_>> for Value {
 pub struct QueryResult {
     /// Empty if the statement gives no result set.
     pub columns: Vec<OwnedColumn>,
+    /// How `columns` came.
+    pub definitions: Definitions,
     pub rows: Vec<Vec<Value>>,
     pub affected_rows: u64,
     pub last_insert_id: u64,
@@ -199,7 +202,9 @@ pub struct Connection<S> {
     reader: PacketReader,
     writer: PacketWriter,
     greeting: Greeting,
-    capabilities: u32,
+    capabilities: u64,
+    /// The columns of prepared statements as they were sent last. Empty without CACHE_METADATA.
+    kept: HashMap<u32, Vec<OwnedColumn>>,
 }
 
 impl<S: Read + Write> Connection<S> {
@@ -218,6 +223,7 @@ impl<S: Read + Write> Connection<S> {
                 status: 0,
             },
             capabilities: 0,
+            kept: HashMap::new(),
         };
         let packet = connection.read_packet()?;
         let payload = connection.reader.payload(&packet);
@@ -273,12 +279,16 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// What both sides agreed on.
-    pub fn capabilities(&self) -> u32 {
+    pub fn capabilities(&self) -> u64 {
         self.capabilities
     }
 
     pub fn deprecate_eof(&self) -> bool {
         self.capabilities & capability::DEPRECATE_EOF != 0
+    }
+
+    fn keeps_definitions(&self) -> bool {
+        self.capabilities & capability::CACHE_METADATA != 0
     }
 
     pub fn stream(&self) -> &S {
@@ -299,7 +309,7 @@ impl<S: Read + Write> Connection<S> {
     pub fn query_all(&mut self, sql: &[u8]) -> Result<Vec<QueryResult>, ClientError> {
         encode::query(&mut self.writer, sql);
         self.send()?;
-        self.results(false)
+        self.results(None)
     }
 
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared, ClientError> {
@@ -309,13 +319,16 @@ impl<S: Read + Write> Connection<S> {
         let ok = PrepareOk::parse(self.reader.payload(&packet))?;
         self.definitions(ok.params.into())?;
         let columns = self.definitions(ok.columns.into())?;
+        if self.keeps_definitions() {
+            self.kept.insert(ok.statement, columns.clone());
+        }
         Ok(Prepared { id: ok.statement, params: ok.params, columns })
     }
 
     pub fn execute(&mut self, statement: u32, params: &[WireValue<'_>]) -> Result<QueryResult, ClientError> {
         encode::execute(&mut self.writer, statement, params);
         self.send()?;
-        Ok(self.results(true)?.swap_remove(0))
+        Ok(self.results(Some(statement))?.swap_remove(0))
     }
 
     /// Executes after parts were sent by [`Connection::long_data`].
@@ -327,7 +340,7 @@ impl<S: Read + Write> Connection<S> {
     ) -> Result<QueryResult, ClientError> {
         encode::execute_except(&mut self.writer, statement, params, is_long_data);
         self.send()?;
-        Ok(self.results(true)?.swap_remove(0))
+        Ok(self.results(Some(statement))?.swap_remove(0))
     }
 
     pub fn long_data(&mut self, statement: u32, param: u16, data: &[u8]) -> Result<(), ClientError> {
@@ -336,6 +349,7 @@ impl<S: Read + Write> Connection<S> {
     }
 
     pub fn close_statement(&mut self, statement: u32) -> Result<(), ClientError> {
+        self.kept.remove(&statement);
         encode::close_statement(&mut self.writer, statement);
         self.send()
     }
@@ -348,7 +362,7 @@ impl<S: Read + Write> Connection<S> {
     pub fn command(&mut self, command: u8, rest: &[u8]) -> Result<QueryResult, ClientError> {
         encode::simple(&mut self.writer, command, rest);
         self.send()?;
-        Ok(self.results(false)?.swap_remove(0))
+        Ok(self.results(None)?.swap_remove(0))
     }
 
     /// Sends a command and gives the payload of the one packet that answers it.
@@ -390,7 +404,7 @@ impl<S: Read + Write> Connection<S> {
         let sent = self.send_file(source);
         self.writer.packet(b"");
         self.send()?;
-        let result = self.result(false)?;
+        let result = self.result(None)?;
         sent.map(|()| result)
     }
 
@@ -472,17 +486,25 @@ impl<S: Read + Write> Connection<S> {
                 decimals: definition.decimals,
             });
         }
-        if count > 0 && !self.deprecate_eof() {
-            let packet = self.read_response()?;
-            OkFields::parse_eof(self.reader.payload(&packet))?;
+        if count > 0 {
+            self.definitions_end()?;
         }
         Ok(columns)
     }
 
-    fn results(&mut self, binary: bool) -> Result<Vec<QueryResult>, ClientError> {
+    fn definitions_end(&mut self) -> Result<(), ClientError> {
+        if !self.deprecate_eof() {
+            let packet = self.read_response()?;
+            OkFields::parse_eof(self.reader.payload(&packet))?;
+        }
+        Ok(())
+    }
+
+    /// `prepared`: the statement that was executed, if it was a prepared one.
+    fn results(&mut self, prepared: Option<u32>) -> Result<Vec<QueryResult>, ClientError> {
         let mut results = Vec::new();
         loop {
-            let result = self.result(binary)?;
+            let result = self.result(prepared)?;
             let more = result.status & status::MORE_RESULTS != 0;
             results.push(result);
             if !more {
@@ -491,7 +513,7 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    fn result(&mut self, binary: bool) -> Result<QueryResult, ClientError> {
+    fn result(&mut self, prepared: Option<u32>) -> Result<QueryResult, ClientError> {
         let mut result = QueryResult::default();
         let packet = self.read_response()?;
         let payload = self.reader.payload(&packet);
@@ -503,8 +525,20 @@ impl<S: Read + Write> Connection<S> {
             take_end(&mut result, &OkFields::parse_eof(payload)?);
             return Ok(result);
         }
-        let count = Cursor::new(payload).lenenc("number of columns")?;
-        result.columns = self.definitions(count)?;
+        let (count, definitions) = parse_column_count(payload, self.capabilities)?;
+        result.definitions = definitions;
+        let kept = prepared.filter(|_| self.keeps_definitions());
+        if definitions == Definitions::Omitted {
+            self.definitions_end()?;
+            let columns = kept.and_then(|statement| self.kept.get(&statement)).cloned();
+            let columns = columns.filter(|columns| columns.len() as u64 == count);
+            result.columns = columns.ok_or(Malformed::new("definitions of columns are missing"))?;
+        } else {
+            result.columns = self.definitions(count)?;
+            if let Some(statement) = kept {
+                self.kept.insert(statement, result.columns.clone());
+            }
+        }
         loop {
             let packet = self.read_response()?;
             let payload = self.reader.payload(&packet);
@@ -518,7 +552,7 @@ impl<S: Read + Write> Connection<S> {
                     return Ok(result);
                 }
             }
-            let row = if binary {
+            let row = if prepared.is_some() {
                 let mut row = BinaryRowReader::new(payload, result.columns.len())?;
                 let value = |column: &OwnedColumn| row.value(column.wire_type).map(Value::from);
                 result.columns.iter().map(value).collect::<Result<Vec<_>, _>>()?

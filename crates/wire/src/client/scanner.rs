@@ -55,7 +55,7 @@ pub struct ResponseScanner {
 }
 
 impl ResponseScanner {
-    /// `deprecate_eof`: what both sides agreed on in the handshake.
+    /// `deprecate_eof`: what both sides agreed on in the handshake. Not for executions where they agreed on CACHE_METADATA.
     pub fn new(deprecate_eof: bool) -> ResponseScanner {
         ResponseScanner {
             kind: ResponseKind::Results,
