@@ -16,9 +16,14 @@ fn with_upper_half(lower: u32, upper: u32) -> u64 {
     if lower & capability::LONG_PASSWORD == 0 { u64::from(upper) << 32 | lower } else { lower }
 }
 
+/// Behind the version of a server that has upper capabilities: MariaDB's client library looks for these only if a version has
+/// `MariaDB` or `-maria-` in it, and we are not the former.
+const VERSION_SUFFIX: &[u8] = b"-maria-compatible";
+
 /// The server's first packet, version 10.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Greeting {
+    /// As the server has it: what the greeting adds is taken off again.
     pub server_version: String,
     pub connection_id: u32,
     pub scramble: Scramble,
@@ -32,7 +37,9 @@ pub struct Greeting {
 impl Greeting {
     pub fn write(&self, out: &mut Vec<u8>) {
         out.push(10);
-        put::nul_bytes(out, self.server_version.as_bytes());
+        let upper = upper_half(self.capabilities);
+        out.extend_from_slice(self.server_version.as_bytes());
+        put::nul_bytes(out, if upper == 0 { b"" } else { VERSION_SUFFIX });
         out.extend_from_slice(&self.connection_id.to_le_bytes());
         out.extend_from_slice(&self.scramble[..8]);
         out.push(0);
@@ -43,7 +50,7 @@ impl Greeting {
         out.extend_from_slice(&capabilities[2..4]);
         out.push(SCRAMBLE_BYTES as u8 + 1);
         out.extend_from_slice(&[0; 6]);
-        out.extend_from_slice(&upper_half(self.capabilities).to_le_bytes());
+        out.extend_from_slice(&upper.to_le_bytes());
         out.extend_from_slice(&self.scramble[8..]);
         out.push(0);
         put::nul_bytes(out, NATIVE_PASSWORD);
@@ -55,7 +62,7 @@ impl Greeting {
         if cursor.u8("protocol version")? != 10 {
             return Err(Malformed::new("protocol version"));
         }
-        let server_version = String::from_utf8_lossy(cursor.nul_bytes("server version")?).into_owned();
+        let mut server_version = cursor.nul_bytes("server version")?;
         let connection_id = cursor.u32("connection id")?;
         let mut scramble = [0; SCRAMBLE_BYTES];
         scramble[..8].copy_from_slice(cursor.bytes(8, "scramble")?);
@@ -68,6 +75,10 @@ impl Greeting {
         let upper = cursor.u32("capabilities")?;
         scramble[8..].copy_from_slice(cursor.bytes(SCRAMBLE_BYTES - 8, "scramble")?);
         let capabilities = with_upper_half(u32::from(high) << 16 | u32::from(low), upper);
+        if upper_half(capabilities) != 0 {
+            server_version = server_version.strip_suffix(VERSION_SUFFIX).unwrap_or(server_version);
+        }
+        let server_version = String::from_utf8_lossy(server_version).into_owned();
         Ok(Greeting { server_version, connection_id, scramble, capabilities, charset, status })
     }
 }

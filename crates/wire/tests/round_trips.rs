@@ -443,11 +443,13 @@ fn extended_capabilities_stand_where_mariadb_has_them() {
     };
     let mut out = Vec::new();
     greeting.write(&mut out);
-    // Behind the version, the id, half the scramble, a zero: low word, charset, status, high word, length, filler.
-    assert_eq!(out[16..34], [0xfe, 0xf7, 45, 2, 0, 0xff, 0x81, 21, 0, 0, 0, 0, 0, 0, 0x1d, 0, 0, 0]);
+    assert_eq!(&out[..20], b"\x0av-maria-compatible\0");
+    // Behind that the id, half the scramble, a zero: low word, charset, status, high word, length, filler.
+    assert_eq!(out[33..51], [0xfe, 0xf7, 45, 2, 0, 0xff, 0x81, 21, 0, 0, 0, 0, 0, 0, 0x1d, 0, 0, 0]);
     greeting.capabilities |= capability::LONG_PASSWORD;
     out.clear();
     greeting.write(&mut out);
+    assert_eq!(&out[..3], b"\x0av\0");
     assert_eq!(out[24..34], [0; 10]);
 
     let mut response = HandshakeResponse {
