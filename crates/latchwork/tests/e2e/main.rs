@@ -1,6 +1,6 @@
 //! Real clients against the real binary: `latchwork serve` as its users meet it.
 //!
-//! These tests need MariaDB's client and server, sysbench, and Python with PyMySQL and SQLAlchemy; `./test.sh`
+//! These tests need MariaDB's client, client library and server, sysbench, and Python with PyMySQL and SQLAlchemy; `./test.sh`
 //! installs them. Without them a test says what it misses and passes, unless `LATCHWORK_REQUIRE_CLIENTS` is set,
 //! as `./test.sh` does.
 
@@ -22,6 +22,7 @@ mod memory;
 mod monitoring;
 mod phases;
 mod prepared;
+mod prepared_definitions;
 mod sql_equality;
 mod stress;
 mod sysbench;

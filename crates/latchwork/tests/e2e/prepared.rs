@@ -3,6 +3,7 @@
 use crate::support::Latchwork;
 use std::os::unix::net::UnixStream;
 use wire::client::{ClientError, ConnectOptions, Connection, OwnedColumn, QueryResult, Value};
+use wire::constants::capability;
 
 type Outcome = Result<QueryResult, u16>;
 
@@ -61,10 +62,20 @@ fn same_twice(first: &Outcome, second: &Outcome) -> bool {
 
 #[test]
 fn a_prepared_statement_gives_what_its_text_gives() {
+    every_script(capability::CLIENT);
+}
+
+#[test]
+fn a_prepared_statement_gives_what_its_text_gives_to_clients_that_keep_definitions() {
+    every_script(capability::CLIENT | capability::CACHE_METADATA);
+}
+
+fn every_script(capabilities: u64) {
     let scratch = tempfile::tempdir().unwrap();
     let server = Latchwork::start(scratch.path(), &[]);
     let stream = UnixStream::connect(&server.socket).unwrap();
-    let mut client = Connection::connect(stream, &ConnectOptions::default()).unwrap();
+    let options = ConnectOptions { capabilities, ..ConnectOptions::default() };
+    let mut client = Connection::connect(stream, &options).unwrap();
     client.query("CREATE DATABASE corpus").unwrap();
     client.query("USE corpus").unwrap();
     let (mut compared, mut wrong) = (0, String::new());
