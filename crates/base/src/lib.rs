@@ -11,4 +11,4 @@ pub mod sync;
 
 pub use core_local::CoreLocal;
 pub use ids::{FileId, IndexId, Lsn, PageId, PageNo, Stamp, TableId};
-pub use owned::OwnedCounters;
+pub use owned::{OwnedCounters, ThreadCounters};

@@ -24,6 +24,8 @@ pub unsafe trait Zeroable: Default + Sync + Send {}
 
 // SAFETY: an atomic integer is valid as zero.
 unsafe impl Zeroable for crate::sync::atomic::AtomicU64 {}
+// SAFETY: as above.
+unsafe impl Zeroable for crate::sync::atomic::AtomicU32 {}
 
 /// An array of `T` that stays where it is.
 #[derive(Debug)]

@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::files::{FileFormat, OpenFile};
 use crate::find::{Located, is_closed_to_readers};
 use crate::frames::{DIRTY, DirtyMap, FrameNo, Frames, Header, PageMemory};
+use crate::glance::Glances;
 use crate::guard::{ReadGuard, WriteGuard};
 use crate::images::Images;
 use crate::index::{Geometry, Hash, Index};
@@ -18,10 +19,9 @@ use crate::permit::Permits;
 use crate::pool::Pool;
 use crate::reconfigure;
 use crate::segment::{Segment, Shared};
-use crate::state::{Keep, Mode};
+use crate::state::{Keep, Mode, Word};
 use crate::status::{Baseline, SegmentCounters};
 use crate::write_back::WriteBackState;
-use base::region::prefetch_line;
 use base::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed},
@@ -359,40 +359,33 @@ impl PageCache {
         }
     }
 
-    /// Asks the processor to fetch the page's bucket of the index.
+    /// For one who is going to look at many pages; `None` if hits take latches here.
     #[inline(always)]
-    pub fn prefetch_index(&self, id: PageId) {
-        let geometry = Geometry(self.hot.geometry.load(Relaxed));
-        self.hot.index.prefetch(geometry, Hash::of(id));
+    pub fn glances(&self) -> Option<Glances<'_>> {
+        self.is_optimistic().then(|| Glances::new(self))
     }
 
-    /// Asks the processor to fetch the header of the page's frame, and byte `offset` of the page. Reads the bucket.
-    #[inline(always)]
-    pub fn prefetch_frame(&self, id: PageId, offset: usize) {
-        let geometry = Geometry(self.hot.geometry.load(Relaxed));
-        if let Some(frame) = self.hot.index.candidates(geometry, Hash::of(id)).next() {
-            prefetch_line(self.header(frame));
-            self.page(frame).prefetch(offset);
-        }
-    }
-
-    /// The optimistic hit: index, header, version. Finds nothing if the page is absent, being
-    /// changed, or outside its home bucket.
+    /// The optimistic hit: index, header, version. Finds nothing if the page is absent or being
+    /// changed, or if it has lost its shortcut and lies outside its home bucket.
     #[inline(always)]
     fn look(&self, id: PageId) -> Option<ReadGuard<'_>> {
-        let hash = Hash::of(id);
+        let frame = self.hot.index.shortcut(id);
+        let (frame, word) = match self.header(frame).readable(id) {
+            Some(word) => (frame, word),
+            None => self.look_in_bucket(id)?,
+        };
+        let geometry = Geometry(self.hot.geometry.load(Relaxed));
+        self.count_read(geometry.segment_of(Hash::of(id)));
+        Some(ReadGuard::optimistic(self, id, frame, self.header(frame), word.snapshot()))
+    }
+
+    /// The frame that the page's bucket names, if it has the page, and its state.
+    #[inline(never)]
+    pub(crate) fn look_in_bucket(&self, id: PageId) -> Option<(FrameNo, Word)> {
         // ORDER: a stale geometry leads to a stale bucket, and every frame found there is verified.
         let geometry = Geometry(self.hot.geometry.load(Relaxed));
-        for frame in self.hot.index.candidates(geometry, hash) {
-            let header = self.header(frame);
-            let word = header.state.load();
-            if header.page_word() == id.to_word() && word.is_readable() {
-                header.touch();
-                self.count_read(geometry.segment_of(hash));
-                return Some(ReadGuard::optimistic(self, id, frame, header, word.snapshot()));
-            }
-        }
-        None
+        let mut candidates = self.hot.index.candidates(geometry, Hash::of(id));
+        candidates.find_map(|frame| Some((frame, self.header(frame).readable(id)?)))
     }
 
     #[cold]

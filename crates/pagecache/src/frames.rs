@@ -2,7 +2,7 @@
 
 use crate::hints::{HINT_WORDS, Hints};
 use crate::page::Page;
-use crate::state::FrameState;
+use crate::state::{FrameState, Word};
 use base::region::{Region, Zeroable};
 use base::sync::atomic::{
     AtomicU8, AtomicU32, AtomicU64,
@@ -13,7 +13,7 @@ use std::fmt;
 use std::io;
 
 /// The number of a frame, from 0.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
 pub struct FrameNo(pub u32);
 
 impl FrameNo {
@@ -76,6 +76,17 @@ impl Header {
 
     pub fn page_id(&self) -> PageId {
         PageId::from_word(self.page_word())
+    }
+
+    /// The frame's state, if it has the page and may be looked at without a latch. Then the page counts as used.
+    #[inline(always)]
+    pub fn readable(&self, id: PageId) -> Option<Word> {
+        let word = self.state.load();
+        if self.page_word() != id.to_word() || !word.is_readable() {
+            return None;
+        }
+        self.touch();
+        Some(word)
     }
 
     /// For the loader, while the frame is loading.
@@ -226,6 +237,7 @@ impl PageMemory {
         self.words.block(frame.0, self.words_log2)
     }
 
+    #[inline(always)]
     pub fn page(&self, frame: FrameNo) -> Page<'_> {
         Page::new(self.words(frame))
     }

@@ -1,4 +1,7 @@
-//! The hash index: from a page to the frame that holds it, in one cache line.
+//! The index: from a page to the frame that holds it.
+//!
+//! It has two parts. The *shortcuts* say where the pages of neighbouring numbers lie, four bytes each, so that a line of the processor's cache
+//! has those of sixteen pages: what is read much stays near the processor. A shortcut may be another page's. Then the *buckets* say it.
 //!
 //! Each segment owns a slice of buckets, changed only under its mutex. Readers look without a latch. What they find
 //! may be stale or torn, so a found frame is believed only after its header has named the page under
@@ -15,12 +18,14 @@
 //!
 //! A page that finds its bucket full goes to the neighbouring bucket (which the processor prefetches with
 //! it), then to a map under the mutex: no hash is so odd that its page could not be cached.
+//!
+//! A page's shortcut is set when it gets its frame, and never taken back: the next page there overwrites it.
 
 use crate::frames::FrameNo;
 use crate::local::SEGMENTS_MAX;
 use base::PageId;
-use base::region::{Region, Zeroable, prefetch_line};
-use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use base::region::{Region, Zeroable};
+use base::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::io;
 
 pub const SLOTS: usize = 8;
@@ -153,19 +158,44 @@ impl Bucket {
     }
 }
 
-/// All buckets, twice: a change of geometry fills the half that is not in use.
 #[derive(Debug)]
 pub struct Index {
+    /// All buckets, twice: a change of geometry fills the half that is not in use.
     buckets: Region<Bucket>,
     half: usize,
+    /// A power of two of frame numbers, by page number, from another place on for each file.
+    shortcuts: Region<AtomicU32>,
 }
+
+/// Shortcuts a frame at least: fewer pages share one.
+const SHORTCUTS_A_FRAME: usize = 2;
+/// Files begin so far apart among the shortcuts (2^32 divided by the golden ratio: wherever the earlier ones began).
+const SHORTCUTS_A_FILE: u32 = 0x9e37_79b9;
 
 impl Index {
     pub fn new(frames_max: usize) -> io::Result<Index> {
         // Rounding up to a power of two at most doubles; every segment has its minimum.
         let half = (frames_max.div_ceil(LOAD_MAX) * 2).next_power_of_two().max(SEGMENTS_MAX * BUCKETS_MIN)
             + SEGMENTS_MAX * BUCKETS_MIN;
-        Ok(Index { buckets: Region::new(half * 2)?, half })
+        let shortcuts = (frames_max * SHORTCUTS_A_FRAME).next_power_of_two();
+        Ok(Index { buckets: Region::new(half * 2)?, half, shortcuts: Region::new(shortcuts)? })
+    }
+
+    #[inline(always)]
+    fn shortcut_of(&self, id: PageId) -> &AtomicU32 {
+        let number = id.page.0.wrapping_add(id.file.0.wrapping_mul(SHORTCUTS_A_FILE)) as usize;
+        &self.shortcuts[number & (self.shortcuts.len() - 1)]
+    }
+
+    /// The frame that probably holds the page, if it is cached. For readers without latch.
+    #[inline(always)]
+    pub fn shortcut(&self, id: PageId) -> FrameNo {
+        FrameNo(self.shortcut_of(id).load(Relaxed))
+    }
+
+    /// The page is going to be in the frame.
+    pub fn set_shortcut(&self, id: PageId, frame: FrameNo) {
+        self.shortcut_of(id).store(frame.0, Relaxed);
     }
 
     #[inline(always)]
@@ -184,11 +214,6 @@ impl Index {
     pub fn neighbour_candidates(&self, geometry: Geometry, hash: Hash) -> Candidates<'_> {
         let bucket = self.bucket(geometry, geometry.bucket_of(hash) ^ 1);
         Candidates { bucket, matches: bucket.matching(hash.tag()) }
-    }
-
-    #[inline(always)]
-    pub fn prefetch(&self, geometry: Geometry, hash: Hash) {
-        prefetch_line(self.bucket(geometry, geometry.bucket_of(hash)));
     }
 
     /// Under the segment's mutex. False if both buckets are full.
@@ -261,6 +286,17 @@ mod tests {
             assert_eq!(index.remove(geometry, hash, FrameNo(page)), found);
             assert!(!index.remove(geometry, hash, FrameNo(page)));
         }
+    }
+
+    #[test]
+    fn a_page_has_its_shortcut_until_another_takes_it() {
+        let index = Index::new(16).unwrap();
+        let all = |file: u32| (0..32).map(move |page| PageId::new(FileId(file), PageNo(page)));
+        for file in [3, 4] {
+            all(file).zip(0..).for_each(|(id, frame)| index.set_shortcut(id, FrameNo(frame)));
+            assert!(all(file).map(|id| index.shortcut(id).0).eq(0..32), "pages of a file do not meet");
+        }
+        assert!(!all(3).map(|id| index.shortcut(id).0).eq(0..32), "they meet those of another");
     }
 
     #[test]

@@ -46,6 +46,7 @@ mod files;
 mod find;
 pub mod frames;
 mod ghosts;
+mod glance;
 mod guard;
 mod hints;
 mod image;
@@ -75,6 +76,7 @@ pub use config::{
 };
 pub use error::{Conflict, Error};
 pub use files::{FileFormat, header, unseal};
+pub use glance::{Glance, Glances, Whereabouts};
 pub use guard::{ReadGuard, WriteGuard};
 pub use hints::{HINT_WORDS, Hints};
 pub use permit::FramePermit;

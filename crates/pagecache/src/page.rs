@@ -79,39 +79,57 @@ impl<'a> Page<'a> {
         (self.word(offset / 8) >> ((offset % 8) * 8)) as u8
     }
 
+    /// The words of the cache line that holds byte `offset`; a page has at least one line.
+    #[inline(always)]
+    pub fn line_at(self, offset: usize) -> &'a [AtomicU64; 8] {
+        let first = (offset / 64) * 8 & (self.words.len() - 1);
+        match self.words.get(first..first + 8).and_then(<[AtomicU64]>::first_chunk) {
+            Some(line) => line,
+            None => unreachable!("a page of less than a line"),
+        }
+    }
+
     /// Appends `len` bytes from `offset` to `out`. A torn length is cut at the page size.
+    #[inline]
     pub fn append_to(self, offset: usize, len: usize, out: &mut Vec<u8>) {
         let len = len.min(self.size());
+        let (first, shift) = (offset / 8, (offset % 8) * 8);
+        let words = len.div_ceil(8);
+        // One word more than is filled, since what does not begin with a word begins in one before.
+        let Some(source) = self.words.get(first..first + words + 1) else {
+            return self.append_to_end(offset, len, out);
+        };
         let start = out.len();
         // Whole words are copied, so up to seven bytes beyond `len` are written and cut off again.
         out.reserve(len + 8);
-        let mut done = 0;
-        // SAFETY: `reserve` made room for `len + 8` bytes behind `start`; the loop writes eight bytes
-        // at `start + done` for `done < len`, so at most `len + 7` bytes, and `set_len` covers only `len`
-        // bytes, all of them written.
+        // SAFETY: `reserve` made room for `len + 8` bytes behind `start`; eight bytes are written for each of `words` words, at most
+        // `len + 7` together, and `set_len` covers only `len` bytes, all of them written.
         unsafe {
-            let target = out.as_mut_ptr().add(start);
-            let shift = (offset % 8) * 8;
-            let mut index = offset / 8;
+            let mut target = out.as_mut_ptr().add(start).cast::<u64>();
             if shift == 0 {
-                while done < len {
-                    target.add(done).cast::<u64>().write_unaligned(self.word(index).to_le());
-                    index += 1;
-                    done += 8;
+                for word in &source[..words] {
+                    target.write_unaligned(word.load(Relaxed).to_le());
+                    target = target.add(1);
                 }
             } else {
-                let mut low = self.word(index);
-                while done < len {
-                    let high = self.word(index + 1);
-                    let bytes = low >> shift | high << (64 - shift);
-                    target.add(done).cast::<u64>().write_unaligned(bytes.to_le());
+                let mut low = source[0].load(Relaxed);
+                for word in &source[1..] {
+                    let high = word.load(Relaxed);
+                    target.write_unaligned((low >> shift | high << (64 - shift)).to_le());
+                    target = target.add(1);
                     low = high;
-                    index += 1;
-                    done += 8;
                 }
             }
             out.set_len(start + len);
         }
+    }
+
+    /// As [`Page::append_to`], of bytes at the very end, or around it.
+    #[cold]
+    fn append_to_end(self, offset: usize, len: usize, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.resize(start + len, 0);
+        self.copy_to(offset, &mut out[start..]);
     }
 
     /// Fills `out` from `offset`. Wraps at the end of the page.

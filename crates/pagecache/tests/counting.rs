@@ -49,15 +49,16 @@ fn looking_ahead_costs_nothing_shared_either() {
     rig.fill(50);
     read_all(&rig);
     let steady = cost(|| {
+        let glances = rig.cache.glances().unwrap();
         for page in 0..50 {
-            rig.cache.prefetch_index(id(page));
-            rig.cache.prefetch_frame(id(page), 0);
-            let guard = rig.cache.try_read_cached(id(page)).unwrap();
-            guard.prefetch(VALUE_AT);
-            guard.validate().unwrap();
+            let glance = glances.look(id(page), glances.whereabouts(id(page))).unwrap();
+            glance.page().prefetch(VALUE_AT);
+            assert_eq!(glance.page().u64_at(VALUE_AT), u64::from(page));
+            assert!(glance.is_valid());
         }
     });
     assert_eq!(steady, Counts::default());
+    assert_eq!(rig.cache.status().counters.read_requests, 100);
 }
 
 #[test]

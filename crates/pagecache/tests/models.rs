@@ -323,6 +323,37 @@ fn a_frame_used_for_another_page_is_no_longer_the_readers() {
 }
 
 #[test]
+fn a_glance_that_is_valid_saw_its_page_whole() {
+    explore(300, |way| {
+        let model = Model::new(way, 2, 5);
+        let writer = model.spawn(|model| model.add(0, 100));
+        // Their frames and their shortcuts become those of others.
+        let evictor = model.spawn(|model| {
+            for page in [2, 3, 4] {
+                assert_eq!(model.value(page), u64::from(page));
+            }
+        });
+        let pages = [0, 1];
+        pages.map(|page| model.value(page));
+        if let Some(glances) = model.cache.glances() {
+            let whereabouts = pages.map(|page| glances.whereabouts(id(page)));
+            let looks = [0, 1].map(|at| glances.look(id(pages[at]), whereabouts[at]));
+            let values = looks
+                .map(|look| look.map(|glance| [VALUE_AT, VALUE_AGAIN_AT].map(|at| glance.page().u64_at(at))));
+            for (page, (look, value)) in pages.into_iter().zip(looks.into_iter().zip(values)) {
+                let (Some(glance), Some([first, second])) = (look, value) else { continue };
+                if glance.is_valid() {
+                    assert_eq!(first, second, "a torn page passed validation");
+                    assert!([u64::from(page), 100].contains(&first), "page {page} has {first}");
+                }
+            }
+        }
+        join([writer, evictor]);
+        assert_eq!(model.value(0), 100);
+    });
+}
+
+#[test]
 fn a_miss_against_a_miss_is_a_single_flight() {
     explore(500, |way| {
         let model = Model::new(way, 2, 1);

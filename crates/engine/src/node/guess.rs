@@ -11,6 +11,9 @@ const HEADS: usize = 5;
 /// Of nodes with fewer slots there is nothing to guess: their slots take four lines, and small pages would have nothing but samples.
 const SLOTS_MIN: usize = 32;
 
+/// A sample is good for a node that has grown or shrunk by one slot in so many.
+const GROWTH: usize = 64;
+
 /// The heads at the ends of the first five sixths of a node's slots, and how many slots there were.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Sample {
@@ -63,14 +66,14 @@ fn place(i: usize, count: usize) -> usize {
 }
 
 /// Where to begin the search for `head` among `count` slots. Takes a sample if there is none, or the node has grown or shrunk
-/// by an eighth since.
+/// by more than a few lines of slots since: where it grows at one end, all that was sampled is so far from where it is taken to be.
 #[inline(always)]
 pub(super) fn first_place(node: Node<'_>, hints: &Hints, head: u32, count: usize) -> usize {
     if count < SLOTS_MIN {
         return count / 2;
     }
     let mut sample = Sample::from_words(hints.load());
-    if (sample.count as usize).abs_diff(count) > count / 8 {
+    if (sample.count as usize).abs_diff(count) > count / GROWTH {
         sample = take(node, hints, count);
     }
     sample.guess(head, count)

@@ -3,6 +3,7 @@
 
 use super::guess;
 use super::layout::*;
+use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use pagecache::Hints;
 use pagecache::page::Page;
 use std::cmp::Ordering;
@@ -73,9 +74,22 @@ impl<'a> Node<'a> {
         PageType::from_u8(self.page.u8_at(TYPE))
     }
 
+    /// The word of the header that holds byte `at`.
+    #[inline(always)]
+    fn header_word(self, at: usize) -> u64 {
+        self.page.line_at(0)[at / 8].load(Relaxed)
+    }
+
+    /// Format, type, level and flags, from the lowest byte on.
+    #[inline(always)]
+    pub fn kind(self) -> u32 {
+        const { assert!(FORMAT_AT == 4 && TYPE == 5 && LEVEL == 6 && FLAGS == 7) };
+        (self.header_word(FORMAT_AT) >> 32) as u32
+    }
+
     #[inline(always)]
     pub fn level(self) -> u8 {
-        self.page.u8_at(LEVEL)
+        (self.kind() >> 16) as u8
     }
 
     #[inline(always)]
@@ -85,7 +99,7 @@ impl<'a> Node<'a> {
 
     #[inline(always)]
     pub fn tree(self) -> u32 {
-        self.page.word_at(TREE) as u32
+        self.header_word(TREE) as u32
     }
 
     pub fn stamp_max(self) -> u64 {
@@ -99,13 +113,13 @@ impl<'a> Node<'a> {
     /// The number of slots, at most what fits the page.
     #[inline(always)]
     pub fn count(self) -> usize {
-        let count = self.page.word_at(SLOT_COUNT) as u16 as usize;
+        let count = self.header_word(SLOT_COUNT) as u16 as usize;
         count.min((self.page.size() - HEADER_BYTES) / SLOT_BYTES)
     }
 
     #[inline(always)]
     pub fn prefix_len(self) -> usize {
-        (self.page.word_at(SLOT_COUNT) >> 48) as usize
+        (self.header_word(SLOT_COUNT) >> 48) as usize
     }
 
     /// True if cells keep whole keys: the tree was made so.
@@ -265,15 +279,22 @@ impl<'a> Node<'a> {
     #[inline(always)]
     pub fn search_near(self, key: &[u8], hints: &Hints) -> (usize, bool) {
         let mut search = self.begin_search(key, hints);
-        search.settle();
-        search.finish()
+        self.settle(&mut search);
+        self.finish(&search, key)
     }
 
     /// As `search`; `first` is the first slot whose head is not below that of the key.
     #[inline(always)]
     fn search_suffix(self, first: usize, count: usize, head: u32, suffix: &[u8]) -> (usize, bool) {
-        if first == count || self.slot(first).head() != head {
+        if first == count {
             return (first, false);
+        }
+        let slot = self.slot(first);
+        if slot.head() != head {
+            return (first, false);
+        }
+        if slot.key_len() == suffix.len() && suffix.len() <= 4 {
+            return (first, true);
         }
         self.search_equal_heads(first, count, head, suffix)
     }
@@ -300,7 +321,7 @@ impl<'a> Node<'a> {
         for _ in 0..LINES_NEAR {
             let start = line * SLOTS_A_LINE;
             let end = (start + SLOTS_A_LINE).min(count);
-            let below = (start..end).map(|index| usize::from(self.slot(index).head() < head)).sum::<usize>();
+            let below = self.below_in_line(line, end - start, head);
             if below == 0 {
                 to = start;
                 if start == from {
@@ -320,15 +341,66 @@ impl<'a> Node<'a> {
         self.first_head_not_below(head, from, to)
     }
 
-    /// The same search, in two steps, for [`Search`]: asks for the slots where it is going to look first.
+    /// How many of the first `count` slots of a line of slots have heads below `head`.
     #[inline(always)]
-    pub fn begin_search<'k>(self, key: &'k [u8], hints: &Hints) -> Search<'k, 'a> {
-        let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
-        let head = head_of(suffix);
+    fn below_in_line(self, line: usize, count: usize, head: u32) -> usize {
+        // The head is the upper half of a slot, so that the whole slot compares as it does with this.
+        let bound = u64::from(head) << 32;
+        let slots = self.page.line_at(HEADER_BYTES + line * SLOTS_A_LINE * SLOT_BYTES);
+        let is_below = |slot: &AtomicU64| usize::from(slot.load(Relaxed) < bound);
+        match count {
+            SLOTS_A_LINE => slots.iter().map(is_below).sum(),
+            _ => slots[..count].iter().map(is_below).sum(),
+        }
+    }
+
+    /// The same search, in three steps, so that many of them can advance in turn and their cache misses overlap. The first
+    /// asks for the slots where the second is going to look.
+    #[inline(always)]
+    pub fn begin_search(self, key: &[u8], hints: &Hints) -> Search {
+        let head = head_of(key.get(self.prefix_len()..).unwrap_or(&[]));
         let count = self.count();
         let place = guess::first_place(self, hints, head, count);
         self.page.prefetch(HEADER_BYTES + place * SLOT_BYTES);
-        Search { node: self, suffix, head, place, count }
+        Search { head, place: place as u32, count: count as u32 }
+    }
+
+    /// Goes by the heads of the line of slots that was asked for. False if the place is not among them: then the line beside it has been asked for.
+    #[inline(always)]
+    pub fn settle_in_line(self, search: &mut Search) -> bool {
+        let Search { head, place, count } = *search;
+        let start = place as usize / SLOTS_A_LINE * SLOTS_A_LINE;
+        let end = (start + SLOTS_A_LINE).min(count as usize);
+        let below = self.below_in_line(start / SLOTS_A_LINE, end.saturating_sub(start), head);
+        search.place = (start + below) as u32;
+        if below == 0 && start > 0 {
+            search.place -= 1;
+        } else if end < count as usize && start + below == end {
+        } else {
+            return true;
+        }
+        self.page.prefetch(HEADER_BYTES + search.place as usize * SLOT_BYTES);
+        false
+    }
+
+    /// Goes by the heads from the guessed place to the right one.
+    #[inline(always)]
+    pub fn settle(self, search: &mut Search) {
+        let Search { head, place, count } = *search;
+        search.place = self.first_head_not_below_near(head, count as usize, place as usize) as u32;
+    }
+
+    /// Asks for the cell that the heads lead to, once settled; `bytes` is a guess of its length.
+    #[inline(always)]
+    pub fn prefetch_found(self, search: &Search, bytes: usize) {
+        self.prefetch_cell(search.place as usize, bytes);
+    }
+
+    /// As [`Node::search`] gives it, once settled.
+    #[inline(always)]
+    pub fn finish(self, search: &Search, key: &[u8]) -> (usize, bool) {
+        let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
+        self.search_suffix(search.place as usize, search.count as usize, search.head, suffix)
     }
 
     fn search_equal_heads(self, first: usize, count: usize, head: u32, suffix: &[u8]) -> (usize, bool) {
@@ -504,32 +576,10 @@ impl<'a> Node<'a> {
     }
 }
 
-/// A search in progress: many of them advance in turn, so that their cache misses overlap.
-#[derive(Clone, Copy, Debug)]
-pub struct Search<'k, 'a> {
-    node: Node<'a>,
-    suffix: &'k [u8],
+/// A search in progress: see [`Node::begin_search`].
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Search {
     head: u32,
-    place: usize,
-    count: usize,
-}
-
-impl Search<'_, '_> {
-    /// Goes by the heads from the guessed place to the right one.
-    #[inline(always)]
-    pub fn settle(&mut self) {
-        self.place = self.node.first_head_not_below_near(self.head, self.count, self.place);
-    }
-
-    /// Asks for the cell that the heads lead to, once settled; `bytes` is a guess of its length.
-    #[inline(always)]
-    pub fn prefetch_cell(&self, bytes: usize) {
-        self.node.prefetch_cell(self.place, bytes);
-    }
-
-    /// As [`Node::search`] gives it, once settled.
-    #[inline(always)]
-    pub fn finish(&self) -> (usize, bool) {
-        self.node.search_suffix(self.place, self.count, self.head, self.suffix)
-    }
+    place: u32,
+    count: u32,
 }

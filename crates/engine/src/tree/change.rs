@@ -1,6 +1,6 @@
 //! Insert, replace, remove.
 
-use super::batch::GROUP;
+use super::batch::WARM_UP;
 use super::{Attempt, Mode, Tree, retry};
 use crate::Result;
 use crate::node::layout::{HEADER_BYTES, LEAF_CELL_HEADER, SLOT_BYTES};
@@ -138,13 +138,13 @@ impl Tree {
             if is_scattered && *done >= warm_until {
                 let first = *done;
                 self.warm_up(count - first, |offset| entry(first + offset).0);
-                warm_until = first + GROUP;
+                warm_until = first + WARM_UP;
             }
             let (inserted, duplicate) = self.with_room(key, |mode| {
                 self.try_insert_run(*done..count, stamp, &entry, &own, &is_barred, mode)
             })?;
             *done += inserted;
-            is_scattered = inserted < GROUP / 2;
+            is_scattered = inserted < WARM_UP / 2;
             if duplicate {
                 return Ok(RunEnd::Duplicate);
             }

@@ -10,7 +10,7 @@
 use super::{Attempt, Interrupt, Mode, Tree};
 use crate::Error;
 use crate::node::Node;
-use crate::node::layout::{FORMAT, FORMAT_AT, PageType};
+use crate::node::layout::{FORMAT, PageType};
 use base::PageNo;
 use pagecache::page::Page;
 use pagecache::{Hints, ReadGuard, WriteGuard};
@@ -54,13 +54,17 @@ impl Tree {
     /// The level of a page that should belong to this tree; `None` if the page says otherwise.
     #[inline(always)]
     pub(super) fn level_of(&self, page: Page<'_>) -> Option<u8> {
-        // One word: checksum, format, type, level, flags.
-        let word = page.word_at(0);
-        let level = (word >> 48) as u8;
+        let level = Node::new(page).level();
+        self.is_node(page, level).then_some(level)
+    }
+
+    /// True if the page belongs to this tree and to this level.
+    #[inline(always)]
+    pub(super) fn is_node(&self, page: Page<'_>, level: u8) -> bool {
         let page_type = if level == 0 { PageType::Leaf } else { PageType::Inner };
-        let expected = u64::from(FORMAT) | (page_type as u64) << 8;
-        const { assert!(FORMAT_AT == 4) };
-        ((word >> 32) & 0xffff == expected && Node::new(page).tree() == self.id).then_some(level)
+        let expected = u32::from(FORMAT) | (page_type as u32) << 8 | u32::from(level) << 16;
+        let node = Node::new(page);
+        node.kind() & 0xff_ffff == expected && node.tree() == self.id
     }
 
     /// What a page that `level_of` refused is, once it has been validated.

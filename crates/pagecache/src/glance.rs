@@ -1,0 +1,101 @@
+//! Glances: optimistic reads of many pages at once.
+//!
+//! One who looks at one page keeps a [`ReadGuard`](crate::ReadGuard), which may be a latch and is given back. One who goes through many side by side, so that
+//! their cache misses overlap, keeps a glance of each: a value that is copied and dropped at will. It counts for as much as an
+//! optimistic guard: what was read from the page means nothing until [`Glance::is_valid`] has said so.
+
+use crate::cache::PageCache;
+use crate::frames::{FrameNo, Header};
+use crate::hints::Hints;
+use crate::index::{Geometry, Hash};
+use crate::page::Page;
+use crate::state::Snapshot;
+use base::region::prefetch_line;
+use base::sync::atomic::Ordering::Relaxed;
+use base::{PageId, ThreadCounters};
+
+/// What is the same for all pages that are looked at together.
+#[derive(Clone, Copy, Debug)]
+pub struct Glances<'c> {
+    cache: &'c PageCache,
+    counters: ThreadCounters<'c>,
+    /// Of a moment ago; good for counting.
+    geometry: Geometry,
+}
+
+/// Where a page probably is.
+#[derive(Clone, Copy, Debug)]
+pub struct Whereabouts<'c> {
+    header: &'c Header,
+    page: Page<'c>,
+}
+
+/// A page being read. Until validated, anything read from it may be torn.
+#[derive(Clone, Copy, Debug)]
+pub struct Glance<'c> {
+    header: &'c Header,
+    page: Page<'c>,
+    snapshot: Snapshot,
+}
+
+impl<'c> Glances<'c> {
+    #[inline(always)]
+    pub(crate) fn new(cache: &'c PageCache) -> Glances<'c> {
+        // ORDER: every frame that is found is verified.
+        let geometry = Geometry(cache.hot.geometry.load(Relaxed));
+        Glances { cache, counters: cache.hot.requests.mine(), geometry }
+    }
+
+    /// Where to look for the page. Asks the processor to fetch what [`Glances::look`] reads, and the first line of the page.
+    #[inline(always)]
+    pub fn whereabouts(&self, id: PageId) -> Whereabouts<'c> {
+        let whereabouts = self.in_frame(self.cache.hot.index.shortcut(id));
+        prefetch_line(whereabouts.header);
+        whereabouts.page.prefetch(0);
+        whereabouts
+    }
+
+    #[inline(always)]
+    fn in_frame(&self, frame: FrameNo) -> Whereabouts<'c> {
+        Whereabouts { header: self.cache.header(frame), page: self.cache.page(frame) }
+    }
+
+    /// The page, if it is cached and nobody is changing it.
+    #[inline(always)]
+    pub fn look(&self, id: PageId, whereabouts: Whereabouts<'c>) -> Option<Glance<'c>> {
+        let (Whereabouts { header, page }, word) = match whereabouts.header.readable(id) {
+            Some(word) => (whereabouts, word),
+            None => {
+                let (frame, word) = self.cache.look_in_bucket(id)?;
+                (self.in_frame(frame), word)
+            }
+        };
+        self.counters.count(self.geometry.segment_of(Hash::of(id)));
+        Some(Glance { header, page, snapshot: word.snapshot() })
+    }
+
+    /// A glance at the page was not valid.
+    #[cold]
+    pub fn count_conflict(&self, id: PageId) {
+        self.cache.count_conflict(id);
+    }
+}
+
+impl<'c> Glance<'c> {
+    #[inline(always)]
+    pub fn page(&self) -> Page<'c> {
+        self.page
+    }
+
+    /// See [`ReadGuard::hints`](crate::ReadGuard::hints).
+    #[inline(always)]
+    pub fn hints(&self) -> &'c Hints {
+        &self.header.hints
+    }
+
+    /// Whether everything read from the page since the glance is what the page held then. May be asked again later.
+    #[inline(always)]
+    pub fn is_valid(&self) -> bool {
+        self.header.state.is_unchanged(self.snapshot)
+    }
+}
