@@ -13,7 +13,7 @@ use types::KeyCodec;
 
 /// Prefixes that are looked up and delivered together: large enough to overlap their cache misses, small
 /// enough that what they found still lies in the processor's cache when it is delivered.
-const PREFIXES: usize = 32;
+const PREFIXES: usize = 64;
 
 /// What a cell is taken to be long before any has been seen, in bytes.
 const CELL_BYTES_GUESS: usize = 256;
@@ -55,8 +55,8 @@ struct Entries {
     items: Vec<Item>,
     /// The length of `items` before the last visit.
     mark: usize,
-    /// A run of entries goes on in the next leaf.
-    is_cut: bool,
+    /// Prefixes whose run of entries goes on in the next leaf.
+    cut: Vec<usize>,
     /// The length of the longest cell seen.
     cell_bytes: usize,
     /// What the row tier has kept.
@@ -74,7 +74,7 @@ impl Entries {
     fn clear(&mut self) {
         self.bytes.clear();
         self.items.clear();
-        self.is_cut = false;
+        self.cut.clear();
     }
 
     fn start(&self, index: usize) -> usize {
@@ -146,9 +146,14 @@ impl LeafVisitor for PrefixVisitor<'_, '_> {
             && leaf.key_starts_with(index, prefix)
         {
             let start = entries.bytes.len();
-            leaf.append_key(index, &mut entries.bytes);
-            let key_end = entries.bytes.len() as u32;
-            leaf.append_value(index, &mut entries.bytes);
+            let key_end = match prefix.get(..prefix_len) {
+                Some(of_all) => leaf.append_entry(index, of_all, &mut entries.bytes),
+                None => {
+                    leaf.append_prefix(&mut entries.bytes);
+                    leaf.append_entry(index, b"", &mut entries.bytes)
+                }
+            };
+            let key_end = key_end as u32;
             let value_end = entries.bytes.len();
             entries.cell_bytes = entries.cell_bytes.max(value_end - start);
             room = left.checked_sub((value_end - start).saturating_sub(prefix_len));
@@ -156,12 +161,13 @@ impl LeafVisitor for PrefixVisitor<'_, '_> {
             index += 1;
         }
         if index == count && leaf.upper_fence_starts_with(prefix) {
-            entries.is_cut = true;
+            entries.cut.push(position);
         }
     }
 
-    fn undo(&mut self, _position: usize) {
+    fn undo(&mut self, position: usize) {
         let entries = &mut *self.entries;
+        entries.cut.pop_if(|cut| *cut == self.first + position);
         entries.items.truncate(entries.mark);
         let end = entries.items.last().map_or(0, |item| item.value_end as usize);
         entries.bytes.truncate(end);
@@ -318,8 +324,8 @@ impl Table {
         let mut visitor = PrefixVisitor { entries, prefixes, codec, is_clustered, first };
         let _searching = phases::enter(phase_of(index_id));
         index.tree.lookup_many(range.len(), |i| prefixes.get(first + i), &mut visitor)?;
-        if batch.entries.is_cut {
-            read_prefixes(index, prefixes, range, &mut batch.entries, &mut batch.chunk)?;
+        if !batch.entries.cut.is_empty() {
+            complete_runs(index, prefixes, &mut batch.entries, &mut batch.chunk)?;
         }
         if index_id.0 > 0 {
             self.find_clustered(state, index, batch)?;
@@ -402,7 +408,17 @@ impl Table {
     pub(super) fn row_has_key(&self, index: &Index, image: &[u8], own: &[u8], scratch: &mut Vec<u8>) -> bool {
         scratch.clear();
         index.codec.encode_row(&self.row_codec.view(image), scratch);
-        scratch.as_slice() == own
+        same_bytes(scratch, own)
+    }
+}
+
+/// Whether two keys are the same. The bytes of one have just been stored: of the usual ones no more is loaded than was stored at once, for that would
+/// have to wait until it has left the store buffer.
+#[inline]
+fn same_bytes(a: &[u8], b: &[u8]) -> bool {
+    match (<&[u8; 4]>::try_from(a), <&[u8; 4]>::try_from(b)) {
+        (Ok(a), Ok(b)) => u32::from_ne_bytes(*a) == u32::from_ne_bytes(*b),
+        _ => a == b,
     }
 }
 
@@ -411,16 +427,19 @@ pub(super) fn phase_of(index: IndexId) -> Phase {
     if index.0 == 0 { Phase::Row } else { Phase::Index }
 }
 
-/// Reads prefixes one by one, across leaves.
-fn read_prefixes(
-    index: &Index,
-    prefixes: &KeyList,
-    range: std::ops::Range<usize>,
-    entries: &mut Entries,
-    chunk: &mut Chunk,
-) -> Result<()> {
-    entries.clear();
-    for position in range {
+/// Reads the runs that were cut at the end of a leaf anew, across leaves, and puts them in their places among the others.
+fn complete_runs(index: &Index, prefixes: &KeyList, entries: &mut Entries, chunk: &mut Chunk) -> Result<()> {
+    let found = std::mem::take(entries);
+    entries.cell_bytes = found.cell_bytes;
+    let mut items = (0..found.items.len()).map(|item| (found.items[item].position as usize, item)).peekable();
+    let mut keep_until = |entries: &mut Entries, end: usize| {
+        while let Some((position, item)) = items.next_if(|(position, _)| *position < end) {
+            entries.push(position, [found.key(item), &[]], found.value(item));
+        }
+        while items.next_if(|(position, _)| *position == end).is_some() {}
+    };
+    for &position in &found.cut {
+        keep_until(entries, position);
         let prefix = prefixes.get(position);
         let mut rest = Remainder::new(prefix.to_vec(), key_behind_prefix(prefix));
         while !rest.done {
@@ -437,5 +456,6 @@ fn read_prefixes(
             }
         }
     }
+    keep_until(entries, usize::MAX);
     Ok(())
 }

@@ -83,6 +83,27 @@ impl Fixture {
         }
     }
 
+    /// Looks up keys, sorted and distinct, together.
+    fn check_multi_get(&self, model: &Model, index: IndexId, keys: &[i32]) {
+        let mut prefixes = KeyList::default();
+        keys.iter().for_each(|key| prefixes.push(&int_key(*key)));
+        let mut found = Vec::new();
+        let mut each = |position, primary_key: &[u8], image: &[u8]| {
+            let row = Row::read(&self.table, image);
+            assert_eq!(primary_key, int_key(row.id));
+            found.push((position, row));
+            true
+        };
+        let mut batch = Batch::default();
+        self.table.multi_get(Reader::newest(), index, &prefixes, &mut batch, &mut each).unwrap();
+        let mut expected = Vec::new();
+        for (position, key) in keys.iter().enumerate() {
+            let rows = model.values().filter(|row| if index == K { row.k == *key } else { row.id == *key });
+            expected.extend(rows.map(|row| (position, row.clone())));
+        }
+        assert_eq!(found, expected);
+    }
+
     fn check(&self, model: &Model) {
         let all: Vec<Row> = model.values().cloned().collect();
         assert_eq!(self.rows(PRIMARY, KeyRange::all(), Direction::Forward), all);
@@ -239,31 +260,7 @@ fn apply(fixture: Fixture, model: &mut Model, step: Step) -> Fixture {
             }
         }
         Step::MultiGet(index, keys) => {
-            let mut prefixes = KeyList::default();
-            keys.iter().for_each(|key| prefixes.push(&int_key(*key)));
-            let mut found = Vec::new();
-            let mut batch = Batch::default();
-            table
-                .multi_get(
-                    Reader::newest(),
-                    index,
-                    &prefixes,
-                    &mut batch,
-                    &mut |position, primary_key, image| {
-                        let row = Row::read(&table, image);
-                        assert_eq!(primary_key, int_key(row.id));
-                        found.push((position, row));
-                        true
-                    },
-                )
-                .unwrap();
-            let mut expected = Vec::new();
-            for (position, key) in keys.iter().enumerate() {
-                let rows =
-                    model.values().filter(|row| if index == K { row.k == *key } else { row.id == *key });
-                expected.extend(rows.map(|row| (position, row.clone())));
-            }
-            assert_eq!(found, expected);
+            fixture.check_multi_get(model, index, &keys);
         }
         Step::Range(index, low, high, direction) => {
             let range = KeyRange {
@@ -322,6 +319,18 @@ fn load(fixture: &Fixture, count: i32) -> Model {
     statement.insert_many(&fixture.table, &images).unwrap();
     statement.commit().unwrap();
     model
+}
+
+#[test]
+fn runs_that_go_on_in_the_next_leaf_are_found_whole_among_others() {
+    for (hit_path, size) in matrix() {
+        let fixture = Fixture::new(fixed_table_def(), 1024, hit_path, size);
+        // Three rows to each of a thousand keys, some forty entries to a leaf.
+        let model = load(&fixture, 3_000);
+        for step in [1, 2, 7] {
+            fixture.check_multi_get(&model, K, &(-1..1_001).step_by(step).collect::<Vec<_>>());
+        }
+    }
 }
 
 #[test]
