@@ -341,6 +341,22 @@ impl<'a> RowView<'a> {
                 .is_none_or(|byte| byte & (1 << (slot.null_bit % 8)) != 0)
     }
 
+    /// Appends what [`RowView::get`] gives: made where it goes to, for a copy so soon after would have to wait for its parts to be stored.
+    #[inline]
+    pub fn push_to(&self, column: usize, values: &mut Vec<ValueRef<'a>>) {
+        match self.codec.slots.get(column) {
+            Some(slot) if !self.slot_is_null(slot) => match slot.kind {
+                Kind::Int { bytes: 4, unsigned: false } => match self.array(slot.offset) {
+                    Some(le) => values.push(ValueRef::Int(i32::from_le_bytes(le).into())),
+                    None => values.push(ValueRef::Null),
+                },
+                Kind::Char | Kind::Text => values.push(ValueRef::Text(self.variable(slot))),
+                _ => values.push(self.get(column)),
+            },
+            _ => values.push(ValueRef::Null),
+        }
+    }
+
     /// The value of a column, in constant time and without allocation. Text and binary values are the bytes in
     /// the image; CHAR comes without trailing spaces.
     #[inline]

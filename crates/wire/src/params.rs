@@ -3,6 +3,7 @@
 //! by COM_STMT_SEND_LONG_DATA are absent here.
 
 use crate::Malformed;
+use crate::constants::kind;
 use crate::cursor::Cursor;
 use crate::value::{WireType, WireValue};
 
@@ -38,18 +39,22 @@ pub fn read<'a>(
     }
     for (position, &of) in types.iter().enumerate() {
         if let Some(data) = long_data(position) {
-            let binary = matches!(
-                of.kind,
-                crate::constants::kind::TINY_BLOB
-                    | crate::constants::kind::MEDIUM_BLOB
-                    | crate::constants::kind::LONG_BLOB
-                    | crate::constants::kind::BLOB
-            );
+            let binary =
+                matches!(of.kind, kind::TINY_BLOB | kind::MEDIUM_BLOB | kind::LONG_BLOB | kind::BLOB);
             each(if binary { WireValue::Binary(data) } else { WireValue::Text(data) });
         } else if nulls[position / 8] & 1 << (position % 8) != 0 {
             each(WireValue::Null);
         } else {
-            each(WireValue::read(&mut cursor, of)?);
+            // Numbers are handed over as they are read: a value that is returned, and copied so soon after, has to wait for its parts to be stored.
+            match of {
+                WireType { kind: kind::LONGLONG, unsigned: false } => {
+                    each(WireValue::Int(cursor.u64("bigint")? as i64));
+                }
+                WireType { kind: kind::LONG, unsigned: false } => {
+                    each(WireValue::Int((cursor.u32("int")? as i32).into()));
+                }
+                of => each(WireValue::read(&mut cursor, of)?),
+            }
         }
     }
     Ok(())

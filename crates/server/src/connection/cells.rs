@@ -192,6 +192,7 @@ fn time(value: &ValueRef<'_>) -> value::Time {
 }
 
 /// A parameter as the SQL layer takes it. Dates that are none become the zero date.
+#[inline]
 pub(super) fn parameter<'a>(value: wire::WireValue<'a>) -> ValueRef<'a> {
     use wire::WireValue;
     match value {

@@ -8,11 +8,12 @@ use super::{Channel, Connection, End, authenticate, cells, columns, malformed};
 use crate::registry::CommandName;
 use crate::shared::Shared;
 use sql::{Session, SqlError};
+use types::ValueRef;
 use wire::constants::capability;
 use wire::frame::Packet;
 use wire::handshake::ChangeUser;
 use wire::response::{self, OkFields, OkHeader, PrepareOk};
-use wire::{Command, PacketWriter, params};
+use wire::{Command, PacketWriter, WireValue, params};
 
 impl<'s> Connection<'s> {
     pub(super) fn new(shared: &'s Shared, channel: Channel, session: Session) -> Connection<'s> {
@@ -122,7 +123,10 @@ impl<'s> Connection<'s> {
             statement.params,
             &mut statement.types,
             |param| long_data.get(param),
-            |value| values.push(cells::parameter(value)),
+            |value| match value {
+                WireValue::Int(number) => values.push(ValueRef::Int(number)),
+                value => values.push(cells::parameter(value)),
+            },
         )
         .map_err(malformed)?;
         let form = form(*capabilities, session, settings, Encoding::Binary);

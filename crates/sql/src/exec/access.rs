@@ -1,7 +1,7 @@
 //! Finding the rows of one table by its access path.
 
 use super::Flow;
-use super::key_value::{KeyBound, KeyValue, Side, bound, equal};
+use super::key_value::{KeyBound, KeyValue, Side, bound, equal, is_exact};
 use super::recycle;
 use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row};
@@ -103,7 +103,7 @@ enum Keys {
 
 /// A row as an access finds it: its primary key (may be empty unless it is wanted), its columns, and which conditions
 /// it still has to meet.
-pub type Visitor<'v> = dyn FnMut(&[u8], Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
+pub type Visitor<'v> = dyn FnMut(&[u8], &Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
 
 /// Calls `each` for the rows that an access path finds and `reader` sees. `outer` is the row of the tables before.
 ///
@@ -231,7 +231,7 @@ fn points_found(
         image.clear();
         let found = table.get(reader, scratch.sorted.get(0), &mut image)?;
         let flow = match found {
-            true => each(scratch.sorted.get(0), Part::Image(codec.view(&image)), Left::Residual),
+            true => each(scratch.sorted.get(0), &Part::Image(codec.view(&image)), Left::Residual),
             false => Ok(Flow::Continue),
         };
         scratch.row = image;
@@ -264,9 +264,16 @@ fn points_found(
     }
     let mut outcome = Ok(Flow::Continue);
     let Scratch { sorted, batch, .. } = scratch;
-    table.multi_get(reader, index, sorted, batch, &mut |_, primary_key, image| {
-        outcome = each(primary_key, Part::Image(codec.view(image)), Left::Residual);
-        matches!(outcome, Ok(Flow::Continue))
+    table.multi_get(reader, index, sorted, batch, &mut |_, primary_key, image| match each(
+        primary_key,
+        &Part::Image(codec.view(image)),
+        Left::Residual,
+    ) {
+        Ok(Flow::Continue) => true,
+        end => {
+            outcome = end;
+            false
+        }
     })?;
     outcome
 }
@@ -293,7 +300,7 @@ fn scan(
         Read::Integers(integers) => scan_integers(scan, integers, left, context, scratch, each),
         Read::Whole if !scratch.wants_keys => {
             while let Some(image) = scan.next_row()? {
-                if each(&[], Part::Image(codec.view(image)), left)? == Flow::Stop {
+                if each(&[], &Part::Image(codec.view(image)), left)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
@@ -311,7 +318,7 @@ fn scan(
                 }
                 primary_key.clear();
                 primary_key.extend_from_slice(scan.primary_key());
-                flow = each(&primary_key, Part::Image(codec.view(&image)), left);
+                flow = each(&primary_key, &Part::Image(codec.view(&image)), left);
                 if !matches!(flow, Ok(Flow::Continue)) {
                     break;
                 }
@@ -321,7 +328,7 @@ fn scan(
         }
         Read::Keys(covering) if !covering.decode => {
             while scan.next_key()?.is_some() {
-                if each(&[], Part::Nulls, left)? == Flow::Stop {
+                if each(&[], &Part::Nulls, left)? == Flow::Stop {
                     return Ok(Flow::Stop);
                 }
             }
@@ -336,7 +343,7 @@ fn scan(
                 let mut row = recycle(values);
                 let read = covering.read(key, &mut decoded, &mut primary_scratch, &mut row);
                 flow = match read {
-                    Some(()) => each(&[], Part::Values(&row), left),
+                    Some(()) => each(&[], &Part::Values(&row), left),
                     None => Err(SqlError::internal("an index entry that cannot be read")),
                 };
                 values = recycle(row);
@@ -372,7 +379,7 @@ fn scan_integers(
                 continue;
             }
             rows.columns.read(&batch, row, &mut values);
-            flow = each(&[], Part::Values(&values), left);
+            flow = each(&[], &Part::Values(&values), left);
             if !matches!(flow, Ok(Flow::Continue)) {
                 break 'batches;
             }
@@ -434,15 +441,20 @@ fn point_keys(
         [Point { values: PointValues::Slots(slot), column_type, .. }] => {
             let mut found = Keys::Nothing;
             for value in context.slots.list(*slot) {
-                match equal(*value, column_type) {
-                    KeyValue::Exact(value) => {
-                        codec.encode_prefix(&[value], &mut scratch.keys.bytes);
-                        scratch.keys.ends.push(scratch.keys.bytes.len() as u32);
-                        found = Keys::Found;
+                let exact;
+                let value = if is_exact(value, column_type) {
+                    value
+                } else {
+                    match equal(*value, column_type) {
+                        KeyValue::Exact(value) => exact = value,
+                        KeyValue::Never => continue,
+                        KeyValue::Unusable => return Ok(Keys::Unusable),
                     }
-                    KeyValue::Never => {}
-                    KeyValue::Unusable => return Ok(Keys::Unusable),
-                }
+                    &exact
+                };
+                codec.encode_prefix(std::slice::from_ref(value), &mut scratch.keys.bytes);
+                scratch.keys.ends.push(scratch.keys.bytes.len() as u32);
+                found = Keys::Found;
             }
             found
         }

@@ -84,8 +84,7 @@ pub fn candidates(
             arena.reset();
             let context =
                 Context { slots, arena: &arena, environment: runtime.environment, subqueries: Some(runtime) };
-            let parts = [part];
-            let row = Row(&parts);
+            let row = Row(std::slice::from_ref(part));
             let filter = left.of(&read.access);
             if let Some(filter) = filter
                 && !filter.is_true(&row, &context)?

@@ -20,7 +20,7 @@ use types::{Value, ValueRef};
 pub(super) type Materialized = Vec<Vec<Value>>;
 
 /// Takes a row of one table and the condition that it has yet to meet.
-type EachRow<'e> = dyn FnMut(Part<'_>, &Option<Compiled>) -> Result<Flow, SqlError> + 'e;
+type EachRow<'e> = dyn FnMut(&Part<'_>, &Option<Compiled>) -> Result<Flow, SqlError> + 'e;
 
 /// Reads the tables of a SELECT.
 pub(super) struct Join<'p> {
@@ -59,12 +59,11 @@ impl<'p> Join<'p> {
                 let outer_arena = Bump::new();
                 let mut arena = Bump::new();
                 let mut rows = 0;
-                let mut each = |part: Part<'_>, filter: &Option<Compiled>| {
+                let mut each = |part: &Part<'_>, filter: &Option<Compiled>| {
                     self.check(&mut rows)?;
                     arena.reset();
                     let context = self.context(&arena);
-                    let parts = [part];
-                    let row = Row(&parts);
+                    let row = Row(std::slice::from_ref(part));
                     if !passes(filter, &row, &context)? {
                         return Ok(Flow::Continue);
                     }
@@ -124,7 +123,7 @@ impl<'p> Join<'p> {
                 outer,
                 context,
                 scratch,
-                &mut |image| each(Part::Image(table.row_codec().view(image)), &None),
+                &mut |image| each(&Part::Image(table.row_codec().view(image)), &None),
             );
         }
         let (reader, outer) = (self.runtime.reader, Row(outer));
@@ -253,10 +252,10 @@ impl<'j> Running<'j, '_> {
             self.matched[nest].set(false);
         }
         let mut arena = Bump::new();
-        let mut each = |part: Part<'_>, filter: &Option<Compiled>| {
+        let mut each = |part: &Part<'_>, filter: &Option<Compiled>| {
             self.check(at)?;
             arena.reset();
-            with_part(outer, step.part, part, |parts| {
+            with_part(outer, step.part, *part, |parts| {
                 let context = self.join.context(&arena);
                 let row = Row(parts);
                 if !passes(filter, &row, &context)? || !passes(&step.filter, &row, &context)? {
@@ -405,14 +404,14 @@ impl<'j> Running<'j, '_> {
         scan.seek(key);
         if keys_only {
             while scan.next_key()?.is_some() {
-                if each(Part::Nulls, &access.residual)? == Flow::Stop {
+                if each(&Part::Nulls, &access.residual)? == Flow::Stop {
                     return Ok(Some(Flow::Stop));
                 }
             }
             return Ok(Some(Flow::Continue));
         }
         while let Some(image) = scan.next_row()? {
-            if each(Part::Image(table.row_codec().view(image)), &access.residual)? == Flow::Stop {
+            if each(&Part::Image(table.row_codec().view(image)), &access.residual)? == Flow::Stop {
                 return Ok(Some(Flow::Stop));
             }
         }
@@ -447,7 +446,7 @@ impl<'j> Running<'j, '_> {
             &mut |primary_key, part, left| {
                 self.check(at)?;
                 arena.reset();
-                with_part(&nothing, step.part, part, |parts| {
+                with_part(&nothing, step.part, *part, |parts| {
                     let context = self.join.context(&arena);
                     let row = Row(parts);
                     if passes(left.of(access), &row, &context)? {
@@ -500,17 +499,17 @@ impl<'j> Running<'j, '_> {
         for row in hashed.of_key(key) {
             let flow = match (row, &self.join.plan.inputs[step.part].source) {
                 (Kept::Image(image), Source::Table { table, .. }) => {
-                    each(Part::Image(table.row_codec().view(image)), &None)?
+                    each(&Part::Image(table.row_codec().view(image)), &None)?
                 }
                 (Kept::Key(primary_key), Source::Table { table, .. }) => {
                     let image = &mut scratch.row;
                     image.clear();
                     match table.get(self.join.runtime.reader, primary_key, image)? {
-                        true => each(Part::Image(table.row_codec().view(image)), &None)?,
+                        true => each(&Part::Image(table.row_codec().view(image)), &None)?,
                         false => Flow::Continue,
                     }
                 }
-                (Kept::Values(values), _) => each(Part::Values(values), &None)?,
+                (Kept::Values(values), _) => each(&Part::Values(values), &None)?,
                 _ => return Err(SqlError::internal("a row of no table")),
             };
             if flow == Flow::Stop {
@@ -527,7 +526,7 @@ fn each_of(rows: &[Vec<Value>], each: &mut EachRow<'_>) -> Result<Flow, SqlError
     for row in rows {
         values.clear();
         values.extend(row.iter().map(Value::as_ref));
-        if each(Part::Values(&values), &None)? == Flow::Stop {
+        if each(&Part::Values(&values), &None)? == Flow::Stop {
             return Ok(Flow::Stop);
         }
     }

@@ -35,16 +35,28 @@ pub enum KeyBound<'a> {
     Unusable,
 }
 
+/// True if what to look for where `column = value` is the value itself: the usual ones.
+#[inline]
+pub fn is_exact(value: &ValueRef<'_>, column: &ColumnType) -> bool {
+    match (column, value) {
+        (ColumnType::Int { bytes, unsigned: false }, ValueRef::Int(number)) => {
+            let spare = 64 - 8 * u32::from(*bytes);
+            *number << spare >> spare == *number
+        }
+        (column, ValueRef::Text(_)) => column.is_text(),
+        _ => false,
+    }
+}
+
 /// The value to look for where `column = value`.
 #[inline]
 pub fn equal<'a>(value: ValueRef<'a>, column: &ColumnType) -> KeyValue<'a> {
     match (column, value) {
-        (ColumnType::Int { bytes: 8, unsigned: false }, ValueRef::Int(_)) => KeyValue::Exact(value),
+        _ if is_exact(&value, column) => KeyValue::Exact(value),
         (ColumnType::Int { bytes, unsigned }, ValueRef::Int(number)) => {
             int_equal(i128::from(number), *bytes, *unsigned)
         }
         (_, ValueRef::Null) => KeyValue::Never,
-        (column, ValueRef::Text(_)) if column.is_text() => KeyValue::Exact(value),
         _ => other_equal(value, column),
     }
 }

@@ -140,7 +140,7 @@ pub(super) fn lock_each_row(
                 table.key_codec(place.index).encode_row(view, &mut place.key);
             }
             let mut parts = outer.to_vec();
-            parts[part] = found;
+            parts[part] = *found;
             if !passes(filter, &Row(&parts), context)? || !done.is_first(primary_key) {
                 return Ok(Flow::Continue);
             }

@@ -20,9 +20,9 @@ impl RowConsumer for Project<'_, '_> {
     fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
         let mut values = recycle(std::mem::take(&mut self.buffer));
         evaluate(&self.plan.output, row, context, &mut values)?;
-        let flow = self.out.row(&values);
+        let flow = self.out.row(&values)?;
         self.buffer = recycle(values);
-        flow
+        Ok(flow)
     }
 }
 
@@ -35,10 +35,10 @@ pub(super) fn evaluate<'a>(
     values: &mut Vec<ValueRef<'a>>,
 ) -> Result<(), SqlError> {
     for output in output {
-        values.push(match output {
-            Output::Column { part, column } => row.get(*part, *column),
-            Output::Value(value) => value.evaluate(row, context)?,
-        });
+        match output {
+            Output::Column { part, column } => row.0[*part].push_to(*column, values),
+            Output::Value(value) => values.push(value.evaluate(row, context)?),
+        }
     }
     Ok(())
 }

@@ -26,6 +26,15 @@ impl<'a> Part<'a> {
             Part::Nulls => ValueRef::Null,
         }
     }
+
+    /// See [`RowView::push_to`].
+    #[inline]
+    pub fn push_to(&self, column: usize, values: &mut Vec<ValueRef<'a>>) {
+        match self {
+            Part::Image(view) => view.push_to(column, values),
+            part => values.push(part.get(column)),
+        }
+    }
 }
 
 impl<'a> Row<'a> {
