@@ -1,7 +1,7 @@
 //! Batched lookups: a group of keys goes down the tree in lockstep.
 //!
 //! One lookup in a tree larger than the processor's cache is a chain of cache misses, each waiting
-//! for the one before: hash bucket, frame, page header, a few slots, the cell. A group takes each step for all its keys
+//! for the one before: shortcut, frame, page header, slots, the cell. A group takes each step for all its keys
 //! before the next step of any, so that the misses of a step are under way at the same time.
 //! (Interleaved execution: Kocberber et al., "Asynchronous memory access chaining", VLDB 2015;
 //! Psaropoulos et al., "Interleaving with coroutines", VLDB 2017.)
