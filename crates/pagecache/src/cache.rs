@@ -369,23 +369,30 @@ impl PageCache {
     /// changed, or if it has lost its shortcut and lies outside its home bucket.
     #[inline(always)]
     fn look(&self, id: PageId) -> Option<ReadGuard<'_>> {
-        let frame = self.hot.index.shortcut(id);
+        // ORDER: a stale geometry leads to stale shortcuts and buckets, and every frame found there is verified.
+        let geometry = Geometry(self.hot.geometry.load(Relaxed));
+        let frame = self.hot.index.shortcut(geometry, id);
         let (frame, word) = match self.header(frame).readable(id) {
             Some(word) => (frame, word),
-            None => self.look_in_bucket(id)?,
+            None => self.look_in_bucket(geometry, id)?,
         };
-        let geometry = Geometry(self.hot.geometry.load(Relaxed));
         self.count_read(geometry.segment_of(Hash::of(id)));
         Some(ReadGuard::optimistic(self, id, frame, self.header(frame), word.snapshot()))
     }
 
     /// The frame that the page's bucket names, if it has the page, and its state.
     #[inline(never)]
-    pub(crate) fn look_in_bucket(&self, id: PageId) -> Option<(FrameNo, Word)> {
-        // ORDER: a stale geometry leads to a stale bucket, and every frame found there is verified.
-        let geometry = Geometry(self.hot.geometry.load(Relaxed));
-        let mut candidates = self.hot.index.candidates(geometry, Hash::of(id));
-        candidates.find_map(|frame| Some((frame, self.header(frame).readable(id)?)))
+    pub(crate) fn look_in_bucket(&self, geometry: Geometry, id: PageId) -> Option<(FrameNo, Word)> {
+        let index = &self.hot.index;
+        let mut candidates = index.candidates(geometry, Hash::of(id));
+        let found = candidates.find_map(|frame| Some((frame, self.header(frame).readable(id)?)))?;
+        // Of two that are used the one that has the shortcut keeps it, or they would take it from each other for ever.
+        let other = self.header(index.shortcut(geometry, id));
+        let is_others = geometry.shortcut_of(other.page_id()) == geometry.shortcut_of(id);
+        if !(is_others && other.is_hot() && other.state.load().is_readable()) {
+            index.set_shortcut(geometry, id, found.0);
+        }
+        Some(found)
     }
 
     #[cold]

@@ -49,7 +49,7 @@ impl<'c> Glances<'c> {
     /// Where to look for the page. Asks the processor to fetch what [`Glances::look`] reads, and the first line of the page.
     #[inline(always)]
     pub fn whereabouts(&self, id: PageId) -> Whereabouts<'c> {
-        let whereabouts = self.in_frame(self.cache.hot.index.shortcut(id));
+        let whereabouts = self.in_frame(self.cache.hot.index.shortcut(self.geometry, id));
         prefetch_line(whereabouts.header);
         whereabouts.page.prefetch(0);
         whereabouts
@@ -66,7 +66,7 @@ impl<'c> Glances<'c> {
         let (Whereabouts { header, page }, word) = match whereabouts.header.readable(id) {
             Some(word) => (whereabouts, word),
             None => {
-                let (frame, word) = self.cache.look_in_bucket(id)?;
+                let (frame, word) = self.cache.look_in_bucket(self.geometry, id)?;
                 (self.in_frame(frame), word)
             }
         };
@@ -74,10 +74,14 @@ impl<'c> Glances<'c> {
         Some(Glance { header, page, snapshot: word.snapshot() })
     }
 
-    /// A glance at the page was not valid.
-    #[cold]
-    pub fn count_conflict(&self, id: PageId) {
-        self.cache.count_conflict(id);
+    /// As [`Glance::is_valid`]; if it is not, that is counted as a conflict.
+    #[inline(always)]
+    pub fn validate(&self, glance: &Glance<'c>) -> bool {
+        let is_valid = glance.is_valid();
+        if !is_valid {
+            self.cache.count_conflict(glance.header.page_id());
+        }
+        is_valid
     }
 }
 

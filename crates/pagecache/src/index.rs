@@ -19,7 +19,8 @@
 //! A page that finds its bucket full goes to the neighbouring bucket (which the processor prefetches with
 //! it), then to a map under the mutex: no hash is so odd that its page could not be cached.
 //!
-//! A page's shortcut is set when it gets its frame, and never taken back: the next page there overwrites it.
+//! A page's shortcut is set when it gets its frame, and never taken back: the next page there overwrites it. A page that is looked up and has lost its
+//! shortcut takes it back from one that is not used.
 
 use crate::frames::FrameNo;
 use crate::local::SEGMENTS_MAX;
@@ -98,6 +99,21 @@ impl Geometry {
         (self.0 >> 40 & 1) as usize
     }
 
+    /// How many shortcuts are in use, a power of two.
+    #[inline(always)]
+    fn shortcuts(self) -> usize {
+        (self.buckets() * SHORTCUTS_A_BUCKET).next_power_of_two()
+    }
+
+    /// The page's shortcut. Two pages may have the same one.
+    #[inline(always)]
+    pub fn shortcut_of(self, id: PageId) -> usize {
+        let shortcuts = self.shortcuts();
+        let part = u64::from(id.file.0.wrapping_mul(SHORTCUTS_A_FILE));
+        let first = (part * shortcuts as u64) >> 32;
+        (first as usize + id.page.0 as usize) & (shortcuts - 1)
+    }
+
     #[inline(always)]
     pub fn segment_of(self, hash: Hash) -> usize {
         self.bucket_of(hash) >> self.buckets_log2()
@@ -163,13 +179,13 @@ pub struct Index {
     /// All buckets, twice: a change of geometry fills the half that is not in use.
     buckets: Region<Bucket>,
     half: usize,
-    /// A power of two of frame numbers, by page number, from another place on for each file.
+    /// Frame numbers, by page number, from another place on for each file. The geometry says how many are in use.
     shortcuts: Region<AtomicU32>,
 }
 
-/// Shortcuts a frame at least: fewer pages share one.
-const SHORTCUTS_A_FRAME: usize = 2;
-/// Files begin so far apart among the shortcuts (2^32 divided by the golden ratio: wherever the earlier ones began).
+/// Shortcuts a bucket at least, of which there is one for every two to four frames.
+const SHORTCUTS_A_BUCKET: usize = 8;
+/// Files begin so far apart among the shortcuts, as a part of them all in 2^32nds (the golden ratio: wherever the earlier ones began).
 const SHORTCUTS_A_FILE: u32 = 0x9e37_79b9;
 
 impl Index {
@@ -177,25 +193,24 @@ impl Index {
         // Rounding up to a power of two at most doubles; every segment has its minimum.
         let half = (frames_max.div_ceil(LOAD_MAX) * 2).next_power_of_two().max(SEGMENTS_MAX * BUCKETS_MIN)
             + SEGMENTS_MAX * BUCKETS_MIN;
-        let shortcuts = (frames_max * SHORTCUTS_A_FRAME).next_power_of_two();
+        let shortcuts = (half * SHORTCUTS_A_BUCKET).next_power_of_two();
         Ok(Index { buckets: Region::new(half * 2)?, half, shortcuts: Region::new(shortcuts)? })
-    }
-
-    #[inline(always)]
-    fn shortcut_of(&self, id: PageId) -> &AtomicU32 {
-        let number = id.page.0.wrapping_add(id.file.0.wrapping_mul(SHORTCUTS_A_FILE)) as usize;
-        &self.shortcuts[number & (self.shortcuts.len() - 1)]
     }
 
     /// The frame that probably holds the page, if it is cached. For readers without latch.
     #[inline(always)]
-    pub fn shortcut(&self, id: PageId) -> FrameNo {
-        FrameNo(self.shortcut_of(id).load(Relaxed))
+    pub fn shortcut(&self, geometry: Geometry, id: PageId) -> FrameNo {
+        FrameNo(self.shortcuts[geometry.shortcut_of(id)].load(Relaxed))
     }
 
-    /// The page is going to be in the frame.
-    pub fn set_shortcut(&self, id: PageId, frame: FrameNo) {
-        self.shortcut_of(id).store(frame.0, Relaxed);
+    /// The page is, or is going to be, in the frame.
+    pub fn set_shortcut(&self, geometry: Geometry, id: PageId, frame: FrameNo) {
+        self.shortcuts[geometry.shortcut_of(id)].store(frame.0, Relaxed);
+    }
+
+    /// Gives back the memory of shortcuts that `geometry` does not use.
+    pub fn release_shortcuts(&self, geometry: Geometry) {
+        self.shortcuts.release_from(geometry.shortcuts());
     }
 
     #[inline(always)]
@@ -290,13 +305,35 @@ mod tests {
 
     #[test]
     fn a_page_has_its_shortcut_until_another_takes_it() {
-        let index = Index::new(16).unwrap();
-        let all = |file: u32| (0..32).map(move |page| PageId::new(FileId(file), PageNo(page)));
-        for file in [3, 4] {
-            all(file).zip(0..).for_each(|(id, frame)| index.set_shortcut(id, FrameNo(frame)));
-            assert!(all(file).map(|id| index.shortcut(id).0).eq(0..32), "pages of a file do not meet");
+        let index = Index::new(100).unwrap();
+        for segments in [1, 7] {
+            let geometry = Geometry::new(segments, 100, None);
+            let last = geometry.shortcuts() as u32 - 1;
+            assert!((200..=1_024).contains(&last), "{last}");
+            let all = |file: u32| (0..=last).map(move |page| PageId::new(FileId(file), PageNo(page)));
+            for file in [3, 4] {
+                all(file).zip(0..).for_each(|(id, frame)| index.set_shortcut(geometry, id, FrameNo(frame)));
+                let found = all(file).map(|id| index.shortcut(geometry, id).0);
+                assert!(found.eq(0..=last), "pages of a file do not meet");
+            }
+            let found = all(3).map(|id| index.shortcut(geometry, id).0);
+            assert!(
+                found.eq(all(3).map(|id| all(4)
+                    .position(|other| { geometry.shortcut_of(other) == geometry.shortcut_of(id) })
+                    .unwrap() as u32)),
+                "they meet those of another"
+            );
         }
-        assert!(!all(3).map(|id| index.shortcut(id).0).eq(0..32), "they meet those of another");
+    }
+
+    #[test]
+    fn files_begin_far_from_each_other_among_the_shortcuts() {
+        let geometry = Geometry::new(8, 1 << 17, None);
+        let mut starts: Vec<usize> =
+            (1..=16).map(|file| geometry.shortcut_of(PageId::new(FileId(file), PageNo(0)))).collect();
+        starts.sort_unstable();
+        let least = starts.windows(2).map(|pair| pair[1] - pair[0]).min().unwrap();
+        assert!(least > geometry.shortcuts() / 32, "{least} of {}", geometry.shortcuts());
     }
 
     #[test]
@@ -331,6 +368,7 @@ mod tests {
                 for frames in [16, frames_max / 3 + 1, frames_max] {
                     let geometry = Geometry::new(segments, frames, None);
                     assert!(geometry.buckets() <= index.half, "{frames_max} {segments} {frames}");
+                    assert!(geometry.shortcuts() <= index.shortcuts.len());
                 }
             }
         }

@@ -82,7 +82,7 @@ impl<'a> Page<'a> {
     /// The words of the cache line that holds byte `offset`; a page has at least one line.
     #[inline(always)]
     pub fn line_at(self, offset: usize) -> &'a [AtomicU64; 8] {
-        let first = (offset / 64) * 8 & (self.words.len() - 1);
+        let first = (offset / 64 * 8) & (self.words.len() - 1);
         match self.words.get(first..first + 8).and_then(<[AtomicU64]>::first_chunk) {
             Some(line) => line,
             None => unreachable!("a page of less than a line"),

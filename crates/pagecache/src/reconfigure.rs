@@ -16,8 +16,8 @@ use base::sync::MutexGuard;
 use base::sync::atomic::Ordering::{Relaxed, Release};
 
 /// Bytes a frame costs besides its page: header, link, at two to four frames a bucket up to 32 bytes
-/// of index, and a ghost entry of the replacement policy.
-const OVERHEAD_BYTES: usize = size_of::<Header>() + size_of::<Link>() + 32 + 32;
+/// of index and 16 of shortcuts, and a ghost entry of the replacement policy.
+const OVERHEAD_BYTES: usize = size_of::<Header>() + size_of::<Link>() + 32 + 16 + 32;
 
 /// The frames that a budget has room for, [`FRAMES_MIN`] at least.
 pub(crate) fn frames_for(size_bytes: usize, page_size: usize) -> usize {
@@ -292,6 +292,7 @@ impl PageCache {
         // ORDER: pairs with the Acquire of `lock_segment`. Readers without latch may go on with the old
         // geometry: its half of the index stays as it is until the next change, and what they find is verified.
         self.hot.geometry.store(new.0, Release);
+        self.hot.index.release_shortcuts(new);
     }
 
     /// Empties the frames from `frames` on, which are handed out no more. Hot pages move to lower frames; cold ones are evicted to make room.

@@ -76,7 +76,7 @@ impl Segment {
 
     fn enter(&mut self, shared: Shared<'_>, frame: FrameNo) {
         let id = shared.frames.header(frame).page_id();
-        shared.index.set_shortcut(id, frame);
+        shared.index.set_shortcut(self.geometry, id, frame);
         if !shared.index.insert(self.geometry, Hash::of(id), frame) {
             self.overflow.insert(id, frame);
         }

@@ -20,7 +20,7 @@ pub(crate) struct SegmentCounters {
 /// Values of counters. Pages are called blocks where MyISAM's variables do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Pages asked for: every `read`, `read_shared`, `write`, and successful `try_read_cached`.
+    /// Pages asked for: every `read`, `read_shared`, `write`, and successful `try_read_cached` and `Glances::look`.
     pub read_requests: u64,
     /// Pages read from the device.
     pub reads: u64,

@@ -62,6 +62,32 @@ fn looking_ahead_costs_nothing_shared_either() {
 }
 
 #[test]
+fn pages_that_share_a_shortcut_do_not_take_it_from_each_other_for_ever() {
+    let rig = Rig::new(config(200, 8, HitPath::Optimistic));
+    // Far beyond the shortcuts of two hundred frames, whose number is a power of two.
+    let pages = [0, 1, 1 << 14, 1 | 1 << 14, 1 << 15];
+    for page in pages {
+        let mut guard = rig.cache.create(id(page)).unwrap();
+        guard.page_mut().set_u64(VALUE_AT, u64::from(page));
+    }
+    let read = |pages: &[u32]| {
+        for page in pages {
+            let guard = rig.cache.read(id(*page)).unwrap();
+            assert_eq!(guard.page().u64_at(VALUE_AT), u64::from(*page));
+            guard.validate().unwrap();
+        }
+    };
+    read(&pages);
+    read(&pages);
+    assert_eq!(cost(|| read(&pages)), Counts::default());
+    // From one that is not there any more it is taken, once.
+    rig.cache.write(id(0)).unwrap().free();
+    let taken = cost(|| read(&pages[1..]));
+    assert!(taken.shared_writes <= 1 && taken.latches == 0, "{taken:?}");
+    assert_eq!(cost(|| read(&pages[1..])), Counts::default());
+}
+
+#[test]
 fn a_locked_hit_takes_a_latch_and_writes_shared_memory() {
     let rig = Rig::new(config(200, 8, HitPath::Locked));
     rig.fill(50);

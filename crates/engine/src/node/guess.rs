@@ -4,14 +4,14 @@
 //! hit reads for the page's version; between two of its heads the place is interpolated, and a search begins there. Keys that are dense, or spread
 //! evenly, are in the line that was guessed or beside it.
 
-use super::read::Node;
+use super::read::{Node, SLOTS_A_LINE};
 use pagecache::{HINT_WORDS, Hints};
 
 const HEADS: usize = 5;
 /// Of nodes with fewer slots there is nothing to guess: their slots take four lines, and small pages would have nothing but samples.
 const SLOTS_MIN: usize = 32;
 
-/// A sample is good for a node that has grown or shrunk by one slot in so many.
+/// A sample is good for a node that has grown or shrunk by one slot in so many, or by a line of them.
 const GROWTH: usize = 64;
 
 /// The heads at the ends of the first five sixths of a node's slots, and how many slots there were.
@@ -66,14 +66,14 @@ fn place(i: usize, count: usize) -> usize {
 }
 
 /// Where to begin the search for `head` among `count` slots. Takes a sample if there is none, or the node has grown or shrunk
-/// by more than a few lines of slots since: where it grows at one end, all that was sampled is so far from where it is taken to be.
+/// by more than a line or two of slots since: where it grows at one end, all that was sampled is so far from where it is taken to be.
 #[inline(always)]
 pub(super) fn first_place(node: Node<'_>, hints: &Hints, head: u32, count: usize) -> usize {
     if count < SLOTS_MIN {
         return count / 2;
     }
     let mut sample = Sample::from_words(hints.load());
-    if (sample.count as usize).abs_diff(count) > count / GROWTH {
+    if (sample.count as usize).abs_diff(count) > (count / GROWTH).max(SLOTS_A_LINE) {
         sample = take(node, hints, count);
     }
     sample.guess(head, count)

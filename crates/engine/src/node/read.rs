@@ -53,7 +53,7 @@ pub(super) fn head_of(suffix: &[u8]) -> u32 {
 }
 
 /// Slots in a line of the processor's cache.
-const SLOTS_A_LINE: usize = 64 / SLOT_BYTES;
+pub(super) const SLOTS_A_LINE: usize = 64 / SLOT_BYTES;
 /// So many lines a search looks through one by one before it halves the rest.
 const LINES_NEAR: usize = 3;
 
@@ -486,7 +486,8 @@ impl<'a> Node<'a> {
         // The value lies behind the key.
         let len = slot.key_len() + self.value_len_at(slot);
         self.page.append_to(slot.offset() + LEAF_CELL_HEADER, len, out);
-        key_end
+        // A key that is said to be longer than the page was cut.
+        key_end.min(out.len())
     }
 
     /// Where the value of a leaf's slot `index` lies: offset and length in the page.

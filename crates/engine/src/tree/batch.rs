@@ -109,16 +109,15 @@ impl Tree {
         for (offset, key) in keys.iter().enumerate() {
             let position = first + offset;
             if let Some(group) = &group
-                && let Lookup { at: Some(at), search, next, .. } = &group.lookups[offset]
+                && let Lookup { at: Some(at), search, .. } = &group.lookups[offset]
             {
                 let leaf = Node::new(at.page());
                 let (index, exact) = leaf.finish(search, key);
                 visitor.visit(position, Found { leaf, index, exact });
-                if at.is_valid() {
+                if group.glances.validate(at) {
                     continue;
                 }
                 visitor.undo(position);
-                group.glances.count_conflict(self.page_id(PageNo(*next)));
             }
             let mut asks_tier = true;
             if let (Some(tier), Some(probe)) = (self.tier(), probes[offset]) {
@@ -294,7 +293,7 @@ impl<'t, 'k, const N: usize> Group<'t, 'k, N> {
                 let page = tree.page_id(PageNo(lookup.next));
                 let next = glances.look(page, whereabouts);
                 // After the look: so the parent named the page while it was what it is checked against later.
-                lookup.at = next.filter(|next| parent.is_valid() && tree.is_node(next.page(), level));
+                lookup.at = next.filter(|next| glances.validate(&parent) && tree.is_node(next.page(), level));
                 if let Some(at) = &lookup.at {
                     lookup.search = Node::new(at.page()).begin_search(key, at.hints());
                 }

@@ -65,6 +65,7 @@ where
                 scope.spawn(move || {
                     let counted = Done(done);
                     gate.wait();
+                    let started = Instant::now();
                     let result = worker();
                     let ended = Instant::now();
                     drop(counted);
@@ -72,13 +73,12 @@ where
                     while !looked_at.load(Ordering::Relaxed) {
                         std::thread::sleep(LOOK_INTERVAL);
                     }
-                    (result, ended)
+                    (result, started, ended)
                 })
             })
             .collect();
         let before = observed.read();
         gate.wait();
-        let started = Instant::now();
         // ORDER: see `Done`.
         while done.load(Ordering::Relaxed) < handles.len() {
             if interrupt.is_raised() {
@@ -91,17 +91,19 @@ where
         // ORDER: a flag on its own.
         looked_at.store(true, Ordering::Relaxed);
         let mut total = Recorder::default();
-        let mut last = started;
+        // Of the workers' own clocks: this thread may have its turn only when they have long been at work.
+        let (mut first, mut last): (Option<Instant>, Option<Instant>) = (None, None);
         for handle in handles {
             let panicked =
                 || Error::Driver { driver: "builtin", why: "a client thread panicked".to_string() };
-            let (result, ended) = handle.join().map_err(|_| panicked())?;
+            let (result, started, ended) = handle.join().map_err(|_| panicked())?;
             let (recorder, _) = result?;
             total.merge(&recorder);
-            last = last.max(ended);
+            first = Some(first.map_or(started, |first| first.min(started)));
+            last = last.max(Some(ended));
         }
         interrupt.check()?;
-        let took = last - started;
+        let took = last.zip(first).map_or(Duration::ZERO, |(last, first)| last - first);
         let sample = workers::sample(&total, round, took, &before, &after);
         Ok(Sample { value: took.as_secs_f64(), ..sample })
     })
