@@ -334,7 +334,9 @@ fn a_glance_that_is_valid_saw_its_page_whole() {
             }
         });
         let pages = [0, 1];
-        pages.map(|page| model.value(page));
+        for page in pages {
+            model.value(page);
+        }
         if let Some(glances) = model.cache.glances() {
             let whereabouts = pages.map(|page| glances.whereabouts(id(page)));
             let looks = [0, 1].map(|at| glances.look(id(pages[at]), whereabouts[at]));
