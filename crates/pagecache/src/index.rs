@@ -65,7 +65,8 @@ impl Hash {
 /// | 0..32  | buckets of all segments together                                  |
 /// | 32..40 | log2 of the buckets of one segment, which lie behind each other   |
 /// | 40     | which of the two halves of the index is in use                    |
-/// | 41..64 | generation, grows with every change                               |
+/// | 41..47 | log2 of the shortcuts in use                                      |
+/// | 47..64 | generation, grows with every change                               |
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Geometry(pub u64);
 
@@ -74,9 +75,12 @@ impl Geometry {
     pub fn new(segments: usize, frames: usize, last: Option<Geometry>) -> Geometry {
         assert!((1..=SEGMENTS_MAX).contains(&segments));
         let buckets = frames.div_ceil(segments * LOAD_MAX).next_power_of_two().max(BUCKETS_MIN);
-        let (half, generation) = last.map_or((0, 0), |last| (last.half() as u64 ^ 1, (last.0 >> 41) + 1));
+        let (half, generation) = last.map_or((0, 0), |last| (last.half() as u64 ^ 1, (last.0 >> 47) + 1));
         let log2 = u64::from(buckets.trailing_zeros());
-        Geometry((segments * buckets) as u64 | log2 << 32 | half << 40 | generation << 41)
+        let buckets = segments * buckets;
+        let shortcuts = (buckets * SHORTCUTS_A_BUCKET).next_power_of_two();
+        let shortcuts_log2 = u64::from(shortcuts.trailing_zeros());
+        Geometry(buckets as u64 | log2 << 32 | half << 40 | shortcuts_log2 << 41 | generation << 47)
     }
 
     #[inline(always)]
@@ -102,7 +106,7 @@ impl Geometry {
     /// How many shortcuts are in use, a power of two.
     #[inline(always)]
     fn shortcuts(self) -> usize {
-        (self.buckets() * SHORTCUTS_A_BUCKET).next_power_of_two()
+        1 << (self.0 >> 41 & 0x3f)
     }
 
     /// The page's shortcut. Two pages may have the same one.
