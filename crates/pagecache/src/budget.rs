@@ -23,7 +23,8 @@ const SAMPLE: u64 = 32;
 /// How much more a step has to be worth to another share, in percent: or it would go to and fro.
 const LEAD_PERCENT: u128 = 125;
 
-/// A part of a cache's bytes, and who uses it. All of it is for any thread that holds no latches.
+/// A part of a cache's bytes, and who uses it. All of it is for any thread that holds no latches. What it says of itself may have changed by
+/// the next call: a share takes more, and gives back all it has, when it likes.
 pub trait Share: Send + Sync + Debug {
     /// For messages.
     fn name(&self) -> String;
@@ -194,8 +195,9 @@ impl Budget {
         // Somebody is at it: it will be found.
         let Some(_turn) = self.turn.try_lock() else { return false };
         let mut found = false;
-        for (share, spare) in self.spares(own) {
-            found |= spare > 0 && share.resize(share.bytes() - spare).is_ok();
+        for (share, least, spare) in self.spares(own) {
+            // It may have become smaller by itself since, as a pool does when its last file goes: it is not to grow for that.
+            found |= spare > 0 && share.resize(least.min(share.bytes())).is_ok();
         }
         found
     }
@@ -203,18 +205,18 @@ impl Budget {
     /// True if [`Budget::reclaim`] would come to so many bytes. For who holds latches.
     pub fn could_reclaim(&self, own: *const (), bytes: usize) -> bool {
         self.turn.try_lock().is_some()
-            && self.free() + self.spares(own).map(|(_, spare)| spare).sum::<usize>() >= bytes
+            && self.free() + self.spares(own).map(|(_, _, spare)| spare).sum::<usize>() >= bytes
     }
 
-    /// The shares but for `own`, and what each has and need not: all that is free, but for a step if it was given that lately.
-    fn spares(&self, own: *const ()) -> impl Iterator<Item = (Arc<dyn Share>, usize)> {
+    /// The shares but for `own`, what each needs, and what it has beyond that: all that is free, but for a step if it was given that lately.
+    fn spares(&self, own: *const ()) -> impl Iterator<Item = (Arc<dyn Share>, usize, usize)> {
         let step = self.step();
         let all = self.all().into_iter();
         all.filter(move |share| Arc::as_ptr(share).cast::<()>() != own).map(move |share| {
             let (bytes, free) = (share.bytes(), share.free_bytes());
             let least = (bytes + step).saturating_sub(free).max(share.bytes_min());
             let spare = if free > 2 * step { bytes.saturating_sub(least) } else { 0 };
-            (share, spare)
+            (share, least, spare)
         })
     }
 
@@ -259,8 +261,9 @@ impl Budget {
         if rate(most) * 100 < rate(least) * LEAD_PERCENT || Arc::ptr_eq(&most.0, &least.0) {
             return false;
         }
-        let before = least.0.bytes();
+        // It may have become smaller by itself since.
+        let Some(rest) = least.0.bytes().checked_sub(step) else { return false };
         // What is given back is taken at once, before the giver is in need again.
-        least.0.resize(before - step).is_ok() && most.0.resize(most.0.bytes() + step).is_ok()
+        least.0.resize(rest).is_ok() && most.0.resize(most.0.bytes() + step).is_ok()
     }
 }

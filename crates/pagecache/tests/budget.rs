@@ -2,10 +2,11 @@
 #![cfg(not(feature = "shuttle"))]
 
 use base::sync::Arc;
+use base::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use base::{FileId, PageId, PageNo};
 use latchwork_pagecache::{
-    CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, FileFormat, HitPath, NamedCache, PageCache,
-    Share, WriteBack,
+    Budget, CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, FileFormat, HitPath, NamedCache,
+    PageCache, Share, WriteBack,
 };
 use std::path::PathBuf;
 use vfs::{Create, MemVfs, Vfs};
@@ -69,6 +70,93 @@ impl Dice {
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
         ((self.0 >> 11) % u64::from(end)) as u32
+    }
+}
+
+/// A share that gives all it has back by itself after so many looks at what it has.
+#[derive(Debug)]
+struct Leaver {
+    budget: Arc<Budget>,
+    bytes: AtomicUsize,
+    looks_left: AtomicUsize,
+    /// Nothing of it is in use.
+    is_idle: bool,
+    ghost_hits: AtomicU64,
+}
+
+impl Leaver {
+    fn join(budget: &Arc<Budget>, bytes: usize, looks: usize, is_idle: bool) -> Arc<Leaver> {
+        assert_eq!(budget.take(1, bytes), bytes);
+        let leaver = Arc::new(Leaver {
+            budget: budget.clone(),
+            bytes: AtomicUsize::new(bytes),
+            looks_left: AtomicUsize::new(looks),
+            is_idle,
+            ghost_hits: AtomicU64::new(0),
+        });
+        let share: Arc<dyn Share> = leaver.clone();
+        budget.join(Arc::downgrade(&share));
+        leaver
+    }
+}
+
+impl Share for Leaver {
+    fn name(&self) -> String {
+        "leaver".to_owned()
+    }
+
+    fn bytes(&self) -> usize {
+        match self.looks_left.load(Relaxed) {
+            0 => self.budget.give_back(self.bytes.swap(0, Relaxed)),
+            looks => self.looks_left.store(looks - 1, Relaxed),
+        }
+        self.bytes.load(Relaxed)
+    }
+
+    fn bytes_min(&self) -> usize {
+        0
+    }
+
+    fn free_bytes(&self) -> usize {
+        if self.is_idle { self.bytes.load(Relaxed) } else { 0 }
+    }
+
+    fn resize(&self, bytes: usize) -> Result<(), Error> {
+        let old = self.bytes.load(Relaxed);
+        let new = if bytes > old { old + self.budget.take(1, bytes - old) } else { bytes };
+        self.budget.give_back(old.saturating_sub(new));
+        self.bytes.store(new, Relaxed);
+        Ok(())
+    }
+
+    fn ghost_hits(&self) -> u64 {
+        self.ghost_hits.load(Relaxed)
+    }
+
+    fn ghost_bytes(&self) -> usize {
+        self.budget.ghost_bytes()
+    }
+}
+
+#[test]
+fn a_share_that_leaves_while_it_is_asked_to_give_way_gives_no_more_than_it_had() {
+    let all = |leaver: &Leaver, other: &Leaver| leaver.bytes.load(Relaxed) + other.bytes.load(Relaxed);
+    let wanted = std::ptr::null();
+    for looks in 0..6 {
+        let budget = Budget::new(BUDGET);
+        let idle = Leaver::join(&budget, BUDGET / 2, looks, true);
+        let busy = Leaver::join(&budget, BUDGET / 2, usize::MAX, false);
+        budget.reclaim(wanted);
+        assert_eq!(all(&idle, &busy) + budget.free(), BUDGET, "{looks} looks");
+        assert!(Share::bytes(&*idle) <= budget.step() && Share::bytes(&*busy) == BUDGET / 2);
+
+        let budget = Budget::new(BUDGET);
+        let cold = Leaver::join(&budget, BUDGET / 2, looks, false);
+        let hot = Leaver::join(&budget, BUDGET / 2, usize::MAX, false);
+        hot.ghost_hits.store(1000, Relaxed);
+        budget.balance();
+        assert_eq!(all(&cold, &hot) + budget.free(), BUDGET, "{looks} looks");
+        assert!(hot.bytes.load(Relaxed) >= BUDGET / 2);
     }
 }
 
