@@ -11,7 +11,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use read::{Node, Search};
+pub use read::{Children, Node, Search};
 pub use split::{
     Part, SplitPoint, build_merged, build_part, build_root, cut, merged_bytes, shortest_separator,
 };

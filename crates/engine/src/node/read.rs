@@ -449,6 +449,19 @@ impl<'a> Node<'a> {
         self.page.u32_at(self.slot(index - 1).offset())
     }
 
+    /// For children of many keys.
+    #[inline(always)]
+    pub fn children(self) -> Children<'a> {
+        Children {
+            node: self,
+            prefix_len: self.prefix_len(),
+            count: self.count(),
+            above: 0,
+            below: 0,
+            last: 0,
+        }
+    }
+
     /// Appends the whole key of slot `index`.
     pub fn append_key(self, index: usize, out: &mut Vec<u8>) {
         self.append_prefix(out);
@@ -574,6 +587,43 @@ impl<'a> Node<'a> {
             at += 64;
         }
         self.page.prefetch(offset + bytes);
+    }
+}
+
+/// The children of an inner node that cover one key after another. Sorted keys have the same child many times over, which their heads tell.
+#[derive(Clone, Copy, Debug)]
+pub struct Children<'a> {
+    node: Node<'a>,
+    prefix_len: usize,
+    count: usize,
+    /// Keys whose heads lie between these have the last child.
+    above: i64,
+    below: i64,
+    last: u32,
+}
+
+impl Children<'_> {
+    /// The child that covers `key`, which lies between the node's fences.
+    #[inline(always)]
+    pub fn of(&mut self, key: &[u8]) -> u32 {
+        let suffix = key.get(self.prefix_len..).unwrap_or(&[]);
+        let head = head_of(suffix);
+        if self.above >= i64::from(head) || i64::from(head) >= self.below {
+            self.find(head, suffix);
+        }
+        self.last
+    }
+
+    #[inline(always)]
+    fn find(&mut self, head: u32, suffix: &[u8]) {
+        let Children { node, count, .. } = *self;
+        let first = node.first_head_not_below(head, 0, count);
+        let (index, exact) = node.search_suffix(first, count, head, suffix);
+        let position = index + usize::from(exact);
+        let head_at = |index: usize| i64::from(node.slot(index).head());
+        self.above = if position == 0 { -1 } else { head_at(position - 1) };
+        self.below = if position == count { i64::MAX } else { head_at(position) };
+        self.last = node.child(position);
     }
 }
 

@@ -3,10 +3,10 @@
 use super::row::split_cell;
 use super::state::TableState;
 use super::{Index, Table};
-use crate::definition::{KeyList, RowVisitor, key_behind_prefix};
+use crate::definition::{Direction, KeyList, KeyRange, RowVisitor};
 use crate::session::reader::{Reader, Sight};
-use crate::tree::{Chunk, Found, LeafVisitor, Remainder, TierUse, entry_ends};
-use crate::{Error, Result, work};
+use crate::tree::{Found, LeafVisitor, TierUse, entry_ends};
+use crate::{Result, work};
 use base::IndexId;
 use base::phases::{self, Phase};
 use types::KeyCodec;
@@ -14,6 +14,9 @@ use types::KeyCodec;
 /// Prefixes that are looked up and delivered together: large enough to overlap their cache misses, small
 /// enough that what they found still lies in the processor's cache when it is delivered.
 const PREFIXES: usize = 64;
+
+/// Entries of a secondary index whose rows are looked up and delivered together. Without equal keys there are no more of them than prefixes.
+const ENTRIES: usize = 256;
 
 /// What a cell is taken to be long before any has been seen, in bytes.
 const CELL_BYTES_GUESS: usize = 256;
@@ -29,7 +32,6 @@ pub struct Batch {
     rows: Rows,
     own: Vec<u8>,
     image: Vec<u8>,
-    chunk: Chunk,
 }
 
 impl Batch {
@@ -48,14 +50,14 @@ struct PrimaryKey {
     end: u32,
 }
 
-/// Entries of an index, found for prefixes.
+/// Entries of an index, found for prefixes; at most a leaf's for each.
 #[derive(Default, Debug)]
 struct Entries {
     bytes: Vec<u8>,
     items: Vec<Item>,
     /// The length of `items` before the last visit.
     mark: usize,
-    /// Prefixes whose run of entries goes on in the next leaf.
+    /// Prefixes whose run of entries goes on in the next leaf, in order; they have no items.
     cut: Vec<usize>,
     /// The length of the longest cell seen.
     cell_bytes: usize,
@@ -88,6 +90,12 @@ impl Entries {
     fn value(&self, index: usize) -> &[u8] {
         let item = self.items[index];
         &self.bytes[item.key_end as usize..item.value_end as usize]
+    }
+
+    fn forget_last_visit(&mut self) {
+        self.items.truncate(self.mark);
+        let end = self.items.last().map_or(0, |item| item.value_end as usize);
+        self.bytes.truncate(end);
     }
 
     fn push(&mut self, position: usize, key: [&[u8]; 2], value: &[u8]) {
@@ -161,16 +169,14 @@ impl LeafVisitor for PrefixVisitor<'_, '_> {
             index += 1;
         }
         if index == count && leaf.upper_fence_starts_with(prefix) {
+            entries.forget_last_visit();
             entries.cut.push(position);
         }
     }
 
     fn undo(&mut self, position: usize) {
-        let entries = &mut *self.entries;
-        entries.cut.pop_if(|cut| *cut == self.first + position);
-        entries.items.truncate(entries.mark);
-        let end = entries.items.last().map_or(0, |item| item.value_end as usize);
-        entries.bytes.truncate(end);
+        self.entries.cut.pop_if(|cut| *cut == self.first + position);
+        self.entries.forget_last_visit();
     }
 
     fn cell_bytes(&self) -> usize {
@@ -296,10 +302,11 @@ impl Table {
             let last = (first + PREFIXES).min(prefixes.len());
             let state = self.with_state(index, |state| {
                 reader.check_since(self.index(state, index)?.since)?;
-                self.find_rows(state, index, prefixes, first..last, batch)?;
+                self.find_entries(state, index, prefixes, first..last, batch)?;
+                self.find_rows(state, index, 0, batch)?;
                 Ok(state)
             })?;
-            if !self.deliver(reader, state, index, batch, each)? {
+            if !self.deliver(reader, state, index, prefixes, batch, each)? {
                 return Ok(());
             }
             first = last;
@@ -307,8 +314,8 @@ impl Table {
         Ok(())
     }
 
-    /// Fills `batch` with the entries of some prefixes and, for a secondary index, their rows' cells.
-    fn find_rows(
+    /// Fills `batch` with the entries of some prefixes.
+    fn find_entries(
         &self,
         state: &TableState,
         index_id: IndexId,
@@ -323,23 +330,26 @@ impl Table {
         let (entries, codec) = (&mut batch.entries, &*index.codec);
         let mut visitor = PrefixVisitor { entries, prefixes, codec, is_clustered, first };
         let _searching = phases::enter(phase_of(index_id));
-        index.tree.lookup_many(range.len(), |i| prefixes.get(first + i), &mut visitor)?;
-        if !batch.entries.cut.is_empty() {
-            complete_runs(index, prefixes, &mut batch.entries, &mut batch.chunk)?;
-        }
-        if index_id.0 > 0 {
-            self.find_clustered(state, index, batch)?;
-        }
-        Ok(())
+        index.tree.lookup_many(range.len(), |i| prefixes.get(first + i), &mut visitor)
     }
 
-    /// Looks up the rows that secondary entries lead to.
-    fn find_clustered(&self, state: &TableState, index: &Index, batch: &mut Batch) -> Result<()> {
+    /// Looks up the rows that secondary entries lead to, from entry `first` on, [`ENTRIES`] at most.
+    fn find_rows(
+        &self,
+        state: &TableState,
+        index_id: IndexId,
+        first: usize,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        if index_id.0 == 0 {
+            return Ok(());
+        }
+        let index = self.index(state, index_id)?;
         let _reading = phases::enter(Phase::Row);
         let Batch { entries, primary, rows, .. } = batch;
         primary.clear();
         rows.clear();
-        for item in 0..entries.items.len() {
+        for item in first..entries.items.len().min(first + ENTRIES) {
             let key = entries.key(item);
             let Some(own) = index.codec.len_in(key) else {
                 return Err(state.space.corrupt(0, "an index entry without the index's parts"));
@@ -352,12 +362,14 @@ impl Table {
         state.indexes[0].tree.lookup_many(primary.len(), key, rows)
     }
 
-    /// Hands out what [`Table::find_rows`] found and `reader` sees; false if the visitor wants no more.
+    /// Hands out what the entries in `batch` lead to, whose first rows have been looked up, and the runs that were cut; false if the visitor wants
+    /// no more.
     fn deliver(
         &self,
         reader: Reader<'_>,
         state: &TableState,
         index_id: IndexId,
+        prefixes: &KeyList,
         batch: &mut Batch,
         each: &mut RowVisitor<'_>,
     ) -> Result<bool> {
@@ -365,13 +377,26 @@ impl Table {
         work::add_rows(batch.entries.items.len() as u64);
         let is_secondary = index_id.0 > 0;
         let file = u64::from(state.space.file_id().0);
+        let mut runs = 0;
+        let mut first_row = 0;
         for item in 0..batch.entries.items.len() {
             let position = batch.entries.items[item].position as usize;
+            while let Some(&run) = batch.entries.cut.get(runs).filter(|run| **run < position) {
+                runs += 1;
+                if !self.deliver_run(reader, state, index_id, run, prefixes.get(run), each)? {
+                    return Ok(false);
+                }
+            }
+            if is_secondary && item == first_row + ENTRIES {
+                first_row = item;
+                self.find_more_rows(state, index_id, item, batch)?;
+            }
             let (primary_key, own, cell) = if is_secondary {
-                let place = batch.primary[item];
+                let row = item - first_row;
+                let place = batch.primary[row];
                 let bytes = &batch.entries.bytes;
                 let own = &bytes[batch.entries.start(item)..place.start as usize];
-                (&bytes[place.start as usize..place.end as usize], Some(own), batch.rows.cell(item))
+                (&bytes[place.start as usize..place.end as usize], Some(own), batch.rows.cell(row))
             } else {
                 (batch.entries.key(item), None, batch.entries.value(item))
             };
@@ -400,6 +425,45 @@ impl Table {
                 }
             }
         }
+        for &run in &batch.entries.cut[runs..] {
+            if !self.deliver_run(reader, state, index_id, run, prefixes.get(run), each)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+
+    /// As [`Table::find_rows`], when rows have been handed out already: they cannot be looked up anew in a table that was replaced meanwhile.
+    #[cold]
+    fn find_more_rows(
+        &self,
+        state: &TableState,
+        index_id: IndexId,
+        first: usize,
+        batch: &mut Batch,
+    ) -> Result<()> {
+        let found = self.find_rows(state, index_id, first, batch);
+        self.check_tree(state, IndexId(0))?;
+        found.map_err(|error| self.core.explain(error))
+    }
+
+    /// Hands out the rows of a prefix whose entries lie in more leaves than one, of which there may be any number.
+    #[cold]
+    fn deliver_run(
+        &self,
+        reader: Reader<'_>,
+        state: &TableState,
+        index_id: IndexId,
+        position: usize,
+        prefix: &[u8],
+        each: &mut RowVisitor<'_>,
+    ) -> Result<bool> {
+        let mut scan = self.scan_in(state, reader, index_id, KeyRange::prefix(prefix), Direction::Forward);
+        while let Some((primary_key, image)) = scan.next_row_with_key()? {
+            if !each(position, primary_key, image) {
+                return Ok(false);
+            }
+        }
         Ok(true)
     }
 
@@ -425,37 +489,4 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
 /// What reading an index counts as.
 pub(super) fn phase_of(index: IndexId) -> Phase {
     if index.0 == 0 { Phase::Row } else { Phase::Index }
-}
-
-/// Reads the runs that were cut at the end of a leaf anew, across leaves, and puts them in their places among the others.
-fn complete_runs(index: &Index, prefixes: &KeyList, entries: &mut Entries, chunk: &mut Chunk) -> Result<()> {
-    let found = std::mem::take(entries);
-    entries.cell_bytes = found.cell_bytes;
-    let mut items = (0..found.items.len()).map(|item| (found.items[item].position as usize, item)).peekable();
-    let mut keep_until = |entries: &mut Entries, end: usize| {
-        while let Some((position, item)) = items.next_if(|(position, _)| *position < end) {
-            entries.push(position, [found.key(item), &[]], found.value(item));
-        }
-        while items.next_if(|(position, _)| *position == end).is_some() {}
-    };
-    for &position in &found.cut {
-        keep_until(entries, position);
-        let prefix = prefixes.get(position);
-        let mut rest = Remainder::new(prefix.to_vec(), key_behind_prefix(prefix));
-        while !rest.done {
-            index.tree.read_forward(&mut rest, chunk, usize::MAX)?;
-            for i in 0..chunk.len() {
-                let (key, value) = chunk.entry(i);
-                entries.push(position, [key, &[]], value);
-            }
-            if entries.bytes.len() > u32::MAX as usize / 2 {
-                return Err(Error::RowTooLarge {
-                    bytes: entries.bytes.len(),
-                    bytes_max: u32::MAX as usize / 2,
-                });
-            }
-        }
-    }
-    keep_until(entries, usize::MAX);
-    Ok(())
 }

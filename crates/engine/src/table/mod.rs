@@ -217,6 +217,16 @@ impl Table {
         }
     }
 
+    /// Fails if pages of the index that were just read in `state` may have been free, and hold anything that they once held: for who cannot
+    /// begin anew, as [`Table::with_state`] does.
+    pub(crate) fn check_tree(&self, state: &TableState, index: IndexId) -> Result<()> {
+        let now = self.state();
+        if !std::ptr::eq(state, now) && !now.has_tree_of(state, index) {
+            return Err(if now.dropped { Error::NoSuchTable } else { Error::TableChanged });
+        }
+        Ok(())
+    }
+
     /// Appends the row image with this whole primary key to `out`; false if there is none.
     pub fn get(&self, reader: Reader<'_>, primary_key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let _reading = phases::enter(phases::Phase::Row);

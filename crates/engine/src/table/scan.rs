@@ -85,6 +85,18 @@ impl Table {
         range: KeyRange,
         direction: Direction,
     ) -> Scan<'t> {
+        self.scan_in(self.state(), reader, index, range, direction)
+    }
+
+    /// As [`Table::scan`], in a state that the caller has begun to read.
+    pub(super) fn scan_in<'t>(
+        &'t self,
+        state: &'t TableState,
+        reader: Reader<'t>,
+        index: IndexId,
+        range: KeyRange,
+        direction: Direction,
+    ) -> Scan<'t> {
         let rest = match range.to_half_open() {
             Some((start, end)) => Remainder::new(start, end),
             None => Remainder { done: true, ..Remainder::default() },
@@ -97,7 +109,7 @@ impl Table {
         }
         Scan {
             table: self,
-            state: self.state(),
+            state,
             reader,
             index_id: index,
             direction,
@@ -236,11 +248,7 @@ impl<'t> Scan<'t> {
 
     /// Fails if the pages just read may have been free, and hold anything that they once held.
     pub(super) fn check_tree(&self) -> Result<()> {
-        let now = self.table.state();
-        if !std::ptr::eq(self.state, now) && !now.has_tree_of(self.state, self.index_id) {
-            return Err(if now.dropped { Error::NoSuchTable } else { Error::TableChanged });
-        }
-        Ok(())
+        self.table.check_tree(self.state, self.index_id)
     }
 
     /// Reads the next chunk.
@@ -263,6 +271,11 @@ impl<'t> Scan<'t> {
 
     /// The next row image.
     pub fn next_row(&mut self) -> Result<Option<&[u8]>> {
+        Ok(self.next_row_with_key()?.map(|(_, image)| image))
+    }
+
+    /// The next row: its primary key and its image.
+    pub(super) fn next_row_with_key(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         debug_assert!(!self.keys_only);
         let place = loop {
             if let Some(cell) = self.pending.take() {
@@ -280,14 +293,15 @@ impl<'t> Scan<'t> {
                 break place;
             }
         };
-        Ok(Some(match place {
+        let image = match place {
             Image::Chunk(entry) => &self.chunk.entry(entry).1[ROW_HEADER_BYTES..],
             Image::Cell(entry) => match &self.rows {
                 Some(rows) => &rows.cell(entry)[ROW_HEADER_BYTES..],
                 None => &[],
             },
             Image::Own => &self.image,
-        }))
+        };
+        Ok(Some((&self.primary_key, image)))
     }
 
     fn clustered_row(&mut self) -> Result<Option<Image>> {

@@ -305,13 +305,21 @@ proptest! {
 }
 
 fn rows(count: i32) -> impl Iterator<Item = Row> {
-    (0..count).map(|id| Row { id, k: id * 7919 % 1000, u: None, c: vec![b'a' + (id % 26) as u8; 120] })
+    rows_of_keys(count, 1000)
+}
+
+fn rows_of_keys(count: i32, keys: i32) -> impl Iterator<Item = Row> {
+    (0..count).map(move |id| Row { id, k: id * 7919 % keys, u: None, c: vec![b'a' + (id % 26) as u8; 120] })
 }
 
 fn load(fixture: &Fixture, count: i32) -> Model {
+    load_rows(fixture, rows(count))
+}
+
+fn load_rows(fixture: &Fixture, rows: impl Iterator<Item = Row>) -> Model {
     let mut images = KeyList::default();
     let mut model = Model::new();
-    for row in rows(count) {
+    for row in rows {
         images.push(&row.image(&fixture.table));
         model.insert(row.id, row);
     }
@@ -330,6 +338,40 @@ fn runs_that_go_on_in_the_next_leaf_are_found_whole_among_others() {
         for step in [1, 2, 7] {
             fixture.check_multi_get(&model, K, &(-1..1_001).step_by(step).collect::<Vec<_>>());
         }
+    }
+}
+
+#[test]
+fn more_rows_than_are_looked_up_at_once_come_in_order() {
+    for (hit_path, size) in matrix() {
+        let fixture = Fixture::new(fixed_table_def(), 16 << 10, hit_path, size);
+        // Twenty rows to a key, and hundreds of entries to a leaf.
+        let model = load_rows(&fixture, rows_of_keys(4_000, 200));
+        for step in [1, 3] {
+            fixture.check_multi_get(&model, K, &(-1..201).step_by(step).collect::<Vec<_>>());
+        }
+    }
+}
+
+#[test]
+fn a_run_of_any_length_takes_no_more_memory_and_ends_when_it_is_told_to() {
+    let fixture = Fixture::new(fixed_table_def(), 1024, HitPath::Optimistic, CacheSize::from_environment());
+    let model = load_rows(&fixture, rows_of_keys(20_000, 3));
+    fixture.check_multi_get(&model, K, &[-1, 0, 1, 2, 3]);
+    let mut prefixes = KeyList::default();
+    [0, 2].iter().for_each(|key| prefixes.push(&int_key(*key)));
+    let mut batch = Batch::default();
+    let all = model.values().filter(|row| row.k != 1).count();
+    // In the first run, at its end, in the second run, never.
+    for rows_wanted in [1, 300, all / 2, all - 1, all + 1] {
+        let mut found = 0;
+        let mut each = |_: usize, _: &[u8], _: &[u8]| {
+            found += 1;
+            found < rows_wanted
+        };
+        fixture.table.multi_get(Reader::newest(), K, &prefixes, &mut batch, &mut each).unwrap();
+        assert_eq!(found, rows_wanted.min(all));
+        assert!(batch.capacity() < 64 << 10, "{} bytes", batch.capacity());
     }
 }
 

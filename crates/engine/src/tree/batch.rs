@@ -280,11 +280,10 @@ impl<'t, 'k, const N: usize> Group<'t, 'k, N> {
             // One page holds everything: nothing to overlap.
             return;
         }
-        let node = Node::new(root.page());
+        let mut children = Node::new(root.page()).children();
         for (lookup, key) in lookups.iter_mut().zip(keys) {
-            let (index, exact) = node.search_near(key, root.hints());
             lookup.at = Some(root);
-            set_out(lookup, node.child(index + usize::from(exact)));
+            set_out(lookup, children.of(key));
         }
         loop {
             level -= 1;
