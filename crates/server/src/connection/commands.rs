@@ -42,7 +42,7 @@ impl<'s> Connection<'s> {
         let _ = stream.set_write_timeout(self.settings.write_timeout);
     }
 
-    /// Called after statements without result set: SET and USE are among them.
+    /// Called after commands that may have changed the session.
     fn after_change(&mut self) {
         let now = Settings::of(&self.session);
         if now != self.settings {
@@ -87,9 +87,9 @@ impl<'s> Connection<'s> {
         let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
         let result = session.query(&text, &mut sink);
         note_storage_error(shared, &result);
-        let has_rows = sink.has_rows();
+        let may_have_changed = sink.may_have_changed_session();
         sink.finish(result, session.status_flags())?;
-        if !has_rows {
+        if may_have_changed {
             self.after_change();
         }
         Ok(())
@@ -134,11 +134,11 @@ impl<'s> Connection<'s> {
             WireSink::new(writer, entry, interrupt, scratch, form).of_prepared(&mut statement.kept);
         let result = session.execute(id, &values, &mut sink);
         note_storage_error(shared, &result);
-        let has_rows = sink.has_rows();
+        let may_have_changed = sink.may_have_changed_session();
         sink.finish(result, session.status_flags())?;
         scratch.keep_params(values);
         statement.long_data.clear();
-        if !has_rows {
+        if may_have_changed {
             self.after_change();
         }
         Ok(())

@@ -76,7 +76,8 @@ pub(super) struct WireSink<'c> {
     ended: Option<Ended>,
     /// The client is gone.
     pub(super) failed: Option<io::Error>,
-    has_rows: bool,
+    /// A result without rows was among the results.
+    has_other_than_rows: bool,
 }
 
 struct Ended {
@@ -104,7 +105,7 @@ impl<'c> WireSink<'c> {
             in_rows: false,
             ended: None,
             failed: None,
-            has_rows: false,
+            has_other_than_rows: false,
         }
     }
 
@@ -114,9 +115,9 @@ impl<'c> WireSink<'c> {
         self
     }
 
-    /// True if a result set was among the results.
-    pub fn has_rows(&self) -> bool {
-        self.has_rows
+    /// True if a statement may have changed the session, as SET and USE do: one had no rows, or there was none that ended.
+    pub fn may_have_changed_session(&self) -> bool {
+        self.has_other_than_rows || self.ended.is_none()
     }
 
     /// Writes how the command ended.
@@ -186,7 +187,6 @@ impl<'c> WireSink<'c> {
 impl ResultSink for WireSink<'_> {
     fn columns(&mut self, columns: &[ColumnMeta]) -> Result<(), SqlError> {
         self.write_end(self.form.status | status::MORE_RESULTS);
-        self.has_rows = true;
         self.in_rows = true;
         self.scratch.cells.clear();
         self.scratch.cells.extend(columns.iter().map(Cell::of));
@@ -242,7 +242,9 @@ impl ResultSink for WireSink<'_> {
 
     fn end(&mut self, completion: &Completion) -> Result<(), SqlError> {
         self.write_end(self.form.status | status::MORE_RESULTS);
-        self.ended = Some(Ended { rows: std::mem::take(&mut self.in_rows), completion: completion.clone() });
+        let rows = std::mem::take(&mut self.in_rows);
+        self.has_other_than_rows |= !rows;
+        self.ended = Some(Ended { rows, completion: completion.clone() });
         Ok(())
     }
 

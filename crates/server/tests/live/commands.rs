@@ -2,7 +2,7 @@
 
 use crate::support::Live;
 use wire::WireValue;
-use wire::client::ConnectOptions;
+use wire::client::{ConnectOptions, Value};
 use wire::constants::{capability, com};
 
 #[test]
@@ -59,6 +59,13 @@ fn several_statements_at_once_run_only_if_they_were_asked_for() {
     };
     let mut connection = live.connect_with(&options).unwrap();
     assert_eq!(connection.query_all(b"SELECT 1; SELECT 2").unwrap().len(), 2);
+    // What was set before a result counts from the next command on.
+    connection.query_all(b"SET NAMES latin1; SELECT 1").unwrap();
+    let umlaut = "SELECT CONVERT(X'C3A4' USING utf8mb4)";
+    let bytes = |byte: &[u8]| [vec![Value::Bytes(byte.to_vec())]];
+    assert_eq!(connection.query(umlaut).unwrap().rows, bytes(b"\xe4"));
+    connection.query_all(b"SET NAMES utf8mb4; SELECT 1").unwrap();
+    assert_eq!(connection.query(umlaut).unwrap().rows, bytes("ä".as_bytes()));
     // The first result arrives, then the error.
     let error = connection.query_all(b"SELECT 1; SELECT nothing").unwrap_err();
     assert_eq!(error.code(), Some(1054), "{error}");
