@@ -49,13 +49,11 @@ impl Sample {
         let below = self.heads.iter().map(|&sampled| usize::from(sampled < head)).sum::<usize>();
         // Before the first head and behind the last one, the line through the nearest two goes on.
         let piece = below.clamp(1, HEADS - 1);
-        let (low, high) = (i64::from(self.heads[piece - 1]), i64::from(self.heads[piece]));
-        let (from, to) = (place(piece - 1, count) as i64, place(piece, count) as i64);
-        let place = match high - low {
-            distance @ 1.. => from + (i64::from(head) - low) * (to - from) / distance,
-            _ => from,
-        };
-        place.clamp(0, count as i64 - 1) as usize
+        let (low, high) = (self.heads[piece - 1], self.heads[piece]);
+        // Floating point, since a division of integers takes longer. Where two heads are equal the place is infinite or none, and becomes the first or last.
+        let beyond = (i64::from(head) - i64::from(low)) as f32 / (i64::from(high) - i64::from(low)) as f32;
+        let place = (piece as f32 + beyond) * (count as f32 / (HEADS + 1) as f32);
+        (place as usize).min(count - 1)
     }
 }
 

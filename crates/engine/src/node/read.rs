@@ -3,7 +3,7 @@
 
 use super::guess;
 use super::layout::*;
-use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use base::sync::atomic::Ordering::Relaxed;
 use pagecache::Hints;
 use pagecache::page::Page;
 use std::cmp::Ordering;
@@ -347,11 +347,15 @@ impl<'a> Node<'a> {
         // The head is the upper half of a slot, so that the whole slot compares as it does with this.
         let bound = u64::from(head) << 32;
         let slots = self.page.line_at(HEADER_BYTES + line * SLOTS_A_LINE * SLOT_BYTES);
-        let is_below = |slot: &AtomicU64| usize::from(slot.load(Relaxed) < bound);
-        match count {
-            SLOTS_A_LINE => slots.iter().map(is_below).sum(),
-            _ => slots[..count].iter().map(is_below).sum(),
+        let is_below = |index: usize| slots[index].load(Relaxed) < bound;
+        if count < SLOTS_A_LINE {
+            return (0..count).map(|index| usize::from(is_below(index))).sum();
         }
+        const { assert!(SLOTS_A_LINE == 8) };
+        let mut below = std::hint::select_unpredictable(is_below(3), 4, 0);
+        below = std::hint::select_unpredictable(is_below(below + 1), below + 2, below);
+        below += usize::from(is_below(below));
+        below + usize::from(below == 7 && is_below(7))
     }
 
     /// The same search, in three steps, so that many of them can advance in turn and their cache misses overlap. The first

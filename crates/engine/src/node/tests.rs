@@ -200,6 +200,26 @@ proptest! {
         }
     }
 
+    /// Keys in any order, many of them with the heads of separators or with heads in common.
+    #[test]
+    fn the_children_of_one_key_after_another_are_those_of_each(
+        separators in proptest::collection::btree_set("[a-c]{1,6}", 0..40),
+        mut probes in proptest::collection::vec("[a-c]{0,7}", 1..60),
+        is_sorted in any::<bool>(),
+    ) {
+        let mut page = PageBuf::new(1024);
+        let separators: Vec<&[u8]> = separators.iter().map(|key| key.as_bytes()).collect();
+        inner(page.page_mut(), &separators);
+        if is_sorted {
+            probes.sort_unstable();
+        }
+        let node = Node::new(page.page());
+        let mut children = node.children();
+        for probe in probes.iter().map(|key| key.as_bytes()).chain(separators.iter().copied()) {
+            prop_assert_eq!(children.of(probe), node.child(node.child_index(probe)));
+        }
+    }
+
     #[test]
     fn reading_a_torn_page_neither_panics_nor_runs_away(
         words in proptest::collection::vec(any::<u64>(), 128),
@@ -216,6 +236,7 @@ proptest! {
         node.search_near(&probe, &Hints::default());
         node.child(node.child_index(&probe));
         node.child(node.child_index_below(&probe));
+        node.children().of(&probe);
         node.end_index(Some(&probe));
         node.covers(&probe);
         node.append_lower_fence(&mut out);
