@@ -93,6 +93,11 @@ impl Listeners {
             .collect()
     }
 
+    /// The TCP port, if there is one.
+    pub fn port(&self) -> Option<u16> {
+        self.tcp.iter().find_map(|listener| Some(listener.local_addr().ok()?.port()))
+    }
+
     /// Waits for a client or for a byte (or the end) of `stop`.
     pub fn wait(&self, stop: &UnixStream) -> Event {
         loop {

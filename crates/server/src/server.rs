@@ -123,6 +123,8 @@ impl Server {
         describe_flush_method(&globals, &database, &log);
         globals.describe("datadir", &format!("{}/", datadir.display()));
         globals.describe("socket", &socket.display().to_string());
+        let port = listeners.port().unwrap_or(0);
+        globals.describe_number("port", port.into());
         if globals.values().text("log_slow_query_file").is_empty() {
             let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
             globals.describe("log_slow_query_file", &format!("{host}-slow.log"));
@@ -138,7 +140,7 @@ impl Server {
             counters: Counters::default(),
             buffers: base::CoreLocal::new(),
             stopping: AtomicBool::new(false),
-            slow_log: SlowLog::default(),
+            slow_log: SlowLog::new(port, &socket),
         });
         let host: Arc<dyn Host> = shared.clone();
         let host: Weak<dyn Host> = Arc::downgrade(&host);

@@ -9,9 +9,13 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The file that is open, if one is.
-#[derive(Debug, Default)]
-pub(crate) struct SlowLog(Mutex<Option<(PathBuf, File)>>);
+#[derive(Debug)]
+pub(crate) struct SlowLog {
+    /// What readers skip at the beginning of a file.
+    head: String,
+    /// The file that is open, if one is.
+    open: Mutex<Option<(PathBuf, File)>>,
+}
 
 /// A statement that was slow.
 #[derive(Debug)]
@@ -28,10 +32,22 @@ pub(crate) struct SlowStatement<'a> {
 }
 
 impl SlowLog {
+    /// Of the server that listens there; port 0 if at a socket only.
+    pub fn new(port: u16, socket: &Path) -> SlowLog {
+        // Readers look for a path.
+        let head = format!(
+            "/latchwork, Version: {}. started with:\nTcp port: {port}  Unix socket: {}\n\
+             Time                 Id Command    Argument\n",
+            env!("CARGO_PKG_VERSION"),
+            socket.display()
+        );
+        SlowLog { head, open: Mutex::new(None) }
+    }
+
     /// Appends an entry to this file, with one write.
     pub fn write(&self, path: &Path, statement: &SlowStatement<'_>) -> io::Result<()> {
         let entry = statement.entry();
-        let mut open = self.0.lock();
+        let mut open = self.open.lock();
         if open.as_ref().is_none_or(|(now, _)| now != path) {
             *open = None;
             let file = OpenOptions::new().append(true).create(true).open(path)?;
@@ -39,7 +55,7 @@ impl SlowLog {
         }
         let Some((_, file)) = &mut *open else { return Ok(()) };
         if file.metadata()?.len() == 0 {
-            file.write_all(&[HEAD.as_bytes(), &entry].concat())
+            file.write_all(&[self.head.as_bytes(), &entry].concat())
         } else {
             file.write_all(&entry)
         }
@@ -47,16 +63,9 @@ impl SlowLog {
 
     /// FLUSH SLOW LOGS: the file may have been renamed; the next entry opens it anew.
     pub fn reopen(&self) {
-        *self.0.lock() = None;
+        *self.open.lock() = None;
     }
 }
-
-/// What readers skip at the beginning of a file.
-const HEAD: &str = concat!(
-    "/latchwork, Version: ",
-    env!("CARGO_PKG_VERSION"),
-    ". started with:\nTcp port: 0  Unix socket: latchwork.sock\nTime                 Id Command    Argument\n"
-);
 
 /// `260229  3:04:05`, as these files have it, in UTC.
 fn short_time(seconds: u64) -> String {
@@ -110,7 +119,12 @@ mod tests {
     fn an_entry_has_mariadbs_form_and_the_file_is_made_anew_after_it_was_renamed() {
         let scratch = tempfile::tempdir().unwrap();
         let path = scratch.path().join("slow.log");
-        let log = SlowLog::default();
+        let log = SlowLog::new(3306, Path::new("/run/latchwork.sock"));
+        let head = concat!(
+            "/latchwork, Version: ",
+            env!("CARGO_PKG_VERSION"),
+            ". started with:\nTcp port: 3306  Unix socket: /run/latchwork.sock\nTime                 Id Command    Argument\n"
+        );
         let statement = SlowStatement {
             user: "root",
             host: "localhost",
@@ -132,12 +146,12 @@ mod tests {
                      use d;\nSET timestamp=951782401;\nSELECT 1\nFROM t;\n";
         log.write(&path, &statement).unwrap();
         log.write(&path, &statement).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEAD}{entry}{entry}"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{head}{entry}{entry}"));
         let renamed = scratch.path().join("slow.log.1");
         std::fs::rename(&path, &renamed).unwrap();
         log.reopen();
         log.write(&path, &statement).unwrap();
-        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{HEAD}{entry}"));
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{head}{entry}"));
         let folder = scratch.path().to_path_buf();
         assert!(log.write(&folder, &statement).is_err());
     }

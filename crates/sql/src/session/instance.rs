@@ -26,7 +26,8 @@ pub struct Instance {
 impl Instance {
     pub fn new(database: Arc<Database>) -> Arc<Instance> {
         let globals = Globals::new();
-        globals.describe_page_size(database.page_size());
+        // That of a data directory is that of new tables.
+        globals.describe_number("innodb_page_size", database.page_size() as u64);
         Instance::with_globals(database, globals)
     }
 

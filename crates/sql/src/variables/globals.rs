@@ -164,10 +164,10 @@ impl Globals {
         }
     }
 
-    /// Makes the page size of a data directory that of new tables.
-    pub fn describe_page_size(&self, bytes: usize) {
-        if let Some(variable) = find("innodb_page_size") {
-            self.values.write().set(variable, Setting::Unsigned(bytes as u64));
+    /// As [`Globals::describe`], a number.
+    pub fn describe_number(&self, name: &'static str, number: u64) {
+        if let Some(variable) = find(name) {
+            self.values.write().set(variable, Setting::Unsigned(number));
         }
     }
 
