@@ -198,19 +198,16 @@ pub(super) struct Rows {
 }
 
 impl Rows {
-    /// For scans: they do not push out what others want again.
-    pub(super) fn of_a_scan() -> Rows {
-        Rows { tier_use: TierUse::Look, ..Rows::default() }
-    }
-
     /// Bytes of memory that it has.
     pub(super) fn capacity(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<u32>()
     }
 
-    pub(super) fn clear(&mut self) {
+    /// Makes room for other rows, of which the row tier keeps what `tier_use` says.
+    pub(super) fn clear(&mut self, tier_use: TierUse) {
         self.bytes.clear();
         self.ends.clear();
+        self.tier_use = tier_use;
     }
 
     pub(super) fn cell(&self, index: usize) -> &[u8] {
@@ -348,7 +345,7 @@ impl Table {
         let _reading = phases::enter(Phase::Row);
         let Batch { entries, primary, rows, .. } = batch;
         primary.clear();
-        rows.clear();
+        rows.clear(TierUse::Fill);
         for item in first..entries.items.len().min(first + ENTRIES) {
             let key = entries.key(item);
             let Some(own) = index.codec.len_in(key) else {
@@ -459,9 +456,16 @@ impl Table {
         each: &mut RowVisitor<'_>,
     ) -> Result<bool> {
         let mut scan = self.scan_in(state, reader, index_id, KeyRange::prefix(prefix), Direction::Forward);
+        // Short ones are not what scans are: they may be wanted again.
+        scan.tier_use = TierUse::Fill;
+        let mut rows = 0;
         while let Some((primary_key, image)) = scan.next_row_with_key()? {
             if !each(position, primary_key, image) {
                 return Ok(false);
+            }
+            rows += 1;
+            if rows == ENTRIES {
+                scan.tier_use = TierUse::Look;
             }
         }
         Ok(true)

@@ -221,7 +221,7 @@ impl Table {
     /// begin anew, as [`Table::with_state`] does.
     pub(crate) fn check_tree(&self, state: &TableState, index: IndexId) -> Result<()> {
         let now = self.state();
-        if !std::ptr::eq(state, now) && !now.has_tree_of(state, index) {
+        if !std::ptr::eq(state, now) && !now.has_tree_still(state, index) {
             return Err(if now.dropped { Error::NoSuchTable } else { Error::TableChanged });
         }
         Ok(())

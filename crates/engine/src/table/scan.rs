@@ -6,10 +6,10 @@ use super::state::TableState;
 use super::{Index, Table};
 use crate::definition::{Direction, KeyRange};
 use crate::session::reader::{Reader, Sight};
-use crate::tree::{Chunk, Remainder, Tree};
+use crate::tree::{Chunk, Remainder, TierUse, Tree};
 use crate::{Error, Result, work};
 use base::IndexId;
-use base::phases;
+use base::phases::{self, Phase};
 use base::sync::Arc;
 
 /// Entries copied at a time: few at first, since many scans stop early, then four times as many each time.
@@ -64,6 +64,8 @@ pub struct Scan<'t> {
     keys_only: bool,
     /// Entries that it has come to.
     pub(super) passed: u64,
+    /// What the row tier keeps of the rows that entries lead to: nothing, so that a scan does not push out what others want again.
+    pub(super) tier_use: TierUse,
 }
 
 /// Where the image of the row found lies.
@@ -128,6 +130,7 @@ impl Table {
             is_trusted: false,
             keys_only: false,
             passed: 0,
+            tier_use: TierUse::Look,
         }
     }
 
@@ -385,8 +388,9 @@ impl<'t> Scan<'t> {
 
     /// Looks up the rows of all of the chunk's entries in one batch.
     fn fetch_rows(&mut self, index: &Index) -> Result<()> {
-        let mut rows = self.spare_rows.take().unwrap_or_else(Rows::of_a_scan);
-        rows.clear();
+        let _reading = phases::enter(Phase::Row);
+        let mut rows = self.spare_rows.take().unwrap_or_default();
+        rows.clear(self.tier_use);
         let chunk = &self.chunk;
         let primary_key = |entry: usize| -> &[u8] {
             // An entry that is none of the index leads to no row here and is reported when it is reached.

@@ -31,6 +31,13 @@ impl TableState {
         };
         !self.dropped && tree(self) == tree(older)
     }
+
+    /// True if the tree of `index` in `older` is one of those here, of whichever index.
+    pub fn has_tree_still(&self, older: &TableState, index: IndexId) -> bool {
+        let place = |index: &Index| (index.tree.space().file_id(), index.tree.id());
+        let old = older.indexes.get(usize::from(index.0)).map(place);
+        !self.dropped && old.is_some_and(|old| self.indexes.iter().any(|index| place(index) == old))
+    }
 }
 
 /// Buckets of states: bucket `b` holds `2^b`.

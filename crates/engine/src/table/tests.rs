@@ -664,9 +664,19 @@ fn rows_and_their_index_entries_agree_after_concurrent_changes() {
 fn cached_rows_and_scans_survive_definition_changes_under_them() {
     let fixture = Fixture::new(table_def(), 1024, HitPath::Optimistic, CacheSize::from_environment());
     let model = load(&fixture, 1_000);
+    // An index before the one that is read goes: its number changes, its tree does not.
+    let number =
+        |name: &str| fixture.table.def().indexes.iter().position(|index| index.name == name).unwrap();
+    assert!(number("k") < number("u"));
+    let last = IndexId(number("u") as u16 + 1);
+    let mut by_u = fixture.table.scan(Reader::newest(), last, KeyRange::all(), Direction::Forward);
+    by_u.next_row().unwrap();
     let mut scan = fixture.table.scan(Reader::newest(), K, KeyRange::all(), Direction::Forward);
     scan.next_row().unwrap();
     fixture.database.drop_index(&fixture.table, "k").unwrap();
+    let rest = std::iter::from_fn(|| by_u.next_row().unwrap().map(drop)).count();
+    assert_eq!(rest, 999);
+    drop(by_u);
     let mut seen = 1;
     let end = loop {
         match scan.next_row() {

@@ -87,7 +87,7 @@ impl<'s> Connection<'s> {
         let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
         let result = session.query(&text, &mut sink);
         note_storage_error(shared, &result);
-        let may_have_changed = sink.may_have_changed_session();
+        let may_have_changed = result.is_err() || sink.had_other_than_rows();
         sink.finish(result, session.status_flags())?;
         if may_have_changed {
             self.after_change();
@@ -134,7 +134,7 @@ impl<'s> Connection<'s> {
             WireSink::new(writer, entry, interrupt, scratch, form).of_prepared(&mut statement.kept);
         let result = session.execute(id, &values, &mut sink);
         note_storage_error(shared, &result);
-        let may_have_changed = sink.may_have_changed_session();
+        let may_have_changed = result.is_err() || sink.had_other_than_rows();
         sink.finish(result, session.status_flags())?;
         scratch.keep_params(values);
         statement.long_data.clear();

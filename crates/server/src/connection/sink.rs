@@ -77,7 +77,7 @@ pub(super) struct WireSink<'c> {
     /// The client is gone.
     pub(super) failed: Option<io::Error>,
     /// A result without rows was among the results.
-    has_other_than_rows: bool,
+    had_other_than_rows: bool,
 }
 
 struct Ended {
@@ -105,7 +105,7 @@ impl<'c> WireSink<'c> {
             in_rows: false,
             ended: None,
             failed: None,
-            has_other_than_rows: false,
+            had_other_than_rows: false,
         }
     }
 
@@ -115,9 +115,9 @@ impl<'c> WireSink<'c> {
         self
     }
 
-    /// True if a statement may have changed the session, as SET and USE do: one had no rows, or there was none that ended.
-    pub fn may_have_changed_session(&self) -> bool {
-        self.has_other_than_rows || self.ended.is_none()
+    /// True if a result without rows was among the results: of a SET or a USE perhaps.
+    pub fn had_other_than_rows(&self) -> bool {
+        self.had_other_than_rows
     }
 
     /// Writes how the command ended.
@@ -243,7 +243,7 @@ impl ResultSink for WireSink<'_> {
     fn end(&mut self, completion: &Completion) -> Result<(), SqlError> {
         self.write_end(self.form.status | status::MORE_RESULTS);
         let rows = std::mem::take(&mut self.in_rows);
-        self.has_other_than_rows |= !rows;
+        self.had_other_than_rows |= !rows;
         self.ended = Some(Ended { rows, completion: completion.clone() });
         Ok(())
     }
