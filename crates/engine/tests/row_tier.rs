@@ -5,8 +5,8 @@
 use base::IndexId;
 use base::sync::{Arc, thread};
 use latchwork_engine::{
-    Batch, CacheOptions, Database, Direction, FlushLog, IndexDef, Isolation, KeyList, KeyRange, LogOptions,
-    Options, Reader, Session, Table, TableDef,
+    Batch, CacheOptions, Database, Direction, FlushLog, IndexDef, IoOptions, Isolation, KeyList, KeyRange,
+    LogOptions, Options, Reader, Session, Table, TableDef,
 };
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -26,6 +26,8 @@ fn options(is_first: bool) -> Options {
         log: LogOptions { flush: FlushLog::Lazily, ..LogOptions::default() },
         row_tier_bytes: Some(TIER_BYTES),
         row_tier_first: is_first,
+        // Nor does anybody read ahead, late perhaps.
+        io: IoOptions { read_threads: 0, ..IoOptions::default() },
         page_size: 4 << 10,
         create: true,
         vfs: Arc::new(MemVfs::new()),

@@ -109,11 +109,11 @@ fn a_server_that_runs_already_is_measured_and_left_as_it_was() {
     let folder = tempfile::tempdir().unwrap();
     let (server, socket, mut client) = serve(folder.path(), &OPEN);
     let sizes =
-        "run segments --rows 1000 --threads 1 --points 5 --samples 1 --time 50ms --warmup 10ms --target";
+        "run segments --rows 1000 --threads 1 --points 5 --samples 5 --time 300ms --warmup 10ms --target";
     let mut arguments: Vec<&str> = sizes.split(' ').collect();
     arguments.push(socket.to_str().unwrap());
     succeed(&arguments, folder.path());
-    assert_measured(&result(folder.path()), 1, 1, true);
+    assert_measured(&result(folder.path()), 1, 5, true);
     assert!(client.query("SHOW TABLES FROM sbtest").unwrap().rows.is_empty());
     // A table of that name which is not the lab's is never touched.
     client.query("CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY)").unwrap();
@@ -240,10 +240,10 @@ fn insert_contention_has_the_published_series_and_the_readers_cases() {
     }
     assert_measured(&result(folder.path()), 2 * 4 * 2, 2, true);
     assert_nothing_left_behind(folder.path());
-    let sizes = "run insert-contention --case readers --rows 3000 --samples 1 --time 50ms --cache-size 64M";
+    let sizes = "run insert-contention --case readers --rows 3000 --samples 3 --time 100ms --cache-size 64M";
     let text = succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
     assert!(text.contains("one thread, two tables in turn"), "{text}");
-    assert_measured(&result(folder.path()), 4, 1, true);
+    assert_measured(&result(folder.path()), 4, 3, true);
 }
 
 #[test]
@@ -285,19 +285,19 @@ fn smp_measures_transactions_joins_and_inserts_side_by_side() {
 
 #[test]
 fn smp_reads_are_held_against_a_server_that_does_nothing() {
-    for (driver, time) in [("builtin", "150ms"), ("sysbench", "1")] {
+    for (driver, time, samples) in [("builtin", "300ms", 3), ("sysbench", "1", 1)] {
         for statements in ["", " --prepared"] {
             let folder = tempfile::tempdir().unwrap();
             let sizes = format!(
                 "run smp --workload readonly,points --target latchwork,null --driver {driver} --rows 2000 --sessions 2 \
-                 --samples 1 --time {time} --warmup 0{statements}"
+                 --samples {samples} --time {time} --warmup 0{statements}"
             );
             let text = succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
             assert!(text.contains("share of null"), "{text}");
             for (workload, unit) in [("readonly", "transactions/s"), ("points", "queries/s")] {
                 let file = folder.path().join("out").join(workload).join("result.json");
                 let result: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
-                assert_measured(&result, 2, 1, driver == "builtin");
+                assert_measured(&result, 2, samples, driver == "builtin");
                 assert_eq!(result["cells"][0]["unit"], unit);
             }
         }
@@ -429,18 +429,17 @@ fn the_lab_has_the_malloc_of_the_preset_in_it_and_what_it_starts_has_not() {
 #[test]
 fn a_server_is_reached_by_tcp_with_a_password_that_no_result_shows() {
     let folder = tempfile::tempdir().unwrap();
-    // Free a moment ago, and most likely still.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let (server, _, mut client) = serve(folder.path(), &[&format!("--port={port}")]);
+    let (server, _, mut client) = serve(folder.path(), &["--port=0"]);
+    let port = client.query("SELECT @@port").unwrap().to_text().remove(0).remove(0);
     client.query("SET PASSWORD = PASSWORD('p@ss:word')").unwrap();
     let arguments = |password: &str| {
         let target = format!("mysql://root:{password}@127.0.0.1:{port}/sbtest");
-        let sizes = "run smp --workload readonly --rows 1000 --sessions 1 --samples 1 --time 50ms --target";
+        let sizes = "run smp --workload readonly --rows 1000 --sessions 1 --samples 5 --time 300ms --target";
         sizes.split(' ').map(str::to_string).chain([target]).collect::<Vec<_>>()
     };
     let right = arguments("p@ss:word");
     succeed(&right.iter().map(String::as_str).collect::<Vec<_>>(), folder.path());
-    assert_measured(&result(folder.path()), 1, 1, true);
+    assert_measured(&result(folder.path()), 1, 5, true);
     for file in ["result.json", "report.html"] {
         assert!(!fs::read_to_string(folder.path().join("out").join(file)).unwrap().contains("p@ss"));
     }
@@ -570,7 +569,7 @@ fn a_query_is_explained_by_the_servers_own_account() {
     let folder = tempfile::tempdir().unwrap();
     let scratch = folder.path().join("scratch");
     fs::create_dir(&scratch).unwrap();
-    let sizes = "explain WHAT --rows 2k --threads 2 --warmup 100ms --time 500ms --format json --scratch";
+    let sizes = "explain WHAT --rows 2k --threads 2 --warmup 100ms --time 2s --format json --scratch";
     let explained = |what: &str| -> serde_json::Value {
         let line = sizes.replace("WHAT", what);
         let mut arguments: Vec<&str> = line.split(' ').collect();
@@ -579,12 +578,13 @@ fn a_query_is_explained_by_the_servers_own_account() {
     };
     let us = |told: &serde_json::Value, phase: &str| told["phases_us_per_query"][phase].as_f64().unwrap();
     let points = explained("points --points 5");
-    assert!(points["queries"].as_f64().unwrap() > 1.0);
+    let queries = points["queries"].as_f64().unwrap();
+    assert!(queries > 1.0);
     for phase in ["network", "index", "row", "rest"] {
         assert!(us(&points, phase) > 0.0, "{phase}: {points}");
     }
     // The reading of the figures is text, and is among thousands of queries.
-    assert!(us(&points, "parse") < us(&points, "row"), "{points}");
+    assert!(queries < 1000.0 || us(&points, "parse") < us(&points, "row"), "{points}");
     let sum: f64 =
         points["phases_us_per_query"].as_object().unwrap().values().map(|us| us.as_f64().unwrap()).sum();
     assert!((sum - points["all_us_per_query"].as_f64().unwrap()).abs() < 1e-6);

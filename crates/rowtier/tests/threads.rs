@@ -4,8 +4,10 @@
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, RwLock, thread};
 use latchwork_rowtier::{Config, Kept, RowTier};
+use std::time::{Duration, Instant};
 
 const KEYS: u64 = 500;
+const PATIENCE: Duration = Duration::from_secs(60);
 const READS: u64 = if cfg!(miri) { 30 } else { 60_000 };
 
 /// What the tier is a cache of: each value is a number, and a length made from it.
@@ -68,7 +70,14 @@ fn nothing_old_and_nothing_torn_is_found() {
             let truth = truth.clone();
             thread::spawn(move || {
                 let mut state = seed;
-                (0..READS).for_each(|_| read(&truth, &mut state));
+                let end = Instant::now() + PATIENCE;
+                // Until a change has met a row on its way in, which takes both to have had their turns.
+                loop {
+                    (0..READS).for_each(|_| read(&truth, &mut state));
+                    if cfg!(miri) || truth.tier.status().refused > 0 || Instant::now() > end {
+                        break;
+                    }
+                }
             })
         })
         .collect();

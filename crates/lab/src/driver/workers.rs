@@ -170,11 +170,16 @@ mod tests {
                 Ok(2)
             })
         };
-        let sample =
-            run(vec![worker, worker], &window(Duration::from_millis(30)), &OBSERVED, &Interrupt::default())
-                .unwrap();
+        // On a busy machine the workers may come too late for a short window.
+        let sample = (0..10)
+            .map(|doublings| {
+                let window = window(Duration::from_millis(30 << doublings));
+                run(vec![worker, worker], &window, &OBSERVED, &Interrupt::default()).unwrap()
+            })
+            .find(|sample| sample.queries > 0)
+            .unwrap();
         assert_eq!(sample.round, 3);
-        assert!(sample.queries > 0 && sample.rows == sample.queries * 2);
+        assert_eq!(sample.rows, sample.queries * 2);
         assert_eq!(sample.value, sample.queries as f64 / sample.seconds);
         assert!(sample.latency.unwrap().p50 >= 100.0);
         assert!(sample.server_cpus.is_some() && sample.client_cpus.is_none());

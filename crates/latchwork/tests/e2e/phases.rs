@@ -64,7 +64,8 @@ fn phases_add_up_to_the_time_that_went_by_and_are_those_of_what_was_done() {
     for phase in ["idle", "network", "parse", "plan", "index", "row", "rest"] {
         assert!(read[&format!("Phase_{phase}_ns")] > 0, "{phase}: {read:?}");
     }
-    for phase in ["log", "latch_wait", "lock_wait"] {
+    // Latches may have been waited for: of threads in the background that were interrupted.
+    for phase in ["log", "lock_wait"] {
         assert_eq!(read[&format!("Phase_{phase}_ns")], 0, "{phase}: {read:?}");
     }
 

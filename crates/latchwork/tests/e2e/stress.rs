@@ -199,12 +199,15 @@ fn stress(options: &[&str]) {
         }
         // Definitions change under everyone's feet, and a session ends in the middle of each.
         scope.spawn(move || {
-            while !stop.load(Ordering::Relaxed) {
+            loop {
                 let mut client = connect(server);
                 client.query("CREATE INDEX both_columns ON things (owner, id)").unwrap();
                 drop(client);
                 connect(server).query("DROP INDEX both_columns ON things").unwrap();
                 built.fetch_add(1, Ordering::Relaxed);
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
                 std::thread::sleep(std::time::Duration::from_millis(20));
             }
         });

@@ -86,7 +86,7 @@ fn who_waits_for_a_row_or_for_a_client_keeps_nobody_out() {
     holder.query("UPDATE d.t SET k = 100 WHERE id = 1").unwrap();
     let (waiter, waits) = run(&live, "SET NAMES utf8mb4", "UPDATE d.t SET k = k + 1 WHERE id = 1");
     wait_until("the wait for the row", || state(&mut observer, waiter) == "Waiting for row lock");
-    assert_eq!(status(&mut observer, "Threads_inside"), 0);
+    wait_until("its leave", || status(&mut observer, "Threads_inside") == 0);
     assert_eq!(rows(&mut holder, "SELECT k FROM d.t WHERE id = 1"), [["100"]]);
     holder.query("COMMIT").unwrap();
     waits.join().unwrap().unwrap();

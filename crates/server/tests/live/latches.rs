@@ -69,7 +69,8 @@ fn meet(latch: &Arc<Mutex<u32, OfThisTest>>) {
 
 #[test]
 fn who_meets_at_latches_is_counted_while_the_statistics_are_on() {
-    let live = Live::start(&[]);
+    // Sessions that waited for the device would hardly meet.
+    let live = Live::start(&["--flush_log_at_trx_commit=2"]);
     let mut client = live.connect();
     let latch = Arc::new(Mutex::<u32, OfThisTest>::of_class(0));
     meet(&latch);

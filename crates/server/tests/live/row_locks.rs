@@ -46,7 +46,7 @@ fn a_wait_for_a_row_shows_in_the_process_list_the_counters_and_the_list_of_trans
     });
     wait_until("the wait", || state(&mut observer, waiter_id) == "Waiting for row lock");
     assert_eq!(state(&mut observer, holder_id), "");
-    assert_eq!(status(&mut observer, "Innodb_row_lock_current_waits"), 1);
+    wait_until("who it waits for", || status(&mut observer, "Innodb_row_lock_current_waits") == 1);
     assert_eq!(status(&mut observer, "Innodb_row_lock_waits"), 1);
     let columns = "trx_mysql_thread_id, trx_state, trx_rows_modified, trx_isolation_level, trx_query, \
                    trx_started <= NOW(), trx_requested_lock_id IS NULL, trx_wait_started IS NULL";

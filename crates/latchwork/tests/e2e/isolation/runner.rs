@@ -13,7 +13,7 @@ const DATABASE: &str = "isolation";
 const PAUSE: Duration = Duration::from_millis(5);
 /// A session that the server calls waiting for so long waits, though an answer was expected. Longer than a circle of
 /// locks takes to be found and than the lock wait timeouts of the scripts.
-const SURELY_WAITS: Duration = Duration::from_secs(5);
+const SURELY_WAITS: Duration = Duration::from_secs(20);
 /// The same where nothing is expected yet. A wrong guess does not pass: the answer then comes at a later step that
 /// does not expect it.
 const SEEMS_TO_WAIT: Duration = Duration::from_millis(400);
