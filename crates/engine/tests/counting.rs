@@ -4,7 +4,8 @@
 use base::IndexId;
 use base::sync::{Arc, Counts, counts};
 use latchwork_engine::{
-    Batch, CacheOptions, Database, Direction, IndexDef, KeyList, KeyRange, Options, Reader, Table, TableDef,
+    Batch, CacheOptions, Database, Direction, HitPath, IndexDef, KeyList, KeyRange, Options, Reader, Table,
+    TableDef,
 };
 use std::path::Path;
 use types::{Column, ColumnType, KeyPart, ValueRef};
@@ -12,11 +13,12 @@ use vfs::MemVfs;
 
 const ROWS: i64 = 20_000;
 
-fn table() -> (Arc<Database>, Arc<Table>) {
+/// A filled table, with every page of it in a cache of this hit path.
+fn table(hit_path: HitPath) -> (Arc<Database>, Arc<Table>) {
     let options = Options {
         create: true,
         vfs: Arc::new(MemVfs::new()),
-        cache: CacheOptions { size_bytes: 64 << 20, ..CacheOptions::default() },
+        cache: CacheOptions { size_bytes: 64 << 20, hit_path, ..CacheOptions::default() },
         ..Options::default()
     };
     let database = Database::open(Path::new("data"), options).unwrap();
@@ -72,7 +74,7 @@ fn cost(run: impl Fn()) -> Counts {
 
 #[test]
 fn a_cached_point_get_writes_nothing_shared_and_takes_no_latch() {
-    let (_database, table) = table();
+    let (_database, table) = table(HitPath::Optimistic);
     let spent = cost(|| {
         let mut image = Vec::new();
         for id in 0..ROWS {
@@ -85,7 +87,7 @@ fn a_cached_point_get_writes_nothing_shared_and_takes_no_latch() {
 
 #[test]
 fn a_cached_batch_writes_nothing_shared_either() {
-    let (_database, table) = table();
+    let (_database, table) = table(HitPath::Optimistic);
     let mut prefixes = KeyList::default();
     (0..50).for_each(|k| prefixes.push(&key(k)));
     let spent = cost(|| {
@@ -103,7 +105,7 @@ fn a_cached_batch_writes_nothing_shared_either() {
 
 #[test]
 fn a_cached_scan_takes_its_cores_memory_and_gives_it_back_and_that_is_all() {
-    let (_database, table) = table();
+    let (_database, table) = table(HitPath::Optimistic);
     for range in [KeyRange::prefix(&key(7)), KeyRange::all()] {
         let spent = cost(|| {
             let mut scan = table.scan(Reader::newest(), IndexId(1), range.clone(), Direction::Backward);
@@ -112,4 +114,16 @@ fn a_cached_scan_takes_its_cores_memory_and_gives_it_back_and_that_is_all() {
         // Latches of the core's own, which nobody waits for, however long the scan.
         assert_eq!(spent, Counts { latches: 2, shared_writes: 0 });
     }
+}
+
+/// The canary: the `locked` hit path takes a latch a page, and the counts must tell. Without it a build that counts
+/// nothing would pass every test above.
+#[test]
+fn a_locked_point_get_is_seen_to_take_latches_and_to_write() {
+    let (_database, table) = table(HitPath::Locked);
+    let spent = cost(|| {
+        let mut image = Vec::new();
+        assert!(table.get(Reader::newest(), &key(1), &mut image).unwrap());
+    });
+    assert!(spent.latches > 0 && spent.shared_writes > 0, "{spent:?}");
 }

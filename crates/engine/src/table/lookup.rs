@@ -1,6 +1,7 @@
 //! Batched lookups of rows by keys of an index.
 
 use super::row::split_cell;
+use super::scan::ScanMemory;
 use super::state::TableState;
 use super::{Index, Table};
 use crate::definition::{Direction, KeyList, KeyRange, RowVisitor};
@@ -32,6 +33,8 @@ pub struct Batch {
     rows: Rows,
     own: Vec<u8>,
     image: Vec<u8>,
+    /// For runs of equal keys that go on in another leaf. Kept here, so that a run takes no latch for its memory.
+    run: ScanMemory,
 }
 
 impl Batch {
@@ -41,6 +44,7 @@ impl Batch {
             + self.rows.bytes.capacity()
             + self.own.capacity()
             + self.image.capacity()
+            + self.run.capacity()
     }
 }
 
@@ -380,7 +384,7 @@ impl Table {
             let position = batch.entries.items[item].position as usize;
             while let Some(&run) = batch.entries.cut.get(runs).filter(|run| **run < position) {
                 runs += 1;
-                if !self.deliver_run(reader, state, index_id, run, prefixes.get(run), each)? {
+                if !self.deliver_run(reader, state, index_id, (run, prefixes), &mut batch.run, each)? {
                     return Ok(false);
                 }
             }
@@ -423,7 +427,7 @@ impl Table {
             }
         }
         for &run in &batch.entries.cut[runs..] {
-            if !self.deliver_run(reader, state, index_id, run, prefixes.get(run), each)? {
+            if !self.deliver_run(reader, state, index_id, (run, prefixes), &mut batch.run, each)? {
                 return Ok(false);
             }
         }
@@ -451,11 +455,13 @@ impl Table {
         reader: Reader<'_>,
         state: &TableState,
         index_id: IndexId,
-        position: usize,
-        prefix: &[u8],
+        (position, prefixes): (usize, &KeyList),
+        memory: &mut ScanMemory,
         each: &mut RowVisitor<'_>,
     ) -> Result<bool> {
-        let mut scan = self.scan_in(state, reader, index_id, KeyRange::prefix(prefix), Direction::Forward);
+        let range = KeyRange::prefix(prefixes.get(position));
+        let memory_of_run = std::mem::take(memory);
+        let mut scan = self.scan_with(memory_of_run, state, reader, index_id, range, Direction::Forward);
         // Short ones are not what scans are: they may be wanted again.
         scan.tier_use = TierUse::Fill;
         let mut rows = 0;
@@ -468,6 +474,7 @@ impl Table {
                 scan.tier_use = TierUse::Look;
             }
         }
+        *memory = scan.into_memory();
         Ok(true)
     }
 

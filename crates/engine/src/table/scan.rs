@@ -66,6 +66,8 @@ pub struct Scan<'t> {
     pub(super) passed: u64,
     /// What the row tier keeps of the rows that entries lead to: nothing, so that a scan does not push out what others want again.
     pub(super) tier_use: TierUse,
+    /// The caller has taken the memory back: the core gets none.
+    memory_is_taken: bool,
 }
 
 /// Where the image of the row found lies.
@@ -99,12 +101,25 @@ impl Table {
         range: KeyRange,
         direction: Direction,
     ) -> Scan<'t> {
+        let memory = self.core.scan_memory.take().unwrap_or_default();
+        self.scan_with(memory, state, reader, index, range, direction)
+    }
+
+    /// As [`Table::scan_in`], in memory that the caller has.
+    pub(super) fn scan_with<'t>(
+        &'t self,
+        memory: ScanMemory,
+        state: &'t TableState,
+        reader: Reader<'t>,
+        index: IndexId,
+        range: KeyRange,
+        direction: Direction,
+    ) -> Scan<'t> {
         let rest = match range.to_half_open() {
             Some((start, end)) => Remainder::new(start, end),
             None => Remainder { done: true, ..Remainder::default() },
         };
-        let ScanMemory { chunk, rows, primary_key, key, image, own } =
-            self.core.scan_memory.take().unwrap_or_default();
+        let ScanMemory { chunk, rows, primary_key, key, image, own } = memory;
         let is_bounded = !rest.start.is_empty() && rest.end.is_some();
         if rest.start.is_empty() && rest.end.is_none() && !rest.done {
             work::add_whole_scan();
@@ -131,6 +146,7 @@ impl Table {
             keys_only: false,
             passed: 0,
             tier_use: TierUse::Look,
+            memory_is_taken: false,
         }
     }
 
@@ -150,23 +166,48 @@ impl Table {
 
 impl Drop for Scan<'_> {
     fn drop(&mut self) {
-        use std::mem::take;
         work::add_rows(self.passed);
+        if !self.memory_is_taken
+            && let Some(memory) = self.take_memory()
+        {
+            self.table.core.scan_memory.put(memory);
+        }
+    }
+}
+
+impl ScanMemory {
+    /// In bytes, keys left out.
+    pub(super) fn capacity(&self) -> usize {
+        self.chunk.capacity() + self.rows.as_ref().map_or(0, Rows::capacity) + self.image.capacity()
+    }
+}
+
+impl Scan<'_> {
+    /// Ends the scan and returns its memory to the caller instead of to the core.
+    pub(super) fn into_memory(mut self) -> ScanMemory {
+        let memory = self.take_memory().unwrap_or_default();
+        self.memory_is_taken = true;
+        memory
+    }
+
+    /// The memory for the next scan; `None` if it has grown too large to be kept.
+    fn take_memory(&mut self) -> Option<ScanMemory> {
+        use std::mem::take;
         let mut chunk = take(&mut self.chunk);
         let rows = self.rows.take().or_else(|| self.spare_rows.take());
         let rows_bytes = rows.as_ref().map_or(0, Rows::capacity);
         if chunk.capacity() + rows_bytes + self.image.capacity() > KEPT_BYTES_MAX {
-            return;
+            return None;
         }
         chunk.clear();
-        self.table.core.scan_memory.put(ScanMemory {
+        Some(ScanMemory {
             chunk,
             rows,
             primary_key: take(&mut self.primary_key),
             key: take(&mut self.key),
             image: take(&mut self.image),
             own: take(&mut self.own),
-        });
+        })
     }
 }
 
