@@ -1,6 +1,8 @@
 //! Several caches in one database: tables move between them, and caches come, go and change their size, under load.
 #![cfg(not(feature = "shuttle"))]
 
+mod common;
+
 use base::IndexId;
 use base::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use base::sync::{Arc, thread};
@@ -20,7 +22,12 @@ fn open(vfs: &Arc<dyn Vfs>, hit_path: HitPath, cache_bytes: usize) -> Arc<Databa
         create: true,
         vfs: vfs.clone(),
         page_size: PAGE_SIZE,
-        cache: CacheOptions { size_bytes: cache_bytes, hit_path, segments: 4, ..CacheOptions::default() },
+        cache: CacheOptions {
+            size_bytes: common::cache_bytes(cache_bytes),
+            hit_path,
+            segments: 4,
+            ..CacheOptions::default()
+        },
         ..Options::default()
     };
     Database::open(Path::new(DIR), options).unwrap()
@@ -89,7 +96,7 @@ fn a_cache_is_made_by_setting_it_up_and_dropped_by_size_0_and_keeps_its_settings
     // None of these is there; to drop what is not there is nothing.
     assert!(matches!(database.assign(&t, "hot"), Err(Error::NoSuchCache)));
     database.set_cache("hot", CacheChange::size(0)).unwrap();
-    assert_eq!(names(&database), [("default".to_owned(), 1 << 20)]);
+    assert_eq!(names(&database), [("default".to_owned(), common::cache_bytes(1 << 20))]);
     // A setting but no size: there, like the default one, and disabled.
     let block = CacheChange { block_size: Some(2048), ..CacheChange::default() };
     database.set_cache("hot", block).unwrap();
@@ -109,7 +116,11 @@ fn a_cache_is_made_by_setting_it_up_and_dropped_by_size_0_and_keeps_its_settings
     assert_eq!(database.cache_of(&t), "hot");
     insert(&database, &t, 0..500);
     assert!(hot.status().blocks.used > 10 && hot.status().blocks.not_flushed > 10, "{:?}", hot.status());
-    let others = [("default".to_owned(), 1 << 20), ("hot".to_owned(), 0), ("other".to_owned(), 1)];
+    let others = [
+        ("default".to_owned(), common::cache_bytes(1 << 20)),
+        ("hot".to_owned(), 0),
+        ("other".to_owned(), 1),
+    ];
     database.set_cache("hot", CacheChange::size(0)).unwrap();
     assert_eq!(names(&database), others);
     assert_eq!(database.cache_of(&t), "default");

@@ -1,6 +1,8 @@
 //! Compressed tables on a real file system: what they take on the disk, and that they hold what plain ones hold.
 #![cfg(not(feature = "shuttle"))]
 
+mod common;
+
 use base::IndexId;
 use base::sync::Arc;
 use latchwork_engine::{
@@ -11,7 +13,7 @@ use std::path::Path;
 use types::{Column, ColumnType, KeyPart, ValueRef};
 
 fn open(dir: &Path, cache_bytes: usize) -> Arc<Database> {
-    let cache = CacheOptions { size_bytes: cache_bytes, ..CacheOptions::default() };
+    let cache = CacheOptions { size_bytes: common::cache_bytes(cache_bytes), ..CacheOptions::default() };
     Database::open(dir, Options { create: true, cache, ..Options::default() }).unwrap()
 }
 

@@ -1,11 +1,13 @@
 //! Tables whose pages differ in size, or in how they keep their keys, side by side.
 #![cfg(not(feature = "shuttle"))]
 
+mod common;
+
 use base::IndexId;
 use base::sync::Arc;
 use latchwork_engine::{
-    Database, Direction, Error, IndexDef, KeyList, KeyRange, Options, PackKeys, Reader, Table, TableDef,
-    check,
+    CacheOptions, Database, Direction, Error, IndexDef, KeyList, KeyRange, Options, PackKeys, Reader, Table,
+    TableDef, check,
 };
 use std::path::Path;
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
@@ -15,7 +17,8 @@ const DIR: &str = "data";
 const ROWS: i64 = 4_000;
 
 fn open(vfs: &Arc<dyn Vfs>) -> Arc<Database> {
-    let options = Options { create: true, vfs: vfs.clone(), page_size: 4_096, ..Options::default() };
+    let cache = CacheOptions { size_bytes: common::cache_bytes(128 << 20), ..CacheOptions::default() };
+    let options = Options { create: true, vfs: vfs.clone(), page_size: 4_096, cache, ..Options::default() };
     Database::open(Path::new(DIR), options).unwrap()
 }
 
@@ -85,7 +88,9 @@ fn tables_of_every_page_size_live_in_one_database_and_are_recovered_and_checked(
         database.caches().default_cache().pools().map(|pool| pool.status().page_size).collect();
     assert_eq!(pools, sizes.iter().map(|size| *size as usize).collect::<Vec<usize>>());
     let pages = |name: &str| database.preload(&database.table("d", name).unwrap(), false).unwrap().leaves;
-    assert!(pages("t1024") > 2 * pages("t4096") && pages("t4096") > 4 * pages("t65536"));
+    // Preloading stops when the cache is full, so it counts pages only where all fit.
+    let all_fit = !common::smallest_cache_is_wanted();
+    assert!(!all_fit || (pages("t1024") > 2 * pages("t4096") && pages("t4096") > 4 * pages("t65536")));
     assert!(database.check().unwrap().is_clean());
     // Not closed: what follows reads the log, and finds each file's page size by itself.
     let report = check(Path::new(DIR), vfs.clone());
@@ -127,8 +132,10 @@ fn pages_keep_whole_keys_or_not_as_the_table_says() {
         assert_eq!(count(&table, 2), ROWS);
         leaves.push(database.preload(&table, false).unwrap().leaves);
     }
+    // Preloading stops when the cache is full, so it counts pages only where all fit.
+    let all_fit = !common::smallest_cache_is_wanted();
     // The long string makes most of the difference, and only `always` packs the rest.
-    assert!(leaves[0] > leaves[1] + 20 && leaves[1] > leaves[2], "{leaves:?}");
+    assert!(!all_fit || (leaves[0] > leaves[1] + 20 && leaves[1] > leaves[2]), "{leaves:?}");
     assert!(database.check().unwrap().is_clean());
     database.close().unwrap();
     drop(database);

@@ -2,6 +2,8 @@
 //! evictions from both, and changes of the tier's size.
 #![cfg(not(feature = "shuttle"))]
 
+mod common;
+
 use base::IndexId;
 use base::sync::{Arc, thread};
 use latchwork_engine::{
@@ -22,7 +24,7 @@ const TIER_BYTES: usize = 500 << 10;
 fn options(is_first: bool) -> Options {
     Options {
         // Far fewer pages than the table has.
-        cache: CacheOptions { size_bytes: 128 << 10, ..CacheOptions::default() },
+        cache: CacheOptions { size_bytes: common::cache_bytes(128 << 10), ..CacheOptions::default() },
         log: LogOptions { flush: FlushLog::Lazily, ..LogOptions::default() },
         row_tier_bytes: Some(TIER_BYTES),
         row_tier_first: is_first,
@@ -320,7 +322,7 @@ fn scattered_rows_are_read_from_the_device_once_and_scans_leave_them_there() {
 #[test]
 fn keys_of_every_index_are_read_from_the_device_once() {
     let options = Options { page_size: 2 << 10, ..options(false) };
-    let cache = CacheOptions { size_bytes: 64 << 10, ..CacheOptions::default() };
+    let cache = CacheOptions { size_bytes: common::cache_bytes(64 << 10), ..CacheOptions::default() };
     let database = Database::open(Path::new("data"), Options { cache, ..options }).unwrap();
     database.create_database("d", b"").unwrap();
     let table = database.create_table(table_def()).unwrap();

@@ -1,6 +1,8 @@
 //! Under a steady load files stop growing: what deletes, moves and splits leave is used again.
 #![cfg(not(feature = "shuttle"))]
 
+mod common;
+
 use base::sync::{Arc, thread};
 use latchwork_engine::{
     CacheOptions, Database, FlushLog, IndexDef, LogOptions, Options, Table, TableDef, check,
@@ -19,7 +21,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 fn options(vfs: &MemVfs) -> Options {
     Options {
-        cache: CacheOptions { size_bytes: 2 << 20, ..CacheOptions::default() },
+        cache: CacheOptions { size_bytes: common::cache_bytes(2 << 20), ..CacheOptions::default() },
         log: LogOptions {
             flush: FlushLog::Lazily,
             file_size: 1 << 20,
