@@ -1,14 +1,22 @@
 #!/usr/bin/env bash
 # Runs every test of the project, on a fresh Debian with a Rust toolchain: installs what it needs first.
 #
-#   ./test.sh            everything (about a quarter of an hour on two cores, from nothing)
-#   ./test.sh STEP...    only these steps, by the names that `./test.sh --list` gives
+#   ./test.sh            everything (under a quarter of an hour on two cores, from nothing)
+#   ./test.sh STEP...    only these steps, in this order, by the names that `./test.sh --list` gives
 #
-# Every step runs even if an earlier one failed; the summary at the end says what failed, and so does the exit status.
+# Every step runs even if an earlier one failed. The summary at the end says what failed, and so does the exit status.
 set -uo pipefail
 cd "$(dirname "$0")"
 
-steps=(tools format lint unit counting models smallest-cache row-tier documents examples release clients isolation kills lab peers fuzz)
+# Steps run in two lanes side by side: one builds with optimisation and waits for servers, the other needs the processors.
+# Each lane has a profile of Cargo's for itself, so that neither waits for the other's build lock.
+lane_of_tests=(format lint unit counting models smallest-cache row-tier documents examples peers)
+lane_of_release=(release clients isolation kills)
+all_steps=(tools "${lane_of_tests[@]}" "${lane_of_release[@]}")
+
+# Crates with models (feature `shuttle`), and those whose hits are counted (feature `counting`).
+concurrent=(base pagecache rowtier transactions wal engine)
+counted=(pagecache rowtier transactions engine)
 
 # What the end-to-end tests drive the server with, and the browser that opens the lab's reports. The servers' own packages
 # come without a running service.
@@ -38,45 +46,39 @@ step_tools() { # compilers, MariaDB, sysbench, Python drivers
 }
 
 step_format() { # rustfmt
-    cargo fmt --all --check && cargo fmt --manifest-path bench/Cargo.toml --check &&
-        cargo fmt --manifest-path fuzz/Cargo.toml --check
+    cargo fmt --all --check
 }
 
 step_lint() { # clippy, warnings denied, features on and off
     cargo clippy --workspace --all-targets -- -D warnings &&
-        cargo clippy -p latchwork-pagecache --all-targets --features counting -- -D warnings &&
-        cargo clippy -p latchwork-base --all-targets --features shuttle -- -D warnings &&
-        cargo clippy -p latchwork-pagecache --all-targets --features shuttle -- -D warnings &&
-        cargo clippy -p latchwork-rowtier --all-targets --features counting -- -D warnings &&
-        cargo clippy -p latchwork-rowtier --all-targets --features shuttle -- -D warnings &&
-        cargo clippy -p latchwork-transactions --all-targets --features counting -- -D warnings &&
-        cargo clippy -p latchwork-transactions --all-targets --features shuttle -- -D warnings &&
-        cargo clippy -p latchwork-wal --all-targets --features shuttle -- -D warnings &&
-        cargo clippy -p latchwork-engine --all-targets --features shuttle -- -D warnings
+        cargo clippy "${concurrent[@]/#/--package=latchwork-}" --all-targets --features shuttle -- -D warnings &&
+        cargo clippy "${counted[@]/#/--package=latchwork-}" --all-targets --features counting -- -D warnings &&
+        cargo clippy -p latchwork-lab --all-targets --features peers -- -D warnings
 }
 
-step_unit() { # every crate's own tests, doc tests included
-    cargo test --workspace --exclude latchwork
+step_tidy() { # layers, comments, sizes of functions, dead public items, formats: tests/tidy
+    cargo test -p latchwork-tidy
+}
+
+step_unit() { # every crate's own tests, doc tests and fuzz targets on seeded inputs included
+    cargo test --workspace --exclude latchwork --exclude latchwork-tidy
 }
 
 step_counting() { # a hit writes nothing shared and takes no latch
-    cargo test -p latchwork-pagecache --features counting &&
-        cargo test -p latchwork-rowtier --features counting --test counting &&
-        cargo test -p latchwork-transactions --features counting --test counting
+    cargo test "${counted[@]/#/--package=latchwork-}" --features counting --test counting
 }
 
-step_models() { # latches and frames under a scheduler that tries interleavings
-    cargo test -p latchwork-base --features shuttle && cargo test -p latchwork-pagecache --features shuttle && cargo test -p latchwork-wal --features shuttle &&
-        cargo test -p latchwork-transactions --features shuttle &&
+step_models() { # latches, frames and trees under a scheduler that tries interleavings
+    cargo test -p latchwork-base -p latchwork-pagecache -p latchwork-wal -p latchwork-transactions --features shuttle &&
         cargo test -p latchwork-rowtier --features shuttle --test models &&
         cargo test -p latchwork-engine --features shuttle --lib models
 }
 
 step_smallest-cache() { # the engine's whole suite with the smallest cache that can be configured
-    LATCHWORK_TEST_CACHE=smallest cargo test -p latchwork-engine
+    LATCHWORK_TEST_CACHE=smallest cargo test -p latchwork-engine --tests
 }
 
-step_row-tier() { # the engine's whole suite with a tiny row tier that is asked before any page
+step_row-tier() { # the engine's unit tests with a tiny row tier that is asked before any page
     LATCHWORK_TEST_ROW_TIER=first cargo test -p latchwork-engine --lib &&
         LATCHWORK_TEST_ROW_TIER=first LATCHWORK_TEST_CACHE=smallest cargo test -p latchwork-engine --lib
 }
@@ -98,11 +100,16 @@ step_examples() { # the examples of use run to their end; those that measure are
     return $status
 }
 
+step_peers() { # the comparisons with other stores and other caches give right rows
+    cargo test --quiet -p latchwork-lab --features peers trace &&
+        cargo run --quiet -p latchwork-bench -- point-lookups --rows 5000 --threads 1,2 --rounds 1 --seconds 0.1
+}
+
 step_release() { # the binary as users build it
     cargo build --release
 }
 
-step_clients() { # real clients against the release build
+step_clients() { # real clients against the release build, and the lab
     LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork -- --skip isolation:: --skip histories:: --skip kills::
 }
 
@@ -114,49 +121,59 @@ step_kills() { # SIGKILL under load and during recovery; LATCHWORK_KILL_ROUNDS=1
     LATCHWORK_REQUIRE_CLIENTS=1 cargo test --release -p latchwork --test e2e kills::
 }
 
-step_lab() { # the segments experiment, its smallest form
-    local folder
-    folder=$(mktemp -d) || return 1
-    cargo run --release --quiet -- lab run segments --threads 1,2 --points 10 --segments 0,4 --rows 20000 \
-        --warmup 0.2 --time 0.3 --out "$folder" && [ -n "$(find "$folder" -name '*.html')" ] &&
-        [ -n "$(find "$folder" -name '*.json')" ]
-    local status=$?
-    rm -rf "$folder"
-    return $status
-}
-
-step_peers() { # the comparisons with other stores and other caches still build and give right rows
-    cargo clippy -p latchwork-lab --all-targets --features peers -- -D warnings &&
-        cargo test --quiet -p latchwork-lab --features peers trace &&
-        cargo run --quiet --manifest-path bench/Cargo.toml -- point-lookups --rows 5000 --threads 1,2 --rounds 1 --seconds 0.1
-}
-
-step_fuzz() { # the fuzz targets compile, and hold on a few thousand inputs
-    cargo test --quiet --lib --manifest-path fuzz/Cargo.toml
-}
-
 describe() { sed -n "s/^step_$1() { # //p" "$0"; }
 
 if [ "${1:-}" = --list ]; then
-    for step in "${steps[@]}"; do printf '%-16s %s\n' "$step" "$(describe "$step")"; done
+    for step in "${all_steps[@]}"; do printf '%-16s %s\n' "$step" "$(describe "$step")"; done
     exit 0
 fi
-[ $# -gt 0 ] && steps=("$@")
-
-summary=()
-failed=0
-begin=$SECONDS
-for step in "${steps[@]}"; do
+for step in "$@"; do
     declare -F "step_$step" >/dev/null || { echo "there is no step $step; see ./test.sh --list"; exit 2; }
-    printf '\n=== %s: %s\n' "$step" "$(describe "$step")"
-    start=$SECONDS
-    if "step_$step"; then verdict=ok; else verdict=FAILED; failed=$((failed + 1)); fi
-    summary+=("$(printf '%-16s %-7s %4d s   %s' "$step" "$verdict" $((SECONDS - start)) "$(describe "$step")")")
-    printf '=== %s: %s\n' "$step" "$verdict"
-    # Without the tools the rest would only fail in less clear ways.
-    [ "$step" = tools ] && [ "$verdict" = FAILED ] && break
 done
 
-printf '\nsummary, %d minutes %d seconds\n' $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60))
-printf '%s\n' "${summary[@]}"
+scratch=$(mktemp -d) || exit 1
+trap 'rm -rf "$scratch"' EXIT
+TIMEFORMAT='%R %U %S'
+begin=$SECONDS
+
+# Runs one step. Writes a line for the summary: verdict, wall and processor seconds.
+run_step() {
+    local step=$1 verdict=FAILED wall user system
+    { time { "step_$step" </dev/null 2>&1 && touch "$scratch/$step.ok"; } >&3; } 3>&1 2>"$scratch/$step.time"
+    [ -e "$scratch/$step.ok" ] && verdict=ok
+    read -r wall user system <"$scratch/$step.time"
+    printf '%-16s %-7s %4.0f s %5.0f s   %s\n' "$step" "$verdict" "$wall" \
+        "$(awk "BEGIN { print $user + $system }")" "$(describe "$step")" >>"$scratch/summary"
+    printf '=== %s: %s\n' "$step" "$verdict"
+}
+
+# Runs steps one after the other, and prints what a step said when it has ended, so that two lanes do not mix.
+run_lane() {
+    local step
+    for step in "$@"; do
+        printf '(%s begins)\n' "$step"
+        run_step "$step" >"$scratch/$step.log" 2>&1
+        { flock 9; printf '\n=== %s: %s\n' "$step" "$(describe "$step")"; cat "$scratch/$step.log"; } 9>"$scratch/lock"
+    done
+}
+
+if [ $# -gt 0 ]; then
+    for step in "$@"; do
+        printf '\n=== %s: %s\n' "$step" "$(describe "$step")"
+        run_step "$step"
+    done
+else
+    run_lane tools
+    # Without the tools the rest would only fail in less clear ways.
+    if [ -e "$scratch/tools.ok" ]; then
+        run_lane "${lane_of_tests[@]}" &
+        run_lane "${lane_of_release[@]}"
+        wait
+    fi
+fi
+
+printf '\nsummary, %d minutes %d seconds (wall and processor seconds of each step)\n' \
+    $(((SECONDS - begin) / 60)) $(((SECONDS - begin) % 60))
+cat "$scratch/summary"
+failed=$(grep -c '^[^ ]* *FAILED' "$scratch/summary")
 if [ "$failed" = 0 ]; then echo "everything passed"; else echo "$failed step(s) failed"; exit 1; fi
