@@ -13,7 +13,7 @@ mod heap;
 mod library;
 mod range;
 
-pub use library::settle;
+pub use library::{Missing, missing_library, settle};
 
 use heap::Heap;
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -6,6 +6,7 @@
 
 use std::env;
 use std::ffi::OsString;
+use std::fmt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,6 +14,8 @@ use std::process::Command;
 /// What `LD_PRELOAD` was before this program set it. That it is there at all says that the program was started again.
 const PRELOAD_BEFORE: &str = "LATCHWORK_PRELOAD_BEFORE";
 const PRELOAD: &str = "LD_PRELOAD";
+/// Folders that are searched for a library by name, instead of those of the distributions; separated by colons.
+const FOLDERS: &str = "LATCHWORK_LIBRARY_PATH";
 
 /// An allocator that people have as a library.
 struct Library {
@@ -32,6 +35,28 @@ static LIBRARIES: [Library; 3] = [
         package: "libtcmalloc-minimal4",
     },
 ];
+
+/// A library that `malloc_lib` names and that is not installed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Missing {
+    /// The name of its file.
+    pub file: &'static str,
+    /// The package of Debian that has it.
+    pub package: &'static str,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not installed; on Debian: apt-get install {}", self.file, self.package)
+    }
+}
+
+/// The library that a process with this `malloc_lib` would not find. `None`: it is installed, or the value is the
+/// system's allocator, a path, or no allocator's name at all.
+pub fn missing_library(malloc_lib: &str) -> Option<Missing> {
+    let library = LIBRARIES.iter().find(|library| library.name == malloc_lib)?;
+    library.file_in(&folders()).err()
+}
 
 /// Gives the process the allocator that `malloc_lib` names (`system`, a name that people know, a path), and the shared heap
 /// unless `use_sys_malloc`; may start the program again, and then does not return. Returns the file's name of the library, or `system`.
@@ -81,22 +106,28 @@ fn find(asked: &str) -> Result<Option<PathBuf>, String> {
         let names: Vec<&str> = LIBRARIES.iter().map(|library| library.name).collect();
         return Err(format!("malloc_lib={asked}: expected system, {} or a path", names.join(", ")));
     };
-    let files = library.files.iter().flat_map(|file| folders().map(move |folder| folder.join(file)));
-    match files.into_iter().find_map(|file| file.canonicalize().ok()) {
-        Some(file) => Ok(Some(file)),
-        None => Err(format!(
-            "malloc_lib={asked}: {} is not installed; on Debian: apt-get install {}",
-            library.files[0], library.package
-        )),
+    library.file_in(&folders()).map(Some).map_err(|missing| format!("malloc_lib={asked}: {missing}"))
+}
+
+impl Library {
+    /// Its best file in these folders, links followed.
+    fn file_in(&self, folders: &[PathBuf]) -> Result<PathBuf, Missing> {
+        let mut files =
+            self.files.iter().flat_map(|file| folders.iter().map(move |folder| folder.join(file)));
+        let found = files.find_map(|file| file.canonicalize().ok());
+        found.ok_or(Missing { file: self.files[0], package: self.package })
     }
 }
 
-/// Where distributions have libraries.
-fn folders() -> impl Iterator<Item = PathBuf> {
+/// Where libraries are: the folders of [`FOLDERS`] if it is set, else those that distributions use.
+fn folders() -> Vec<PathBuf> {
+    if let Some(folders) = env::var_os(FOLDERS) {
+        return env::split_paths(&folders).collect();
+    }
     let arch = env::consts::ARCH;
     [format!("/usr/lib/{arch}-linux-gnu"), "/usr/lib64".into(), "/usr/lib".into(), "/usr/local/lib".into()]
-        .into_iter()
         .map(PathBuf::from)
+        .to_vec()
 }
 
 /// The files of code that this process has loaded.
@@ -160,6 +191,25 @@ mod tests {
                 }
                 Err(why) => assert!(why.contains(&format!("apt-get install {}", library.package)), "{why}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_library_that_is_in_none_of_the_folders_is_named_with_its_package() {
+        let scratch = tempfile::tempdir().unwrap();
+        let folders = ["empty", "full"].map(|name| scratch.path().join(name));
+        folders.iter().for_each(|folder| std::fs::create_dir(folder).unwrap());
+        let tcmalloc = &LIBRARIES[2];
+        let missing = tcmalloc.file_in(&folders).unwrap_err();
+        assert_eq!(
+            missing.to_string(),
+            "libtcmalloc_minimal.so.4 is not installed; on Debian: apt-get install libtcmalloc-minimal4"
+        );
+        let file = folders[1].join("libtcmalloc.so.4");
+        std::fs::write(&file, b"").unwrap();
+        assert_eq!(tcmalloc.file_in(&folders), Ok(file.canonicalize().unwrap()));
+        for needs_no_library in ["system", "", "/no/such/library.so", "dlmalloc"] {
+            assert_eq!(missing_library(needs_no_library), None, "{needs_no_library}");
         }
     }
 

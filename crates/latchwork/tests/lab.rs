@@ -385,6 +385,34 @@ fn smp_runs_in_process_and_on_servers_as_presets_have_them_and_tells_what_latche
 }
 
 #[test]
+fn presets_whose_allocator_is_not_installed_are_left_out_and_the_package_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let without_libraries = |arguments: &str| {
+        let mut command = lab(&arguments.split_whitespace().collect::<Vec<_>>(), folder.path());
+        // An empty folder: no library is found there, whatever is installed.
+        let output = command.env("LATCHWORK_LIBRARY_PATH", folder.path().join("none")).output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let sizes = "--rows 2000 --sessions 2 --samples 1 --time 100ms";
+    let (code, table, messages) = without_libraries(&format!("run smp --workload points --presets {sizes}"));
+    assert_eq!(code, Some(0), "{messages}");
+    for text in [&table, &messages] {
+        assert!(text.contains("left out") && text.contains("libtcmalloc-minimal4"), "{text}");
+    }
+    assert!(messages.trim_end().ends_with("on Debian: apt-get install libtcmalloc-minimal4"), "{messages}");
+    let result = result(folder.path());
+    assert_measured(&result, 4, 1, true);
+    assert!(result["settings"]["left out: latchwork:smpfix"].is_string());
+    assert!(result["summaries"].as_array().unwrap().iter().any(|summary| summary["title"] == "left out"));
+    let (code, _, messages) = without_libraries(&format!("run smp --target latchwork:smpfix {sizes}"));
+    assert_eq!(code, Some(2));
+    assert!(messages.contains("latchwork:smpfix: libtcmalloc_minimal.so.4 is not installed"), "{messages}");
+    assert!(messages.contains("apt-get install libtcmalloc-minimal4"), "{messages}");
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
 fn the_lab_has_the_malloc_of_the_preset_in_it_and_what_it_starts_has_not() {
     let malloc = "libtcmalloc_minimal.so";
     let libraries = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);

@@ -4,6 +4,7 @@ mod embedded;
 mod inserts;
 mod instance;
 mod joins;
+mod left_out;
 mod options;
 mod reload;
 mod transactions;
@@ -25,6 +26,7 @@ use crate::workload::{Random, Sbtest};
 use base::sync::Arc;
 use embedded::{EmbeddedInserts, EmbeddedTransactions, InProcess};
 use instance::{Instance, Settings, Variant};
+use left_out::LeftOut;
 use options::{Form, Kind, Options};
 use reload::Dump;
 use std::path::Path;
@@ -83,7 +85,8 @@ impl Experiment for Smp {
     }
 
     fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
-        let options = Options::parse(args).map_err(Error::Usage)?;
+        let mut options = Options::parse(args).map_err(Error::Usage)?;
+        let left_out = left_out::leave_out(&mut options, heap::missing_library).map_err(Error::Usage)?;
         if options.driver == DriverKind::Sysbench {
             crate::driver::sysbench::find()?;
         }
@@ -100,10 +103,18 @@ impl Experiment for Smp {
                 place.out = reports.as_ref().map(|folder| folder.join(kind.name()));
             }
             let cache_bytes = cache_bytes(&options, kind, progress);
-            let results = blank(self, args, &options, kind, cache_bytes);
-            let summarise = |results: &Results| over_base(results).into_iter().collect();
+            let mut results = blank(self, args, &options, kind, cache_bytes);
+            for LeftOut { target, missing } in &left_out {
+                results.settings.push((format!("left out: {target}"), missing.to_string()));
+            }
+            let summarise = |results: &Results| {
+                over_base(results).into_iter().chain(left_out::summary(&left_out)).collect()
+            };
             let measure = |run: &mut Run<'_>| measure(&options, kind, cache_bytes, &malloc, run);
             frame::conduct(results, &place, interrupt, progress, summarise, measure)?;
+        }
+        for sentence in left_out::sentences(&left_out) {
+            progress.note(&format!("left out: {sentence}"));
         }
         Ok(())
     }

@@ -112,6 +112,8 @@ impl Form {
 pub struct Options {
     pub kinds: Vec<Kind>,
     pub targets: Vec<TargetSpec>,
+    /// Those among them that `--target` named: the user wants these, and no others in their place.
+    pub named: Vec<TargetSpec>,
     sessions: Option<Vec<u32>>,
     /// Processors of each server.
     pub cores: Vec<u32>,
@@ -142,6 +144,7 @@ impl Options {
         let mut options = Options {
             kinds: vec![Kind::ReadWrite],
             targets: Vec::new(),
+            named: Vec::new(),
             sessions: None,
             cores: vec![cores::available()],
             rows: 1_000_000,
@@ -201,7 +204,11 @@ impl Options {
         match name {
             "--workload" if value == "all" => self.kinds = Kind::ALL.to_vec(),
             "--workload" => self.kinds = distinct(split(value)?.into_iter().map(kind))?,
-            "--target" => arguments::targets_with_presets(value, &mut self.targets)?,
+            "--target" => {
+                let before = self.targets.len();
+                arguments::targets_with_presets(value, &mut self.targets)?;
+                self.named.extend_from_slice(&self.targets[before..]);
+            }
             "--presets" => {
                 for preset in Preset::ALL {
                     let target = TargetSpec::Latchwork(Some(preset));
@@ -253,6 +260,12 @@ impl Options {
             (Kind::Joins | Kind::Inserts, false) => &[1, 4, 16],
         };
         self.sessions.clone().unwrap_or_else(|| published.to_vec())
+    }
+
+    /// True if the user chose the allocator of the Latchwork servers, whatever their presets say.
+    pub fn servers_have_a_malloc_of_their_own(&self) -> bool {
+        let mut names = self.latchwork_options.iter().map(|option| option.replace('_', "-"));
+        names.any(|name| name.starts_with("--malloc-lib"))
     }
 
     /// Rows that each session inserts.
@@ -317,6 +330,9 @@ What to measure
                         at once, without rows: what any server could do of readonly and points
                         (default: latchwork, latchwork:smpfix, latchwork:base, mariadb:innodb)
                         presets: {presets}
+                        smpfix needs tcmalloc (on Debian libtcmalloc-minimal4): where it is not installed, a run
+                        that names such a preset here is refused; a preset of the default or of --presets is left
+                        out, and the report says so
   --presets             latchwork with each of the presets, besides what --target says
   --sessions N[,N]      at once (default: 1,4,16,64; of joins and inserts 1,4,16)
   --cores N[,N]         processors of the server, which is started bound to the first N of the machine's; the
