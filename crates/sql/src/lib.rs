@@ -3,30 +3,23 @@
 //! The life of a statement: [`session`] takes the bytes, the statement cache finds its plan by the shape of the text,
 //! or [`parse`] and the planner make one; the executor runs the plan and sends rows to a [`ResultSink`].
 
-mod administration;
-pub mod cache;
-pub mod ddl;
-mod dml;
+mod dispatch;
 pub mod error;
 pub mod exec;
 pub mod expr;
 pub mod host;
-pub mod infoschema;
-mod insert_scanner;
-mod key_caches;
 mod locks;
-mod maintenance;
 pub mod names;
-pub mod parse;
 pub mod plan;
 pub mod result;
 pub mod session;
-mod show;
 mod statements;
 pub mod status;
-mod transaction;
+pub mod text;
 pub mod variables;
 pub mod warning;
+
+pub use text::parse;
 
 pub use error::SqlError;
 pub use result::{ColumnMeta, Completion, FileParts, ResultSink};

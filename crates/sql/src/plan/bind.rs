@@ -639,7 +639,7 @@ fn number(text: &str) -> Result<Value, SqlError> {
     }
     match text.parse::<f64>() {
         Ok(value) if text.contains(['e', 'E']) => Ok(Value::Double(value)),
-        Ok(value) => Ok(crate::cache::literal::decimal(text).map_or(Value::Double(value), Value::Decimal)),
+        Ok(value) => Ok(crate::text::literal::decimal(text).map_or(Value::Double(value), Value::Decimal)),
         Err(_) => Err(SqlError::syntax(text, 1)),
     }
 }
@@ -733,7 +733,7 @@ pub fn collation_of(name: &str) -> Result<Collation, SqlError> {
 /// # Errors
 /// 1064 for a unit that MySQL does not have.
 pub fn interval_unit(field: &ast::DateTimeField) -> Result<IntervalUnit, SqlError> {
-    let name = crate::parse::tokens::unit_name(field);
+    let name = crate::text::parse::tokens::unit_name(field);
     Ok(match name.as_str() {
         "MICROSECOND" => IntervalUnit::Microsecond,
         "SECOND" => IntervalUnit::Second,

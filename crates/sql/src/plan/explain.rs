@@ -2,7 +2,7 @@
 
 use super::access::{Access, Path, PointValues};
 use super::plan::*;
-use crate::parse::ExplainForm;
+use crate::text::parse::ExplainForm;
 use crate::{ColumnMeta, Completion, ResultSink, SqlError};
 use types::{Collation, ColumnType, Value, ValueRef};
 

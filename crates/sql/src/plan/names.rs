@@ -3,7 +3,7 @@
 //! The text comes from the statement's shape, so it has slots where the literals were; they are filled in when the
 //! statement runs.
 
-use crate::cache::scan::{LIST, SLOT};
+use crate::text::scan::{LIST, SLOT};
 
 /// A name with slots in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -192,7 +192,7 @@ fn is_word(byte: u8) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cache::Scan;
+    use crate::text::Scan;
 
     fn names(text: &str) -> Vec<String> {
         let mut scan = Scan::default();

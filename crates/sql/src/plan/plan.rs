@@ -6,9 +6,9 @@ use super::names::Name;
 use super::value_keys::ValueKeys;
 use crate::ColumnMeta;
 use crate::expr::{Compiled, CompiledAggregate};
-use crate::infoschema::VirtualTable;
 use crate::locks::Mode;
-use crate::transaction::Used;
+use crate::session::transaction::Used;
+use crate::statements::show::infoschema::VirtualTable;
 use engine::{Table, TableDef};
 use std::sync::Arc;
 

@@ -130,7 +130,7 @@ impl<'a> Planner<'a> {
             (None, None) => LockPatience::Default,
             (None, Some(ast::NonBlock::Nowait)) => LockPatience::NoWait,
             (None, Some(ast::NonBlock::SkipLocked)) => LockPatience::SkipLocked,
-            (Some(of), None) => match crate::parse::tokens::wait_seconds(of) {
+            (Some(of), None) => match crate::text::parse::tokens::wait_seconds(of) {
                 Some(seconds) => LockPatience::Seconds(self.lock_seconds(&seconds)?),
                 None => return Err(SqlError::syntax(&format!("of {of}"), 1)),
             },

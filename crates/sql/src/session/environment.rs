@@ -13,14 +13,14 @@ pub(crate) struct SessionEnvironment<'s> {
     session: &'s Session,
     user: Cell<Option<&'s str>>,
     now: Cell<Option<i64>>,
-    pub(super) left: Leftovers,
+    pub(crate) left: Leftovers,
 }
 
 /// What a statement leaves behind.
 #[derive(Default)]
 pub(crate) struct Leftovers {
-    pub(super) warnings: RefCell<Vec<(u16, String)>>,
-    pub(super) assigned: RefCell<Vec<(String, Value)>>,
+    pub(crate) warnings: RefCell<Vec<(u16, String)>>,
+    pub(crate) assigned: RefCell<Vec<(String, Value)>>,
     /// What LAST_INSERT_ID(n) set.
     last_insert_id: Cell<Option<u64>>,
 }

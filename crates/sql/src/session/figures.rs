@@ -18,7 +18,7 @@ pub struct StatementFigures {
 
 /// What has been counted up to a moment, of the session and of its thread.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Counted {
+pub(crate) struct Counted {
     rows_sent: u64,
     work: engine::Work,
     waited_micros: u64,
@@ -26,12 +26,12 @@ pub(super) struct Counted {
 
 /// A prepared statement with its values in the places of its placeholders.
 pub fn with_values(text: &[u8], values: &[ValueRef<'_>]) -> String {
-    crate::parse::fill_placeholders(&String::from_utf8_lossy(text), values).into_owned()
+    crate::text::parse::fill_placeholders(&String::from_utf8_lossy(text), values).into_owned()
 }
 
 impl Session {
     #[inline]
-    pub(super) fn counted(&self) -> Counted {
+    pub(crate) fn counted(&self) -> Counted {
         Counted {
             rows_sent: self.counters.get(Counter::RowsSent),
             work: engine::work(),

@@ -18,9 +18,9 @@ pub struct Instance {
     pub(crate) status: StatusRegistry,
     host: OnceLock<Weak<dyn Host>>,
     /// Plans that all sessions share.
-    pub(crate) plans: crate::cache::plans::SharedPlans,
+    pub(crate) plans: crate::session::plans::SharedPlans,
     /// Statements borrow it while they run.
-    pub(crate) working_memory: base::CoreLocal<super::query::WorkingMemory>,
+    pub(crate) working_memory: base::CoreLocal<crate::statements::query::WorkingMemory>,
 }
 
 impl Instance {
@@ -39,7 +39,7 @@ impl Instance {
             globals,
             locks: MetadataLocks::default(),
             read_lock: ReadLock::default(),
-            plans: crate::cache::plans::SharedPlans::default(),
+            plans: crate::session::plans::SharedPlans::default(),
             working_memory: base::CoreLocal::new(),
             status: StatusRegistry::default(),
             host: OnceLock::new(),

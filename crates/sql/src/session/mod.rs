@@ -1,24 +1,24 @@
 //! The door of the SQL layer: what a server or an embedding program calls.
 
-mod dispatch;
 pub(crate) mod environment;
 mod figures;
 mod instance;
-pub(crate) mod named;
 mod phases;
-mod query;
+pub(crate) mod plans;
+pub(crate) mod transaction;
 
 pub use figures::{StatementFigures, with_values};
 pub use instance::Instance;
 
-use crate::cache::Scan;
-use crate::cache::plans::{KeyHash, Plan};
 use crate::expr::SlotKind;
 use crate::host::Interrupt;
-use crate::infoschema;
-use crate::locks::{Locked, WritingFlag};
+use crate::locks::WritingFlag;
+use crate::session::plans::{KeyHash, Plan};
+use crate::session::transaction::Transaction;
+use crate::statements::locks::Locked;
+use crate::statements::show::infoschema;
 use crate::status::Counter;
-use crate::transaction::Transaction;
+use crate::text::Scan;
 use crate::variables::{Live, SessionVariables};
 use crate::{ColumnMeta, ResultSink, SqlError, Warnings};
 use engine::Database;
@@ -39,17 +39,17 @@ pub struct Prepared {
 
 /// What a session keeps of a prepared statement.
 #[derive(Debug)]
-struct PreparedText {
-    text: Vec<u8>,
-    params: u16,
+pub(crate) struct PreparedText {
+    pub(crate) text: Vec<u8>,
+    pub(crate) params: u16,
     /// The default database when it was prepared, in which it runs.
-    database: Option<Arc<str>>,
-    scan: Scan,
+    pub(crate) database: Option<Arc<str>>,
+    pub(crate) scan: Scan,
     /// False for statements that have no plan.
-    is_scanned: bool,
+    pub(crate) is_scanned: bool,
     /// The kinds of the slots that `plan` was made for.
-    kinds: Vec<SlotKind>,
-    plan: Option<Arc<Plan>>,
+    pub(crate) kinds: Vec<SlotKind>,
+    pub(crate) plan: Option<Arc<Plan>>,
 }
 
 /// One client's session.
@@ -66,7 +66,7 @@ pub struct Session {
     /// UPDATE counts the rows that it found, not those that it changed (the client's wish at connect).
     pub(crate) counts_found_rows: bool,
     /// Tables that INSERT and its like used last.
-    pub(crate) targets: crate::dml::Targets,
+    pub(crate) targets: crate::statements::dml::Targets,
     /// The session's half in the engine. A statement takes it out while it reads or changes tables.
     pub(crate) engine: Option<Box<engine::Session>>,
     /// What LOCK TABLES and FLUSH TABLES WITH READ LOCK have locked.
@@ -78,19 +78,19 @@ pub struct Session {
     /// What this session did, for SHOW STATUS.
     pub(crate) counters: Arc<crate::status::SessionCounters>,
     /// What had been counted when the statement began.
-    before: figures::Counted,
-    multi_statements: bool,
+    pub(crate) before: figures::Counted,
+    pub(crate) multi_statements: bool,
     /// `user@host`.
     account: String,
     /// `None` while a planned statement runs.
-    kept: Option<Box<query::Kept>>,
+    pub(crate) kept: Option<Box<crate::statements::query::Kept>>,
     /// Scratch: what stands in front of a statement's key.
-    prefix: Vec<u8>,
+    pub(crate) prefix: Vec<u8>,
     /// A statement is taken out while it runs.
-    prepared: HashMap<u32, Option<Box<PreparedText>>, KeyHash>,
-    prepared_last: u32,
+    pub(crate) prepared: HashMap<u32, Option<Box<PreparedText>>, KeyHash>,
+    pub(crate) prepared_last: u32,
     /// Those that have a name, by it in small letters.
-    named: HashMap<String, u32>,
+    pub(crate) named: HashMap<String, u32>,
 }
 
 /// What COM_RESET_CONNECTION sets back.
@@ -135,7 +135,7 @@ impl Session {
             state: SessionState::default(),
             variables,
             counts_found_rows: false,
-            targets: crate::dml::Targets::default(),
+            targets: crate::statements::dml::Targets::default(),
             before: figures::Counted::default(),
             multi_statements: false,
             account: format!("{user}@{host}"),

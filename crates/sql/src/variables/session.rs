@@ -7,7 +7,7 @@ use super::{Setting, Variable, find};
 use crate::SqlError;
 use crate::names::charsets;
 use crate::plan::methods::JoinMethods;
-use crate::transaction::Completes;
+use crate::statements::transaction::Completes;
 use crate::warning::Warnings;
 use engine::Isolation;
 

@@ -23,20 +23,20 @@ pub fn component(name: &str) -> Result<Variable, SqlError> {
     ))
 }
 
-pub(super) fn is_component(variable: Variable) -> bool {
+pub(crate) fn is_component(variable: Variable) -> bool {
     let name = variable.definition().name;
     name == "key_buffer_size" || name.starts_with("key_cache_")
 }
 
 /// The same for SET, where a name that is none is taken for a field of a row called `cache` (4081).
-pub(super) fn component_to_set(cache: &str, name: &str) -> Result<Variable, SqlError> {
+pub(crate) fn component_to_set(cache: &str, name: &str) -> Result<Variable, SqlError> {
     match find(name) {
         Some(_) => component(name),
         None => Err(unknown_structure(cache)),
     }
 }
 
-pub(super) fn unknown_structure(name: &str) -> SqlError {
+pub(crate) fn unknown_structure(name: &str) -> SqlError {
     let text = format!("Unknown structured system variable or ROW routine variable '{name}'");
     SqlError::new(4081, b"HY000", text)
 }
@@ -87,7 +87,7 @@ fn setting_of(settings: &CacheSettings, name: &str) -> Setting {
 }
 
 /// Sets a component, already checked, of a cache in the engine, and makes the cache if there is none.
-pub(super) fn apply(
+pub(crate) fn apply(
     database: &Database,
     cache: &str,
     variable: Variable,

@@ -1,0 +1,182 @@
+//! Transactions as sessions have them: how they begin and end, and the statements inside of them.
+//!
+//! - [`crate::statements::transaction`]: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, SET TRANSACTION.
+//! - [`run`]: running a statement that reads or changes tables, with the locks on tables that it needs.
+
+mod run;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use run::{StatementLocks, Used, Writes};
+
+use crate::locks::{Mode, Request};
+use crate::plan::plan::{LockClause, LockPatience};
+use crate::status::Counter;
+use crate::{Session, SqlError};
+use base::TableId;
+use engine::{Isolation, Savepoint};
+use std::time::{Duration, Instant};
+
+/// What a session keeps of its transaction.
+#[derive(Debug, Default)]
+pub(crate) struct Transaction {
+    /// Between BEGIN and COMMIT, or autocommit is off and a statement has used a table.
+    pub open: bool,
+    pub read_only: bool,
+    /// It has used a table or taken its snapshot: others see it.
+    used: bool,
+    /// Statements have changed or locked rows.
+    pub wrote: bool,
+    isolation: Isolation,
+    pub savepoints: Vec<(String, Savepoint)>,
+    /// What SET TRANSACTION without a scope asked for the next one.
+    pub next: Characteristics,
+    /// The tables that it has used, locked until it ends.
+    tables: Vec<(TableId, Mode)>,
+}
+
+/// What SET TRANSACTION and START TRANSACTION say of a transaction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Characteristics {
+    pub isolation: Option<Isolation>,
+    pub read_only: Option<bool>,
+}
+
+impl Session {
+    /// The isolation that the next transaction has.
+    pub(crate) fn isolation(&self) -> Isolation {
+        match self.state.transaction.open {
+            true => self.state.transaction.isolation,
+            false => self.state.transaction.next.isolation.unwrap_or(self.variables.common.isolation),
+        }
+    }
+
+    /// How rows are locked that a statement reads in order to change others: INSERT ... SELECT, subqueries of UPDATE and DELETE.
+    pub(crate) fn lock_of_reads(&self) -> Option<LockClause> {
+        matches!(self.isolation(), Isolation::RepeatableRead | Isolation::Serializable)
+            .then_some(LockClause { exclusive: false, wait: LockPatience::Default })
+    }
+
+    /// True if the transaction, or a statement outside of one, may only read.
+    pub(crate) fn is_read_only(&self) -> bool {
+        match self.state.transaction.open {
+            true => self.state.transaction.read_only,
+            false => self.state.transaction.next.read_only.unwrap_or(self.variables.common.tx_read_only),
+        }
+    }
+
+    /// Who asks for locks on tables, and for how long.
+    pub(crate) fn request(&self) -> Request<'_> {
+        let wait = Duration::from_secs(self.variables.common.lock_wait_seconds);
+        Request { owner: self.id, interrupt: &self.interrupt, until: Instant::now() + wait }
+    }
+
+    /// The engine's half of the session; it is away while a statement runs.
+    pub(crate) fn engine(&mut self) -> Result<&mut engine::Session, SqlError> {
+        self.engine.as_deref_mut().ok_or_else(|| SqlError::internal("a statement inside of a statement"))
+    }
+
+    /// Begins a transaction; there is none.
+    pub(crate) fn begin_transaction(&mut self, read_only: Option<bool>) -> Result<(), SqlError> {
+        let isolation = self.isolation();
+        let read_only = read_only.unwrap_or(self.is_read_only());
+        self.engine()?.begin(isolation)?;
+        let transaction = &mut self.state.transaction;
+        transaction.open = true;
+        transaction.isolation = isolation;
+        transaction.read_only = read_only;
+        transaction.wrote = false;
+        transaction.next = Characteristics::default();
+        self.interrupt.note_characteristics(isolation, read_only);
+        Ok(())
+    }
+
+    /// Tells others what the next transaction will be like.
+    pub(crate) fn note_characteristics(&self) {
+        self.interrupt.note_characteristics(self.isolation(), self.is_read_only());
+    }
+
+    /// From now on others see the transaction.
+    pub(crate) fn note_use(&mut self) {
+        if !self.state.transaction.used {
+            self.state.transaction.used = true;
+            self.interrupt.note_begin();
+        }
+    }
+
+    /// Ends the transaction, if there is one, and unlocks its tables.
+    ///
+    /// # Errors
+    /// 1205, 1317 and 1927 while others keep everything from being committed: the transaction goes on. What the engine says:
+    /// the transaction is over.
+    pub(crate) fn end_transaction(&mut self, keep: bool) -> Result<(), SqlError> {
+        if !self.state.transaction.open {
+            self.state.transaction.next = Characteristics::default();
+            self.state.transaction.savepoints.clear();
+            return Ok(());
+        }
+        let instance = self.instance.clone();
+        let commits = keep && self.state.transaction.wrote;
+        let _writing = match commits && !self.locked.everything {
+            true => Some(instance.read_lock.commit(&self.writing, &self.request())?),
+            false => None,
+        };
+        let engine = self.engine()?;
+        let result = if keep { engine.commit() } else { engine.roll_back() };
+        if self.state.transaction.wrote {
+            let counter = if keep { Counter::HandlerCommit } else { Counter::HandlerRollback };
+            self.counters.add(counter, 1);
+        }
+        self.forget_transaction();
+        Ok(result?)
+    }
+
+    /// The transaction is over in the engine.
+    fn forget_transaction(&mut self) {
+        let transaction = &mut self.state.transaction;
+        transaction.open = false;
+        transaction.wrote = false;
+        transaction.read_only = false;
+        transaction.savepoints.clear();
+        transaction.used = false;
+        for (table, mode) in transaction.tables.drain(..) {
+            self.instance.locks.unlock(table, mode, self.id);
+        }
+        self.interrupt.note_end();
+        self.note_characteristics();
+    }
+
+    /// What statements do that cannot be part of a transaction.
+    ///
+    /// # Errors
+    /// As [`Session::end_transaction`].
+    pub(crate) fn implicit_commit(&mut self) -> Result<(), SqlError> {
+        self.end_transaction(true)
+    }
+
+    /// Takes back whatever the session holds: it ends, or begins anew.
+    pub(crate) fn give_up(&mut self) {
+        if self.engine.is_some() {
+            // What the engine cannot take back it takes back at its next start, and refuses writes until then.
+            let _ = self.end_transaction(false);
+        } else {
+            self.forget_transaction();
+        }
+        self.unlock_tables();
+        if std::mem::take(&mut self.locked.everything) {
+            self.instance.read_lock.unlock();
+        }
+    }
+
+    /// What hangs on variables that were set: the limits of the warnings, and what the engine has to know.
+    pub(crate) fn after_set(&mut self) {
+        let common = self.variables.common;
+        self.state.warnings.kept_max = common.max_error_count;
+        self.state.warnings.notes = common.sql_notes;
+        if let Some(engine) = &mut self.engine {
+            engine.set_isolation(common.isolation);
+            engine.set_lock_wait(Duration::from_secs(common.row_lock_wait_seconds));
+        }
+        self.note_characteristics();
+    }
+}

@@ -1,0 +1,9 @@
+//! Statements that look after the server and its tables.
+//!
+//! - [`server`]: FLUSH and KILL.
+//! - [`maintenance`]: ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE.
+//! - [`key_caches`]: CACHE INDEX and LOAD INDEX.
+
+pub(crate) mod key_caches;
+pub(crate) mod maintenance;
+pub(crate) mod server;

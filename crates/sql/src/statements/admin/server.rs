@@ -1,0 +1,80 @@
+//! FLUSH and KILL.
+
+use crate::host::Kill;
+use crate::text::parse::{Word, Words};
+use crate::{ResultSink, Session, SqlError};
+
+/// FLUSH of this and that.
+pub(crate) fn flush(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let _ = words.accept("NO_WRITE_TO_BINLOG") || words.accept("LOCAL");
+    let before = words.error();
+    loop {
+        let what = words.name()?.to_ascii_uppercase();
+        match what.as_str() {
+            "STATUS" => {
+                session.instance.status.flush(&mut session.counters);
+                crate::status::reset_cache_counters(session);
+            }
+            // They stand alone.
+            "TABLES" | "TABLE" => {
+                crate::statements::locks::flush_tables(session, words)?;
+                return session.done(0, String::new(), sink);
+            }
+            // Nothing of theirs is kept in memory.
+            "LOGS" => flush_slow_log(session),
+            "SLOW" => {
+                words.expect("LOGS")?;
+                flush_slow_log(session);
+            }
+            "PRIVILEGES" | "HOSTS" | "USER_RESOURCES" | "QUERY_CACHE" => {}
+            "QUERY" => words.expect("CACHE")?,
+            "ERROR" | "GENERAL" | "BINARY" | "ENGINE" | "RELAY" => words.expect("LOGS")?,
+            _ => return Err(before),
+        }
+        if !words.accept_symbol(",") {
+            break;
+        }
+    }
+    words.end()?;
+    session.done(0, String::new(), sink)
+}
+
+fn flush_slow_log(session: &Session) {
+    if let Some(host) = session.instance.host() {
+        host.flush_slow_log();
+    }
+}
+
+/// KILL [HARD | SOFT] [CONNECTION | QUERY] id.
+pub(crate) fn kill(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let _ = words.accept("HARD") || words.accept("SOFT");
+    let what = if words.accept("QUERY") {
+        Kill::Statement
+    } else {
+        words.accept("CONNECTION");
+        Kill::Connection
+    };
+    let before = words.error();
+    let id: u64 = match words.next() {
+        Word::Number(text) => text.parse().map_err(|_| unknown_thread(&text))?,
+        _ => return Err(before),
+    };
+    words.end()?;
+    let Some(host) = session.instance.host() else { return Err(unknown_thread(&id.to_string())) };
+    host.kill(id, what)?;
+    // A KILL of oneself takes effect at once.
+    session.interrupt.check()?;
+    session.done(0, String::new(), sink)
+}
+
+fn unknown_thread(id: &str) -> SqlError {
+    SqlError::new(1094, b"HY000", format!("Unknown thread id: {id}"))
+}

@@ -1,0 +1,598 @@
+//! ALTER TABLE.
+//!
+//! Adding and dropping secondary indexes, AUTO_INCREMENT and RENAME happen in place. Everything else makes a
+//! second table, copies the rows and lets it take the first one's name; readers see the old table until then.
+
+use super::build::build;
+use super::copy::copy_rows;
+use super::database::check_writable;
+use super::definition::*;
+use super::index::{add_index, algorithm_and_lock, cannot_drop, check_auto_increment, remove_index};
+use super::metadata::TableMetadata;
+use super::parse::{charset_option, column_definition, default_value, key_definition, table_options};
+use super::table::{rename, surroundings, table_error};
+use super::types::name_or_string;
+use crate::text::parse::Words;
+use crate::variables::assign::engine_named;
+use crate::{ResultSink, Session, SqlError};
+use engine::{Table, TableDef};
+use std::sync::Arc;
+use types::Collation;
+
+/// Where a column goes.
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Place {
+    First,
+    After(String),
+    Stay,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+pub(super) enum Action {
+    AddColumn(ColumnSpec, Place),
+    DropColumn(String),
+    /// The old name and the new definition.
+    ChangeColumn(String, ColumnSpec, Place),
+    /// `None`: DROP DEFAULT.
+    SetDefault(String, Option<ColumnDefault>),
+    RenameColumn(String, String),
+    AddKey(KeySpec),
+    DropKey(String),
+    DropPrimary,
+    RenameKey(String, String),
+    Rename(Option<String>, String),
+    Options(TableOptions),
+    ConvertTo(Collation),
+    /// FORCE, ORDER BY: the table is written anew.
+    Rebuild,
+    /// DISABLE KEYS, ENABLE KEYS and others that change nothing here.
+    Nothing,
+}
+
+/// ALTER TABLE, behind those words.
+pub(crate) fn alter_table(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    words.accept_all(&["IF", "EXISTS"]);
+    let (database, name) = words.qualified_name()?;
+    let database = session.resolve_database(database)?;
+    check_writable(session, &database)?;
+    let table = session.table_to_use(&database, &name)?;
+    let collation = TableMetadata::of(&table.def())?.collation;
+    let mut actions = Vec::new();
+    loop {
+        action(words, &table.def(), collation, session, &mut actions)?;
+        if !words.accept_symbol(",") {
+            break;
+        }
+    }
+    words.end()?;
+    run(session, &database, &name, actions, sink)
+}
+
+fn place(words: &mut Words<'_>) -> Result<Place, SqlError> {
+    if words.accept("FIRST") {
+        return Ok(Place::First);
+    }
+    if words.accept("AFTER") {
+        return Ok(Place::After(words.name()?));
+    }
+    Ok(Place::Stay)
+}
+
+fn action(
+    words: &mut Words<'_>,
+    def: &TableDef,
+    collation: Collation,
+    session: &mut Session,
+    actions: &mut Vec<Action>,
+) -> Result<(), SqlError> {
+    let mut ignored = Vec::new();
+    if words.accept("ADD") {
+        add(words, collation, actions, &mut ignored)?;
+    } else if words.accept("DROP") {
+        actions.push(drop(words)?);
+    } else if words.accept("MODIFY") {
+        words.accept("COLUMN");
+        let column = column_definition(words, collation, &mut ignored)?;
+        let place = place(words)?;
+        actions.push(Action::ChangeColumn(column.name.clone(), column, place));
+    } else if words.accept("CHANGE") {
+        words.accept("COLUMN");
+        let old = words.name()?;
+        let column = column_definition(words, collation, &mut ignored)?;
+        let place = place(words)?;
+        actions.push(Action::ChangeColumn(old, column, place));
+    } else if words.accept("ALTER") {
+        words.accept("COLUMN");
+        let name = words.name()?;
+        if words.accept_all(&["DROP", "DEFAULT"]) {
+            actions.push(Action::SetDefault(name, None));
+        } else {
+            words.expect("SET")?;
+            words.expect("DEFAULT")?;
+            let metadata = TableMetadata::of(def)?;
+            let columns = columns_of(def, &metadata);
+            let position = find_column(&columns, &name, &def.name)?;
+            let value = default_value(words, &columns[position])?;
+            actions.push(Action::SetDefault(name, Some(value)));
+        }
+    } else if words.accept("RENAME") {
+        actions.push(rename_action(words)?);
+    } else if words.accept("CONVERT") {
+        words.expect("TO")?;
+        if !charset_option(words) {
+            return Err(words.error());
+        }
+        let charset = name_or_string(words)?;
+        let collate = if words.accept("COLLATE") { Some(name_or_string(words)?) } else { None };
+        let chosen = super::types::combine(Some(&charset), collate.as_deref(), false)?;
+        actions.push(Action::ConvertTo(chosen.unwrap_or(collation)));
+    } else if words.accept("DISABLE") || words.accept("ENABLE") {
+        words.expect("KEYS")?;
+        session
+            .state
+            .warnings
+            .note(1031, "DISABLE KEYS and ENABLE KEYS change nothing: indexes are always kept");
+        actions.push(Action::Nothing);
+    } else if words.accept("FORCE") {
+        actions.push(Action::Rebuild);
+    } else if words.accept("ORDER") {
+        words.expect("BY")?;
+        loop {
+            words.name()?;
+            let _ = words.accept("ASC") || words.accept("DESC");
+            if !words.accept_symbol(",") {
+                break;
+            }
+        }
+        actions.push(Action::Nothing);
+    } else if words.is("ALGORITHM") || words.is("LOCK") {
+        algorithm_and_lock(words)?;
+        actions.push(Action::Nothing);
+    } else if words.is("PARTITION") || words.is("DISCARD") || words.is("IMPORT") || words.is("TRUNCATE") {
+        let what = words.name()?;
+        return Err(SqlError::not_supported(&format!("ALTER TABLE ... {}", what.to_ascii_uppercase())));
+    } else {
+        let before = words.error();
+        let options = table_options(words, &mut ignored)?;
+        if options == TableOptions::default() {
+            return Err(before);
+        }
+        if let Some(engine) = &options.engine {
+            engine_named(engine)?;
+        }
+        actions.push(Action::Options(options));
+    }
+    for what in ignored {
+        session.state.warnings.warn(1235, format!("{what} is accepted and has no effect"));
+    }
+    Ok(())
+}
+
+fn add(
+    words: &mut Words<'_>,
+    collation: Collation,
+    actions: &mut Vec<Action>,
+    ignored: &mut Vec<String>,
+) -> Result<(), SqlError> {
+    if let Some(key) = key_definition(words, ignored)? {
+        actions.push(Action::AddKey(key));
+        return Ok(());
+    }
+    if words.is("CHECK") || words.is("CONSTRAINT") {
+        return Err(SqlError::not_supported("CHECK constraints"));
+    }
+    words.accept("COLUMN");
+    if words.accept_symbol("(") {
+        loop {
+            let column = column_definition(words, collation, ignored)?;
+            actions.push(Action::AddColumn(column, Place::Stay));
+            if !words.accept_symbol(",") {
+                break;
+            }
+        }
+        return words.expect_symbol(")");
+    }
+    let column = column_definition(words, collation, ignored)?;
+    let place = place(words)?;
+    actions.push(Action::AddColumn(column, place));
+    Ok(())
+}
+
+fn drop(words: &mut Words<'_>) -> Result<Action, SqlError> {
+    if words.accept_all(&["PRIMARY", "KEY"]) {
+        return Ok(Action::DropPrimary);
+    }
+    if words.accept_all(&["FOREIGN", "KEY"]) {
+        let name = words.name()?;
+        return Err(cannot_drop("FOREIGN KEY", &name));
+    }
+    if words.accept("CONSTRAINT") {
+        let name = words.name()?;
+        return Err(cannot_drop("CONSTRAINT", &name));
+    }
+    if words.accept("KEY") || words.accept("INDEX") {
+        let name = words.name()?;
+        return Ok(if name.eq_ignore_ascii_case("PRIMARY") {
+            Action::DropPrimary
+        } else {
+            Action::DropKey(name)
+        });
+    }
+    words.accept("COLUMN");
+    let name = words.name()?;
+    let _ = words.accept("RESTRICT") || words.accept("CASCADE");
+    Ok(Action::DropColumn(name))
+}
+
+fn rename_action(words: &mut Words<'_>) -> Result<Action, SqlError> {
+    if words.accept("COLUMN") {
+        let from = words.name()?;
+        words.expect("TO")?;
+        return Ok(Action::RenameColumn(from, words.name()?));
+    }
+    if words.accept("INDEX") || words.accept("KEY") {
+        let from = words.name()?;
+        words.expect("TO")?;
+        return Ok(Action::RenameKey(from, words.name()?));
+    }
+    let _ = words.accept("TO") || words.accept("AS") || words.accept_symbol("=");
+    let (database, name) = words.qualified_name()?;
+    Ok(Action::Rename(database, name))
+}
+
+/// Carries out the actions.
+pub(super) fn run(
+    session: &mut Session,
+    database: &str,
+    name: &str,
+    actions: Vec<Action>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    session.implicit_commit()?;
+    let instance = session.instance.clone();
+    // Writers of the table, and transactions that have used it, are waited for; others wait and find it changed.
+    let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
+    let in_place = is_in_place(&actions);
+    let copied = if in_place {
+        change_indexes(session, &table, &actions)?;
+        0
+    } else {
+        copy(session, database, name, &table, &actions)?
+    };
+    for action in &actions {
+        match action {
+            Action::Rename(to_database, to) => {
+                let to_database = to_database.clone().unwrap_or_else(|| database.to_owned());
+                rename(session, &(database.to_owned(), name.to_owned()), &(to_database, to.clone()))?;
+            }
+            Action::Options(TableOptions { auto_increment: Some(next), .. }) if in_place && *next > 0 => {
+                table.raise_auto_increment(next - 1);
+            }
+            _ => {}
+        }
+    }
+    session.done(copied, format!("Records: {copied}  Duplicates: 0  Warnings: 0"), sink)
+}
+
+/// Writes all rows of a table anew, as OPTIMIZE TABLE does.
+pub(crate) fn rebuild_table(session: &mut Session, database: &str, name: &str) -> Result<(), SqlError> {
+    let instance = session.instance.clone();
+    let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
+    copy(session, database, name, &table, &[Action::Rebuild]).map(|_| ())
+}
+
+/// True if no row has to be written anew.
+fn is_in_place(actions: &[Action]) -> bool {
+    let dropped: Vec<&str> = actions
+        .iter()
+        .filter_map(|action| match action {
+            Action::DropKey(name) => Some(name.as_str()),
+            _ => None,
+        })
+        .collect();
+    actions.iter().all(|action| match action {
+        Action::AddKey(key) => {
+            let renewed = key
+                .name
+                .as_ref()
+                .is_some_and(|name| dropped.iter().any(|other| other.eq_ignore_ascii_case(name)));
+            key.kind != KeyKind::Primary && key.comment.is_empty() && !renewed
+        }
+        Action::DropKey(_) | Action::Rename(..) | Action::Nothing => true,
+        Action::Options(options) => {
+            options.collation.is_none() && options.comment.is_none() && options.kept.is_empty()
+        }
+        _ => false,
+    })
+}
+
+fn change_indexes(session: &mut Session, table: &Arc<Table>, actions: &[Action]) -> Result<(), SqlError> {
+    let def = table.def();
+    let mut dropped = Vec::new();
+    for action in actions {
+        if let Action::DropKey(name) = action {
+            if !def.indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name)) {
+                return Err(cannot_drop("INDEX", name));
+            }
+            dropped.push(name.as_str());
+        }
+    }
+    if !dropped.is_empty() {
+        check_auto_increment(&def, &dropped)?;
+    }
+    for action in actions {
+        if let Action::AddKey(key) = action
+            && let Err(error) = add_index(session, table, key)
+        {
+            // What this statement added before goes again.
+            for index in &table.def().indexes {
+                if !def.indexes.iter().any(|before| before.name == index.name) {
+                    session.instance.database.drop_index(table, &index.name)?;
+                }
+            }
+            return Err(error);
+        }
+    }
+    for name in dropped {
+        remove_index(session, table, name)?;
+    }
+    Ok(())
+}
+
+/// The columns of a table as if CREATE TABLE had just been read.
+pub(super) fn columns_of(def: &TableDef, metadata: &TableMetadata) -> Vec<ColumnSpec> {
+    def.columns
+        .iter()
+        .zip(&metadata.columns)
+        .enumerate()
+        .map(|(position, (column, extras))| ColumnSpec {
+            name: column.name.clone(),
+            column_type: column.column_type.clone(),
+            own_collation: column.column_type.is_text()
+                && column.column_type.collation() != metadata.collation,
+            nullable: Some(column.nullable),
+            auto_increment: def.auto_increment == Some(position),
+            primary: false,
+            unique: false,
+            extras: extras.clone(),
+        })
+        .collect()
+}
+
+fn spec_of(def: &TableDef, metadata: &TableMetadata) -> TableSpec {
+    let part = |part: &types::KeyPart| KeyPartSpec {
+        column: def.columns[part.column].name.clone(),
+        prefix: part.prefix_chars,
+        descending: part.descending,
+    };
+    let mut keys = Vec::new();
+    if let Some(primary) = &def.primary {
+        keys.push(KeySpec {
+            kind: KeyKind::Primary,
+            name: None,
+            parts: primary.iter().map(part).collect(),
+            comment: metadata.index_comment("PRIMARY").to_owned(),
+        });
+    }
+    for index in &def.indexes {
+        keys.push(KeySpec {
+            kind: if index.unique { KeyKind::Unique } else { KeyKind::Plain },
+            name: Some(index.name.clone()),
+            parts: index.parts.iter().map(part).collect(),
+            comment: metadata.index_comment(&index.name).to_owned(),
+        });
+    }
+    TableSpec {
+        columns: columns_of(def, metadata),
+        keys,
+        options: TableOptions {
+            engine: None,
+            auto_increment: None,
+            collation: Some(metadata.collation),
+            comment: Some(metadata.comment.clone()),
+            kept: metadata.options.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect(),
+        },
+        ignored: Vec::new(),
+    }
+}
+
+fn find_column(columns: &[ColumnSpec], name: &str, table: &str) -> Result<usize, SqlError> {
+    columns
+        .iter()
+        .position(|column| column.name.eq_ignore_ascii_case(name))
+        .ok_or_else(|| SqlError::unknown_column(name, table))
+}
+
+/// The definition that the actions make of a table, and for each column the old one that its values come from.
+fn changed(
+    def: &TableDef,
+    metadata: &TableMetadata,
+    actions: &[Action],
+) -> Result<(TableSpec, Vec<Option<usize>>), SqlError> {
+    let mut spec = spec_of(def, metadata);
+    let mut sources: Vec<Option<usize>> = (0..spec.columns.len()).map(Some).collect();
+    for action in actions {
+        match action {
+            Action::AddColumn(column, place) => {
+                let at = match place {
+                    Place::First => 0,
+                    Place::After(name) => find_column(&spec.columns, name, &def.name)? + 1,
+                    Place::Stay => spec.columns.len(),
+                };
+                spec.columns.insert(at, column.clone());
+                sources.insert(at, None);
+            }
+            Action::DropColumn(name) => {
+                let at = spec
+                    .columns
+                    .iter()
+                    .position(|column| column.name.eq_ignore_ascii_case(name))
+                    .ok_or_else(|| cannot_drop("COLUMN", name))?;
+                if spec.columns.len() == 1 {
+                    return Err(SqlError::new(
+                        1090,
+                        b"42000",
+                        "You can't delete all columns with ALTER TABLE; use DROP TABLE instead",
+                    ));
+                }
+                spec.columns.remove(at);
+                sources.remove(at);
+                for key in &mut spec.keys {
+                    key.parts.retain(|part| !part.column.eq_ignore_ascii_case(name));
+                }
+                spec.keys.retain(|key| !key.parts.is_empty());
+            }
+            Action::ChangeColumn(old, column, place) => {
+                let at = find_column(&spec.columns, old, &def.name)?;
+                rename_in_keys(&mut spec.keys, old, &column.name);
+                spec.columns[at] = column.clone();
+                let to = match place {
+                    Place::First => 0,
+                    Place::Stay => at,
+                    Place::After(name) => {
+                        let after = find_column(&spec.columns, name, &def.name)?;
+                        if after < at { after + 1 } else { after }
+                    }
+                };
+                let moved = spec.columns.remove(at);
+                spec.columns.insert(to, moved);
+                let source = sources.remove(at);
+                sources.insert(to, source);
+            }
+            Action::SetDefault(name, value) => {
+                let at = find_column(&spec.columns, name, &def.name)?;
+                spec.columns[at].extras.default = value.clone().unwrap_or_default();
+            }
+            Action::RenameColumn(from, to) => {
+                crate::names::check_column(to)?;
+                let at = find_column(&spec.columns, from, &def.name)?;
+                spec.columns[at].name.clone_from(to);
+                rename_in_keys(&mut spec.keys, from, to);
+            }
+            Action::AddKey(key) => spec.keys.push(key.clone()),
+            Action::DropKey(name) => {
+                let at = named_key(&spec.keys, name).ok_or_else(|| cannot_drop("INDEX", name))?;
+                spec.keys.remove(at);
+            }
+            Action::DropPrimary => {
+                let at = spec
+                    .keys
+                    .iter()
+                    .position(|key| key.kind == KeyKind::Primary)
+                    .ok_or_else(|| cannot_drop("INDEX", "PRIMARY"))?;
+                spec.keys.remove(at);
+            }
+            Action::RenameKey(from, to) => {
+                let at = named_key(&spec.keys, from).ok_or_else(|| {
+                    let message = format!("Key '{from}' doesn't exist in table '{}'", def.name);
+                    SqlError::new(1176, b"42000", message)
+                })?;
+                spec.keys[at].name = Some(to.clone());
+            }
+            Action::Options(options) => merge(&mut spec.options, options),
+            Action::ConvertTo(collation) => convert(&mut spec, *collation),
+            Action::Rename(..) | Action::Rebuild | Action::Nothing => {}
+        }
+    }
+    Ok((spec, sources))
+}
+
+fn named_key(keys: &[KeySpec], name: &str) -> Option<usize> {
+    keys.iter().position(|key| key.name.as_ref().is_some_and(|other| other.eq_ignore_ascii_case(name)))
+}
+
+fn rename_in_keys(keys: &mut [KeySpec], from: &str, to: &str) {
+    for part in keys.iter_mut().flat_map(|key| &mut key.parts) {
+        if part.column.eq_ignore_ascii_case(from) {
+            to.clone_into(&mut part.column);
+        }
+    }
+}
+
+fn merge(into: &mut TableOptions, options: &TableOptions) {
+    into.auto_increment = options.auto_increment.or(into.auto_increment);
+    into.collation = options.collation.or(into.collation);
+    if options.comment.is_some() {
+        into.comment.clone_from(&options.comment);
+    }
+    for (name, value) in &options.kept {
+        into.kept.retain(|(other, _)| other != name);
+        into.kept.push((name.clone(), value.clone()));
+    }
+}
+
+fn convert(spec: &mut TableSpec, to: Collation) {
+    use types::ColumnType;
+    spec.options.collation = Some(to);
+    for column in &mut spec.columns {
+        match &mut column.column_type {
+            ColumnType::Char { collation, .. }
+            | ColumnType::Varchar { collation, .. }
+            | ColumnType::Text { collation, .. } => *collation = to,
+            _ => {}
+        }
+    }
+}
+
+/// Makes the changed table beside the old one, fills it and lets it take the old one's place. How many rows it has.
+fn copy(
+    session: &mut Session,
+    database: &str,
+    name: &str,
+    table: &Arc<Table>,
+    actions: &[Action],
+) -> Result<u64, SqlError> {
+    let instance = session.instance.clone();
+    let old = table.def();
+    let metadata = TableMetadata::of(&old)?;
+    let (spec, sources) = changed(&old, &metadata, actions)?;
+    let next = spec.options.auto_increment;
+    let engine_changes =
+        actions.iter().any(|action| matches!(action, Action::Options(TableOptions { engine: Some(_), .. })));
+    let mut around = surroundings(session, database)?;
+    let asked = actions.iter().rev().find_map(|action| match action {
+        Action::Options(options) => options.engine.clone(),
+        _ => None,
+    });
+    around.altering = Some(asked.unwrap_or_else(|| metadata.engine.clone()));
+    let mentions_page_size = spec.options.kept.iter().any(|(name, _)| name == "PAGE_SIZE");
+    if !mentions_page_size && let Some(page_size) = old.page_size {
+        around.page_size = page_size;
+    }
+    let mut def = build(name, spec, &around, &mut session.state.warnings)?;
+    if !engine_changes {
+        let mut changed = TableMetadata::decode(&def.sql_metadata)?;
+        changed.engine.clone_from(&metadata.engine);
+        changed.created = metadata.created;
+        def.sql_metadata = changed.encode();
+    }
+    if !mentions_page_size {
+        def.page_size = old.page_size;
+    }
+    let copy =
+        instance.database.create_replacement(def).map_err(|error| table_error(error, database, name))?;
+    let mut swapped = copy_rows(session, table, &copy, &sources).and_then(|count| {
+        if old.auto_increment.is_some() && copy.def().auto_increment.is_some() {
+            copy.raise_auto_increment(table.next_auto_increment().saturating_sub(1));
+        }
+        if let Some(next) = next.filter(|next| *next > 1) {
+            copy.raise_auto_increment(next - 1);
+        }
+        instance.database.replace_table(table, &copy).map_err(|error| table_error(error, database, name))?;
+        Ok(count)
+    });
+    if swapped.is_ok()
+        && let Err(error) = session.replace_locked_table(table.id(), copy.id())
+    {
+        swapped = Err(error);
+    }
+    if swapped.is_err() && !table.is_dropped() {
+        // The old table is still in place: the copy goes.
+        instance.database.discard_replacement(&copy);
+    }
+    swapped
+}

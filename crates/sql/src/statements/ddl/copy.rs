@@ -1,0 +1,99 @@
+//! Copies the rows of one table into another with other columns.
+
+use super::metadata::TableMetadata;
+use crate::expr::{CoerceIssue, Coerced, coerce};
+use crate::statements::dml::{column_default, implicit_default, note_issue, write_error};
+use crate::{Session, SqlError};
+use base::IndexId;
+use bumpalo::Bump;
+use engine::{Direction, KeyList, KeyRange, Table};
+use std::ops::Bound;
+use types::{Value, ValueRef};
+
+/// How many rows go to the engine at a time.
+const ROWS_A_BATCH: usize = 1000;
+
+/// Copies every row; `sources` says for each column of `to` which one of `from` it takes, if any.
+/// Gives the number of rows. What fails on the way leaves `to` half full: the caller drops it.
+pub(super) fn copy_rows(
+    session: &mut Session,
+    from: &Table,
+    to: &Table,
+    sources: &[Option<usize>],
+) -> Result<u64, SqlError> {
+    let (old, new) = (from.def(), to.def());
+    let metadata = TableMetadata::of(&new)?;
+    let clock = session.clock();
+    let defaults: Vec<Value> = new
+        .columns
+        .iter()
+        .zip(&metadata.columns)
+        .map(|(column, extras)| {
+            column_default(column, extras, &clock).unwrap_or_else(|| implicit_default(column))
+        })
+        .collect();
+    // The same columns in the same order: images are copied as they are.
+    let same = old.columns == new.columns
+        && sources.iter().enumerate().all(|(position, source)| *source == Some(position));
+    let instance = session.instance.clone();
+    let mut write = instance.database.begin_write()?;
+    let mut batch = KeyList::default();
+    let mut arena = Bump::new();
+    let mut image = Vec::new();
+    let mut count = 0;
+    let everything = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
+    let mut scan = from.scan(engine::Reader::newest(), IndexId(0), everything, Direction::Forward);
+    loop {
+        let row = scan.next_row()?;
+        if row.is_none() || batch.len() >= ROWS_A_BATCH {
+            if let Err((position, error)) = write.insert_many(to, &batch) {
+                return Err(write_error(error, to, batch.get(position)));
+            }
+            // Each batch for itself: the copy is not seen by anyone, and a list to undo it all would be as big.
+            write.commit()?;
+            write = instance.database.begin_write()?;
+            batch.clear();
+        }
+        let Some(row) = row else { break };
+        session.interrupt.check()?;
+        count += 1;
+        if same {
+            batch.push(row);
+            continue;
+        }
+        arena.reset();
+        image.clear();
+        let view = from.row_codec().view(row);
+        let mut values: Vec<ValueRef<'_>> = Vec::with_capacity(sources.len());
+        for (position, source) in sources.iter().enumerate() {
+            let column = &new.columns[position];
+            let value = match source {
+                Some(source) if old.columns[*source].column_type == column.column_type => view.get(*source),
+                Some(source) if view.is_null(*source) => ValueRef::Null,
+                Some(source) => {
+                    let coerced = coerce(view.get(*source), column, &arena);
+                    note_issue(session, &coerced, &new, &column.name, count)?;
+                    coerced.value
+                }
+                None if new.auto_increment == Some(position) => {
+                    ValueRef::Int(to.reserve_auto_increment(1)? as i64)
+                }
+                None => defaults[position].as_ref(),
+            };
+            let value = if value.is_null() && !column.nullable {
+                // As MariaDB does, a NULL that has no place any more counts as cut, not as NULL.
+                let value = coerce(value, column, &arena).value;
+                let cut = Coerced { value, issue: Some(CoerceIssue::Truncated) };
+                note_issue(session, &cut, &new, &column.name, count)?;
+                cut.value
+            } else {
+                value
+            };
+            values.push(value);
+        }
+        to.row_codec().encode(&values, &mut image);
+        batch.push(&image);
+    }
+    write.commit()?;
+    Ok(count)
+}

@@ -1,0 +1,146 @@
+//! CREATE, ALTER and DROP DATABASE.
+
+use super::metadata::DatabaseMetadata;
+use super::parse::database_options;
+use crate::statements::show::infoschema;
+use crate::text::parse::Words;
+use crate::{Completion, ResultSink, Session, SqlError, names};
+use engine::Error;
+use types::Collation;
+
+impl Session {
+    /// The default collation of a database.
+    ///
+    /// # Errors
+    /// 1049.
+    pub(crate) fn database_collation(&self, database: &str) -> Result<Collation, SqlError> {
+        let databases = self.instance.database.databases();
+        let found = databases.iter().find(|(name, _)| name == database);
+        let (_, metadata) = found.ok_or_else(|| SqlError::unknown_database(database))?;
+        Ok(DatabaseMetadata::decode(metadata).collation)
+    }
+
+    /// The database that a name written `database.name` or `name` is in.
+    ///
+    /// # Errors
+    /// 1046.
+    pub(crate) fn resolve_database(&self, written: Option<String>) -> Result<String, SqlError> {
+        match written {
+            Some(database) => Ok(database),
+            None => self.state.database.as_deref().map(str::to_owned).ok_or_else(SqlError::no_database),
+        }
+    }
+
+    /// Ends a statement without a result set.
+    pub(crate) fn done(
+        &self,
+        affected_rows: u64,
+        info: String,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let warnings = self.state.warnings.count_u16();
+        sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
+    }
+}
+
+fn exists(name: &str) -> SqlError {
+    SqlError::new(1007, b"HY000", format!("Can't create database '{name}'; database exists"))
+}
+
+fn is_reserved(name: &str) -> bool {
+    name.eq_ignore_ascii_case(infoschema::DATABASE)
+}
+
+/// 1044 for what no statement may change.
+pub(super) fn check_writable(session: &Session, database: &str) -> Result<(), SqlError> {
+    if !is_reserved(database) {
+        return Ok(());
+    }
+    Err(SqlError::new(
+        1044,
+        b"42000",
+        format!("Access denied for user '{}'@'{}' to database '{database}'", session.user, session.host),
+    ))
+}
+
+/// CREATE {DATABASE | SCHEMA}, behind those words.
+pub(crate) fn create_database(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let if_not_exists = words.accept_all(&["IF", "NOT", "EXISTS"]);
+    let name = words.name()?;
+    let collation = database_options(words)?;
+    words.end()?;
+    session.check_no_locked_tables()?;
+    session.implicit_commit()?;
+    names::check_database(&name)?;
+    check_writable(session, &name)?;
+    let metadata = DatabaseMetadata {
+        collation: match collation {
+            Some(collation) => collation,
+            None => super::table::server_collation(session),
+        },
+    };
+    match session.instance.database.create_database(&name, &metadata.encode()) {
+        Ok(()) => session.done(1, String::new(), sink),
+        Err(Error::DatabaseExists) if if_not_exists => {
+            let error = exists(&name);
+            session.state.warnings.note(error.code, error.message);
+            session.done(1, String::new(), sink)
+        }
+        Err(Error::DatabaseExists) => Err(exists(&name)),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// DROP {DATABASE | SCHEMA}, behind those words.
+pub(crate) fn drop_database(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let if_exists = words.accept_all(&["IF", "EXISTS"]);
+    let name = words.name()?;
+    words.end()?;
+    session.check_no_locked_tables()?;
+    session.implicit_commit()?;
+    check_writable(session, &name)?;
+    let missing =
+        || SqlError::new(1008, b"HY000", format!("Can't drop database '{name}'; database doesn't exist"));
+    let database = session.instance.database.clone();
+    let tables = match database.tables(&name) {
+        Ok(tables) => tables,
+        Err(Error::NoSuchDatabase) if if_exists => {
+            let error = missing();
+            session.state.warnings.note(error.code, error.message);
+            return session.done(0, String::new(), sink);
+        }
+        Err(Error::NoSuchDatabase) => return Err(missing()),
+        Err(error) => return Err(error.into()),
+    };
+    let instance = session.instance.clone();
+    for table in &tables {
+        let table_name = table.def().name.clone();
+        let _lock = match session.lock_definition(&instance.locks, &name, &table_name) {
+            Ok((_, lock)) => lock,
+            // Someone else was quicker.
+            Err(error) if error.code == 1146 => continue,
+            Err(error) => return Err(error),
+        };
+        match database.drop_table(&name, &table_name) {
+            Ok(()) | Err(Error::NoSuchTable) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    match database.drop_database(&name) {
+        Ok(()) => {}
+        Err(Error::NoSuchDatabase) => return Err(missing()),
+        Err(error) => return Err(error.into()),
+    }
+    if session.state.database.as_deref() == Some(name.as_str()) {
+        session.state.database = None;
+    }
+    session.done(tables.len() as u64, String::new(), sink)
+}

@@ -1,0 +1,490 @@
+//! CREATE TABLE's parentheses and options, which ALTER TABLE shares.
+
+use super::definition::*;
+use super::options;
+use super::types::{collation_of_charset, column_type, combine, name_or_string, number};
+use crate::SqlError;
+use crate::names;
+use crate::text::parse::{Word, Words};
+use types::{Collation, ColumnType};
+
+/// `(column or key, ...)` and the options behind it. `default` is the database's collation.
+pub(super) fn table_body(words: &mut Words<'_>, default: Collation) -> Result<TableSpec, SqlError> {
+    // A column's collation depends on the options behind the parentheses: those are read first.
+    let mut ahead = words.clone();
+    skip_parentheses(&mut ahead)?;
+    let mut ignored = Vec::new();
+    let options = table_options(&mut ahead, &mut ignored)?;
+    let collation = options.collation.unwrap_or(default);
+    let mut spec = TableSpec { options, ignored, ..TableSpec::default() };
+    words.expect_symbol("(")?;
+    loop {
+        definition(words, collation, &mut spec)?;
+        if !words.accept_symbol(",") {
+            break;
+        }
+    }
+    words.expect_symbol(")")?;
+    *words = ahead;
+    Ok(spec)
+}
+
+fn skip_parentheses(words: &mut Words<'_>) -> Result<(), SqlError> {
+    words.expect_symbol("(")?;
+    let mut depth = 1;
+    while depth > 0 {
+        match words.peek() {
+            Word::End => return Err(words.error()),
+            Word::Symbol(symbol) if symbol == "(" => depth += 1,
+            Word::Symbol(symbol) if symbol == ")" => depth -= 1,
+            _ => {}
+        }
+        words.next();
+    }
+    Ok(())
+}
+
+/// One column or key.
+pub(super) fn definition(
+    words: &mut Words<'_>,
+    collation: Collation,
+    spec: &mut TableSpec,
+) -> Result<(), SqlError> {
+    if let Some(key) = key_definition(words, &mut spec.ignored)? {
+        spec.keys.push(key);
+        return Ok(());
+    }
+    if words.is("CHECK") {
+        return Err(SqlError::not_supported("CHECK constraints"));
+    }
+    spec.columns.push(column_definition(words, collation, &mut spec.ignored)?);
+    Ok(())
+}
+
+/// `name type attributes`.
+pub(super) fn column_definition(
+    words: &mut Words<'_>,
+    collation: Collation,
+    ignored: &mut Vec<String>,
+) -> Result<ColumnSpec, SqlError> {
+    let name = words.name()?;
+    names::check_column(&name)?;
+    let mut column = column_type(words, name, collation)?;
+    loop {
+        if words.accept_all(&["NOT", "NULL"]) {
+            column.nullable = Some(false);
+        } else if words.accept("NULL") {
+            column.nullable = Some(true);
+        } else if words.accept("DEFAULT") {
+            column.extras.default = default_value(words, &column)?;
+        } else if words.accept_all(&["ON", "UPDATE"]) {
+            let now = is_now(words, &column)?;
+            let temporal =
+                matches!(column.column_type, ColumnType::DateTime { .. } | ColumnType::Timestamp { .. });
+            if !now || !temporal {
+                return Err(SqlError::new(
+                    1294,
+                    b"HY000",
+                    format!("Invalid ON UPDATE clause for '{}' column", column.name),
+                ));
+            }
+            column.extras.on_update_now = true;
+        } else if words.accept("AUTO_INCREMENT") {
+            column.auto_increment = true;
+        } else if words.accept_all(&["SERIAL", "DEFAULT", "VALUE"]) {
+            column.auto_increment = true;
+            column.unique = true;
+            column.nullable = Some(false);
+        } else if words.accept("UNIQUE") {
+            words.accept("KEY");
+            column.unique = true;
+        } else if words.accept("PRIMARY") {
+            words.accept("KEY");
+            column.primary = true;
+        } else if words.accept("KEY") {
+            column.primary = true;
+        } else if words.accept("COMMENT") {
+            column.extras.comment = words.string()?;
+        } else if words.accept("COLLATE") {
+            let name = name_or_string(words)?;
+            let chosen = combine(None, Some(&name), false)?.unwrap_or(collation);
+            set_collation(&mut column, chosen);
+        } else if words.accept("REFERENCES") {
+            ignored.push("REFERENCES".to_owned());
+            reference(words)?;
+        } else if words.is("CHECK") || words.is("CONSTRAINT") {
+            return Err(SqlError::not_supported("CHECK constraints"));
+        } else if words.is("GENERATED") || words.is("AS") || words.is("VIRTUAL") || words.is("PERSISTENT") {
+            return Err(SqlError::not_supported("generated columns"));
+        } else if words.accept("COLUMN_FORMAT") || words.accept("STORAGE") {
+            words.name()?;
+        } else if words.is("INVISIBLE") {
+            return Err(SqlError::not_supported("invisible columns"));
+        } else {
+            return Ok(column);
+        }
+    }
+}
+
+fn set_collation(column: &mut ColumnSpec, chosen: Collation) {
+    match &mut column.column_type {
+        ColumnType::Char { collation, .. }
+        | ColumnType::Varchar { collation, .. }
+        | ColumnType::Text { collation, .. } => {
+            *collation = chosen;
+            column.own_collation = true;
+        }
+        // On other types the clause changes nothing, as in MySQL.
+        _ => {}
+    }
+}
+
+/// CURRENT_TIMESTAMP, NOW and their like, with matching digits of a second.
+fn is_now(words: &mut Words<'_>, column: &ColumnSpec) -> Result<bool, SqlError> {
+    let name = match words.peek() {
+        Word::Bare(name) => name.to_ascii_uppercase(),
+        _ => return Ok(false),
+    };
+    if !matches!(name.as_str(), "CURRENT_TIMESTAMP" | "NOW" | "LOCALTIME" | "LOCALTIMESTAMP") {
+        return Ok(false);
+    }
+    words.next();
+    if words.accept_symbol("(") {
+        if !words.accept_symbol(")") {
+            number(words)?;
+            words.expect_symbol(")")?;
+        }
+    } else if name == "NOW" {
+        return Err(words.error());
+    }
+    if !matches!(column.column_type, ColumnType::DateTime { .. } | ColumnType::Timestamp { .. }) {
+        return Err(invalid_default(&column.name));
+    }
+    Ok(true)
+}
+
+pub(super) fn invalid_default(column: &str) -> SqlError {
+    SqlError::new(1067, b"42000", format!("Invalid default value for '{column}'"))
+}
+
+/// What follows DEFAULT: a literal, NULL or the current time.
+pub(super) fn default_value(words: &mut Words<'_>, column: &ColumnSpec) -> Result<ColumnDefault, SqlError> {
+    if words.accept_symbol("(") {
+        let value = default_value(words, column)?;
+        if !words.accept_symbol(")") {
+            return Err(SqlError::not_supported("defaults that are computed"));
+        }
+        return Ok(value);
+    }
+    if is_now(words, column)? {
+        return Ok(ColumnDefault::Now);
+    }
+    for (word, value) in [("TRUE", "1"), ("FALSE", "0")] {
+        if words.accept(word) {
+            return Ok(ColumnDefault::Number(value.to_owned()));
+        }
+    }
+    if words.accept("NULL") {
+        return Ok(ColumnDefault::Null);
+    }
+    let negative = words.accept_symbol("-");
+    if !negative {
+        words.accept_symbol("+");
+    }
+    match words.peek().clone() {
+        Word::Number(text) => {
+            words.next();
+            Ok(ColumnDefault::Number(if negative { format!("-{text}") } else { text }))
+        }
+        Word::Text(text) if !negative => {
+            words.next();
+            Ok(ColumnDefault::Text(text))
+        }
+        Word::Symbol(symbol) if !negative => match binary_literal(&symbol) {
+            Some(bytes) => {
+                words.next();
+                Ok(ColumnDefault::Binary(bytes))
+            }
+            None => Err(words.error()),
+        },
+        // `_utf8mb4'text'`.
+        Word::Bare(name) if name.starts_with('_') && matches!(words.peek_second(), Word::Text(_)) => {
+            words.next();
+            Ok(ColumnDefault::Text(words.string()?))
+        }
+        Word::Bare(_) if !negative => {
+            let mut after = words.clone();
+            after.next();
+            if after.accept_symbol("(") {
+                return Err(SqlError::not_supported("defaults that are computed"));
+            }
+            Err(words.error())
+        }
+        _ => Err(words.error()),
+    }
+}
+
+/// The bytes of `X'..'` and `B'..'` as the tokenizer prints them back.
+fn binary_literal(symbol: &str) -> Option<Vec<u8>> {
+    let (kind, digits) = symbol.strip_suffix('\'')?.split_once('\'')?;
+    match kind {
+        "X" | "x" if digits.len() % 2 == 0 => (0..digits.len())
+            .step_by(2)
+            .map(|at| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok())
+            .collect(),
+        "B" | "b" => {
+            let number = u64::from_str_radix(digits, 2).ok()?;
+            let bytes = number.to_be_bytes();
+            let from = bytes.iter().position(|byte| *byte != 0).unwrap_or(7);
+            Some(bytes[from..].to_vec())
+        }
+        _ => None,
+    }
+}
+
+/// REFERENCES t (c) [MATCH ..] [ON DELETE ..] [ON UPDATE ..].
+fn reference(words: &mut Words<'_>) -> Result<(), SqlError> {
+    words.qualified_name()?;
+    if words.accept_symbol("(") {
+        loop {
+            words.name()?;
+            if !words.accept_symbol(",") {
+                break;
+            }
+        }
+        words.expect_symbol(")")?;
+    }
+    if words.accept("MATCH") {
+        words.name()?;
+    }
+    while words.is("ON") {
+        words.next();
+        if !words.accept("DELETE") {
+            words.expect("UPDATE")?;
+        }
+        let known = words.accept("RESTRICT")
+            || words.accept("CASCADE")
+            || words.accept_all(&["SET", "NULL"])
+            || words.accept_all(&["SET", "DEFAULT"])
+            || words.accept_all(&["NO", "ACTION"]);
+        if !known {
+            return Err(words.error());
+        }
+    }
+    Ok(())
+}
+
+/// A key, if the next words begin one.
+pub(super) fn key_definition(
+    words: &mut Words<'_>,
+    ignored: &mut Vec<String>,
+) -> Result<Option<KeySpec>, SqlError> {
+    let mut constraint = None;
+    let constrained = words.accept("CONSTRAINT");
+    if constrained && !["PRIMARY", "UNIQUE", "FOREIGN", "CHECK"].iter().any(|keyword| words.is(keyword)) {
+        constraint = Some(words.name()?);
+    }
+    let kind = if words.accept_all(&["PRIMARY", "KEY"]) {
+        KeyKind::Primary
+    } else if words.accept("UNIQUE") {
+        let _ = words.accept("KEY") || words.accept("INDEX");
+        KeyKind::Unique
+    } else if words.accept_all(&["FOREIGN", "KEY"]) {
+        KeyKind::Foreign
+    } else if words.is("FULLTEXT") || words.is("SPATIAL") {
+        let kind = words.name()?.to_ascii_uppercase();
+        return Err(SqlError::not_supported(&format!("{kind} indexes")));
+    } else if constrained && words.is("CHECK") {
+        return Err(SqlError::not_supported("CHECK constraints"));
+    } else if constrained {
+        return Err(words.error());
+    } else if words.accept("KEY") || words.accept("INDEX") {
+        KeyKind::Plain
+    } else {
+        return Ok(None);
+    };
+    if words.accept_all(&["IF", "NOT", "EXISTS"]) {
+        return Err(SqlError::not_supported("IF NOT EXISTS of an index"));
+    }
+    let mut name = match words.peek() {
+        Word::Symbol(symbol) if symbol == "(" => None,
+        _ if words.is("USING") => None,
+        _ => Some(words.name()?),
+    };
+    if kind == KeyKind::Primary {
+        // Written or not, its name is PRIMARY.
+        name = None;
+    }
+    index_type(words)?;
+    let parts = key_parts(words)?;
+    let mut comment = String::new();
+    if kind == KeyKind::Foreign {
+        words.expect("REFERENCES")?;
+        reference(words)?;
+        ignored.push("FOREIGN KEY".to_owned());
+    } else {
+        comment = index_options(words)?;
+    }
+    Ok(Some(KeySpec { kind, name: name.or(constraint), parts, comment }))
+}
+
+fn index_type(words: &mut Words<'_>) -> Result<(), SqlError> {
+    if words.accept("USING") || words.accept("TYPE") {
+        let kind = words.name()?;
+        if !["BTREE", "HASH", "RTREE"].iter().any(|known| known.eq_ignore_ascii_case(&kind)) {
+            return Err(words.error());
+        }
+    }
+    Ok(())
+}
+
+/// What may follow an index's columns; gives its comment.
+pub(super) fn index_options(words: &mut Words<'_>) -> Result<String, SqlError> {
+    let mut comment = String::new();
+    loop {
+        if words.is("USING") {
+            index_type(words)?;
+        } else if words.accept("COMMENT") {
+            comment = words.string()?;
+        } else if words.accept("KEY_BLOCK_SIZE") {
+            words.accept_symbol("=");
+            number(words)?;
+        } else if words.is("IGNORED") || words.is("INVISIBLE") {
+            return Err(SqlError::not_supported("ignored indexes"));
+        } else if words.accept_all(&["NOT", "IGNORED"]) || words.accept("VISIBLE") {
+        } else {
+            return Ok(comment);
+        }
+    }
+}
+
+/// `(column [(prefix)] [ASC | DESC], ...)`.
+pub(super) fn key_parts(words: &mut Words<'_>) -> Result<Vec<KeyPartSpec>, SqlError> {
+    words.expect_symbol("(")?;
+    let mut parts = Vec::new();
+    loop {
+        let column = words.name()?;
+        let mut prefix = None;
+        if words.accept_symbol("(") {
+            let length = number(words)?;
+            words.expect_symbol(")")?;
+            if length == 0 {
+                return Err(SqlError::new(1391, b"HY000", format!("Key part '{column}' length cannot be 0")));
+            }
+            prefix = Some(u32::try_from(length).unwrap_or(u32::MAX));
+        }
+        let descending = words.accept("DESC");
+        if !descending {
+            words.accept("ASC");
+        }
+        parts.push(KeyPartSpec { column, prefix, descending });
+        if !words.accept_symbol(",") {
+            break;
+        }
+    }
+    words.expect_symbol(")")?;
+    Ok(parts)
+}
+
+/// The options behind the parentheses of CREATE TABLE, up to whatever is none.
+pub(super) fn table_options(
+    words: &mut Words<'_>,
+    ignored: &mut Vec<String>,
+) -> Result<TableOptions, SqlError> {
+    let mut table = TableOptions::default();
+    let mut charset: Option<String> = None;
+    let mut collation: Option<String> = None;
+    loop {
+        words.accept_symbol(",");
+        if words.accept("ENGINE") || words.accept("TYPE") {
+            words.accept_symbol("=");
+            table.engine = Some(name_or_string(words)?);
+        } else if words.accept("AUTO_INCREMENT") {
+            words.accept_symbol("=");
+            table.auto_increment = Some(number(words)?);
+        } else if words.accept("COMMENT") {
+            words.accept_symbol("=");
+            table.comment = Some(words.string()?);
+        } else if charset_option(words) {
+            words.accept_symbol("=");
+            charset = Some(name_or_string(words)?);
+        } else if words.accept_all(&["DEFAULT", "COLLATE"]) || words.accept("COLLATE") {
+            words.accept_symbol("=");
+            collation = Some(name_or_string(words)?);
+        } else if let Some(kept) = options::option(words)? {
+            table.kept.retain(|(name, _)| *name != kept.0);
+            table.kept.push(kept);
+        } else if words.is("DATA") || words.is("INDEX") {
+            let which = words.name()?.to_ascii_uppercase();
+            words.expect("DIRECTORY")?;
+            words.accept_symbol("=");
+            words.string()?;
+            ignored.push(format!("{which} DIRECTORY"));
+        } else if words.accept("TABLESPACE") {
+            words.name()?;
+            ignored.push("TABLESPACE".to_owned());
+        } else if words.is("PARTITION") {
+            return Err(SqlError::not_supported("PARTITION BY"));
+        } else if words.is("UNION") || words.is("INSERT_METHOD") || words.is("CONNECTION") {
+            let name = words.name()?;
+            return Err(SqlError::not_supported(&format!("the table option {name}")));
+        } else if let Some(error) = options::unknown(words) {
+            return Err(error);
+        } else {
+            break;
+        }
+    }
+    table.collation = combine(charset.as_deref(), collation.as_deref(), false)?;
+    Ok(table)
+}
+
+/// The words of a CHARSET option, in all their spellings.
+pub(super) fn charset_option(words: &mut Words<'_>) -> bool {
+    words.accept_all(&["DEFAULT", "CHARACTER", "SET"])
+        || words.accept_all(&["DEFAULT", "CHARSET"])
+        || words.accept_all(&["DEFAULT", "CHAR", "SET"])
+        || words.accept_all(&["CHARACTER", "SET"])
+        || words.accept_all(&["CHAR", "SET"])
+        || words.accept("CHARSET")
+}
+
+/// The options of CREATE DATABASE: its collation, if any is chosen.
+pub(super) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError> {
+    let mut chosen = None;
+    let mut charset: Option<String> = None;
+    let mut collation: Option<String> = None;
+    loop {
+        if charset_option(words) {
+            words.accept_symbol("=");
+            let name = name_or_string(words)?;
+            collation_of_charset(&name)?;
+            charset = Some(name);
+        } else if words.accept_all(&["DEFAULT", "COLLATE"]) || words.accept("COLLATE") {
+            words.accept_symbol("=");
+            collation = Some(name_or_string(words)?);
+        } else if words.accept("COMMENT") {
+            words.accept_symbol("=");
+            words.string()?;
+        } else {
+            break;
+        }
+        chosen = combine(charset.as_deref(), collation.as_deref(), false)?;
+    }
+    Ok(chosen)
+}
+
+/// Columns as CREATE TABLE writes them between its parentheses: for the tables that are computed. A definition that
+/// does not parse gives no columns; a test looks for that.
+pub(crate) fn virtual_columns(definition: &str) -> Vec<types::Column> {
+    let text = format!("({definition})");
+    let Ok(mut words) = Words::new(&text) else { return Vec::new() };
+    let Ok(spec) = table_body(&mut words, Collation::Utf8mb4GeneralCi) else { return Vec::new() };
+    spec.columns
+        .into_iter()
+        .map(|column| types::Column {
+            name: column.name,
+            column_type: column.column_type,
+            nullable: column.nullable.unwrap_or(true),
+        })
+        .collect()
+}

@@ -1,0 +1,155 @@
+//! CREATE TABLE ... AS SELECT.
+
+use super::build::build;
+use super::definition::*;
+use super::table::{surroundings, table_error};
+use crate::text::parse::{self, Statement};
+use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError, Warnings};
+use bumpalo::Bump;
+use engine::KeyList;
+use types::{ColumnType, Value, ValueRef};
+
+/// Keeps a result set in memory.
+#[derive(Default)]
+struct Collected {
+    columns: Vec<ColumnMeta>,
+    rows: Vec<Vec<Value>>,
+}
+
+impl ResultSink for Collected {
+    fn columns(&mut self, columns: &[ColumnMeta]) -> Result<(), SqlError> {
+        self.columns = columns.to_vec();
+        Ok(())
+    }
+
+    fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError> {
+        self.rows.push(row.iter().map(ValueRef::to_value).collect());
+        Ok(())
+    }
+
+    fn end(&mut self, _completion: &Completion) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
+
+/// Creates a table from the columns of `spec` and those of a query, and fills it.
+pub(super) fn create_from_select(
+    session: &mut Session,
+    database: &str,
+    name: &str,
+    mut spec: TableSpec,
+    query: &str,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let statement = parse::parse(query)?;
+    if !matches!(statement, Statement::Query(_)) {
+        return Err(SqlError::syntax(query, 1));
+    }
+    let mut result = Collected::default();
+    // The query is a statement of its own; its warnings are added to ours.
+    let earlier = session.state.warnings.clone();
+    session.run_statement(&statement, &mut result)?;
+    let later = std::mem::replace(&mut session.state.warnings, earlier);
+    add_warnings(&mut session.state.warnings, &later);
+
+    // Columns of the query that the statement defines take that definition; the others are appended.
+    let mut target = Vec::with_capacity(result.columns.len());
+    for column in &result.columns {
+        let known = spec.columns.iter().position(|other| other.name.eq_ignore_ascii_case(&column.name));
+        target.push(known.unwrap_or(spec.columns.len()));
+        if known.is_none() {
+            crate::names::check_column(&column.name)?;
+            spec.columns.push(column_of(column));
+        }
+    }
+    let around = surroundings(session, database)?;
+    let auto_increment = spec.options.auto_increment;
+    let def = build(name, spec, &around, &mut session.state.warnings)?;
+    let table =
+        session.instance.database.create_table(def).map_err(|error| table_error(error, database, name))?;
+    if let Some(next) = auto_increment.filter(|next| *next > 1) {
+        table.raise_auto_increment(next - 1);
+    }
+    let filled = fill(session, &table, &target, &result.rows);
+    if let Err(error) = filled {
+        // The table came with the statement and goes with it.
+        session
+            .instance
+            .database
+            .drop_table(database, name)
+            .map_err(|error| table_error(error, database, name))?;
+        return Err(error);
+    }
+    let count = result.rows.len() as u64;
+    session.done(count, format!("Records: {count}  Duplicates: 0  Warnings: 0"), sink)
+}
+
+fn add_warnings(to: &mut Warnings, from: &Warnings) {
+    for warning in from.list() {
+        to.push(warning.level, warning.code, warning.message.clone());
+    }
+}
+
+fn column_of(meta: &ColumnMeta) -> ColumnSpec {
+    let column_type = match &meta.column_type {
+        // NULL and nothing else.
+        ColumnType::Binary { bytes: 0 } => ColumnType::Binary { bytes: 0 },
+        other => other.clone(),
+    };
+    ColumnSpec {
+        name: meta.name.clone(),
+        column_type,
+        own_collation: false,
+        nullable: Some(!meta.not_null),
+        auto_increment: false,
+        primary: false,
+        unique: false,
+        extras: ColumnExtras::default(),
+    }
+}
+
+fn fill(
+    session: &mut Session,
+    table: &engine::Table,
+    target: &[usize],
+    rows: &[Vec<Value>],
+) -> Result<(), SqlError> {
+    let clock = session.clock();
+    let def = table.def();
+    let metadata = super::metadata::TableMetadata::of(&def)?;
+    let defaults: Vec<Value> = def
+        .columns
+        .iter()
+        .zip(&metadata.columns)
+        .map(|(column, extras)| {
+            crate::statements::dml::column_default(column, extras, &clock)
+                .unwrap_or_else(|| crate::statements::dml::implicit_default(column))
+        })
+        .collect();
+    let instance = session.instance.clone();
+    let mut write = instance.database.begin_write()?;
+    let mut arena = Bump::new();
+    let mut images = KeyList::default();
+    for (number, row) in rows.iter().enumerate() {
+        arena.reset();
+        let mut values: Vec<ValueRef<'_>> = defaults.iter().map(Value::as_ref).collect();
+        for (value, position) in row.iter().zip(target) {
+            let coerced = crate::expr::coerce(value.as_ref(), &def.columns[*position], &arena);
+            let column = &def.columns[*position].name;
+            crate::statements::dml::note_issue(session, &coerced, &def, column, number as u64 + 1)?;
+            values[*position] = coerced.value;
+        }
+        if let Some(column) = def.auto_increment.filter(|column| !target.contains(column)) {
+            values[column] = ValueRef::Int(table.reserve_auto_increment(1)? as i64);
+        }
+        images.clear();
+        let mut image = Vec::new();
+        table.row_codec().encode(&values, &mut image);
+        images.push(&image);
+        if let Err((_, error)) = write.insert_many(table, &images) {
+            return Err(crate::statements::dml::write_error(error, table, &image));
+        }
+    }
+    write.commit()?;
+    Ok(())
+}

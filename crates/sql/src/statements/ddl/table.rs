@@ -1,0 +1,313 @@
+//! CREATE, DROP, RENAME and TRUNCATE TABLE.
+
+use super::build::{Surroundings, build, rank};
+use super::database::check_writable;
+use super::metadata::TableMetadata;
+use super::parse::{table_body, table_options};
+use super::types::collation_named;
+use crate::locks::Mode;
+use crate::session::transaction::Used;
+use crate::text::parse::{Word, Words};
+use crate::{ResultSink, Session, SqlError};
+use engine::{Error, TableDef};
+use types::Collation;
+
+/// `collation_server` as a column can have it.
+pub(super) fn server_collation(session: &Session) -> Collation {
+    collation_named(&session.variables.values().text("collation_server"))
+        .unwrap_or(Collation::Utf8mb4GeneralCi)
+}
+
+/// Seconds since 1970.
+pub(super) fn now(session: &Session) -> u64 {
+    session.variables.timestamp() as u64
+}
+
+pub(super) fn surroundings<'a>(session: &Session, database: &'a str) -> Result<Surroundings<'a>, SqlError> {
+    let values = session.instance.globals.values();
+    Ok(Surroundings {
+        database,
+        collation: session.database_collation(database)?,
+        sql_mode: session.variables.common.sql_mode,
+        default_engine: session.variables.values().text("default_storage_engine"),
+        strict_options: session.variables.values().boolean("innodb_strict_mode"),
+        page_size: u32::try_from(values.unsigned("innodb_page_size")).unwrap_or(u32::MAX),
+        altering: None,
+        now: now(session),
+    })
+}
+
+pub(super) fn table_exists(name: &str) -> SqlError {
+    SqlError::new(1050, b"42S01", format!("Table '{name}' already exists"))
+}
+
+/// An engine's error about a table, with the table's name in it.
+pub(super) fn table_error(error: Error, database: &str, name: &str) -> SqlError {
+    match error {
+        Error::TableExists => table_exists(name),
+        Error::NoSuchTable => SqlError::no_such_table(database, name),
+        Error::NoSuchDatabase => SqlError::unknown_database(database),
+        other => other.into(),
+    }
+}
+
+/// CREATE [OR REPLACE] TABLE, behind those words.
+pub(crate) fn create_table(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    or_replace: bool,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let if_not_exists = words.accept_all(&["IF", "NOT", "EXISTS"]);
+    let (database, name) = words.qualified_name()?;
+    let database = session.resolve_database(database)?;
+    check_writable(session, &database)?;
+    let collation = session.database_collation(&database)?;
+    if let Some(source) = like(words)? {
+        words.end()?;
+        session.implicit_commit()?;
+        if already(session, &database, &name, if_not_exists, or_replace)? {
+            return session.done(0, String::new(), sink);
+        }
+        let def = copy_of(session, source, &database, &name)?;
+        return create(session, def, None, if_not_exists, sink);
+    }
+    let has_body = matches!(words.peek(), Word::Symbol(symbol) if symbol == "(")
+        && !matches!(words.peek_second(), Word::Bare(word) if word.eq_ignore_ascii_case("SELECT"));
+    let spec = if has_body {
+        table_body(words, collation)?
+    } else {
+        let mut ignored = Vec::new();
+        let options = table_options(words, &mut ignored)?;
+        super::definition::TableSpec { options, ignored, ..Default::default() }
+    };
+    let _ = words.accept("IGNORE") || words.accept("REPLACE");
+    let as_select = words.accept("AS") || words.is("SELECT") || words.is("WITH") || words.is("(");
+    if !as_select {
+        words.end()?;
+    }
+    session.implicit_commit()?;
+    if already(session, &database, &name, if_not_exists, or_replace)? {
+        return session.done(0, String::new(), sink);
+    }
+    if as_select {
+        return super::select::create_from_select(session, &database, &name, spec, words.rest(), sink);
+    }
+    let around = surroundings(session, &database)?;
+    let auto_increment = spec.options.auto_increment;
+    let def = build(&name, spec, &around, &mut session.state.warnings)?;
+    create(session, def, auto_increment, if_not_exists, sink)
+}
+
+/// LIKE t, with or without parentheses.
+fn like(words: &mut Words<'_>) -> Result<Option<(Option<String>, String)>, SqlError> {
+    let mut ahead = words.clone();
+    let parenthesis = ahead.accept_symbol("(");
+    if !ahead.accept("LIKE") {
+        return Ok(None);
+    }
+    let source = ahead.qualified_name()?;
+    if parenthesis {
+        ahead.expect_symbol(")")?;
+    }
+    *words = ahead;
+    Ok(Some(source))
+}
+
+/// Deals with a table that is there already: true if that ends the statement.
+fn already(
+    session: &mut Session,
+    database: &str,
+    name: &str,
+    if_not_exists: bool,
+    or_replace: bool,
+) -> Result<bool, SqlError> {
+    let table = match session.instance.database.table(database, name) {
+        Ok(table) => table,
+        Err(Error::NoSuchTable) => {
+            session.check_new_table(name)?;
+            return Ok(false);
+        }
+        Err(error) => return Err(table_error(error, database, name)),
+    };
+    if session.locked.has_tables() {
+        session.locked.check(Used { table: &table, alias: name, mode: Mode::Define })?;
+    }
+    if or_replace {
+        let instance = session.instance.clone();
+        let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
+        return match instance.database.drop_table(database, name) {
+            Ok(()) | Err(Error::NoSuchTable) => {
+                session.forget_locked_table(table.id());
+                Ok(false)
+            }
+            Err(error) => Err(table_error(error, database, name)),
+        };
+    }
+    let error = table_exists(name);
+    if !if_not_exists {
+        return Err(error);
+    }
+    session.state.warnings.note(error.code, error.message);
+    Ok(true)
+}
+
+fn create(
+    session: &mut Session,
+    def: TableDef,
+    auto_increment: Option<u64>,
+    if_not_exists: bool,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let (database, name) = (def.database.clone(), def.name.clone());
+    match session.instance.database.create_table(def) {
+        Ok(table) => {
+            if let Some(next) = auto_increment.filter(|next| *next > 1) {
+                table.raise_auto_increment(next - 1);
+            }
+        }
+        Err(Error::TableExists) if if_not_exists => {
+            let error = table_exists(&name);
+            session.state.warnings.note(error.code, error.message);
+        }
+        Err(error) => return Err(table_error(error, &database, &name)),
+    }
+    session.done(0, String::new(), sink)
+}
+
+/// The definition of another table under a new name.
+fn copy_of(
+    session: &Session,
+    source: (Option<String>, String),
+    database: &str,
+    name: &str,
+) -> Result<TableDef, SqlError> {
+    crate::names::check_table(name)?;
+    let source_database = session.resolve_database(source.0)?;
+    let table = session
+        .instance
+        .database
+        .table(&source_database, &source.1)
+        .map_err(|error| table_error(error, &source_database, &source.1))?;
+    let mut def = (*table.def()).clone();
+    let mut metadata = TableMetadata::of(&def)?;
+    metadata.created = now(session);
+    let columns = &def.columns;
+    def.indexes.sort_by_key(|index| rank(columns, index));
+    def.sql_metadata = metadata.encode();
+    database.clone_into(&mut def.database);
+    name.clone_into(&mut def.name);
+    Ok(def)
+}
+
+/// DROP TABLE, behind those words.
+pub(crate) fn drop_table(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let if_exists = words.accept_all(&["IF", "EXISTS"]);
+    let mut tables = Vec::new();
+    loop {
+        let (database, name) = words.qualified_name()?;
+        tables.push((session.resolve_database(database)?, name));
+        if !words.accept_symbol(",") {
+            break;
+        }
+    }
+    let _ = words.accept("RESTRICT") || words.accept("CASCADE");
+    words.end()?;
+    session.implicit_commit()?;
+    let instance = session.instance.clone();
+    let mut missing = Vec::new();
+    for (database, name) in tables {
+        check_writable(session, &database)?;
+        match session.lock_definition(&instance.locks, &database, &name) {
+            Ok((table, _lock)) => {
+                instance.database.drop_table(&database, &name)?;
+                session.forget_locked_table(table.id());
+            }
+            Err(error) if error.code == 1146 || error.code == 1049 => {
+                missing.push(format!("{database}.{name}"));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    if !missing.is_empty() {
+        let error = SqlError::unknown_table(&missing.join(","));
+        if !if_exists {
+            return Err(error);
+        }
+        session.state.warnings.note(error.code, error.message);
+    }
+    session.done(0, String::new(), sink)
+}
+
+/// TRUNCATE [TABLE], behind those words.
+pub(crate) fn truncate_table(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let (database, name) = words.qualified_name()?;
+    words.end()?;
+    let database = session.resolve_database(database)?;
+    session.implicit_commit()?;
+    check_writable(session, &database)?;
+    let instance = session.instance.clone();
+    {
+        let (table, _lock) = session.lock_definition(&instance.locks, &database, &name)?;
+        instance.database.truncate(&table).map_err(|error| table_error(error, &database, &name))?;
+    }
+    session.done(0, String::new(), sink)
+}
+
+/// RENAME TABLE a TO b, c TO d: one after the other; on an error those before it are renamed back.
+pub(crate) fn rename_table(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let mut pairs = Vec::new();
+    loop {
+        let (from_database, from) = words.qualified_name()?;
+        words.expect("TO")?;
+        let (to_database, to) = words.qualified_name()?;
+        let from_database = session.resolve_database(from_database)?;
+        let to_database = session.resolve_database(to_database)?;
+        pairs.push(((from_database, from), (to_database, to)));
+        if !words.accept_symbol(",") {
+            break;
+        }
+    }
+    words.end()?;
+    session.check_no_locked_tables()?;
+    session.implicit_commit()?;
+    let engine = session.instance.database.clone();
+    for (position, (from, to)) in pairs.iter().enumerate() {
+        let Err(error) = rename(session, from, to) else { continue };
+        for (from, to) in pairs[..position].iter().rev() {
+            // Best effort: the first error is what the client has to hear of.
+            let _ = engine.rename_table((&to.0, &to.1), (&from.0, &from.1));
+        }
+        return Err(error);
+    }
+    session.done(0, String::new(), sink)
+}
+
+pub(super) fn rename(
+    session: &Session,
+    from: &(String, String),
+    to: &(String, String),
+) -> Result<(), SqlError> {
+    check_writable(session, &from.0)?;
+    check_writable(session, &to.0)?;
+    crate::names::check_table(&to.1)?;
+    let instance = &session.instance;
+    let (_, _lock) = session.lock_definition(&instance.locks, &from.0, &from.1)?;
+    instance.database.rename_table((&from.0, &from.1), (&to.0, &to.1)).map_err(|error| match error {
+        Error::TableExists => table_exists(&to.1),
+        Error::NoSuchDatabase => SqlError::unknown_database(&to.0),
+        other => table_error(other, &from.0, &from.1),
+    })
+}

@@ -1,0 +1,474 @@
+//! Column types as CREATE TABLE writes them.
+
+use super::definition::ColumnExtras;
+use super::definition::ColumnSpec;
+use crate::SqlError;
+use crate::names::charsets;
+use crate::text::parse::{Word, Words};
+use crate::variables::assign::{unknown_charset, unknown_collation};
+use types::{Collation, ColumnType};
+
+fn error(code: u16, message: String) -> SqlError {
+    SqlError::new(code, b"42000", message)
+}
+
+/// The number that a bare token spells.
+pub(super) fn number(words: &mut Words<'_>) -> Result<u64, SqlError> {
+    match words.peek() {
+        Word::Number(text) => {
+            let value = text.parse().unwrap_or(u64::MAX);
+            words.next();
+            Ok(value)
+        }
+        _ => Err(words.error()),
+    }
+}
+
+/// `(n)` if it is there.
+fn length(words: &mut Words<'_>) -> Result<Option<u64>, SqlError> {
+    if !words.accept_symbol("(") {
+        return Ok(None);
+    }
+    let value = number(words)?;
+    words.expect_symbol(")")?;
+    Ok(Some(value))
+}
+
+/// `(m)` or `(m, d)` if it is there.
+fn digits(words: &mut Words<'_>) -> Result<Option<(u64, Option<u64>)>, SqlError> {
+    if !words.accept_symbol("(") {
+        return Ok(None);
+    }
+    let first = number(words)?;
+    let second = if words.accept_symbol(",") { Some(number(words)?) } else { None };
+    words.expect_symbol(")")?;
+    Ok(Some((first, second)))
+}
+
+/// Character types get their collation last, when the clauses after them are read.
+enum Draft {
+    Done(ColumnType),
+    /// Made of a collation.
+    Char(u32),
+    Varchar(u64),
+    /// TEXT with the most bytes, or of a length in characters.
+    Text {
+        bytes_max: u32,
+        chars: Option<u64>,
+    },
+}
+
+/// Reads a type with everything that belongs to it (length, UNSIGNED, character set) into a new column.
+/// `table` is the collation of columns that name none.
+pub(super) fn column_type(
+    words: &mut Words<'_>,
+    name: String,
+    table: Collation,
+) -> Result<ColumnSpec, SqlError> {
+    let mut column = ColumnSpec {
+        name,
+        column_type: ColumnType::Date,
+        own_collation: false,
+        nullable: None,
+        auto_increment: false,
+        primary: false,
+        unique: false,
+        extras: ColumnExtras::default(),
+    };
+    let keyword = match words.peek() {
+        Word::Bare(keyword) => keyword.to_ascii_uppercase(),
+        _ => return Err(words.error()),
+    };
+    let unknown = words.error();
+    words.next();
+    let draft = match keyword.as_str() {
+        "TINYINT" | "INT1" => integer(words, &mut column, 1)?,
+        "SMALLINT" | "INT2" => integer(words, &mut column, 2)?,
+        "MEDIUMINT" | "INT3" | "MIDDLEINT" => integer(words, &mut column, 3)?,
+        "INT" | "INTEGER" | "INT4" => integer(words, &mut column, 4)?,
+        "BIGINT" | "INT8" => integer(words, &mut column, 8)?,
+        "BOOL" | "BOOLEAN" => {
+            column.extras.display_width = Some(1);
+            Draft::Done(ColumnType::Int { bytes: 1, unsigned: false })
+        }
+        "SERIAL" => {
+            column.nullable = Some(false);
+            column.auto_increment = true;
+            column.unique = true;
+            Draft::Done(ColumnType::Int { bytes: 8, unsigned: true })
+        }
+        "FLOAT" | "FLOAT4" => float(words, &mut column, false)?,
+        "DOUBLE" | "REAL" | "FLOAT8" => {
+            if keyword == "DOUBLE" {
+                words.accept("PRECISION");
+            }
+            float(words, &mut column, true)?
+        }
+        "DECIMAL" | "NUMERIC" | "DEC" | "FIXED" => decimal(words, &mut column)?,
+        "CHAR" | "CHARACTER" | "NCHAR" => {
+            let national = keyword == "NCHAR";
+            if words.accept("VARYING") || national && words.accept("VARCHAR") {
+                Draft::Varchar(length(words)?.ok_or_else(|| words.error())?)
+            } else {
+                char_of(words, &column.name)?
+            }
+        }
+        "NATIONAL" => {
+            let varying = words.accept("VARCHAR")
+                || (words.accept("CHAR") || words.accept("CHARACTER")) && words.accept("VARYING");
+            if varying {
+                Draft::Varchar(length(words)?.ok_or_else(|| words.error())?)
+            } else {
+                char_of(words, &column.name)?
+            }
+        }
+        "VARCHAR" | "NVARCHAR" | "VARCHARACTER" => {
+            Draft::Varchar(length(words)?.ok_or_else(|| words.error())?)
+        }
+        "TINYTEXT" => Draft::Text { bytes_max: 255, chars: None },
+        "TEXT" => Draft::Text { bytes_max: 65_535, chars: length(words)? },
+        "MEDIUMTEXT" => Draft::Text { bytes_max: 16_777_215, chars: None },
+        "LONGTEXT" => Draft::Text { bytes_max: u32::MAX, chars: None },
+        "LONG" => {
+            if words.accept("VARBINARY") {
+                Draft::Done(ColumnType::Blob { bytes_max: 16_777_215 })
+            } else {
+                let _ = words.accept("VARCHAR") || words.accept("CHAR") && words.accept("VARYING");
+                Draft::Text { bytes_max: 16_777_215, chars: None }
+            }
+        }
+        // As in MariaDB, JSON is a text that compares byte by byte.
+        "JSON" => {
+            column.own_collation = true;
+            Draft::Done(ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Utf8mb4Bin })
+        }
+        "BINARY" => {
+            let bytes = length(words)?.unwrap_or(1);
+            if bytes > 255 {
+                return Err(too_long(&column.name, 255));
+            }
+            Draft::Done(ColumnType::Binary { bytes: bytes as u32 })
+        }
+        "VARBINARY" => {
+            let bytes = length(words)?.ok_or_else(|| words.error())?;
+            if bytes > 65_532 {
+                return Err(too_long(&column.name, 65_532));
+            }
+            Draft::Done(ColumnType::Varbinary { bytes: bytes as u32 })
+        }
+        "TINYBLOB" => Draft::Done(ColumnType::Blob { bytes_max: 255 }),
+        "BLOB" => {
+            let bytes = length(words)?.unwrap_or(65_535);
+            Draft::Done(ColumnType::Blob { bytes_max: blob_class(bytes, &column.name)? })
+        }
+        "MEDIUMBLOB" => Draft::Done(ColumnType::Blob { bytes_max: 16_777_215 }),
+        "LONGBLOB" => Draft::Done(ColumnType::Blob { bytes_max: u32::MAX }),
+        "DATE" => Draft::Done(ColumnType::Date),
+        "TIME" => Draft::Done(ColumnType::Time { fsp: fsp(words, &column.name)? }),
+        "DATETIME" => Draft::Done(ColumnType::DateTime { fsp: fsp(words, &column.name)? }),
+        "TIMESTAMP" => Draft::Done(ColumnType::Timestamp { fsp: fsp(words, &column.name)? }),
+        "YEAR" => {
+            length(words)?;
+            Draft::Done(ColumnType::Year)
+        }
+        "BIT" | "ENUM" | "SET" | "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT"
+        | "MULTILINESTRING" | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "UUID" | "INET4" | "INET6" => {
+            return Err(SqlError::not_supported(&format!("columns of type {keyword}")));
+        }
+        _ => return Err(unknown),
+    };
+    column.column_type = match draft {
+        Draft::Done(done) => done,
+        text => {
+            let collation = match collation_clause(words)? {
+                Some(collation) => {
+                    column.own_collation = true;
+                    collation
+                }
+                None => table,
+            };
+            finish_text(text, collation, &column.name)?
+        }
+    };
+    Ok(column)
+}
+
+fn finish_text(draft: Draft, collation: Collation, name: &str) -> Result<ColumnType, SqlError> {
+    let width = collation.character_bytes_max();
+    Ok(match draft {
+        Draft::Char(chars) if collation == Collation::Binary => ColumnType::Binary { bytes: chars },
+        Draft::Char(chars) => ColumnType::Char { chars, collation },
+        Draft::Varchar(chars) => {
+            let chars_max = 65_535 / width;
+            let chars_max = if width == 1 { 65_532 } else { chars_max };
+            if chars > u64::from(chars_max) {
+                return Err(too_long(name, chars_max));
+            }
+            match collation {
+                Collation::Binary => ColumnType::Varbinary { bytes: chars as u32 },
+                _ => ColumnType::Varchar { chars: chars as u32, collation },
+            }
+        }
+        Draft::Text { bytes_max, chars } => {
+            let bytes_max = match chars {
+                Some(chars) => blob_class(chars.saturating_mul(u64::from(width)), name)?,
+                None => bytes_max,
+            };
+            match collation {
+                Collation::Binary => ColumnType::Blob { bytes_max },
+                _ => ColumnType::Text { bytes_max, collation },
+            }
+        }
+        Draft::Done(done) => done,
+    })
+}
+
+/// 1074.
+fn too_long(name: &str, max: u32) -> SqlError {
+    error(1074, format!("Column length too big for column '{name}' (max = {max}); use BLOB or TEXT instead"))
+}
+
+/// The smallest BLOB or TEXT type that takes so many bytes.
+fn blob_class(bytes: u64, name: &str) -> Result<u32, SqlError> {
+    [255, 65_535, 16_777_215, u32::MAX]
+        .into_iter()
+        .find(|max| bytes <= u64::from(*max))
+        .ok_or_else(|| error(1439, format!("Display width out of range for '{name}' (max = {})", u32::MAX)))
+}
+
+fn char_of(words: &mut Words<'_>, name: &str) -> Result<Draft, SqlError> {
+    let chars = length(words)?.unwrap_or(1);
+    if chars > 255 {
+        return Err(too_long(name, 255));
+    }
+    Ok(Draft::Char(chars as u32))
+}
+
+fn fsp(words: &mut Words<'_>, name: &str) -> Result<u8, SqlError> {
+    match length(words)?.unwrap_or(0) {
+        fsp @ 0..=6 => Ok(fsp as u8),
+        _ => Err(error(1426, format!("Too big precision specified for '{name}'. Maximum is 6"))),
+    }
+}
+
+/// UNSIGNED, SIGNED and ZEROFILL; true for an unsigned number.
+fn sign(words: &mut Words<'_>, column: &mut ColumnSpec) -> bool {
+    let mut unsigned = words.accept("UNSIGNED");
+    if !unsigned {
+        words.accept("SIGNED");
+    }
+    if words.accept("ZEROFILL") {
+        column.extras.zerofill = true;
+        unsigned = true;
+        words.accept("UNSIGNED");
+    }
+    unsigned
+}
+
+fn integer(words: &mut Words<'_>, column: &mut ColumnSpec, bytes: u8) -> Result<Draft, SqlError> {
+    if let Some(width) = length(words)? {
+        let width = u8::try_from(width).map_err(|_| {
+            error(1439, format!("Display width out of range for '{}' (max = 255)", column.name))
+        })?;
+        column.extras.display_width = Some(width).filter(|width| *width > 0);
+    }
+    let unsigned = sign(words, column);
+    Ok(Draft::Done(ColumnType::Int { bytes, unsigned }))
+}
+
+fn float(words: &mut Words<'_>, column: &mut ColumnSpec, double: bool) -> Result<Draft, SqlError> {
+    let mut double = double;
+    match digits(words)? {
+        // FLOAT(p) only chooses the size.
+        Some((precision, None)) if !double => {
+            if precision > 53 {
+                return Err(error(1063, format!("Incorrect column specifier for column '{}'", column.name)));
+            }
+            double = precision > 24;
+        }
+        Some((_, None)) => return Err(words.error()),
+        Some((precision, Some(scale))) => {
+            check_digits(&column.name, precision, scale, 255)?;
+            column.extras.float_digits = Some((precision as u8, scale as u8));
+        }
+        None => {}
+    }
+    let unsigned = sign(words, column);
+    Ok(Draft::Done(if double { ColumnType::Double { unsigned } } else { ColumnType::Float { unsigned } }))
+}
+
+fn decimal(words: &mut Words<'_>, column: &mut ColumnSpec) -> Result<Draft, SqlError> {
+    let (precision, scale) = digits(words)?.unwrap_or((10, None));
+    let precision = if precision == 0 { 10 } else { precision };
+    let scale = scale.unwrap_or(0);
+    check_digits(&column.name, precision, scale, 65)?;
+    if scale > 30 {
+        return Err(error(1425, format!("Too big scale specified for '{}'. Maximum is 30", column.name)));
+    }
+    let unsigned = sign(words, column);
+    Ok(Draft::Done(ColumnType::Decimal { precision: precision as u8, scale: scale as u8, unsigned }))
+}
+
+fn check_digits(name: &str, precision: u64, scale: u64, precision_max: u64) -> Result<(), SqlError> {
+    if scale > precision {
+        return Err(error(
+            1427,
+            format!("For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{name}')"),
+        ));
+    }
+    if precision > precision_max {
+        return Err(error(
+            1426,
+            format!("Too big precision specified for '{name}'. Maximum is {precision_max}"),
+        ));
+    }
+    Ok(())
+}
+
+/// The column collation of a name.
+///
+/// # Errors
+/// 1273 for an unknown one, 1235 for one that no column can have here.
+pub(super) fn collation_named(name: &str) -> Result<Collation, SqlError> {
+    let found = charsets::collation_named(name).ok_or_else(|| unknown_collation(name))?;
+    found.column.ok_or_else(|| SqlError::not_supported(&format!("columns with the collation {}", found.name)))
+}
+
+/// The default column collation of a character set.
+///
+/// # Errors
+/// 1115 for an unknown one.
+pub(super) fn collation_of_charset(name: &str) -> Result<Collation, SqlError> {
+    let found = charsets::charset(name).ok_or_else(|| unknown_charset(name))?;
+    // utf8mb3 is kept as utf8mb4, which holds every character of it.
+    let default = if found.name == "utf8mb3" { "utf8mb4_general_ci" } else { found.collation_default };
+    collation_named(default)
+}
+
+/// [CHARACTER SET x] [COLLATE y], in either order, ASCII, UNICODE and BINARY.
+fn collation_clause(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError> {
+    let mut charset: Option<String> = None;
+    let mut collation: Option<String> = None;
+    let mut binary = false;
+    loop {
+        if words.accept("CHARSET")
+            || words.accept_all(&["CHARACTER", "SET"])
+            || words.accept_all(&["CHAR", "SET"])
+        {
+            charset = Some(name_or_string(words)?);
+        } else if words.accept("COLLATE") {
+            collation = Some(name_or_string(words)?);
+        } else if words.accept("ASCII") {
+            charset = Some("latin1".to_owned());
+        } else if words.accept("UNICODE") {
+            charset = Some("utf8mb4".to_owned());
+        } else if words.accept("BINARY") {
+            binary = true;
+        } else {
+            break;
+        }
+    }
+    combine(charset.as_deref(), collation.as_deref(), binary)
+}
+
+/// The collation that a character set, a collation and BINARY choose together.
+pub(super) fn combine(
+    charset: Option<&str>,
+    collation: Option<&str>,
+    binary: bool,
+) -> Result<Option<Collation>, SqlError> {
+    if let Some(name) = collation {
+        if let Some(charset) = charset {
+            let found = charsets::charset(charset).ok_or_else(|| unknown_charset(charset))?;
+            let named = charsets::collation_named(name).ok_or_else(|| unknown_collation(name))?;
+            if named.charset != found.name {
+                return Err(error(
+                    1253,
+                    format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", named.name, found.name),
+                ));
+            }
+            if found.name == "utf8mb3" {
+                let twin = named.name.replace("utf8mb3", "utf8mb4");
+                return collation_named(&twin).map(Some);
+            }
+        }
+        if let Some(rest) = name.strip_prefix("utf8mb3_").or_else(|| name.strip_prefix("utf8_")) {
+            return collation_named(&format!("utf8mb4_{rest}")).map(Some);
+        }
+        return collation_named(name).map(Some);
+    }
+    let chosen = match charset {
+        Some(name) => Some(collation_of_charset(name)?),
+        None => None,
+    };
+    if !binary {
+        return Ok(chosen);
+    }
+    Ok(Some(match chosen.unwrap_or(Collation::Utf8mb4GeneralCi) {
+        Collation::Latin1SwedishCi => Collation::Latin1Bin,
+        Collation::AsciiGeneralCi => Collation::AsciiBin,
+        Collation::Utf8mb4GeneralCi => Collation::Utf8mb4Bin,
+        other => other,
+    }))
+}
+
+/// A name, with or without quotes of any kind.
+pub(super) fn name_or_string(words: &mut Words<'_>) -> Result<String, SqlError> {
+    match words.peek() {
+        Word::Text(_) => words.string(),
+        _ => words.name(),
+    }
+}
+
+/// The type as SHOW COLUMNS prints it: `int(11) unsigned`, `varchar(10)`.
+pub fn type_text(column_type: &ColumnType, extras: &ColumnExtras) -> String {
+    let sign = |unsigned: bool| {
+        let zerofill = if extras.zerofill { " zerofill" } else { "" };
+        format!("{}{zerofill}", if unsigned { " unsigned" } else { "" })
+    };
+    let fraction = |name: &str, fsp: u8| if fsp == 0 { name.to_owned() } else { format!("{name}({fsp})") };
+    let float = |name: &str, unsigned: bool| match extras.float_digits {
+        Some((precision, scale)) => format!("{name}({precision},{scale}){}", sign(unsigned)),
+        None => format!("{name}{}", sign(unsigned)),
+    };
+    let sized = |names: [&str; 4], bytes_max: u32| {
+        names[match bytes_max {
+            0..=255 => 0,
+            256..=65_535 => 1,
+            65_536..=16_777_215 => 2,
+            _ => 3,
+        }]
+        .to_owned()
+    };
+    match *column_type {
+        ColumnType::Int { bytes, unsigned } => {
+            let (name, width) = match bytes {
+                1 => ("tinyint", 4),
+                2 => ("smallint", 6),
+                3 => ("mediumint", 9),
+                4 => ("int", 11),
+                _ => ("bigint", 20),
+            };
+            let width = if unsigned && bytes != 8 { width - 1 } else { width };
+            format!("{name}({}){}", extras.display_width.unwrap_or(width), sign(unsigned))
+        }
+        ColumnType::Float { unsigned } => float("float", unsigned),
+        ColumnType::Double { unsigned } => float("double", unsigned),
+        ColumnType::Decimal { precision, scale, unsigned } => {
+            format!("decimal({precision},{scale}){}", sign(unsigned))
+        }
+        ColumnType::Char { chars, .. } => format!("char({chars})"),
+        ColumnType::Varchar { chars, .. } => format!("varchar({chars})"),
+        ColumnType::Text { bytes_max, .. } => {
+            sized(["tinytext", "text", "mediumtext", "longtext"], bytes_max)
+        }
+        ColumnType::Binary { bytes } => format!("binary({bytes})"),
+        ColumnType::Varbinary { bytes } => format!("varbinary({bytes})"),
+        ColumnType::Blob { bytes_max } => sized(["tinyblob", "blob", "mediumblob", "longblob"], bytes_max),
+        ColumnType::Date => "date".to_owned(),
+        ColumnType::Time { fsp } => fraction("time", fsp),
+        ColumnType::DateTime { fsp } => fraction("datetime", fsp),
+        ColumnType::Timestamp { fsp } => fraction("timestamp", fsp),
+        ColumnType::Year => "year(4)".to_owned(),
+    }
+}

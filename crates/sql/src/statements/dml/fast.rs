@@ -1,0 +1,166 @@
+//! INSERT and REPLACE of literals, from the statement's bytes to row images.
+
+use super::inserter::{Given, Inserted, Inserter, OnDuplicate};
+use super::{DEFINITION_RETRIES, is_definition_changed};
+use crate::status::Counter;
+use crate::text::insert_scanner::{Head, Literal, Scanner};
+use crate::variables::SqlMode;
+use crate::{Completion, ResultSink, Session, SqlError};
+use bumpalo::Bump;
+use types::{Decimal, ValueRef};
+
+impl Session {
+    /// Runs `sql` if it is a plain INSERT or REPLACE. `None`: it is something else (or wrong), nothing was done.
+    pub(crate) fn try_plain_insert(
+        &mut self,
+        sql: &[u8],
+        parameters: &[ValueRef<'_>],
+        sink: &mut dyn ResultSink,
+    ) -> Option<Result<(), SqlError>> {
+        let first = sql.iter().find(|byte| !byte.is_ascii_whitespace())?;
+        if !matches!(first, b'I' | b'i' | b'R' | b'r') {
+            return None;
+        }
+        let mode = self.variables.common.sql_mode;
+        let mut scanner = Scanner::new(
+            sql,
+            !mode.contains(SqlMode::NO_BACKSLASH_ESCAPES),
+            !mode.contains(SqlMode::ANSI_QUOTES),
+        );
+        let head = scanner.head()?;
+        let rows = scanner.clone();
+        self.state.warnings.clear();
+        let mut result = self.plain_insert(&mut scanner, &head, sql.len(), parameters)?;
+        for _ in 0..DEFINITION_RETRIES {
+            if !matches!(&result, Err(error) if is_definition_changed(error)) {
+                break;
+            }
+            self.state.warnings.clear();
+            scanner = rows.clone();
+            result = self.plain_insert(&mut scanner, &head, sql.len(), parameters)?;
+        }
+        let counter = if head.replace { Counter::ComReplace } else { Counter::ComInsert };
+        self.counters.add(counter, 1);
+        Some(result.and_then(|inserted| self.end_insert(&inserted, sink)))
+    }
+
+    fn plain_insert<'a>(
+        &mut self,
+        scanner: &mut Scanner<'a>,
+        head: &Head<'a>,
+        bytes: usize,
+        parameters: &[ValueRef<'a>],
+    ) -> Option<Result<Inserted, SqlError>> {
+        // Wrong names are the parser's to report: the statement may not even be one.
+        let target = self.target(head.database.as_deref(), &head.table).ok()?;
+        let on_duplicate = match (head.replace, head.ignore) {
+            (true, _) => OnDuplicate::Replace,
+            (false, true) => OnDuplicate::Skip,
+            (false, false) => OnDuplicate::Fail,
+        };
+        let mut inserter = Inserter::new(self, target, head.columns.as_deref(), on_duplicate).ok()?;
+        let arena = Bump::new();
+        let mut literals = Vec::new();
+        let mut given: Vec<Given<'_>> = Vec::new();
+        let mut many = false;
+        loop {
+            scanner.row(&mut literals)?;
+            let another = scanner.another_row()?;
+            if another && !many {
+                many = true;
+                inserter.many_rows();
+                inserter.reserve(bytes);
+            }
+            given.clear();
+            for literal in &literals {
+                given.push(value_of(scanner, *literal, parameters, &arena)?);
+            }
+            if let Err(error) = inserter.add(self, &given, &arena) {
+                // The rest may not be a statement at all, which would come first.
+                let mut more = another;
+                while more {
+                    scanner.row(&mut literals)?;
+                    more = scanner.another_row()?;
+                }
+                return Some(Err(error));
+            }
+            if !another {
+                break;
+            }
+        }
+        Some(inserter.finish(self))
+    }
+
+    /// Tells the client how an INSERT or REPLACE ended.
+    pub(crate) fn end_insert(
+        &mut self,
+        inserted: &Inserted,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        self.end_insert_with_info(inserted, inserted.records > 1, sink)
+    }
+
+    /// As [`Session::end_insert`], with the line about records even for one row.
+    pub(crate) fn end_insert_with_info(
+        &mut self,
+        inserted: &Inserted,
+        tells: bool,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let warnings = self.state.warnings.count_u16();
+        let info = if tells {
+            format!(
+                "Records: {}  Duplicates: {}  Warnings: {warnings}",
+                inserted.records, inserted.duplicates
+            )
+        } else {
+            String::new()
+        };
+        self.state.row_count = inserted.affected as i64;
+        sink.end(&Completion {
+            affected_rows: inserted.affected,
+            last_insert_id: inserted.insert_id,
+            warnings,
+            info,
+        })
+    }
+}
+
+#[inline]
+fn value_of<'v>(
+    scanner: &Scanner<'v>,
+    literal: Literal<'v>,
+    parameters: &[ValueRef<'v>],
+    arena: &'v Bump,
+) -> Option<Given<'v>> {
+    Some(Given::Value(match literal {
+        Literal::Int(value) => ValueRef::Int(value),
+        Literal::Text(text) => ValueRef::Text(text),
+        Literal::UInt(value) => ValueRef::UInt(value),
+        Literal::Null => ValueRef::Null,
+        Literal::Default => return Some(Given::Default),
+        Literal::Decimal(text) => ValueRef::Decimal(Decimal::parse_prefix(text).0),
+        Literal::Float(text) => ValueRef::Double(types::number::parse_f64_prefix(text).0),
+        Literal::Escaped(inner) => {
+            let mut out = Vec::with_capacity(inner.len());
+            scanner.unescape(inner, &mut out);
+            ValueRef::Text(arena.alloc_slice_copy(&out))
+        }
+        Literal::Hex(digits) => ValueRef::Binary(arena.alloc_slice_copy(&hex_bytes(digits)?)),
+        Literal::Parameter(number) => *parameters.get(number)?,
+    }))
+}
+
+/// The bytes of hexadecimal digits, an odd first one standing alone.
+fn hex_bytes(digits: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let mut bytes = Vec::with_capacity(digits.len().div_ceil(2));
+    let (odd, pairs) = digits.split_at(digits.len() % 2);
+    if let [alone] = odd {
+        bytes.push(digit(*alone)?);
+    }
+    for pair in pairs.chunks_exact(2) {
+        bytes.push(digit(pair[0])? << 4 | digit(pair[1])?);
+    }
+    Some(bytes)
+}

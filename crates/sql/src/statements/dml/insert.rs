@@ -1,0 +1,433 @@
+//! INSERT and REPLACE that are more than literals: expressions, SET, SELECT, ON DUPLICATE KEY UPDATE.
+
+use super::assign::{Assignments, Strictness, is_default, on_update};
+use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
+use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
+use super::target::Target;
+use super::{UniqueKey, write_error};
+use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, collect_statement};
+use crate::expr::{Compiled, Context, Part, Row, Slots};
+use crate::locks::Mode;
+use crate::plan::bind::Binder;
+use crate::plan::object_name;
+use crate::plan::plan::StatementPlan;
+use crate::plan::query::Planner;
+use crate::plan::scope::Scope;
+use crate::session::environment::SessionEnvironment;
+use crate::session::plans::ChangePlan;
+use crate::session::transaction::Writes;
+use crate::status::Counter;
+use crate::{ResultSink, Session, SqlError, Warnings};
+use bumpalo::Bump;
+use engine::{Error, KeyList, Reader, Readers, Writer};
+use sqlparser::ast;
+use std::cell::RefCell;
+use std::sync::Arc;
+use types::{Value, ValueRef};
+
+/// One value of a VALUES row.
+#[derive(Debug)]
+enum Item {
+    Default,
+    Value(Compiled),
+}
+
+#[derive(Debug)]
+enum Source {
+    Rows(Vec<Vec<Item>>),
+    Query(Box<StatementPlan>),
+}
+
+#[derive(Debug)]
+struct InsertPlan {
+    target: Arc<Target>,
+    columns: Option<Vec<String>>,
+    source: Source,
+    on_duplicate: OnDuplicate,
+    /// ON DUPLICATE KEY UPDATE.
+    update: Option<Assignments>,
+    /// How many values of a row are for `update` only: the last ones.
+    not_inserted: usize,
+}
+
+fn forbid(what: bool, name: &str) -> Result<(), SqlError> {
+    if what { Err(SqlError::not_supported(name)) } else { Ok(()) }
+}
+
+/// Plans an INSERT or REPLACE.
+pub(super) fn plan_insert(
+    session: &Session,
+    planner: Planner<'_>,
+    insert: &ast::Insert,
+) -> Result<Box<dyn ChangePlan>, SqlError> {
+    forbid(insert.returning.is_some(), "RETURNING")?;
+    forbid(insert.partitioned.is_some() || insert.overwrite || insert.or.is_some(), "this form of INSERT")?;
+    let ast::TableObject::TableName(name) = &insert.table else {
+        return Err(SqlError::not_supported("INSERT into anything but a table"));
+    };
+    let path = object_name(name);
+    let (database, table_name) = match path.as_slice() {
+        [table] => (planner.database.ok_or_else(SqlError::no_database)?.to_owned(), table.clone()),
+        [database, table] => (database.clone(), table.clone()),
+        _ => return Err(SqlError::syntax(&name.to_string(), 1)),
+    };
+    if database.eq_ignore_ascii_case(crate::statements::show::infoschema::DATABASE) {
+        return Err(SqlError::new(
+            1044,
+            b"42000",
+            format!("Access denied for user '{}'@'{}' to database '{database}'", session.user, session.host),
+        ));
+    }
+    let target = Arc::new(Target::new(session.table_to_use(&database, &table_name)?)?);
+    let slots = planner.slots;
+    let connection = planner.connection;
+    let mut columns: Option<Vec<String>> = None;
+    if !insert.columns.is_empty() {
+        let last = |name: &ast::ObjectName| object_name(name).pop().unwrap_or_default();
+        columns = Some(insert.columns.iter().map(last).collect());
+    }
+    let none = Scope::default();
+    let item = |expr: &ast::Expr| -> Result<Item, SqlError> {
+        if is_default(expr) {
+            return Ok(Item::Default);
+        }
+        let bound = Binder::new(&none, slots, "field list").bind(expr)?;
+        Compiled::new(&bound, connection).map(Item::Value)
+    };
+    let on_duplicate_update = match &insert.on {
+        None => None,
+        Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => {
+            let source = source_scope(&planner, insert)?;
+            Some(OnDuplicateUpdate::new(assignments, (&database, &table_name), &target, source)?)
+        }
+        Some(_) => return Err(SqlError::not_supported("ON CONFLICT")),
+    };
+    let source = if !insert.assignments.is_empty() {
+        let mut names = Vec::new();
+        let mut row = Vec::new();
+        for assignment in &insert.assignments {
+            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
+                return Err(SqlError::not_supported("assignments to several columns at once"));
+            };
+            names.push(object_name(name).pop().unwrap_or_default());
+            row.push(item(&assignment.value)?);
+        }
+        columns = Some(names);
+        Source::Rows(vec![row])
+    } else {
+        match insert.source.as_deref() {
+            None => Source::Rows(vec![Vec::new()]),
+            Some(query) => match &*query.body {
+                ast::SetExpr::Values(values) => {
+                    let mut rows = Vec::with_capacity(values.rows.len());
+                    for row in &values.rows {
+                        rows.push(row.content.iter().map(item).collect::<Result<Vec<Item>, SqlError>>()?);
+                    }
+                    Source::Rows(rows)
+                }
+                _ => Source::Query(Box::new(match &on_duplicate_update {
+                    Some(update) => planner.statement(&update.extend(query))?,
+                    None => planner.statement(query)?,
+                })),
+            },
+        }
+    };
+    let query = match &source {
+        Source::Query(plan) => Some(&**plan),
+        Source::Rows(_) => None,
+    };
+    let update = match &on_duplicate_update {
+        Some(update) => Some(update.bind(&target, query, slots, connection)?),
+        None => None,
+    };
+    let not_inserted = on_duplicate_update.map_or(0, |update| update.not_inserted());
+    // Wrong columns are an error of the statement, not of its first row.
+    let on_duplicate = match (insert.replace_into, insert.ignore) {
+        (true, _) => OnDuplicate::Replace,
+        (false, true) => OnDuplicate::Skip,
+        (false, false) => OnDuplicate::Fail,
+    };
+    Inserter::new(session, target.clone(), columns.as_deref(), on_duplicate)?;
+    Ok(Box::new(InsertPlan { target, columns, source, on_duplicate, update, not_inserted }))
+}
+
+/// The tables whose columns ON DUPLICATE KEY UPDATE may name besides the target's.
+fn source_scope(planner: &Planner<'_>, insert: &ast::Insert) -> Result<Scope, SqlError> {
+    match insert.source.as_deref().map(|query| &*query.body) {
+        Some(ast::SetExpr::Select(select)) if has_rows_of_tables(select) => {
+            planner.another().scope_of_from(&select.from)
+        }
+        _ => Ok(Scope::default()),
+    }
+}
+
+impl ChangePlan for InsertPlan {
+    fn is_current(&self) -> bool {
+        let query = match &self.source {
+            Source::Query(plan) => plan.is_current(),
+            Source::Rows(_) => true,
+        };
+        self.target.is_current() && query
+    }
+
+    fn run(
+        &self,
+        session: &mut Session,
+        slots: Slots<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let counter = match (&self.source, self.on_duplicate) {
+            (Source::Rows(_), OnDuplicate::Replace) => Counter::ComReplace,
+            (Source::Rows(_), _) => Counter::ComInsert,
+            (Source::Query(_), OnDuplicate::Replace) => Counter::ComReplaceSelect,
+            (Source::Query(_), _) => Counter::ComInsertSelect,
+        };
+        session.counters.add(counter, 1);
+        let mut tables = vec![self.target.used()];
+        if let Source::Query(plan) = &self.source {
+            tables.extend(plan.dependencies.iter().map(|read| read.in_mode(Mode::Read)));
+        }
+        let inserted = session.write_tables(
+            Writes::Rows,
+            &tables,
+            &|| self.is_current(),
+            |session, readers, writer| self.insert(session, readers, writer, slots),
+        )?;
+        // INSERT ... SELECT always tells.
+        let tells = inserted.records > 1 || matches!(self.source, Source::Query(_));
+        session.end_insert_with_info(&inserted, tells, sink)
+    }
+}
+
+impl InsertPlan {
+    fn insert(
+        &self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: Writer<'_>,
+        slots: Slots<'_>,
+    ) -> Result<Inserted, SqlError> {
+        let arena = Bump::new();
+        let writer = RefCell::new(writer);
+        let rows = self.rows(session, readers, &writer, slots, &arena)?;
+        let mut writer = writer.into_inner();
+        let mut inserter =
+            Inserter::new(session, self.target.clone(), self.columns.as_deref(), self.on_duplicate)?;
+        if rows.len() > 1 {
+            inserter.many_rows();
+        }
+        for row in &rows {
+            inserter.add(session, &row[..row.len() - self.not_inserted], &arena)?;
+        }
+        match &self.update {
+            None => inserter.write(session, readers.current, &mut writer),
+            Some(update) => {
+                self.insert_or_update(session, inserter, update, &rows, slots, readers.current, &mut writer)
+            }
+        }
+    }
+
+    /// The values of all rows, in `arena`.
+    fn rows<'a>(
+        &self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: &RefCell<Writer<'_>>,
+        slots: Slots<'_>,
+        arena: &'a Bump,
+    ) -> Result<Vec<Vec<Given<'a>>>, SqlError> {
+        let environment = SessionEnvironment::new(session);
+        let result = self.evaluate(session, &environment, readers, writer, slots, arena);
+        environment.into_leftovers().settle(session);
+        result
+    }
+
+    fn evaluate<'a>(
+        &self,
+        session: &Session,
+        environment: &SessionEnvironment<'_>,
+        readers: Readers<'_>,
+        writer: &RefCell<Writer<'_>>,
+        slots: Slots<'_>,
+        arena: &'a Bump,
+    ) -> Result<Vec<Vec<Given<'a>>>, SqlError> {
+        let scratch_arena = Bump::new();
+        match &self.source {
+            Source::Rows(rows) => {
+                let context = Context { slots, arena: &scratch_arena, environment, subqueries: None };
+                let value = |item: &Item| match item {
+                    Item::Default => Ok(Given::Default),
+                    Item::Value(compiled) => {
+                        let value = compiled.evaluate(&Row::EMPTY, &context)?;
+                        Ok(Given::Value(copy_to(value, arena)))
+                    }
+                };
+                rows.iter().map(|row| row.iter().map(value).collect()).collect()
+            }
+            Source::Query(plan) => {
+                let runtime = Runtime {
+                    environment,
+                    interrupt: &session.interrupt,
+                    session,
+                    literal_text: &|_, _| String::new(),
+                    reader: readers.snapshot,
+                    locks: Some(RowLocks {
+                        candidates: readers.current,
+                        rows: &WriterLocks(writer),
+                        unasked: session.lock_of_reads(),
+                    }),
+                    spare: RefCell::default(),
+                    derived: DerivedRows::default(),
+                };
+                let rows = collect_statement(plan, slots, &runtime, &mut Vec::new())?;
+                let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));
+                Ok(rows.iter().map(|row| row.iter().map(given).collect()).collect())
+            }
+        }
+    }
+
+    /// ON DUPLICATE KEY UPDATE: inserts row by row, and where a key is there already, changes the row that has it.
+    #[allow(clippy::too_many_arguments)]
+    fn insert_or_update(
+        &self,
+        session: &mut Session,
+        inserter: Inserter,
+        update: &Assignments,
+        rows: &[Vec<Given<'_>>],
+        slots: Slots<'_>,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+    ) -> Result<Inserted, SqlError> {
+        let (images, mut inserted) = inserter.into_images(session)?;
+        let clock = session.clock();
+        let defaults = self.target.defaults(&clock);
+        let now = on_update(&self.target, &clock);
+        let strictness = Strictness {
+            strict: session.variables.common.sql_mode.is_strict(),
+            ignore: self.on_duplicate == OnDuplicate::Skip,
+            generates: false,
+        };
+        let mut warnings = session.state.warnings.clone();
+        let environment = SessionEnvironment::new(session);
+        let mut arena = Bump::new();
+        let result: Result<(), SqlError> = (|| {
+            for (position, row) in rows.iter().enumerate() {
+                arena.reset();
+                let context = Context { slots, arena: &arena, environment: &environment, subqueries: None };
+                let source: Vec<ValueRef<'_>> = match self.not_inserted {
+                    0 => Vec::new(),
+                    _ => row.iter().map(Given::value).collect(),
+                };
+                self.insert_or_update_one(
+                    reader,
+                    writer,
+                    &images,
+                    &source,
+                    position,
+                    update,
+                    &defaults,
+                    &now,
+                    strictness,
+                    &context,
+                    &mut warnings,
+                    &mut inserted,
+                )?;
+            }
+            Ok(())
+        })();
+        let leftovers = environment.into_leftovers();
+        session.state.warnings = warnings;
+        leftovers.settle(session);
+        result.map(|()| inserted)
+    }
+
+    #[allow(clippy::too_many_arguments)]
+    fn insert_or_update_one<'a>(
+        &'a self,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+        images: &'a KeyList,
+        source: &'a [ValueRef<'a>],
+        position: usize,
+        update: &'a Assignments,
+        defaults: &'a [Option<Value>],
+        now: &'a [(usize, Value)],
+        strictness: Strictness,
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+        inserted: &mut Inserted,
+    ) -> Result<(), SqlError> {
+        let table = &self.target.table;
+        let image = images.get(position);
+        loop {
+            let index = match writer.insert(table, image) {
+                Ok(()) => {
+                    inserted.affected += 1;
+                    return Ok(());
+                }
+                Err(Error::DuplicateKey { index }) => index,
+                Err(error) => return Err(error.into()),
+            };
+            let key = UniqueKey::of(table, index, image);
+            let mut found = false;
+            let mut changed = false;
+            for primary_key in key.rows(reader, table)? {
+                let mut wrong = None;
+                let mut written = Vec::new();
+                let result = writer.update(table, &primary_key, &mut |old, out| {
+                    if !key.is_in(table, old) {
+                        return false;
+                    }
+                    found = true;
+                    let old = table.row_codec().view(context.arena.alloc_slice_copy(old));
+                    let new = [Part::Image(table.row_codec().view(image)), Part::Values(source)];
+                    let start = out.len();
+                    let number = position as u64 + 1;
+                    let result = update.apply(
+                        &self.target,
+                        defaults,
+                        now,
+                        old,
+                        &new,
+                        number,
+                        strictness,
+                        context,
+                        warnings,
+                        out,
+                    );
+                    match result {
+                        Ok(true) => {
+                            written.clear();
+                            written.extend_from_slice(&out[start..]);
+                            true
+                        }
+                        Ok(false) => {
+                            out.truncate(start);
+                            false
+                        }
+                        Err(error) => {
+                            out.truncate(start);
+                            wrong = Some(error);
+                            false
+                        }
+                    }
+                });
+                if let Some(error) = wrong {
+                    return Err(error);
+                }
+                changed = result.map_err(|error| write_error(error, table, &written))?;
+                if found {
+                    break;
+                }
+            }
+            if !found {
+                // Deleted meanwhile: the next try may insert.
+                continue;
+            }
+            inserted.duplicates += u64::from(changed);
+            // MySQL counts a changed row twice.
+            inserted.affected += if changed { 2 } else { 0 };
+            return Ok(());
+        }
+    }
+}

@@ -1,0 +1,638 @@
+//! Rows on their way into a table: values to images, numbers for AUTO_INCREMENT, duplicates.
+
+use super::target::Target;
+use super::{UniqueKey, implicit_default, note_issue, write_error};
+use crate::expr::{CoerceIssue, Coerced, coerce};
+use crate::session::transaction::Writes;
+use crate::status::Counter;
+use crate::{Session, SqlError};
+use base::IndexId;
+use bumpalo::Bump;
+use engine::{Error, KeyList, Load, Reader, Writer};
+use std::sync::Arc;
+use types::{Column, ColumnType, RowCodec, Value, ValueRef};
+
+/// What happens to a row whose key is there already.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum OnDuplicate {
+    Fail,
+    /// INSERT IGNORE: a warning instead.
+    Skip,
+    /// REPLACE.
+    Replace,
+}
+
+/// One value of a row to insert.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Given<'a> {
+    Value(ValueRef<'a>),
+    Default,
+}
+
+impl<'a> Given<'a> {
+    /// The value of a row that a SELECT gave, where there is no DEFAULT.
+    pub fn value(&self) -> ValueRef<'a> {
+        match self {
+            Given::Value(value) => *value,
+            Given::Default => ValueRef::Null,
+        }
+    }
+}
+
+/// How a statement ended.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Inserted {
+    pub affected: u64,
+    pub records: u64,
+    pub duplicates: u64,
+    /// The first number that was generated, or the last one given.
+    pub insert_id: u64,
+    /// `insert_id` was generated.
+    pub is_generated: bool,
+}
+
+/// Collects the rows of one INSERT or REPLACE.
+pub(crate) struct Inserter {
+    pub target: Arc<Target>,
+    /// The column of each value.
+    columns: Vec<usize>,
+    /// What the columns get that have no value; NULL for those that do.
+    template: Vec<Value>,
+    /// For DEFAULT as a value.
+    defaults: Vec<Option<Value>>,
+    /// Columns without value and default: 1364.
+    missing: Vec<usize>,
+    on_duplicate: OnDuplicate,
+    strict: bool,
+    no_zero_generates: bool,
+    images: KeyList,
+    image: Vec<u8>,
+    /// The number given for each row that gives one, 0 for one to be generated.
+    numbers: Vec<u64>,
+    generated: u64,
+    rows: u64,
+    /// So many of them have been written.
+    written: u64,
+    single_row: bool,
+}
+
+impl Inserter {
+    /// `columns` in the order of the values; `None` for all of them.
+    ///
+    /// # Errors
+    /// 1054 and 1110 for columns that are not there, or twice.
+    pub fn new<S: AsRef<str>>(
+        session: &Session,
+        target: Arc<Target>,
+        names: Option<&[S]>,
+        on_duplicate: OnDuplicate,
+    ) -> Result<Inserter, SqlError> {
+        let columns = match names {
+            None => (0..target.def.columns.len()).collect(),
+            Some(names) => columns_of(&target, names)?,
+        };
+        Ok(Inserter::of_columns(session, target, columns, on_duplicate))
+    }
+
+    fn of_columns(
+        session: &Session,
+        target: Arc<Target>,
+        columns: Vec<usize>,
+        on_duplicate: OnDuplicate,
+    ) -> Inserter {
+        let count = target.def.columns.len();
+        let mut template = vec![Value::Null; count];
+        let mut missing = Vec::new();
+        let mut defaults = Vec::new();
+        if columns.len() < count {
+            defaults = target.defaults(&session.clock());
+            for position in (0..count).filter(|position| !columns.contains(position)) {
+                match &defaults[position] {
+                    Some(value) => template[position] = value.clone(),
+                    None if target.def.auto_increment == Some(position) => {}
+                    None => {
+                        template[position] = implicit_default(&target.def.columns[position]);
+                        missing.push(position);
+                    }
+                }
+            }
+        }
+        let common = &session.variables.common;
+        Inserter {
+            target,
+            columns,
+            template,
+            defaults,
+            missing,
+            on_duplicate,
+            strict: common.sql_mode.is_strict() && on_duplicate != OnDuplicate::Skip,
+            no_zero_generates: common.sql_mode.contains(crate::variables::SqlMode::NO_AUTO_VALUE_ON_ZERO),
+            images: KeyList::default(),
+            image: Vec::new(),
+            numbers: Vec::new(),
+            generated: 0,
+            rows: 0,
+            written: 0,
+            single_row: true,
+        }
+    }
+
+    /// For rows that come as whole lists of values ([`Inserter::push_row`]).
+    pub fn whole_rows(session: &Session, target: Arc<Target>, on_duplicate: OnDuplicate) -> Inserter {
+        let columns = (0..target.def.columns.len()).collect();
+        Inserter::of_columns(session, target, columns, on_duplicate)
+    }
+
+    /// More rows than one follow: NULL in a NOT NULL column is then only a warning in non-strict mode.
+    pub fn many_rows(&mut self) {
+        self.single_row = false;
+    }
+
+    /// Begins a row that [`Inserter::push_row`] ends; its number counts from 1.
+    pub fn begin_row(&mut self) -> u64 {
+        self.rows += 1;
+        self.rows
+    }
+
+    /// Adds the row begun last: a value for each column, made fit.
+    pub fn push_row(&mut self, values: &[ValueRef<'_>]) {
+        let target = self.target.clone();
+        self.push_image(values, target.table.row_codec());
+    }
+
+    /// The images of the rows that have not been written.
+    pub fn batch(&self) -> &KeyList {
+        &self.images
+    }
+
+    pub fn reserve(&mut self, bytes: usize) {
+        self.images.bytes.reserve(bytes);
+    }
+
+    /// Adds a row of values in the order of the columns that were named.
+    ///
+    /// # Errors
+    /// 1136 for a wrong number of values, 1364, and those of values that do not fit.
+    #[inline]
+    pub fn add(&mut self, session: &mut Session, given: &[Given<'_>], arena: &Bump) -> Result<(), SqlError> {
+        self.rows += 1;
+        if given.len() != self.columns.len() {
+            // `VALUES ()`: a row of defaults.
+            if given.is_empty() && self.columns.len() == self.target.def.columns.len() {
+                return self.add_defaults(session, arena);
+            }
+            return Err(SqlError::new(
+                1136,
+                b"21S01",
+                format!("Column count doesn't match value count at row {}", self.rows),
+            ));
+        }
+        if !self.missing.is_empty() {
+            self.note_missing(session)?;
+        }
+        let target = self.target.clone();
+        let columns = &target.def.columns;
+        let mut values: Vec<ValueRef<'_>> = Vec::with_capacity(columns.len());
+        if given.len() == columns.len() && self.columns.is_sorted() {
+            for (position, value) in given.iter().enumerate() {
+                values.push(self.fit(session, position, &columns[position], *value, arena)?);
+            }
+        } else {
+            values.extend(self.template.iter().map(|value| copy_to(value.as_ref(), arena)));
+            for (value, at) in given.iter().zip(0..self.columns.len()) {
+                let position = self.columns[at];
+                values[position] = self.fit(session, position, &columns[position], *value, arena)?;
+            }
+        }
+        self.push_image(&values, target.table.row_codec());
+        Ok(())
+    }
+
+    fn add_defaults(&mut self, session: &mut Session, arena: &Bump) -> Result<(), SqlError> {
+        let target = self.target.clone();
+        let mut values = Vec::with_capacity(target.def.columns.len());
+        for (position, column) in target.def.columns.iter().enumerate() {
+            values.push(self.fit(session, position, column, Given::Default, arena)?);
+        }
+        self.push_image(&values, target.table.row_codec());
+        Ok(())
+    }
+
+    #[inline]
+    fn push_image(&mut self, values: &[ValueRef<'_>], codec: &RowCodec) {
+        if let Some(auto) = self.target.auto_increment {
+            let number = match values[auto.column] {
+                ValueRef::Int(number) => number as u64,
+                ValueRef::UInt(number) => number,
+                _ => 0,
+            };
+            let is_null = values[auto.column].is_null();
+            if is_null || number == 0 && !self.no_zero_generates {
+                self.generated += 1;
+                self.numbers.push(0);
+            } else {
+                self.numbers.push(number);
+            }
+        }
+        if self.on_duplicate == OnDuplicate::Fail {
+            // Straight into the list: no copy.
+            codec.encode(values, &mut self.images.bytes);
+            self.images.ends.push(self.images.bytes.len() as u32);
+        } else {
+            self.image.clear();
+            codec.encode(values, &mut self.image);
+            self.images.push(&self.image);
+        }
+    }
+
+    /// A value made fit for its column. What bulk loads are made of is decided right here.
+    #[inline]
+    pub fn fit<'v>(
+        &mut self,
+        session: &mut Session,
+        position: usize,
+        column: &Column,
+        given: Given<'v>,
+        arena: &'v Bump,
+    ) -> Result<ValueRef<'v>, SqlError> {
+        let Given::Value(value) = given else { return self.fit_default(session, position, arena) };
+        match (&column.column_type, value) {
+            (ColumnType::Int { bytes, unsigned: false }, ValueRef::Int(number)) => {
+                let unused_bits = 64 - u32::from(*bytes) * 8;
+                if number << unused_bits >> unused_bits == number {
+                    return Ok(value);
+                }
+            }
+            (ColumnType::Int { bytes, unsigned: true }, ValueRef::Int(number)) => {
+                let unused_bits = 64 - u32::from(*bytes) * 8;
+                if number >= 0 && (number as u64) << unused_bits >> unused_bits == number as u64 {
+                    return Ok(ValueRef::UInt(number as u64));
+                }
+            }
+            (
+                ColumnType::Char { chars, collation } | ColumnType::Varchar { chars, collation },
+                ValueRef::Text(text),
+            ) if text.len() <= *chars as usize
+                && collation.character_bytes_max() == 4
+                && std::str::from_utf8(text).is_ok() =>
+            {
+                // Every character has at least one byte.
+                return Ok(value);
+            }
+            (_, ValueRef::Null) if column.nullable || self.target.def.auto_increment == Some(position) => {
+                return Ok(value);
+            }
+            _ => {}
+        }
+        self.fit_slowly(session, position, column, value, arena)
+    }
+
+    #[cold]
+    fn fit_slowly<'v>(
+        &mut self,
+        session: &mut Session,
+        position: usize,
+        column: &Column,
+        value: ValueRef<'v>,
+        arena: &'v Bump,
+    ) -> Result<ValueRef<'v>, SqlError> {
+        let value = match (value, self.target.metadata.columns[position].float_digits) {
+            (_, None) => value,
+            (value, Some((_, decimals))) => round(value, decimals),
+        };
+        let coerced = coerce(value, column, arena);
+        if coerced.issue.is_some() {
+            self.issue(session, &coerced, &column.name)?;
+        }
+        Ok(coerced.value)
+    }
+
+    fn issue(&mut self, session: &mut Session, coerced: &Coerced<'_>, column: &str) -> Result<(), SqlError> {
+        if self.on_duplicate == OnDuplicate::Skip {
+            if let Some(issue) = &coerced.issue {
+                let def = &self.target.def;
+                super::warn_of_issue(issue, def, column, self.rows, &mut session.state.warnings);
+            }
+            return Ok(());
+        }
+        if coerced.issue == Some(CoerceIssue::Null) && self.single_row {
+            return Err(CoerceIssue::Null.to_error(column, self.rows));
+        }
+        note_issue(session, coerced, &self.target.def, column, self.rows)
+    }
+
+    /// DEFAULT as a value.
+    fn fit_default<'v>(
+        &mut self,
+        session: &mut Session,
+        position: usize,
+        arena: &'v Bump,
+    ) -> Result<ValueRef<'v>, SqlError> {
+        if self.target.def.auto_increment == Some(position) {
+            return Ok(ValueRef::Null);
+        }
+        if self.defaults.is_empty() {
+            self.defaults = self.target.defaults(&session.clock());
+        }
+        if let Some(value) = &self.defaults[position] {
+            return Ok(copy_to(value.as_ref(), arena));
+        }
+        let column = &self.target.def.columns[position];
+        let error = no_default(&column.name);
+        if self.strict {
+            return Err(error);
+        }
+        session.state.warnings.warn(error.code, error.message);
+        Ok(copy_to(implicit_default(column).as_ref(), arena))
+    }
+
+    fn note_missing(&self, session: &mut Session) -> Result<(), SqlError> {
+        for position in &self.missing {
+            let error = no_default(&self.target.def.columns[*position].name);
+            if self.strict {
+                return Err(error);
+            }
+            session.state.warnings.warn(error.code, error.message);
+        }
+        Ok(())
+    }
+
+    /// Writes the collected rows, as a statement.
+    ///
+    /// # Errors
+    /// 1062, 1467, and the engine's. Nothing is written then.
+    pub fn finish(self, session: &mut Session) -> Result<Inserted, SqlError> {
+        let target = self.target.clone();
+        let tables = [target.used()];
+        session.write_tables(
+            Writes::Rows,
+            &tables,
+            &|| target.is_current(),
+            |session, readers, mut writer| self.write(session, readers.current, &mut writer),
+        )
+    }
+
+    /// Writes the collected rows as part of a statement.
+    ///
+    /// # Errors
+    /// As [`Inserter::finish`]; what was written is the statement's to undo.
+    pub fn write(
+        mut self,
+        session: &mut Session,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+    ) -> Result<Inserted, SqlError> {
+        let mut inserted = Inserted::default();
+        for (_, error) in self.write_batch(session, reader, writer, &mut inserted)? {
+            session.state.warnings.warn(error.code, error.message);
+        }
+        Ok(inserted)
+    }
+
+    /// Writes the rows collected since the last time. Gives those that were skipped, by their numbers, and why.
+    ///
+    /// # Errors
+    /// As [`Inserter::write`].
+    pub fn write_batch(
+        &mut self,
+        session: &mut Session,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+        inserted: &mut Inserted,
+    ) -> Result<Vec<(u64, SqlError)>, SqlError> {
+        let target = self.target.clone();
+        let rows = self.images.len() as u64;
+        let affected_before = inserted.affected;
+        let mut skipped = Vec::new();
+        inserted.records += rows;
+        self.number(session, inserted)?;
+        match self.on_duplicate {
+            OnDuplicate::Fail if rows == 1 => {
+                writer
+                    .insert(&target.table, self.images.get(0))
+                    .map_err(|error| write_error(error, &target.table, self.images.get(0)))?;
+                inserted.affected += 1;
+            }
+            OnDuplicate::Fail => {
+                writer.insert_many(&target.table, &self.images).map_err(|(position, error)| {
+                    write_error(error, &target.table, self.images.get(position))
+                })?;
+                inserted.affected += rows;
+            }
+            OnDuplicate::Skip => {
+                let before = self.written;
+                let images = &self.images;
+                writer.insert_or_skip(&target.table, images, &mut |position, error| {
+                    let error = write_error(error, &target.table, images.get(position));
+                    skipped.push((before + position as u64 + 1, error));
+                })?;
+                inserted.affected += rows - skipped.len() as u64;
+                inserted.duplicates += skipped.len() as u64;
+            }
+            OnDuplicate::Replace => self.replace(reader, writer, inserted)?,
+        }
+        session.counters.add(Counter::HandlerWrite, inserted.affected - affected_before);
+        self.forget_batch();
+        Ok(skipped)
+    }
+
+    /// As [`Inserter::write_batch`], into a table that is being filled; false if the rows collide.
+    ///
+    /// # Errors
+    /// 1467, and the engine's.
+    pub fn load_batch(
+        &mut self,
+        session: &mut Session,
+        load: &mut Load<'_>,
+        inserted: &mut Inserted,
+    ) -> Result<bool, SqlError> {
+        let rows = self.images.len() as u64;
+        self.number(session, inserted)?;
+        let fits = load.push(&self.images)?;
+        inserted.records += rows;
+        inserted.affected += rows;
+        session.counters.add(Counter::HandlerWrite, rows);
+        self.forget_batch();
+        Ok(fits)
+    }
+
+    /// Takes rows that have been through [`Inserter::load_batch`] as the next batch.
+    pub fn take_batch(&mut self, images: &mut KeyList) {
+        std::mem::swap(&mut self.images, images);
+    }
+
+    /// The rows are written once more, from the first one on.
+    pub fn start_over(&mut self) {
+        self.written = 0;
+    }
+
+    fn forget_batch(&mut self) {
+        self.written += self.images.len() as u64;
+        self.images.clear();
+        self.numbers.clear();
+    }
+
+    /// Puts generated numbers into the images, and tells the table of those that were given.
+    fn number(&mut self, session: &mut Session, inserted: &mut Inserted) -> Result<(), SqlError> {
+        let Some(auto) = self.target.auto_increment else { return Ok(()) };
+        let table = &self.target.table;
+        let common = &session.variables.common;
+        let (step, start) = (common.auto_increment_increment, common.auto_increment_offset);
+        let exhausted = || SqlError::from(Error::AutoIncrementExhausted);
+        if let Some(first) = session.variables.insert_id.take().filter(|_| self.generated > 0) {
+            table.raise_auto_increment(first - 1);
+        }
+        // All to be generated: one reservation, consecutive numbers.
+        let together = self.generated > 0 && self.generated == self.numbers.len() as u64 && step == 1;
+        let mut next = if together { table.reserve_auto_increment(self.generated)? } else { 0 };
+        let mut first_generated = None;
+        for (row, number) in self.numbers.iter().copied().enumerate() {
+            if number != 0 {
+                // Negative numbers of a signed column do not move the counter.
+                if number <= auto.max {
+                    table.raise_auto_increment(number);
+                }
+                if !inserted.is_generated {
+                    inserted.insert_id = number;
+                }
+                continue;
+            }
+            let number = if together {
+                next += 1;
+                next - 1
+            } else if step == 1 {
+                table.reserve_auto_increment(1)?
+            } else {
+                let from = table.reserve_auto_increment(step)?;
+                let start = if start > step { 1 } else { start };
+                from + (start + step - from % step) % step
+            };
+            if number > auto.max {
+                return Err(exhausted());
+            }
+            first_generated.get_or_insert(number);
+            let image_start = if row == 0 { 0 } else { self.images.ends[row - 1] as usize };
+            let at = image_start + auto.offset;
+            self.images.bytes[at..at + auto.bytes].copy_from_slice(&number.to_le_bytes()[..auto.bytes]);
+        }
+        if let Some(first) = first_generated {
+            if !inserted.is_generated {
+                inserted.insert_id = first;
+                session.variables.last_insert_id = first;
+            }
+            inserted.is_generated = true;
+        }
+        self.generated = 0;
+        Ok(())
+    }
+
+    /// The row images with their numbers, for a statement that writes them itself.
+    ///
+    /// # Errors
+    /// 1467.
+    pub fn into_images(mut self, session: &mut Session) -> Result<(KeyList, Inserted), SqlError> {
+        let mut inserted = Inserted { records: self.rows, ..Inserted::default() };
+        self.number(session, &mut inserted)?;
+        Ok((self.images, inserted))
+    }
+
+    fn replace(
+        &mut self,
+        reader: Reader<'_>,
+        writer: &mut Writer<'_>,
+        inserted: &mut Inserted,
+    ) -> Result<(), SqlError> {
+        let table = &self.target.table;
+        let uniques = self.target.def.indexes.iter().rposition(|index| index.unique);
+        let last_unique = IndexId(uniques.map_or(0, |position| position as u16 + 1));
+        for row in 0..self.images.len() {
+            let image = self.images.get(row);
+            loop {
+                let index = match writer.insert(table, image) {
+                    Ok(()) => break,
+                    Err(Error::DuplicateKey { index }) => index,
+                    Err(error) => return Err(error.into()),
+                };
+                // None, if it was deleted meanwhile: then the next try may succeed.
+                let key = UniqueKey::of(table, index, image);
+                let mut same = false;
+                for primary_key in key.rows(reader, table)? {
+                    let deleted = writer.delete(table, &primary_key, &mut |old| {
+                        same = index == last_unique && old == image;
+                        !same && key.is_in(table, old)
+                    })?;
+                    if same {
+                        break;
+                    }
+                    inserted.affected += u64::from(deleted);
+                    inserted.duplicates += u64::from(deleted);
+                }
+                if same {
+                    // As it is already: MySQL counts that as one row, not as two.
+                    break;
+                }
+            }
+            inserted.affected += 1;
+        }
+        Ok(())
+    }
+}
+
+fn columns_of<S: AsRef<str>>(target: &Target, names: &[S]) -> Result<Vec<usize>, SqlError> {
+    let mut columns = Vec::with_capacity(names.len());
+    for name in names {
+        let name = name.as_ref();
+        let position = target.column(name).ok_or_else(|| SqlError::unknown_column(name, "INSERT INTO"))?;
+        if columns.contains(&position) {
+            return Err(SqlError::new(1110, b"42000", format!("Column '{name}' specified twice")));
+        }
+        columns.push(position);
+    }
+    if columns.is_empty() {
+        // `()`: all columns get their defaults.
+        return Ok((0..target.def.columns.len()).collect());
+    }
+    Ok(columns)
+}
+
+/// 1364.
+pub(crate) fn no_default(column: &str) -> SqlError {
+    SqlError::new(1364, b"HY000", format!("Field '{column}' doesn't have a default value"))
+}
+
+/// 1412: another session changed the table between the planning and the doing.
+pub(crate) fn definition_changed() -> SqlError {
+    SqlError::new(1412, b"HY000", "Table definition has changed, please retry transaction")
+}
+
+/// A copy whose bytes live in the arena.
+pub(crate) fn copy_to<'a>(value: ValueRef<'_>, arena: &'a Bump) -> ValueRef<'a> {
+    match value {
+        ValueRef::Null => ValueRef::Null,
+        ValueRef::Int(value) => ValueRef::Int(value),
+        ValueRef::UInt(value) => ValueRef::UInt(value),
+        ValueRef::Float(value) => ValueRef::Float(value),
+        ValueRef::Double(value) => ValueRef::Double(value),
+        ValueRef::Decimal(value) => ValueRef::Decimal(value),
+        ValueRef::Date(value) => ValueRef::Date(value),
+        ValueRef::Time(value) => ValueRef::Time(value),
+        ValueRef::DateTime(value) => ValueRef::DateTime(value),
+        ValueRef::Text(bytes) => ValueRef::Text(arena.alloc_slice_copy(bytes)),
+        ValueRef::Binary(bytes) => ValueRef::Binary(arena.alloc_slice_copy(bytes)),
+    }
+}
+
+/// FLOAT(m, d): rounded to d digits.
+fn round(value: ValueRef<'_>, decimals: u8) -> ValueRef<'_> {
+    let scale = 10f64.powi(i32::from(decimals));
+    let rounded = |number: f64| {
+        let shifted = number * scale;
+        if shifted.is_finite() { ValueRef::Double(shifted.round() / scale) } else { ValueRef::Double(number) }
+    };
+    match value {
+        ValueRef::Float(number) => rounded(f64::from(number)),
+        ValueRef::Double(number) => rounded(number),
+        ValueRef::Decimal(number) => rounded(number.to_f64()),
+        other => other,
+    }
+}

@@ -1,0 +1,344 @@
+//! LOAD DATA: the rows of a file, the server's or the client's.
+//!
+//! The file is read in parts, rows are cut from them ([`format`]) and made images ([`rows`]), and these are inserted in batches, each
+//! sorted by index; or, of an empty table and outside of a transaction, they are gathered and its trees built of them in the end. Memory is
+//! bounded by the batch and the longest row. All of it is one statement: what fails, or is killed, or loses its client leaves nothing
+//! behind.
+
+mod file;
+mod format;
+mod rows;
+mod statement;
+
+use super::inserter::{Inserted, Inserter, OnDuplicate};
+use super::target::Target;
+use super::{DEFINITION_RETRIES, is_definition_changed};
+use crate::session::transaction::Writes;
+use crate::text::parse::Words;
+use crate::{Completion, FileParts, Level, ResultSink, Session, SqlError, Warning, Warnings};
+use bumpalo::Bump;
+use engine::{Database, KeyList, Loaded, LoadedRows, Readers, Writer};
+use format::{Cutter, Found, Row};
+use rows::{Phase, Rows};
+use statement::LoadStatement;
+use std::sync::Arc;
+
+/// The rows and bytes of a batch: as many as the engine sorts together.
+const BATCH_ROWS: usize = 4_096;
+const BATCH_BYTES: usize = 4 << 20;
+/// A row and what was read behind it may take so much memory.
+const ROW_BYTES_MAX: usize = 1 << 30;
+
+/// LOAD DATA, behind those words.
+pub(crate) fn load_data(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let statement = statement::parse(session, words)?;
+    if statement.local && !session.instance.globals.values().boolean("local_infile") {
+        return Err(local_is_off());
+    }
+    let mut tries = 0;
+    let inserted = loop {
+        let target = session.target(statement.database.as_deref(), &statement.table)?;
+        let mut begun = false;
+        match run(session, &statement, target, sink, &mut begun) {
+            // Nothing has been asked for yet.
+            Err(error) if !begun && tries < DEFINITION_RETRIES && is_definition_changed(&error) => tries += 1,
+            result => break result?,
+        }
+    };
+    end(session, &statement, &inserted, sink)
+}
+
+/// 4166.
+fn local_is_off() -> SqlError {
+    SqlError::new(
+        4166,
+        b"HY000",
+        format!(
+            "The used command is not allowed because the {} server or client has disabled the local infile capability",
+            crate::error::PRODUCT
+        ),
+    )
+}
+
+fn end(
+    session: &mut Session,
+    statement: &LoadStatement,
+    inserted: &Inserted,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let (deleted, skipped) = match statement.on_duplicate {
+        OnDuplicate::Replace => (inserted.duplicates, 0),
+        _ => (0, inserted.duplicates),
+    };
+    let (records, warnings) = (inserted.records, session.state.warnings.count());
+    session.state.row_count = inserted.affected as i64;
+    sink.end(&Completion {
+        affected_rows: inserted.affected,
+        last_insert_id: 0,
+        warnings: session.state.warnings.count_u16(),
+        info: format!("Records: {records}  Deleted: {deleted}  Skipped: {skipped}  Warnings: {warnings}"),
+    })
+}
+
+fn run(
+    session: &mut Session,
+    statement: &LoadStatement,
+    target: Arc<Target>,
+    sink: &mut dyn ResultSink,
+    begun: &mut bool,
+) -> Result<Inserted, SqlError> {
+    let tables = [target.used()];
+    let instance = session.instance.clone();
+    session.write_tables(Writes::Rows, &tables, &|| target.is_current(), |session, readers, mut writer| {
+        let rows = Rows::new(session, statement, target.clone())?;
+        let mut format = statement.format.clone();
+        if format.field_end.is_empty() && format.enclosed.is_none() {
+            format.widths = Some(rows.widths(statement.has_line_end)?);
+        }
+        *begun = true;
+        let file: Box<dyn FileParts + '_> = if statement.local {
+            sink.client_file(&statement.file)?.ok_or_else(local_is_off)?
+        } else {
+            Box::new(file::open(session, &statement.file)?)
+        };
+        let mut inserter = Inserter::whole_rows(session, target.clone(), statement.on_duplicate);
+        inserter.many_rows();
+        let told = session.state.warnings.clone();
+        // Until the load ends, what the session is warned of is that of one row.
+        session.state.warnings.clear();
+        session.state.warnings.kept_max = usize::MAX;
+        let mut load = Load {
+            database: &instance.database,
+            target: &target,
+            file: Reading { file, bytes: Vec::new(), at: 0, is_whole: false },
+            cutter: Cutter::new(format),
+            rows,
+            inserter,
+            inserted: Inserted::default(),
+            filling: None,
+            may_fill: session.variables.common.autocommit && !session.state.transaction.open,
+            told,
+        };
+        let loaded = load.run(session, statement, readers, &mut writer);
+        session.state.warnings = load.told;
+        loaded.map(|()| load.inserted)
+    })
+}
+
+/// A file, as far as it has been read.
+struct Reading<'f> {
+    file: Box<dyn FileParts + 'f>,
+    bytes: Vec<u8>,
+    /// The next row begins here.
+    at: usize,
+    is_whole: bool,
+}
+
+impl Reading<'_> {
+    /// Reads on.
+    fn more(&mut self) -> Result<(), SqlError> {
+        self.bytes.drain(..self.at);
+        self.at = 0;
+        if self.bytes.len() > ROW_BYTES_MAX {
+            let text = format!("A row of the file is longer than {ROW_BYTES_MAX} bytes");
+            return Err(SqlError::new(1105, b"HY000", text));
+        }
+        self.is_whole = !self.file.next_part(&mut self.bytes)?;
+        Ok(())
+    }
+}
+
+/// A LOAD DATA under way.
+struct Load<'f> {
+    database: &'f Database,
+    target: &'f Target,
+    file: Reading<'f>,
+    cutter: Cutter,
+    rows: Rows,
+    inserter: Inserter,
+    inserted: Inserted,
+    /// The table was empty: its trees are built when all rows are there.
+    filling: Option<engine::Load<'f>>,
+    /// It is not too late for that: there is no transaction to undo it with, and nothing has been written.
+    may_fill: bool,
+    /// The warnings of the rows so far.
+    told: Warnings,
+}
+
+impl Load<'_> {
+    fn run(
+        &mut self,
+        session: &mut Session,
+        statement: &LoadStatement,
+        readers: Readers<'_>,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), SqlError> {
+        let mut rows_to_skip = 0;
+        if statement.has_line_end {
+            self.skip_lines(session, statement.lines_to_skip)?;
+        } else {
+            rows_to_skip = statement.lines_to_skip;
+        }
+        let mut arena = Bump::new();
+        loop {
+            let row = self.next_row(session)?;
+            if let Some(row) = row {
+                if rows_to_skip > 0 {
+                    rows_to_skip -= 1;
+                    self.file.at = row.end;
+                    continue;
+                }
+                arena.reset();
+                let added =
+                    self.rows.add(session, &mut self.inserter, &self.cutter, &self.file.bytes, row, &arena);
+                self.file.at = row.end;
+                if let Err(error) = added {
+                    // Rows before this one may collide, which comes first.
+                    self.write(session, readers, writer, false)?;
+                    if let Some(filling) = self.filling.take() {
+                        self.one_by_one(session, readers, writer, filling.give_up())?;
+                    }
+                    return Err(error);
+                }
+            }
+            let is_last = row.is_none_or(|row| row.is_last);
+            let batch = self.inserter.batch();
+            if is_last || batch.len() >= BATCH_ROWS || batch.bytes.len() >= BATCH_BYTES {
+                self.write(session, readers, writer, !is_last)?;
+            }
+            if is_last {
+                return self.finish(session, readers, writer);
+            }
+        }
+    }
+
+    fn skip_lines(&mut self, session: &Session, count: u64) -> Result<(), SqlError> {
+        for _ in 0..count {
+            loop {
+                let Reading { bytes, at, is_whole, .. } = &self.file;
+                match self.cutter.skip_line(bytes, *at, *is_whole) {
+                    Found::More => {
+                        session.interrupt.check()?;
+                        self.file.more()?;
+                    }
+                    Found::Row(line) => {
+                        self.file.at = line.end;
+                        break;
+                    }
+                    Found::Nothing => {
+                        self.file.at = self.file.bytes.len();
+                        return Ok(());
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn next_row(&mut self, session: &Session) -> Result<Option<Row>, SqlError> {
+        loop {
+            let Reading { bytes, at, is_whole, .. } = &self.file;
+            match self.cutter.row(bytes, *at, *is_whole, self.rows.fields()) {
+                Found::Row(row) => return Ok(Some(row)),
+                Found::Nothing => return Ok(None),
+                Found::More => {
+                    session.interrupt.check()?;
+                    self.file.more()?;
+                }
+            }
+        }
+    }
+
+    /// Inserts the rows that have gathered; `goes_on` if there may be more.
+    fn write(
+        &mut self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: &mut Writer<'_>,
+        goes_on: bool,
+    ) -> Result<(), SqlError> {
+        session.interrupt.check()?;
+        if self.inserter.batch().is_empty() {
+            return Ok(());
+        }
+        // A single batch is not worth a file.
+        if std::mem::take(&mut self.may_fill) && goes_on {
+            self.filling = writer.begin_load(self.database, &self.target.table)?;
+        }
+        let Some(filling) = &mut self.filling else { return self.insert(session, readers, writer) };
+        let fits = self.inserter.load_batch(session, filling, &mut self.inserted)?;
+        self.tell(Vec::new());
+        if !fits && let Some(filling) = self.filling.take() {
+            self.one_by_one(session, readers, writer, filling.give_up())?;
+        }
+        Ok(())
+    }
+
+    fn insert(
+        &mut self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), SqlError> {
+        let skipped = self.inserter.write_batch(session, readers.current, writer, &mut self.inserted)?;
+        self.tell(skipped);
+        Ok(())
+    }
+
+    /// Builds the table's trees, if that is how it is loaded.
+    fn finish(
+        &mut self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: &mut Writer<'_>,
+    ) -> Result<(), SqlError> {
+        let Some(filling) = self.filling.take() else { return Ok(()) };
+        session.interrupt.check()?;
+        match filling.finish()? {
+            Loaded::Done => Ok(()),
+            Loaded::Collided(rows) => self.one_by_one(session, readers, writer, rows),
+        }
+    }
+
+    /// Rows that collide are inserted in the order of the file after all: it says which of them fail, are skipped or replace others.
+    fn one_by_one(
+        &mut self,
+        session: &mut Session,
+        readers: Readers<'_>,
+        writer: &mut Writer<'_>,
+        mut rows: LoadedRows<'_>,
+    ) -> Result<(), SqlError> {
+        let insert_id = self.inserted;
+        self.inserted = Inserted { records: 0, affected: 0, duplicates: 0, ..insert_id };
+        self.inserter.start_over();
+        let mut batch = KeyList::default();
+        rows.each(|image| {
+            batch.push(image);
+            if batch.len() >= BATCH_ROWS || batch.bytes.len() >= BATCH_BYTES {
+                session.interrupt.check()?;
+                self.inserter.take_batch(&mut batch);
+                self.insert(session, readers, writer)?;
+            }
+            Ok::<(), SqlError>(())
+        })?;
+        self.inserter.take_batch(&mut batch);
+        self.insert(session, readers, writer)
+    }
+
+    /// Adds the warnings of the rows that have been written to those of the rows before.
+    fn tell(&mut self, skipped: Vec<(u64, SqlError)>) {
+        let mut warnings = std::mem::take(&mut self.rows.warnings);
+        warnings.extend(skipped.into_iter().map(|(number, error)| {
+            let warning = Warning { level: Level::Warning, code: error.code, message: error.message };
+            (number, Phase::Duplicate, warning)
+        }));
+        warnings.sort_by_key(|(number, phase, _)| (*number, *phase));
+        for (_, _, Warning { level, code, message }) in warnings {
+            self.told.push(level, code, message);
+        }
+    }
+}

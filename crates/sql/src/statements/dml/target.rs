@@ -1,0 +1,126 @@
+//! A table as statements that change rows see it, kept from statement to statement.
+
+use super::{Clock, column_default};
+use crate::locks::Mode;
+use crate::session::transaction::Used;
+use crate::statements::ddl::metadata::TableMetadata;
+use crate::statements::show::infoschema;
+use crate::{Session, SqlError};
+use engine::{Table, TableDef};
+use std::sync::Arc;
+use types::{ColumnType, Value};
+
+/// A table with what the SQL layer knows of it.
+#[derive(Debug)]
+pub(crate) struct Target {
+    pub table: Arc<Table>,
+    pub def: Arc<TableDef>,
+    pub metadata: TableMetadata,
+    pub auto_increment: Option<AutoIncrement>,
+    /// `Table::version` when this was made: another one makes it stale.
+    version: u64,
+}
+
+/// The AUTO_INCREMENT column.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct AutoIncrement {
+    pub column: usize,
+    /// Where it lies in every row image, and its size.
+    pub offset: usize,
+    pub bytes: usize,
+    /// The largest number that it holds.
+    pub max: u64,
+}
+
+impl Target {
+    pub fn new(table: Arc<Table>) -> Result<Target, SqlError> {
+        let version = table.version();
+        let def = table.def();
+        let metadata = TableMetadata::of(&def)?;
+        let auto_increment = def.auto_increment.and_then(|column| {
+            let ColumnType::Int { bytes, unsigned } = def.columns[column].column_type else { return None };
+            let bits = u32::from(bytes) * 8 - u32::from(!unsigned);
+            let place = table.row_codec().integer_place(column)?;
+            let (offset, bytes) = (place.offset, usize::from(place.bytes));
+            Some(AutoIncrement { column, offset, bytes, max: u64::MAX >> (64 - bits) })
+        });
+        Ok(Target { table, def, metadata, auto_increment, version })
+    }
+
+    /// As a table that a statement writes to by its own name.
+    pub fn used(&self) -> Used<'_> {
+        Used { table: &self.table, alias: &self.def.name, mode: Mode::Write }
+    }
+
+    pub fn is_current(&self) -> bool {
+        self.table.version() == self.version
+    }
+
+    /// What the columns get that a statement leaves out; `None` where it may not.
+    pub fn defaults(&self, clock: &Clock) -> Vec<Option<Value>> {
+        self.def
+            .columns
+            .iter()
+            .zip(&self.metadata.columns)
+            .map(|(column, extras)| column_default(column, extras, clock))
+            .collect()
+    }
+
+    pub fn column(&self, name: &str) -> Option<usize> {
+        self.def.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
+    }
+}
+
+/// The targets that a session used last.
+#[derive(Default, Debug)]
+pub(crate) struct Targets(Vec<(String, String, Arc<Target>)>);
+
+impl Targets {
+    /// More than this many tables in turn, and the oldest is looked up anew.
+    const KEPT_MAX: usize = 64;
+}
+
+impl Session {
+    /// A table to change; `database` is the session's unless written.
+    ///
+    /// # Errors
+    /// 1046, 1049, 1146, and 1044 for tables that are computed.
+    pub(crate) fn target(&mut self, database: Option<&str>, name: &str) -> Result<Arc<Target>, SqlError> {
+        let database = match database.or(self.state.database.as_deref()) {
+            Some(database) => database,
+            None => return Err(SqlError::no_database()),
+        };
+        let kept = self
+            .targets
+            .0
+            .iter()
+            .position(|(kept_database, kept_name, _)| kept_name == name && kept_database == database);
+        if let Some(position) = kept {
+            let target = &self.targets.0[position].2;
+            if target.is_current() {
+                return Ok(target.clone());
+            }
+            self.targets.0.remove(position);
+        }
+        if database.eq_ignore_ascii_case(infoschema::DATABASE) {
+            return Err(SqlError::new(
+                1044,
+                b"42000",
+                format!(
+                    "Access denied for user '{}'@'{}' to database '{}'",
+                    self.user,
+                    self.host,
+                    infoschema::DATABASE
+                ),
+            ));
+        }
+        let database = database.to_owned();
+        let table = self.table_to_use(&database, name)?;
+        let target = Arc::new(Target::new(table)?);
+        if self.targets.0.len() >= Targets::KEPT_MAX {
+            self.targets.0.remove(0);
+        }
+        self.targets.0.push((database, name.to_owned(), target.clone()));
+        Ok(target)
+    }
+}

@@ -1,0 +1,366 @@
+//! UPDATE and DELETE of one table.
+
+use super::assign::{Assignments, Strictness, on_update};
+use super::target::Target;
+use super::write_error;
+use crate::exec::{DerivedRows, RowLocks, Runtime, Scratch, WriterLocks, candidates, with_read_slots};
+use crate::expr::{Context, Part, Row, Slots};
+use crate::locks::Mode;
+use crate::plan::access::Path;
+use crate::plan::change::{Meant, TableRead};
+use crate::plan::plan::Limit;
+use crate::plan::query::Planner;
+use crate::session::environment::SessionEnvironment;
+use crate::session::plans::ChangePlan;
+use crate::session::transaction::{Used, Writes};
+use crate::status::Counter;
+use crate::{Completion, ResultSink, Session, SqlError, Warnings};
+use base::IndexId;
+use bumpalo::Bump;
+use engine::{Error, Reader, Writer};
+use sqlparser::ast;
+use std::cell::RefCell;
+use std::collections::HashSet;
+use std::sync::Arc;
+use types::Value;
+
+/// An UPDATE or, without assignments, a DELETE.
+#[derive(Debug)]
+struct RowsPlan {
+    read: TableRead,
+    target: Arc<Target>,
+    assignments: Option<Assignments>,
+    /// UPDATE IGNORE.
+    ignore: bool,
+}
+
+/// What a statement did.
+#[derive(Clone, Copy, Default)]
+struct Changed {
+    matched: u64,
+    changed: u64,
+}
+
+fn only_table<'a>(table: &'a ast::TableWithJoins, statement: &str) -> Result<&'a ast::TableFactor, SqlError> {
+    if table.joins.is_empty() {
+        return Ok(&table.relation);
+    }
+    Err(SqlError::not_supported(&format!("{statement} of several tables")))
+}
+
+/// Plans an UPDATE.
+pub(super) fn plan_update(
+    planner: Planner<'_>,
+    update: &ast::Update,
+) -> Result<Box<dyn ChangePlan>, SqlError> {
+    let ignore = match update.or {
+        None => false,
+        Some(ast::SqliteOnConflict::Ignore) => true,
+        Some(_) => return Err(SqlError::not_supported("this form of UPDATE")),
+    };
+    if update.from.is_some() || update.returning.is_some() {
+        return Err(SqlError::not_supported("this form of UPDATE"));
+    }
+    let (slots, connection) = (planner.slots, planner.connection);
+    let meant = Meant {
+        table: only_table(&update.table, "UPDATE")?,
+        selection: update.selection.as_ref(),
+        order: &update.order_by,
+        limit: update.limit.as_ref(),
+    };
+    let read = planner.table_read(&meant)?;
+    let assignments =
+        Assignments::new(&update.assignments, "SET", &read.scope, &read.def.columns, slots, connection)?;
+    let target = Arc::new(Target::new(read.table.clone())?);
+    Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments), ignore }))
+}
+
+/// Plans a DELETE.
+pub(super) fn plan_delete(
+    planner: Planner<'_>,
+    delete: &ast::Delete,
+) -> Result<Box<dyn ChangePlan>, SqlError> {
+    if !delete.tables.is_empty() || delete.using.is_some() || delete.returning.is_some() {
+        return Err(SqlError::not_supported("DELETE of several tables"));
+    }
+    let (ast::FromTable::WithFromKeyword(tables) | ast::FromTable::WithoutKeyword(tables)) = &delete.from;
+    let [table] = tables.as_slice() else {
+        return Err(SqlError::not_supported("DELETE of several tables"));
+    };
+    let meant = Meant {
+        table: only_table(table, "DELETE")?,
+        selection: delete.selection.as_ref(),
+        order: &delete.order_by,
+        limit: delete.limit.as_ref(),
+    };
+    let read = planner.table_read(&meant)?;
+    let target = Arc::new(Target::new(read.table.clone())?);
+    Ok(Box::new(RowsPlan { read, target, assignments: None, ignore: false }))
+}
+
+impl ChangePlan for RowsPlan {
+    fn is_current(&self) -> bool {
+        self.read.is_current()
+    }
+
+    fn run(
+        &self,
+        session: &mut Session,
+        slots: Slots<'_>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let is_update = self.assignments.is_some();
+        session.counters.add(if is_update { Counter::ComUpdate } else { Counter::ComDelete }, 1);
+        let common = &session.variables.common;
+        let whole = matches!(self.read.access.path, Path::Whole { .. });
+        if common.sql_safe_updates && whole && self.read.limit == Limit::default() {
+            return Err(SqlError::new(
+                1175,
+                b"HY000",
+                "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column",
+            ));
+        }
+        // The one that is changed was named first.
+        let modes = std::iter::once(Mode::Write).chain(std::iter::repeat(Mode::Read));
+        let tables: Vec<Used<'_>> =
+            self.read.dependencies.iter().zip(modes).map(|(used, mode)| used.in_mode(mode)).collect();
+        let done = session.write_tables(
+            Writes::Rows,
+            &tables,
+            &|| self.is_current(),
+            |session, readers, writer| {
+                let writer = RefCell::new(writer);
+                let mut warnings = session.state.warnings.clone();
+                let environment = SessionEnvironment::new(session);
+                let runtime = Runtime {
+                    environment: &environment,
+                    interrupt: &session.interrupt,
+                    session,
+                    literal_text: &|_, _| String::new(),
+                    reader: readers.snapshot,
+                    locks: Some(RowLocks {
+                        candidates: readers.current,
+                        rows: &WriterLocks(&writer),
+                        unasked: session.lock_of_reads(),
+                    }),
+                    spare: RefCell::default(),
+                    derived: DerivedRows::default(),
+                };
+                let mut scratch: Vec<Scratch> = Vec::new();
+                let read = &self.read;
+                let result = with_read_slots(read, slots, &runtime, &mut scratch, &mut |slots, scratch| {
+                    let reader = readers.current;
+                    self.change(session, reader, &writer, slots, &runtime, scratch, &mut warnings)
+                });
+                let leftovers = environment.into_leftovers();
+                session.state.warnings = warnings;
+                leftovers.settle(session);
+                result
+            },
+        )?;
+        self.end(session, done, sink)
+    }
+}
+
+impl RowsPlan {
+    fn end(&self, session: &mut Session, done: Changed, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+        if done.changed > 0 {
+            let is_update = self.assignments.is_some();
+            let counter = if is_update { Counter::HandlerUpdate } else { Counter::HandlerDelete };
+            session.counters.add(counter, done.changed);
+        }
+        let warnings = session.state.warnings.count_u16();
+        let (affected_rows, info) = if self.assignments.is_some() {
+            let affected = if session.counts_found_rows { done.matched } else { done.changed };
+            let info =
+                format!("Rows matched: {}  Changed: {}  Warnings: {warnings}", done.matched, done.changed);
+            (affected, info)
+        } else {
+            (done.changed, String::new())
+        };
+        session.state.row_count = affected_rows as i64;
+        sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
+    }
+
+    /// Finds the keys of the rows that may be meant, then changes one row after the other: each one once nobody else does, and only
+    /// if it is meant then. With LIMIT more are looked for until enough were.
+    #[allow(clippy::too_many_arguments)]
+    fn change(
+        &self,
+        session: &Session,
+        reader: Reader<'_>,
+        writer: &RefCell<Writer<'_>>,
+        slots: Slots<'_>,
+        runtime: &Runtime<'_>,
+        scratch: &mut Vec<Scratch>,
+        warnings: &mut Warnings,
+    ) -> Result<Changed, SqlError> {
+        // A row is looked at again with its latch held: a subquery over it must not wait for locks.
+        let unlocked = runtime.without_locks();
+        let mut rows = Rows::new(self, session, slots, &unlocked, warnings);
+        let mut asked = 0;
+        let mut seen: HashSet<Vec<u8>> = HashSet::new();
+        loop {
+            let found = candidates(reader, &self.read, slots, runtime, scratch, asked)?;
+            let limited = found.wanted != u64::MAX;
+            for position in 0..found.keys.len() {
+                if rows.done.matched >= found.wanted {
+                    break;
+                }
+                session.interrupt.check()?;
+                let key = found.keys.get(position);
+                if limited && !seen.insert(key.to_vec()) {
+                    continue;
+                }
+                rows.change(&mut writer.borrow_mut(), key)?;
+                if limited && let Some(key) = rows.moved_to() {
+                    seen.insert(key);
+                }
+            }
+            if found.complete || rows.done.matched >= found.wanted {
+                return Ok(rows.done);
+            }
+            asked = asked.max(found.wanted).saturating_mul(4);
+        }
+    }
+}
+
+/// The rows of a statement on their way.
+struct Rows<'a> {
+    plan: &'a RowsPlan,
+    slots: Slots<'a>,
+    runtime: &'a Runtime<'a>,
+    warnings: &'a mut Warnings,
+    defaults: Vec<Option<Value>>,
+    now: Vec<(usize, Value)>,
+    strictness: Strictness,
+    arena: Bump,
+    /// The image that was written last.
+    written: Vec<u8>,
+    done: Changed,
+}
+
+impl<'a> Rows<'a> {
+    fn new(
+        plan: &'a RowsPlan,
+        session: &Session,
+        slots: Slots<'a>,
+        runtime: &'a Runtime<'a>,
+        warnings: &'a mut Warnings,
+    ) -> Rows<'a> {
+        let clock = session.clock();
+        let (defaults, now) = match &plan.assignments {
+            Some(assignments) if assignments.need_defaults() => {
+                (plan.target.defaults(&clock), on_update(&plan.target, &clock))
+            }
+            Some(_) => (Vec::new(), on_update(&plan.target, &clock)),
+            None => (Vec::new(), Vec::new()),
+        };
+        let strict = session.variables.common.sql_mode.is_strict();
+        Rows {
+            plan,
+            slots,
+            runtime,
+            warnings,
+            defaults,
+            now,
+            strictness: Strictness { strict, ignore: plan.ignore, generates: false },
+            arena: Bump::new(),
+            written: Vec::new(),
+            done: Changed::default(),
+        }
+    }
+
+    /// The key of the row that was written last.
+    fn moved_to(&self) -> Option<Vec<u8>> {
+        let table = &self.plan.read.table;
+        table.def().primary.as_ref()?;
+        (!self.written.is_empty()).then(|| {
+            let mut key = Vec::new();
+            table.key_codec(IndexId(0)).encode_row(&table.row_codec().view(&self.written), &mut key);
+            key
+        })
+    }
+
+    /// Changes the row with this key, if it is meant.
+    fn change(&mut self, writer: &mut Writer<'_>, key: &[u8]) -> Result<(), SqlError> {
+        self.arena.reset();
+        self.written.clear();
+        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, written, done } = self;
+        let table = &plan.read.table;
+        let context =
+            Context { slots: *slots, arena, environment: runtime.environment, subqueries: Some(*runtime) };
+        let mut failure = None;
+        let mut is_meant = |image: &[u8]| {
+            // The image lives as long as the row's latch is held; what outlives it is copied.
+            let view = table.row_codec().view(arena.alloc_slice_copy(image));
+            match &plan.read.condition {
+                None => Some(view),
+                Some(condition) => match condition.is_true(&Row(&[Part::Image(view)]), &context) {
+                    Ok(true) => Some(view),
+                    Ok(false) => None,
+                    Err(error) => {
+                        failure.get_or_insert(error);
+                        None
+                    }
+                },
+            }
+        };
+        let Some(assignments) = &plan.assignments else {
+            let deleted = writer.delete(table, key, &mut |image| is_meant(image).is_some())?;
+            done.matched += u64::from(deleted);
+            done.changed += u64::from(deleted);
+            return failure.map_or(Ok(()), Err);
+        };
+        let mut matched = false;
+        let mut wrong = None;
+        let number = done.matched + 1;
+        let result = writer.update(table, key, &mut |image, out| {
+            let Some(view) = is_meant(image) else { return false };
+            matched = true;
+            let start = out.len();
+            let (target, strictness) = (&plan.target, *strictness);
+            let result = assignments.apply(
+                target,
+                defaults,
+                now,
+                view,
+                &[],
+                number,
+                strictness,
+                &context,
+                warnings,
+                out,
+            );
+            match result {
+                Ok(true) => {
+                    written.clear();
+                    written.extend_from_slice(&out[start..]);
+                    true
+                }
+                Ok(false) => {
+                    out.truncate(start);
+                    false
+                }
+                Err(error) => {
+                    out.truncate(start);
+                    wrong = Some(error);
+                    false
+                }
+            }
+        });
+        if let Some(error) = wrong.or(failure) {
+            return Err(error);
+        }
+        let changed = match result {
+            Err(Error::DuplicateKey { .. }) if plan.ignore => {
+                written.clear();
+                false
+            }
+            result => result.map_err(|error| write_error(error, table, written))?,
+        };
+        done.matched += u64::from(matched);
+        done.changed += u64::from(changed);
+        Ok(())
+    }
+}

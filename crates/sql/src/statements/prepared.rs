@@ -1,0 +1,141 @@
+//! PREPARE, EXECUTE and DEALLOCATE PREPARE: prepared statements that have a name, beside those that clients know by a number.
+
+use crate::Session;
+use crate::statements::set;
+use crate::text::parse::{OtherStatement, Word, Words};
+use crate::{ResultSink, SqlError};
+use types::{Value, ValueRef};
+
+/// 1295 for the statements that work on prepared statements themselves.
+pub(crate) fn check_preparable(statement: &OtherStatement) -> Result<(), SqlError> {
+    let is_one_of_these = match statement.word.as_str() {
+        "PREPARE" | "EXECUTE" | "DEALLOCATE" => true,
+        "DROP" => {
+            let mut words = statement.words()?;
+            words.next();
+            words.is("PREPARE")
+        }
+        _ => false,
+    };
+    if is_one_of_these {
+        let text = "This command is not supported in the prepared statement protocol yet";
+        return Err(SqlError::new(1295, b"HY000", text));
+    }
+    Ok(())
+}
+
+fn unknown(name: &str, command: &str) -> SqlError {
+    SqlError::new(1243, b"HY000", format!("Unknown prepared statement handler ({name}) given to {command}"))
+}
+
+/// PREPARE name FROM 'statement', behind the first word. What had the name before goes even if the new statement is none.
+pub(crate) fn prepare(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let name = words.name()?.to_lowercase();
+    words.expect("FROM")?;
+    let text = statement_text(session, words)?;
+    words.end()?;
+    if let Some(id) = session.named.remove(&name) {
+        session.forget_prepared(id);
+    }
+    let id = prepare_text(session, &text)?;
+    session.named.insert(name, id);
+    session.done(0, "Statement prepared".to_owned(), sink)
+}
+
+/// EXECUTE {name | IMMEDIATE 'statement'} [USING value, ...], behind the first word.
+pub(crate) fn execute(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let is_name = match words.peek_second() {
+        Word::End => true,
+        Word::Symbol(symbol) => symbol == ";",
+        Word::Bare(word) => word.eq_ignore_ascii_case("USING"),
+        _ => false,
+    };
+    if is_name || !words.accept("IMMEDIATE") {
+        let name = words.name()?;
+        let values = values(session, words)?;
+        let Some(id) = session.named.get(&name.to_lowercase()).copied() else {
+            session.state.warnings.clear();
+            return Err(unknown(&name, "EXECUTE"));
+        };
+        return run(session, id, &values, sink);
+    }
+    let text = statement_text(session, words)?;
+    let values = values(session, words)?;
+    let id = prepare_text(session, &text)?;
+    let result = run(session, id, &values, sink);
+    session.forget_prepared(id);
+    result
+}
+
+/// {DEALLOCATE | DROP} PREPARE name, behind the first word.
+pub(crate) fn deallocate(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    words.expect("PREPARE")?;
+    let name = words.name()?;
+    words.end()?;
+    let id =
+        session.named.remove(&name.to_lowercase()).ok_or_else(|| unknown(&name, "DEALLOCATE PREPARE"))?;
+    session.forget_prepared(id);
+    session.done(0, String::new(), sink)
+}
+
+/// 1970 for an expression that reads tables.
+fn check_subqueries(words: &Words<'_>, clause: &str) -> Result<(), SqlError> {
+    let mut words = words.clone();
+    while *words.peek() != Word::End {
+        if words.accept("SELECT") {
+            let text = format!("{clause} does not support subqueries or stored functions");
+            return Err(SqlError::new(1970, b"42000", text));
+        }
+        words.next();
+    }
+    Ok(())
+}
+
+/// The text of the statement that an expression gives.
+fn statement_text(session: &mut Session, words: &mut Words<'_>) -> Result<String, SqlError> {
+    check_subqueries(words, "PREPARE..FROM")?;
+    let mut text = String::new();
+    crate::statements::dml::push_text(set::value(session, words)?.as_ref(), &mut text);
+    Ok(text)
+}
+
+/// The values behind USING.
+fn values(session: &mut Session, words: &mut Words<'_>) -> Result<Vec<Value>, SqlError> {
+    let mut values = Vec::new();
+    if words.accept("USING") {
+        check_subqueries(words, "EXECUTE..USING")?;
+        values.push(set::value(session, words)?);
+        while words.accept_symbol(",") {
+            values.push(set::value(session, words)?);
+        }
+    }
+    words.end()?;
+    Ok(values)
+}
+
+fn prepare_text(session: &mut Session, text: &str) -> Result<u32, SqlError> {
+    let most = session.instance.globals().values().unsigned("max_prepared_stmt_count");
+    if session.prepared.len() as u64 >= most {
+        let text =
+            format!("Can't create more than max_prepared_stmt_count statements (current value: {most})");
+        return Err(SqlError::new(1461, b"42000", text));
+    }
+    Ok(session.prepare_text(text.as_bytes())?.id)
+}
+
+fn run(session: &mut Session, id: u32, values: &[Value], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
+    session.run_prepared_statement(id, &values, "EXECUTE", sink)
+}

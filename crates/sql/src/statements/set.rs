@@ -1,0 +1,497 @@
+//! SET.
+
+use crate::host::NewPassword;
+use crate::session::transaction::Characteristics;
+use crate::text::parse::{self, Statement, Word, Words};
+use crate::variables::{Asked, Assigned, Setting, Variable, find, structured};
+use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError};
+use engine::Isolation;
+use types::{Value, ValueRef};
+
+/// One assignment, checked and not yet carried out.
+enum Checked {
+    Variable {
+        asked: Asked,
+        variable: Variable,
+        setting: Setting,
+    },
+    Component {
+        cache: String,
+        variable: Variable,
+        setting: Setting,
+    },
+    User {
+        name: String,
+        value: Value,
+    },
+    Names {
+        charset: Option<String>,
+        collation: Option<String>,
+    },
+    /// SET TRANSACTION.
+    NextTransaction(Characteristics),
+    /// SET CHARACTER SET: like NAMES, but the connection's is the database's.
+    CharacterSet(Option<String>),
+}
+
+/// The right side of an assignment.
+enum Right {
+    Default,
+    Value(Value),
+}
+
+/// SET, behind that word. All assignments are checked before the first is carried out.
+pub(crate) fn set(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    if words.is("PASSWORD") {
+        return set_password(session, words, sink);
+    }
+    if words.accept("STATEMENT") {
+        return set_statement(words);
+    }
+    if words.is("ROLE")
+        || words.is("DEFAULT")
+            && matches!(words.peek_second(), Word::Bare(word) if word.eq_ignore_ascii_case("ROLE"))
+    {
+        return Err(SqlError::not_supported("SET ROLE"));
+    }
+    let mut checked = Vec::new();
+    let mut asked = Asked::Unscoped;
+    loop {
+        if let Some(scope) = scope_keyword(words) {
+            asked = scope;
+        }
+        if words.is("TRANSACTION") {
+            set_transaction(session, words, asked, &mut checked)?;
+        } else {
+            checked.push(assignment(session, words, asked)?);
+        }
+        if !words.accept_symbol(",") {
+            break;
+        }
+    }
+    words.end()?;
+    let autocommit = session.variables.common.autocommit;
+    let done = checked.into_iter().try_for_each(|assignment| carry_out(session, assignment));
+    session.after_set();
+    done?;
+    if !autocommit && session.variables.common.autocommit {
+        session.end_transaction(true)?;
+    }
+    session.done(0, String::new(), sink)
+}
+
+fn scope_keyword(words: &mut Words<'_>) -> Option<Asked> {
+    // `SET global.x` names a cache called global; only a following name makes it a scope.
+    let is_scope = matches!(words.peek_second(), Word::Bare(_) | Word::Name(_));
+    if !is_scope {
+        return None;
+    }
+    if words.accept("GLOBAL") {
+        return Some(Asked::Global);
+    }
+    (words.accept("SESSION") || words.accept("LOCAL")).then_some(Asked::Session)
+}
+
+/// SET STATEMENT a = 1 FOR ...: not supported, but a key cache's variable is refused as MariaDB does.
+fn set_statement(words: &mut Words<'_>) -> Result<(), SqlError> {
+    let (cache, name) = words.qualified_name()?;
+    if cache.is_some() || name.starts_with("key_") {
+        return Err(SqlError::new(
+            1229,
+            b"HY000",
+            format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"),
+        ));
+    }
+    Err(SqlError::not_supported("SET STATEMENT"))
+}
+
+fn assignment(session: &mut Session, words: &mut Words<'_>, asked: Asked) -> Result<Checked, SqlError> {
+    if asked == Asked::Unscoped {
+        if words.accept("NAMES") {
+            return names(words);
+        }
+        if words.accept_all(&["CHARACTER", "SET"]) || words.accept("CHARSET") {
+            return Ok(Checked::CharacterSet(charset_name(words)?));
+        }
+    }
+    let before = words.error();
+    let Word::Bare(first) = words.peek().clone() else {
+        if let Word::Name(_) = words.peek() {
+            let name = words.name()?;
+            return system_assignment(session, words, asked, name);
+        }
+        return Err(before);
+    };
+    if let Some(scoped) = first.strip_prefix("@@") {
+        words.next();
+        return at_at_assignment(session, words, scoped);
+    }
+    if let Some(name) = first.strip_prefix('@') {
+        words.next();
+        let name = if name.is_empty() {
+            match words.next() {
+                Word::Text(name) | Word::Name(name) | Word::Bare(name) => name,
+                _ => return Err(before),
+            }
+        } else {
+            name.to_owned()
+        };
+        expect_equals(words)?;
+        let value = match expression(session, words, false)? {
+            Right::Value(value) => value,
+            Right::Default => return Err(before),
+        };
+        return Ok(Checked::User { name: name.to_lowercase(), value });
+    }
+    words.next();
+    system_assignment(session, words, asked, first)
+}
+
+fn expect_equals(words: &mut Words<'_>) -> Result<(), SqlError> {
+    if words.accept_symbol("=") || words.accept_symbol(":=") {
+        return Ok(());
+    }
+    // The tokenizer may cut `:=` in two.
+    if words.accept_symbol(":") {
+        return words.expect_symbol("=");
+    }
+    Err(words.error())
+}
+
+/// `@@x`, `@@global.x`, `@@session.x`, `@@hot.x`, `@@global.hot.x`; `scoped` is what was glued to `@@`.
+fn at_at_assignment(session: &mut Session, words: &mut Words<'_>, scoped: &str) -> Result<Checked, SqlError> {
+    let first = if scoped.is_empty() { words.name()? } else { scoped.to_owned() };
+    let asked = match first.to_ascii_lowercase().as_str() {
+        "global" => Some(Asked::Global),
+        "session" | "local" => Some(Asked::Session),
+        _ => None,
+    };
+    let Some(asked) = asked.filter(|_| !scoped.is_empty()) else {
+        return system_assignment(session, words, Asked::Unscoped, first);
+    };
+    words.expect_symbol(".")?;
+    let name = match words.peek().clone() {
+        Word::Bare(name) => {
+            words.next();
+            name
+        }
+        _ => words.name()?,
+    };
+    system_assignment(session, words, asked, name)
+}
+
+/// `name = value` or `cache.name = value`, behind the first name.
+fn system_assignment(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    asked: Asked,
+    first: String,
+) -> Result<Checked, SqlError> {
+    let (cache, name) = if words.accept_symbol(".") { (Some(first), words.name()?) } else { (None, first) };
+    expect_equals(words)?;
+    let variable = match &cache {
+        // A scope where a cache's name is expected.
+        Some(cache)
+            if ["global", "session", "local"].iter().any(|scope| cache.eq_ignore_ascii_case(scope)) =>
+        {
+            return Err(structured::unknown_structure(cache));
+        }
+        Some(cache) => structured::component_to_set(cache, &name)?,
+        None => find(&name).ok_or_else(|| crate::variables::unknown(&name))?,
+    };
+    let right = expression(session, words, true)?;
+    let text;
+    let assigned = match &right {
+        Right::Default => Assigned::Default,
+        Right::Value(value) => match value {
+            Value::Null => Assigned::Null,
+            Value::Int(value) => Assigned::Int(*value),
+            Value::UInt(value) => Assigned::UInt(*value),
+            Value::Float(value) => Assigned::Real(f64::from(*value)),
+            Value::Double(value) => Assigned::Real(*value),
+            Value::Decimal(value) => Assigned::Real(value.to_f64()),
+            other => {
+                let mut out = String::new();
+                crate::statements::dml::push_text(other.as_ref(), &mut out);
+                text = out;
+                Assigned::Text(&text)
+            }
+        },
+    };
+    let setting = session.variables.check(
+        &session.instance.globals,
+        asked,
+        variable,
+        &name.to_ascii_lowercase(),
+        assigned,
+        &mut session.state.warnings,
+    )?;
+    match cache {
+        Some(cache) if !structured::is_default(&cache) => Ok(Checked::Component { cache, variable, setting }),
+        _ => Ok(Checked::Variable { asked, variable, setting }),
+    }
+}
+
+fn charset_name(words: &mut Words<'_>) -> Result<Option<String>, SqlError> {
+    if words.accept("DEFAULT") {
+        return Ok(None);
+    }
+    match words.peek() {
+        Word::Text(_) => words.string().map(Some),
+        _ => words.name().map(Some),
+    }
+}
+
+fn names(words: &mut Words<'_>) -> Result<Checked, SqlError> {
+    let charset = charset_name(words)?;
+    let collation = if words.accept("COLLATE") { charset_name(words)? } else { None };
+    Ok(Checked::Names { charset, collation })
+}
+
+/// SET TRANSACTION: without a scope it is for the next transaction only.
+fn set_transaction(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    asked: Asked,
+    checked: &mut Vec<Checked>,
+) -> Result<(), SqlError> {
+    words.expect("TRANSACTION")?;
+    let wanted = crate::statements::transaction::characteristics(words)?;
+    if asked == Asked::Unscoped {
+        if session.state.transaction.open {
+            let text = "Transaction characteristics can't be changed while a transaction is in progress";
+            return Err(SqlError::new(1568, b"25001", text));
+        }
+        checked.push(Checked::NextTransaction(wanted));
+        return Ok(());
+    }
+    let isolation = wanted.isolation.map(|isolation| match isolation {
+        Isolation::ReadUncommitted => "READ-UNCOMMITTED",
+        Isolation::ReadCommitted => "READ-COMMITTED",
+        Isolation::RepeatableRead => "REPEATABLE-READ",
+        Isolation::Serializable => "SERIALIZABLE",
+    });
+    let read_only = wanted.read_only.map(|on| if on { "ON" } else { "OFF" });
+    for (name, value) in [("tx_isolation", isolation), ("tx_read_only", read_only)] {
+        let (Some(value), Some(variable)) = (value, find(name)) else { continue };
+        let setting = session.variables.check(
+            &session.instance.globals,
+            asked,
+            variable,
+            name,
+            Assigned::Text(value),
+            &mut session.state.warnings,
+        )?;
+        checked.push(Checked::Variable { asked, variable, setting });
+    }
+    Ok(())
+}
+
+fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError> {
+    let instance = session.instance.clone();
+    match assignment {
+        Checked::Variable { asked, variable, setting } => {
+            session.variables.apply(&instance.globals, asked, variable, setting)
+        }
+        Checked::Component { cache, variable, setting } => {
+            structured::apply(&instance.database, &cache, variable, &setting)
+        }
+        Checked::NextTransaction(wanted) => {
+            let next = &mut session.state.transaction.next;
+            next.isolation = wanted.isolation.or(next.isolation);
+            next.read_only = wanted.read_only.or(next.read_only);
+            Ok(())
+        }
+        Checked::User { name, value } => {
+            session.state.user_variables.insert(name, value);
+            Ok(())
+        }
+        Checked::Names { charset, collation } => {
+            session.variables.set_names(charset.as_deref(), collation.as_deref())
+        }
+        Checked::CharacterSet(charset) => {
+            session.variables.set_names(charset.as_deref(), None)?;
+            let database = session.variables.values().text("collation_database");
+            session.variables.set_connection_collation(&database);
+            Ok(())
+        }
+    }
+}
+
+/// Evaluates what stands up to the next comma. For a system variable a bare word is text and DEFAULT is known.
+fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Result<Right, SqlError> {
+    let start = words.rest();
+    let first = words.clone();
+    let mut depth = 0usize;
+    let mut count = 0;
+    loop {
+        match words.peek() {
+            Word::End => break,
+            Word::Bare(word) if word.eq_ignore_ascii_case("USING") && depth == 0 => break,
+            Word::Symbol(symbol) if symbol == "," && depth == 0 => break,
+            Word::Symbol(symbol) if symbol == ";" && depth == 0 => break,
+            Word::Symbol(symbol) if symbol == "(" => depth += 1,
+            Word::Symbol(symbol) if symbol == ")" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        words.next();
+        count += 1;
+    }
+    let text = start[..start.len() - words.rest().len()].trim();
+    if count == 0 {
+        return Err(words.error());
+    }
+    let mut first = first;
+    if let Some(right) = simple(session, &mut first, count, system)? {
+        return Ok(right);
+    }
+    evaluate(session, text).map(Right::Value)
+}
+
+/// The value of the expression that stands up to the next comma, the word USING or the end: for statements that take one beside SET.
+pub(crate) fn value(session: &mut Session, words: &mut Words<'_>) -> Result<Value, SqlError> {
+    let error = words.error();
+    match expression(session, words, false)? {
+        Right::Value(value) => Ok(value),
+        Right::Default => Err(error),
+    }
+}
+
+/// What needs no evaluation: a literal, a word, `@x`.
+fn simple(
+    session: &Session,
+    words: &mut Words<'_>,
+    count: usize,
+    system: bool,
+) -> Result<Option<Right>, SqlError> {
+    let negative = count == 2 && words.accept_symbol("-");
+    if count != 1 && !negative {
+        return Ok(None);
+    }
+    let value = match words.next() {
+        Word::Number(text) => {
+            let text = if negative { format!("-{text}") } else { text };
+            match (text.parse::<i64>(), text.parse::<u64>()) {
+                (Ok(number), _) => Value::Int(number),
+                (_, Ok(number)) => Value::UInt(number),
+                _ => return Ok(None),
+            }
+        }
+        _ if negative => return Ok(None),
+        Word::Text(text) => Value::text(text),
+        Word::Bare(word) => match word.to_ascii_uppercase().as_str() {
+            "DEFAULT" if system => return Ok(Some(Right::Default)),
+            "NULL" => Value::Null,
+            "TRUE" => Value::Int(1),
+            "FALSE" => Value::Int(0),
+            _ if word.starts_with("@@") => return Ok(None),
+            _ if word.starts_with('@') && word.len() > 1 => {
+                let name = word[1..].to_lowercase();
+                session.state.user_variables.get(&name).cloned().unwrap_or(Value::Null)
+            }
+            // ON, binary, utf8mb4: a name that no column can have here.
+            _ if system => Value::text(word),
+            _ => return Ok(None),
+        },
+        Word::Name(name) if system => Value::text(name),
+        _ => return Ok(None),
+    };
+    Ok(Some(Right::Value(value)))
+}
+
+/// Keeps the first value of a result.
+#[derive(Default)]
+struct FirstValue(Option<Value>);
+
+impl ResultSink for FirstValue {
+    fn columns(&mut self, _columns: &[ColumnMeta]) -> Result<(), SqlError> {
+        Ok(())
+    }
+    fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError> {
+        if self.0.is_none() {
+            self.0 = row.first().map(ValueRef::to_value);
+        }
+        Ok(())
+    }
+    fn end(&mut self, _completion: &Completion) -> Result<(), SqlError> {
+        Ok(())
+    }
+}
+
+/// The value of an expression: a query of its own, whose warnings join the statement's.
+pub(crate) fn evaluate(session: &mut Session, text: &str) -> Result<Value, SqlError> {
+    let statement = parse::parse(&format!("SELECT {text}"))?;
+    if !matches!(statement, Statement::Query(_)) {
+        return Err(SqlError::syntax(text, 1));
+    }
+    let earlier = session.state.warnings.clone();
+    let counts = (session.state.found_rows, session.state.row_count);
+    let mut first = FirstValue::default();
+    let result = session.run_statement(&statement, &mut first);
+    (session.state.found_rows, session.state.row_count) = counts;
+    let later = std::mem::replace(&mut session.state.warnings, earlier);
+    for warning in later.list() {
+        session.state.warnings.push(warning.level, warning.code, warning.message.clone());
+    }
+    result?;
+    Ok(first.0.unwrap_or(Value::Null))
+}
+
+/// SET PASSWORD [FOR user[@host]] = {PASSWORD('text') | 'hash'}.
+fn set_password(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    words.expect("PASSWORD")?;
+    let (mut user, mut host) = (session.user.clone(), session.host.clone());
+    if words.accept("FOR") {
+        (user, host) = account(words)?;
+    }
+    expect_equals(words)?;
+    let function = words.accept("PASSWORD");
+    if function {
+        words.expect_symbol("(")?;
+    }
+    let text = words.string()?;
+    if function {
+        words.expect_symbol(")")?;
+    }
+    words.end()?;
+    let Some(server) = session.instance.host() else {
+        return Err(SqlError::not_supported("SET PASSWORD without a server"));
+    };
+    let password =
+        if function { NewPassword::Plain(text.as_bytes()) } else { NewPassword::Hash(text.as_str()) };
+    server.set_password(&user, &host, password)?;
+    session.done(0, String::new(), sink)
+}
+
+/// `user`, `'user'@'host'`; the host is `%` unless written.
+fn account(words: &mut Words<'_>) -> Result<(String, String), SqlError> {
+    let part = |words: &mut Words<'_>| match words.peek() {
+        Word::Text(_) => words.string(),
+        _ => words.name(),
+    };
+    let user = part(words)?;
+    // `root@localhost` is one word to the tokenizer, `'root'@'localhost'` three, `'root'@localhost` two.
+    if let Some((user, host)) = user.split_once('@') {
+        let host = if host.is_empty() { part(words)? } else { host.to_owned() };
+        return Ok((user.to_owned(), host));
+    }
+    if words.accept_symbol("@") {
+        return Ok((user, part(words)?));
+    }
+    if let Word::Bare(next) = words.peek().clone()
+        && let Some(host) = next.strip_prefix('@')
+    {
+        words.next();
+        let host = if host.is_empty() { part(words)? } else { host.to_owned() };
+        return Ok((user, host));
+    }
+    Ok((user, "%".to_owned()))
+}

@@ -1,0 +1,189 @@
+//! SHOW CREATE TABLE and SHOW CREATE DATABASE.
+
+use super::listing::{Listing, characters};
+use crate::names::charsets::describe;
+use crate::names::{quoted, quoted_text};
+use crate::statements::ddl::definition::{ColumnDefault, ColumnExtras};
+use crate::statements::ddl::metadata::TableMetadata;
+use crate::statements::ddl::options;
+use crate::statements::ddl::{rank, type_text};
+use crate::text::parse::Words;
+use crate::{ResultSink, Session, SqlError};
+use engine::{IndexDef, Table, TableDef};
+use std::fmt::Write;
+use types::{Column, ColumnType, KeyPart, Value};
+
+/// The default of a column as SHOW CREATE TABLE and `information_schema` print it; `None` for none.
+pub(crate) fn default_text(column: &Column, extras: &ColumnExtras) -> Option<String> {
+    match &extras.default {
+        ColumnDefault::Unset if !column.nullable => None,
+        ColumnDefault::Unset | ColumnDefault::Null => Some("NULL".to_owned()),
+        ColumnDefault::Number(number) => Some(number.clone()),
+        ColumnDefault::Text(text) => Some(quoted_text(text)),
+        ColumnDefault::Binary(bytes) => match std::str::from_utf8(bytes) {
+            Ok(text) => Some(quoted_text(text)),
+            Err(_) => {
+                let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+                Some(format!("x'{digits}'"))
+            }
+        },
+        ColumnDefault::Now => Some(now_text(&column.column_type)),
+    }
+}
+
+/// `current_timestamp()` with the column's digits of a second.
+pub(crate) fn now_text(column_type: &ColumnType) -> String {
+    match column_type {
+        ColumnType::DateTime { fsp: 0 } | ColumnType::Timestamp { fsp: 0 } => {
+            "current_timestamp()".to_owned()
+        }
+        ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => format!("current_timestamp({fsp})"),
+        _ => "current_timestamp()".to_owned(),
+    }
+}
+
+/// Positions in `def.indexes` as MySQL lists indexes.
+pub(crate) fn index_order(def: &TableDef) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..def.indexes.len()).collect();
+    order.sort_by_key(|position| rank(&def.columns, &def.indexes[*position]));
+    order
+}
+
+fn key_list(def: &TableDef, parts: &[KeyPart]) -> String {
+    let mut list = String::new();
+    for (position, part) in parts.iter().enumerate() {
+        if position > 0 {
+            list.push(',');
+        }
+        list.push_str(&quoted(&def.columns[part.column].name));
+        if let Some(prefix) = part.prefix_chars {
+            list.push_str(&format!("({prefix})"));
+        }
+        if part.descending {
+            list.push_str(" DESC");
+        }
+    }
+    list
+}
+
+fn column_line(def: &TableDef, metadata: &TableMetadata, position: usize) -> String {
+    let column = &def.columns[position];
+    let extras = &metadata.columns[position];
+    let mut line = format!("  {} {}", quoted(&column.name), type_text(&column.column_type, extras));
+    if column.column_type.is_text() && column.column_type.collation() != metadata.collation {
+        let info = describe(column.column_type.collation());
+        line.push_str(&format!(" CHARACTER SET {} COLLATE {}", info.charset, info.name));
+    }
+    if !column.nullable {
+        line.push_str(" NOT NULL");
+    } else if matches!(column.column_type, ColumnType::Timestamp { .. }) {
+        line.push_str(" NULL");
+    }
+    if def.auto_increment == Some(position) {
+        line.push_str(" AUTO_INCREMENT");
+    } else if let Some(default) = default_text(column, extras) {
+        line.push_str(&format!(" DEFAULT {default}"));
+    }
+    if extras.on_update_now {
+        line.push_str(&format!(" ON UPDATE {}", now_text(&column.column_type)));
+    }
+    if !extras.comment.is_empty() {
+        line.push_str(&format!(" COMMENT {}", quoted_text(&extras.comment)));
+    }
+    line
+}
+
+fn index_line(def: &TableDef, metadata: &TableMetadata, index: &IndexDef) -> String {
+    let kind = if index.unique { "UNIQUE KEY" } else { "KEY" };
+    let mut line = format!("  {kind} {} ({})", quoted(&index.name), key_list(def, &index.parts));
+    push_comment(metadata.index_comment(&index.name), &mut line);
+    line
+}
+
+fn push_comment(comment: &str, line: &mut String) {
+    if !comment.is_empty() {
+        line.push_str(&format!(" COMMENT {}", quoted_text(comment)));
+    }
+}
+
+/// The statement that would make the table as it is.
+///
+/// # Errors
+/// 1105 for a damaged catalogue.
+pub fn create_statement(table: &Table) -> Result<String, SqlError> {
+    let def = table.def();
+    let metadata = TableMetadata::of(&def)?;
+    let mut lines: Vec<String> =
+        (0..def.columns.len()).map(|position| column_line(&def, &metadata, position)).collect();
+    if let Some(primary) = &def.primary {
+        let mut line = format!("  PRIMARY KEY ({})", key_list(&def, primary));
+        push_comment(metadata.index_comment("PRIMARY"), &mut line);
+        lines.push(line);
+    }
+    for position in index_order(&def) {
+        lines.push(index_line(&def, &metadata, &def.indexes[position]));
+    }
+    let mut statement =
+        format!("CREATE TABLE {} (\n{}\n) ENGINE=Latchwork", quoted(&def.name), lines.join(",\n"));
+    let next = table.next_auto_increment();
+    let info = describe(metadata.collation);
+    // Writing to a string cannot fail.
+    if def.auto_increment.is_some() && next > 1 {
+        let _ = write!(statement, " AUTO_INCREMENT={next}");
+    }
+    let _ = write!(statement, " DEFAULT CHARSET={} COLLATE={}", info.charset, info.name);
+    let (options, attributes) = options::shown(&metadata.options);
+    for option in options {
+        let _ = write!(statement, " {option}");
+    }
+    if !metadata.comment.is_empty() {
+        let _ = write!(statement, " COMMENT={}", quoted_text(&metadata.comment));
+    }
+    for attribute in attributes {
+        let _ = write!(statement, " {attribute}");
+    }
+    Ok(statement)
+}
+
+/// SHOW CREATE, behind those words.
+pub(super) fn show_create(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    if words.accept("TABLE") {
+        let (database, name) = words.qualified_name()?;
+        words.end()?;
+        let database = session.resolve_database(database)?;
+        let table = session.table(&database, &name)?;
+        let mut listing = Listing::new([("Table", characters(64)), ("Create Table", characters(1024))]);
+        listing.push(vec![Value::text(name), Value::text(create_statement(&table)?)]);
+        return listing.send(session, sink);
+    }
+    if words.accept("DATABASE") || words.accept("SCHEMA") {
+        let if_not_exists = words.accept_all(&["IF", "NOT", "EXISTS"]);
+        let name = words.name()?;
+        words.end()?;
+        let info = if name.eq_ignore_ascii_case(crate::statements::show::infoschema::DATABASE) {
+            describe(types::Collation::Utf8mb4GeneralCi)
+        } else {
+            describe(session.database_collation(&name)?)
+        };
+        let condition = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
+        let statement = format!(
+            "CREATE DATABASE {condition}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */",
+            quoted(&name),
+            info.charset,
+            info.name
+        );
+        let mut listing = Listing::new([("Database", characters(64)), ("Create Database", characters(1024))]);
+        listing.push(vec![Value::text(name), Value::text(statement)]);
+        return listing.send(session, sink);
+    }
+    for kind in ["VIEW", "PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "USER", "SEQUENCE", "PACKAGE"] {
+        if words.is(kind) {
+            return Err(SqlError::not_supported(&format!("SHOW CREATE {kind}")));
+        }
+    }
+    Err(words.error())
+}

@@ -1,0 +1,159 @@
+//! COLUMNS.
+
+use super::{DATABASE, Definition, all};
+use crate::names::charsets::describe;
+use crate::statements::ddl::definition::ColumnExtras;
+use crate::statements::ddl::metadata::TableMetadata;
+use crate::statements::ddl::type_text;
+use crate::statements::show::{default_text, extra_text};
+use crate::{Session, SqlError};
+use engine::TableDef;
+use types::{Column, ColumnType, Value};
+
+pub(super) static DEFINITIONS: &[Definition] = &[(
+    "COLUMNS",
+    "TABLE_CATALOG varchar(512) NOT NULL, TABLE_SCHEMA varchar(64) NOT NULL, TABLE_NAME varchar(64) NOT NULL, \
+     COLUMN_NAME varchar(64) NOT NULL, ORDINAL_POSITION bigint(21) unsigned NOT NULL, COLUMN_DEFAULT longtext, \
+     IS_NULLABLE varchar(3) NOT NULL, DATA_TYPE varchar(64) NOT NULL, \
+     CHARACTER_MAXIMUM_LENGTH bigint(21) unsigned, CHARACTER_OCTET_LENGTH bigint(21) unsigned, \
+     NUMERIC_PRECISION bigint(21) unsigned, NUMERIC_SCALE bigint(21) unsigned, \
+     DATETIME_PRECISION bigint(21) unsigned, CHARACTER_SET_NAME varchar(32), COLLATION_NAME varchar(64), \
+     COLUMN_TYPE longtext NOT NULL, COLUMN_KEY varchar(3) NOT NULL, EXTRA varchar(80) NOT NULL, \
+     PRIVILEGES varchar(80) NOT NULL, COLUMN_COMMENT varchar(1024) NOT NULL, IS_GENERATED varchar(6) NOT NULL, \
+     GENERATION_EXPRESSION longtext",
+    rows,
+)];
+
+/// `PRI`, `UNI`, `MUL` or nothing.
+pub(crate) fn column_key(def: &TableDef, column: usize) -> &'static str {
+    if def.primary.as_ref().is_some_and(|parts| parts.iter().any(|part| part.column == column)) {
+        return "PRI";
+    }
+    let leads = |unique: bool, single: bool| {
+        def.indexes.iter().any(|index| {
+            index.unique == unique
+                && index.parts.first().is_some_and(|part| part.column == column)
+                && (!single || index.parts.len() == 1)
+        })
+    };
+    if leads(true, true) {
+        // Without a primary key, a unique one over NOT NULL columns stands in for it.
+        let stands_in = def.primary.is_none() && !def.columns[column].nullable;
+        return if stands_in { "PRI" } else { "UNI" };
+    }
+    if leads(true, false) || leads(false, false) { "MUL" } else { "" }
+}
+
+fn optional(number: Option<u64>) -> Value {
+    number.map_or(Value::Null, Value::UInt)
+}
+
+/// Precision and scale of a number.
+fn numeric(column_type: &ColumnType, extras: &ColumnExtras) -> (Option<u64>, Option<u64>) {
+    match *column_type {
+        ColumnType::Int { bytes, unsigned } => {
+            let digits = match (bytes, unsigned) {
+                (1, _) => 3,
+                (2, _) => 5,
+                (3, false) => 7,
+                (3, true) => 8,
+                (4, _) => 10,
+                (_, false) => 19,
+                (_, true) => 20,
+            };
+            (Some(digits), Some(0))
+        }
+        ColumnType::Decimal { precision, scale, .. } => (Some(precision.into()), Some(scale.into())),
+        ColumnType::Float { .. } | ColumnType::Double { .. } => match extras.float_digits {
+            Some((precision, scale)) => (Some(precision.into()), Some(scale.into())),
+            None if matches!(column_type, ColumnType::Float { .. }) => (Some(12), None),
+            None => (Some(22), None),
+        },
+        _ => (None, None),
+    }
+}
+
+/// Length in characters and in bytes.
+fn lengths(column_type: &ColumnType) -> (Option<u64>, Option<u64>) {
+    match *column_type {
+        ColumnType::Char { chars, collation } | ColumnType::Varchar { chars, collation } => {
+            (Some(chars.into()), Some(u64::from(chars) * u64::from(collation.character_bytes_max())))
+        }
+        ColumnType::Text { bytes_max, .. } | ColumnType::Blob { bytes_max } => {
+            (Some(bytes_max.into()), Some(bytes_max.into()))
+        }
+        ColumnType::Binary { bytes } | ColumnType::Varbinary { bytes } => {
+            (Some(bytes.into()), Some(bytes.into()))
+        }
+        _ => (None, None),
+    }
+}
+
+fn row(
+    database: &str,
+    table: &str,
+    position: usize,
+    column: &Column,
+    extras: &ColumnExtras,
+    key: &str,
+    auto_increment: bool,
+) -> Vec<Value> {
+    let full_type = type_text(&column.column_type, extras);
+    let data_type: String = full_type.chars().take_while(|c| c.is_ascii_alphabetic()).collect();
+    let (chars, bytes) = lengths(&column.column_type);
+    let (precision, scale) = numeric(&column.column_type, extras);
+    let fraction = match column.column_type {
+        ColumnType::Time { fsp } | ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => {
+            Some(u64::from(fsp))
+        }
+        _ => None,
+    };
+    let info = column.column_type.is_text().then(|| describe(column.column_type.collation()));
+    let default = if auto_increment { None } else { default_text(column, extras) };
+    vec![
+        Value::text("def"),
+        Value::text(database),
+        Value::text(table),
+        Value::text(&column.name),
+        Value::UInt(position as u64 + 1),
+        default.map_or(Value::Null, Value::text),
+        Value::text(if column.nullable { "YES" } else { "NO" }),
+        Value::text(data_type),
+        optional(chars),
+        optional(bytes),
+        optional(precision),
+        optional(scale),
+        optional(fraction),
+        info.map_or(Value::Null, |info| Value::text(info.charset)),
+        info.map_or(Value::Null, |info| Value::text(info.name)),
+        Value::text(full_type),
+        Value::text(key),
+        Value::text(extra_text(&column.column_type, extras, auto_increment)),
+        Value::text("select,insert,update,references"),
+        Value::text(&extras.comment),
+        Value::text("NEVER"),
+        Value::Null,
+    ]
+}
+
+fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    let mut rows = Vec::new();
+    let plain = ColumnExtras::default();
+    for table in all() {
+        for (position, column) in table.columns.iter().enumerate() {
+            rows.push(row(DATABASE, table.name, position, column, &plain, "", false));
+        }
+    }
+    session.each_table(|database, table| {
+        let def = table.def();
+        let metadata = TableMetadata::of(&def)?;
+        for (position, column) in def.columns.iter().enumerate() {
+            let extras = &metadata.columns[position];
+            let key = column_key(&def, position);
+            let auto = def.auto_increment == Some(position);
+            rows.push(row(database, &def.name, position, column, extras, key, auto));
+        }
+        Ok(())
+    })?;
+    Ok(rows)
+}

@@ -1,0 +1,112 @@
+//! TABLES.
+
+use super::{DATABASE, Definition, all};
+use crate::names::charsets::describe;
+use crate::statements::ddl::metadata::TableMetadata;
+use crate::statements::ddl::options::{Meaning, create_options};
+use crate::{Session, SqlError};
+use engine::Table;
+use types::{DateTime, Value};
+
+pub(super) static DEFINITIONS: &[Definition] = &[(
+    "TABLES",
+    "TABLE_CATALOG varchar(512) NOT NULL, TABLE_SCHEMA varchar(64) NOT NULL, TABLE_NAME varchar(64) NOT NULL, \
+     TABLE_TYPE varchar(64) NOT NULL, ENGINE varchar(64), VERSION bigint(21) unsigned, ROW_FORMAT varchar(10), \
+     TABLE_ROWS bigint(21) unsigned, AVG_ROW_LENGTH bigint(21) unsigned, DATA_LENGTH bigint(21) unsigned, \
+     MAX_DATA_LENGTH bigint(21) unsigned, INDEX_LENGTH bigint(21) unsigned, DATA_FREE bigint(21) unsigned, \
+     AUTO_INCREMENT bigint(21) unsigned, CREATE_TIME datetime, UPDATE_TIME datetime, CHECK_TIME datetime, \
+     TABLE_COLLATION varchar(64), CHECKSUM bigint(21) unsigned, CREATE_OPTIONS varchar(2048), \
+     TABLE_COMMENT varchar(2048) NOT NULL, MAX_INDEX_LENGTH bigint(21) unsigned, TEMPORARY varchar(1)",
+    rows,
+)];
+
+/// What SHOW TABLE STATUS and TABLES say of a table, from ENGINE to TABLE_COMMENT.
+pub(crate) fn status_of(session: &Session, table: &Table) -> Result<Vec<Value>, SqlError> {
+    let def = table.def();
+    let metadata = TableMetadata::of(&def)?;
+    let zone = i64::from(session.variables.common.zone_seconds);
+    let created = match i64::try_from(metadata.created) {
+        Ok(seconds) if seconds > 0 => {
+            Value::DateTime(DateTime::from_unix_micros((seconds + zone) * 1_000_000, 0))
+        }
+        _ => Value::Null,
+    };
+    let row_format = Meaning::of(&metadata.options).row_format(&metadata.engine);
+    let next = match def.auto_increment {
+        Some(_) => Value::UInt(table.next_auto_increment()),
+        None => Value::Null,
+    };
+    Ok(vec![
+        Value::text("Latchwork"),
+        Value::UInt(10),
+        Value::text(row_format),
+        Value::UInt(table.row_count()),
+        Value::UInt(0),
+        Value::UInt(0),
+        Value::UInt(0),
+        Value::UInt(0),
+        Value::UInt(0),
+        next,
+        created,
+        Value::Null,
+        Value::Null,
+        Value::text(describe(metadata.collation).name),
+        Value::Null,
+        Value::text(create_options(&metadata.options)),
+        Value::text(metadata.comment),
+        Value::UInt(0),
+        Value::text("N"),
+    ])
+}
+
+/// A row of SHOW TABLE STATUS for a table that is computed.
+pub(crate) fn table_status_row(name: &str) -> Vec<Value> {
+    let mut row = vec![Value::text(name), Value::text("MEMORY"), Value::UInt(11), Value::text("Fixed")];
+    row.extend((0..9).map(|_| Value::Null));
+    row.push(Value::Null);
+    row.push(Value::text("utf8mb4_general_ci"));
+    row.extend([Value::Null, Value::text(""), Value::text(""), Value::UInt(0), Value::text("Y")]);
+    row
+}
+
+fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
+    let mut rows = Vec::new();
+    for table in all() {
+        let mut row = vec![
+            Value::text("def"),
+            Value::text(DATABASE),
+            Value::text(table.name),
+            Value::text("SYSTEM VIEW"),
+        ];
+        row.extend(table_status_row(table.name).into_iter().skip(1));
+        rows.push(row);
+    }
+    session.each_table(|database, table| {
+        let mut row = vec![
+            Value::text("def"),
+            Value::text(database),
+            Value::text(&table.def().name),
+            Value::text("BASE TABLE"),
+        ];
+        row.extend(status_of(session, table)?);
+        rows.push(row);
+        Ok(())
+    })?;
+    Ok(rows)
+}
+
+impl Session {
+    /// Visits the tables of all databases, in the order of their names.
+    pub(crate) fn each_table(
+        &self,
+        mut each: impl FnMut(&str, &Table) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        for (database, _) in self.instance.database.databases() {
+            // A database that is dropped meanwhile has no tables.
+            for table in self.instance.database.tables(&database).unwrap_or_default() {
+                each(&database, &table)?;
+            }
+        }
+        Ok(())
+    }
+}

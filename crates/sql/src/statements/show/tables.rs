@@ -1,0 +1,398 @@
+//! SHOW TABLES, COLUMNS, INDEX, TABLE STATUS, and DESCRIBE.
+
+use super::create::{index_order, now_text};
+use super::default_text;
+use super::listing::{Listing, characters, number};
+use crate::names::charsets;
+use crate::statements::ddl::definition::{ColumnDefault, ColumnExtras};
+use crate::statements::ddl::metadata::TableMetadata;
+use crate::statements::ddl::type_text;
+use crate::statements::show::infoschema::{self, column_key, status_of, table_status_row};
+use crate::text::parse::{Word, Words};
+use crate::{ResultSink, Session, SqlError};
+use engine::{Error, Table};
+use std::sync::Arc;
+use types::{Column, ColumnType, Value};
+
+impl Session {
+    /// A table to look at.
+    ///
+    /// # Errors
+    /// 1049, 1146.
+    pub(crate) fn table(&self, database: &str, name: &str) -> Result<Arc<Table>, SqlError> {
+        self.instance.database.table(database, name).map_err(|error| match error {
+            Error::NoSuchTable => SqlError::no_such_table(database, name),
+            Error::NoSuchDatabase => SqlError::unknown_database(database),
+            other => other.into(),
+        })
+    }
+
+    /// A table to use: under LOCK TABLES one that is not there is one that was not locked.
+    ///
+    /// # Errors
+    /// 1049, 1146, 1100.
+    pub(crate) fn table_to_use(&self, database: &str, name: &str) -> Result<Arc<Table>, SqlError> {
+        self.table(database, name).map_err(|error| match error.code {
+            1049 | 1146 if self.locked.has_tables() => SqlError::not_locked(name),
+            _ => error,
+        })
+    }
+
+    /// The tables of a database.
+    fn tables_of(&self, database: &str) -> Result<Vec<Arc<Table>>, SqlError> {
+        self.instance.database.tables(database).map_err(|error| match error {
+            Error::NoSuchDatabase => SqlError::unknown_database(database),
+            other => other.into(),
+        })
+    }
+}
+
+/// FROM database (or IN), or the session's.
+fn database_of(session: &Session, words: &mut Words<'_>) -> Result<String, SqlError> {
+    let written = if words.accept("FROM") || words.accept("IN") { Some(words.name()?) } else { None };
+    session.resolve_database(written)
+}
+
+fn is_infoschema(database: &str) -> bool {
+    database.eq_ignore_ascii_case(infoschema::DATABASE)
+}
+
+/// A table's name behind FROM or IN, and its database, which may follow in a FROM of its own.
+fn table_name(session: &Session, words: &mut Words<'_>) -> Result<(String, String), SqlError> {
+    if !words.accept("FROM") {
+        words.expect("IN")?;
+    }
+    let (database, name) = words.qualified_name()?;
+    let database = match database {
+        Some(database) => database,
+        None => database_of(session, words)?,
+    };
+    Ok((database, name))
+}
+
+/// The pattern of a LIKE that follows, for the heading of SHOW TABLES.
+fn pattern_ahead(words: &Words<'_>) -> Option<String> {
+    let mut ahead = words.clone();
+    if !ahead.accept("LIKE") {
+        return None;
+    }
+    ahead.string().ok()
+}
+
+pub(super) fn show_tables(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    full: bool,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let database = database_of(session, words)?;
+    let mut heading = format!("Tables_in_{database}");
+    if let Some(pattern) = pattern_ahead(words) {
+        heading = format!("{heading} ({pattern})");
+    }
+    let mut columns = vec![(heading, characters(64))];
+    if full {
+        columns.push(("Table_type".to_owned(), characters(64)));
+    }
+    let mut listing = Listing::new(columns);
+    let mut push = |name: &str, kind: &str| {
+        let mut row = vec![Value::text(name)];
+        if full {
+            row.push(Value::text(kind));
+        }
+        listing.push(row);
+    };
+    if is_infoschema(&database) {
+        for table in infoschema::all() {
+            push(table.name, "SYSTEM VIEW");
+        }
+    } else {
+        for table in session.tables_of(&database)? {
+            push(&table.def().name, "BASE TABLE");
+        }
+    }
+    listing.filter(words)?;
+    words.end()?;
+    listing.send(session, sink)
+}
+
+pub(super) fn show_open_tables(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let database = database_of(session, words).ok();
+    let mut listing = Listing::new([
+        ("Database", characters(64)),
+        ("Table", characters(64)),
+        ("In_use", number()),
+        ("Name_locked", number()),
+    ]);
+    session.each_table(|in_database, table| {
+        if database.as_ref().is_none_or(|wanted| wanted == in_database) {
+            let name = table.def().name.clone();
+            listing.push(vec![Value::text(in_database), Value::text(name), Value::UInt(0), Value::UInt(0)]);
+        }
+        Ok(())
+    })?;
+    listing.filter(words)?;
+    words.end()?;
+    listing.send(session, sink)
+}
+
+pub(super) fn show_table_status(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let database = database_of(session, words)?;
+    let names = [
+        "Version",
+        "Rows",
+        "Avg_row_length",
+        "Data_length",
+        "Max_data_length",
+        "Index_length",
+        "Data_free",
+        "Auto_increment",
+        "Checksum",
+        "Max_index_length",
+    ];
+    let columns = [
+        "Name",
+        "Engine",
+        "Version",
+        "Row_format",
+        "Rows",
+        "Avg_row_length",
+        "Data_length",
+        "Max_data_length",
+        "Index_length",
+        "Data_free",
+        "Auto_increment",
+        "Create_time",
+        "Update_time",
+        "Check_time",
+        "Collation",
+        "Checksum",
+        "Create_options",
+        "Comment",
+        "Max_index_length",
+        "Temporary",
+    ];
+    let mut listing = Listing::new(columns.into_iter().map(|name| {
+        let kind = match name {
+            name if names.contains(&name) => number(),
+            "Create_time" | "Update_time" | "Check_time" => ColumnType::DateTime { fsp: 0 },
+            "Create_options" | "Comment" => characters(2048),
+            _ => characters(64),
+        };
+        (name, kind)
+    }));
+    if is_infoschema(&database) {
+        for table in infoschema::all() {
+            listing.push(table_status_row(table.name));
+        }
+    } else {
+        for table in session.tables_of(&database)? {
+            let mut row = vec![Value::text(&table.def().name)];
+            row.extend(status_of(session, &table)?);
+            listing.push(row);
+        }
+    }
+    listing.filter(words)?;
+    words.end()?;
+    listing.send(session, sink)
+}
+
+/// What the column Extra says.
+pub(crate) fn extra_text(column_type: &ColumnType, extras: &ColumnExtras, auto_increment: bool) -> String {
+    if auto_increment {
+        return "auto_increment".to_owned();
+    }
+    if extras.on_update_now {
+        return format!("on update {}", now_text(column_type));
+    }
+    String::new()
+}
+
+/// A default as SHOW COLUMNS prints it: texts without quotes, no default and NULL both as NULL.
+fn plain_default(column: &Column, extras: &ColumnExtras, auto_increment: bool) -> Value {
+    match &extras.default {
+        _ if auto_increment => Value::Null,
+        ColumnDefault::Unset | ColumnDefault::Null => Value::Null,
+        ColumnDefault::Text(text) => Value::text(text.clone()),
+        _ => default_text(column, extras).map_or(Value::Null, Value::text),
+    }
+}
+
+fn column_row(
+    column: &Column,
+    extras: &ColumnExtras,
+    key: &str,
+    auto_increment: bool,
+    full: bool,
+) -> Vec<Value> {
+    let mut row = vec![Value::text(&column.name), Value::text(type_text(&column.column_type, extras))];
+    if full {
+        row.push(if column.column_type.is_text() {
+            Value::text(charsets::describe(column.column_type.collation()).name)
+        } else {
+            Value::Null
+        });
+    }
+    row.push(Value::text(if column.nullable { "YES" } else { "NO" }));
+    row.push(Value::text(key));
+    row.push(plain_default(column, extras, auto_increment));
+    row.push(Value::text(extra_text(&column.column_type, extras, auto_increment)));
+    if full {
+        row.push(Value::text("select,insert,update,references"));
+        row.push(Value::text(&extras.comment));
+    }
+    row
+}
+
+fn columns_listing(session: &Session, database: &str, name: &str, full: bool) -> Result<Listing, SqlError> {
+    let headings: &[&str] = if full {
+        &["Field", "Type", "Collation", "Null", "Key", "Default", "Extra", "Privileges", "Comment"]
+    } else {
+        &["Field", "Type", "Null", "Key", "Default", "Extra"]
+    };
+    let mut listing = Listing::new(headings.iter().map(|heading| (*heading, characters(1024))));
+    if let Some(table) = infoschema::find(database, name) {
+        for column in &table.columns {
+            listing.push(column_row(column, &ColumnExtras::default(), "", false, full));
+        }
+        return Ok(listing);
+    }
+    let table = session.table(database, name)?;
+    let def = table.def();
+    let metadata = TableMetadata::of(&def)?;
+    for (position, column) in def.columns.iter().enumerate() {
+        let auto = def.auto_increment == Some(position);
+        let key = column_key(&def, position);
+        listing.push(column_row(column, &metadata.columns[position], key, auto, full));
+    }
+    Ok(listing)
+}
+
+pub(super) fn show_columns(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    full: bool,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let (database, name) = table_name(session, words)?;
+    let mut listing = columns_listing(session, &database, &name, full)?;
+    listing.filter(words)?;
+    words.end()?;
+    listing.send(session, sink)
+}
+
+/// DESCRIBE t [column or 'pattern'], behind that word.
+pub(crate) fn describe(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let (database, name) = words.qualified_name()?;
+    let database = session.resolve_database(database)?;
+    let mut listing = columns_listing(session, &database, &name, false)?;
+    let pattern = match words.peek() {
+        Word::End => None,
+        Word::Text(_) => Some(words.string()?),
+        _ => Some(words.name()?),
+    };
+    words.end()?;
+    if let Some(pattern) = pattern {
+        listing.rows.retain(|row| match &row[0] {
+            Value::Text(field) => super::filter::like(&String::from_utf8_lossy(field), &pattern),
+            _ => false,
+        });
+    }
+    listing.send(session, sink)
+}
+
+/// The rows of SHOW INDEX.
+pub(crate) fn index_rows(table: &Table, metadata: &TableMetadata) -> Vec<Vec<Value>> {
+    let def = table.def();
+    let mut rows = Vec::new();
+    let count = table.row_count();
+    let statistics = table.statistics();
+    let mut push = |index: usize, name: &str, unique: bool, parts: &[types::KeyPart]| {
+        let counted = statistics.as_ref().and_then(|statistics| statistics.distinct.get(index));
+        for (position, part) in parts.iter().enumerate() {
+            let column = &def.columns[part.column];
+            // Exact for the whole of a unique key; of others nothing is known before ANALYZE TABLE.
+            let whole = (unique && position + 1 == parts.len()).then_some(count);
+            let distinct = whole.or_else(|| counted.and_then(|counted| counted.get(position).copied()));
+            rows.push(vec![
+                Value::text(&def.name),
+                Value::Int(i64::from(!unique)),
+                Value::text(name),
+                Value::UInt(position as u64 + 1),
+                Value::text(&column.name),
+                Value::text(if part.descending { "D" } else { "A" }),
+                distinct.map_or(Value::Null, |distinct| Value::Int(distinct as i64)),
+                part.prefix_chars.map_or(Value::Null, |prefix| Value::Int(prefix.into())),
+                Value::Null,
+                Value::text(if column.nullable { "YES" } else { "" }),
+                Value::text("BTREE"),
+                Value::text(""),
+                Value::text(metadata.index_comment(name)),
+                Value::text("NO"),
+            ]);
+        }
+    };
+    if let Some(primary) = &def.primary {
+        push(0, "PRIMARY", true, primary);
+    }
+    for position in index_order(&def) {
+        let index = &def.indexes[position];
+        push(position + 1, &index.name, index.unique, &index.parts);
+    }
+    rows
+}
+
+pub(super) fn show_index(
+    session: &mut Session,
+    words: &mut Words<'_>,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let (database, name) = table_name(session, words)?;
+    let texts = [
+        "Table",
+        "Non_unique",
+        "Key_name",
+        "Seq_in_index",
+        "Column_name",
+        "Collation",
+        "Cardinality",
+        "Sub_part",
+        "Packed",
+        "Null",
+        "Index_type",
+        "Comment",
+        "Index_comment",
+        "Ignored",
+    ];
+    let mut listing = Listing::new(texts.into_iter().map(|heading| {
+        let numbers = ["Non_unique", "Cardinality", "Sub_part"];
+        let kind = match heading {
+            "Seq_in_index" => number(),
+            heading if numbers.contains(&heading) => ColumnType::Int { bytes: 8, unsigned: false },
+            _ => characters(1024),
+        };
+        (heading, kind)
+    }));
+    if infoschema::find(&database, &name).is_none() {
+        let table = session.table(&database, &name)?;
+        let metadata = TableMetadata::of(&table.def())?;
+        for row in index_rows(&table, &metadata) {
+            listing.push(row);
+        }
+    }
+    listing.filter(words)?;
+    words.end()?;
+    listing.send(session, sink)
+}

@@ -1,0 +1,70 @@
+//! Parser errors in MySQL's words: where in the text, and in which line.
+
+use crate::SqlError;
+use sqlparser::parser::ParserError;
+
+/// MySQL shows at most this many characters of the rest of the text.
+const NEAR_CHARS_MAX: usize = 80;
+
+/// 1064 for the text from byte `offset` on.
+pub fn error_at(text: &str, offset: usize) -> SqlError {
+    let mut offset = offset.min(text.len());
+    while !text.is_char_boundary(offset) {
+        offset -= 1;
+    }
+    let line = text[..offset].bytes().filter(|&byte| byte == b'\n').count() + 1;
+    let near: String = text[offset..].chars().take(NEAR_CHARS_MAX).collect();
+    SqlError::syntax(&near, line)
+}
+
+/// Where `part`, a slice of `text`, starts in it.
+pub fn offset_in(text: &str, part: &str) -> usize {
+    (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len())
+}
+
+/// An error of the `sqlparser` crate; its message ends in ` at Line: l, Column: c` unless the text simply ended.
+pub(super) fn from_parser(text: &str, error: &ParserError) -> SqlError {
+    let message = match error {
+        ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
+        ParserError::RecursionLimitExceeded => {
+            return SqlError::new(1436, b"HY000", "Thread stack overrun: the statement nests too deeply");
+        }
+    };
+    match location(message) {
+        Some((line, column)) => error_at(text, offset_of(text, line, column)),
+        None => error_at(text, text.len()),
+    }
+}
+
+fn location(message: &str) -> Option<(usize, usize)> {
+    let (_, place) = message.rsplit_once(" at Line: ")?;
+    let (line, column) = place.split_once(", Column: ")?;
+    let digits = column.bytes().take_while(u8::is_ascii_digit).count();
+    Some((line.parse().ok()?, column[..digits].parse().ok()?))
+}
+
+/// The byte offset of a line and a column, both counted from 1, the column in characters.
+fn offset_of(text: &str, line: usize, column: usize) -> usize {
+    let mut start = 0;
+    for _ in 1..line {
+        match text[start..].find('\n') {
+            Some(at) => start += at + 1,
+            None => return text.len(),
+        }
+    }
+    text[start..].char_indices().nth(column.saturating_sub(1)).map_or(text.len(), |(at, _)| start + at)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::text::parse::parse;
+
+    #[test]
+    fn a_syntax_error_shows_the_text_from_the_offending_word_on() {
+        let error = parse("SELECT a\nFROM t WHERE a = ) b").unwrap_err();
+        assert_eq!(error.code, 1064);
+        assert!(error.message.ends_with("near ') b' at line 2"), "{}", error.message);
+        let error = parse("SELECT a FROM").unwrap_err();
+        assert!(error.message.ends_with("near '' at line 1"), "{}", error.message);
+    }
+}

@@ -1,0 +1,729 @@
+//! The literal-normalising scanner.
+
+use super::literal::{Literal, Place};
+use crate::expr::SlotKind;
+mod words;
+
+use words::{After, Keyword, keyword};
+
+/// Stands for a slot in a key; the byte after it tells the kind. Not in any sane statement outside of quotes: a text that
+/// has it is not scanned.
+pub(crate) const SLOT: u8 = 1;
+/// Stands for a slot that holds a list.
+pub(crate) const LIST: u8 = 2;
+/// The kind of a slot that holds a parameter, until the parameter is bound.
+const UNBOUND: u8 = b'?';
+
+/// A slot of a shape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlotShape {
+    /// `None` if it holds a parameter.
+    pub kind: Option<SlotKind>,
+    /// It is the list of an IN.
+    pub list: bool,
+    /// Where the literal stands in the text: what names of result columns show.
+    pub from: u32,
+    pub end: u32,
+    /// Where its kind stands in the key.
+    key_at: u32,
+}
+
+/// How a scan ended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ScanEnd {
+    /// At the end of the text.
+    Whole,
+    /// At a `;` with more behind it.
+    Semicolon,
+    /// Executable comments must be opened first, a quote is open, or a byte does not belong there: the parser will see.
+    Unscannable,
+}
+
+/// A scanned statement. Kept from statement to statement for its buffers.
+#[derive(Clone, Default, Debug)]
+pub struct Scan {
+    /// What was there before the text (the default database), then the text without literals and comments.
+    pub key: Vec<u8>,
+    /// The text starts here in `key`.
+    pub key_start: usize,
+    pub slots: Vec<SlotShape>,
+    pub literals: Vec<Literal>,
+    /// As in [`crate::expr::Slots`].
+    pub starts: Vec<u32>,
+    pub unescaped: Vec<u8>,
+    /// The number of `?`.
+    pub parameters: u16,
+}
+
+impl Scan {
+    /// Scans a statement; `prefix` is put in front of the key.
+    pub fn scan(&mut self, prefix: &[u8], text: &[u8]) -> ScanEnd {
+        self.key.clear();
+        self.key.extend_from_slice(prefix);
+        self.key_start = self.key.len();
+        self.slots.clear();
+        self.literals.clear();
+        self.starts.clear();
+        self.starts.push(0);
+        self.unescaped.clear();
+        self.parameters = 0;
+        if text.len() > u32::MAX as usize / 2 {
+            return ScanEnd::Unscannable;
+        }
+        let mut scanner = Scanner {
+            text,
+            at: 0,
+            copied: 0,
+            out: self,
+            previous: Previous::Operator,
+            in_pending: false,
+            depth: 0,
+            by_depth: None,
+            verbatim_depth: None,
+            type_word: false,
+        };
+        let end = scanner.run();
+        while self.key.len() > self.key_start && self.key.last().is_some_and(u8::is_ascii_whitespace) {
+            self.key.pop();
+        }
+        end
+    }
+
+    /// Writes the kinds of bound parameters into the key, so that it is the key that the same text with literals of
+    /// these kinds would have.
+    pub fn bind_kinds(&mut self, kinds: &[SlotKind]) {
+        for (slot, kind) in self.slots.iter().zip(kinds) {
+            if slot.kind.is_none() {
+                self.key[slot.key_at as usize] = kind_byte(Some(*kind));
+            }
+        }
+    }
+
+    /// The kind that a slot has in the key: that of the parameter bound to it.
+    pub fn kind_in_key(&self, slot: &SlotShape) -> SlotKind {
+        match self.key.get(slot.key_at as usize) {
+            Some(b'i') => SlotKind::Int,
+            Some(b'u') => SlotKind::UInt,
+            Some(b'd') => SlotKind::Decimal,
+            Some(b'e') => SlotKind::Double,
+            Some(b't') => SlotKind::Text,
+            Some(b'b') => SlotKind::Binary,
+            Some(b'D') => SlotKind::Date,
+            Some(b'T') => SlotKind::Time,
+            Some(b'M') => SlotKind::DateTime,
+            Some(b'x') => SlotKind::Mixed,
+            _ => SlotKind::Null,
+        }
+    }
+
+    /// The text for the parser: slots as numbered placeholders.
+    pub fn parser_text(&self) -> Vec<u8> {
+        let key = &self.key[self.key_start..];
+        let mut out = Vec::with_capacity(key.len() + self.slots.len() * 4);
+        let mut number = 0;
+        let mut at = 0;
+        while at < key.len() {
+            if key[at] == SLOT || key[at] == LIST {
+                out.extend_from_slice(format!(" ?{number} ").as_bytes());
+                number += 1;
+                at += 2;
+            } else {
+                out.push(key[at]);
+                at += 1;
+            }
+        }
+        out
+    }
+}
+
+fn kind_byte(kind: Option<SlotKind>) -> u8 {
+    match kind {
+        None => UNBOUND,
+        Some(SlotKind::Null) => b'0',
+        Some(SlotKind::Int) => b'i',
+        Some(SlotKind::UInt) => b'u',
+        Some(SlotKind::Decimal) => b'd',
+        Some(SlotKind::Double) => b'e',
+        Some(SlotKind::Text | SlotKind::TextOf(_)) => b't',
+        Some(SlotKind::Binary) => b'b',
+        Some(SlotKind::Date) => b'D',
+        Some(SlotKind::Time) => b'T',
+        Some(SlotKind::DateTime) => b'M',
+        Some(SlotKind::Mixed) => b'x',
+    }
+}
+
+/// What came before: decides whether `-` is a sign and whether a string is an alias.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Previous {
+    /// A value or a name: `-` subtracts, a string is an alias.
+    Operand,
+    /// An operator, a comma, an opening parenthesis or a keyword that a value follows.
+    Operator,
+    /// A word after which strings are syntax and not values: AS, COLLATE, DATE, ESCAPE...
+    Syntax,
+}
+
+struct Scanner<'a, 's> {
+    text: &'a [u8],
+    at: usize,
+    /// The text before this is in the key.
+    copied: usize,
+    out: &'s mut Scan,
+    previous: Previous,
+    /// The last word was IN: a parenthesis may open a list.
+    in_pending: bool,
+    depth: u32,
+    /// Behind ORDER BY or GROUP BY at this depth: numbers are positions.
+    by_depth: Option<u32>,
+    /// Inside of `DECIMAL(...)` and its like, opened at this depth: numbers are syntax.
+    verbatim_depth: Option<u32>,
+    /// The last word may name a type.
+    type_word: bool,
+}
+
+impl Scanner<'_, '_> {
+    fn run(&mut self) -> ScanEnd {
+        while let Some(&byte) = self.text.get(self.at) {
+            match byte {
+                b' ' | b'\t' | b'\r' | b'\n' => {
+                    self.at += 1;
+                    if self.copied + 1 == self.at && self.out.key.len() == self.out.key_start {
+                        // Blanks before the first word.
+                        self.copied = self.at;
+                    }
+                    continue;
+                }
+                b'a'..=b'z' | b'A'..=b'Z' | b'_' | b'$' | 0x80..=0xff => {
+                    if !self.word() {
+                        return ScanEnd::Unscannable;
+                    }
+                    continue;
+                }
+                b'0'..=b'9' => self.number(self.at),
+                b'.' if self.text.get(self.at + 1).is_some_and(u8::is_ascii_digit)
+                    && self.previous != Previous::Operand =>
+                {
+                    self.number(self.at);
+                }
+                b'\'' | b'"' => {
+                    if !self.string(self.at, false) {
+                        return ScanEnd::Unscannable;
+                    }
+                }
+                b'`' => match self.name_end(self.at) {
+                    Some(end) => {
+                        self.at = end;
+                        self.previous = Previous::Operand;
+                    }
+                    None => return ScanEnd::Unscannable,
+                },
+                b'@' => self.variable(),
+                b'?' => {
+                    let index = self.out.parameters;
+                    if index == u16::MAX {
+                        return ScanEnd::Unscannable;
+                    }
+                    self.out.parameters += 1;
+                    self.literal(self.at, self.at + 1, Literal::Parameter(index));
+                }
+                b'(' => {
+                    if self.type_word && self.verbatim_depth.is_none() {
+                        self.verbatim_depth = Some(self.depth);
+                    }
+                    self.depth += 1;
+                    self.at += 1;
+                    if self.in_pending {
+                        self.in_pending = false;
+                        self.type_word = false;
+                        self.previous = Previous::Operator;
+                        self.list();
+                        continue;
+                    }
+                    self.previous = Previous::Operator;
+                }
+                b')' => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.by_depth.is_some_and(|depth| self.depth < depth) {
+                        self.by_depth = None;
+                    }
+                    if self.verbatim_depth == Some(self.depth) {
+                        self.verbatim_depth = None;
+                    }
+                    self.at += 1;
+                    self.previous = Previous::Operand;
+                }
+                b'-' => {
+                    if self.is_line_comment() {
+                        self.skip_comment_to(self.line_end());
+                        continue;
+                    }
+                    self.sign();
+                }
+                b'#' => {
+                    self.skip_comment_to(self.line_end());
+                    continue;
+                }
+                b'/' if self.text.get(self.at + 1) == Some(&b'*') => {
+                    match self.text.get(self.at + 2) {
+                        Some(b'!') => return ScanEnd::Unscannable,
+                        Some(b'M') if self.text.get(self.at + 3) == Some(&b'!') => {
+                            return ScanEnd::Unscannable;
+                        }
+                        _ => {}
+                    }
+                    match self.block_comment_end() {
+                        Some(end) => self.skip_comment_to(end),
+                        None => return ScanEnd::Unscannable,
+                    }
+                    continue;
+                }
+                b';' => {
+                    let end = self.at;
+                    self.copy_to(end);
+                    self.at += 1;
+                    self.skip_blanks();
+                    self.copied = self.text.len();
+                    return if self.at < self.text.len() { ScanEnd::Semicolon } else { ScanEnd::Whole };
+                }
+                SLOT | LIST => return ScanEnd::Unscannable,
+                b'.' => {
+                    // The word behind a point is a name, even if it looks like a keyword.
+                    self.at += 1;
+                    self.previous = Previous::Operand;
+                    while self.text.get(self.at).is_some_and(|&byte| is_word(byte)) {
+                        self.at += 1;
+                    }
+                }
+                b'*' => {
+                    // Either an operator or all columns; neither a sign nor a literal alias can tell them apart.
+                    self.at += 1;
+                    self.previous = Previous::Operator;
+                }
+                _ => {
+                    self.at += 1;
+                    self.previous = Previous::Operator;
+                }
+            }
+            self.in_pending = false;
+            self.type_word = false;
+        }
+        self.copy_to(self.text.len());
+        ScanEnd::Whole
+    }
+
+    /// Copies what has been read up to `end` into the key.
+    fn copy_to(&mut self, end: usize) {
+        if self.copied < end {
+            self.out.key.extend_from_slice(&self.text[self.copied..end]);
+        }
+        self.copied = end;
+    }
+
+    fn line_end(&self) -> usize {
+        self.text[self.at..].iter().position(|&byte| byte == b'\n').map_or(self.text.len(), |at| self.at + at)
+    }
+
+    fn block_comment_end(&self) -> Option<usize> {
+        let rest = &self.text[self.at + 2..];
+        rest.windows(2).position(|pair| pair == b"*/").map(|at| self.at + at + 4)
+    }
+
+    fn is_line_comment(&self) -> bool {
+        self.text.get(self.at + 1) == Some(&b'-')
+            && self.text.get(self.at + 2).is_none_or(u8::is_ascii_whitespace)
+    }
+
+    fn skip_comment_to(&mut self, end: usize) {
+        self.copy_to(self.at);
+        // A comment parts words.
+        self.out.key.push(b' ');
+        self.at = end;
+        self.copied = end;
+    }
+
+    fn skip_blanks(&mut self) {
+        while self.text.get(self.at).is_some_and(|&byte| byte.is_ascii_whitespace() || byte == b';') {
+            self.at += 1;
+        }
+    }
+
+    /// The end of a name in backticks.
+    fn name_end(&self, from: usize) -> Option<usize> {
+        let mut at = from + 1;
+        loop {
+            at += self.text.get(at..)?.iter().position(|&byte| byte == b'`')? + 1;
+            if self.text.get(at) != Some(&b'`') {
+                return Some(at);
+            }
+            at += 1;
+        }
+    }
+
+    /// A word; false if what follows cannot be scanned.
+    fn word(&mut self) -> bool {
+        let from = self.at;
+        let mut end = from + 1;
+        while self.text.get(end).is_some_and(|&byte| is_word(byte)) {
+            end += 1;
+        }
+        let word = &self.text[from..end];
+        self.at = end;
+        self.in_pending = false;
+        self.type_word = false;
+        // A string right behind: N'...', X'...', b'...', _utf8mb4'...'.
+        if let Some(b'\'' | b'"') = self.text.get(end) {
+            match word {
+                b"x" | b"X" | b"b" | b"B" => {
+                    // Hexadecimal and bit literals stay in the text.
+                    let Some(string_end) = self.plain_string_end(end) else { return false };
+                    self.at = string_end;
+                    self.previous = Previous::Operand;
+                    return true;
+                }
+                b"n" | b"N" => {
+                    self.at = end;
+                    return self.string_from(from, end, false);
+                }
+                _ => {}
+            }
+        }
+        if word[0] == b'_'
+            && self.previous != Previous::Operand
+            && let Some(binary) = introducer(word)
+        {
+            let mut quote = end;
+            while self.text.get(quote).is_some_and(u8::is_ascii_whitespace) {
+                quote += 1;
+            }
+            if let Some(b'\'' | b'"') = self.text.get(quote) {
+                return self.string_from(from, quote, binary);
+            }
+        }
+        if self.previous == Previous::Operand && from > 0 && self.text[from - 1] == b'.' {
+            return true;
+        }
+        match keyword(word) {
+            Some(Keyword { after, starts_list, by, ends_by, is_type }) => {
+                self.previous = match after {
+                    After::Value => Previous::Operator,
+                    After::Syntax => Previous::Syntax,
+                    After::Name => Previous::Operand,
+                };
+                self.in_pending = starts_list;
+                self.type_word = is_type;
+                if by {
+                    self.by_depth = Some(self.depth);
+                }
+                if ends_by && self.by_depth == Some(self.depth) {
+                    self.by_depth = None;
+                }
+            }
+            None => self.previous = Previous::Operand,
+        }
+        true
+    }
+
+    /// `@name`, `@@name`, `@'name'`: stays in the text.
+    fn variable(&mut self) {
+        while self.text.get(self.at) == Some(&b'@') {
+            self.at += 1;
+        }
+        match self.text.get(self.at) {
+            Some(b'`') => self.at = self.name_end(self.at).unwrap_or(self.text.len()),
+            Some(b'\'' | b'"') => self.at = self.plain_string_end(self.at).unwrap_or(self.text.len()),
+            _ => {
+                while self.text.get(self.at).is_some_and(|&byte| is_word(byte) || byte == b'.') {
+                    self.at += 1;
+                }
+            }
+        }
+        self.previous = Previous::Operand;
+    }
+
+    /// A minus: the sign of a number if no operand stands before it.
+    fn sign(&mut self) {
+        let number = self.at + 1;
+        let starts_number = match self.text.get(number) {
+            Some(byte) if byte.is_ascii_digit() => true,
+            Some(b'.') => self.text.get(number + 1).is_some_and(u8::is_ascii_digit),
+            _ => false,
+        };
+        if starts_number && self.previous == Previous::Operator {
+            self.number(self.at);
+        } else {
+            self.at += 1;
+            self.previous = Previous::Operator;
+        }
+    }
+
+    /// The text from `from` to `end` is a literal: a slot takes its place in the key, unless it is syntax here.
+    fn literal(&mut self, from: usize, end: usize, literal: Literal) {
+        self.at = end;
+        let is_string = matches!(literal, Literal::Text(_));
+        let verbatim = match literal {
+            Literal::Parameter(_) => false,
+            _ if self.verbatim_depth.is_some() => true,
+            _ if is_string => self.previous != Previous::Operator,
+            _ => self.by_depth.is_some() || self.previous == Previous::Syntax,
+        };
+        self.previous = Previous::Operand;
+        if verbatim {
+            return;
+        }
+        self.copy_to(from);
+        self.copied = end;
+        let kind = literal.kind();
+        self.out.key.extend_from_slice(&[SLOT, kind_byte(kind)]);
+        let key_at = self.out.key.len() as u32 - 1;
+        self.out.slots.push(SlotShape { kind, list: false, from: from as u32, end: end as u32, key_at });
+        self.out.literals.push(literal);
+        self.out.starts.push(self.out.literals.len() as u32);
+    }
+
+    fn number(&mut self, from: usize) {
+        match read_number(self.text, from) {
+            Some((literal, end)) => self.literal(from, end, literal),
+            None => {
+                // A name that starts with digits, or 0x...: stays in the text.
+                self.at = from + 1;
+                while self.text.get(self.at).is_some_and(|&byte| is_word(byte)) {
+                    self.at += 1;
+                }
+                self.previous = Previous::Operand;
+            }
+        }
+    }
+
+    fn string(&mut self, from: usize, binary: bool) -> bool {
+        self.string_from(from, from, binary)
+    }
+
+    /// A string whose quote is at `quote`, what introduces it at `from`; false if it is not closed.
+    fn string_from(&mut self, from: usize, quote: usize, binary: bool) -> bool {
+        let Some((place, end)) = self.read_string(quote) else { return false };
+        let literal = if binary { Literal::Binary(place) } else { Literal::Text(place) };
+        self.literal(from, end, literal);
+        true
+    }
+
+    fn plain_string_end(&self, quote: usize) -> Option<usize> {
+        let close = self.text[quote];
+        let rest = &self.text[quote + 1..];
+        rest.iter().position(|&byte| byte == close).map(|at| quote + at + 2)
+    }
+
+    /// Reads a string, and those that follow it with nothing but blanks between (they are one).
+    fn read_string(&mut self, quote: usize) -> Option<(Place, usize)> {
+        let close = self.text[quote];
+        let from = quote + 1;
+        let mut at = from;
+        loop {
+            let byte = *self.text.get(at)?;
+            if byte == close || byte == b'\\' {
+                break;
+            }
+            at += 1;
+        }
+        let mut next = at + 1;
+        while self.text.get(next).is_some_and(u8::is_ascii_whitespace) {
+            next += 1;
+        }
+        if self.text[at] == close && !matches!(self.text.get(next), Some(b'\'' | b'"')) {
+            return Some((Place::Text { from: from as u32, end: at as u32 }, at + 1));
+        }
+        self.unescape(quote)
+    }
+
+    fn unescape(&mut self, quote: usize) -> Option<(Place, usize)> {
+        let start = self.out.unescaped.len();
+        let mut close = self.text[quote];
+        let mut at = quote + 1;
+        loop {
+            let byte = *self.text.get(at)?;
+            if byte == b'\\' {
+                let escaped = *self.text.get(at + 1)?;
+                match escape(escaped) {
+                    Some(byte) => self.out.unescaped.push(byte),
+                    None => self.out.unescaped.extend_from_slice(&[b'\\', escaped]),
+                }
+                at += 2;
+            } else if byte != close {
+                self.out.unescaped.push(byte);
+                at += 1;
+            } else if self.text.get(at + 1) == Some(&close) {
+                self.out.unescaped.push(close);
+                at += 2;
+            } else {
+                at += 1;
+                let mut next = at;
+                while self.text.get(next).is_some_and(u8::is_ascii_whitespace) {
+                    next += 1;
+                }
+                match self.text.get(next) {
+                    Some(&quote @ (b'\'' | b'"')) => {
+                        close = quote;
+                        at = next + 1;
+                    }
+                    _ => break,
+                }
+            }
+        }
+        let end = self.out.unescaped.len();
+        Some((Place::Unescaped { from: start as u32, end: end as u32 }, at))
+    }
+
+    /// Behind `IN (`: if nothing but literals or nothing but parameters follow, they become one slot.
+    fn list(&mut self) {
+        let from = self.at;
+        let mark = (self.out.literals.len(), self.out.unescaped.len(), self.out.parameters);
+        match self.list_literals() {
+            Some((kind, end)) => {
+                self.copy_to(from);
+                self.copied = end;
+                self.at = end;
+                self.out.key.extend_from_slice(&[LIST, kind_byte(kind)]);
+                let key_at = self.out.key.len() as u32 - 1;
+                let slot = SlotShape { kind, list: true, from: from as u32, end: end as u32, key_at };
+                self.out.slots.push(slot);
+                self.out.starts.push(self.out.literals.len() as u32);
+                self.previous = Previous::Operand;
+            }
+            None => {
+                self.out.literals.truncate(mark.0);
+                self.out.unescaped.truncate(mark.1);
+                self.out.parameters = mark.2;
+                self.at = from;
+            }
+        }
+    }
+
+    fn list_literals(&mut self) -> Option<(Option<SlotKind>, usize)> {
+        let mut at = self.at;
+        let mut kind: Option<Option<SlotKind>> = None;
+        loop {
+            while self.text.get(at).is_some_and(u8::is_ascii_whitespace) {
+                at += 1;
+            }
+            let literal;
+            match *self.text.get(at)? {
+                b'0'..=b'9' | b'-' | b'.' => {
+                    let (number, end) = read_number(self.text, at)?;
+                    (literal, at) = (number, end);
+                }
+                b'\'' | b'"' => {
+                    let (place, end) = self.read_string(at)?;
+                    (literal, at) = (Literal::Text(place), end);
+                }
+                b'?' => {
+                    literal = Literal::Parameter(self.out.parameters);
+                    self.out.parameters = self.out.parameters.checked_add(1)?;
+                    at += 1;
+                }
+                _ => return None,
+            }
+            self.out.literals.push(literal);
+            kind = Some(match (kind, literal.kind()) {
+                (None, kind) => kind,
+                (Some(before), now) if before == now => before,
+                // Parameters and literals side by side have no common kind until they are bound.
+                (Some(None), _) | (_, None) => return None,
+                _ => Some(SlotKind::Mixed),
+            });
+            while self.text.get(at).is_some_and(u8::is_ascii_whitespace) {
+                at += 1;
+            }
+            match *self.text.get(at)? {
+                b',' => at += 1,
+                b')' => return kind.map(|kind| (kind, at)),
+                _ => return None,
+            }
+        }
+    }
+}
+
+fn is_word(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'$') || byte >= 0x80
+}
+
+/// Whether `_name` introduces a string, and if so whether a binary one.
+fn introducer(word: &[u8]) -> Option<bool> {
+    let names: [&[u8]; 6] = [b"_binary", b"_utf8mb4", b"_utf8", b"_utf8mb3", b"_latin1", b"_ascii"];
+    names.iter().position(|name| name.eq_ignore_ascii_case(word)).map(|position| position == 0)
+}
+
+/// What `\x` means; `None` for `\%` and `\_`, which keep their backslash for LIKE.
+fn escape(byte: u8) -> Option<u8> {
+    Some(match byte {
+        b'0' => 0,
+        b'b' => 8,
+        b'n' => b'\n',
+        b'r' => b'\r',
+        b't' => b'\t',
+        b'Z' => 26,
+        b'%' | b'_' => return None,
+        other => other,
+    })
+}
+
+/// Reads a number with an optional sign; `None` if it is none (0x41, 1st).
+fn read_number(text: &[u8], from: usize) -> Option<(Literal, usize)> {
+    let negative = text.get(from) == Some(&b'-');
+    let digits_from = from + usize::from(negative);
+    let mut at = digits_from;
+    let mut value: u64 = 0;
+    let mut overflow = false;
+    while let Some(digit) = text.get(at).filter(|byte| byte.is_ascii_digit()) {
+        match value.checked_mul(10).and_then(|tens| tens.checked_add(u64::from(digit - b'0'))) {
+            Some(next) => value = next,
+            None => overflow = true,
+        }
+        at += 1;
+    }
+    let mut digits = at - digits_from;
+    let mut fraction = false;
+    if text.get(at) == Some(&b'.') {
+        fraction = true;
+        at += 1;
+        while text.get(at).is_some_and(u8::is_ascii_digit) {
+            at += 1;
+            digits += 1;
+        }
+    }
+    if digits == 0 {
+        return None;
+    }
+    if let Some(b'e' | b'E') = text.get(at) {
+        let mut exponent = at + 1;
+        if let Some(b'+' | b'-') = text.get(exponent) {
+            exponent += 1;
+        }
+        if text.get(exponent).is_some_and(u8::is_ascii_digit) {
+            while text.get(exponent).is_some_and(u8::is_ascii_digit) {
+                exponent += 1;
+            }
+            if text.get(exponent).is_some_and(|&byte| is_word(byte)) {
+                return None;
+            }
+            let number = std::str::from_utf8(&text[from..exponent]).ok()?;
+            return Some((Literal::Double(number.parse().ok()?), exponent));
+        }
+    }
+    if text.get(at).is_some_and(|&byte| is_word(byte)) {
+        return None;
+    }
+    let decimal = Literal::Decimal { from: digits_from as u32, end: at as u32, negative };
+    let literal = match (fraction || overflow, negative) {
+        (true, _) => decimal,
+        (false, false) => match i64::try_from(value) {
+            Ok(value) => Literal::Int(value),
+            Err(_) => Literal::UInt(value),
+        },
+        (false, true) if value <= i64::MIN.unsigned_abs() => Literal::Int((value as i64).wrapping_neg()),
+        (false, true) => decimal,
+    };
+    Some((literal, at))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,35 @@
+//! System variables: one table of definitions, the global values, and each session's copy.
+//!
+//! [`find`] leads from a name (or an alias) to a [`Variable`]; [`Globals`] holds the server's values and
+//! [`SessionVariables`] one client's. A value comes from the command line ([`Globals::set_option`]) or
+//! from SET ([`assign::check`]); both round and limit as MariaDB does. Ranges, steps and messages were taken
+//! from a running MariaDB 10.11.
+
+pub mod assign;
+mod command_line;
+pub mod definition;
+mod effects;
+mod globals;
+mod read;
+mod session;
+mod setting;
+pub mod structured;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub use assign::Assigned;
+pub use command_line::{OptionError, OptionSet};
+pub use definition::{Definition, Kind, Scope};
+pub(crate) use effects::EngineEffects;
+pub use effects::{
+    flush_log, flush_method, flush_method_name, io_options, latch_implementation, row_tier_bytes,
+};
+pub use globals::{Effects, Globals, Values};
+pub(crate) use read::unknown;
+pub use session::{Asked, Common, Live, SessionVariables, SqlMode, is_number};
+pub use setting::Setting;
+pub use table::{Named, Variable, all, find, listed, segments_default};
+
+/// What the handshake and `@@version` say. The leading number is the MySQL surface that is offered.
+pub const VERSION: &str = "10.11.0-Latchwork-0.1.0";
