@@ -1,9 +1,9 @@
 //! What the caches of a database have in common: the way to the device, how fast it may be used, and whether it works.
 
-use crate::cache::PageCache;
 use crate::config::{CacheConfig, IoConfig, WriteAhead, WriteBack};
 use crate::crew::Crew;
 use crate::error::Error;
+use crate::pool::PageCache;
 use crate::write_back::{Doublewrite, Pace, Run};
 use base::PageId;
 use base::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};

@@ -21,12 +21,12 @@
 
 use crate::backend::Backend;
 use crate::budget::Budget;
-use crate::cache::{PageCache, check_page_size};
 use crate::config::{CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure};
 use crate::error::Error;
 use crate::files::{FileFormat, OpenFile};
 use crate::local::SEGMENTS_MAX;
 use crate::page::PAGE_SIZE_MAX;
+use crate::pool::{PageCache, check_page_size};
 use crate::reconfigure::{checked_limits, frames_for};
 use crate::status::{CacheStatus, SegmentStatus};
 use base::sync::atomic::{

@@ -1,13 +1,13 @@
 //! Finding a frame for a page: from the pool, else from the segment that can best spare one.
 
-use crate::cache::PageCache;
+use crate::cold_pages::Ticket;
+use crate::compressed;
 use crate::error::Error;
 use crate::files::copy_of;
 use crate::frames::{DIRTY, FrameNo};
-use crate::image;
-use crate::images::Ticket;
 use crate::index::Geometry;
 use crate::local;
+use crate::pool::PageCache;
 use crate::replacement::Take;
 use crate::state::Mode;
 use crate::write_back::WriteOut;
@@ -87,7 +87,7 @@ impl PageCache {
             match self.evict_from(number) {
                 victim @ (Victim::Clean(frame) | Victim::Squeezed(frame, ..)) => {
                     if let Victim::Squeezed(_, id, ticket) = victim {
-                        self.images.put(id, ticket, image::squeeze(&copy_of(self.page(frame))));
+                        self.images.put(id, ticket, compressed::squeeze(&copy_of(self.page(frame))));
                     }
                     if self.permits.is_starving() && local::has_permit(self.id()) {
                         self.permits.set_starving(false);

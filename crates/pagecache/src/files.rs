@@ -1,7 +1,7 @@
 //! The files whose pages are cached, and how a page travels to and from them.
 
+use crate::compressed;
 use crate::error::Error;
-use crate::image;
 use crate::page::{Page, PageMut};
 use base::checksum::checksum;
 use base::sync::atomic::{AtomicBool, Ordering};
@@ -131,10 +131,10 @@ impl OpenFile {
     pub fn write_page(&self, id: PageId, copy: &[u8]) -> Result<(), Error> {
         let offset = u64::from(id.page.0) * copy.len() as u64;
         let is_candidate = self.format.is_compressed && id.page != PageNo(0);
-        let image = if is_candidate { image::compress(copy) } else { None };
+        let image = if is_candidate { compressed::compress(copy) } else { None };
         let written = match image {
-            Some(image) if image.len().next_multiple_of(image::BLOCK) < copy.len() => {
-                let mut blocks = AlignedBuffer::new(image.len().next_multiple_of(image::BLOCK));
+            Some(image) if image.len().next_multiple_of(compressed::BLOCK) < copy.len() => {
+                let mut blocks = AlignedBuffer::new(image.len().next_multiple_of(compressed::BLOCK));
                 blocks[..image.len()].copy_from_slice(&image);
                 let rest = (copy.len() - blocks.len()) as u64;
                 // CRASH: an image with something else behind it is as good.
@@ -193,12 +193,12 @@ pub fn seal(bytes: &mut [u8], id: PageId) {
 /// # Errors
 /// What is wrong with the bytes, which are what they were then.
 pub fn unseal(bytes: &mut [u8], id: PageId) -> Result<(), String> {
-    if !image::is_image(bytes) {
+    if !compressed::is_image(bytes) {
         return verify(bytes, id);
     }
-    let len = image::verify(bytes, id, bytes.len())?;
+    let len = compressed::verify(bytes, id, bytes.len())?;
     let mut page = vec![0; bytes.len()];
-    image::open(&bytes[..len], &mut page)?;
+    compressed::open(&bytes[..len], &mut page)?;
     bytes.copy_from_slice(&page);
     Ok(())
 }

@@ -1,13 +1,13 @@
 //! Finding a page's frame, loading it on a miss, latching it, and letting it go.
 
-use crate::cache::PageCache;
+use crate::compressed;
 use crate::error::Error;
 use crate::files::OpenFile;
 use crate::frames::FrameNo;
-use crate::image;
 use crate::index::{Geometry, Hash};
 use crate::local;
 use crate::page::PageMut;
+use crate::pool::PageCache;
 use crate::state::{Keep, Mode, Word};
 use base::PageId;
 use base::sync::atomic::Ordering::Relaxed;
@@ -182,7 +182,7 @@ impl PageCache {
 /// False if the image is none: then the device has the page.
 fn open_image(image: &[u8], page: &mut PageMut<'_>) -> bool {
     let mut bytes = vec![0; page.size()];
-    let is_open = image::unsqueeze(image, &mut bytes).is_ok();
+    let is_open = compressed::unsqueeze(image, &mut bytes).is_ok();
     debug_assert!(is_open, "an image in memory was damaged");
     if is_open {
         page.write(0, &bytes);

@@ -4,11 +4,11 @@
 //! their cache misses overlap, keeps a glance of each: a value that is copied and dropped at will. It counts for as much as an
 //! optimistic guard: what was read from the page means nothing until [`Glance::is_valid`] has said so.
 
-use crate::cache::PageCache;
 use crate::frames::{FrameNo, Header};
 use crate::hints::Hints;
 use crate::index::{Geometry, Hash};
 use crate::page::Page;
+use crate::pool::PageCache;
 use crate::state::Snapshot;
 use base::region::prefetch_line;
 use base::sync::atomic::Ordering::Relaxed;

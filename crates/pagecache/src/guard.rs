@@ -1,11 +1,11 @@
 //! Guards: what a thread holds while it looks at a page or changes it.
 
-use crate::cache::PageCache;
 use crate::error::Conflict;
 use crate::frames::{FrameNo, Header};
 use crate::hints::Hints;
 use crate::local;
 use crate::page::{Page, PageMut};
+use crate::pool::PageCache;
 use crate::state::Snapshot;
 use base::PageId;
 use std::fmt;

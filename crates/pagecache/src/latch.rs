@@ -3,10 +3,10 @@
 //! What the transitions are is in `state`, how threads wait in `park`. Here they meet: whoever gives up a page wakes who waits for it, and what
 //! happens is counted. Optimistic readers do not come by: they look at the word and change nothing.
 
-use crate::cache::PageCache;
 use crate::error::Error;
 use crate::frames::FrameNo;
 use crate::local::{self, SEGMENTS_MAX};
+use crate::pool::PageCache;
 use crate::state::{FrameState, Keep, Mode, Snapshot, Wake, Word};
 use base::PageId;
 use base::sync::{Contention, Encounter, LatchClass, Spot, hint, metering, thread};

@@ -36,8 +36,9 @@
 
 mod backend;
 mod budget;
-mod cache;
 mod caches;
+mod cold_pages;
+mod compressed;
 mod config;
 mod crew;
 mod error;
@@ -45,12 +46,11 @@ mod evict;
 mod files;
 mod find;
 pub mod frames;
+mod free_frames;
 mod ghosts;
 mod glance;
 mod guard;
 mod hints;
-mod image;
-mod images;
 mod index;
 mod latch;
 mod local;
@@ -67,7 +67,6 @@ mod status;
 mod write_back;
 
 pub use budget::{Budget, Share, ShareStatus};
-pub use cache::{FRAMES_MIN, PageCache};
 pub use caches::{
     CacheChange, CacheSettings, CachedFile, Caches, DEFAULT_CACHE, NamedCache, cache_bytes_max,
 };
@@ -80,6 +79,7 @@ pub use glance::{Glance, Glances, Whereabouts};
 pub use guard::{ReadGuard, WriteGuard};
 pub use hints::{HINT_WORDS, Hints};
 pub use permit::FramePermit;
+pub use pool::{FRAMES_MIN, PageCache};
 pub use read_ahead::loads_of_this_thread;
 pub use reconfigure::size_for_frames;
 pub use status::{Blocks, CacheStatus, Counters, SegmentStatus};

@@ -9,8 +9,8 @@
 //! The same way leads to room that another share of the cache's budget has and does not use: it is asked for between the first attempt and the
 //! one with the permit, while the thread holds nothing.
 
-use crate::cache::PageCache;
 use crate::local;
+use crate::pool::PageCache;
 use base::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use base::sync::{Condvar, Mutex};
 use std::marker::PhantomData;

@@ -1,130 +1,600 @@
-//! The free frames of the whole cache, so that no segment evicts while another has room.
+//! The cache: the concurrent shell around the segments, and the two ways to a page that is there. The way to one that is
+//! not is in `find`.
 
-use crate::frames::FrameNo;
-use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use base::sync::{CachePadded, Mutex};
+use crate::backend::Backend;
+use crate::budget::{Budget, Share};
+use crate::cold_pages::Images;
+use crate::config::{CacheConfig, HitPath, Limits, WriteBack};
+use crate::error::Error;
+use crate::files::{FileFormat, OpenFile};
+use crate::find::{Located, is_closed_to_readers};
+use crate::frames::{DIRTY, DirtyMap, FrameNo, Frames, Header, PageMemory};
+use crate::free_frames::FreeFrames;
+use crate::glance::Glances;
+use crate::guard::{ReadGuard, WriteGuard};
+use crate::index::{Geometry, Hash, Index};
+use crate::local::{self, SEGMENTS_MAX};
+use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, Page};
+use crate::park::ParkingLot;
+use crate::permit::Permits;
+use crate::reconfigure;
+use crate::segment::{Segment, Shared};
+use crate::state::{Keep, Mode, Word};
+use crate::status::{Baseline, SegmentCounters};
+use crate::write_back::WriteBackState;
+use base::sync::atomic::{
+    AtomicBool, AtomicU64, AtomicUsize,
+    Ordering::{Acquire, Relaxed},
+};
+use base::sync::{Arc, CachePadded, Mutex, MutexGuard, RwLock, hint, thread};
+use base::{FileId, OwnedCounters, PageId};
+use std::collections::HashMap;
+use std::path::PathBuf;
 
-base::latch_class!(pub FreeFrames, "free frames");
+base::latch_class!(pub FilesLatch, "files of a cache");
 
-#[derive(Debug, Default)]
-pub struct Pool {
-    inner: CachePadded<Mutex<Inner, FreeFrames>>,
-    /// `inner.free.len()`, to look without the mutex.
-    len: CachePadded<AtomicUsize>,
+base::latch_class!(pub SegmentLatch, "cache segment", SEGMENTS_MAX);
+
+/// So few frames are enough for every operation of the engine: a split holds seven pages at most, and the thread
+/// with the frame permit is alone in holding any while it waits. The rest is slack.
+///
+/// Models have fewer, so that they evict soon; those of the engine in which pages are split ask for more.
+pub const FRAMES_MIN: usize = if cfg!(feature = "shuttle") { 3 } else { 16 };
+
+/// Every access to a word of a page is a step of a model, so pages of models are small.
+const PAGE_BYTES_MIN: usize = if cfg!(feature = "shuttle") { 128 } else { PAGE_SIZE_MIN };
+
+/// Optimistic attempts inside one `read` before it takes a latch.
+const ATTEMPTS_MAX: usize = 4;
+
+/// What every hit reads and nobody writes in the steady state.
+#[derive(Debug)]
+pub(crate) struct Hot {
+    /// A [`Geometry`].
+    pub geometry: AtomicU64,
+    pub is_optimistic: AtomicBool,
+    pub index: Index,
+    pub frames: Frames,
+    pub memory: PageMemory,
+    /// Read requests by segment, then write requests by segment.
+    pub requests: OwnedCounters,
 }
 
-#[derive(Debug, Default)]
-struct Inner {
-    /// Last in, first out: the frame freed last is the warmest in the processor's cache.
-    free: Vec<FrameNo>,
-    /// Free frames that are not handed out, because the cache has been made smaller.
-    withheld: Vec<FrameNo>,
-    /// Frames below this number may be handed out.
-    frames: usize,
-    /// Frames below this number exist: each is in use, free, or withheld.
-    frames_made: usize,
-    /// The most frames in use at once.
-    used_high_water: usize,
+/// A segment with its mutex and its counters, alone on its cache lines.
+#[derive(Debug)]
+pub(crate) struct Shell {
+    pub segment: Mutex<Segment, SegmentLatch>,
+    /// `segment.resident()`, to look without the mutex.
+    pub resident: AtomicUsize,
+    pub counters: SegmentCounters,
 }
 
-impl Inner {
-    fn used(&self) -> usize {
-        self.frames_made - self.free.len() - self.withheld.len()
-    }
+/// What `reconfigure` changes.
+#[derive(Clone, Debug)]
+pub(crate) struct Settings {
+    pub size_bytes: usize,
+    pub segments: u32,
+    pub hit_path: HitPath,
+    pub limits: Limits,
 }
 
-impl Pool {
-    pub fn new() -> Pool {
-        Pool { inner: CachePadded::default(), len: CachePadded::default() }
+/// A cache of pages. See the README of this crate for its rules.
+#[derive(Debug)]
+pub struct PageCache {
+    pub(crate) hot: CachePadded<Hot>,
+    pub(crate) name: String,
+    pub(crate) page_size: usize,
+    /// Always [`SEGMENTS_MAX`]; the geometry says how many are in use.
+    pub(crate) shells: Box<[CachePadded<Shell>]>,
+    pub(crate) pool: FreeFrames,
+    pub(crate) lot: ParkingLot,
+    pub(crate) permits: Permits,
+    /// Cold pages of compressed files.
+    pub(crate) images: Arc<Images>,
+    /// Pages that are dirty.
+    pub(crate) dirty: DirtyMap,
+    /// Pages that are being written.
+    pub(crate) writing: DirtyMap,
+    /// Shared with the other caches of the database.
+    pub(crate) backend: Arc<Backend>,
+    pub(crate) files: RwLock<HashMap<FileId, Arc<OpenFile>>, FilesLatch>,
+    pub(crate) settings: Mutex<Settings>,
+    /// Held for the whole of a reconfiguration, so that there is one at a time.
+    pub(crate) reconfiguring: Mutex<()>,
+    /// Held while a page moves to another frame, and by who goes through all frames to give up a file's pages: or he could miss one in
+    /// both. Taken before the latches of pages.
+    pub(crate) relocating: Mutex<()>,
+    /// What its frames are a share of, unless it stands alone.
+    pub(crate) budget: Option<Arc<Budget>>,
+    /// Held while it grows; true while it must not, because it is being made smaller.
+    pub(crate) growing: Mutex<bool>,
+    /// What the index was made for.
+    pub(crate) index_frames: AtomicUsize,
+    /// Frames in use, without those that a reconfiguration is taking away.
+    pub(crate) frame_count: AtomicUsize,
+    pub(crate) write_back: WriteBackState,
+    pub(crate) read_ahead_calls: AtomicU64,
+    pub(crate) read_ahead_pages: AtomicU64,
+    pub(crate) baseline: Mutex<Baseline>,
+}
+
+impl PageCache {
+    /// Makes a cache that stands alone and, with background write-back, starts its threads. Fails if the page size is
+    /// none, or if the operating system has no address space for it.
+    pub fn new(config: CacheConfig) -> Result<Arc<PageCache>, Error> {
+        check_page_size(config.page_size)?;
+        let frames = reconfigure::frames_for(config.size_bytes, config.page_size);
+        let backend = Backend::new(&config, frames)?;
+        PageCache::beside(config, backend, None)
     }
 
-    /// How many frames are free, as of a moment ago.
-    pub fn len(&self) -> usize {
-        self.len.load(Relaxed)
+    /// Makes a cache that reaches the device as others do. With a budget it has no frames until its first file comes, and takes more
+    /// when it needs them; the configured size is what it may come to.
+    pub(crate) fn beside(
+        config: CacheConfig,
+        backend: Arc<Backend>,
+        budget: Option<Arc<Budget>>,
+    ) -> Result<Arc<PageCache>, Error> {
+        let page_size = config.page_size;
+        check_page_size(page_size)?;
+        let index_frames = reconfigure::frames_for(config.size_bytes, page_size);
+        let frames = if budget.is_some() { 0 } else { index_frames };
+        // Address space for growth: as much as the machine has memory. It costs nothing until used.
+        let room = reconfigure::frames_for(base::region::machine_memory_bytes(), page_size);
+        let memory = Memory::reserve(index_frames.max(room).min(u32::MAX as usize / 2), page_size)
+            .or_else(|_| Memory::reserve(index_frames, page_size))
+            .map_err(|source| Error::Config { why: format!("no address space for the cache: {source}") })?;
+        let segments = reconfigure::segments_for(config.segments);
+        let geometry = Geometry::new(segments, index_frames, None);
+        let shells = (0..SEGMENTS_MAX).map(|_| {
+            CachePadded(Shell {
+                segment: Mutex::of_class(Segment::new(geometry, config.hit_path)),
+                resident: AtomicUsize::new(0),
+                counters: SegmentCounters::default(),
+            })
+        });
+        let hot = Hot {
+            geometry: AtomicU64::new(geometry.0),
+            is_optimistic: AtomicBool::new(config.hit_path == HitPath::Optimistic),
+            index: memory.index,
+            frames: memory.frames,
+            memory: memory.pages,
+            requests: OwnedCounters::new(2 * SEGMENTS_MAX),
+        };
+        let limits = reconfigure::checked_limits(config.limits())?;
+        let settings = Settings {
+            size_bytes: config.size_bytes,
+            segments: config.segments.min(SEGMENTS_MAX as u32),
+            hit_path: config.hit_path,
+            limits,
+        };
+        let images = Arc::new(Images::new(&config.name, page_size));
+        let cache = Arc::new(PageCache {
+            hot: CachePadded(hot),
+            name: config.name,
+            page_size,
+            shells: shells.collect(),
+            pool: FreeFrames::new(),
+            lot: ParkingLot::new(config.latches),
+            permits: Permits::new(),
+            images,
+            dirty: memory.dirty,
+            writing: memory.writing,
+            backend,
+            files: RwLock::of_class(HashMap::new()),
+            settings: Mutex::new(settings),
+            reconfiguring: Mutex::new(()),
+            relocating: Mutex::new(()),
+            budget,
+            growing: Mutex::new(false),
+            index_frames: AtomicUsize::new(index_frames),
+            frame_count: AtomicUsize::new(frames),
+            write_back: WriteBackState::new(),
+            read_ahead_calls: AtomicU64::new(0),
+            read_ahead_pages: AtomicU64::new(0),
+            baseline: Mutex::new(Baseline::default()),
+        });
+        cache.hot.frames.use_huge_pages(frames);
+        cache.hot.memory.use_huge_pages(frames);
+        cache.pool.resize(frames);
+        cache.apply_limits(frames.max(FRAMES_MIN), limits);
+        if let Some(budget) = &cache.budget {
+            let share: Arc<dyn Share> = cache.clone();
+            budget.join(Arc::downgrade(&share));
+        }
+        if cache.backend.write_back == WriteBack::Background {
+            cache.start_write_back();
+        }
+        Ok(cache)
     }
 
-    /// Frames in use now.
-    pub fn used(&self) -> usize {
-        self.inner.lock().used()
+    /// Makes the pages of `file` reachable under `id`. The path is for messages.
+    pub fn attach(&self, id: FileId, path: PathBuf, file: Arc<dyn vfs::File>) -> Result<(), Error> {
+        self.take_in(OpenFile::new(id, path, file, FileFormat::plain(self.page_size)))
     }
 
-    /// The most frames in use at once.
-    pub fn used_high_water(&self) -> usize {
-        self.inner.lock().used_high_water
+    pub(crate) fn take_in(&self, file: OpenFile) -> Result<(), Error> {
+        let is_compressed = file.is_compressed();
+        let is_first = {
+            let mut files = self.files.write();
+            if files.contains_key(&file.id) {
+                let why = format!("{}: file {} is attached already", file.path.display(), file.id);
+                return Err(Error::Config { why });
+            }
+            files.insert(file.id, Arc::new(file));
+            files.len() == 1
+        };
+        if let Some(budget) = &self.budget {
+            if is_compressed {
+                self.images.join(budget);
+            }
+            if is_first {
+                self.come_into_use(budget);
+            }
+        }
+        Ok(())
     }
 
-    pub fn reset_high_water(&self) {
-        let mut inner = self.inner.lock();
-        inner.used_high_water = inner.used();
+    /// Makes the pages of a file reachable that lies as `format` says; its pages have this cache's size.
+    pub fn attach_as(
+        &self,
+        id: FileId,
+        path: PathBuf,
+        file: Arc<dyn vfs::File>,
+        format: FileFormat,
+    ) -> Result<(), Error> {
+        if format.page_size != self.page_size {
+            let why = format!("{}: pages of {} bytes in a cache of others", path.display(), format.page_size);
+            return Err(Error::Config { why });
+        }
+        self.take_in(OpenFile::new(id, path, file, format))
     }
 
-    pub fn take(&self) -> Option<FrameNo> {
-        if self.len() == 0 {
+    /// How many bytes of memory, beside the frames, the images of cold pages of compressed files may take from now on.
+    pub fn resize_images(&self, bytes: usize) {
+        self.images.resize_to(bytes);
+    }
+
+    /// Bytes that images take, and how many pages have been opened from one.
+    pub fn image_status(&self) -> (usize, u64) {
+        self.images.status()
+    }
+
+    /// The page size in bytes.
+    pub fn page_size(&self) -> usize {
+        self.page_size
+    }
+
+    /// A number that grows from cache to cache.
+    pub(crate) fn id(&self) -> u64 {
+        self.hot.requests.id()
+    }
+
+    /// How many pages it has room for at present.
+    pub fn frames(&self) -> usize {
+        // ORDER: a figure.
+        self.frame_count.load(Relaxed)
+    }
+
+    /// True if hits take no latch: the configured hit path is the optimistic one.
+    #[inline(always)]
+    pub fn is_optimistic(&self) -> bool {
+        self.hot.is_optimistic.load(Relaxed)
+    }
+
+    /// The page, by the configured hit path; a miss reads the device, once however many ask. Waits for a
+    /// thread that holds the page exclusively, not for the device of a page that is there.
+    #[inline]
+    pub fn read(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
+        if !self.hot.is_optimistic.load(Relaxed) {
+            return self.read_locked(id);
+        }
+        match self.look(id) {
+            Some(guard) => Ok(guard),
+            None => self.read_slow(id),
+        }
+    }
+
+    /// The page if it can be read at once, by the optimistic path or with a latch that is free. No I/O.
+    #[inline]
+    pub fn try_read_cached(&self, id: PageId) -> Option<ReadGuard<'_>> {
+        if self.hot.is_optimistic.load(Relaxed) {
+            return self.look(id);
+        }
+        let (mut segment, number) = self.lock_segment(Hash::of(id));
+        let frame = segment.find(self.shared(), id)?;
+        if self.header(frame).state.load().has_waiters() {
             return None;
         }
-        let mut inner = self.inner.lock();
-        let frame = inner.free.pop()?;
-        self.len.store(inner.free.len(), Relaxed);
-        inner.used_high_water = inner.used_high_water.max(inner.used());
-        Some(frame)
+        self.latch(frame).lock_shared().ok()?;
+        segment.hit(self.shared(), frame);
+        drop(segment);
+        self.count_read(number);
+        Some(ReadGuard::latched(self, id, frame))
     }
 
-    /// Takes a frame back.
-    pub fn put(&self, frame: FrameNo) {
-        let mut inner = self.inner.lock();
-        if frame.index() < inner.frames {
-            inner.free.push(frame);
-            self.len.store(inner.free.len(), Relaxed);
-        } else {
-            inner.withheld.push(frame);
+    /// The page under a shared latch, whatever the hit path: for readers who met too many conflicts.
+    #[track_caller]
+    pub fn read_shared(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
+        if !self.hot.is_optimistic.load(Relaxed) {
+            return self.read_locked(id);
+        }
+        let number = self.count_read_request(id);
+        self.shells[number].counters.fallbacks.fetch_add(1, Relaxed);
+        let frame = self.latch_page(id, Keep::Shared)?;
+        Ok(ReadGuard::latched(self, id, frame))
+    }
+
+    /// The page under an exclusive latch. Waits for all who hold it.
+    #[track_caller]
+    pub fn write(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
+        self.count_read_request(id);
+        let frame = self.latch_page(id, Keep::Exclusive)?;
+        Ok(WriteGuard::new(self, id, frame))
+    }
+
+    /// The page under an exclusive latch, all zeroes and dirty; the device is not read.
+    #[track_caller]
+    pub fn create(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
+        let frame = loop {
+            match self.find_or_install(id, |_, _, _| Ok(Keep::Exclusive))? {
+                Located::Loaded(frame) => break frame,
+                Located::Found(frame) => {
+                    if self.latch_frame(id, frame, Keep::Exclusive)? {
+                        break frame;
+                    }
+                }
+            }
+        };
+        let mut guard = WriteGuard::new(self, id, frame);
+        guard.page_mut().clear();
+        Ok(guard)
+    }
+
+    /// See [`WriteGuard::free`].
+    pub(crate) fn free_latched(&self, id: PageId, frame: FrameNo) {
+        if !self.drop_latched_page(id, frame) {
+            // A copy is on its way to the device: the page stays until somebody needs the frame.
+            self.latch(frame).unlock_exclusive(true);
         }
     }
 
-    /// From now on frames from 0 to `frames` are handed out, and no others.
-    pub fn resize(&self, frames: usize) {
-        let mut inner = self.inner.lock();
-        let mut idle = std::mem::take(&mut inner.free);
-        idle.append(&mut inner.withheld);
-        idle.extend((inner.frames_made..frames).map(|number| FrameNo(number as u32)));
-        // Descending, so that low numbers are taken first and memory is touched from the start on.
-        idle.sort_unstable_by(|a, b| b.cmp(a));
-        (inner.withheld, inner.free) = idle.into_iter().partition(|frame| frame.index() >= frames);
-        inner.frames = frames;
-        inner.frames_made = inner.frames_made.max(frames);
-        self.len.store(inner.free.len(), Relaxed);
+    /// For one who is going to look at many pages; `None` if hits take latches here.
+    #[inline(always)]
+    pub fn glances(&self) -> Option<Glances<'_>> {
+        self.is_optimistic().then(|| Glances::new(self))
     }
 
-    /// Frames that were ever in use, and may still be, lie below this number.
-    pub fn frames_made(&self) -> usize {
-        self.inner.lock().frames_made
+    /// The optimistic hit: index, header, version. Finds nothing if the page is absent or being
+    /// changed, or if it has lost its shortcut and lies outside its home bucket.
+    #[inline(always)]
+    fn look(&self, id: PageId) -> Option<ReadGuard<'_>> {
+        // ORDER: a stale geometry leads to stale shortcuts and buckets, and every frame found there is verified.
+        let geometry = Geometry(self.hot.geometry.load(Relaxed));
+        let frame = self.hot.index.shortcut(geometry, id);
+        let (frame, word) = match self.header(frame).readable(id) {
+            Some(word) => (frame, word),
+            None => self.look_in_bucket(geometry, id)?,
+        };
+        self.count_read(geometry.segment_of(Hash::of(id)));
+        Some(ReadGuard::optimistic(self, id, frame, self.header(frame), word.snapshot()))
     }
 
-    /// True if no frame beyond the end is in use any more.
-    pub fn is_settled(&self) -> bool {
-        let inner = self.inner.lock();
-        inner.withheld.len() == inner.frames_made - inner.frames
+    /// The frame that the page's bucket names, if it has the page, and its state.
+    #[inline(never)]
+    pub(crate) fn look_in_bucket(&self, geometry: Geometry, id: PageId) -> Option<(FrameNo, Word)> {
+        let index = &self.hot.index;
+        let mut candidates = index.candidates(geometry, Hash::of(id));
+        let found = candidates.find_map(|frame| Some((frame, self.header(frame).readable(id)?)))?;
+        // Of two that are used the one that has the shortcut keeps it, or they would take it from each other for ever.
+        let other = self.header(index.shortcut(geometry, id));
+        let is_others = geometry.shortcut_of(other.page_id()) == geometry.shortcut_of(id);
+        if !(is_others && other.is_hot() && other.state.load().is_readable()) {
+            index.set_shortcut(geometry, id, found.0);
+        }
+        Some(found)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn read_slow(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
+        let number = self.count_read_request(id);
+        for _ in 0..ATTEMPTS_MAX {
+            // A load is no second use: only a page that was there is marked as used.
+            let (frame, was_there) = match self.find_or_load(id, Keep::Nothing)? {
+                Located::Found(frame) => (frame, true),
+                Located::Loaded(frame) => (frame, false),
+            };
+            let header = self.header(frame);
+            let word = header.state.load();
+            if word.is_readable() && header.page_word() == id.to_word() {
+                if was_there {
+                    header.touch();
+                }
+                return Ok(ReadGuard::optimistic(self, id, frame, header, word.snapshot()));
+            }
+            if word.mode() == Mode::Loading {
+                self.latch(frame).wait(id, |word| word.mode() == Mode::Loading)?;
+            } else {
+                spin_a_little(|| header.state.load().mode() != Mode::Exclusive);
+            }
+        }
+        self.shells[number].counters.fallbacks.fetch_add(1, Relaxed);
+        let frame = self.latch_page(id, Keep::Shared)?;
+        Ok(ReadGuard::latched(self, id, frame))
+    }
+
+    /// The locked hit: mutex, index, LRU, pin.
+    #[inline(never)]
+    fn read_locked(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
+        let mut counted = false;
+        let mut gave_way = false;
+        loop {
+            let (mut segment, number) = self.lock_segment(Hash::of(id));
+            if !std::mem::replace(&mut counted, true) {
+                self.count_read(number);
+            }
+            let Some(frame) = segment.find(self.shared(), id) else {
+                drop(segment);
+                match self.find_or_load(id, Keep::Shared)? {
+                    Located::Loaded(frame) => return Ok(ReadGuard::latched(self, id, frame)),
+                    Located::Found(_) => continue,
+                }
+            };
+            // Somebody waits to have the page alone: let those who share it finish, once.
+            if self.header(frame).state.load().has_waiters() && !std::mem::replace(&mut gave_way, true) {
+                drop(segment);
+                thread::yield_now();
+                continue;
+            }
+            // Under the mutex the frame cannot change its page.
+            if self.latch(frame).lock_shared().is_ok() {
+                segment.hit(self.shared(), frame);
+                return Ok(ReadGuard::latched(self, id, frame));
+            }
+            drop(segment);
+            self.latch(frame).wait(id, is_closed_to_readers)?;
+        }
+    }
+
+    /// The mutex of the segment that the hash belongs to, and the segment's number.
+    #[track_caller]
+    pub(crate) fn lock_segment(&self, hash: Hash) -> (MutexGuard<'_, Segment>, usize) {
+        loop {
+            // ORDER: Acquire, so that a new geometry comes with the segments made for it.
+            let geometry = Geometry(self.hot.geometry.load(Acquire));
+            let number = geometry.segment_of(hash);
+            let segment = self.lock_shell(number);
+            if segment.geometry() == geometry {
+                return (segment, number);
+            }
+        }
+    }
+
+    #[track_caller]
+    pub(crate) fn lock_shell(&self, number: usize) -> MutexGuard<'_, Segment> {
+        let shell = &self.shells[number];
+        shell.segment.try_lock_in(number).unwrap_or_else(|| {
+            shell.counters.latch_waits.fetch_add(1, Relaxed);
+            shell.segment.lock_in(number)
+        })
+    }
+
+    pub(crate) fn file(&self, id: PageId) -> Result<Arc<OpenFile>, Error> {
+        self.files.read().get(&id.file).cloned().ok_or(Error::NotAttached { page: id })
+    }
+
+    #[inline(always)]
+    pub(crate) fn shared(&self) -> Shared<'_> {
+        Shared { frames: &self.hot.frames, index: &self.hot.index }
+    }
+
+    #[inline(always)]
+    pub(crate) fn header(&self, frame: FrameNo) -> &Header {
+        self.hot.frames.header(frame)
+    }
+
+    #[inline(always)]
+    pub(crate) fn words(&self, frame: FrameNo) -> &[AtomicU64] {
+        self.hot.memory.words(frame)
+    }
+
+    #[inline(always)]
+    pub(crate) fn page(&self, frame: FrameNo) -> Page<'_> {
+        self.hot.memory.page(frame)
+    }
+
+    pub(crate) fn unlatch_shared(&self, frame: FrameNo) {
+        self.latch(frame).unlock_shared();
+        local::latch_dropped();
+    }
+
+    /// Under the exclusive latch: the page is going to change.
+    pub(crate) fn mark_dirty(&self, frame: FrameNo) {
+        let header = self.header(frame);
+        if header.set_flags(DIRTY) & DIRTY == 0 {
+            if let Some(log) = &self.backend.log {
+                header.note_change(log.position());
+            }
+            self.dirty.insert(frame);
+            self.note_dirtied();
+        }
+    }
+
+    pub(crate) fn segment_number(&self, id: PageId) -> usize {
+        Geometry(self.hot.geometry.load(Relaxed)).segment_of(Hash::of(id))
+    }
+
+    #[inline(always)]
+    fn count_read(&self, segment: usize) {
+        self.hot.requests.count(segment);
+    }
+
+    fn count_read_request(&self, id: PageId) -> usize {
+        let number = self.segment_number(id);
+        self.count_read(number);
+        number
+    }
+
+    pub(crate) fn count_write_request(&self, id: PageId) {
+        let number = self.segment_number(id);
+        self.hot.requests.count(SEGMENTS_MAX + number);
+    }
+
+    #[cold]
+    pub(crate) fn count_conflict(&self, id: PageId) {
+        self.shells[self.segment_number(id)].counters.conflicts.fetch_add(1, Relaxed);
+    }
+
+    /// Stops all writing from now on; the first reason is kept.
+    pub(crate) fn poison(&self, why: String) {
+        self.backend.poison(why);
+    }
+
+    pub(crate) fn check_poison(&self) -> Result<(), Error> {
+        match self.backend.poisoned() {
+            None => Ok(()),
+            Some(why) => Err(Error::Poisoned { why: why.clone() }),
+        }
     }
 }
 
-#[cfg(all(test, not(feature = "shuttle")))]
-mod tests {
-    use super::*;
+pub(crate) fn check_page_size(page_size: usize) -> Result<(), Error> {
+    if page_size.is_power_of_two() && (PAGE_BYTES_MIN..=PAGE_SIZE_MAX).contains(&page_size) {
+        return Ok(());
+    }
+    let why = format!("page size {page_size}: a power of two from 1 KiB to 64 KiB is needed");
+    Err(Error::Config { why })
+}
 
-    #[test]
-    fn a_smaller_pool_withholds_what_lies_beyond_its_end_and_a_larger_one_brings_it_back() {
-        let pool = Pool::new();
-        pool.resize(4);
-        let taken: Vec<FrameNo> = std::iter::from_fn(|| pool.take()).collect();
-        assert_eq!(taken, [0, 1, 2, 3].map(FrameNo));
-        pool.put(FrameNo(3));
-        pool.resize(2);
-        assert_eq!(pool.take(), None);
-        assert!(!pool.is_settled());
-        pool.put(FrameNo(2));
-        assert!(pool.is_settled());
-        pool.resize(5);
-        let taken: Vec<FrameNo> = std::iter::from_fn(|| pool.take()).collect();
-        assert_eq!(taken, [2, 3, 4].map(FrameNo));
-        assert_eq!(pool.used_high_water(), 5);
+/// Looks at a condition for about as long as an exclusive latch is held.
+fn spin_a_little(done: impl Fn() -> bool) {
+    for _ in 0..if cfg!(feature = "shuttle") { 1 } else { 50 } {
+        if done() {
+            return;
+        }
+        hint::spin_loop();
+    }
+    thread::yield_now();
+}
+
+/// The memory of a cache.
+struct Memory {
+    index: Index,
+    frames: Frames,
+    pages: PageMemory,
+    dirty: DirtyMap,
+    writing: DirtyMap,
+}
+
+impl Memory {
+    fn reserve(frames_max: usize, page_size: usize) -> std::io::Result<Memory> {
+        Ok(Memory {
+            index: Index::new(frames_max)?,
+            frames: Frames::new(frames_max)?,
+            pages: PageMemory::new(frames_max, page_size)?,
+            dirty: DirtyMap::new(frames_max)?,
+            writing: DirtyMap::new(frames_max)?,
+        })
     }
 }

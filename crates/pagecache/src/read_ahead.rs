@@ -3,10 +3,10 @@
 //! Who knows what it will want next says so; threads of the cache's own load it as any miss is loaded. Who is told nothing, or
 //! finds its pages here, pays nothing for this.
 
-use crate::cache::PageCache;
 use crate::find::Located;
 use crate::index::{Geometry, Hash};
 use crate::local;
+use crate::pool::PageCache;
 use crate::state::Keep;
 use base::PageId;
 use base::sync::Arc;

@@ -1,7 +1,6 @@
 //! Changing a cache while it is in use. Pages stay where they can; readers are never stopped.
 
 use crate::budget::{Budget, Share};
-use crate::cache::{FRAMES_MIN, PageCache};
 use crate::config::{HitPath, Limits, Reconfigure};
 use crate::error::Error;
 use crate::evict::pause;
@@ -9,6 +8,7 @@ use crate::frames::{DIRTY, FrameNo, Header, Link, WRITING};
 use crate::index::{Geometry, Hash};
 use crate::local::{self, SEGMENTS_MAX};
 use crate::page::PageMut;
+use crate::pool::{FRAMES_MIN, PageCache};
 use crate::segment::Segment;
 use crate::state::{Keep, Mode};
 use base::PageId;

@@ -1,10 +1,10 @@
 //! What users see of a cache: `SHOW STATUS LIKE 'Key%'` and `information_schema.KEY_CACHES`.
 
-use crate::cache::PageCache;
 use crate::caches::CacheSettings;
 use crate::config::{HitPath, Limits};
 use crate::index::Geometry;
 use crate::local::SEGMENTS_MAX;
+use crate::pool::PageCache;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counted where it costs nothing against what is counted: a device access, a latch, a failed attempt.

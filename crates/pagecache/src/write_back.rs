@@ -10,13 +10,13 @@
 //!
 //! What is written ahead of need keeps to a pace; what somebody waits for does not.
 
-use crate::cache::PageCache;
 use crate::config::{Detach, IoConfig};
 use crate::error::Error;
 use crate::evict::pause;
 use crate::files::{OpenFile, array, copy_of, header as prefix, seal};
 use crate::frames::{DIRTY, FrameNo, WRITING};
 use crate::index::Hash;
+use crate::pool::PageCache;
 use crate::state::{Keep, Mode};
 use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, CachePadded};
@@ -39,7 +39,7 @@ mod background;
 #[cfg(feature = "shuttle")]
 mod background {
     //! Under the model checker nothing runs on its own: models write where they mean to.
-    use crate::cache::PageCache;
+    use crate::pool::PageCache;
     use base::sync::Arc;
     #[derive(Debug, Default)]
     pub struct Signal;

@@ -1,8 +1,8 @@
 //! The thread that writes dirty pages ahead of need, so that a miss finds a clean victim.
 
-use crate::cache::PageCache;
 use crate::error::Error;
 use crate::frames::FrameNo;
+use crate::pool::PageCache;
 use base::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use base::sync::{Arc, Condvar, Mutex, Weak, thread};
 use base::{Lsn, PageId};
