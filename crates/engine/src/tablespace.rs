@@ -25,7 +25,7 @@ use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Mutex, OnceLock};
 use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::{Page, PageMut};
-use pagecache::{CachedFile, Caches, Detach, FileFormat, NamedCache, PageCache, WriteGuard};
+use pagecache::{CachedFile, Caches, Detach, FileFormat, NamedCache, Pool, WriteGuard};
 use rowtier::Kept;
 use std::path::{Path, PathBuf};
 use vfs::File;
@@ -468,7 +468,7 @@ impl Tablespace {
 
     /// The pool that has the file's pages: it may be another at the next attempt.
     #[inline(always)]
-    pub fn cache(&self) -> &Arc<PageCache> {
+    pub fn cache(&self) -> &Arc<Pool> {
         self.file.pool()
     }
 

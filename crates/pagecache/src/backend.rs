@@ -3,7 +3,7 @@
 use crate::config::{CacheConfig, IoConfig, WriteAhead, WriteBack};
 use crate::crew::Crew;
 use crate::error::Error;
-use crate::pool::PageCache;
+use crate::pool::Pool;
 use crate::write_back::{Doublewrite, Pace, Run};
 use base::PageId;
 use base::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -18,7 +18,7 @@ pub(crate) struct Backend {
     /// Help to write batches.
     pub writers: Crew<Arc<Run>>,
     /// Read ahead.
-    pub readers: Crew<(Weak<PageCache>, PageId)>,
+    pub readers: Crew<(Weak<Pool>, PageId)>,
     io_capacity: AtomicU32,
     io_capacity_max: AtomicU32,
     /// Of what is written ahead of need, in the time since `start`.
@@ -62,9 +62,9 @@ impl Backend {
             let helpers = config.io.write_threads.saturating_sub(1) as usize;
             backend.writers.start("page-writer", helpers, |run| run.work());
             let readers = config.io.read_threads as usize;
-            backend.readers.start("read-ahead", readers, |(cache, id): (Weak<PageCache>, PageId)| {
-                if let Some(cache) = cache.upgrade() {
-                    cache.load_ahead(id);
+            backend.readers.start("read-ahead", readers, |(pool, id): (Weak<Pool>, PageId)| {
+                if let Some(pool) = pool.upgrade() {
+                    pool.load_ahead(id);
                 }
             });
         }

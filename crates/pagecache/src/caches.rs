@@ -1,7 +1,7 @@
 //! The caches of a database, by name, and which file is in which of them.
 //!
 //! ```text
-//! Caches ── NamedCache "default" ── a pool (PageCache) for each page size in use
+//! Caches ── NamedCache "default" ── a pool (Pool) for each page size in use
 //!        ── NamedCache "hot" ────── ...
 //!        ── CachedFile ──> the pool that has the file's pages at present
 //! ```
@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::files::{FileFormat, OpenFile};
 use crate::local::SEGMENTS_MAX;
 use crate::page::PAGE_SIZE_MAX;
-use crate::pool::{PageCache, check_page_size};
+use crate::pool::{Pool, check_page_size};
 use crate::reconfigure::{checked_limits, frames_for};
 use crate::status::{CacheStatus, SegmentStatus};
 use base::sync::atomic::{
@@ -83,7 +83,7 @@ impl CacheChange {
 }
 
 /// Pools by their numbers; filled from the first on.
-type Pools = Arc<[OnceLock<Arc<PageCache>>]>;
+type Pools = Arc<[OnceLock<Arc<Pool>>]>;
 
 /// A cache that users know by its name.
 #[derive(Debug)]
@@ -125,11 +125,11 @@ pub struct CachedFile {
     /// Held while the file changes its pool, and for its end: as long as it takes to write its pages.
     moving: Mutex<()>,
     /// Changed by who is moving it.
-    place: Mutex<Place>,
+    assignment: Mutex<Assignment>,
 }
 
 #[derive(Debug)]
-struct Place {
+struct Assignment {
     cache: Arc<NamedCache>,
     is_open: bool,
 }
@@ -160,7 +160,7 @@ impl NamedCache {
     }
 
     /// The pools made so far, by page size.
-    pub fn pools(&self) -> impl Iterator<Item = &Arc<PageCache>> {
+    pub fn pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
         self.pools.iter().filter_map(|number| self.all[*number.get()?].get())
     }
 
@@ -213,7 +213,7 @@ impl NamedCache {
         segments
     }
 
-    /// Sets its counters to zero: see [`PageCache::reset_counters`].
+    /// Sets its counters to zero: see [`Pool::reset_counters`].
     pub fn reset_counters(&self) {
         self.pools().for_each(|pool| pool.reset_counters());
     }
@@ -369,12 +369,12 @@ impl Caches {
         page_size: usize,
     ) -> Result<usize, Error> {
         check_page_size(page_size)?;
-        let place = &cache.pools[page_size.ilog2() as usize];
-        if let Some(number) = place.get() {
+        let known = &cache.pools[page_size.ilog2() as usize];
+        if let Some(number) = known.get() {
             return Ok(*number);
         }
         let mut made = self.made.lock();
-        let Some(slot) = self.pools.get(*made) else {
+        let Some(unused) = self.pools.get(*made) else {
             return Err(Error::Config { why: format!("there are {} pools of pages already", *made) });
         };
         let config = CacheConfig {
@@ -387,8 +387,8 @@ impl Caches {
             age_threshold: settings.limits.age_threshold,
             ..self.template.clone()
         };
-        let pool = PageCache::beside(config, self.backend.clone(), Some(cache.budget.clone()))?;
-        let fresh = slot.set(pool).is_ok() && place.set(*made).is_ok();
+        let pool = Pool::beside(config, self.backend.clone(), Some(cache.budget.clone()))?;
+        let fresh = unused.set(pool).is_ok() && known.set(*made).is_ok();
         assert!(fresh, "two pools at once for cache {}", cache.name);
         *made += 1;
         Ok(*made - 1)
@@ -420,7 +420,7 @@ impl Caches {
             format,
             pool: AtomicUsize::new(number),
             moving: Mutex::new(()),
-            place: Mutex::new(Place { cache: cache.clone(), is_open: true }),
+            assignment: Mutex::new(Assignment { cache: cache.clone(), is_open: true }),
         });
         // With the settings held: who drops the cache finds the file.
         self.files.lock().insert(id, Arc::downgrade(&file));
@@ -430,11 +430,11 @@ impl Caches {
         Ok(file)
     }
 
-    fn all_pools(&self) -> impl Iterator<Item = &Arc<PageCache>> {
+    fn all_pools(&self) -> impl Iterator<Item = &Arc<Pool>> {
         self.pools.iter().map_while(OnceLock::get)
     }
 
-    /// [`PageCache::flush_all`] of all of them. Goes on after a failure; the first error is returned.
+    /// [`Pool::flush_all`] of all of them. Goes on after a failure; the first error is returned.
     pub fn flush_all(&self) -> Result<(), Error> {
         let mut first = Ok(());
         for pool in self.all_pools() {
@@ -443,31 +443,31 @@ impl Caches {
         first
     }
 
-    /// [`PageCache::oldest_change`] of all of them. A pool that is made meanwhile has no change from before, and a file that
+    /// [`Pool::oldest_change`] of all of them. A pool that is made meanwhile has no change from before, and a file that
     /// changes its pool meanwhile leaves none behind.
     pub fn oldest_change(&self) -> Option<Lsn> {
         self.all_pools().filter_map(|pool| pool.oldest_change()).min()
     }
 
-    /// [`PageCache::sync_files`] of all of them. A file on its way from one to another has been synced.
+    /// [`Pool::sync_files`] of all of them. A file on its way from one to another has been synced.
     pub fn sync_files(&self) -> Result<(), Error> {
         self.all_pools().try_for_each(|pool| pool.sync_files())
     }
 
-    /// [`PageCache::write_older_than`] of all of them.
+    /// [`Pool::write_older_than`] of all of them.
     pub fn write_older_than(&self, position: Lsn) -> Result<(), Error> {
         self.all_pools().try_for_each(|pool| pool.write_older_than(position))
     }
 
-    /// [`PageCache::write_failure`], of any of them.
+    /// [`Pool::write_failure`], of any of them.
     #[inline]
     pub fn write_failure(&self) -> Option<String> {
         self.backend.write_failure()
     }
 
     /// Bytes that images of compressed pages take in all of them, and how many pages have been opened from one.
-    pub fn images(&self) -> (usize, u64) {
-        let status = self.all_pools().map(|pool| pool.image_status());
+    pub fn cold_pages(&self) -> (usize, u64) {
+        let status = self.all_pools().map(|pool| pool.cold_page_status());
         status.fold((0, 0), |sum, pool| (sum.0 + pool.0, sum.1 + pool.1))
     }
 
@@ -505,7 +505,7 @@ pub fn cache_bytes_max() -> usize {
 impl CachedFile {
     /// The pool that has the file's pages: to be asked for anew by each attempt of an operation, see the head of this module.
     #[inline(always)]
-    pub fn pool(&self) -> &Arc<PageCache> {
+    pub fn pool(&self) -> &Arc<Pool> {
         // ORDER: Acquire pairs with the Release in `move_to`: who gets the new number finds the old pool empty.
         self.pools[self.pool.load(Acquire)].get().expect("a pool with a number")
     }
@@ -525,27 +525,27 @@ impl CachedFile {
 
     /// The cache that the file is in.
     pub fn cache(&self) -> Arc<NamedCache> {
-        self.place.lock().cache.clone()
+        self.assignment.lock().cache.clone()
     }
 
     /// After [`Error::NotAttached`]: waits until the file has got to where it is going. False if it has been closed. The caller
     /// holds no latch.
     pub fn settle(&self) -> bool {
         let _moving = self.moving.lock();
-        self.place.lock().is_open
+        self.assignment.lock().is_open
     }
 
     /// Who drops the cache has taken its size before he asks: nothing comes to it any more.
     fn is_in(&self, cache: &Arc<NamedCache>) -> bool {
-        let place = self.place.lock();
-        place.is_open && Arc::ptr_eq(&place.cache, cache)
+        let assignment = self.assignment.lock();
+        assignment.is_open && Arc::ptr_eq(&assignment.cache, cache)
     }
 
     /// Moves the file to another cache while it is in use. Its dirty pages are written; if that fails it stays where it is.
     /// [`Error::NotAttached`] if the file has been closed, [`Error::Config`] if the cache is disabled. The caller holds no latches.
     pub fn assign(&self, cache: &Arc<NamedCache>) -> Result<(), Error> {
         let _moving = self.moving.lock();
-        if !self.place.lock().is_open {
+        if !self.assignment.lock().is_open {
             return Err(Error::NotAttached { page: base::PageId::new(self.id, base::PageNo(0)) });
         }
         if !cache.is_enabled() {
@@ -574,18 +574,18 @@ impl CachedFile {
         // ORDER: Release, see `pool`. Before the new pool takes the file in, so that whoever has a page of it latched there knows that
         // the number names that pool.
         self.pool.store(number, Release);
-        self.place.lock().cache = target.clone();
+        self.assignment.lock().cache = target.clone();
         self.pool().take_in(file.again())?;
         drop(settings);
         target.make_room();
         Ok(())
     }
 
-    /// Lets go of the file for good: see [`PageCache::detach`].
+    /// Lets go of the file for good: see [`Pool::detach`].
     pub fn close(&self, how: Detach) -> Result<(), Error> {
         let _moving = self.moving.lock();
         self.pool().detach(self.id, how)?;
-        self.place.lock().is_open = false;
+        self.assignment.lock().is_open = false;
         self.caches.files.lock().remove(&self.id);
         Ok(())
     }

@@ -2,12 +2,12 @@
 //!
 //! A page is open, in a frame, or an image in here, or neither; never both. What it is changes under the mutex of its segment:
 //!
-//! - When a clean page leaves its segment it gets a *ticket* here ([`Images::expect`]). Whoever has its frame then compresses it, under
-//!   no mutex, and gives in the image ([`Images::put`]), which counts only if the ticket is still there.
-//! - When a page enters its segment, to be loaded or made, its image or ticket is taken ([`Images::take`]).
+//! - When a clean page leaves its segment it gets a *ticket* here ([`ColdPages::expect`]). Whoever has its frame then compresses it, under
+//!   no mutex, and gives in the image ([`ColdPages::put`]), which counts only if the ticket is still there.
+//! - When a page enters its segment, to be loaded or made, its image or ticket is taken ([`ColdPages::take`]).
 //!
 //! So an image is what the page was when it was last open, and what the device has: who opens the page takes it away before he can change it, and
-//! who is late with an image finds that his ticket has gone. Images of a file go when the file does ([`Images::forget_file`]).
+//! who is late with an image finds that his ticket has gone. ColdPages of a file go when the file does ([`ColdPages::forget_file`]).
 //!
 //! The image that was put longest ago makes room for the next. To compress pages that nobody opens again is of no use: when
 //! hardly any image has been opened lately only a few pages are compressed, to see whether that changes.
@@ -28,7 +28,7 @@ mod blocks;
 
 use blocks::{Blocks, Stored};
 
-base::latch_class!(pub ImagesLatch, "page images");
+base::latch_class!(pub ColdPagesLatch, "cold pages");
 
 /// Bytes that an image takes besides its blocks: its places in map and queue.
 const OVERHEAD_BYTES: usize = 112;
@@ -42,10 +42,10 @@ const SAMPLE: u64 = 16;
 const SHARE_GUESS: usize = 4;
 
 #[derive(Debug)]
-pub(crate) struct Images {
+pub(crate) struct ColdPages {
     /// For messages.
     name: String,
-    inner: CachePadded<Mutex<Inner, ImagesLatch>>,
+    inner: CachePadded<Mutex<Inner, ColdPagesLatch>>,
     /// What they are a share of.
     budget: OnceLock<Arc<Budget>>,
     /// There is room for images, or was: else all of this costs a look here.
@@ -55,7 +55,7 @@ pub(crate) struct Images {
 
 #[derive(Debug, Default)]
 struct Inner {
-    slots: HashMap<PageId, Slot>,
+    entries: HashMap<PageId, Entry>,
     blocks: Blocks,
     /// The images in the order in which they were put, and some that have gone since.
     queue: VecDeque<(PageId, Ticket)>,
@@ -76,38 +76,38 @@ struct Inner {
 pub(crate) struct Ticket(u64);
 
 #[derive(Debug)]
-struct Slot {
+struct Entry {
     ticket: Ticket,
     /// `None` as long as it is awaited.
-    image: Option<Stored>,
+    stored: Option<Stored>,
 }
 
 impl Inner {
     /// Takes an image out of the map; its blocks are the caller's to give up.
     fn unlink(&mut self, id: PageId) -> Option<Stored> {
-        let image = self.slots.remove(&id)?.image?;
-        self.used -= image.bytes() + OVERHEAD_BYTES;
-        Some(image)
+        let stored = self.entries.remove(&id)?.stored?;
+        self.used -= stored.bytes() + OVERHEAD_BYTES;
+        Some(stored)
     }
 
     fn remove(&mut self, id: PageId) {
-        if let Some(image) = self.unlink(id) {
-            self.blocks.remove(image);
+        if let Some(stored) = self.unlink(id) {
+            self.blocks.remove(stored);
         }
     }
 
     /// Gives memory back to the system.
     fn release(&mut self) {
-        let Inner { slots, blocks, bytes_max, .. } = self;
-        blocks.shrink_to(*bytes_max, slots.values_mut().filter_map(|slot| slot.image.as_mut()));
-        slots.shrink_to_fit();
+        let Inner { entries, blocks, bytes_max, .. } = self;
+        blocks.shrink_to(*bytes_max, entries.values_mut().filter_map(|entry| entry.stored.as_mut()));
+        entries.shrink_to_fit();
     }
 
     /// Makes room by giving up the oldest images.
     fn shrink_to(&mut self, bytes: usize, ghosts_max: usize) {
         while self.used > bytes {
             let Some((id, ticket)) = self.queue.pop_front() else { return };
-            if self.slots.get(&id).is_some_and(|slot| slot.ticket == ticket) {
+            if self.entries.get(&id).is_some_and(|entry| entry.ticket == ticket) {
                 self.remove(id);
                 self.ghosts.remember(Hash::of(id), ghosts_max);
             }
@@ -116,18 +116,18 @@ impl Inner {
 
     /// Forgets entries of the queue whose images have gone, before they are more than the images.
     fn tidy(&mut self) {
-        if self.queue.len() > 2 * self.slots.len() + 64 {
-            let Inner { queue, slots, .. } = self;
-            queue.retain(|(id, ticket)| slots.get(id).is_some_and(|slot| slot.ticket == *ticket));
+        if self.queue.len() > 2 * self.entries.len() + 64 {
+            let Inner { queue, entries, .. } = self;
+            queue.retain(|(id, ticket)| entries.get(id).is_some_and(|entry| entry.ticket == *ticket));
         }
     }
 }
 
-impl Images {
+impl ColdPages {
     /// No images, and no room for any, of pages of `page_size` bytes.
-    pub fn new(name: &str, page_size: usize) -> Images {
+    pub fn new(name: &str, page_size: usize) -> ColdPages {
         let inner = Inner { average: page_size / SHARE_GUESS, ..Inner::default() };
-        Images {
+        ColdPages {
             name: format!("compressed pages of {page_size} bytes in cache '{name}'"),
             inner: CachePadded(Mutex::of_class(inner)),
             budget: OnceLock::new(),
@@ -137,7 +137,7 @@ impl Images {
     }
 
     /// They are a share of `budget` from now on.
-    pub fn join(self: &Arc<Images>, budget: &Arc<Budget>) {
+    pub fn join(self: &Arc<ColdPages>, budget: &Arc<Budget>) {
         if self.budget.set(budget.clone()).is_ok() {
             let share: Arc<dyn Share> = self.clone();
             budget.join(Arc::downgrade(&share));
@@ -146,7 +146,7 @@ impl Images {
         }
     }
 
-    /// Images that are remembered when they have gone: as many as a little more room would hold.
+    /// ColdPages that are remembered when they have gone: as many as a little more room would hold.
     fn ghosts_max(&self, inner: &Inner) -> usize {
         self.budget.get().map_or(0, |budget| budget.ghost_bytes() / inner.average)
     }
@@ -164,24 +164,24 @@ impl Images {
             inner.ghosts.remember(Hash::of(id), ghosts_max);
             return None;
         }
-        inner.slots.insert(id, Slot { ticket, image: None });
+        inner.entries.insert(id, Entry { ticket, stored: None });
         Some(ticket)
     }
 
     /// Keeps the image of a page that has left, or notes that there is none.
-    pub fn put(&self, id: PageId, ticket: Ticket, image: Option<Vec<u8>>) {
+    pub fn put(&self, id: PageId, ticket: Ticket, compressed: Option<Vec<u8>>) {
         let mut inner = self.inner.lock();
-        if inner.slots.get(&id).is_none_or(|slot| slot.ticket != ticket) {
+        if inner.entries.get(&id).is_none_or(|entry| entry.ticket != ticket) {
             return;
         }
-        inner.slots.remove(&id);
+        inner.entries.remove(&id);
         inner.put_lately += 1;
         if inner.put_lately == PERIOD {
             inner.is_sampling = inner.opened_lately < PERIOD / USEFUL;
             (inner.put_lately, inner.opened_lately) = (0, 0);
         }
-        let Some(image) = image else { return };
-        let bytes = Stored::bytes_for(image.len()) + OVERHEAD_BYTES;
+        let Some(compressed) = compressed else { return };
+        let bytes = Stored::bytes_for(compressed.len()) + OVERHEAD_BYTES;
         inner.average = (inner.average * 15 + bytes) / 16;
         while inner.used + bytes > inner.bytes_max && self.take_step(&mut inner) {}
         if bytes > inner.bytes_max {
@@ -189,9 +189,9 @@ impl Images {
         }
         let (room, ghosts_max) = (inner.bytes_max - bytes, self.ghosts_max(&inner));
         inner.shrink_to(room, ghosts_max);
-        let Some(image) = inner.blocks.store(&image) else { return };
+        let Some(stored) = inner.blocks.store(&compressed) else { return };
         inner.used += bytes;
-        inner.slots.insert(id, Slot { ticket, image: Some(image) });
+        inner.entries.insert(id, Entry { ticket, stored: Some(stored) });
         inner.queue.push_back((id, ticket));
         inner.tidy();
     }
@@ -211,7 +211,7 @@ impl Images {
             return None;
         }
         let mut inner = self.inner.lock();
-        let Some(image) = inner.unlink(id) else {
+        let Some(stored) = inner.unlink(id) else {
             let ghosts_max = self.ghosts_max(&inner) as u64;
             let is_recent = inner.ghosts.recall(Hash::of(id)).is_some_and(|age| age <= ghosts_max);
             inner.ghost_hits += u64::from(is_recent);
@@ -219,7 +219,7 @@ impl Images {
         };
         inner.opened_lately += 1;
         self.opened.fetch_add(1, Relaxed);
-        Some(inner.blocks.take(image))
+        Some(inner.blocks.take(stored))
     }
 
     /// Forgets the images of a file, and those that are awaited. None of its pages is in the cache, nor will be.
@@ -228,7 +228,7 @@ impl Images {
             return;
         }
         let mut inner = self.inner.lock();
-        let pages: Vec<PageId> = inner.slots.keys().copied().filter(|id| id.file == file).collect();
+        let pages: Vec<PageId> = inner.entries.keys().copied().filter(|id| id.file == file).collect();
         for page in pages {
             inner.remove(page);
         }
@@ -274,7 +274,7 @@ impl Images {
     }
 }
 
-impl Share for Images {
+impl Share for ColdPages {
     fn name(&self) -> String {
         self.name.clone()
     }
@@ -315,58 +315,58 @@ mod tests {
         PageId::new(FileId(1), PageNo(page))
     }
 
-    fn keep(images: &Images, page: u32, bytes: usize) {
-        if let Some(ticket) = images.expect(id(page)) {
-            images.put(id(page), ticket, Some(vec![page as u8; bytes]));
+    fn keep(cold: &ColdPages, page: u32, bytes: usize) {
+        if let Some(ticket) = cold.expect(id(page)) {
+            cold.put(id(page), ticket, Some(vec![page as u8; bytes]));
         }
     }
 
     #[test]
-    fn the_oldest_image_makes_room_and_an_image_is_taken_once() {
-        let images = Images::new("default", 1024);
+    fn the_oldest_page_makes_room_and_a_page_is_taken_once() {
+        let cold = ColdPages::new("default", 1024);
         let one = Stored::bytes_for(100) + OVERHEAD_BYTES;
-        keep(&images, 1, 100);
-        assert!(images.take(id(1)).is_none(), "there is no room yet");
-        images.resize_to(3 * one);
-        (1..=4).for_each(|page| keep(&images, page, 100));
-        assert!(images.take(id(1)).is_none());
-        assert_eq!(images.take(id(2)).unwrap()[0], 2);
-        assert!(images.take(id(2)).is_none());
-        assert_eq!(images.status(), (2 * one, 1));
-        images.resize_to(one);
-        assert!(images.take(id(3)).is_none() && images.take(id(4)).is_some());
-        assert_eq!(images.status().0, 0);
+        keep(&cold, 1, 100);
+        assert!(cold.take(id(1)).is_none(), "there is no room yet");
+        cold.resize_to(3 * one);
+        (1..=4).for_each(|page| keep(&cold, page, 100));
+        assert!(cold.take(id(1)).is_none());
+        assert_eq!(cold.take(id(2)).unwrap()[0], 2);
+        assert!(cold.take(id(2)).is_none());
+        assert_eq!(cold.status(), (2 * one, 1));
+        cold.resize_to(one);
+        assert!(cold.take(id(3)).is_none() && cold.take(id(4)).is_some());
+        assert_eq!(cold.status().0, 0);
     }
 
     #[test]
-    fn an_image_that_comes_late_is_not_kept() {
-        let images = Images::new("default", 1024);
-        images.resize_to(1 << 20);
-        let late = images.expect(id(1)).unwrap();
-        assert!(images.take(id(1)).is_none(), "the page is open again");
-        images.put(id(1), late, Some(vec![1]));
-        assert!(images.take(id(1)).is_none());
-        let late = images.expect(id(1)).unwrap();
-        let newer = images.expect(id(1)).unwrap();
-        images.put(id(1), newer, Some(vec![2]));
-        images.put(id(1), late, Some(vec![1]));
-        assert_eq!(*images.take(id(1)).unwrap(), [2]);
-        let late = images.expect(id(1)).unwrap();
-        images.forget_file(FileId(1));
-        images.put(id(1), late, Some(vec![3]));
-        assert!(images.take(id(1)).is_none());
-        assert!(images.inner.lock().slots.is_empty());
+    fn a_page_that_comes_late_is_not_kept() {
+        let cold = ColdPages::new("default", 1024);
+        cold.resize_to(1 << 20);
+        let late = cold.expect(id(1)).unwrap();
+        assert!(cold.take(id(1)).is_none(), "the page is open again");
+        cold.put(id(1), late, Some(vec![1]));
+        assert!(cold.take(id(1)).is_none());
+        let late = cold.expect(id(1)).unwrap();
+        let newer = cold.expect(id(1)).unwrap();
+        cold.put(id(1), newer, Some(vec![2]));
+        cold.put(id(1), late, Some(vec![1]));
+        assert_eq!(*cold.take(id(1)).unwrap(), [2]);
+        let late = cold.expect(id(1)).unwrap();
+        cold.forget_file(FileId(1));
+        cold.put(id(1), late, Some(vec![3]));
+        assert!(cold.take(id(1)).is_none());
+        assert!(cold.inner.lock().entries.is_empty());
     }
 
     #[test]
     fn pages_that_nobody_opens_again_are_hardly_compressed() {
-        let images = Images::new("default", 1024);
-        images.resize_to(1 << 16);
+        let cold = ColdPages::new("default", 1024);
+        cold.resize_to(1 << 16);
         let wanted = |pages: std::ops::Range<u32>| {
             pages.filter(|page| {
-                let ticket = images.expect(id(*page));
+                let ticket = cold.expect(id(*page));
                 if let Some(ticket) = ticket {
-                    images.put(id(*page), ticket, Some(vec![0; 50]));
+                    cold.put(id(*page), ticket, Some(vec![0; 50]));
                 }
                 ticket.is_some()
             })
@@ -377,12 +377,12 @@ mod tests {
         // Some are opened after all.
         let last = 17 * PERIOD;
         for page in last..last + 20 * PERIOD {
-            keep(&images, page, 50);
-            images.take(id(page));
+            keep(&cold, page, 50);
+            cold.take(id(page));
         }
         assert_eq!(wanted(0..100).count(), 100);
-        let inner = images.inner.lock();
-        assert!(inner.queue.len() <= 2 * inner.slots.len() + 64);
+        let inner = cold.inner.lock();
+        assert!(inner.queue.len() <= 2 * inner.entries.len() + 64);
     }
 }
 
@@ -398,7 +398,7 @@ mod models {
     struct Model {
         open: Mutex<Option<u8>>,
         device: AtomicU64,
-        images: Images,
+        cold: ColdPages,
     }
 
     impl Model {
@@ -409,8 +409,11 @@ mod models {
                 Some(value) => value,
                 None => {
                     let device = self.device.load(Relaxed) as u8;
-                    let image = self.images.take(PAGE);
-                    assert!(image.as_ref().is_none_or(|image| **image == [device]), "an image from before");
+                    let compressed = self.cold.take(PAGE);
+                    assert!(
+                        compressed.as_ref().is_none_or(|compressed| **compressed == [device]),
+                        "a page from before"
+                    );
                     device
                 }
             };
@@ -422,23 +425,23 @@ mod models {
         fn evict(&self) {
             let mut open = self.open.lock();
             let Some(value) = open.take() else { return };
-            let ticket = self.images.expect(PAGE);
+            let ticket = self.cold.expect(PAGE);
             drop(open);
             if let Some(ticket) = ticket {
-                self.images.put(PAGE, ticket, Some(vec![value]));
+                self.cold.put(PAGE, ticket, Some(vec![value]));
             }
         }
     }
 
     #[test]
-    fn an_image_is_never_older_than_the_page() {
+    fn a_cold_page_is_never_older_than_the_page() {
         let model = || {
             let model = Arc::new(Model {
                 open: Mutex::default(),
                 device: AtomicU64::default(),
-                images: Images::new("default", 1024),
+                cold: ColdPages::new("default", 1024),
             });
-            model.images.resize_to(1 << 10);
+            model.cold.resize_to(1 << 10);
             let threads = [[1, 0], [0, 1]].map(|amounts| {
                 let model = model.clone();
                 thread::spawn(move || {

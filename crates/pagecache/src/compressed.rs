@@ -1,21 +1,23 @@
-//! Compressed images of pages: how a page of a compressed file lies on the device, and in memory while it is cold.
+//! Compressed pages: how a page of a compressed file lies on the device, and in memory while it is cold.
 //!
-//! An image lies where the page would, and takes whole blocks of the device; the rest of the page's place is given back to the file system
-//! ([`vfs::File::discard`]). A page that would save no block is written as it is, so data that cannot be compressed takes no more room
-//! than in a file that is not compressed, and which of the two a place holds is told by the format byte.
+//! On the device a compressed page begins where the page would begin and takes whole blocks; the rest of the page's place is
+//! given back to the file system ([`vfs::File::discard`]). A page that would save no block is written as it is, so
+//! data that cannot be compressed takes no more room than in a plain file. The format byte tells the two apart.
 //!
 //! | byte | size | field    | checked                                       |
 //! |------|------|----------|-----------------------------------------------|
-//! | 0    | 4    | checksum | CRC-32 of the rest of the image               |
+//! | 0    | 4    | checksum | CRC-32 of the rest of the compressed page     |
 //! | 4    | 1    | format   | [`FORMAT`]                                    |
 //! | 5    | 1    | method   | [`LZ4`]                                       |
 //! | 6    | 2    | zero     |                                               |
 //! | 8    | 8    | lsn      | the page's; named in errors                   |
 //! | 16   | 4    | page_no  | a page of another place was misdirected       |
 //! | 20   | 4    | file_id  | as above                                      |
-//! | 24   | 4    | bytes    | of the image, this header with it             |
+//! | 24   | 4    | bytes    | of the compressed page, this header included  |
 //! | 28   | 4    | size     | of the page                                   |
 //! | 32   |      | bytes 4.. of the page, compressed                        |
+//!
+//! In memory there is no header: nothing tears what lies in memory.
 
 use crate::files::{array, header};
 use base::PageId;
@@ -30,52 +32,59 @@ const METHOD: usize = 5;
 const BYTES: usize = 24;
 const SIZE: usize = 28;
 const HEADER: usize = 32;
+// The header begins with the fields of a plain page's header, then come the two lengths.
+const _: () = assert!(BYTES == header::LEN && SIZE == BYTES + 4 && HEADER == SIZE + 4);
 
-/// What a file system gives back or takes at the least, in bytes.
+/// The smallest piece that a file system gives back or takes, in bytes.
 pub(crate) const BLOCK: usize = 4096;
 
-/// True for an image, false for a page as it is, if it is either.
-pub(crate) fn is_image(bytes: &[u8]) -> bool {
+/// True for a compressed page, false for a plain one. The bytes must be one of the two.
+pub(crate) fn is_compressed(bytes: &[u8]) -> bool {
     bytes[header::FORMAT] == FORMAT
 }
 
-/// Bytes that an image may have at the most, to be kept instead of its page.
+/// The most bytes that a compressed page may have. With more it is stored as it is.
 fn bytes_max(page_size: usize) -> usize {
     page_size / 4 * 3
 }
 
-/// Compresses all of a page but its checksum, behind `header` bytes of zeroes; `None` if that is hardly smaller than the page.
+/// Compresses all of a page but its checksum, behind `header_bytes` bytes of zeroes. `None` if the result is hardly smaller
+/// than the page.
 fn compress_behind(header_bytes: usize, page: &[u8]) -> Option<Vec<u8>> {
     let rest = &page[header::FORMAT..];
-    let mut image = vec![0; header_bytes + lz4_flex::block::get_maximum_output_size(rest.len())];
-    let bytes = header_bytes + lz4_flex::block::compress_into(rest, &mut image[header_bytes..]).ok()?;
+    let mut compressed = vec![0; header_bytes + lz4_flex::block::get_maximum_output_size(rest.len())];
+    let bytes = header_bytes + lz4_flex::block::compress_into(rest, &mut compressed[header_bytes..]).ok()?;
     if bytes > bytes_max(page.len()) {
         return None;
     }
-    // A copy: what an allocator cuts off a larger piece is lost to the next page, which asks for the larger piece again.
-    Some(image[..bytes].to_vec())
+    // A copy of the right length. If the long buffer were cut instead, the allocator could not use what was cut off
+    // for the next page, which asks for a long buffer again.
+    Some(compressed[..bytes].to_vec())
 }
 
-/// An image for memory: without header, since nothing tears it.
-pub(crate) fn squeeze(page: &[u8]) -> Option<Vec<u8>> {
+/// The page as it is kept in memory: without a header.
+pub(crate) fn compress_for_memory(page: &[u8]) -> Option<Vec<u8>> {
     compress_behind(0, page)
 }
 
-/// The image of a sealed page, or `None` if it would be hardly smaller than the page.
-pub(crate) fn compress(page: &[u8]) -> Option<Vec<u8>> {
-    let mut image = compress_behind(HEADER, page)?;
-    let bytes = image.len();
-    image[header::LSN..BYTES].copy_from_slice(&page[header::LSN..BYTES]);
-    image[header::FORMAT] = FORMAT;
-    image[METHOD] = LZ4;
-    image[BYTES..SIZE].copy_from_slice(&(bytes as u32).to_le_bytes());
-    image[SIZE..HEADER].copy_from_slice(&(page.len() as u32).to_le_bytes());
-    let sum = checksum(0, &image[header::FORMAT..]);
-    image[header::CHECKSUM..][..4].copy_from_slice(&sum.to_le_bytes());
-    Some(image)
+/// A sealed page as it lies on the device. `None` if that would be hardly smaller than the page.
+pub(crate) fn compress_for_device(page: &[u8]) -> Option<Vec<u8>> {
+    let mut compressed = compress_behind(HEADER, page)?;
+    let bytes = compressed.len();
+    compressed[header::LSN..BYTES].copy_from_slice(&page[header::LSN..BYTES]);
+    compressed[header::FORMAT] = FORMAT;
+    compressed[METHOD] = LZ4;
+    compressed[BYTES..SIZE].copy_from_slice(&(bytes as u32).to_le_bytes());
+    compressed[SIZE..HEADER].copy_from_slice(&(page.len() as u32).to_le_bytes());
+    let sum = checksum(0, &compressed[header::FORMAT..]);
+    compressed[header::CHECKSUM..][..4].copy_from_slice(&sum.to_le_bytes());
+    Some(compressed)
 }
 
-/// Says what is wrong with an image read for `id`, which `bytes` starts with; else how long it is.
+/// Checks the compressed page at the start of `bytes`, which was read for `id`, and gives its length in bytes.
+///
+/// # Errors
+/// What is wrong with it.
 pub(crate) fn verify(bytes: &[u8], id: PageId, page_size: usize) -> Result<usize, String> {
     let len = u32::from_le_bytes(array(bytes, BYTES)) as usize;
     if !(HEADER..=bytes_max(page_size)).contains(&len) || len > bytes.len() {
@@ -101,16 +110,17 @@ pub(crate) fn verify(bytes: &[u8], id: PageId, page_size: usize) -> Result<usize
     Ok(len)
 }
 
-/// Opens an image of the device that is in order; `page` gets all of the page but its checksum, which is zero.
-pub(crate) fn open(image: &[u8], page: &mut [u8]) -> Result<(), String> {
-    unsqueeze(&image[HEADER..], page)
+/// Opens a compressed page of the device that [`verify`] has passed. `page` gets all of the page but its checksum, which
+/// becomes zero.
+pub(crate) fn open_from_device(compressed: &[u8], page: &mut [u8]) -> Result<(), String> {
+    open_from_memory(&compressed[HEADER..], page)
 }
 
-/// Opens an image of memory.
-pub(crate) fn unsqueeze(image: &[u8], page: &mut [u8]) -> Result<(), String> {
+/// Opens a compressed page of memory. As [`open_from_device`].
+pub(crate) fn open_from_memory(compressed: &[u8], page: &mut [u8]) -> Result<(), String> {
     let (sum, rest) = page.split_at_mut(header::FORMAT);
     sum.fill(0);
-    match lz4_flex::block::decompress_into(image, rest) {
+    match lz4_flex::block::decompress_into(compressed, rest) {
         Ok(bytes) if bytes == rest.len() => Ok(()),
         Ok(bytes) => Err(format!("a compressed page opened to {bytes} bytes")),
         Err(error) => Err(format!("a compressed page that cannot be opened: {error}")),
@@ -137,22 +147,22 @@ mod tests {
     }
 
     #[test]
-    fn an_image_opens_to_its_page_and_knows_its_place() {
+    fn a_compressed_page_opens_to_its_page_and_knows_its_place() {
         let page = page(|at| (at / 100) as u8);
-        let image = compress(&page).expect("it repeats itself");
-        assert!(image.len() < SIZE / 5 && is_image(&image) && !is_image(&page));
-        let mut padded = image.clone();
+        let compressed = compress_for_device(&page).expect("it repeats itself");
+        assert!(compressed.len() < SIZE / 5 && is_compressed(&compressed) && !is_compressed(&page));
+        let mut padded = compressed.clone();
         padded.resize(BLOCK, 0);
-        assert_eq!(verify(&padded, id(), SIZE), Ok(image.len()));
+        assert_eq!(verify(&padded, id(), SIZE), Ok(compressed.len()));
         let mut opened = vec![1; SIZE];
-        open(&image, &mut opened).unwrap();
+        open_from_device(&compressed, &mut opened).unwrap();
         assert_eq!(opened[header::FORMAT..], page[header::FORMAT..]);
         assert!(verify(&padded, PageId::new(FileId(3), PageNo(71)), SIZE).unwrap_err().contains("astray"));
         assert!(verify(&padded, id(), SIZE / 2).is_err());
     }
 
     #[test]
-    fn a_page_that_cannot_be_compressed_has_no_image() {
+    fn noise_is_not_compressed() {
         let mut state = 1_u64;
         let noise: Vec<u8> = (0..SIZE)
             .map(|_| {
@@ -160,19 +170,19 @@ mod tests {
                 (state >> 56) as u8
             })
             .collect();
-        assert_eq!(compress(&page(|at| noise[at])), None);
+        assert_eq!(compress_for_device(&page(|at| noise[at])), None);
     }
 
     #[test]
-    fn no_change_of_an_image_goes_unnoticed_or_panics() {
-        let image = compress(&page(|at| (at / 64) as u8)).unwrap();
-        for at in 0..image.len() {
+    fn no_change_of_a_compressed_page_goes_unnoticed_or_panics() {
+        let compressed = compress_for_device(&page(|at| (at / 64) as u8)).unwrap();
+        for at in 0..compressed.len() {
             for bit in [0, 7] {
-                let mut torn = image.clone();
+                let mut torn = compressed.clone();
                 torn[at] ^= 1 << bit;
                 assert!(verify(&torn, id(), SIZE).is_err() || at == 6 || at == 7, "byte {at}");
                 let mut opened = vec![0; SIZE];
-                let _ = open(&torn, &mut opened);
+                let _ = open_from_device(&torn, &mut opened);
             }
         }
     }

@@ -127,7 +127,7 @@ pub fn default_segments() -> u32 {
     (cores * 4).next_power_of_two().clamp(8, 64) as u32
 }
 
-/// What [`crate::PageCache::reconfigure`] changes; `None` leaves a setting as it is.
+/// What [`crate::Pool::reconfigure`] changes; `None` leaves a setting as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Reconfigure {
     pub size_bytes: Option<usize>,

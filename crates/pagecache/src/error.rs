@@ -16,7 +16,7 @@ pub enum Error {
     /// The log cannot be made durable as far as a page needs it, so the page cannot be written.
     Log { why: String },
     /// No frame can be given up while the caller holds latches: drop them all, call
-    /// [`crate::PageCache::wait_for_frames`], and try again with the permit.
+    /// [`crate::Pool::wait_for_frames`], and try again with the permit.
     Busy,
     /// The page's file is not (or no longer) attached.
     NotAttached { page: PageId },

@@ -7,7 +7,7 @@ use crate::files::copy_of;
 use crate::frames::{DIRTY, FrameNo};
 use crate::index::Geometry;
 use crate::local;
-use crate::pool::PageCache;
+use crate::pool::Pool;
 use crate::replacement::Take;
 use crate::state::Mode;
 use crate::write_back::WriteOut;
@@ -22,13 +22,13 @@ const CANDIDATES_MAX: usize = 32;
 enum Victim {
     Clean(FrameNo),
     /// Its page is of a compressed file, and its image is awaited.
-    Squeezed(FrameNo, PageId, Ticket),
+    Compressible(FrameNo, PageId, Ticket),
     /// To be written first.
     Dirty(FrameNo, PageId),
     None,
 }
 
-impl PageCache {
+impl Pool {
     /// A frame that is the caller's alone, for a page of segment `number`. No mutex is held by the caller.
     ///
     /// `Busy` if there is none and the caller holds latches without the permit. It is given up when `is_wanted` fails: a pool whose last
@@ -41,7 +41,7 @@ impl PageCache {
         let mut rounds = 0_u32;
         loop {
             is_wanted()?;
-            if let Some(frame) = self.pool.take() {
+            if let Some(frame) = self.growth.free.take() {
                 return Ok(frame);
             }
             if self.grow()? {
@@ -59,8 +59,8 @@ impl PageCache {
                 if !local::has_permit(self.id()) {
                     return Err(Error::Busy);
                 }
-                if !self.permits.set_starving(true) {
-                    self.lot.wake_all();
+                if !self.waiting.permits.set_starving(true) {
+                    self.waiting.lot.wake_all();
                 }
             }
             pause(rounds);
@@ -70,7 +70,7 @@ impl PageCache {
     /// One round over the segments: the own one first if it has its fair share, else the fullest first.
     pub(crate) fn evict_somewhere(&self, own: usize, round: u32) -> Result<Option<FrameNo>, Error> {
         let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
-        let fair = self.frame_count.load(Relaxed) / segments;
+        let fair = self.growth.frame_count.load(Relaxed) / segments;
         let resident = |number: usize| self.shells[number].resident.load(Relaxed);
         let first = if resident(own) >= fair.max(1) {
             own
@@ -85,12 +85,16 @@ impl PageCache {
                 continue;
             }
             match self.evict_from(number) {
-                victim @ (Victim::Clean(frame) | Victim::Squeezed(frame, ..)) => {
-                    if let Victim::Squeezed(_, id, ticket) = victim {
-                        self.images.put(id, ticket, compressed::squeeze(&copy_of(self.page(frame))));
+                victim @ (Victim::Clean(frame) | Victim::Compressible(frame, ..)) => {
+                    if let Victim::Compressible(_, id, ticket) = victim {
+                        self.cold_pages.put(
+                            id,
+                            ticket,
+                            compressed::compress_for_memory(&copy_of(self.page(frame))),
+                        );
                     }
-                    if self.permits.is_starving() && local::has_permit(self.id()) {
-                        self.permits.set_starving(false);
+                    if self.waiting.permits.is_starving() && local::has_permit(self.id()) {
+                        self.waiting.permits.set_starving(false);
                     }
                     return Ok(Some(frame));
                 }
@@ -134,10 +138,10 @@ impl PageCache {
             (Some(frame), _) => {
                 self.shells[number].resident.store(segment.resident(), Relaxed);
                 let id = self.header(frame).page_id();
-                let ticket = self.expect_image(id);
+                let ticket = self.expect_cold_page(id);
                 drop(segment);
                 self.latch(frame).finish_evict();
-                ticket.map_or(Victim::Clean(frame), |ticket| Victim::Squeezed(frame, id, ticket))
+                ticket.map_or(Victim::Clean(frame), |ticket| Victim::Compressible(frame, id, ticket))
             }
             (None, Some((frame, id))) => Victim::Dirty(frame, id),
             (None, None) => Victim::None,
@@ -145,11 +149,11 @@ impl PageCache {
     }
 
     /// A ticket for the image of a page that has just left its segment, whose mutex is held.
-    fn expect_image(&self, id: PageId) -> Option<Ticket> {
-        if !self.images.is_used() || !self.file(id).is_ok_and(|file| file.is_compressed()) {
+    fn expect_cold_page(&self, id: PageId) -> Option<Ticket> {
+        if !self.cold_pages.is_used() || !self.file(id).is_ok_and(|file| file.is_compressed()) {
             return None;
         }
-        self.images.expect(id)
+        self.cold_pages.expect(id)
     }
 
     /// Waits until the frame is not being loaded or given up by somebody else. For the owner of no latch.

@@ -36,6 +36,8 @@ pub mod header {
     pub const FILE_ID: usize = 20;
     /// Bytes of the prefix.
     pub const LEN: usize = 24;
+
+    const _: () = assert!(LEN == FILE_ID + 4 && PAGE_NO == LSN + 8 && LSN == FORMAT + 4);
 }
 
 /// How the pages of a file lie on the device.
@@ -96,7 +98,7 @@ impl OpenFile {
         self.device.unsynced.store(false, Ordering::Relaxed);
     }
 
-    /// Under a segment's mutex, or before passing all of them: see `PageCache::detach`.
+    /// Under a segment's mutex, or before passing all of them: see `Pool::detach`.
     pub fn is_detached(&self) -> bool {
         // ORDER: the segment mutexes order it.
         self.detached.load(Ordering::Relaxed)
@@ -131,11 +133,11 @@ impl OpenFile {
     pub fn write_page(&self, id: PageId, copy: &[u8]) -> Result<(), Error> {
         let offset = u64::from(id.page.0) * copy.len() as u64;
         let is_candidate = self.format.is_compressed && id.page != PageNo(0);
-        let image = if is_candidate { compressed::compress(copy) } else { None };
-        let written = match image {
-            Some(image) if image.len().next_multiple_of(compressed::BLOCK) < copy.len() => {
-                let mut blocks = AlignedBuffer::new(image.len().next_multiple_of(compressed::BLOCK));
-                blocks[..image.len()].copy_from_slice(&image);
+        let small = if is_candidate { compressed::compress_for_device(copy) } else { None };
+        let written = match small {
+            Some(small) if small.len().next_multiple_of(compressed::BLOCK) < copy.len() => {
+                let mut blocks = AlignedBuffer::new(small.len().next_multiple_of(compressed::BLOCK));
+                blocks[..small.len()].copy_from_slice(&small);
                 let rest = (copy.len() - blocks.len()) as u64;
                 // CRASH: an image with something else behind it is as good.
                 (self.device.file.write_at(&blocks, offset))
@@ -193,12 +195,12 @@ pub fn seal(bytes: &mut [u8], id: PageId) {
 /// # Errors
 /// What is wrong with the bytes, which are what they were then.
 pub fn unseal(bytes: &mut [u8], id: PageId) -> Result<(), String> {
-    if !compressed::is_image(bytes) {
+    if !compressed::is_compressed(bytes) {
         return verify(bytes, id);
     }
     let len = compressed::verify(bytes, id, bytes.len())?;
     let mut page = vec![0; bytes.len()];
-    compressed::open(&bytes[..len], &mut page)?;
+    compressed::open_from_device(&bytes[..len], &mut page)?;
     bytes.copy_from_slice(&page);
     Ok(())
 }

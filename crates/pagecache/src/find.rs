@@ -7,8 +7,8 @@ use crate::frames::FrameNo;
 use crate::index::{Geometry, Hash};
 use crate::local;
 use crate::page::PageMut;
-use crate::pool::PageCache;
-use crate::state::{Keep, Mode, Word};
+use crate::pool::Pool;
+use crate::state::{Changed, Keep, Mode, Word};
 use base::PageId;
 use base::sync::atomic::Ordering::Relaxed;
 use base::sync::thread;
@@ -24,21 +24,21 @@ pub(crate) enum Located {
 /// A page on its way into its frame. Dropped before it has arrived, after an error or by a panic, it is taken out again, and those who
 /// wait for it look for it anew.
 struct Arriving<'c> {
-    cache: &'c PageCache,
+    pool: &'c Pool,
     id: PageId,
     frame: FrameNo,
 }
 
 impl Drop for Arriving<'_> {
     fn drop(&mut self) {
-        let Arriving { cache, id, frame } = *self;
-        cache.remove_from_segment(id, frame);
-        cache.latch(frame).abort_load();
-        cache.pool.put(frame);
+        let Arriving { pool, id, frame } = *self;
+        pool.remove_from_segment(id, frame);
+        pool.latch(frame).abort_load();
+        pool.growth.free.put(frame);
     }
 }
 
-impl PageCache {
+impl Pool {
     /// Latches the page as wished, wherever it is, loading it if need be.
     #[track_caller]
     pub(crate) fn latch_page(&self, id: PageId, keep: Keep) -> Result<FrameNo, Error> {
@@ -75,7 +75,7 @@ impl PageCache {
                 Ok(_) if header.page_word() == id.to_word() => return Ok(true),
                 Ok(_) => {
                     match keep {
-                        Keep::Exclusive => latch.unlock_exclusive(false),
+                        Keep::Exclusive => latch.unlock_exclusive(Changed::No),
                         Keep::Shared | Keep::Nothing => latch.unlock_shared(),
                     }
                     return Ok(false);
@@ -103,10 +103,10 @@ impl PageCache {
         {
             return Ok(Located::Found(frame));
         }
-        self.find_or_install(id, |frame, file, image| {
+        self.find_or_install(id, |frame, file, compressed| {
             let mut page = PageMut::new(self.words(frame));
-            if let Some(image) = image
-                && open_image(&image, &mut page)
+            if let Some(compressed) = compressed
+                && open_cold_page(&compressed, &mut page)
             {
                 return Ok(keep);
             }
@@ -139,11 +139,11 @@ impl PageCache {
         })?;
         let (mut segment, number) = self.lock_segment(hash);
         if let Some(found) = segment.find(self.shared(), id) {
-            self.pool.put(frame);
+            self.growth.free.put(frame);
             return Ok(Located::Found(found));
         }
         if file.is_detached() {
-            self.pool.put(frame);
+            self.growth.free.put(frame);
             return Err(Error::NotAttached { page: id });
         }
         let header = self.header(frame);
@@ -151,10 +151,10 @@ impl PageCache {
         header.set_page_id(id);
         segment.install(self.shared(), frame);
         self.shells[number].resident.store(segment.resident(), Relaxed);
-        let image = self.images.take(id);
+        let compressed = self.cold_pages.take(id);
         drop(segment);
-        let arriving = Arriving { cache: self, id, frame };
-        let keep = fill(frame, &file, image)?;
+        let arriving = Arriving { pool: self, id, frame };
+        let keep = fill(frame, &file, compressed)?;
         std::mem::forget(arriving);
         self.latch(frame).finish_load(keep);
         Ok(Located::Loaded(frame))
@@ -174,16 +174,16 @@ impl PageCache {
         }
         self.remove_from_segment(id, frame);
         self.latch(frame).discard();
-        self.pool.put(frame);
+        self.growth.free.put(frame);
         true
     }
 }
 
 /// False if the image is none: then the device has the page.
-fn open_image(image: &[u8], page: &mut PageMut<'_>) -> bool {
+fn open_cold_page(compressed: &[u8], page: &mut PageMut<'_>) -> bool {
     let mut bytes = vec![0; page.size()];
-    let is_open = compressed::unsqueeze(image, &mut bytes).is_ok();
-    debug_assert!(is_open, "an image in memory was damaged");
+    let is_open = compressed::open_from_memory(compressed, &mut bytes).is_ok();
+    debug_assert!(is_open, "a cold page in memory was damaged");
     if is_open {
         page.write(0, &bytes);
     }

@@ -8,7 +8,7 @@ use crate::frames::{FrameNo, Header};
 use crate::hints::Hints;
 use crate::index::{Geometry, Hash};
 use crate::page::Page;
-use crate::pool::PageCache;
+use crate::pool::Pool;
 use crate::state::Snapshot;
 use base::region::prefetch_line;
 use base::sync::atomic::Ordering::Relaxed;
@@ -17,7 +17,7 @@ use base::{PageId, ThreadCounters};
 /// What is the same for all pages that are looked at together.
 #[derive(Clone, Copy, Debug)]
 pub struct Glances<'c> {
-    cache: &'c PageCache,
+    pool: &'c Pool,
     counters: ThreadCounters<'c>,
     /// Of a moment ago; good for counting.
     geometry: Geometry,
@@ -40,16 +40,16 @@ pub struct Glance<'c> {
 
 impl<'c> Glances<'c> {
     #[inline(always)]
-    pub(crate) fn new(cache: &'c PageCache) -> Glances<'c> {
+    pub(crate) fn new(pool: &'c Pool) -> Glances<'c> {
         // ORDER: every frame that is found is verified.
-        let geometry = Geometry(cache.hot.geometry.load(Relaxed));
-        Glances { cache, counters: cache.hot.requests.mine(), geometry }
+        let geometry = Geometry(pool.hot.geometry.load(Relaxed));
+        Glances { pool, counters: pool.hot.requests.mine(), geometry }
     }
 
     /// Where to look for the page. Asks the processor to fetch what [`Glances::look`] reads, and the first line of the page.
     #[inline(always)]
     pub fn whereabouts(&self, id: PageId) -> Whereabouts<'c> {
-        let whereabouts = self.in_frame(self.cache.hot.index.shortcut(self.geometry, id));
+        let whereabouts = self.in_frame(self.pool.hot.index.shortcut(self.geometry, id));
         prefetch_line(whereabouts.header);
         whereabouts.page.prefetch(0);
         whereabouts
@@ -57,7 +57,7 @@ impl<'c> Glances<'c> {
 
     #[inline(always)]
     fn in_frame(&self, frame: FrameNo) -> Whereabouts<'c> {
-        Whereabouts { header: self.cache.header(frame), page: self.cache.page(frame) }
+        Whereabouts { header: self.pool.header(frame), page: self.pool.page(frame) }
     }
 
     /// The page, if it is cached and nobody is changing it.
@@ -66,7 +66,7 @@ impl<'c> Glances<'c> {
         let (Whereabouts { header, page }, word) = match whereabouts.header.readable(id) {
             Some(word) => (whereabouts, word),
             None => {
-                let (frame, word) = self.cache.look_in_bucket(self.geometry, id)?;
+                let (frame, word) = self.pool.look_in_bucket(self.geometry, id)?;
                 (self.in_frame(frame), word)
             }
         };
@@ -79,7 +79,7 @@ impl<'c> Glances<'c> {
     pub fn validate(&self, glance: &Glance<'c>) -> bool {
         let is_valid = glance.is_valid();
         if !is_valid {
-            self.cache.count_conflict(glance.header.page_id());
+            self.pool.count_conflict(glance.header.page_id());
         }
         is_valid
     }

@@ -5,8 +5,8 @@ use crate::frames::{FrameNo, Header};
 use crate::hints::Hints;
 use crate::local;
 use crate::page::{Page, PageMut};
-use crate::pool::PageCache;
-use crate::state::Snapshot;
+use crate::pool::Pool;
+use crate::state::{Changed, Snapshot};
 use base::PageId;
 use std::fmt;
 use std::marker::PhantomData;
@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 /// A page being read: optimistically (nothing is held; what was read counts only if `validate` says so) or
 /// under a shared latch (`validate` always succeeds).
 pub struct ReadGuard<'c> {
-    cache: &'c PageCache,
+    pool: &'c Pool,
     header: &'c Header,
     page: Page<'c>,
     id: PageId,
@@ -28,22 +28,22 @@ pub struct ReadGuard<'c> {
 impl<'c> ReadGuard<'c> {
     #[inline(always)]
     pub(crate) fn optimistic(
-        cache: &'c PageCache,
+        pool: &'c Pool,
         id: PageId,
         frame: FrameNo,
         header: &'c Header,
         snapshot: Snapshot,
     ) -> ReadGuard<'c> {
-        let page = cache.page(frame);
-        ReadGuard { cache, header, page, id, snapshot, frame, latched: false, not_send: PhantomData }
+        let page = pool.page(frame);
+        ReadGuard { pool, header, page, id, snapshot, frame, latched: false, not_send: PhantomData }
     }
 
     /// The caller holds a shared latch on the frame, which the guard takes over.
-    pub(crate) fn latched(cache: &'c PageCache, id: PageId, frame: FrameNo) -> ReadGuard<'c> {
+    pub(crate) fn latched(pool: &'c Pool, id: PageId, frame: FrameNo) -> ReadGuard<'c> {
         local::latch_taken();
-        let header = cache.header(frame);
+        let header = pool.header(frame);
         let snapshot = header.state.load().snapshot();
-        ReadGuard { latched: true, ..ReadGuard::optimistic(cache, id, frame, header, snapshot) }
+        ReadGuard { latched: true, ..ReadGuard::optimistic(pool, id, frame, header, snapshot) }
     }
 
     /// The page. Until validated, anything read from it may be torn.
@@ -75,7 +75,7 @@ impl<'c> ReadGuard<'c> {
         if self.header.state.is_unchanged(self.snapshot) {
             Ok(())
         } else {
-            self.cache.count_conflict(self.id);
+            self.pool.count_conflict(self.id);
             Err(Conflict)
         }
     }
@@ -84,9 +84,9 @@ impl<'c> ReadGuard<'c> {
     /// made. Does not wait for other latch holders: they are a conflict.
     #[track_caller]
     pub fn upgrade(self) -> Result<WriteGuard<'c>, Conflict> {
-        let (cache, id, frame) = (self.cache, self.id, self.frame);
-        if !cache.latch(frame).upgrade(self.snapshot, u64::from(self.latched)) {
-            cache.count_conflict(id);
+        let (pool, id, frame) = (self.pool, self.id, self.frame);
+        if !pool.latch(frame).upgrade(self.snapshot, u64::from(self.latched)) {
+            pool.count_conflict(id);
             return Err(Conflict);
         }
         if self.latched {
@@ -94,7 +94,7 @@ impl<'c> ReadGuard<'c> {
             local::latch_dropped();
         }
         std::mem::forget(self);
-        Ok(WriteGuard::new(cache, id, frame))
+        Ok(WriteGuard::new(pool, id, frame))
     }
 
     /// Asks the processor to fetch the cache line of byte `offset` of the page.
@@ -108,7 +108,7 @@ impl Drop for ReadGuard<'_> {
     #[inline(always)]
     fn drop(&mut self) {
         if self.latched {
-            self.cache.unlatch_shared(self.frame);
+            self.pool.unlatch_shared(self.frame);
         }
     }
 }
@@ -122,33 +122,33 @@ impl fmt::Debug for ReadGuard<'_> {
 
 /// A page held exclusively. Optimistic readers who looked at it will find out if it was changed.
 pub struct WriteGuard<'c> {
-    cache: &'c PageCache,
+    pool: &'c Pool,
     id: PageId,
     frame: FrameNo,
-    changed: bool,
+    changed: Changed,
     not_send: PhantomData<*const ()>,
 }
 
 impl<'c> WriteGuard<'c> {
     /// The caller holds the exclusive latch of the frame, which the guard takes over.
-    pub(crate) fn new(cache: &'c PageCache, id: PageId, frame: FrameNo) -> WriteGuard<'c> {
+    pub(crate) fn new(pool: &'c Pool, id: PageId, frame: FrameNo) -> WriteGuard<'c> {
         local::latch_taken();
-        WriteGuard { cache, id, frame, changed: false, not_send: PhantomData }
+        WriteGuard { pool, id, frame, changed: Changed::No, not_send: PhantomData }
     }
 
     #[inline(always)]
     pub fn page(&self) -> Page<'_> {
-        self.cache.page(self.frame)
+        self.pool.page(self.frame)
     }
 
     /// The page, to change it: from here on it is dirty.
     #[inline]
     pub fn page_mut(&mut self) -> PageMut<'_> {
-        if !self.changed {
-            self.changed = true;
-            self.cache.mark_dirty(self.frame);
+        if self.changed == Changed::No {
+            self.changed = Changed::Yes;
+            self.pool.mark_dirty(self.frame);
         }
-        PageMut::new(self.cache.words(self.frame))
+        PageMut::new(self.pool.words(self.frame))
     }
 
     #[inline(always)]
@@ -158,41 +158,41 @@ impl<'c> WriteGuard<'c> {
 
     /// Keeps the page shared, with nobody in between.
     pub fn downgrade(mut self) -> ReadGuard<'c> {
-        self.cache.latch(self.frame).downgrade(self.changed);
-        if std::mem::take(&mut self.changed) {
-            self.cache.count_write_request(self.id);
+        self.pool.latch(self.frame).downgrade(self.changed);
+        if std::mem::replace(&mut self.changed, Changed::No) == Changed::Yes {
+            self.pool.count_write_request(self.id);
         }
         local::latch_dropped();
-        let guard = ReadGuard::latched(self.cache, self.id, self.frame);
+        let guard = ReadGuard::latched(self.pool, self.id, self.frame);
         std::mem::forget(self);
         guard
     }
 
     /// Gives up the page: what was changed in it is forgotten. A later `read` would find what the device holds.
     pub fn free(self) {
-        let (cache, id, frame) = (self.cache, self.id, self.frame);
+        let (pool, id, frame) = (self.pool, self.id, self.frame);
         local::latch_dropped();
         std::mem::forget(self);
-        cache.free_latched(id, frame);
+        pool.free_latched(id, frame);
     }
 }
 
 impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
-        if self.changed {
+        if self.changed == Changed::Yes {
             if std::thread::panicking() {
                 // CRASH: the change may be half done. What the device holds is still whole.
-                self.cache.poison(format!("a thread panicked while it changed {}", self.id));
+                self.pool.poison(format!("a thread panicked while it changed {}", self.id));
             }
-            self.cache.count_write_request(self.id);
+            self.pool.count_write_request(self.id);
         }
-        self.cache.latch(self.frame).unlock_exclusive(self.changed);
+        self.pool.latch(self.frame).unlock_exclusive(self.changed);
         local::latch_dropped();
     }
 }
 
 impl fmt::Debug for WriteGuard<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "WriteGuard({}, changed: {})", self.id, self.changed)
+        write!(f, "WriteGuard({}, changed: {:?})", self.id, self.changed)
     }
 }

@@ -6,8 +6,8 @@
 use crate::error::Error;
 use crate::frames::FrameNo;
 use crate::local::{self, SEGMENTS_MAX};
-use crate::pool::PageCache;
-use crate::state::{FrameState, Keep, Mode, Snapshot, Wake, Word};
+use crate::pool::Pool;
+use crate::state::{Changed, FrameState, Keep, Mode, Snapshot, Wake, Word};
 use base::PageId;
 use base::sync::{Contention, Encounter, LatchClass, Spot, hint, metering, thread};
 use std::panic::Location;
@@ -26,14 +26,14 @@ const UPGRADE_SPINS: u64 = 64;
 /// The latch of the page in a frame.
 #[derive(Clone, Copy)]
 pub(crate) struct PageLatch<'c> {
-    cache: &'c PageCache,
+    pool: &'c Pool,
     frame: FrameNo,
 }
 
-impl PageCache {
+impl Pool {
     #[inline(always)]
     pub(crate) fn latch(&self, frame: FrameNo) -> PageLatch<'_> {
-        PageLatch { cache: self, frame }
+        PageLatch { pool: self, frame }
     }
 }
 
@@ -41,24 +41,24 @@ impl PageCache {
 impl<'c> PageLatch<'c> {
     #[inline(always)]
     fn state(self) -> &'c FrameState {
-        &self.cache.header(self.frame).state
+        &self.pool.header(self.frame).state
     }
 
     #[inline(always)]
     fn change<R>(self, transition: impl FnOnce(&FrameState) -> R) -> R {
-        self.cache.lot.change(self.state(), transition)
+        self.pool.waiting.lot.change(self.state(), transition)
     }
 
     /// A transition by which the page may become free for others.
     #[inline(always)]
     fn give(self, transition: impl FnOnce(&FrameState) -> Wake) {
         if self.change(transition) == Wake::Waiters {
-            self.cache.lot.wake(self.frame, self.state());
+            self.pool.waiting.lot.wake(self.frame, self.state());
         }
     }
 
     fn spot(self) -> Spot {
-        PageClass::meter().segment(self.cache.segment_number(self.cache.header(self.frame).page_id()))
+        PageClass::meter().segment(self.pool.segment_number(self.pool.header(self.frame).page_id()))
     }
 
     #[inline(always)]
@@ -132,11 +132,11 @@ impl<'c> PageLatch<'c> {
     }
 
     #[inline(always)]
-    pub fn unlock_exclusive(self, changed: bool) {
+    pub fn unlock_exclusive(self, changed: Changed) {
         self.give(|state| state.unlock_exclusive(changed));
     }
 
-    pub fn downgrade(self, changed: bool) {
+    pub fn downgrade(self, changed: Changed) {
         self.give(|state| state.downgrade(changed));
     }
 
@@ -179,19 +179,19 @@ impl<'c> PageLatch<'c> {
     /// place in the order of latches is another.
     #[track_caller]
     pub fn wait(self, id: PageId, blocked: impl Fn(Word) -> bool) -> Result<(), Error> {
-        let PageLatch { cache, frame } = self;
+        let PageLatch { pool, frame } = self;
         let state = self.state();
-        let header = cache.header(frame);
+        let header = pool.header(frame);
         // A frame that is loading another page may not have its number yet; then whoever loads it wakes.
         let blocked = |word| header.page_word() == id.to_word() && blocked(word);
         let must_back_out =
-            || cache.permits.is_starving() && local::holds_latches() && !local::has_permit(cache.id());
+            || pool.waiting.permits.is_starving() && local::holds_latches() && !local::has_permit(pool.id());
         let encounter = metering().then(|| {
             let is_loading = state.load().mode() == Mode::Loading;
             let spot = if is_loading { LoadClass::meter().outside() } else { self.spot() };
             (spot, Encounter::begin(state.address()))
         });
-        let contention = cache.lot.wait(frame, state, blocked, must_back_out);
+        let contention = pool.waiting.lot.wait(frame, state, blocked, must_back_out);
         if let Some((spot, encounter)) = encounter {
             encounter.end(spot, contention, Location::caller());
         }

@@ -4,14 +4,14 @@
 //!
 //! ```
 //! use base::{FileId, PageId, PageNo};
-//! use latchwork_pagecache::{CacheConfig, PageCache};
+//! use latchwork_pagecache::{CacheConfig, Pool};
 //! use vfs::{Create, MemVfs, Vfs};
 //!
 //! # #[cfg(feature = "shuttle")]
 //! # fn main() {}
 //! # #[cfg(not(feature = "shuttle"))]
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! let cache = PageCache::new(CacheConfig::new(1 << 20, 4096))?;
+//! let cache = Pool::new(CacheConfig::new(1 << 20, 4096))?;
 //! let file = MemVfs::new().open("table".as_ref(), Create::New)?;
 //! cache.attach(FileId(1), "table".into(), file)?;
 //! let id = PageId::new(FileId(1), PageNo(0));
@@ -79,7 +79,7 @@ pub use glance::{Glance, Glances, Whereabouts};
 pub use guard::{ReadGuard, WriteGuard};
 pub use hints::{HINT_WORDS, Hints};
 pub use permit::FramePermit;
-pub use pool::{FRAMES_MIN, PageCache};
+pub use pool::{FRAMES_MIN, Pool};
 pub use read_ahead::loads_of_this_thread;
 pub use reconfigure::size_for_frames;
 pub use status::{Blocks, CacheStatus, Counters, SegmentStatus};

@@ -10,7 +10,7 @@
 //! one with the permit, while the thread holds nothing.
 
 use crate::local;
-use crate::pool::PageCache;
+use crate::pool::Pool;
 use base::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use base::sync::{Condvar, Mutex};
 use std::marker::PhantomData;
@@ -43,35 +43,35 @@ impl Permits {
 /// The right to wait for frames while holding latches. One at a time for each cache.
 #[derive(Debug)]
 pub struct FramePermit<'c> {
-    cache: &'c PageCache,
+    pool: &'c Pool,
     /// It is the thread that is permitted.
     not_send: PhantomData<*const ()>,
 }
 
-impl PageCache {
+impl Pool {
     /// Waits for the frame permit. The caller holds no latches and got [`crate::Error::Busy`]; with the permit
     /// in hand the same operation succeeds as soon as the others have backed out.
     /// A thread takes one permit at a time.
     pub fn wait_for_frames(&self) -> FramePermit<'_> {
         assert!(!local::has_permit(self.id()), "the thread has the permit already");
-        if self.pool.len() == 0 {
+        if self.growth.free.len() == 0 {
             self.reclaim_room();
         }
-        let mut out = self.permits.out.lock();
+        let mut out = self.waiting.permits.out.lock();
         while *out {
-            out = self.permits.returned.wait(out);
+            out = self.waiting.permits.returned.wait(out);
         }
         *out = true;
         local::set_permit(self.id());
-        FramePermit { cache: self, not_send: PhantomData }
+        FramePermit { pool: self, not_send: PhantomData }
     }
 }
 
 impl Drop for FramePermit<'_> {
     fn drop(&mut self) {
-        self.cache.permits.set_starving(false);
+        self.pool.waiting.permits.set_starving(false);
         local::set_permit(0);
-        *self.cache.permits.out.lock() = false;
-        self.cache.permits.returned.notify_one();
+        *self.pool.waiting.permits.out.lock() = false;
+        self.pool.waiting.permits.returned.notify_one();
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::backend::Backend;
 use crate::budget::{Budget, Share};
-use crate::cold_pages::Images;
+use crate::cold_pages::ColdPages;
 use crate::config::{CacheConfig, HitPath, Limits, WriteBack};
 use crate::error::Error;
 use crate::files::{FileFormat, OpenFile};
@@ -19,7 +19,7 @@ use crate::park::ParkingLot;
 use crate::permit::Permits;
 use crate::reconfigure;
 use crate::segment::{Segment, Shared};
-use crate::state::{Keep, Mode, Word};
+use crate::state::{Changed, Keep, Mode, Word};
 use crate::status::{Baseline, SegmentCounters};
 use crate::write_back::WriteBackState;
 use base::sync::atomic::{
@@ -78,54 +78,76 @@ pub(crate) struct Settings {
     pub limits: Limits,
 }
 
-/// A cache of pages. See the README of this crate for its rules.
+/// What makes the pool larger and smaller. Read on a miss, not on a hit.
 #[derive(Debug)]
-pub struct PageCache {
+pub(crate) struct Growth {
+    pub free: FreeFrames,
+    /// Frames in use, without those that a reconfiguration is taking away.
+    pub frame_count: AtomicUsize,
+    /// The number of frames that the index was made for.
+    pub index_frames: AtomicUsize,
+    /// What the frames are a share of. `None` for a pool that stands alone.
+    pub budget: Option<Arc<Budget>>,
+    pub settings: Mutex<Settings>,
+    /// Held while the pool grows. True while it must not grow, because it is being made smaller.
+    pub growing: Mutex<bool>,
+    /// Held for the whole of a reconfiguration, so that there is one at a time.
+    pub reconfiguring: Mutex<()>,
+    /// Held while a page moves to another frame, and by a thread that goes through all frames to give up a file's
+    /// pages: without it that thread could miss a page in both frames (pagecache R17). Taken before page latches.
+    pub relocating: Mutex<()>,
+}
+
+/// The way to the device: which files there are, and which pages have to be written.
+#[derive(Debug)]
+pub(crate) struct DeviceSide {
+    pub files: RwLock<HashMap<FileId, Arc<OpenFile>>, FilesLatch>,
+    /// Frames whose page is dirty.
+    pub dirty: DirtyMap,
+    /// Frames whose page is being written.
+    pub writing: DirtyMap,
+    pub write_back: WriteBackState,
+    pub read_ahead_calls: AtomicU64,
+    pub read_ahead_pages: AtomicU64,
+    /// Shared with the other pools of the database.
+    pub backend: Arc<Backend>,
+}
+
+/// Where threads wait: for a page, or for a frame.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub lot: ParkingLot,
+    pub permits: Permits,
+}
+
+/// A pool of frames for pages of one size. See the README of this crate for its rules.
+///
+/// Its fields are grouped by who touches them. The groups lie inside the pool: no pointer leads to them.
+#[derive(Debug)]
+pub struct Pool {
     pub(crate) hot: CachePadded<Hot>,
+    /// The name of its cache.
     pub(crate) name: String,
     pub(crate) page_size: usize,
     /// Always [`SEGMENTS_MAX`]; the geometry says how many are in use.
     pub(crate) shells: Box<[CachePadded<Shell>]>,
-    pub(crate) pool: FreeFrames,
-    pub(crate) lot: ParkingLot,
-    pub(crate) permits: Permits,
-    /// Cold pages of compressed files.
-    pub(crate) images: Arc<Images>,
-    /// Pages that are dirty.
-    pub(crate) dirty: DirtyMap,
-    /// Pages that are being written.
-    pub(crate) writing: DirtyMap,
-    /// Shared with the other caches of the database.
-    pub(crate) backend: Arc<Backend>,
-    pub(crate) files: RwLock<HashMap<FileId, Arc<OpenFile>>, FilesLatch>,
-    pub(crate) settings: Mutex<Settings>,
-    /// Held for the whole of a reconfiguration, so that there is one at a time.
-    pub(crate) reconfiguring: Mutex<()>,
-    /// Held while a page moves to another frame, and by who goes through all frames to give up a file's pages: or he could miss one in
-    /// both. Taken before the latches of pages.
-    pub(crate) relocating: Mutex<()>,
-    /// What its frames are a share of, unless it stands alone.
-    pub(crate) budget: Option<Arc<Budget>>,
-    /// Held while it grows; true while it must not, because it is being made smaller.
-    pub(crate) growing: Mutex<bool>,
-    /// What the index was made for.
-    pub(crate) index_frames: AtomicUsize,
-    /// Frames in use, without those that a reconfiguration is taking away.
-    pub(crate) frame_count: AtomicUsize,
-    pub(crate) write_back: WriteBackState,
-    pub(crate) read_ahead_calls: AtomicU64,
-    pub(crate) read_ahead_pages: AtomicU64,
+    pub(crate) waiting: Waiting,
+    pub(crate) growth: Growth,
+    pub(crate) device: DeviceSide,
+    /// Pages of compressed files that have left their frames.
+    pub(crate) cold_pages: Arc<ColdPages>,
+    /// What the counters were when they were last set to zero.
     pub(crate) baseline: Mutex<Baseline>,
 }
 
-impl PageCache {
+impl Pool {
     /// Makes a cache that stands alone and, with background write-back, starts its threads. Fails if the page size is
     /// none, or if the operating system has no address space for it.
-    pub fn new(config: CacheConfig) -> Result<Arc<PageCache>, Error> {
+    pub fn new(config: CacheConfig) -> Result<Arc<Pool>, Error> {
         check_page_size(config.page_size)?;
         let frames = reconfigure::frames_for(config.size_bytes, config.page_size);
         let backend = Backend::new(&config, frames)?;
-        PageCache::beside(config, backend, None)
+        Pool::beside(config, backend, None)
     }
 
     /// Makes a cache that reaches the device as others do. With a budget it has no frames until its first file comes, and takes more
@@ -134,7 +156,7 @@ impl PageCache {
         config: CacheConfig,
         backend: Arc<Backend>,
         budget: Option<Arc<Budget>>,
-    ) -> Result<Arc<PageCache>, Error> {
+    ) -> Result<Arc<Pool>, Error> {
         let page_size = config.page_size;
         check_page_size(page_size)?;
         let index_frames = reconfigure::frames_for(config.size_bytes, page_size);
@@ -168,44 +190,49 @@ impl PageCache {
             hit_path: config.hit_path,
             limits,
         };
-        let images = Arc::new(Images::new(&config.name, page_size));
-        let cache = Arc::new(PageCache {
+        let growth = Growth {
+            free: FreeFrames::new(),
+            frame_count: AtomicUsize::new(frames),
+            index_frames: AtomicUsize::new(index_frames),
+            budget,
+            settings: Mutex::new(settings),
+            growing: Mutex::new(false),
+            reconfiguring: Mutex::new(()),
+            relocating: Mutex::new(()),
+        };
+        let device = DeviceSide {
+            files: RwLock::of_class(HashMap::new()),
+            dirty: memory.dirty,
+            writing: memory.writing,
+            write_back: WriteBackState::new(),
+            read_ahead_calls: AtomicU64::new(0),
+            read_ahead_pages: AtomicU64::new(0),
+            backend,
+        };
+        let cold_pages = Arc::new(ColdPages::new(&config.name, page_size));
+        let pool = Arc::new(Pool {
             hot: CachePadded(hot),
             name: config.name,
             page_size,
             shells: shells.collect(),
-            pool: FreeFrames::new(),
-            lot: ParkingLot::new(config.latches),
-            permits: Permits::new(),
-            images,
-            dirty: memory.dirty,
-            writing: memory.writing,
-            backend,
-            files: RwLock::of_class(HashMap::new()),
-            settings: Mutex::new(settings),
-            reconfiguring: Mutex::new(()),
-            relocating: Mutex::new(()),
-            budget,
-            growing: Mutex::new(false),
-            index_frames: AtomicUsize::new(index_frames),
-            frame_count: AtomicUsize::new(frames),
-            write_back: WriteBackState::new(),
-            read_ahead_calls: AtomicU64::new(0),
-            read_ahead_pages: AtomicU64::new(0),
+            waiting: Waiting { lot: ParkingLot::new(config.latches), permits: Permits::new() },
+            growth,
+            device,
+            cold_pages,
             baseline: Mutex::new(Baseline::default()),
         });
-        cache.hot.frames.use_huge_pages(frames);
-        cache.hot.memory.use_huge_pages(frames);
-        cache.pool.resize(frames);
-        cache.apply_limits(frames.max(FRAMES_MIN), limits);
-        if let Some(budget) = &cache.budget {
-            let share: Arc<dyn Share> = cache.clone();
+        pool.hot.frames.use_huge_pages(frames);
+        pool.hot.memory.use_huge_pages(frames);
+        pool.growth.free.resize(frames);
+        pool.apply_limits(frames.max(FRAMES_MIN), limits);
+        if let Some(budget) = &pool.growth.budget {
+            let share: Arc<dyn Share> = pool.clone();
             budget.join(Arc::downgrade(&share));
         }
-        if cache.backend.write_back == WriteBack::Background {
-            cache.start_write_back();
+        if pool.device.backend.write_back == WriteBack::Background {
+            pool.start_write_back();
         }
-        Ok(cache)
+        Ok(pool)
     }
 
     /// Makes the pages of `file` reachable under `id`. The path is for messages.
@@ -216,7 +243,7 @@ impl PageCache {
     pub(crate) fn take_in(&self, file: OpenFile) -> Result<(), Error> {
         let is_compressed = file.is_compressed();
         let is_first = {
-            let mut files = self.files.write();
+            let mut files = self.device.files.write();
             if files.contains_key(&file.id) {
                 let why = format!("{}: file {} is attached already", file.path.display(), file.id);
                 return Err(Error::Config { why });
@@ -224,9 +251,9 @@ impl PageCache {
             files.insert(file.id, Arc::new(file));
             files.len() == 1
         };
-        if let Some(budget) = &self.budget {
+        if let Some(budget) = &self.growth.budget {
             if is_compressed {
-                self.images.join(budget);
+                self.cold_pages.join(budget);
             }
             if is_first {
                 self.come_into_use(budget);
@@ -251,13 +278,13 @@ impl PageCache {
     }
 
     /// How many bytes of memory, beside the frames, the images of cold pages of compressed files may take from now on.
-    pub fn resize_images(&self, bytes: usize) {
-        self.images.resize_to(bytes);
+    pub fn resize_cold_pages(&self, bytes: usize) {
+        self.cold_pages.resize_to(bytes);
     }
 
     /// Bytes that images take, and how many pages have been opened from one.
-    pub fn image_status(&self) -> (usize, u64) {
-        self.images.status()
+    pub fn cold_page_status(&self) -> (usize, u64) {
+        self.cold_pages.status()
     }
 
     /// The page size in bytes.
@@ -273,7 +300,7 @@ impl PageCache {
     /// How many pages it has room for at present.
     pub fn frames(&self) -> usize {
         // ORDER: a figure.
-        self.frame_count.load(Relaxed)
+        self.growth.frame_count.load(Relaxed)
     }
 
     /// True if hits take no latch: the configured hit path is the optimistic one.
@@ -355,7 +382,7 @@ impl PageCache {
     pub(crate) fn free_latched(&self, id: PageId, frame: FrameNo) {
         if !self.drop_latched_page(id, frame) {
             // A copy is on its way to the device: the page stays until somebody needs the frame.
-            self.latch(frame).unlock_exclusive(true);
+            self.latch(frame).unlock_exclusive(Changed::Yes);
         }
     }
 
@@ -481,7 +508,7 @@ impl PageCache {
     }
 
     pub(crate) fn file(&self, id: PageId) -> Result<Arc<OpenFile>, Error> {
-        self.files.read().get(&id.file).cloned().ok_or(Error::NotAttached { page: id })
+        self.device.files.read().get(&id.file).cloned().ok_or(Error::NotAttached { page: id })
     }
 
     #[inline(always)]
@@ -513,10 +540,10 @@ impl PageCache {
     pub(crate) fn mark_dirty(&self, frame: FrameNo) {
         let header = self.header(frame);
         if header.set_flags(DIRTY) & DIRTY == 0 {
-            if let Some(log) = &self.backend.log {
+            if let Some(log) = &self.device.backend.log {
                 header.note_change(log.position());
             }
-            self.dirty.insert(frame);
+            self.device.dirty.insert(frame);
             self.note_dirtied();
         }
     }
@@ -548,11 +575,11 @@ impl PageCache {
 
     /// Stops all writing from now on; the first reason is kept.
     pub(crate) fn poison(&self, why: String) {
-        self.backend.poison(why);
+        self.device.backend.poison(why);
     }
 
     pub(crate) fn check_poison(&self) -> Result<(), Error> {
-        match self.backend.poisoned() {
+        match self.device.backend.poisoned() {
             None => Ok(()),
             Some(why) => Err(Error::Poisoned { why: why.clone() }),
         }

@@ -6,7 +6,7 @@
 use crate::find::Located;
 use crate::index::{Geometry, Hash};
 use crate::local;
-use crate::pool::PageCache;
+use crate::pool::Pool;
 use crate::state::Keep;
 use base::PageId;
 use base::sync::Arc;
@@ -19,10 +19,10 @@ const WINDOW_SHARE: usize = 16;
 /// Pages that wait to be read, for all scans together. What does not fit is read by who needs it.
 const QUEUE_MAX: usize = 4 * WINDOW;
 
-impl PageCache {
+impl Pool {
     /// How many pages it makes sense to ask for at once; fewer than two: it makes none.
     pub fn read_ahead_window(&self) -> usize {
-        if self.backend.readers.size() == 0 {
+        if self.device.backend.readers.size() == 0 {
             0
         } else {
             WINDOW.min(self.frames_within_reach() / WINDOW_SHARE)
@@ -31,14 +31,14 @@ impl PageCache {
 
     /// Asks for pages that will be wanted soon, in this order. Those that are here are left out; gives the number of the others.
     /// What cannot be read, or is no page any more, is not: who wants it then will hear why.
-    pub fn read_ahead(self: &Arc<PageCache>, pages: impl IntoIterator<Item = PageId>) -> usize {
-        if self.backend.readers.size() == 0 {
+    pub fn read_ahead(self: &Arc<Pool>, pages: impl IntoIterator<Item = PageId>) -> usize {
+        if self.device.backend.readers.size() == 0 {
             return 0;
         }
-        self.read_ahead_calls.fetch_add(1, Relaxed);
+        self.device.read_ahead_calls.fetch_add(1, Relaxed);
         let missing: Vec<PageId> = pages.into_iter().filter(|id| !self.is_cached(*id)).collect();
         let this = Arc::downgrade(self);
-        self.backend.readers.add(missing.into_iter().map(|id| (this.clone(), id)), QUEUE_MAX)
+        self.device.backend.readers.add(missing.into_iter().map(|id| (this.clone(), id)), QUEUE_MAX)
     }
 
     /// A look without a latch: right most of the time.
@@ -52,7 +52,7 @@ impl PageCache {
 
     pub(crate) fn load_ahead(&self, id: PageId) {
         if let Ok(Located::Loaded(_)) = self.find_or_load(id, Keep::Nothing) {
-            self.read_ahead_pages.fetch_add(1, Relaxed);
+            self.device.read_ahead_pages.fetch_add(1, Relaxed);
         }
     }
 }

@@ -8,9 +8,9 @@ use crate::frames::{DIRTY, FrameNo, Header, Link, WRITING};
 use crate::index::{Geometry, Hash};
 use crate::local::{self, SEGMENTS_MAX};
 use crate::page::PageMut;
-use crate::pool::{FRAMES_MIN, PageCache};
+use crate::pool::{FRAMES_MIN, Pool};
 use crate::segment::Segment;
-use crate::state::{Keep, Mode};
+use crate::state::{Changed, Keep, Mode};
 use base::PageId;
 use base::sync::MutexGuard;
 use base::sync::atomic::Ordering::{Relaxed, Release};
@@ -45,7 +45,7 @@ pub(crate) fn checked_limits(limits: Limits) -> Result<Limits, Error> {
     Ok(limits)
 }
 
-impl PageCache {
+impl Pool {
     /// Tells every segment what it may expect.
     pub(crate) fn apply_limits(&self, frames: usize, limits: Limits) {
         let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
@@ -63,7 +63,7 @@ impl PageCache {
 
     /// Ghosts that count; none without a budget.
     fn ghost_frames(&self) -> usize {
-        self.budget.as_ref().map_or(0, |budget| (budget.ghost_bytes() / self.frame_bytes()).max(1))
+        self.growth.budget.as_ref().map_or(0, |budget| (budget.ghost_bytes() / self.frame_bytes()).max(1))
     }
 
     /// Takes a step more of the budget, if nobody has it, or some share has room that it does not use. False if that brought nothing:
@@ -72,9 +72,9 @@ impl PageCache {
     /// A share may have to wait for latches before it can give room back. So who holds any takes what nobody has; if there is more, he gets
     /// `Busy`, and comes back with the permit after it has been asked for.
     pub(crate) fn grow(&self) -> Result<bool, Error> {
-        let Some(budget) = &self.budget else { return Ok(false) };
+        let Some(budget) = &self.growth.budget else { return Ok(false) };
         if budget.free() < self.frame_bytes() {
-            if !budget.is_shared() || *self.growing.lock() {
+            if !budget.is_shared() || *self.growth.growing.lock() {
                 return Ok(false);
             }
             if local::holds_latches() {
@@ -86,8 +86,8 @@ impl PageCache {
                 return Ok(false);
             }
         }
-        let is_withheld = self.growing.lock();
-        if self.pool.len() > 0 {
+        let is_withheld = self.growth.growing.lock();
+        if self.growth.free.len() > 0 {
             // Another thread has been faster.
             return Ok(true);
         }
@@ -97,7 +97,7 @@ impl PageCache {
     /// Has other shares give back what they do not use, unless there is room as it is; true if there is afterwards. The caller holds no
     /// latches.
     pub(crate) fn reclaim_room(&self) -> bool {
-        let Some(budget) = &self.budget else { return false };
+        let Some(budget) = &self.growth.budget else { return false };
         let has_room = || budget.free() >= self.frame_bytes();
         has_room() || budget.is_shared() && budget.reclaim(self.as_share()) && has_room()
     }
@@ -109,19 +109,19 @@ impl PageCache {
 
     /// How many frames it has, and could take from what nobody has.
     pub(crate) fn frames_within_reach(&self) -> usize {
-        let more = self.budget.as_ref().map_or(0, |budget| budget.free() / self.frame_bytes());
+        let more = self.growth.budget.as_ref().map_or(0, |budget| budget.free() / self.frame_bytes());
         self.frames() + more
     }
 
     /// Takes so many frames more, as far as the budget has them; gives their number. The caller holds `growing`.
     fn grow_by(&self, frames: usize) -> usize {
-        let Some(budget) = &self.budget else { return 0 };
+        let Some(budget) = &self.growth.budget else { return 0 };
         if self.frames_min() == 0 {
             // Who asks is late: the file has gone.
             return 0;
         }
         // ORDER: changed by the holder of `growing` only.
-        let old = self.frame_count.load(Relaxed);
+        let old = self.growth.frame_count.load(Relaxed);
         let more = budget.take(self.frame_bytes(), frames.min(self.hot.frames.frames_max() - old));
         if more > 0 {
             self.grow_to(old + more);
@@ -133,25 +133,25 @@ impl PageCache {
     fn grow_to(&self, frames: usize) {
         self.hot.frames.use_huge_pages(frames);
         self.hot.memory.use_huge_pages(frames);
-        self.frame_count.store(frames, Relaxed);
-        self.pool.resize(frames);
-        let limits = self.settings.lock().limits;
+        self.growth.frame_count.store(frames, Relaxed);
+        self.growth.free.resize(frames);
+        let limits = self.growth.settings.lock().limits;
         self.apply_limits(frames, limits);
     }
 
     /// Frames that it cannot do without: none, as a share of a budget, without files.
     fn frames_min(&self) -> usize {
-        if self.budget.is_some() && self.files.read().is_empty() { 0 } else { FRAMES_MIN }
+        if self.growth.budget.is_some() && self.device.files.read().is_empty() { 0 } else { FRAMES_MIN }
     }
 
     /// The first file has come: takes what it cannot do without, whoever has it. [`Budget::fit`] makes the others give way. Until then
     /// who wants a page of the file finds no frame, and looks again.
     pub(crate) fn come_into_use(&self, budget: &Budget) {
         // Whoever found it without files has made it small by now.
-        let _one_at_a_time = self.reconfiguring.lock();
-        let _growing = self.growing.lock();
+        let _one_at_a_time = self.growth.reconfiguring.lock();
+        let _growing = self.growth.growing.lock();
         // ORDER: changed by the holder of `growing` only.
-        let old = self.frame_count.load(Relaxed);
+        let old = self.growth.frame_count.load(Relaxed);
         if old < FRAMES_MIN && self.frames_min() > 0 {
             budget.insist((FRAMES_MIN - old) * self.frame_bytes());
             self.grow_to(FRAMES_MIN);
@@ -164,7 +164,7 @@ impl PageCache {
         if self.frames_min() > 0 {
             return;
         }
-        let _one_at_a_time = self.reconfiguring.lock();
+        let _one_at_a_time = self.growth.reconfiguring.lock();
         if self.frames_min() == 0 {
             // Should a file come just now, it finds as many as it needs at least.
             let emptied = self.give_back(0);
@@ -175,29 +175,29 @@ impl PageCache {
     /// Makes it smaller, not below what it cannot do without, and gives the rest back to the budget. The caller holds `reconfiguring`.
     fn give_back(&self, frames: usize) -> Result<(), Error> {
         let (frames, frames_old) = {
-            let mut is_withheld = self.growing.lock();
+            let mut is_withheld = self.growth.growing.lock();
             // With the files held: one that comes after that finds no frame to take, and waits for `come_into_use`; so nobody holds a page that
             // who empties the pool has to wait for.
-            let files = self.files.read();
-            let least = if self.budget.is_some() && files.is_empty() { 0 } else { FRAMES_MIN };
+            let files = self.device.files.read();
+            let least = if self.growth.budget.is_some() && files.is_empty() { 0 } else { FRAMES_MIN };
             // Whoever has made it grow since the caller looked has done so by now, and nobody does any more.
-            let frames_old = self.frame_count.load(Relaxed);
+            let frames_old = self.growth.frame_count.load(Relaxed);
             let frames = frames.max(least);
             if frames >= frames_old {
                 return Ok(());
             }
             *is_withheld = true;
-            self.frame_count.store(frames, Relaxed);
-            self.pool.resize(frames);
+            self.growth.frame_count.store(frames, Relaxed);
+            self.growth.free.resize(frames);
             (frames, frames_old)
         };
         let shrunk = self.shrink(frames, frames_old);
         if shrunk.is_ok()
-            && let Some(budget) = &self.budget
+            && let Some(budget) = &self.growth.budget
         {
             budget.give_back((frames_old - frames) * self.frame_bytes());
         }
-        *self.growing.lock() = false;
+        *self.growth.growing.lock() = false;
         shrunk
     }
 
@@ -207,8 +207,8 @@ impl PageCache {
     /// A change of size or segments sets the counters to zero, as MyISAM's users expect. If a
     /// smaller size fails because dirty pages cannot be written, the old size stays.
     pub fn reconfigure(&self, change: Reconfigure) -> Result<(), Error> {
-        let _one_at_a_time = self.reconfiguring.lock();
-        let mut settings = self.settings.lock().clone();
+        let _one_at_a_time = self.growth.reconfiguring.lock();
+        let mut settings = self.growth.settings.lock().clone();
         settings.limits = checked_limits(Limits {
             division_limit: change.division_limit.unwrap_or(settings.limits.division_limit),
             age_threshold: change.age_threshold.unwrap_or(settings.limits.age_threshold),
@@ -234,13 +234,13 @@ impl PageCache {
             );
             return Err(Error::Config { why });
         }
-        let frames_old = self.frame_count.load(Relaxed);
+        let frames_old = self.growth.frame_count.load(Relaxed);
         // With a budget it takes what it needs by itself.
-        let frames = if self.budget.is_some() { frames_old.min(index_frames) } else { index_frames };
+        let frames = if self.growth.budget.is_some() { frames_old.min(index_frames) } else { index_frames };
         if frames < frames_old {
             self.give_back(frames)?;
         }
-        let index_frames_old = self.index_frames.swap(index_frames, Relaxed);
+        let index_frames_old = self.growth.index_frames.swap(index_frames, Relaxed);
         if index_frames != index_frames_old || change.segments.is_some() {
             let segments = segments_for(settings.segments);
             let expected = frames.max(FRAMES_MIN);
@@ -248,15 +248,15 @@ impl PageCache {
             if frames > frames_old {
                 self.hot.frames.use_huge_pages(frames);
                 self.hot.memory.use_huge_pages(frames);
-                self.pool.resize(frames);
-                self.frame_count.store(frames, Relaxed);
+                self.growth.free.resize(frames);
+                self.growth.frame_count.store(frames, Relaxed);
             }
-            self.pool.reset_high_water();
+            self.growth.free.reset_high_water();
             self.reset_counters();
         } else {
             self.apply_limits(frames.max(FRAMES_MIN), settings.limits);
         }
-        *self.settings.lock() = settings;
+        *self.growth.settings.lock() = settings;
         Ok(())
     }
 
@@ -299,11 +299,11 @@ impl PageCache {
     fn shrink(&self, frames: usize, frames_old: usize) -> Result<(), Error> {
         // The coldest pages go until the rest has room below; then what lies above moves down.
         let mut round = 0;
-        while self.pool.used() > frames {
+        while self.growth.free.used() > frames {
             let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
             let fullest = (0..segments).max_by_key(|&number| self.shells[number].resident.load(Relaxed));
             match self.evict_somewhere(fullest.unwrap_or(0), round) {
-                Ok(Some(frame)) => self.pool.put(frame),
+                Ok(Some(frame)) => self.growth.free.put(frame),
                 Ok(None) => {
                     pause(round);
                     round += 1;
@@ -312,8 +312,8 @@ impl PageCache {
             }
         }
         let mut round = 0;
-        while !self.pool.is_settled() {
-            for number in frames..self.pool.frames_made() {
+        while !self.growth.free.is_settled() {
+            for number in frames..self.growth.free.frames_made() {
                 if let Err(error) = self.vacate(FrameNo(number as u32), frames) {
                     return Err(self.stay_at(frames_old, error));
                 }
@@ -327,8 +327,8 @@ impl PageCache {
 
     /// The cache keeps its old size because of `error`.
     fn stay_at(&self, frames_old: usize, error: Error) -> Error {
-        self.pool.resize(frames_old);
-        self.frame_count.store(frames_old, Relaxed);
+        self.growth.free.resize(frames_old);
+        self.growth.frame_count.store(frames_old, Relaxed);
         error
     }
 
@@ -342,19 +342,19 @@ impl PageCache {
             // itself, and then the pool keeps its frame.
             let target = self.take_frame(self.segment_number(id), || Ok(()))?;
             if target.index() >= frames {
-                self.pool.put(target);
+                self.growth.free.put(target);
                 continue;
             }
-            let relocating = self.relocating.lock();
+            let relocating = self.growth.relocating.lock();
             if !self.latch_frame(id, frame, Keep::Exclusive)? {
                 drop(relocating);
-                self.pool.put(target);
+                self.growth.free.put(target);
                 continue;
             }
             if header.flags() & WRITING != 0 {
-                self.latch(frame).unlock_exclusive(false);
+                self.latch(frame).unlock_exclusive(Changed::No);
                 drop(relocating);
-                self.pool.put(target);
+                self.growth.free.put(target);
                 pause(0);
                 continue;
             }
@@ -386,11 +386,11 @@ impl PageCache {
         drop(segment);
         self.latch(target).finish_load(Keep::Nothing);
         self.latch(source).discard();
-        self.pool.put(source);
+        self.growth.free.put(source);
     }
 }
 
-impl Share for PageCache {
+impl Share for Pool {
     fn name(&self) -> String {
         format!("pages of {} bytes in cache '{}'", self.page_size, self.name)
     }
@@ -404,23 +404,23 @@ impl Share for PageCache {
     }
 
     fn free_bytes(&self) -> usize {
-        self.pool.len() * self.frame_bytes()
+        self.growth.free.len() * self.frame_bytes()
     }
 
     /// The index stays as it is, whose size is that of the budget, and so do the counters.
     fn resize(&self, bytes: usize) -> Result<(), Error> {
-        let _one_at_a_time = self.reconfiguring.lock();
-        let old = self.frame_count.load(Relaxed);
+        let _one_at_a_time = self.growth.reconfiguring.lock();
+        let old = self.growth.frame_count.load(Relaxed);
         let new = (bytes / self.frame_bytes()).max(self.frames_min());
         if new < old {
             self.give_back(new)?;
             // ORDER: a figure.
-            let new = self.frame_count.load(Relaxed).max(FRAMES_MIN);
-            let limits = self.settings.lock().limits;
+            let new = self.growth.frame_count.load(Relaxed).max(FRAMES_MIN);
+            let limits = self.growth.settings.lock().limits;
             self.apply_limits(new, limits);
         } else {
-            let _growing = self.growing.lock();
-            let old = self.frame_count.load(Relaxed);
+            let _growing = self.growth.growing.lock();
+            let old = self.growth.frame_count.load(Relaxed);
             self.grow_by(new.saturating_sub(old));
         }
         Ok(())
@@ -461,7 +461,7 @@ mod models {
         };
         let backend = Backend::new(&config, 8).unwrap();
         let budget = Budget::new(total);
-        let pool = PageCache::beside(config, backend, Some(budget.clone())).unwrap();
+        let pool = Pool::beside(config, backend, Some(budget.clone())).unwrap();
         let user = {
             let pool = pool.clone();
             thread::spawn(move || {
@@ -476,8 +476,8 @@ mod models {
         if is_careful {
             pool.take_in(file).unwrap();
         } else {
-            pool.files.write().insert(FILE, Arc::new(file));
-            let old = pool.frame_count.load(Relaxed);
+            pool.device.files.write().insert(FILE, Arc::new(file));
+            let old = pool.growth.frame_count.load(Relaxed);
             if old < FRAMES_MIN {
                 budget.insist((FRAMES_MIN - old) * pool.frame_bytes());
                 pool.grow_to(FRAMES_MIN);

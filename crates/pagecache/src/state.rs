@@ -145,6 +145,24 @@ pub enum Keep {
     Exclusive,
 }
 
+/// Whether the holder of an exclusive latch has changed the page: then its version grows (pagecache R2).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Changed {
+    No,
+    Yes,
+}
+
+impl Changed {
+    /// What the version grows by.
+    #[inline(always)]
+    fn versions(self) -> u64 {
+        match self {
+            Changed::No => 0,
+            Changed::Yes => VERSION_ONE,
+        }
+    }
+}
+
 #[derive(Debug, Default)]
 pub struct FrameState(AtomicU64);
 
@@ -288,15 +306,13 @@ impl FrameState {
 
     /// Exclusive to Unlatched; the version grows if the page was changed.
     #[inline(always)]
-    pub fn unlock_exclusive(&self, changed: bool) -> Wake {
-        let grown = if changed { VERSION_ONE } else { 0 };
-        self.publish(self.version().wrapping_add(grown) | RESIDENT)
+    pub fn unlock_exclusive(&self, changed: Changed) -> Wake {
+        self.publish(self.version().wrapping_add(changed.versions()) | RESIDENT)
     }
 
     /// Exclusive to Shared, with nobody in between.
-    pub fn downgrade(&self, changed: bool) -> Wake {
-        let grown = if changed { VERSION_ONE } else { 0 };
-        self.publish(self.version().wrapping_add(grown) | RESIDENT | 1)
+    pub fn downgrade(&self, changed: Changed) -> Wake {
+        self.publish(self.version().wrapping_add(changed.versions()) | RESIDENT | 1)
     }
 
     /// Exclusive to Free: the page is no longer wanted.
@@ -377,10 +393,10 @@ mod tests {
         let snapshot = state.load().snapshot();
         state.lock_exclusive().unwrap();
         assert!(!state.is_unchanged(snapshot));
-        let _ = state.unlock_exclusive(false);
+        let _ = state.unlock_exclusive(Changed::No);
         assert!(state.is_unchanged(snapshot));
         state.upgrade(snapshot, 0).unwrap();
-        let _ = state.unlock_exclusive(true);
+        let _ = state.unlock_exclusive(Changed::Yes);
         assert!(!state.is_unchanged(snapshot));
         assert!(state.upgrade(snapshot, 0).is_err());
     }
@@ -406,7 +422,7 @@ mod tests {
         state.lock_exclusive().unwrap();
         assert!(!state.begin_evict());
         assert!(state.announce_waiter(state.load()));
-        assert_eq!(state.unlock_exclusive(false), Wake::Waiters);
+        assert_eq!(state.unlock_exclusive(Changed::No), Wake::Waiters);
         assert!(state.begin_evict());
         assert_eq!(state.abort_evict(), Wake::Nobody);
         assert_eq!(state.load().mode(), Mode::Unlatched);

@@ -4,7 +4,7 @@ use crate::caches::CacheSettings;
 use crate::config::{HitPath, Limits};
 use crate::index::Geometry;
 use crate::local::SEGMENTS_MAX;
-use crate::pool::PageCache;
+use crate::pool::Pool;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Counted where it costs nothing against what is counted: a device access, a latch, a failed attempt.
@@ -180,7 +180,7 @@ impl SegmentStatus {
     }
 }
 
-impl PageCache {
+impl Pool {
     /// All counters as they stand, whether or not their segment exists at present.
     fn raw_counters(&self) -> [Counters; SEGMENTS_MAX] {
         let requests = &self.hot.requests;
@@ -207,14 +207,14 @@ impl PageCache {
     /// The cache as a whole. Each number is exact for what happened before the call; taken while
     /// threads work, they need not be of one instant.
     pub fn status(&self) -> CacheStatus {
-        let settings = self.settings.lock().clone();
-        let frames = self.frame_count.load(Relaxed) as u64;
-        let unused = self.pool.len() as u64;
+        let settings = self.growth.settings.lock().clone();
+        let frames = self.growth.frame_count.load(Relaxed) as u64;
+        let unused = self.growth.free.len() as u64;
         let mut not_flushed = 0;
         self.count_dirty(|_| not_flushed += 1);
         let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
         let warm = (0..segments).map(|number| self.shells[number].segment.lock().warm() as u64).sum();
-        let (write_failures, write_failure) = self.backend.failures();
+        let (write_failures, write_failure) = self.device.backend.failures();
         CacheStatus {
             name: self.name.clone(),
             size_bytes: settings.size_bytes,
@@ -224,18 +224,18 @@ impl PageCache {
             limits: settings.limits,
             frames,
             blocks: Blocks {
-                used_high_water: self.pool.used_high_water() as u64,
+                used_high_water: self.growth.free.used_high_water() as u64,
                 used: frames.saturating_sub(unused),
                 unused,
                 warm,
                 not_flushed,
             },
             counters: self.counters().into_iter().fold(Counters::default(), Counters::plus),
-            read_ahead_calls: self.read_ahead_calls.load(Relaxed),
-            read_ahead_pages: self.read_ahead_pages.load(Relaxed),
+            read_ahead_calls: self.device.read_ahead_calls.load(Relaxed),
+            read_ahead_pages: self.device.read_ahead_pages.load(Relaxed),
             write_failures,
             write_failure,
-            poisoned: self.backend.poisoned().cloned(),
+            poisoned: self.device.backend.poisoned().cloned(),
         }
     }
 
@@ -243,7 +243,7 @@ impl PageCache {
     pub fn segment_status(&self) -> Vec<SegmentStatus> {
         let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
         let counters = self.counters();
-        let unused = self.pool.len();
+        let unused = self.growth.free.len();
         let mut not_flushed = [0; SEGMENTS_MAX];
         self.count_dirty(|id| not_flushed[self.segment_number(id)] += 1);
         (0..segments)

@@ -16,8 +16,8 @@ use crate::evict::pause;
 use crate::files::{OpenFile, array, copy_of, header as prefix, seal};
 use crate::frames::{DIRTY, FrameNo, WRITING};
 use crate::index::Hash;
-use crate::pool::PageCache;
-use crate::state::{Keep, Mode};
+use crate::pool::Pool;
+use crate::state::{Changed, Keep, Mode};
 use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, CachePadded};
 use base::{FileId, Lsn, PageId};
@@ -39,7 +39,7 @@ mod background;
 #[cfg(feature = "shuttle")]
 mod background {
     //! Under the model checker nothing runs on its own: models write where they mean to.
-    use crate::pool::PageCache;
+    use crate::pool::Pool;
     use base::sync::Arc;
     #[derive(Debug, Default)]
     pub struct Signal;
@@ -47,8 +47,8 @@ mod background {
         pub fn raise(&self) {}
         pub fn stop(&self) {}
     }
-    impl PageCache {
-        pub(crate) fn start_write_back(self: &Arc<PageCache>) {}
+    impl Pool {
+        pub(crate) fn start_write_back(self: &Arc<Pool>) {}
     }
 }
 
@@ -100,12 +100,12 @@ impl Outgoing {
     }
 }
 
-impl PageCache {
+impl Pool {
     /// Why pages cannot be written at the moment: the last write failed and none has succeeded since, or writing
     /// has been given up. Two loads while all is well.
     #[inline]
     pub fn write_failure(&self) -> Option<String> {
-        self.backend.write_failure()
+        self.device.backend.write_failure()
     }
 
     /// Writes the page in `frame` if it is `id` and dirty, and others with it that are. A failed write leaves it dirty.
@@ -118,9 +118,13 @@ impl PageCache {
         };
         let mut batch = vec![first];
         // What a write costs beside the page, the log's sync and that of the doublewrite file, is for all of them.
-        if self.backend.doublewrite.is_some() || self.backend.log.is_some() {
+        if self.device.backend.doublewrite.is_some() || self.device.backend.log.is_some() {
             let max = self.batch_max();
-            let near = self.dirty.iter_from(frame, self.pool.frames_made()).filter(|other| *other != frame);
+            let near = self
+                .device
+                .dirty
+                .iter_from(frame, self.growth.free.frames_made())
+                .filter(|other| *other != frame);
             for other in near.take(max) {
                 let id = self.header(other).page_id();
                 if let Ok(file) = self.file(id)
@@ -169,9 +173,9 @@ impl PageCache {
         }
         header.send_changes();
         // In this order: who looks for the oldest change goes through the dirty pages first.
-        self.writing.insert(frame);
-        self.dirty.remove(frame);
-        self.write_back.dirty_count.fetch_sub(1, Relaxed);
+        self.device.writing.insert(frame);
+        self.device.dirty.remove(frame);
+        self.device.write_back.dirty_count.fetch_sub(1, Relaxed);
         Ok(())
     }
 
@@ -179,8 +183,8 @@ impl PageCache {
     fn write_batch(&self, batch: Vec<Outgoing>) -> Result<(), Error> {
         // CRASH: what a page says must not be on the device before the log has it. One sync for all.
         let newest = batch.iter().map(Outgoing::lsn).max().unwrap_or_default();
-        let log_failure = self.backend.log.as_ref().and_then(|log| log.make_durable(newest).err());
-        let may_go = |page: &Outgoing| match (&self.backend.log, &log_failure) {
+        let log_failure = self.device.backend.log.as_ref().and_then(|log| log.make_durable(newest).err());
+        let may_go = |page: &Outgoing| match (&self.device.backend.log, &log_failure) {
             // After a failure of the log some pages may need no more of it than is safe.
             (Some(log), Some(_)) => log.make_durable(page.lsn()).map_err(|why| Error::Log { why }),
             _ => Ok(()),
@@ -192,8 +196,8 @@ impl PageCache {
             result = result.and(self.end_write(page.frame, page.id, may_go(&page)));
         }
         let going: Arc<[Outgoing]> = going.into();
-        let in_place = |some: Range<usize>| side_by_side::write(&self.backend.writers, &going, some);
-        let written: Vec<Result<(), Error>> = match &self.backend.doublewrite {
+        let in_place = |some: Range<usize>| side_by_side::write(&self.device.backend.writers, &going, some);
+        let written: Vec<Result<(), Error>> = match &self.device.backend.doublewrite {
             Some(doublewrite) => {
                 doublewrite.write(&going, in_place, |why| self.poison(format!("sync failed: {why}")))
             }
@@ -211,7 +215,7 @@ impl PageCache {
         match &written {
             Ok(()) => {
                 self.shells[self.segment_number(id)].counters.writes.fetch_add(1, Relaxed);
-                self.backend.note_written();
+                self.device.backend.note_written();
                 header.forget_sent();
             }
             Err(error) => {
@@ -219,13 +223,13 @@ impl PageCache {
                 // away. The page stays here, dirty, and is written again.
                 header.take_changes_back();
                 if header.set_flags(DIRTY) & DIRTY == 0 {
-                    self.write_back.dirty_count.fetch_add(1, Relaxed);
+                    self.device.write_back.dirty_count.fetch_add(1, Relaxed);
                 }
-                self.dirty.insert(frame);
-                self.backend.note_failure(error);
+                self.device.dirty.insert(frame);
+                self.device.backend.note_failure(error);
             }
         }
-        self.writing.remove(frame);
+        self.device.writing.remove(frame);
         header.clear_flags(WRITING);
         written
     }
@@ -238,28 +242,28 @@ impl PageCache {
         }
         if header.clear_flags(DIRTY) & DIRTY != 0 {
             header.forget_changes();
-            self.write_back.dirty_count.fetch_sub(1, Relaxed);
-            self.dirty.remove(frame);
+            self.device.write_back.dirty_count.fetch_sub(1, Relaxed);
+            self.device.dirty.remove(frame);
         }
         true
     }
 
     /// A page has become dirty.
     pub(crate) fn note_dirtied(&self) {
-        let dirty = self.write_back.dirty_count.fetch_add(1, Relaxed) + 1;
+        let dirty = self.device.write_back.dirty_count.fetch_add(1, Relaxed) + 1;
         if dirty > self.dirty_max() {
-            self.write_back.signal.raise();
+            self.device.write_back.signal.raise();
         }
     }
 
     /// The settings in effect; of threads, those that could be started.
     pub fn io(&self) -> IoConfig {
-        self.backend.io()
+        self.device.backend.io()
     }
 
     /// Sets how many pages a second are written ahead of need, and how many when it is urgent: see [`IoConfig`].
     pub fn set_io_capacity(&self, capacity: u32, capacity_max: u32) {
-        self.backend.set_io_capacity(capacity, capacity_max);
+        self.device.backend.set_io_capacity(capacity, capacity_max);
     }
 
     fn dirty_max(&self) -> usize {
@@ -269,14 +273,18 @@ impl PageCache {
     /// How many pages are dirty beyond what may be.
     #[cfg(not(feature = "shuttle"))]
     fn surplus_dirt(&self) -> usize {
-        self.write_back.dirty_count.load(Relaxed).saturating_sub(self.dirty_max())
+        self.device.write_back.dirty_count.load(Relaxed).saturating_sub(self.dirty_max())
     }
 
     /// Frames whose page is dirty or being written. A page that becomes so meanwhile may be missing.
     fn unsaved(&self) -> impl Iterator<Item = FrameNo> + '_ {
-        let frames = self.pool.frames_made();
+        let frames = self.growth.free.frames_made();
         // Pages go from the first map to the second, and back if the write fails.
-        self.dirty.iter(frames).chain(self.writing.iter(frames)).chain(self.dirty.iter(frames))
+        self.device
+            .dirty
+            .iter(frames)
+            .chain(self.device.writing.iter(frames))
+            .chain(self.device.dirty.iter(frames))
     }
 
     /// Frames whose page is dirty or being written, with the page, in the order of the device.
@@ -307,16 +315,16 @@ impl PageCache {
     /// Where the log was before the oldest change that has not been handed to the operating system; `None` if there is none.
     /// Changes of pages that are logged while this looks may be missing: the caller asks the log for its end first.
     ///
-    /// To forget the log below, [`PageCache::sync_files`] comes in between.
+    /// To forget the log below, [`Pool::sync_files`] comes in between.
     pub fn oldest_change(&self) -> Option<Lsn> {
         // A page that moves to another frame meanwhile could be missed in both.
-        let _reconfiguring = self.reconfiguring.lock();
+        let _reconfiguring = self.growth.reconfiguring.lock();
         self.unsaved().filter_map(|frame| self.header(frame).oldest_change()).min()
     }
 
     /// Makes durable what has been written so far, in all files.
     pub fn sync_files(&self) -> Result<(), Error> {
-        let files: Vec<Arc<OpenFile>> = self.files.read().values().cloned().collect();
+        let files: Vec<Arc<OpenFile>> = self.device.files.read().values().cloned().collect();
         for file in files {
             self.check_poison()?;
             file.sync_if_written().inspect_err(|error| self.poison(format!("sync failed: {error}")))?;
@@ -329,18 +337,19 @@ impl PageCache {
     pub fn write_older_than(&self, position: Lsn) -> Result<(), Error> {
         let is_old = |frame: FrameNo| self.header(frame).oldest_change().is_some_and(|lsn| lsn < position);
         let mut old: Vec<(PageId, FrameNo)> = self
+            .device
             .dirty
-            .iter(self.pool.frames_made())
+            .iter(self.growth.free.frames_made())
             .filter(|frame| is_old(*frame))
             .map(|frame| (self.header(frame).page_id(), frame))
             .collect();
         old.sort_unstable();
         for batch in old.chunks(self.batch_max()) {
             let written = self.write_pages(batch)?;
-            let rate = self.backend.rate(true);
-            let mut pace = self.backend.pace.lock();
-            pace.spend(self.backend.now(), written, rate);
-            let pause = pace.wait(self.backend.now(), 0, rate);
+            let rate = self.device.backend.rate(true);
+            let mut pace = self.device.backend.pace.lock();
+            pace.spend(self.device.backend.now(), written, rate);
+            let pause = pace.wait(self.device.backend.now(), 0, rate);
             drop(pace);
             rest(pause);
         }
@@ -368,16 +377,16 @@ impl PageCache {
     /// On an error some pages may have been written; those that were not stay dirty. A failed sync
     /// poisons the cache: what the device holds is unknown from then on.
     pub fn flush_file(&self, id: FileId) -> Result<(), Error> {
-        let Some(file) = self.files.read().get(&id).cloned() else {
+        let Some(file) = self.device.files.read().get(&id).cloned() else {
             return Err(Error::NotAttached { page: PageId::new(id, base::PageNo(0)) });
         };
         self.write_all(&file)?;
         self.sync_file(&file)
     }
 
-    /// [`PageCache::flush_file`] for all files. Goes on after a failure; the first error is returned.
+    /// [`Pool::flush_file`] for all files. Goes on after a failure; the first error is returned.
     pub fn flush_all(&self) -> Result<(), Error> {
-        let mut files: Vec<FileId> = self.files.read().keys().copied().collect();
+        let mut files: Vec<FileId> = self.device.files.read().keys().copied().collect();
         files.sort_unstable();
         let mut first = Ok(());
         for id in files {
@@ -444,9 +453,9 @@ impl PageCache {
         self.give_up(id, how).map(drop)
     }
 
-    /// [`PageCache::detach`], for who is going to attach the file elsewhere.
+    /// [`Pool::detach`], for who is going to attach the file elsewhere.
     pub(crate) fn give_up(&self, id: FileId, how: Detach) -> Result<Arc<OpenFile>, Error> {
-        let Some(file) = self.files.read().get(&id).cloned() else {
+        let Some(file) = self.device.files.read().get(&id).cloned() else {
             return Err(Error::NotAttached { page: PageId::new(id, base::PageNo(0)) });
         };
         if how == Detach::Flush {
@@ -460,9 +469,9 @@ impl PageCache {
         }
         match self.purge(&file, how) {
             Ok(()) => {
-                self.files.write().remove(&id);
+                self.device.files.write().remove(&id);
                 // After it, so that no page is awaited any more.
-                self.images.forget_file(id);
+                self.cold_pages.forget_file(id);
                 if how == Detach::Discard {
                     file.forget_writes();
                 }
@@ -494,8 +503,8 @@ impl PageCache {
     /// Gives up pages of the file, and unless `discard` says so not the dirty ones; true if some of these are left.
     fn purge_some(&self, file: &Arc<OpenFile>, discard: bool) -> Result<bool, Error> {
         let mut left = false;
-        let _relocating = self.relocating.lock();
-        for number in 0..self.pool.frames_made() {
+        let _relocating = self.growth.relocating.lock();
+        for number in 0..self.growth.free.frames_made() {
             let frame = FrameNo(number as u32);
             let header = self.header(frame);
             let mut round = 0;
@@ -512,7 +521,7 @@ impl PageCache {
                 if !is_late && self.drop_latched_page(id, frame) {
                     break;
                 }
-                self.latch(frame).unlock_exclusive(false);
+                self.latch(frame).unlock_exclusive(Changed::No);
                 if is_late {
                     left = true;
                     break;
@@ -534,8 +543,8 @@ fn rest(pause: Duration) {
     let _ = pause;
 }
 
-impl Drop for PageCache {
+impl Drop for Pool {
     fn drop(&mut self) {
-        self.write_back.signal.stop();
+        self.device.write_back.signal.stop();
     }
 }

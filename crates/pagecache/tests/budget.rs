@@ -6,7 +6,7 @@ use base::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use base::{FileId, PageId, PageNo};
 use latchwork_pagecache::{
     Budget, CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, FileFormat, HitPath, NamedCache,
-    PageCache, Share, WriteBack,
+    Pool, Share, WriteBack,
 };
 use std::path::PathBuf;
 use vfs::{Create, MemVfs, Vfs};
@@ -301,8 +301,7 @@ fn a_new_size_is_kept_by_all_pools_together() {
         (0..1_000).for_each(|page| read(&rig.large, page));
     };
     fill();
-    let sum =
-        |rig: &Rig| -> usize { rig.hot.pools().map(|pool: &Arc<PageCache>| Share::bytes(&**pool)).sum() };
+    let sum = |rig: &Rig| -> usize { rig.hot.pools().map(|pool: &Arc<Pool>| Share::bytes(&**pool)).sum() };
     for size in [BUDGET / 2, BUDGET, BUDGET / 8, 2 * BUDGET] {
         let floors: usize = rig.hot.pools().map(|pool| pool.bytes_min()).sum();
         rig.caches.set("default", CacheChange::size(size)).unwrap();
@@ -415,18 +414,18 @@ fn cold_pages_that_can_be_compressed_stay_in_memory_as_images_and_hot_ones_open(
         hot.budget().balance();
     }
     file.pool().reset_counters();
-    let opened = file.pool().image_status().1;
+    let opened = file.pool().cold_page_status().1;
     (0..6_000).for_each(|_| read(&file, dice.below(pages)));
-    let (reads, opened) = (file.pool().status().counters.reads, file.pool().image_status().1 - opened);
+    let (reads, opened) = (file.pool().status().counters.reads, file.pool().cold_page_status().1 - opened);
     assert!(reads < 600, "{reads} reads of the device for 6,000 pages");
     assert!(opened > 3_000, "{opened} images were opened");
-    assert!(bytes(&file) + file.pool().image_status().0 <= BUDGET);
+    assert!(bytes(&file) + file.pool().cold_page_status().0 <= BUDGET);
     // A few hot pages are open in the end, and no image is made or opened for them.
     for _ in 0..50 {
         (0..1_000).for_each(|_| read(&file, dice.below(100)));
         hot.budget().balance();
     }
-    let opened = file.pool().image_status().1;
+    let opened = file.pool().cold_page_status().1;
     (0..100).for_each(|page| read(&file, page));
-    assert_eq!(file.pool().image_status().1, opened);
+    assert_eq!(file.pool().cold_page_status().1, opened);
 }

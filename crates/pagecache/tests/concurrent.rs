@@ -24,16 +24,16 @@ impl Random {
 fn increments_are_not_lost(rig: &Rig, pages: u32, rounds: u64, meanwhile: impl FnOnce(&Rig)) {
     rig.fill(pages);
     let before: u64 = (0..pages).map(|page| rig.value(page)).sum();
-    let cache = &rig.cache;
+    let pool = &rig.pool;
     thread::scope(|scope| {
         for number in 0..THREADS {
             scope.spawn(move || {
                 let mut random = Random(number + 1);
                 for _ in 0..rounds {
                     let page = random.below(u64::from(pages)) as u32;
-                    set_value(cache, page, |value| value + 1);
-                    value(cache, random.below(u64::from(pages)) as u32);
-                    increment_by_upgrade(cache, random.below(u64::from(pages)) as u32);
+                    set_value(pool, page, |value| value + 1);
+                    value(pool, random.below(u64::from(pages)) as u32);
+                    increment_by_upgrade(pool, random.below(u64::from(pages)) as u32);
                 }
             });
         }
@@ -41,15 +41,15 @@ fn increments_are_not_lost(rig: &Rig, pages: u32, rounds: u64, meanwhile: impl F
     });
     let after: u64 = (0..pages).map(|page| rig.value(page)).sum();
     assert_eq!(after, before + THREADS * rounds * 2);
-    rig.cache.detach(FILE, Detach::Flush).unwrap();
+    rig.pool.detach(FILE, Detach::Flush).unwrap();
     let on_device: u64 = (0..pages).map(|page| rig.device_value(page)).sum();
     assert_eq!(on_device, after);
 }
 
 /// As the engine changes a leaf: read, decide, upgrade; latch after some conflicts.
-fn increment_by_upgrade(cache: &latchwork_pagecache::PageCache, page: u32) {
+fn increment_by_upgrade(pool: &latchwork_pagecache::Pool, page: u32) {
     for _ in 0..4 {
-        let guard = cache.read(id(page)).unwrap();
+        let guard = pool.read(id(page)).unwrap();
         let seen = guard.page().u64_at(common::VALUE_AT);
         let Ok(mut guard) = guard.upgrade() else { continue };
         assert_eq!(guard.page().u64_at(common::VALUE_AT), seen, "upgraded over a change");
@@ -58,7 +58,7 @@ fn increment_by_upgrade(cache: &latchwork_pagecache::PageCache, page: u32) {
         page.set_u64(common::VALUE_AGAIN_AT, seen + 1);
         return;
     }
-    set_value(cache, page, |value| value + 1);
+    set_value(pool, page, |value| value + 1);
 }
 
 #[test]
@@ -84,7 +84,7 @@ fn changes_survive_background_write_back_and_flushes() {
         config.write_back = WriteBack::Background;
         let flush = |rig: &Rig| {
             for _ in 0..20 {
-                rig.cache.flush_file(FILE).unwrap();
+                rig.pool.flush_file(FILE).unwrap();
             }
         };
         increments_are_not_lost(&Rig::new(config), 100, 2000, flush);
@@ -104,8 +104,8 @@ fn changes_survive_reconfiguration_under_load() {
                     hit_path: Some(if round % 3 == 0 { other(hit_path) } else { hit_path }),
                     ..Reconfigure::default()
                 };
-                rig.cache.reconfigure(change).unwrap();
-                assert_eq!(rig.cache.status().frames, frames as u64);
+                rig.pool.reconfigure(change).unwrap();
+                assert_eq!(rig.pool.status().frames, frames as u64);
             }
         });
     });
@@ -116,22 +116,22 @@ fn read_requests_add_up_over_threads() {
     on_both_paths(|hit_path| {
         let rig = Rig::new(config(64, 4, hit_path));
         rig.fill(20);
-        rig.cache.reset_counters();
+        rig.pool.reset_counters();
         thread::scope(|scope| {
             for number in 0..THREADS {
-                let cache = &rig.cache;
+                let pool = &rig.pool;
                 scope.spawn(move || {
                     let mut random = Random(number);
                     for _ in 0..10_000 {
-                        cache.read(id(random.below(20) as u32)).unwrap();
+                        pool.read(id(random.below(20) as u32)).unwrap();
                     }
                 });
             }
         });
-        let status = rig.cache.status();
+        let status = rig.pool.status();
         assert_eq!(status.counters.read_requests, THREADS * 10_000);
         assert_eq!(status.counters.reads, 0);
-        let by_segment: u64 = rig.cache.segment_status().iter().map(|s| s.counters.read_requests).sum();
+        let by_segment: u64 = rig.pool.segment_status().iter().map(|s| s.counters.read_requests).sum();
         assert_eq!(by_segment, THREADS * 10_000);
     });
 }
@@ -142,14 +142,14 @@ fn many_readers_of_an_absent_page_cause_one_device_read() {
         for _ in 0..20 {
             let rig = Rig::new(config(64, 4, hit_path));
             rig.fill(10);
-            rig.cache.detach(FILE, Detach::Flush).unwrap();
+            rig.pool.detach(FILE, Detach::Flush).unwrap();
             rig.attach();
             thread::scope(|scope| {
                 for _ in 0..THREADS {
                     scope.spawn(|| (0..10).for_each(|page| assert_eq!(rig.value(page), u64::from(page))));
                 }
             });
-            assert_eq!(rig.cache.status().counters.reads, 10);
+            assert_eq!(rig.pool.status().counters.reads, 10);
         }
     });
 }
@@ -171,7 +171,7 @@ fn threads_that_hold_latches_make_progress_in_the_smallest_cache() {
                         let mut pages: Vec<u32> = (0..5).map(|_| random.below(200) as u32).collect();
                         pages.sort_unstable();
                         pages.dedup();
-                        add_to_all(&rig.cache, &pages);
+                        add_to_all(&rig.pool, &pages);
                         done.fetch_add(pages.len() as u64, Relaxed);
                     }
                 });
@@ -183,10 +183,10 @@ fn threads_that_hold_latches_make_progress_in_the_smallest_cache() {
 }
 
 /// Latches all pages exclusively at once, then adds one to each.
-fn add_to_all(cache: &latchwork_pagecache::PageCache, pages: &[u32]) {
+fn add_to_all(pool: &latchwork_pagecache::Pool, pages: &[u32]) {
     let mut permit = None;
     loop {
-        let guards: Result<Vec<_>, Error> = pages.iter().map(|&page| cache.write(id(page))).collect();
+        let guards: Result<Vec<_>, Error> = pages.iter().map(|&page| pool.write(id(page))).collect();
         match guards {
             Ok(guards) => {
                 for mut guard in guards {
@@ -198,7 +198,7 @@ fn add_to_all(cache: &latchwork_pagecache::PageCache, pages: &[u32]) {
                 drop(permit);
                 return;
             }
-            Err(Error::Busy) => permit = permit.or_else(|| Some(cache.wait_for_frames())),
+            Err(Error::Busy) => permit = permit.or_else(|| Some(pool.wait_for_frames())),
             Err(error) => panic!("{error}"),
         }
     }
@@ -226,17 +226,17 @@ fn a_file_can_be_detached_while_another_is_in_use() {
                 use vfs::{Create, Vfs};
                 let path = std::path::PathBuf::from("other");
                 let file = rig.vfs.open(&path, Create::IfMissing).unwrap();
-                rig.cache.attach(other, path, file).unwrap();
+                rig.pool.attach(other, path, file).unwrap();
                 for page in 0..20 {
-                    let mut guard = rig.cache.create(base::PageId::new(other, base::PageNo(page))).unwrap();
+                    let mut guard = rig.pool.create(base::PageId::new(other, base::PageNo(page))).unwrap();
                     guard.page_mut().set_u64(common::VALUE_AT, round);
                 }
                 let how = if round % 2 == 0 { Detach::Flush } else { Detach::Discard };
-                rig.cache.detach(other, how).unwrap();
+                rig.pool.detach(other, how).unwrap();
             }
             stop.store(true, Relaxed);
         });
-        assert_eq!(rig.cache.status().blocks.not_flushed, 0);
+        assert_eq!(rig.pool.status().blocks.not_flushed, 0);
     });
 }
 
@@ -251,13 +251,13 @@ fn a_writer_gets_its_turn_among_readers_who_latch() {
                 let (rig, stop) = (&rig, &stop);
                 scope.spawn(move || {
                     while !stop.load(Relaxed) {
-                        let first = rig.cache.read_shared(id(0)).unwrap();
-                        let second = rig.cache.read_shared(id(0)).unwrap();
+                        let first = rig.pool.read_shared(id(0)).unwrap();
+                        let second = rig.pool.read_shared(id(0)).unwrap();
                         drop((first, second));
                     }
                 });
             }
-            (0..200).for_each(|_| set_value(&rig.cache, 0, |value| value + 1));
+            (0..200).for_each(|_| set_value(&rig.pool, 0, |value| value + 1));
             stop.store(true, Relaxed);
         });
         assert_eq!(rig.value(0), 200);
@@ -270,7 +270,7 @@ fn dropping_the_cache_ends_its_thread() {
     config.write_back = WriteBack::Background;
     let rig = Rig::new(config);
     rig.fill(10);
-    let weak = Arc::downgrade(&rig.cache);
+    let weak = Arc::downgrade(&rig.pool);
     drop(rig);
     // The thread may hold the last reference for the length of a batch.
     while weak.upgrade().is_some() {

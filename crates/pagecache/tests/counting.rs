@@ -19,7 +19,7 @@ fn cost(run: impl FnOnce()) -> Counts {
 
 fn read_all(rig: &Rig) {
     for page in 0..50 {
-        let guard = rig.cache.read(id(page)).unwrap();
+        let guard = rig.pool.read(id(page)).unwrap();
         assert_eq!(guard.page().u64_at(VALUE_AT), u64::from(page));
         guard.validate().unwrap();
     }
@@ -39,7 +39,7 @@ fn an_optimistic_hit_writes_nothing_shared_and_takes_no_latch() {
             }
         });
         assert_eq!(steady, Counts::default());
-        assert_eq!(rig.cache.status().counters.read_requests, 101 * 50);
+        assert_eq!(rig.pool.status().counters.read_requests, 101 * 50);
     }
 }
 
@@ -49,7 +49,7 @@ fn looking_ahead_costs_nothing_shared_either() {
     rig.fill(50);
     read_all(&rig);
     let steady = cost(|| {
-        let glances = rig.cache.glances().unwrap();
+        let glances = rig.pool.glances().unwrap();
         for page in 0..50 {
             let glance = glances.look(id(page), glances.whereabouts(id(page))).unwrap();
             glance.page().prefetch(VALUE_AT);
@@ -58,7 +58,7 @@ fn looking_ahead_costs_nothing_shared_either() {
         }
     });
     assert_eq!(steady, Counts::default());
-    assert_eq!(rig.cache.status().counters.read_requests, 100);
+    assert_eq!(rig.pool.status().counters.read_requests, 100);
 }
 
 #[test]
@@ -67,12 +67,12 @@ fn pages_that_share_a_shortcut_do_not_take_it_from_each_other_for_ever() {
     // Far beyond the shortcuts of two hundred frames, whose number is a power of two.
     let pages = [0, 1, 1 << 14, 1 | 1 << 14, 1 << 15];
     for page in pages {
-        let mut guard = rig.cache.create(id(page)).unwrap();
+        let mut guard = rig.pool.create(id(page)).unwrap();
         guard.page_mut().set_u64(VALUE_AT, u64::from(page));
     }
     let read = |pages: &[u32]| {
         for page in pages {
-            let guard = rig.cache.read(id(*page)).unwrap();
+            let guard = rig.pool.read(id(*page)).unwrap();
             assert_eq!(guard.page().u64_at(VALUE_AT), u64::from(*page));
             guard.validate().unwrap();
         }
@@ -81,7 +81,7 @@ fn pages_that_share_a_shortcut_do_not_take_it_from_each_other_for_ever() {
     read(&pages);
     assert_eq!(cost(|| read(&pages)), Counts::default());
     // From one that is not there any more it is taken, once.
-    rig.cache.write(id(0)).unwrap().free();
+    rig.pool.write(id(0)).unwrap().free();
     let taken = cost(|| read(&pages[1..]));
     assert!(taken.shared_writes <= 1 && taken.latches == 0, "{taken:?}");
     assert_eq!(cost(|| read(&pages[1..])), Counts::default());

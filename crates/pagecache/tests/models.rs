@@ -11,7 +11,7 @@ use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Implementation, Mutex, shuttle, thread};
 use base::{FileId, Lsn, PageId, PageNo};
 use latchwork_pagecache::{
-    CacheConfig, Detach, Error, FileFormat, HitPath, IoConfig, PageCache, Reconfigure, WriteAhead, WriteBack,
+    CacheConfig, Detach, Error, FileFormat, HitPath, IoConfig, Pool, Reconfigure, WriteAhead, WriteBack,
     size_for_frames,
 };
 use std::io;
@@ -108,7 +108,7 @@ impl Device {
 
 #[derive(Clone)]
 struct Model {
-    cache: Arc<PageCache>,
+    pool: Arc<Pool>,
     device: Arc<Device>,
 }
 
@@ -137,19 +137,19 @@ impl Model {
         if let Some(log) = &log {
             config.log = Some(log.clone());
         }
-        let model = Model { cache: PageCache::new(config).unwrap(), device: Device::new(log) };
+        let model = Model { pool: Pool::new(config).unwrap(), device: Device::new(log) };
         model.attach();
         for page in 0..pages {
-            let mut guard = model.cache.create(id(page)).unwrap();
+            let mut guard = model.pool.create(id(page)).unwrap();
             guard.page_mut().set_u64(VALUE_AT, u64::from(page));
             guard.page_mut().set_u64(VALUE_AGAIN_AT, u64::from(page));
         }
-        model.cache.flush_file(FILE).unwrap();
+        model.pool.flush_file(FILE).unwrap();
         model
     }
 
     fn attach(&self) {
-        self.cache.attach(FILE, PathBuf::from("file"), self.device.clone()).unwrap();
+        self.pool.attach(FILE, PathBuf::from("file"), self.device.clone()).unwrap();
     }
 
     fn value(&self, page: u32) -> u64 {
@@ -157,14 +157,14 @@ impl Model {
     }
 
     fn try_value(&self, page: u32) -> Result<u64, Error> {
-        let guard = self.cache.read(id(page))?;
+        let guard = self.pool.read(id(page))?;
         let (first, second) = (guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
         if guard.validate().is_ok() {
             assert_eq!(first, second, "a torn page passed validation");
             return Ok(first);
         }
         drop(guard);
-        let guard = self.cache.read_shared(id(page))?;
+        let guard = self.pool.read_shared(id(page))?;
         let (first, second) = (guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
         guard.validate().expect("a latched page does not change");
         assert_eq!(first, second, "a latched page was torn");
@@ -172,7 +172,7 @@ impl Model {
     }
 
     fn add(&self, page: u32, amount: u64) {
-        let mut guard = self.cache.write(id(page)).unwrap();
+        let mut guard = self.pool.write(id(page)).unwrap();
         let value = guard.page().u64_at(VALUE_AT) + amount;
         guard.page_mut().set_u64(VALUE_AT, value);
         guard.page_mut().set_u64(VALUE_AGAIN_AT, value);
@@ -227,16 +227,16 @@ fn a_page_is_as_new_from_its_image_as_from_the_device() {
             ..CacheConfig::new(0, PAGE_SIZE)
         };
         let config = CacheConfig { write_back: WriteBack::AtEvictionOnly, ..config };
-        let model = Model { cache: PageCache::new(config).unwrap(), device: Device::new(None) };
+        let model = Model { pool: Pool::new(config).unwrap(), device: Device::new(None) };
         let format = FileFormat { page_size: PAGE_SIZE, is_compressed: true };
-        model.cache.resize_images(1 << 20);
-        model.cache.attach_as(FILE, PathBuf::from("file"), model.device.clone(), format).unwrap();
+        model.pool.resize_cold_pages(1 << 20);
+        model.pool.attach_as(FILE, PathBuf::from("file"), model.device.clone(), format).unwrap();
         for page in 0..4 {
-            let mut guard = model.cache.create(id(page)).unwrap();
+            let mut guard = model.pool.create(id(page)).unwrap();
             guard.page_mut().set_u64(VALUE_AT, 0);
             guard.page_mut().set_u64(VALUE_AGAIN_AT, 0);
         }
-        model.cache.flush_file(FILE).unwrap();
+        model.pool.flush_file(FILE).unwrap();
         // More pages than frames, so that each comes and goes. Who makes an image may be overtaken by another's change, write and image.
         let reader = model.spawn(|model| (1..4).for_each(|page| assert_eq!(model.value(page), 0)));
         let writer = model.spawn(|model| {
@@ -246,7 +246,7 @@ fn a_page_is_as_new_from_its_image_as_from_the_device() {
         });
         join([reader, writer]);
         assert_eq!((0..4).map(|page| model.value(page)).collect::<Vec<u64>>(), [1, 0, 0, 0]);
-        assert!(model.cache.image_status().1 > 0, "no page was ever opened from its image");
+        assert!(model.pool.cold_page_status().1 > 0, "no page was ever opened from its image");
     });
 }
 
@@ -293,7 +293,7 @@ fn a_page_on_its_way_to_the_device_is_not_read_back_too_early() {
     explore(300, |way| {
         let model = Model::new(way, 1, 4);
         model.add(0, 100);
-        let flusher = model.spawn(|model| model.cache.flush_file(FILE).unwrap());
+        let flusher = model.spawn(|model| model.pool.flush_file(FILE).unwrap());
         for page in [1, 2, 3] {
             assert_eq!(model.value(page), u64::from(page));
         }
@@ -312,7 +312,7 @@ fn a_frame_used_for_another_page_is_no_longer_the_readers() {
                 assert_eq!(model.value(page), u64::from(page));
             }
         });
-        let guard = model.cache.read(id(0)).unwrap();
+        let guard = model.pool.read(id(0)).unwrap();
         let value = guard.page().u64_at(VALUE_AT);
         if guard.validate().is_ok() {
             assert_eq!(value, 0);
@@ -337,7 +337,7 @@ fn a_glance_that_is_valid_saw_its_page_whole() {
         for page in pages {
             model.value(page);
         }
-        if let Some(glances) = model.cache.glances() {
+        if let Some(glances) = model.pool.glances() {
             let whereabouts = pages.map(|page| glances.whereabouts(id(page)));
             let looks = [0, 1].map(|at| glances.look(id(pages[at]), whereabouts[at]));
             let values = looks
@@ -359,7 +359,7 @@ fn a_glance_that_is_valid_saw_its_page_whole() {
 fn a_miss_against_a_miss_is_a_single_flight() {
     explore(500, |way| {
         let model = Model::new(way, 2, 1);
-        model.cache.detach(FILE, Detach::Flush).unwrap();
+        model.pool.detach(FILE, Detach::Flush).unwrap();
         model.attach();
         let before = model.device.reads.load(SeqCst);
         let threads = [0; 3].map(|page| model.spawn(move |model| assert_eq!(model.value(page), 0)));
@@ -374,7 +374,7 @@ fn a_write_against_a_read_is_seen_whole_or_not_at_all() {
         let model = Model::new(way, 1, 1);
         let writer = model.spawn(|model| model.add(0, 5));
         let upgrader = model.spawn(|model| {
-            let guard = model.cache.read(id(0)).unwrap();
+            let guard = model.pool.read(id(0)).unwrap();
             let seen = guard.page().u64_at(VALUE_AT);
             if let Ok(mut guard) = guard.upgrade() {
                 assert_eq!(guard.page().u64_at(VALUE_AT), seen, "upgraded over a change");
@@ -406,7 +406,7 @@ fn a_segment_borrows_a_frame_from_its_neighbour() {
         join(threads);
         let sum: u64 = (0..6).map(|page| model.value(page)).sum();
         assert_eq!(sum, 15 + 60);
-        assert_eq!(model.cache.status().blocks.used, 3);
+        assert_eq!(model.pool.status().blocks.used, 3);
     });
 }
 
@@ -429,12 +429,12 @@ fn pages_of_a_batch_are_written_side_by_side_and_each_arrives() {
         (0..5).for_each(|page| model.add(page, 100));
         let other = model.spawn(|model| {
             model.add(4, 1_000);
-            model.cache.flush_file(FILE).unwrap();
+            model.pool.flush_file(FILE).unwrap();
         });
-        model.cache.flush_file(FILE).unwrap();
+        model.pool.flush_file(FILE).unwrap();
         join([other]);
         // What the device has.
-        model.cache.detach(FILE, Detach::Discard).unwrap();
+        model.pool.detach(FILE, Detach::Discard).unwrap();
         model.attach();
         for page in 0..5 {
             let more = if page == 4 { 1_000 } else { 0 };
@@ -450,12 +450,12 @@ fn a_batch_does_not_wait_for_helpers_that_are_being_stopped() {
         let model = with_crews(way, 2, 1, 3);
         (0..3).for_each(|page| model.add(page, 100));
         let asking = model.spawn(|model| {
-            assert_eq!(model.cache.read_ahead([id(0), id(1)]), 0, "they are there");
+            assert_eq!(model.pool.read_ahead([id(0), id(1)]), 0, "they are there");
         });
-        model.cache.flush_file(FILE).unwrap();
-        let Model { cache, device } = model;
+        model.pool.flush_file(FILE).unwrap();
+        let Model { pool, device } = model;
         // The last to let go of the cache ends its threads, one of which that may be.
-        drop(cache);
+        drop(pool);
         join([asking]);
         assert_eq!(device.reads.load(SeqCst), 0);
     });
@@ -465,21 +465,21 @@ fn a_batch_does_not_wait_for_helpers_that_are_being_stopped() {
 fn a_page_read_ahead_is_the_page_whatever_happens_to_it_meanwhile() {
     explore(80, |way| {
         let model = with_crews(way, 1, 2, 4);
-        model.cache.detach(FILE, Detach::Flush).unwrap();
+        model.pool.detach(FILE, Detach::Flush).unwrap();
         model.attach();
         let before = model.device.reads.load(SeqCst);
-        model.cache.read_ahead([0, 1, 2].map(id));
+        model.pool.read_ahead([0, 1, 2].map(id));
         let writer = model.spawn(|model| {
             model.add(0, 100);
-            model.cache.flush_file(FILE).unwrap();
+            model.pool.flush_file(FILE).unwrap();
         });
         let reader = model.spawn(|model| assert_eq!(model.value(1), 1));
         assert!([0, 100].contains(&model.value(0)));
         join([writer, reader]);
         // Nobody has read a page twice.
         assert!(model.device.reads.load(SeqCst) - before <= 3);
-        model.cache.read_ahead([id(3)]);
-        model.cache.detach(FILE, Detach::Discard).unwrap();
+        model.pool.read_ahead([id(3)]);
+        model.pool.detach(FILE, Detach::Discard).unwrap();
         model.attach();
         assert_eq!(model.value(0), 100);
         assert_eq!(model.value(3), 3);
@@ -490,7 +490,7 @@ fn a_page_read_ahead_is_the_page_whatever_happens_to_it_meanwhile() {
 fn closing_a_file_waits_for_its_users_and_keeps_their_changes() {
     explore(400, |way| {
         let model = Model::new(way, 2, 2);
-        let writer = model.spawn(|model| match model.cache.write(id(0)) {
+        let writer = model.spawn(|model| match model.pool.write(id(0)) {
             Ok(mut guard) => {
                 guard.page_mut().set_u64(VALUE_AT, 77);
                 guard.page_mut().set_u64(VALUE_AGAIN_AT, 77);
@@ -503,10 +503,10 @@ fn closing_a_file_waits_for_its_users_and_keeps_their_changes() {
             Err(Error::NotAttached { .. }) => {}
             Err(error) => panic!("{error}"),
         });
-        model.cache.detach(FILE, Detach::Flush).unwrap();
+        model.pool.detach(FILE, Detach::Flush).unwrap();
         join([reader, writer]);
-        assert_eq!(model.cache.status().blocks.used, 0);
-        let closed = model.cache.read(id(0));
+        assert_eq!(model.pool.status().blocks.used, 0);
+        let closed = model.pool.read(id(0));
         assert!(matches!(closed, Err(Error::NotAttached { .. })));
         drop(closed);
         model.attach();
@@ -526,9 +526,9 @@ fn dropping_a_file_leaves_no_frame_behind() {
                 Err(error) => panic!("{error}"),
             })
         });
-        model.cache.detach(FILE, Detach::Discard).unwrap();
+        model.pool.detach(FILE, Detach::Discard).unwrap();
         join(users);
-        let blocks = model.cache.status().blocks;
+        let blocks = model.pool.status().blocks;
         assert_eq!((blocks.used, blocks.unused, blocks.not_flushed), (0, 3, 0));
     });
 }
@@ -539,7 +539,7 @@ fn no_wake_up_is_lost_between_those_who_wait_for_one_page() {
         let model = Model::new(way, 1, 1);
         let writers = [1, 2, 3].map(|amount| model.spawn(move |model| model.add(0, amount)));
         let reader = model.spawn(|model| {
-            let guard = model.cache.read_shared(id(0)).unwrap();
+            let guard = model.pool.read_shared(id(0)).unwrap();
             assert_eq!(guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
         });
         join(writers.into_iter().chain([reader]));
@@ -553,10 +553,10 @@ fn a_page_is_flushed_whole_while_it_changes() {
         let model = Model::new(way, 1, 2);
         model.add(0, 1);
         let writer = model.spawn(|model| model.add(0, 2));
-        let flusher = model.spawn(|model| model.cache.flush_file(FILE).unwrap());
-        model.cache.flush_file(FILE).unwrap();
+        let flusher = model.spawn(|model| model.pool.flush_file(FILE).unwrap());
+        model.pool.flush_file(FILE).unwrap();
         join([writer, flusher]);
-        model.cache.detach(FILE, Detach::Flush).unwrap();
+        model.pool.detach(FILE, Detach::Flush).unwrap();
         model.attach();
         assert_eq!(model.value(0), 3);
     });
@@ -570,8 +570,8 @@ fn the_permit_lets_one_of_two_who_want_all_frames_go_on() {
             model.spawn(move |model| {
                 let mut permit = None;
                 loop {
-                    let first = model.cache.write(id(pages[0]));
-                    let second = model.cache.write(id(pages[1]));
+                    let first = model.pool.write(id(pages[0]));
+                    let second = model.pool.write(id(pages[1]));
                     match (first, second) {
                         (Ok(_first), Ok(_second)) => break,
                         (first, second) => {
@@ -579,7 +579,7 @@ fn the_permit_lets_one_of_two_who_want_all_frames_go_on() {
                             assert!(busy(&first) && busy(&second));
                         }
                     }
-                    permit = permit.or_else(|| Some(model.cache.wait_for_frames()));
+                    permit = permit.or_else(|| Some(model.pool.wait_for_frames()));
                 }
                 drop(permit);
             })
@@ -598,12 +598,12 @@ fn who_sleeps_with_a_latch_held_is_woken_for_who_has_the_permit() {
                 let mut permit = None;
                 loop {
                     let guards: Result<Vec<_>, Error> =
-                        pages.iter().map(|page| model.cache.write(id(*page))).collect();
+                        pages.iter().map(|page| model.pool.write(id(*page))).collect();
                     match guards {
                         Ok(_) => break,
                         Err(error) => assert!(matches!(error, Error::Busy), "{error}"),
                     }
-                    permit = permit.or_else(|| Some(model.cache.wait_for_frames()));
+                    permit = permit.or_else(|| Some(model.pool.wait_for_frames()));
                 }
                 drop(permit);
             })
@@ -626,10 +626,10 @@ fn reconfiguration_stops_nobody_and_loses_nothing() {
             }
         });
         let segments = Reconfigure { segments: Some(3), ..Reconfigure::default() };
-        model.cache.reconfigure(segments).unwrap();
+        model.pool.reconfigure(segments).unwrap();
         let other = if way.hit_path == HitPath::Locked { HitPath::Optimistic } else { HitPath::Locked };
         let hit_path = Reconfigure { hit_path: Some(other), ..Reconfigure::default() };
-        model.cache.reconfigure(hit_path).unwrap();
+        model.pool.reconfigure(hit_path).unwrap();
         join([writer, reader]);
         let sum: u64 = (0..5).map(|page| model.value(page)).sum();
         assert_eq!(sum, 10 + 200);
@@ -655,9 +655,9 @@ fn a_page_moves_to_another_frame_under_its_users() {
             }
         });
         let smaller = Reconfigure { size_bytes: Some(frames(3)), ..Reconfigure::default() };
-        model.cache.reconfigure(smaller).unwrap();
+        model.pool.reconfigure(smaller).unwrap();
         join([writer, reader]);
-        assert_eq!(model.cache.status().frames, 3);
+        assert_eq!(model.pool.status().frames, 3);
         let sum: u64 = (0..5).map(|page| model.value(page)).sum();
         assert_eq!(sum, 10 + 200);
     });
@@ -679,7 +679,7 @@ fn check_checkpoint(way: Way, marks_first: bool) {
         let log = log.clone();
         threads.push(model.spawn(move |model| {
             for _ in 0..2 {
-                let mut guard = model.cache.write(id(page)).unwrap();
+                let mut guard = model.pool.write(id(page)).unwrap();
                 if marks_first {
                     guard.page_mut();
                 }
@@ -689,12 +689,12 @@ fn check_checkpoint(way: Way, marks_first: bool) {
         }));
     }
     // An eviction writes, and so does this.
-    threads.push(model.spawn(|model| model.cache.write_older_than(Lsn(u64::MAX)).unwrap()));
-    threads.push(model.spawn(|model| drop(model.cache.read(id(3)).unwrap())));
+    threads.push(model.spawn(|model| model.pool.write_older_than(Lsn(u64::MAX)).unwrap()));
+    threads.push(model.spawn(|model| drop(model.pool.read(id(3)).unwrap())));
     for _ in 0..2 {
         let end = log.position();
-        let needed = model.cache.oldest_change().unwrap_or(end).min(end);
-        model.cache.sync_files().unwrap();
+        let needed = model.pool.oldest_change().unwrap_or(end).min(end);
+        model.pool.sync_files().unwrap();
         let records: Vec<(u64, u32)> = log.records.lock().clone();
         for (start, page) in records.into_iter().filter(|(start, _)| *start < needed.0) {
             let synced = model.device.synced.lock();
@@ -704,8 +704,8 @@ fn check_checkpoint(way: Way, marks_first: bool) {
         }
     }
     join(threads);
-    model.cache.flush_file(FILE).unwrap();
-    assert_eq!(model.cache.oldest_change(), None);
+    model.pool.flush_file(FILE).unwrap();
+    assert_eq!(model.pool.oldest_change(), None);
 }
 
 #[test]
@@ -724,10 +724,10 @@ fn a_sync_beside_a_write_leaves_the_next_one_what_it_missed() {
         };
         let model = Model::with_log(config, 1, Some(Arc::default()));
         model.add(0, 5);
-        let writer = model.spawn(|model| model.cache.write_older_than(Lsn(u64::MAX)).unwrap());
-        model.cache.sync_files().unwrap();
+        let writer = model.spawn(|model| model.pool.write_older_than(Lsn(u64::MAX)).unwrap());
+        model.pool.sync_files().unwrap();
         join([writer]);
-        model.cache.sync_files().unwrap();
+        model.pool.sync_files().unwrap();
         let synced = model.device.synced.lock();
         assert_eq!(synced[VALUE_AT], 5, "written, and left to its fate");
     });
@@ -748,7 +748,7 @@ fn a_reader_that_skips_validation_is_caught() {
         || {
             let model = Model::new(Way::DEFAULT, 1, 1);
             let writer = model.spawn(|model| model.add(0, 5));
-            let guard = model.cache.read(id(0)).unwrap();
+            let guard = model.pool.read(id(0)).unwrap();
             let (first, second) = (guard.page().u64_at(VALUE_AT), guard.page().u64_at(VALUE_AGAIN_AT));
             assert_eq!(first, second, "torn, as it must be");
             drop(guard);
@@ -766,7 +766,7 @@ fn a_miss_that_bypasses_the_cache_is_caught() {
         || {
             use vfs::File;
             let model = Model::new(Way::DEFAULT, 1, 1);
-            model.cache.detach(FILE, Detach::Flush).unwrap();
+            model.pool.detach(FILE, Detach::Flush).unwrap();
             model.attach();
             let other = model.spawn(|model| {
                 let mut bytes = [0; PAGE_SIZE];

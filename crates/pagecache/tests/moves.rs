@@ -7,7 +7,7 @@ use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Mutex, shuttle, thread};
 use base::{FileId, Lsn, PageId, PageNo};
 use latchwork_pagecache::{
-    CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, FileFormat, HitPath, PageCache, Share,
+    CacheChange, CacheConfig, CachedFile, Caches, Detach, Error, FileFormat, HitPath, Pool, Share,
     WriteAhead, WriteBack,
 };
 use std::path::PathBuf;
@@ -271,7 +271,7 @@ fn a_file_in_two_pools_at_once_is_caught() {
                 write_back: WriteBack::AtEvictionOnly,
                 ..CacheConfig::new(1, PAGE_SIZE)
             };
-            let pools = [PageCache::new(config()).unwrap(), PageCache::new(config()).unwrap()];
+            let pools = [Pool::new(config()).unwrap(), Pool::new(config()).unwrap()];
             let device = vfs::MemVfs::new().open("file".as_ref(), vfs::Create::New).unwrap();
             pools[0].attach(FILE, PathBuf::from("file"), device.clone()).unwrap();
             drop(pools[0].create(id(0)).unwrap());

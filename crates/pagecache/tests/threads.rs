@@ -5,7 +5,7 @@ mod common;
 
 use base::sync::{Arc, Condvar, Mutex, thread};
 use common::{FILE, PAGE_SIZE, VALUE_AGAIN_AT, VALUE_AT, bytes_for, id, value};
-use latchwork_pagecache::{CacheConfig, Detach, Error, IoConfig, PageCache, WriteBack, loads_of_this_thread};
+use latchwork_pagecache::{CacheConfig, Detach, Error, IoConfig, Pool, WriteBack, loads_of_this_thread};
 use std::io;
 use std::time::{Duration, Instant};
 use vfs::{Create, File, MemVfs, Vfs};
@@ -61,15 +61,15 @@ impl File for Gate {
     }
 }
 
-fn cache(io: IoConfig) -> Arc<PageCache> {
+fn cache(io: IoConfig) -> Arc<Pool> {
     // Nothing is written but what the test writes.
     let io = IoConfig { capacity: 0, capacity_max: 0, ..io };
-    PageCache::new(CacheConfig { io, segments: 4, ..CacheConfig::new(bytes_for(512), PAGE_SIZE) }).unwrap()
+    Pool::new(CacheConfig { io, segments: 4, ..CacheConfig::new(bytes_for(512), PAGE_SIZE) }).unwrap()
 }
 
-fn make(cache: &PageCache, pages: u32) {
+fn make(pool: &Pool, pages: u32) {
     for page in 0..pages {
-        let mut guard = cache.create(id(page)).unwrap();
+        let mut guard = pool.create(id(page)).unwrap();
         let mut page_mut = guard.page_mut();
         page_mut.set_u64(VALUE_AT, u64::from(page));
         page_mut.set_u64(VALUE_AGAIN_AT, u64::from(page));
@@ -90,71 +90,70 @@ fn as_many_threads_write_a_batch_as_the_settings_say() {
         let inner = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
         let state = Mutex::default();
         let gate = Arc::new(Gate { inner, expected: at_once, state, changed: Condvar::new() });
-        let cache = cache(IoConfig { write_threads, ..IoConfig::default() });
-        cache.attach(FILE, "file".into(), gate.clone()).unwrap();
-        make(&cache, 40);
-        cache.flush_file(FILE).unwrap();
+        let pool = cache(IoConfig { write_threads, ..IoConfig::default() });
+        pool.attach(FILE, "file".into(), gate.clone()).unwrap();
+        make(&pool, 40);
+        pool.flush_file(FILE).unwrap();
         assert_eq!(gate.state.lock().most, at_once);
-        cache.detach(FILE, Detach::Discard).unwrap();
-        cache.attach(FILE, "file".into(), gate).unwrap();
-        assert!((0..40).all(|page| value(&cache, page) == u64::from(page)));
+        pool.detach(FILE, Detach::Discard).unwrap();
+        pool.attach(FILE, "file".into(), gate).unwrap();
+        assert!((0..40).all(|page| value(&pool, page) == u64::from(page)));
     }
 }
 
 #[test]
 fn pages_asked_for_are_there_when_they_are_wanted() {
-    let cache = cache(IoConfig::default());
+    let pool = cache(IoConfig::default());
     let file = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
-    cache.attach(FILE, "file".into(), file.clone()).unwrap();
-    make(&cache, 40);
-    cache.detach(FILE, Detach::Flush).unwrap();
-    cache.attach(FILE, "file".into(), file).unwrap();
-    assert_eq!(cache.read_ahead_window(), 32);
-    assert_eq!(value(&cache, 7), 7);
+    pool.attach(FILE, "file".into(), file.clone()).unwrap();
+    make(&pool, 40);
+    pool.detach(FILE, Detach::Flush).unwrap();
+    pool.attach(FILE, "file".into(), file).unwrap();
+    assert_eq!(pool.read_ahead_window(), 32);
+    assert_eq!(value(&pool, 7), 7);
     let loads = loads_of_this_thread();
-    assert_eq!(cache.read_ahead((0..32).map(id)), 31, "one was there");
-    wait_until("reading ahead", || cache.status().read_ahead_pages == 31);
-    let reads = cache.status().counters.reads;
+    assert_eq!(pool.read_ahead((0..32).map(id)), 31, "one was there");
+    wait_until("reading ahead", || pool.status().read_ahead_pages == 31);
+    let reads = pool.status().counters.reads;
     assert_eq!(reads, 32);
-    assert!((0..32).all(|page| value(&cache, page) == u64::from(page)));
-    assert_eq!((cache.status().counters.reads, loads_of_this_thread()), (reads, loads));
-    assert_eq!(cache.read_ahead((0..32).map(id)), 0);
+    assert!((0..32).all(|page| value(&pool, page) == u64::from(page)));
+    assert_eq!((pool.status().counters.reads, loads_of_this_thread()), (reads, loads));
+    assert_eq!(pool.read_ahead((0..32).map(id)), 0);
     // The next one is a miss, which this thread waits for.
-    assert_eq!(value(&cache, 35), 35);
+    assert_eq!(value(&pool, 35), 35);
     assert_eq!(loads_of_this_thread(), loads + 1);
 }
 
 #[test]
 fn what_is_no_page_is_not_read_ahead_and_who_wants_it_hears_why() {
-    let cache = cache(IoConfig { read_threads: 1, ..IoConfig::default() });
+    let pool = cache(IoConfig { read_threads: 1, ..IoConfig::default() });
     let file = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
     file.set_len(10 * PAGE_SIZE as u64).unwrap();
-    cache.attach(FILE, "file".into(), file).unwrap();
+    pool.attach(FILE, "file".into(), file).unwrap();
     let nobodys = base::PageId::new(base::FileId(99), base::PageNo(0));
-    make(&cache, 1);
-    cache.flush_file(FILE).unwrap();
-    assert_eq!(cache.read_ahead([id(3), id(1_000_000), nobodys]), 3);
+    make(&pool, 1);
+    pool.flush_file(FILE).unwrap();
+    assert_eq!(pool.read_ahead([id(3), id(1_000_000), nobodys]), 3);
     // One thread, first come, first served: when this has been read, so have the others.
-    make(&cache, 6);
-    cache.detach(FILE, Detach::Flush).unwrap();
+    make(&pool, 6);
+    pool.detach(FILE, Detach::Flush).unwrap();
     let file = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
-    cache.attach(FILE, "file".into(), file.clone()).unwrap();
-    assert!(matches!(cache.read(id(3)), Err(Error::Io { .. })));
-    assert!(matches!(cache.read(nobodys), Err(Error::NotAttached { .. })));
-    assert_eq!(cache.status().poisoned, None);
+    pool.attach(FILE, "file".into(), file.clone()).unwrap();
+    assert!(matches!(pool.read(id(3)), Err(Error::Io { .. })));
+    assert!(matches!(pool.read(nobodys), Err(Error::NotAttached { .. })));
+    assert_eq!(pool.status().poisoned, None);
 }
 
 #[test]
 fn without_threads_nothing_is_asked_for() {
     let config =
         CacheConfig { write_back: WriteBack::AtEvictionOnly, ..CacheConfig::new(bytes_for(512), PAGE_SIZE) };
-    for cache in [cache(IoConfig { read_threads: 0, ..IoConfig::default() }), PageCache::new(config).unwrap()]
-    {
+    for pool in [cache(IoConfig { read_threads: 0, ..IoConfig::default() }), Pool::new(config).unwrap()] {
         let file = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
-        cache.attach(FILE, "file".into(), file).unwrap();
-        make(&cache, 4);
-        assert_eq!(cache.read_ahead_window(), 0);
-        assert_eq!(cache.read_ahead([id(900)]), 0);
-        assert_eq!(cache.status().read_ahead_calls, 0);
+        pool.attach(FILE, "file".into(), file).unwrap();
+        make(&pool, 4);
+        assert_eq!(pool.read_ahead_window(), 0);
+        assert_eq!(pool.read_ahead([id(900)]), 0);
+        assert_eq!(pool.status().read_ahead_calls, 0);
     }
 }

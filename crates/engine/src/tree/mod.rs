@@ -39,7 +39,7 @@ use crate::tablespace::Tablespace;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{PageId, PageNo};
-use pagecache::{CachedFile, PageCache};
+use pagecache::{CachedFile, Pool};
 use types::KeyCodec;
 
 /// A tree of a tablespace. Its root never moves.
@@ -106,7 +106,7 @@ impl Tree {
 
     /// The pool that has the tree's pages: it may be another at the next attempt.
     #[inline(always)]
-    pub(crate) fn cache(&self) -> &Arc<PageCache> {
+    pub(crate) fn cache(&self) -> &Arc<Pool> {
         self.space.cache()
     }
 

@@ -44,15 +44,15 @@ pub struct Blocks {
 
 impl Blocks {
     /// Keeps `image`. `None` if there is no memory for it.
-    pub fn store(&mut self, image: &[u8]) -> Option<Stored> {
-        let stored = Stored { first: 0, len: u32::try_from(image.len()).ok()? };
+    pub fn store(&mut self, compressed: &[u8]) -> Option<Stored> {
+        let stored = Stored { first: 0, len: u32::try_from(compressed.len()).ok()? };
         if !self.have_free(stored.block_count()) {
             return None;
         }
         let words = self.words.as_ref()?;
         let mut next = 0;
         // From the last to the first, since each names the one behind it.
-        for piece in image.chunks(BLOCK).rev() {
+        for piece in compressed.chunks(BLOCK).rev() {
             let block = self.free.pop()?;
             let place = &words[block as usize * WORDS..][..WORDS];
             for (word, bytes) in place.iter().zip(piece.chunks(8)) {
@@ -69,10 +69,10 @@ impl Blocks {
 
     /// Takes an image out.
     pub fn take(&mut self, stored: Stored) -> Vec<u8> {
-        let mut image = vec![0; stored.len as usize];
-        let Blocks { words: Some(words), next, free } = self else { return image };
+        let mut compressed = vec![0; stored.len as usize];
+        let Blocks { words: Some(words), next, free } = self else { return compressed };
         let mut block = stored.first;
-        for piece in image.chunks_mut(BLOCK) {
+        for piece in compressed.chunks_mut(BLOCK) {
             let place = &words[block as usize * WORDS..][..WORDS];
             for (word, bytes) in place.iter().zip(piece.chunks_mut(8)) {
                 // ORDER: as above.
@@ -81,7 +81,7 @@ impl Blocks {
             free.push(block);
             block = next[block as usize];
         }
-        image
+        compressed
     }
 
     /// Gives up an image.
@@ -163,19 +163,19 @@ impl Blocks {
 mod tests {
     use super::*;
 
-    fn image(seed: usize, len: usize) -> Vec<u8> {
+    fn piece(seed: usize, len: usize) -> Vec<u8> {
         (0..len).map(|at| (at * 7 + seed * 13) as u8).collect()
     }
 
     #[test]
-    fn images_of_all_lengths_come_back_and_their_blocks_are_used_again() {
+    fn pieces_of_all_lengths_come_back_and_their_blocks_are_used_again() {
         let mut blocks = Blocks::default();
         let lengths = [1, 7, 8, 9, 255, 256, 257, 3_000, 511];
         for round in 0..3 {
             let stored: Vec<Stored> =
-                lengths.iter().map(|len| blocks.store(&image(*len + round, *len)).unwrap()).collect();
+                lengths.iter().map(|len| blocks.store(&piece(*len + round, *len)).unwrap()).collect();
             for (stored, len) in stored.into_iter().zip(lengths).rev() {
-                assert_eq!(blocks.take(stored), image(len + round, len));
+                assert_eq!(blocks.take(stored), piece(len + round, len));
             }
         }
         let made: usize = lengths.iter().map(|len| len.div_ceil(BLOCK)).sum();
@@ -186,7 +186,7 @@ mod tests {
     fn what_is_left_moves_to_the_front_when_there_is_less_room() {
         let mut blocks = Blocks::default();
         let mut stored: Vec<Option<Stored>> =
-            (0..100).map(|seed| blocks.store(&image(seed, 100 + seed * 10))).collect();
+            (0..100).map(|seed| blocks.store(&piece(seed, 100 + seed * 10))).collect();
         for (seed, stored) in stored.iter_mut().enumerate().filter(|(seed, _)| seed % 3 != 1) {
             match seed % 2 {
                 0 => blocks.remove(stored.take().unwrap()),
@@ -196,12 +196,12 @@ mod tests {
         let used: usize = stored.iter().flatten().map(Stored::block_count).sum();
         blocks.shrink_to(0, stored.iter_mut().flatten());
         assert_eq!((blocks.next.len(), blocks.free.len()), (used, 0));
-        let another = blocks.store(&image(1, 1_000)).unwrap();
+        let another = blocks.store(&piece(1, 1_000)).unwrap();
         for (seed, stored) in stored.into_iter().enumerate() {
             if let Some(stored) = stored {
-                assert_eq!(blocks.take(stored), image(seed, 100 + seed * 10));
+                assert_eq!(blocks.take(stored), piece(seed, 100 + seed * 10));
             }
         }
-        assert_eq!(blocks.take(another), image(1, 1_000));
+        assert_eq!(blocks.take(another), piece(1, 1_000));
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::frames::FrameNo;
-use crate::pool::PageCache;
+use crate::pool::Pool;
 use base::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use base::sync::{Arc, Condvar, Mutex, Weak, thread};
 use base::{Lsn, PageId};
@@ -80,25 +80,24 @@ impl Signal {
     }
 }
 
-impl PageCache {
-    pub(crate) fn start_write_back(self: &Arc<PageCache>) {
-        let signal = self.write_back.signal.clone();
-        let cache = Arc::downgrade(self);
-        let spawned =
-            thread::Builder::new().name("write-back".to_owned()).spawn(move || run(&cache, &signal));
+impl Pool {
+    pub(crate) fn start_write_back(self: &Arc<Pool>) {
+        let signal = self.device.write_back.signal.clone();
+        let pool = Arc::downgrade(self);
+        let spawned = thread::Builder::new().name("write-back".to_owned()).spawn(move || run(&pool, &signal));
         // Without the thread pages are written when their frame is needed: slower, not wrong.
-        self.write_back.signal.state.lock().thread = spawned.ok();
+        self.device.write_back.signal.state.lock().thread = spawned.ok();
     }
 
     /// Writes what is dirty, as much of it as may be written by now, those pages first that have been dirty for longest; in a hurry,
     /// what is too much. Ends early when nobody but the caller has the cache any more.
-    fn write_ahead(self: &Arc<PageCache>, now: Duration) -> Result<Next, Error> {
+    fn write_ahead(self: &Arc<Pool>, now: Duration) -> Result<Next, Error> {
         let surplus = self.surplus_dirt();
         let is_urgent = surplus > 0;
-        let rate = self.backend.rate(is_urgent);
+        let rate = self.device.backend.rate(is_urgent);
         let wanted = if is_urgent { surplus } else { usize::MAX };
-        let allowed = self.backend.pace.lock().allowed(now, rate).min(wanted);
-        let frames = self.dirty.iter(self.pool.frames_made());
+        let allowed = self.device.backend.pace.lock().allowed(now, rate).min(wanted);
+        let frames = self.device.dirty.iter(self.growth.free.frames_made());
         let mut dirty: Vec<(Option<Lsn>, PageId, FrameNo)> = frames
             .map(|frame| (self.header(frame).oldest_change(), self.header(frame).page_id(), frame))
             .collect();
@@ -112,10 +111,10 @@ impl PageCache {
         pages.sort_unstable();
         for batch in pages.chunks(self.batch_max()).take_while(|_| Arc::strong_count(self) > 1) {
             let written = self.write_pages(batch)?;
-            self.backend.pace.lock().spend(now, written, rate);
+            self.device.backend.pace.lock().spend(now, written, rate);
         }
         // At most the pause, so that a change of the settings is noticed.
-        let wait = self.backend.pace.lock().wait(now, self.batch_max(), rate).min(PAUSE);
+        let wait = self.device.backend.pace.lock().wait(now, self.batch_max(), rate).min(PAUSE);
         Ok(match (is_all, is_urgent) {
             // More has become dirty meanwhile.
             (true, _) if self.surplus_dirt() > 0 => Next::AtOnce,
@@ -150,7 +149,7 @@ impl Next {
     }
 }
 
-fn run(cache: &Weak<PageCache>, signal: &Signal) {
+fn run(pool: &Weak<Pool>, signal: &Signal) {
     let mut retry = RETRY_FIRST;
     let mut next = Next::WhenCalled;
     while match next {
@@ -159,9 +158,9 @@ fn run(cache: &Weak<PageCache>, signal: &Signal) {
         Next::After(wait) => signal.rest(wait),
         Next::AfterOrWhenCalled(wait) => signal.sleep(wait),
     } {
-        let Some(cache) = cache.upgrade() else { return };
-        let has_moved = cache.budget.as_ref().is_some_and(|budget| budget.balance());
-        match cache.write_ahead(cache.backend.now()) {
+        let Some(pool) = pool.upgrade() else { return };
+        let has_moved = pool.growth.budget.as_ref().is_some_and(|budget| budget.balance());
+        match pool.write_ahead(pool.device.backend.now()) {
             Ok(after) => {
                 retry = RETRY_FIRST;
                 next = after;
@@ -201,7 +200,7 @@ mod tests {
     }
 
     struct Rig {
-        cache: Arc<PageCache>,
+        pool: Arc<Pool>,
         log: Arc<Log>,
     }
 
@@ -214,26 +213,26 @@ mod tests {
             log: Some(log.clone()),
             ..CacheConfig::new(crate::size_for_frames(800, PAGE_SIZE), PAGE_SIZE)
         };
-        let cache = PageCache::new(config).unwrap();
+        let pool = Pool::new(config).unwrap();
         let file = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
-        cache.attach(FILE, "file".into(), file).unwrap();
-        Rig { cache, log }
+        pool.attach(FILE, "file".into(), file).unwrap();
+        Rig { pool, log }
     }
 
     impl Rig {
         fn dirty(&self, pages: impl Iterator<Item = u32>) {
             for page in pages {
                 self.log.0.fetch_add(8, Relaxed);
-                self.cache.create(PageId::new(FILE, PageNo(page))).unwrap();
+                self.pool.create(PageId::new(FILE, PageNo(page))).unwrap();
             }
         }
 
         fn written(&self, at_ms: u64) -> (u64, Next) {
-            let before = self.cache.status().counters.writes;
+            let before = self.pool.status().counters.writes;
             // Somebody else has the cache as well.
-            let _other = self.cache.clone();
-            let next = self.cache.write_ahead(Duration::from_millis(at_ms)).unwrap();
-            (self.cache.status().counters.writes - before, next)
+            let _other = self.pool.clone();
+            let next = self.pool.write_ahead(Duration::from_millis(at_ms)).unwrap();
+            (self.pool.status().counters.writes - before, next)
         }
     }
 
@@ -250,7 +249,7 @@ mod tests {
         // Not more than a second is made up for.
         assert_eq!(rig.written(60_000).0, 40);
         assert_eq!(rig.written(61_000), (20, Next::WhenCalled));
-        assert_eq!(rig.cache.status().blocks.not_flushed, 0);
+        assert_eq!(rig.pool.status().blocks.not_flushed, 0);
     }
 
     #[test]
@@ -264,7 +263,7 @@ mod tests {
         assert_eq!(rig.written(2_000).0, 100);
         // Four hundred of eight hundred are no hurry any more.
         assert_eq!(rig.written(3_000).0, 10);
-        rig.cache.detach(FILE, Detach::Discard).unwrap();
+        rig.pool.detach(FILE, Detach::Discard).unwrap();
     }
 
     #[test]
@@ -272,12 +271,12 @@ mod tests {
         let rig = rig(10, 20);
         rig.dirty(0..100);
         assert_eq!(rig.written(1_000).0, 10);
-        rig.cache.set_io_capacity(60, 20);
+        rig.pool.set_io_capacity(60, 20);
         assert_eq!(rig.written(2_000).0, 60);
         rig.dirty(0..500);
         // The maximum is never below the capacity.
         assert_eq!(rig.written(3_000).0, 60);
-        rig.cache.set_io_capacity(60, u32::MAX);
+        rig.pool.set_io_capacity(60, u32::MAX);
         // What is too much, and no more of it at once.
         assert_eq!(rig.written(3_000).0, 40);
     }
@@ -289,7 +288,7 @@ mod tests {
         assert_eq!(rig.written(1_000).0, 30);
         let is_dirty = |page: u32| {
             let mut dirty = false;
-            rig.cache.count_dirty(|id| dirty |= id.page.0 == page);
+            rig.pool.count_dirty(|id| dirty |= id.page.0 == page);
             dirty
         };
         assert!((0..60).all(is_dirty) && !(60..90).any(is_dirty));
@@ -299,7 +298,7 @@ mod tests {
     fn a_log_without_room_has_the_pages_with_old_changes_written_and_no_others() {
         let rig = rig(100, 1_000);
         rig.dirty(0..80);
-        rig.cache.write_older_than(Lsn(8 * 40)).unwrap();
-        assert_eq!(rig.cache.status().blocks.not_flushed, 41);
+        rig.pool.write_older_than(Lsn(8 * 40)).unwrap();
+        assert_eq!(rig.pool.status().blocks.not_flushed, 41);
     }
 }

@@ -3,7 +3,7 @@
 
 use base::sync::Arc;
 use base::{FileId, PageId, PageNo};
-use latchwork_pagecache::{CacheConfig, FRAMES_MIN, HitPath, PageCache, ReadGuard, WriteBack};
+use latchwork_pagecache::{CacheConfig, FRAMES_MIN, HitPath, Pool, ReadGuard, WriteBack};
 use std::path::{Path, PathBuf};
 use vfs::{Create, Faults, FaultyVfs, MemVfs, Vfs};
 
@@ -33,7 +33,7 @@ pub fn config(frames: usize, segments: u32, hit_path: HitPath) -> CacheConfig {
 
 #[derive(Debug)]
 pub struct Rig {
-    pub cache: Arc<PageCache>,
+    pub pool: Arc<Pool>,
     pub vfs: FaultyVfs,
     pub faults: Faults,
 }
@@ -41,8 +41,8 @@ pub struct Rig {
 impl Rig {
     pub fn new(config: CacheConfig) -> Rig {
         let vfs = FaultyVfs::new(Arc::new(MemVfs::new()));
-        let cache = PageCache::new(config).unwrap();
-        let rig = Rig { cache, faults: vfs.faults(), vfs };
+        let pool = Pool::new(config).unwrap();
+        let rig = Rig { pool, faults: vfs.faults(), vfs };
         rig.attach();
         rig
     }
@@ -55,27 +55,27 @@ impl Rig {
     pub fn attach(&self) {
         let path = PathBuf::from("file");
         let file = self.vfs.open(Path::new("file"), Create::IfMissing).unwrap();
-        self.cache.attach(FILE, path, file).unwrap();
+        self.pool.attach(FILE, path, file).unwrap();
     }
 
     /// Makes pages 0 to `pages` with their number as value, on the device.
     pub fn fill(&self, pages: u32) {
         for page in 0..pages {
-            let mut guard = self.cache.create(id(page)).unwrap();
+            let mut guard = self.pool.create(id(page)).unwrap();
             let mut page_mut = guard.page_mut();
             page_mut.set_u64(VALUE_AT, u64::from(page));
             page_mut.set_u64(VALUE_AGAIN_AT, u64::from(page));
         }
-        self.cache.flush_file(FILE).unwrap();
+        self.pool.flush_file(FILE).unwrap();
     }
 
     /// The value of a page, read as the engine would: validated, retried, latched in the end.
     pub fn value(&self, page: u32) -> u64 {
-        value(&self.cache, page)
+        value(&self.pool, page)
     }
 
     pub fn set_value(&self, page: u32, value: u64) {
-        set_value(&self.cache, page, |_| value);
+        set_value(&self.pool, page, |_| value);
     }
 
     /// The bytes of the page on the device.
@@ -98,17 +98,17 @@ fn read_value(guard: &ReadGuard<'_>) -> Option<u64> {
     Some(first)
 }
 
-pub fn value(cache: &PageCache, page: u32) -> u64 {
+pub fn value(pool: &Pool, page: u32) -> u64 {
     for _ in 0..4 {
-        if let Some(value) = read_value(&cache.read(id(page)).unwrap()) {
+        if let Some(value) = read_value(&pool.read(id(page)).unwrap()) {
             return value;
         }
     }
-    read_value(&cache.read_shared(id(page)).unwrap()).expect("a latched page does not change")
+    read_value(&pool.read_shared(id(page)).unwrap()).expect("a latched page does not change")
 }
 
-pub fn set_value(cache: &PageCache, page: u32, change: impl FnOnce(u64) -> u64) {
-    let mut guard = cache.write(id(page)).unwrap();
+pub fn set_value(pool: &Pool, page: u32, change: impl FnOnce(u64) -> u64) {
+    let mut guard = pool.write(id(page)).unwrap();
     let value = change(guard.page().u64_at(VALUE_AT));
     let mut page = guard.page_mut();
     page.set_u64(VALUE_AT, value);

@@ -76,7 +76,7 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Latch_waits", caches.iter().map(|counters| counters.latch_waits).sum());
     add("Latch_conflicts", caches.iter().map(|counters| counters.conflicts).sum());
     add("Latch_fallbacks", caches.iter().map(|counters| counters.fallbacks).sum());
-    let (image_bytes, images_opened) = session.instance.database.caches().images();
+    let (image_bytes, images_opened) = session.instance.database.caches().cold_pages();
     add("Compressed_pages_opened", images_opened);
     add("Compressed_pages_bytes", image_bytes as u64);
     let rows_kept = session.instance.database.row_tier_status();

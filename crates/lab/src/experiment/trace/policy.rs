@@ -4,7 +4,7 @@ use crate::error::{Error, Result};
 use base::checksum::checksum;
 use base::sync::{Arc, Mutex};
 use base::{FileId, PageId, PageNo};
-use pagecache::{CacheConfig, HitPath, PageCache, WriteBack, header, loads_of_this_thread, size_for_frames};
+use pagecache::{CacheConfig, HitPath, Pool, WriteBack, header, loads_of_this_thread, size_for_frames};
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::hint::black_box;
@@ -129,7 +129,7 @@ impl Hasher for Mixed {
 /// Latchwork's own page cache, as the engine uses it: a key is a page of the smallest size. What it reads on a miss comes
 /// from memory, with the checksum that it verifies.
 struct Pages {
-    cache: Arc<PageCache>,
+    cache: Arc<Pool>,
 }
 
 const FILE: FileId = FileId(1);
@@ -149,7 +149,7 @@ impl Pages {
             target: "page cache".to_string(),
             why: error.to_string(),
         };
-        let cache = PageCache::new(config).map_err(failed)?;
+        let cache = Pool::new(config).map_err(failed)?;
         let frames = cache.status().frames;
         if frames != places as u64 {
             let why = format!("{frames} frames where {places} were asked for");

@@ -237,7 +237,7 @@ impl Swept for Embedded {
         let kept = Kept {
             rows: rows.entries as u64,
             row_bytes: rows.bytes as u64,
-            image_bytes: self.database.caches().images().0 as u64,
+            image_bytes: self.database.caches().cold_pages().0 as u64,
         };
         sample.extra.extend(kept.extras());
         Ok(sample)
