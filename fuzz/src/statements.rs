@@ -11,7 +11,7 @@ pub fn statements(bytes: &[u8]) {
         match parse(piece) {
             Ok(Statement::Other(other)) => read_words(&other),
             Ok(_) => {}
-            Err(error) => assert!(error.code >= 1000, "{error}"),
+            Err(error) => assert!(error.code() >= 1000, "{error}"),
         }
     }
 }

@@ -6,8 +6,8 @@
 //! The file is text, a line an account: user, a tab, `*` and 40 hexadecimal digits (`SHA1(SHA1(password))`) or nothing.
 
 use base::sync::Mutex;
-use sql::SqlError;
 use sql::host::NewPassword;
+use sql::{ErrorKind, SqlError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io::{self, Write};
@@ -85,18 +85,21 @@ impl Accounts {
             NewPassword::Plain(text) => Some(PasswordHash::of(text)),
             NewPassword::Hash(text) => Some(PasswordHash::from_text(text).ok_or_else(|| {
                 let message = "Password hash should be a 41-digit hexadecimal number";
-                SqlError::new(1372, b"HY000", message)
+                SqlError::new(ErrorKind::WrongPasswordHash, message)
             })?),
         };
         let mut passwords = self.passwords.lock();
         if !passwords.contains_key(user) {
-            return Err(SqlError::new(1133, b"28000", "Can't find any matching row in the user table"));
+            return Err(SqlError::new(
+                ErrorKind::UserNotFound,
+                "Can't find any matching row in the user table",
+            ));
         }
         let mut changed = passwords.clone();
         changed.insert(user.to_string(), hash);
         self.store(&changed).map_err(|error| {
             let message = format!("Error writing file '{}' ({error})", self.path.display());
-            SqlError::new(1026, b"HY000", message)
+            SqlError::new(ErrorKind::CannotWriteFile, message)
         })?;
         *passwords = changed;
         Ok(())
@@ -128,7 +131,7 @@ impl Accounts {
                 "Access denied for user '{}'@'{}' (using password: {using}){why}",
                 shown.user, shown.host
             );
-            Err(SqlError::new(1045, b"28000", message))
+            Err(SqlError::new(ErrorKind::AccessDenied, message))
         };
         match known {
             None => denied(""),
@@ -163,9 +166,9 @@ mod tests {
         let accounts = Accounts::open(folder.path()).unwrap();
         assert!(enters(&accounts, "root", "", true).is_ok());
         let refused = enters(&accounts, "root", "", false).unwrap_err();
-        assert_eq!(refused.code, 1045);
+        assert_eq!(refused.code(), 1045);
         assert!(refused.message.contains("SET PASSWORD"), "{refused}");
-        assert_eq!(enters(&accounts, "somebody", "", true).unwrap_err().code, 1045);
+        assert_eq!(enters(&accounts, "somebody", "", true).unwrap_err().code(), 1045);
     }
 
     #[test]
@@ -177,9 +180,9 @@ mod tests {
             assert!(enters(&accounts, "root", "secret", false).is_ok());
             assert!(enters(&accounts, "root", "", true).is_ok(), "the socket's owner needs no password");
             for trusted_peer in [false, true] {
-                assert_eq!(enters(&accounts, "root", "Secret", trusted_peer).unwrap_err().code, 1045);
+                assert_eq!(enters(&accounts, "root", "Secret", trusted_peer).unwrap_err().code(), 1045);
             }
-            assert_eq!(enters(&accounts, "root", "", false).unwrap_err().code, 1045);
+            assert_eq!(enters(&accounts, "root", "", false).unwrap_err().code(), 1045);
         }
     }
 
@@ -190,10 +193,10 @@ mod tests {
         let hash = PasswordHash::of(b"secret").to_text();
         accounts.set_password("root", NewPassword::Hash(&hash)).unwrap();
         assert!(enters(&accounts, "root", "secret", false).is_ok());
-        assert_eq!(accounts.set_password("root", NewPassword::Hash("*12")).unwrap_err().code, 1372);
-        assert_eq!(accounts.set_password("nobody", NewPassword::Plain(b"x")).unwrap_err().code, 1133);
+        assert_eq!(accounts.set_password("root", NewPassword::Hash("*12")).unwrap_err().code(), 1372);
+        assert_eq!(accounts.set_password("nobody", NewPassword::Plain(b"x")).unwrap_err().code(), 1133);
         accounts.set_password("root", NewPassword::Plain(b"")).unwrap();
-        assert_eq!(enters(&accounts, "root", "secret", false).unwrap_err().code, 1045);
+        assert_eq!(enters(&accounts, "root", "secret", false).unwrap_err().code(), 1045);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use crate::registry::Entry;
 use crate::shared::{Shared, count};
 use base::phases::{self, Phase};
 use base::sync::Arc;
-use sql::{Session, SqlError};
+use sql::{ErrorKind, Session, SqlError};
 use statements::Statements;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -57,7 +57,10 @@ impl From<io::Error> for End {
 
 /// A malformed packet, of which nothing good can follow.
 fn malformed(error: wire::Malformed) -> End {
-    End::Refused(SqlError::new(1835, b"HY000", format!("Malformed communication packet: {}", error.what)))
+    End::Refused(SqlError::new(
+        ErrorKind::MalformedPacket,
+        format!("Malformed communication packet: {}", error.what),
+    ))
 }
 
 /// Both directions of a connection.
@@ -190,10 +193,13 @@ impl Channel {
     fn whole_packet(&mut self) -> Result<Option<Packet>, End> {
         self.reader.next_packet().map_err(|error| {
             End::Refused(match error {
-                FrameError::OutOfOrder { .. } => SqlError::new(1156, b"08S01", "Got packets out of order"),
-                FrameError::TooLarge => {
-                    SqlError::new(1153, b"08S01", "Got a packet bigger than 'max_allowed_packet' bytes")
+                FrameError::OutOfOrder { .. } => {
+                    SqlError::new(ErrorKind::PacketsOutOfOrder, "Got packets out of order")
                 }
+                FrameError::TooLarge => SqlError::new(
+                    ErrorKind::PacketTooLarge,
+                    "Got a packet bigger than 'max_allowed_packet' bytes",
+                ),
             })
         })
     }
@@ -225,7 +231,7 @@ impl Channel {
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
                     let message = "Got timeout reading communication packets";
-                    return Err(End::Closed(SqlError::new(1159, b"08S01", message)));
+                    return Err(End::Closed(SqlError::new(ErrorKind::NetworkReadTimeout, message)));
                 }
                 // Unread answers of ours make a client's leave look like an error.
                 Err(error)
@@ -271,7 +277,7 @@ impl Channel {
             if self.writer.is_empty() {
                 self.answer();
             }
-            response::error(&mut self.writer, error.code, Some(&error.sqlstate), &error.message);
+            response::error(&mut self.writer, error.code(), Some(error.sqlstate()), &error.message);
             if self.flush().is_ok() {
                 // A close with unread bytes would take the error away from the client (a reset), so read a while.
                 self.entry.stream.drain();
@@ -289,12 +295,12 @@ impl Connection<'_> {
             let packet = match self.channel.packet() {
                 Ok(packet) => packet,
                 // Skipped to its end: the connection can go on.
-                Err(End::Refused(error)) if error.code == 1153 => {
+                Err(End::Refused(error)) if error.kind == ErrorKind::PacketTooLarge => {
                     self.channel.answer();
                     response::error(
                         &mut self.channel.writer,
-                        error.code,
-                        Some(&error.sqlstate),
+                        error.code(),
+                        Some(error.sqlstate()),
                         &error.message,
                     );
                     self.channel.flush()?;
@@ -328,9 +334,9 @@ impl Connection<'_> {
     /// What an end while waiting for the client really means.
     fn end_of_waiting(&self, end: End) -> End {
         if self.shared.is_stopping() {
-            End::Closed(SqlError::new(1053, b"08S01", "Server shutdown in progress"))
+            End::Closed(SqlError::new(ErrorKind::ServerShutdown, "Server shutdown in progress"))
         } else if self.session.interrupt().connection_is_killed() {
-            End::Closed(SqlError::new(1927, b"70100", "Connection was killed"))
+            End::Closed(SqlError::new(ErrorKind::ConnectionKilled, "Connection was killed"))
         } else {
             end
         }

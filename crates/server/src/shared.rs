@@ -7,7 +7,7 @@ use crate::slow_log::SlowLog;
 use base::sync::Arc;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use sql::host::{ConnectionCounts, Host, Kill, Memory, NewPassword, Process};
-use sql::{Instance, SqlError};
+use sql::{ErrorKind, Instance, SqlError};
 use std::time::Instant;
 use wire::auth::PasswordHash;
 
@@ -84,7 +84,7 @@ impl Host for Shared {
                 entry.kill(what);
                 Ok(())
             }
-            None => Err(SqlError::new(1094, b"HY000", format!("Unknown thread id: {id}"))),
+            None => Err(SqlError::new(ErrorKind::UnknownThread, format!("Unknown thread id: {id}"))),
         }
     }
 
@@ -92,8 +92,7 @@ impl Host for Shared {
         match &self.accounts {
             Some(accounts) => accounts.set_password(user, password),
             None => Err(SqlError::new(
-                1290,
-                b"HY000",
+                ErrorKind::OptionPreventsStatement,
                 "The MariaDB server is running with the --skip-grant-tables option so it cannot execute this statement",
             )),
         }

@@ -79,7 +79,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         // The last row has too few values: everything before it was read, fitted and encoded.
         let sql = format!("{sql},(1)");
         let error = session.query(sql.as_bytes(), &mut Nowhere).err();
-        assert_eq!(error.map(|error| error.code), Some(1136));
+        assert_eq!(error.map(|error| error.code()), Some(1136));
     }
     let front = started.elapsed().as_secs_f64();
     let done = (statements.len() * ROWS_A_STATEMENT) as f64;

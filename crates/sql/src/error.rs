@@ -1,28 +1,37 @@
 //! Errors as a MySQL client sees them.
 
+pub use crate::error_kind::ErrorKind;
 use std::fmt;
 
 /// The name that messages use where MariaDB would say MariaDB.
 pub const PRODUCT: &str = "Latchwork";
 
-/// A MySQL error: its number, SQLSTATE and message, as `ERROR 1062 (23000): Duplicate entry ...`.
+/// A MySQL error: what went wrong, and the message, as `ERROR 1062 (23000): Duplicate entry ...`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SqlError {
-    pub code: u16,
-    pub sqlstate: [u8; 5],
+    pub kind: ErrorKind,
     pub message: String,
 }
 
 impl SqlError {
-    pub fn new(code: u16, sqlstate: &[u8; 5], message: impl Into<String>) -> SqlError {
-        SqlError { code, sqlstate: *sqlstate, message: message.into() }
+    pub fn new(kind: ErrorKind, message: impl Into<String>) -> SqlError {
+        SqlError { kind, message: message.into() }
+    }
+
+    /// The number that clients see.
+    pub fn code(&self) -> u16 {
+        self.kind.code()
+    }
+
+    /// Five characters.
+    pub fn sqlstate(&self) -> &'static [u8; 5] {
+        self.kind.sqlstate()
     }
 
     /// 1064: the text could not be parsed from `near` on, in line `line` (counted from 1).
     pub fn syntax(near: &str, line: usize) -> SqlError {
         SqlError::new(
-            1064,
-            b"42000",
+            ErrorKind::Syntax,
             format!(
                 "You have an error in your SQL syntax; check the manual that corresponds to your {PRODUCT} server \
                  version for the right syntax to use near '{near}' at line {line}"
@@ -32,102 +41,113 @@ impl SqlError {
 
     /// 1065: nothing but blanks and comments.
     pub fn empty_query() -> SqlError {
-        SqlError::new(1065, b"42000", "Query was empty")
+        SqlError::new(ErrorKind::EmptyQuery, "Query was empty")
     }
 
     /// 1046: the name has no database and the session has none either.
     pub fn no_database() -> SqlError {
-        SqlError::new(1046, b"3D000", "No database selected")
+        SqlError::new(ErrorKind::NoDatabase, "No database selected")
     }
 
     /// 1049.
     pub fn unknown_database(name: &str) -> SqlError {
-        SqlError::new(1049, b"42000", format!("Unknown database '{name}'"))
+        SqlError::new(ErrorKind::UnknownDatabase, format!("Unknown database '{name}'"))
     }
 
     /// 1051: DROP TABLE of a table that is not there.
     pub fn unknown_table(name: &str) -> SqlError {
-        SqlError::new(1051, b"42S02", format!("Unknown table '{name}'"))
+        SqlError::new(ErrorKind::UnknownTable, format!("Unknown table '{name}'"))
+    }
+
+    /// 1100.
+    pub fn not_locked(alias: &str) -> SqlError {
+        SqlError::new(ErrorKind::TableNotLocked, format!("Table '{alias}' was not locked with LOCK TABLES"))
     }
 
     /// 1146.
-    /// 1100.
-    pub fn not_locked(alias: &str) -> SqlError {
-        SqlError::new(1100, b"HY000", format!("Table '{alias}' was not locked with LOCK TABLES"))
-    }
-
     pub fn no_such_table(database: &str, name: &str) -> SqlError {
-        SqlError::new(1146, b"42S02", format!("Table '{database}.{name}' doesn't exist"))
+        SqlError::new(ErrorKind::NoSuchTable, format!("Table '{database}.{name}' doesn't exist"))
     }
 
     /// 1054: `place` is `field list`, `where clause`, `order clause`, `group statement`, `having clause`, `on clause`.
     pub fn unknown_column(name: &str, place: &str) -> SqlError {
-        SqlError::new(1054, b"42S22", format!("Unknown column '{name}' in '{place}'"))
+        SqlError::new(ErrorKind::UnknownColumn, format!("Unknown column '{name}' in '{place}'"))
     }
 
     /// 1052: several tables have the column.
     pub fn ambiguous_column(name: &str, place: &str) -> SqlError {
-        SqlError::new(1052, b"23000", format!("Column '{name}' in {place} is ambiguous"))
+        SqlError::new(ErrorKind::AmbiguousColumn, format!("Column '{name}' in {place} is ambiguous"))
     }
 
     /// 1305: a function that does not exist.
     pub fn unknown_function(name: &str) -> SqlError {
-        SqlError::new(1305, b"42000", format!("FUNCTION {name} does not exist"))
+        SqlError::new(ErrorKind::DoesNotExist, format!("FUNCTION {name} does not exist"))
     }
 
     /// 1582.
     pub fn wrong_parameter_count(function: &str) -> SqlError {
         SqlError::new(
-            1582,
-            b"42000",
+            ErrorKind::WrongParameterCount,
             format!("Incorrect parameter count in the call to native function '{function}'"),
         )
     }
 
     /// 1241.
     pub fn columns(wanted: usize) -> SqlError {
-        SqlError::new(1241, b"21000", format!("Operand should contain {wanted} column(s)"))
+        SqlError::new(
+            ErrorKind::WrongColumnCountOfOperand,
+            format!("Operand should contain {wanted} column(s)"),
+        )
     }
 
     /// 1242.
     pub fn subquery_of_several_rows() -> SqlError {
-        SqlError::new(1242, b"21000", "Subquery returns more than 1 row")
+        SqlError::new(ErrorKind::SubqueryReturnsSeveralRows, "Subquery returns more than 1 row")
     }
 
     /// 1235: known to MySQL, not (yet) to us. `what` is a noun: `'subqueries in the select list'`.
     pub fn not_supported(what: &str) -> SqlError {
-        SqlError::new(1235, b"42000", format!("This version of {PRODUCT} doesn't yet support '{what}'"))
+        SqlError::new(
+            ErrorKind::NotSupported,
+            format!("This version of {PRODUCT} doesn't yet support '{what}'"),
+        )
     }
 
     /// 1243: a statement id that was never prepared, or is closed.
     pub fn unknown_statement(id: u32, command: &str) -> SqlError {
-        SqlError::new(1243, b"HY000", format!("Unknown prepared statement handler ({id}) given to {command}"))
+        SqlError::new(
+            ErrorKind::UnknownStatementHandler,
+            format!("Unknown prepared statement handler ({id}) given to {command}"),
+        )
     }
 
     /// 1210: a parameter of a kind that its place cannot take.
     pub fn wrong_arguments(what: &str) -> SqlError {
-        SqlError::new(1210, b"HY000", format!("Incorrect arguments to {what}"))
+        SqlError::new(ErrorKind::WrongArguments, format!("Incorrect arguments to {what}"))
     }
 
     /// 1205: another session kept a row or a table for longer than one is ready to wait.
     pub fn lock_wait_timeout() -> SqlError {
-        SqlError::new(1205, b"HY000", "Lock wait timeout exceeded; try restarting transaction")
+        SqlError::new(ErrorKind::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
     }
 
     /// 1213: sessions wait for each other, and this one gave way; its transaction is rolled back.
     pub fn deadlock() -> SqlError {
-        SqlError::new(1213, b"40001", "Deadlock found when trying to get lock; try restarting transaction")
+        SqlError::new(
+            ErrorKind::Deadlock,
+            "Deadlock found when trying to get lock; try restarting transaction",
+        )
     }
 
     /// 1105: something inside is not as it must be.
     pub fn internal(what: impl fmt::Display) -> SqlError {
-        SqlError::new(1105, b"HY000", format!("{what}"))
+        SqlError::new(ErrorKind::Unknown, format!("{what}"))
     }
 }
 
 impl fmt::Display for SqlError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ERROR {} ({}): {}", self.code, String::from_utf8_lossy(&self.sqlstate), self.message)
+        write!(f, "ERROR {} ({}): {}", self.code(), String::from_utf8_lossy(self.sqlstate()), self.message)
     }
 }
 
@@ -140,42 +160,65 @@ impl From<engine::Error> for SqlError {
         use engine::Error;
         let message = error.to_string();
         match error {
-            Error::Io(source) => {
-                SqlError::new(1030, b"HY000", format!("Got an I/O error from the storage engine: {source}"))
-            }
-            Error::Corrupt { path, page, why, .. } => {
-                SqlError::new(1034, b"HY000", format!("Corrupt page {page} of '{}': {why}", path.display()))
-            }
+            Error::Io(source) => SqlError::new(
+                ErrorKind::StorageEngineFailed,
+                format!("Got an I/O error from the storage engine: {source}"),
+            ),
+            Error::Corrupt { path, page, why, .. } => SqlError::new(
+                ErrorKind::TableCorrupt,
+                format!("Corrupt page {page} of '{}': {why}", path.display()),
+            ),
             Error::RowTooLarge { bytes_max, .. } => SqlError::new(
-                1118,
-                b"42000",
+                ErrorKind::RowTooLarge,
                 format!("Row size too large. The maximum row size, not counting BLOBs, is {bytes_max}"),
             ),
             Error::KeyTooLong { bytes_max, .. } => SqlError::new(
-                1071,
-                b"42000",
+                ErrorKind::KeyTooLong,
                 format!("Specified key was too long; max key length is {bytes_max} bytes"),
             ),
-            Error::AutoIncrementExhausted => {
-                SqlError::new(1467, b"HY000", "Failed to read auto-increment value from storage engine")
-            }
-            Error::TableChanged => {
-                SqlError::new(1412, b"HY000", "Table definition has changed, please retry transaction")
-            }
+            Error::AutoIncrementExhausted => SqlError::new(
+                ErrorKind::AutoIncrementFailed,
+                "Failed to read auto-increment value from storage engine",
+            ),
+            Error::TableChanged => SqlError::new(
+                ErrorKind::TableDefinitionChanged,
+                "Table definition has changed, please retry transaction",
+            ),
             Error::Deadlock => SqlError::deadlock(),
             Error::LockWaitTimeout | Error::WouldBlock => SqlError::lock_wait_timeout(),
-            Error::Interrupted => SqlError::new(1317, b"70100", "Query execution was interrupted"),
+            Error::Interrupted => {
+                SqlError::new(ErrorKind::QueryInterrupted, "Query execution was interrupted")
+            }
             Error::SnapshotTooOld => SqlError::new(
-                1412,
-                b"HY000",
+                ErrorKind::SnapshotTooOld,
                 "The snapshot of this transaction is too old to be read; please retry transaction",
             ),
-            Error::DefaultCache => SqlError::new(1438, b"HY000", "Cannot drop default keycache"),
-            Error::Full => SqlError::new(1021, b"HY000", "Disk full; waiting for someone to free some space"),
+            Error::DefaultCache => {
+                SqlError::new(ErrorKind::CannotDropDefaultCache, "Cannot drop default keycache")
+            }
+            Error::Full => {
+                SqlError::new(ErrorKind::DiskFull, "Disk full; waiting for someone to free some space")
+            }
             Error::ReadOnly { why } => {
-                SqlError::new(1290, b"HY000", format!("The server refuses writes: {why}"))
+                SqlError::new(ErrorKind::OptionPreventsStatement, format!("The server refuses writes: {why}"))
             }
             _ => SqlError::internal(message),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ErrorKind, SqlError};
+
+    /// Clients know both by 1412. The server tries a statement again only for the first: a snapshot that is too old
+    /// stays too old.
+    #[test]
+    fn a_snapshot_that_is_too_old_is_no_change_of_a_definition() {
+        let changed = SqlError::from(engine::Error::TableChanged);
+        let too_old = SqlError::from(engine::Error::SnapshotTooOld);
+        assert_eq!((changed.code(), too_old.code()), (1412, 1412));
+        assert_eq!(changed.kind, ErrorKind::TableDefinitionChanged);
+        assert_eq!(too_old.kind, ErrorKind::SnapshotTooOld);
     }
 }

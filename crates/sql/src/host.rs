@@ -3,7 +3,7 @@
 //! The SQL layer knows nothing of sockets; a server attaches itself to the [`crate::Instance`]. Without one (an
 //! embedding program) these statements answer that there is no server.
 
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use base::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
 use base::sync::{Condvar, Mutex, OnceLock};
 use engine::Isolation;
@@ -220,9 +220,9 @@ impl Interrupt {
     #[cold]
     fn error(bits: u8) -> SqlError {
         if bits & Interrupt::CONNECTION != 0 {
-            SqlError::new(1927, b"70100", "Connection was killed")
+            SqlError::new(ErrorKind::ConnectionKilled, "Connection was killed")
         } else {
-            SqlError::new(1317, b"70100", "Query execution was interrupted")
+            SqlError::new(ErrorKind::QueryInterrupted, "Query execution was interrupted")
         }
     }
 
@@ -342,12 +342,12 @@ mod tests {
     fn a_late_kill_of_a_statement_spares_the_next_one_and_a_kill_of_the_connection_does_not() {
         let interrupt = Interrupt::default();
         interrupt.raise(Kill::Statement);
-        assert_eq!(interrupt.check().unwrap_err().code, 1317);
+        assert_eq!(interrupt.check().unwrap_err().code(), 1317);
         interrupt.begin_statement();
         assert_eq!(interrupt.check(), Ok(()));
         interrupt.raise(Kill::Connection);
         interrupt.begin_statement();
-        assert_eq!(interrupt.check().unwrap_err().code, 1927);
+        assert_eq!(interrupt.check().unwrap_err().code(), 1927);
         assert!(interrupt.connection_is_killed());
     }
 }

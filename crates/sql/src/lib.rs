@@ -5,6 +5,7 @@
 
 mod dispatch;
 pub mod error;
+mod error_kind;
 pub mod exec;
 pub mod expr;
 pub mod host;
@@ -21,7 +22,7 @@ pub mod warning;
 
 pub use text::parse;
 
-pub use error::SqlError;
+pub use error::{ErrorKind, SqlError};
 pub use result::{ColumnMeta, Completion, FileParts, ResultSink};
 pub use session::{Instance, Prepared, Session, StatementFigures, with_values};
 pub use warning::{Level, Warning, Warnings};

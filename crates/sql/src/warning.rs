@@ -1,6 +1,6 @@
 //! What SHOW WARNINGS lists.
 
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 
 /// How grave a [`Warning`] is, by MySQL's names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -24,7 +24,7 @@ impl Level {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Warning {
     pub level: Level,
-    pub code: u16,
+    pub kind: ErrorKind,
     pub message: String,
 }
 
@@ -48,28 +48,28 @@ impl Default for Warnings {
 }
 
 impl Warnings {
-    pub fn push(&mut self, level: Level, code: u16, message: impl Into<String>) {
+    pub fn push(&mut self, level: Level, kind: ErrorKind, message: impl Into<String>) {
         if level == Level::Note && !self.notes {
             return;
         }
         self.count += 1;
         self.errors += u64::from(level == Level::Error);
         if self.list.len() < self.kept_max {
-            self.list.push(Warning { level, code, message: message.into() });
+            self.list.push(Warning { level, kind, message: message.into() });
         }
     }
 
-    pub fn warn(&mut self, code: u16, message: impl Into<String>) {
-        self.push(Level::Warning, code, message);
+    pub fn warn(&mut self, kind: ErrorKind, message: impl Into<String>) {
+        self.push(Level::Warning, kind, message);
     }
 
-    pub fn note(&mut self, code: u16, message: impl Into<String>) {
-        self.push(Level::Note, code, message);
+    pub fn note(&mut self, kind: ErrorKind, message: impl Into<String>) {
+        self.push(Level::Note, kind, message);
     }
 
     /// A statement that fails leaves its error here too.
     pub fn error(&mut self, error: &SqlError) {
-        self.push(Level::Error, error.code, error.message.clone());
+        self.push(Level::Error, error.kind, error.message.clone());
     }
 
     pub fn clear(&mut self) {

@@ -3,7 +3,7 @@
 use super::{Channel, End};
 use crate::accounts::Credentials;
 use crate::shared::Shared;
-use sql::{Session, SqlError};
+use sql::{ErrorKind, Session, SqlError};
 use std::time::Duration;
 use wire::auth::{SCRAMBLE_BYTES, Scramble};
 use wire::constants::{NATIVE_PASSWORD, capability, charset, status};
@@ -40,7 +40,7 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
 
     let packet = channel.packet()?;
     let response = HandshakeResponse::parse(channel.reader.payload(&packet))
-        .map_err(|_| End::Refused(SqlError::new(1043, b"08S01", "Bad handshake")))?;
+        .map_err(|_| End::Refused(SqlError::new(ErrorKind::BadHandshake, "Bad handshake")))?;
     channel.capabilities = response.capabilities & capability::SERVER;
     let charset = response.charset;
     let interactive = response.capabilities & capability::INTERACTIVE != 0;

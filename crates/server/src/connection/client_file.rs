@@ -4,7 +4,7 @@
 //! meanwhile: what nobody wants any more is read to its end, for only then does the client listen.
 
 use super::sink::WireSink;
-use sql::{FileParts, SqlError};
+use sql::{ErrorKind, FileParts, SqlError};
 use std::io;
 use std::time::Duration;
 use wire::{FrameError, PacketReader};
@@ -56,11 +56,11 @@ impl<'f, 'c> ClientFile<'f, 'c> {
                 Ok(None) => self.receive()?,
                 Err(FrameError::TooLarge) => {
                     let text = "Got a packet bigger than 'max_allowed_packet' bytes";
-                    return Err(SqlError::new(1153, b"08S01", text));
+                    return Err(SqlError::new(ErrorKind::PacketTooLarge, text));
                 }
                 Err(error @ FrameError::OutOfOrder { .. }) => {
                     self.fail(io::Error::new(io::ErrorKind::InvalidData, error));
-                    return Err(SqlError::new(1156, b"08S01", "Got packets out of order"));
+                    return Err(SqlError::new(ErrorKind::PacketsOutOfOrder, "Got packets out of order"));
                 }
             }
         }
@@ -84,7 +84,7 @@ impl<'f, 'c> ClientFile<'f, 'c> {
             Err(error) => error,
         };
         self.fail(error);
-        Err(SqlError::new(1158, b"08S01", "Got an error reading communication packets"))
+        Err(SqlError::new(ErrorKind::NetworkReadFailed, "Got an error reading communication packets"))
     }
 
     /// The connection is of no use any more.

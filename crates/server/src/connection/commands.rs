@@ -7,7 +7,7 @@ use super::statements::{KeptDefinitions, Statements};
 use super::{Channel, Connection, End, authenticate, cells, columns, malformed};
 use crate::registry::CommandName;
 use crate::shared::Shared;
-use sql::{Session, SqlError};
+use sql::{ErrorKind, Session, SqlError};
 use types::ValueRef;
 use wire::constants::capability;
 use wire::frame::Packet;
@@ -154,7 +154,7 @@ impl<'s> Connection<'s> {
             let message = format!(
                 "Can't create more than max_prepared_stmt_count statements (current value: {statements_max})"
             );
-            write_error(writer, &SqlError::new(1461, b"42000", message));
+            write_error(writer, &SqlError::new(ErrorKind::TooManyStatements, message));
             return Ok(());
         }
         let text = settings.statement(text);
@@ -266,13 +266,13 @@ impl<'s> Connection<'s> {
             }
             Command::StmtFetch { statement, .. } => {
                 let message = format!("The statement ({statement}) has no open cursor.");
-                Err(SqlError::new(1421, b"HY000", message))
+                Err(SqlError::new(ErrorKind::StatementHasNoOpenCursor, message))
             }
             Command::ProcessInfo => return self.run_for_client(b"SHOW PROCESSLIST"),
             Command::ProcessKill(id) => return self.run_for_client(format!("KILL {id}").as_bytes()),
             Command::FieldList => Err(refused("COM_FIELD_LIST; SHOW COLUMNS tells the same")),
             Command::Refused(name) => Err(refused(name)),
-            Command::Unknown(_) => Err(SqlError::new(1047, b"08S01", "Unknown command")),
+            Command::Unknown(_) => Err(SqlError::new(ErrorKind::UnknownCommand, "Unknown command")),
             Command::Query(_)
             | Command::StmtExecute { .. }
             | Command::StmtPrepare(_)
@@ -324,16 +324,16 @@ fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
     /// Disk full, I/O errors, damaged pages, what should not happen at all, and changes refused after one of these.
     const CODES: [u16; 5] = [1021, 1030, 1034, 1105, 1290];
     if let Err(error) = result
-        && CODES.contains(&error.code)
+        && CODES.contains(&error.code())
     {
         shared.log.storage_error(&error.message);
     }
 }
 
 fn write_error(writer: &mut PacketWriter, error: &SqlError) {
-    response::error(writer, error.code, Some(&error.sqlstate), &error.message);
+    response::error(writer, error.code(), Some(error.sqlstate()), &error.message);
 }
 
 fn refused(what: &str) -> SqlError {
-    SqlError::new(1235, b"42000", format!("This version of Latchwork doesn't support {what}"))
+    SqlError::new(ErrorKind::NotSupported, format!("This version of Latchwork doesn't support {what}"))
 }

@@ -7,7 +7,7 @@ use super::columns;
 use super::statements::KeptDefinitions;
 use crate::registry::Entry;
 use sql::host::Interrupt;
-use sql::{ColumnMeta, Completion, FileParts, ResultSink, SqlError};
+use sql::{ColumnMeta, Completion, ErrorKind, FileParts, ResultSink, SqlError};
 use std::io;
 use types::ValueRef;
 use wire::constants::status;
@@ -131,7 +131,7 @@ impl<'c> WireSink<'c> {
                 self.write_end(self.form.status | status::MORE_RESULTS);
                 // An open packet would be a row that an evaluation error broke off.
                 self.writer.abandon();
-                response::error(self.writer, error.code, Some(&error.sqlstate), &error.message);
+                response::error(self.writer, error.code(), Some(error.sqlstate()), &error.message);
             }
         }
         Ok(())
@@ -176,8 +176,10 @@ impl<'c> WireSink<'c> {
         self.entry.count_sent(self.writer.len());
         self.writer.clear();
         sent?.map_err(|error| {
-            let what =
-                SqlError::new(1160, b"08S01", format!("Got an error writing communication packets: {error}"));
+            let what = SqlError::new(
+                ErrorKind::NetworkWriteFailed,
+                format!("Got an error writing communication packets: {error}"),
+            );
             self.failed = Some(error);
             what
         })

@@ -2,7 +2,7 @@
 
 use super::cells::ResultCharset;
 use base::sync::Arc;
-use sql::{ColumnMeta, SqlError};
+use sql::{ColumnMeta, ErrorKind, SqlError};
 use std::collections::HashMap;
 use wire::value::WireType;
 
@@ -60,15 +60,17 @@ impl Statements {
 impl LongData {
     pub fn append(&mut self, param: usize, params: usize, data: &[u8], bytes_max: usize) {
         if param >= params {
-            self.error =
-                Some(SqlError::new(1210, b"HY000", "Incorrect arguments to mysqld_stmt_send_long_data"));
+            self.error = Some(SqlError::new(
+                ErrorKind::WrongArguments,
+                "Incorrect arguments to mysqld_stmt_send_long_data",
+            ));
             return;
         }
         self.bytes += data.len();
         if self.bytes > bytes_max {
             let message = "Parameter of prepared statement which is set through mysql_send_long_data() is longer than \
                            'max_allowed_packet' bytes";
-            self.error = Some(SqlError::new(1105, b"HY000", message));
+            self.error = Some(SqlError::new(ErrorKind::Unknown, message));
             self.parts.clear();
             return;
         }
@@ -110,7 +112,7 @@ impl Statements {
     pub fn get(&mut self, id: u32, what: &str) -> Result<&mut Statement, SqlError> {
         self.by_id.get_mut(&id).ok_or_else(|| {
             let message = format!("Unknown prepared statement handler ({id}) given to {what}");
-            SqlError::new(1243, b"HY000", message)
+            SqlError::new(ErrorKind::UnknownStatementHandler, message)
         })
     }
 

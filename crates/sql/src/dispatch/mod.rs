@@ -14,7 +14,7 @@ use crate::statements::query::Literals;
 use crate::status::Counter;
 use crate::text::parse::{self, ExplainForm, Statement};
 use crate::text::{Literal, Scan, ScanEnd};
-use crate::{ColumnMeta, Completion, Prepared, ResultSink, Session, SqlError};
+use crate::{ColumnMeta, Completion, ErrorKind, Prepared, ResultSink, Session, SqlError};
 use sqlparser::ast;
 use std::sync::Arc;
 use types::ValueRef;
@@ -101,7 +101,7 @@ impl Session {
             [_, second, ..] => return Err(parse::error_at(&text, parse::offset_in(&text, second))),
         };
         let params = u16::try_from(parse::count_placeholders(&text)).map_err(|_| {
-            SqlError::new(1390, b"HY000", "Prepared statement contains too many placeholders")
+            SqlError::new(ErrorKind::TooManyPlaceholders, "Prepared statement contains too many placeholders")
         })?;
         let mut prepared = PreparedText {
             text: text.into_bytes(),
@@ -147,7 +147,7 @@ impl Session {
         self.kept = Some(kept);
         let plan = match plan {
             // An error in the shape's text is told by the text that the client sent.
-            Err(error) if error.code == 1064 => {
+            Err(error) if error.kind == ErrorKind::Syntax => {
                 parse::parse(&text)?;
                 return Err(error);
             }

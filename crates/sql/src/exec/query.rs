@@ -13,7 +13,7 @@ use crate::plan::bind::SubqueryUse;
 use crate::plan::names::{Name, Piece};
 use crate::plan::plan::*;
 use crate::plan::value_keys::is_of_type;
-use crate::{ColumnMeta, ResultSink, Session, SqlError};
+use crate::{ColumnMeta, ErrorKind, ResultSink, Session, SqlError};
 use bumpalo::Bump;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -290,7 +290,7 @@ fn limit_of(value: ValueRef<'_>, environment: &dyn Environment) -> Result<u64, S
             let (number, used) = Decimal::parse_prefix(text);
             if used == 0 || !text[used..].trim_ascii().is_empty() {
                 environment.warn(
-                    1292,
+                    ErrorKind::TruncatedWrongValue,
                     format!("Truncated incorrect INTEGER value: '{}'", String::from_utf8_lossy(text)),
                 );
             }

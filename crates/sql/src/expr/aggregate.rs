@@ -3,7 +3,7 @@
 use super::evaluate::{self, Number};
 use super::result_type::{Class, Typed};
 use super::{Compiled, Context, Expr, ResultType, Row};
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use std::cmp::Ordering;
 use std::collections::HashSet;
 use types::{Collation, Value, ValueRef};
@@ -280,7 +280,10 @@ impl CompiledAggregate {
 
     fn overflow(&self) -> SqlError {
         let kind = if self.typed.class == Class::Double { "DOUBLE" } else { "DECIMAL" };
-        SqlError::new(1690, b"22003", format!("{kind} value is out of range in '{}()'", self.kind.name()))
+        SqlError::new(
+            ErrorKind::DataOutOfRange,
+            format!("{kind} value is out of range in '{}()'", self.kind.name()),
+        )
     }
 
     /// The result of a group.
@@ -341,7 +344,7 @@ impl CompiledAggregate {
             if joined.len() > GROUP_CONCAT_BYTES_MAX {
                 joined.truncate(GROUP_CONCAT_BYTES_MAX);
                 let message = format!("Row {} was cut by group_concat()", index + 1);
-                context.environment.warn(1260, message);
+                context.environment.warn(ErrorKind::CutByGroupConcat, message);
                 break;
             }
         }

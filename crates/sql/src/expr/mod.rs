@@ -28,8 +28,8 @@ pub use list_set::ListSet;
 pub use result_type::ResultType;
 pub use row::{Part, Row};
 
-use crate::SqlError;
 use crate::plan::plan::QueryPlan;
+use crate::{ErrorKind, SqlError};
 use base::sync::Arc;
 use bumpalo::Bump;
 use std::cell::OnceCell;
@@ -452,7 +452,7 @@ pub trait Environment {
     /// Seconds that the session's time zone is ahead of UTC.
     fn time_zone_seconds(&self) -> i32;
     /// Adds a warning to the statement's.
-    fn warn(&self, code: u16, message: String);
+    fn warn(&self, kind: ErrorKind, message: String);
     /// `@@sql_mode` as far as expressions look at it.
     fn sql_mode(&self) -> SqlMode {
         SqlMode::default()

@@ -281,11 +281,11 @@ mod tests {
         let request = |owner| Request { owner, interrupt: &interrupt, until: soon() };
         locks.lock(TABLE, Mode::Read, &request(1)).expect("free");
         locks.lock(TABLE, Mode::Write, &request(2)).expect("a writer beside a reader");
-        assert_eq!(locks.lock(TABLE, Mode::Define, &request(3)).unwrap_err().code, 1205);
-        assert_eq!(locks.lock(TABLE, Mode::KeepWritersOut, &request(3)).unwrap_err().code, 1205);
+        assert_eq!(locks.lock(TABLE, Mode::Define, &request(3)).unwrap_err().code(), 1205);
+        assert_eq!(locks.lock(TABLE, Mode::KeepWritersOut, &request(3)).unwrap_err().code(), 1205);
         locks.unlock(TABLE, Mode::Write, 2);
         locks.lock(TABLE, Mode::KeepWritersOut, &request(3)).expect("beside a reader");
-        assert_eq!(locks.lock(TABLE, Mode::Write, &request(2)).unwrap_err().code, 1205);
+        assert_eq!(locks.lock(TABLE, Mode::Write, &request(2)).unwrap_err().code(), 1205);
         locks.unlock(TABLE, Mode::KeepWritersOut, 3);
         locks.unlock(TABLE, Mode::Read, 1);
         assert!(locks.shard(TABLE).lock().is_empty());
@@ -308,7 +308,7 @@ mod tests {
             }
             let other = Arc::new(Interrupt::default());
             let newcomer = Request { owner: 3, interrupt: &other, until: soon() };
-            assert_eq!(locks.lock(TABLE, Mode::Read, &newcomer).unwrap_err().code, 1205);
+            assert_eq!(locks.lock(TABLE, Mode::Read, &newcomer).unwrap_err().code(), 1205);
             // Who is inside already does not queue.
             locks.lock(TABLE, Mode::Read, &request).expect("inside");
             locks.unlock(TABLE, Mode::Read, 1);
@@ -336,7 +336,7 @@ mod tests {
             while locks.shard(TABLE).lock().get(&TABLE).is_none_or(|lock| lock.queue.is_empty()) {
                 std::thread::yield_now();
             }
-            assert_eq!(locks.lock(OTHER, Mode::Define, &request).unwrap_err().code, 1213);
+            assert_eq!(locks.lock(OTHER, Mode::Define, &request).unwrap_err().code(), 1213);
             locks.unlock(TABLE, Mode::KeepAllOut, 1);
             assert!(!locks.keeps_readers_out());
             waiting.join().expect("no panic").expect("granted");
@@ -359,7 +359,7 @@ mod tests {
                 std::thread::yield_now();
             }
             second.raise(Kill::Statement);
-            assert_eq!(waiting.join().expect("no panic").unwrap_err().code, 1317);
+            assert_eq!(waiting.join().expect("no panic").unwrap_err().code(), 1317);
         });
         locks.unlock(TABLE, Mode::Define, 1);
         assert!(locks.shard(TABLE).lock().is_empty());

@@ -172,13 +172,13 @@ mod tests {
         let request = |until| Request { owner: 1, interrupt: &interrupt, until };
         let (first, second) = (lock.register(), lock.register());
         let writing = lock.write(&first, &request(soon())).expect("free");
-        assert_eq!(lock.lock(&request(soon())).unwrap_err().code, 1205);
+        assert_eq!(lock.lock(&request(soon())).unwrap_err().code(), 1205);
         drop(writing);
         let commit = lock.commit(&first, &request(soon())).expect("free");
-        assert_eq!(lock.lock(&request(soon())).unwrap_err().code, 1205);
+        assert_eq!(lock.lock(&request(soon())).unwrap_err().code(), 1205);
         drop(commit);
         lock.lock(&request(soon())).expect("nobody writes");
-        assert_eq!(lock.write(&second, &request(soon())).unwrap_err().code, 1205);
+        assert_eq!(lock.write(&second, &request(soon())).unwrap_err().code(), 1205);
         std::thread::scope(|scope| {
             let interrupt = Arc::new(Interrupt::default());
             let waiting = scope.spawn({

@@ -1,6 +1,6 @@
 //! Names of databases, tables and columns, and of character sets and collations.
 
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 
 pub mod charsets;
 
@@ -17,7 +17,7 @@ pub(crate) fn check_database(name: &str) -> Result<(), SqlError> {
     if is_good(name) && !escapes {
         return Ok(());
     }
-    Err(SqlError::new(1102, b"42000", format!("Incorrect database name '{name}'")))
+    Err(SqlError::new(ErrorKind::WrongDatabaseName, format!("Incorrect database name '{name}'")))
 }
 
 /// 1103 for what cannot be a table's name.
@@ -25,7 +25,7 @@ pub(crate) fn check_table(name: &str) -> Result<(), SqlError> {
     if is_good(name) {
         return Ok(());
     }
-    Err(SqlError::new(1103, b"42000", format!("Incorrect table name '{name}'")))
+    Err(SqlError::new(ErrorKind::WrongTableName, format!("Incorrect table name '{name}'")))
 }
 
 /// 1059 or 1166 for what cannot be a column's name.
@@ -34,7 +34,7 @@ pub(crate) fn check_column(name: &str) -> Result<(), SqlError> {
     if is_good(name) {
         return Ok(());
     }
-    Err(SqlError::new(1166, b"42000", format!("Incorrect column name '{name}'")))
+    Err(SqlError::new(ErrorKind::WrongColumnName, format!("Incorrect column name '{name}'")))
 }
 
 /// 1059 or 1280 for what cannot be an index's name.
@@ -43,14 +43,14 @@ pub(crate) fn check_index(name: &str) -> Result<(), SqlError> {
     if is_good(name) && !name.eq_ignore_ascii_case("PRIMARY") {
         return Ok(());
     }
-    Err(SqlError::new(1280, b"42000", format!("Incorrect index name '{name}'")))
+    Err(SqlError::new(ErrorKind::WrongIndexName, format!("Incorrect index name '{name}'")))
 }
 
 fn check_length(name: &str) -> Result<(), SqlError> {
     if name.chars().count() <= CHARS_MAX {
         return Ok(());
     }
-    Err(SqlError::new(1059, b"42000", format!("Identifier name '{name}' is too long")))
+    Err(SqlError::new(ErrorKind::IdentifierTooLong, format!("Identifier name '{name}' is too long")))
 }
 
 /// A name in backticks, as SHOW CREATE prints it.

@@ -4,11 +4,11 @@ use super::bind_function;
 use super::plan::QueryPlan;
 use super::scope::{Scope, written};
 use super::walk::conjunction;
-use crate::SqlError;
 use crate::expr::{
     Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, Function, IntervalUnit,
     Quantifier, SlotKind, Subquery, SubqueryTest, VariableScope,
 };
+use crate::{ErrorKind, SqlError};
 use base::sync::Arc;
 use sqlparser::ast;
 use sqlparser::ast::BinaryOperator as Operator;
@@ -526,7 +526,7 @@ impl<'a> Binder<'a> {
     pub(super) fn aggregate(&mut self, aggregate: Aggregate, name: String) -> Result<Expr, SqlError> {
         let part = self.aggregate_part;
         let Some(aggregates) = self.aggregates.as_deref_mut() else {
-            return Err(SqlError::new(1111, b"HY000", "Invalid use of group function"));
+            return Err(SqlError::new(ErrorKind::InvalidGroupFunction, "Invalid use of group function"));
         };
         let compiled = CompiledAggregate::new(&aggregate, super::select::CONNECTION_COLLATION)?;
         let column = match aggregates.iter().position(|known| *known == aggregate) {
@@ -726,7 +726,7 @@ pub fn collation_of(name: &str) -> Result<Collation, SqlError> {
         "ascii_general_ci" => Collation::AsciiGeneralCi,
         "ascii_bin" => Collation::AsciiBin,
         "binary" => Collation::Binary,
-        _ => return Err(SqlError::new(1273, b"HY000", format!("Unknown collation: '{name}'"))),
+        _ => return Err(SqlError::new(ErrorKind::UnknownCollation, format!("Unknown collation: '{name}'"))),
     })
 }
 

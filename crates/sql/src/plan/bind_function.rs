@@ -1,8 +1,8 @@
 //! Function calls, and what the parser makes of the functions that it treats specially.
 
 use super::bind::{Binder, interval_unit};
-use crate::SqlError;
 use crate::expr::{Aggregate, AggregateKind, Expr, Function, IntervalUnit};
+use crate::{ErrorKind, SqlError};
 use sqlparser::ast;
 use types::{Collation, ColumnType, Value};
 
@@ -293,7 +293,7 @@ fn cast_type(data_type: &ast::DataType) -> Result<ColumnType, SqlError> {
                 _ => {
                     let text =
                         format!("Too big precision specified for CAST. Maximum is 65: {precision},{scale}");
-                    return Err(SqlError::new(1426, b"42000", text));
+                    return Err(SqlError::new(ErrorKind::PrecisionTooBig, text));
                 }
             }
         }
@@ -309,7 +309,12 @@ fn charset_collation(name: &str) -> Result<Collation, SqlError> {
         "latin1" => Collation::Latin1SwedishCi,
         "ascii" => Collation::AsciiGeneralCi,
         "binary" => Collation::Binary,
-        _ => return Err(SqlError::new(1115, b"42000", format!("Unknown character set: '{name}'"))),
+        _ => {
+            return Err(SqlError::new(
+                ErrorKind::UnknownCharacterSet,
+                format!("Unknown character set: '{name}'"),
+            ));
+        }
     })
 }
 
@@ -351,5 +356,7 @@ pub(super) fn temporal_literal(data_type: &ast::DataType, text: &str) -> Result<
         ),
         _ => ("DATETIME", moment().map(|reading| Value::DateTime(reading.value))),
     };
-    value.ok_or_else(|| SqlError::new(1525, b"HY000", format!("Incorrect {kind} value: '{text}'")))
+    value.ok_or_else(|| {
+        SqlError::new(ErrorKind::WrongTemporalLiteral, format!("Incorrect {kind} value: '{text}'"))
+    })
 }

@@ -7,8 +7,8 @@ use super::plan::*;
 use super::query::{Planner, is_descending};
 use super::scope::Scope;
 use super::walk::{Parts, conjunction, conjuncts};
-use crate::SqlError;
 use crate::expr::{Compiled, Expr};
+use crate::{ErrorKind, SqlError};
 use engine::{Table, TableDef};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -76,7 +76,7 @@ impl Planner<'_> {
         let (source, mut named) = self.table(&database, &table_name, name)?;
         let Source::Table { table, def } = source else {
             let text = format!("The target table {table_name} of the statement is not updatable");
-            return Err(SqlError::new(1288, b"HY000", text));
+            return Err(SqlError::new(ErrorKind::NotUpdatable, text));
         };
         if let Some(alias) = alias {
             named.name.clone_from(&alias.name.value);

@@ -10,7 +10,7 @@ use super::scope::{Place, Scope, ScopeColumn, ScopeTable};
 use super::walk::{Parts, TABLES_MAX, conjuncts};
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
 use crate::statements::show::infoschema;
-use crate::{ColumnMeta, SqlError};
+use crate::{ColumnMeta, ErrorKind, SqlError};
 use engine::{Table, TableDef};
 use sqlparser::ast;
 use std::sync::Arc;
@@ -210,14 +210,13 @@ impl Planner<'_> {
     fn factor(&self, factor: &ast::TableFactor, out: &mut From) -> Result<Operand, SqlError> {
         if out.inputs.len() >= TABLES_MAX {
             let text = format!("Too many tables; Latchwork can only use {TABLES_MAX} tables in a join");
-            return Err(SqlError::new(1116, b"HY000", text));
+            return Err(SqlError::new(ErrorKind::TooManyTables, text));
         }
         match factor {
             ast::TableFactor::Table { name, alias, args: None, index_hints, partitions, .. } => {
                 if !partitions.is_empty() {
                     return Err(SqlError::new(
-                        1747,
-                        b"HY000",
+                        ErrorKind::PartitionClauseOnUnpartitioned,
                         "PARTITION () clause on non partitioned table",
                     ));
                 }
@@ -242,14 +241,14 @@ impl Planner<'_> {
             ast::TableFactor::Derived { lateral: false, subquery, alias, .. } => {
                 let Some(alias) = alias else {
                     let text = "Every derived table must have its own alias";
-                    return Err(SqlError::new(1248, b"42000", text));
+                    return Err(SqlError::new(ErrorKind::DerivedTableNeedsAlias, text));
                 };
                 let plan = self.apart(subquery)?;
                 let mut scope = result_scope(&plan, &alias.name.value);
                 if !alias.columns.is_empty() {
                     if alias.columns.len() != scope.columns.len() {
                         let text = "Incorrect column name list of a derived table";
-                        return Err(SqlError::new(1353, b"HY000", text));
+                        return Err(SqlError::new(ErrorKind::WrongColumnListOfView, text));
                     }
                     for (column, name) in scope.columns.iter_mut().zip(&alias.columns) {
                         column.name.clone_from(&name.name.value);
@@ -276,7 +275,10 @@ impl Planner<'_> {
                 && (other.database == scope.database || !(other.by_database && scope.by_database))
         };
         if out.scope.tables.iter().any(|other| same(&other)) {
-            return Err(SqlError::new(1066, b"42000", format!("Not unique table/alias: '{}'", scope.name)));
+            return Err(SqlError::new(
+                ErrorKind::NotUniqueTable,
+                format!("Not unique table/alias: '{}'", scope.name),
+            ));
         }
         if let Source::Table { def, .. } = &source {
             check_hints(&hints, def, &scope.name)?;
@@ -442,7 +444,7 @@ fn check_hints(hints: &Hints, def: &TableDef, table: &str) -> Result<(), SqlErro
     for name in hints.only.iter().flatten().chain(&hints.ignore) {
         if !known(name) {
             let text = format!("Key '{name}' doesn't exist in table '{table}'");
-            return Err(SqlError::new(1176, b"42000", text));
+            return Err(SqlError::new(ErrorKind::KeyDoesNotExist, text));
         }
     }
     Ok(())

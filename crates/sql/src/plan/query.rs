@@ -7,7 +7,7 @@ use super::plan::*;
 use super::scope::Scope;
 use super::value_keys::ValueKeys;
 use crate::expr::{Compiled, Expr, OuterRef, SlotKind};
-use crate::{ColumnMeta, SqlError};
+use crate::{ColumnMeta, ErrorKind, SqlError};
 use engine::Database;
 use sqlparser::ast;
 use std::cell::{Cell, RefCell};
@@ -412,7 +412,7 @@ fn union_columns(branches: &[QueryPlan]) -> Result<Vec<Column>, SqlError> {
     let width = branches[0].columns.len();
     if branches.iter().any(|branch| branch.columns.len() != width) {
         let text = "The used SELECT statements have a different number of columns";
-        return Err(SqlError::new(1222, b"21000", text));
+        return Err(SqlError::new(ErrorKind::WrongColumnCountInUnion, text));
     }
     let column = |position: usize| {
         let metas = branches.iter().map(|branch| &branch.columns[position]);

@@ -1,7 +1,7 @@
 //! The tables that a statement's names are looked up in.
 
 use crate::expr::{ColumnRef, Expr};
-use crate::{ColumnMeta, SqlError};
+use crate::{ColumnMeta, ErrorKind, SqlError};
 use sqlparser::ast;
 use types::ColumnType;
 
@@ -159,7 +159,7 @@ impl Scope {
     pub fn wildcard(&self, database: Option<&str>, table: Option<&str>) -> Result<Vec<Place>, SqlError> {
         let Some(table) = table else {
             if self.tables.is_empty() {
-                return Err(SqlError::new(1096, b"HY000", "No tables used"));
+                return Err(SqlError::new(ErrorKind::NoTablesUsed, "No tables used"));
             }
             return Ok(self.shown.clone());
         };

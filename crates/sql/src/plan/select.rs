@@ -11,7 +11,7 @@ use super::value_keys::ValueKeys;
 use super::walk::{conjuncts, for_each_column, is_fixed};
 use super::{object_name, walk};
 use crate::expr::{Aggregate, AggregateKind, Compiled, CompiledAggregate, Expr};
-use crate::{ColumnMeta, SqlError};
+use crate::{ColumnMeta, ErrorKind, SqlError};
 use sqlparser::ast;
 use std::sync::Arc;
 use types::{Collation, Column, Value};
@@ -189,7 +189,7 @@ impl Planner<'_> {
             let mut has_aggregate = false;
             for_each_column(&expr, &mut |column| has_aggregate |= column.part >= from.inputs.len());
             if has_aggregate {
-                return Err(SqlError::new(1056, b"42000", format!("Can't group on '{key}'")));
+                return Err(SqlError::new(ErrorKind::CannotGroupBy, format!("Can't group on '{key}'")));
             }
             bound.push(expr);
         }

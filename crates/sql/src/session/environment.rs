@@ -1,9 +1,9 @@
 //! The session as expressions see it.
 
 use super::Session;
-use crate::SqlError;
 use crate::expr::{Environment, SqlMode, VariableScope};
 use crate::variables::{Asked, SqlMode as Modes, structured};
+use crate::{ErrorKind, SqlError};
 use std::cell::{Cell, RefCell};
 use types::Value;
 
@@ -19,7 +19,7 @@ pub(crate) struct SessionEnvironment<'s> {
 /// What a statement leaves behind.
 #[derive(Default)]
 pub(crate) struct Leftovers {
-    pub(crate) warnings: RefCell<Vec<(u16, String)>>,
+    pub(crate) warnings: RefCell<Vec<(ErrorKind, String)>>,
     pub(crate) assigned: RefCell<Vec<(String, Value)>>,
     /// What LAST_INSERT_ID(n) set.
     last_insert_id: Cell<Option<u64>>,
@@ -46,10 +46,10 @@ impl<'s> SessionEnvironment<'s> {
 impl Leftovers {
     /// Hands everything over.
     pub(crate) fn settle(self, session: &mut Session) {
-        for (code, message) in self.warnings.into_inner() {
-            // 1105 tells of a conversion that was asked for.
-            let level = if code == 1105 { crate::Level::Note } else { crate::Level::Warning };
-            session.state.warnings.push(level, code, message);
+        for (kind, message) in self.warnings.into_inner() {
+            // This kind tells of a conversion that was asked for.
+            let level = if kind == ErrorKind::Unknown { crate::Level::Note } else { crate::Level::Warning };
+            session.state.warnings.push(level, kind, message);
         }
         for (name, value) in self.assigned.into_inner() {
             session.state.user_variables.insert(name, value);
@@ -139,10 +139,10 @@ impl Environment for SessionEnvironment<'_> {
         self.session.variables.common.zone_seconds
     }
 
-    fn warn(&self, code: u16, message: String) {
+    fn warn(&self, kind: ErrorKind, message: String) {
         let mut warnings = self.left.warnings.borrow_mut();
         if warnings.len() < WARNINGS_MAX {
-            warnings.push((code, message));
+            warnings.push((kind, message));
         }
     }
 

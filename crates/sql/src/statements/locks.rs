@@ -3,7 +3,7 @@
 use crate::locks::{MetadataLocks, Mode};
 use crate::session::transaction::{StatementLocks, Used};
 use crate::text::parse::{Word, Words};
-use crate::{ResultSink, Session, SqlError};
+use crate::{ErrorKind, ResultSink, Session, SqlError};
 use base::TableId;
 use engine::Table;
 use std::sync::Arc;
@@ -38,15 +38,14 @@ struct LockedTable {
 /// 1192.
 fn active_locks() -> SqlError {
     SqlError::new(
-        1192,
-        b"HY000",
+        ErrorKind::LockedTablesOrTransaction,
         "Can't execute the given command because you have active locked tables or an active transaction",
     )
 }
 
 fn only_read(name: &str) -> SqlError {
     let text = format!("Table '{name}' was locked with a READ lock and can't be updated");
-    SqlError::new(1099, b"HY000", text)
+    SqlError::new(ErrorKind::TableLockedForRead, text)
 }
 
 impl Locked {
@@ -225,7 +224,10 @@ pub(crate) fn lock_tables(
             Mode::KeepAllOut
         };
         if names.iter().any(|known| known.alias == alias) {
-            return Err(SqlError::new(1066, b"42000", format!("Not unique table/alias: '{alias}'")));
+            return Err(SqlError::new(
+                ErrorKind::NotUniqueTable,
+                format!("Not unique table/alias: '{alias}'"),
+            ));
         }
         names.push(Named { database, name, alias, mode });
         if !words.accept_symbol(",") {

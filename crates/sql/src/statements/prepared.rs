@@ -3,7 +3,7 @@
 use crate::Session;
 use crate::statements::set;
 use crate::text::parse::{OtherStatement, Word, Words};
-use crate::{ResultSink, SqlError};
+use crate::{ErrorKind, ResultSink, SqlError};
 use types::{Value, ValueRef};
 
 /// 1295 for the statements that work on prepared statements themselves.
@@ -19,13 +19,16 @@ pub(crate) fn check_preparable(statement: &OtherStatement) -> Result<(), SqlErro
     };
     if is_one_of_these {
         let text = "This command is not supported in the prepared statement protocol yet";
-        return Err(SqlError::new(1295, b"HY000", text));
+        return Err(SqlError::new(ErrorKind::NotPreparable, text));
     }
     Ok(())
 }
 
 fn unknown(name: &str, command: &str) -> SqlError {
-    SqlError::new(1243, b"HY000", format!("Unknown prepared statement handler ({name}) given to {command}"))
+    SqlError::new(
+        ErrorKind::UnknownStatementHandler,
+        format!("Unknown prepared statement handler ({name}) given to {command}"),
+    )
 }
 
 /// PREPARE name FROM 'statement', behind the first word. What had the name before goes even if the new statement is none.
@@ -96,7 +99,7 @@ fn check_subqueries(words: &Words<'_>, clause: &str) -> Result<(), SqlError> {
     while *words.peek() != Word::End {
         if words.accept("SELECT") {
             let text = format!("{clause} does not support subqueries or stored functions");
-            return Err(SqlError::new(1970, b"42000", text));
+            return Err(SqlError::new(ErrorKind::TooManyPreparedParameters, text));
         }
         words.next();
     }
@@ -130,7 +133,7 @@ fn prepare_text(session: &mut Session, text: &str) -> Result<u32, SqlError> {
     if session.prepared.len() as u64 >= most {
         let text =
             format!("Can't create more than max_prepared_stmt_count statements (current value: {most})");
-        return Err(SqlError::new(1461, b"42000", text));
+        return Err(SqlError::new(ErrorKind::TooManyStatements, text));
     }
     Ok(session.prepare_text(text.as_bytes())?.id)
 }

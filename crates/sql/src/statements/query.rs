@@ -18,7 +18,7 @@ use crate::session::transaction::{Used, Writes};
 use crate::status::Counter;
 use crate::text::parse;
 use crate::text::{Scan, ScanEnd, SlotShape};
-use crate::{Completion, ResultSink, SqlError};
+use crate::{Completion, ErrorKind, ResultSink, SqlError};
 use base::phases::{self, Phase};
 use engine::{Isolation, Reader};
 use sqlparser::ast;
@@ -108,7 +108,7 @@ impl Session {
             None => match self.plan_scan(scan, sql, plans) {
                 Ok(plan) => self.run_plan(&plan, slots, &text, &mut scratch, sink),
                 // Perhaps only the shape is wrong, a literal standing where syntax is: the parser will see.
-                Err(error) if error.code == 1064 => return None,
+                Err(error) if error.kind == ErrorKind::Syntax => return None,
                 Err(error) => Err(error),
             },
         };

@@ -4,7 +4,7 @@ use crate::host::NewPassword;
 use crate::session::transaction::Characteristics;
 use crate::text::parse::{self, Statement, Word, Words};
 use crate::variables::{Asked, Assigned, Setting, Variable, find, structured};
-use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError};
+use crate::{ColumnMeta, Completion, ErrorKind, ResultSink, Session, SqlError};
 use engine::Isolation;
 use types::{Value, ValueRef};
 
@@ -101,8 +101,7 @@ fn set_statement(words: &mut Words<'_>) -> Result<(), SqlError> {
     let (cache, name) = words.qualified_name()?;
     if cache.is_some() || name.starts_with("key_") {
         return Err(SqlError::new(
-            1229,
-            b"HY000",
+            ErrorKind::GlobalVariable,
             format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"),
         ));
     }
@@ -264,7 +263,7 @@ fn set_transaction(
     if asked == Asked::Unscoped {
         if session.state.transaction.open {
             let text = "Transaction characteristics can't be changed while a transaction is in progress";
-            return Err(SqlError::new(1568, b"25001", text));
+            return Err(SqlError::new(ErrorKind::TransactionUnderWay, text));
         }
         checked.push(Checked::NextTransaction(wanted));
         return Ok(());
@@ -435,7 +434,7 @@ pub(crate) fn evaluate(session: &mut Session, text: &str) -> Result<Value, SqlEr
     (session.state.found_rows, session.state.row_count) = counts;
     let later = std::mem::replace(&mut session.state.warnings, earlier);
     for warning in later.list() {
-        session.state.warnings.push(warning.level, warning.code, warning.message.clone());
+        session.state.warnings.push(warning.level, warning.kind, warning.message.clone());
     }
     result?;
     Ok(first.0.unwrap_or(Value::Null))

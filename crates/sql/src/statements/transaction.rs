@@ -2,7 +2,7 @@
 
 use crate::session::transaction::Characteristics;
 use crate::text::parse::Words;
-use crate::{ResultSink, Session, SqlError};
+use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::Isolation;
 
 /// Once each, in any order: READ ONLY or READ WRITE, and what else the statement knows. `each` returns false for a word that
@@ -197,7 +197,7 @@ fn savepoint(session: &Session, name: &str) -> Result<usize, SqlError> {
     savepoints
         .iter()
         .position(|(other, _)| other.eq_ignore_ascii_case(name))
-        .ok_or_else(|| SqlError::new(1305, b"42000", format!("SAVEPOINT {name} does not exist")))
+        .ok_or_else(|| SqlError::new(ErrorKind::DoesNotExist, format!("SAVEPOINT {name} does not exist")))
 }
 
 /// SAVEPOINT name. Outside of a transaction it says nothing; without autocommit it begins one.

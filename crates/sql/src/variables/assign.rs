@@ -2,9 +2,9 @@
 
 use super::definition::{Definition, Kind};
 use super::{Setting, SqlMode};
-use crate::SqlError;
 use crate::names::charsets;
 use crate::warning::Warnings;
+use crate::{ErrorKind, SqlError};
 
 /// The right-hand side of an assignment, after evaluation. A bare word such as `ON` is text.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -33,11 +33,14 @@ impl Assigned<'_> {
 }
 
 pub(crate) fn wrong_value(name: &str, value: &str) -> SqlError {
-    SqlError::new(1231, b"42000", format!("Variable '{name}' can't be set to the value of '{value}'"))
+    SqlError::new(
+        ErrorKind::WrongValueForVariable,
+        format!("Variable '{name}' can't be set to the value of '{value}'"),
+    )
 }
 
 fn wrong_type(name: &str) -> SqlError {
-    SqlError::new(1232, b"42000", format!("Incorrect argument type to variable '{name}'"))
+    SqlError::new(ErrorKind::WrongTypeForVariable, format!("Incorrect argument type to variable '{name}'"))
 }
 
 /// Checks a value other than DEFAULT against a variable. `name` is how the statement called it (an alias, say);
@@ -53,7 +56,10 @@ pub fn check(
         if mode.contains(SqlMode::STRICT_ALL_TABLES) {
             return Err(wrong_value(name, &value.quoted()));
         }
-        warnings.warn(1292, format!("Truncated incorrect {name} value: '{}'", value.quoted()));
+        warnings.warn(
+            ErrorKind::TruncatedWrongValue,
+            format!("Truncated incorrect {name} value: '{}'", value.quoted()),
+        );
         Ok(())
     };
     match definition.kind {
@@ -175,11 +181,11 @@ fn is_nullable(name: &str) -> bool {
 }
 
 pub(crate) fn unknown_charset(name: &str) -> SqlError {
-    SqlError::new(1115, b"42000", format!("Unknown character set: '{name}'"))
+    SqlError::new(ErrorKind::UnknownCharacterSet, format!("Unknown character set: '{name}'"))
 }
 
 pub(crate) fn unknown_collation(name: &str) -> SqlError {
-    SqlError::new(1273, b"HY000", format!("Unknown collation: '{name}'"))
+    SqlError::new(ErrorKind::UnknownCollation, format!("Unknown collation: '{name}'"))
 }
 
 fn charset(definition: &Definition, name: &str, value: Assigned<'_>) -> Result<Setting, SqlError> {
@@ -203,11 +209,9 @@ pub const ENGINES: &[&str] = &["Latchwork", "MyISAM", "Aria", "InnoDB", "MEMORY"
 /// An engine's own spelling; 1286 if it is none.
 pub(crate) fn engine_named(name: &str) -> Result<&'static str, SqlError> {
     let name = if name.eq_ignore_ascii_case("heap") { "MEMORY" } else { name };
-    ENGINES
-        .iter()
-        .find(|engine| engine.eq_ignore_ascii_case(name))
-        .copied()
-        .ok_or_else(|| SqlError::new(1286, b"42000", format!("Unknown storage engine '{name}'")))
+    ENGINES.iter().find(|engine| engine.eq_ignore_ascii_case(name)).copied().ok_or_else(|| {
+        SqlError::new(ErrorKind::UnknownStorageEngine, format!("Unknown storage engine '{name}'"))
+    })
 }
 
 fn checked_text(definition: &Definition, text: &str) -> Result<Setting, SqlError> {
@@ -218,13 +222,16 @@ fn checked_text(definition: &Definition, text: &str) -> Result<Setting, SqlError
         }
         "time_zone" => match time_zone(text) {
             Some(zone) => Ok(Setting::Text(zone.into())),
-            None => Err(SqlError::new(1298, b"HY000", format!("Unknown or incorrect time zone: '{text}'"))),
+            None => Err(SqlError::new(
+                ErrorKind::UnknownTimeZone,
+                format!("Unknown or incorrect time zone: '{text}'"),
+            )),
         },
         "lc_messages" | "lc_time_names" => {
             if text.eq_ignore_ascii_case("en_US") {
                 Ok(Setting::Text("en_US".into()))
             } else {
-                Err(SqlError::new(1649, b"HY000", format!("Unknown locale: '{text}'")))
+                Err(SqlError::new(ErrorKind::UnknownLocale, format!("Unknown locale: '{text}'")))
             }
         }
         _ => Ok(Setting::Text(text.into())),

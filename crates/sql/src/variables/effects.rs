@@ -1,7 +1,7 @@
 //! What changes in the engine when a variable of the key cache or the log changes.
 
 use super::{Effects, Setting, Values, Variable};
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use engine::{
     CacheChange, DEFAULT_CACHE, Database, FlushLog, FlushMethod, HitPath, IoOptions, LatchImplementation,
 };
@@ -93,9 +93,10 @@ fn hit_path(setting: &Setting) -> HitPath {
 /// Changes a cache, or makes it.
 pub(super) fn change_cache(database: &Database, cache: &str, change: CacheChange) -> Result<(), SqlError> {
     database.set_cache(cache, change).map_err(|error| match error {
-        engine::Error::BadOption { .. } => {
-            SqlError::new(1231, b"42000", format!("The key cache '{cache}' cannot be changed so: {error}"))
-        }
+        engine::Error::BadOption { .. } => SqlError::new(
+            ErrorKind::WrongValueForVariable,
+            format!("The key cache '{cache}' cannot be changed so: {error}"),
+        ),
         error => error.into(),
     })
 }

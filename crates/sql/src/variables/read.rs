@@ -1,7 +1,7 @@
 //! `@@x` as a value of an expression.
 
 use super::{Asked, Globals, Kind, Live, SessionVariables, Setting, Variable, find};
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use types::Value;
 
 impl SessionVariables {
@@ -17,7 +17,7 @@ impl SessionVariables {
 
 /// 1193.
 pub(crate) fn unknown(name: &str) -> SqlError {
-    SqlError::new(1193, b"HY000", format!("Unknown system variable '{name}'"))
+    SqlError::new(ErrorKind::UnknownSystemVariable, format!("Unknown system variable '{name}'"))
 }
 
 /// A setting as SELECT gives it: switches as 0 and 1, choices and sets by name.

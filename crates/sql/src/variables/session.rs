@@ -4,11 +4,11 @@ use super::assign::{self, Assigned};
 use super::definition::{Kind, Scope};
 use super::globals::{Globals, Values};
 use super::{Setting, Variable, find};
-use crate::SqlError;
 use crate::names::charsets;
 use crate::plan::methods::JoinMethods;
 use crate::statements::transaction::Completes;
 use crate::warning::Warnings;
+use crate::{ErrorKind, SqlError};
 use engine::Isolation;
 
 /// The bits of `sql_mode`, numbered as MariaDB numbers them.
@@ -173,7 +173,10 @@ impl SessionVariables {
         live: Live,
     ) -> Result<Setting, SqlError> {
         let wrong_scope = |scope: &str| {
-            Err(SqlError::new(1238, b"HY000", format!("Variable '{name}' is a {scope} variable")))
+            Err(SqlError::new(
+                ErrorKind::WrongScopeOfVariable,
+                format!("Variable '{name}' is a {scope} variable"),
+            ))
         };
         match (asked, variable.definition().scope) {
             (Asked::Session, Scope::Global) => wrong_scope("GLOBAL"),
@@ -217,26 +220,29 @@ impl SessionVariables {
         warnings: &mut Warnings,
     ) -> Result<Setting, SqlError> {
         let definition = variable.definition();
-        let error = |code, text: String| Err(SqlError::new(code, b"HY000", text));
+        let error = |kind, text: String| Err(SqlError::new(kind, text));
         if !definition.dynamic {
-            return error(1238, format!("Variable '{name}' is a read only variable"));
+            return error(
+                ErrorKind::WrongScopeOfVariable,
+                format!("Variable '{name}' is a read only variable"),
+            );
         }
         match (asked, definition.scope) {
             (Asked::Global, Scope::Session) => {
                 return error(
-                    1228,
+                    ErrorKind::LocalVariable,
                     format!("Variable '{name}' is a SESSION variable and can't be used with SET GLOBAL"),
                 );
             }
             (Asked::Unscoped | Asked::Session, Scope::Global) => {
                 return error(
-                    1229,
+                    ErrorKind::GlobalVariable,
                     format!("Variable '{name}' is a GLOBAL variable and should be set with SET GLOBAL"),
                 );
             }
             (Asked::Unscoped | Asked::Session, Scope::Both) if !definition.session_dynamic => {
                 return error(
-                    1621,
+                    ErrorKind::ReadOnlyVariable,
                     format!("SESSION variable '{name}' is read-only. Use SET GLOBAL to assign the value"),
                 );
             }
@@ -249,9 +255,10 @@ impl SessionVariables {
             (Asked::Global, _) => Ok(globals.default_of(variable)),
             (_, Scope::Both) => Ok(globals.get(variable)),
             _ if definition.name == "timestamp" => Ok(Setting::Double(0.0)),
-            _ => {
-                Err(SqlError::new(1230, b"42000", format!("Variable '{name}' doesn't have a default value")))
-            }
+            _ => Err(SqlError::new(
+                ErrorKind::NoDefault,
+                format!("Variable '{name}' doesn't have a default value"),
+            )),
         }
     }
 
@@ -292,8 +299,7 @@ impl SessionVariables {
             ("pseudo_thread_id", Setting::Unsigned(value)) => self.pseudo_thread_id = *value,
             ("query_cache_type", Setting::Choice(position)) if *position != 0 => {
                 return Err(SqlError::new(
-                    1925,
-                    b"HY000",
+                    ErrorKind::CannotSetInTransaction,
                     "Query cache is globally disabled and you can't enable it only for this session",
                 ));
             }
@@ -314,8 +320,7 @@ impl SessionVariables {
                 let found = charsets::collation_named(name).ok_or_else(|| assign::unknown_collation(name))?;
                 if found.charset != charset.name {
                     return Err(SqlError::new(
-                        1253,
-                        b"42000",
+                        ErrorKind::CollationCharacterSetMismatch,
                         format!(
                             "COLLATION '{}' is not valid for CHARACTER SET '{}'",
                             found.name, charset.name

@@ -5,7 +5,7 @@
 
 use super::read::to_value;
 use super::{Asked, Globals, Setting, Variable, effects, find, unknown};
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use engine::{CacheSettings, DEFAULT_CACHE, Database, HitPath};
 use types::Value;
 
@@ -17,8 +17,7 @@ pub fn component(name: &str) -> Result<Variable, SqlError> {
     }
     let name = variable.definition().name;
     Err(SqlError::new(
-        1272,
-        b"HY000",
+        ErrorKind::NotAStructuredVariable,
         format!("Variable '{name}' is not a variable component (can't be used as XXXX.variable_name)"),
     ))
 }
@@ -38,7 +37,7 @@ pub(crate) fn component_to_set(cache: &str, name: &str) -> Result<Variable, SqlE
 
 pub(crate) fn unknown_structure(name: &str) -> SqlError {
     let text = format!("Unknown structured system variable or ROW routine variable '{name}'");
-    SqlError::new(4081, b"HY000", text)
+    SqlError::new(ErrorKind::VariableIgnored, text)
 }
 
 /// True for the default cache. Names are compared byte by byte.
@@ -60,7 +59,10 @@ pub(crate) fn value(
     let variable = component(name)?;
     let name = variable.definition().name;
     if asked == Asked::Session {
-        return Err(SqlError::new(1238, b"HY000", format!("Variable '{name}' is a GLOBAL variable")));
+        return Err(SqlError::new(
+            ErrorKind::WrongScopeOfVariable,
+            format!("Variable '{name}' is a GLOBAL variable"),
+        ));
     }
     let setting = if is_default(cache) {
         globals.get(variable)

@@ -22,7 +22,7 @@ impl Fixture {
             .session
             .check(&self.globals, asked, variable, name, value, &mut self.warnings)
             .and_then(|setting| self.session.apply(&self.globals, asked, variable, setting));
-        result.map_err(|error| (error.code, error.message))
+        result.map_err(|error| (error.code(), error.message))
     }
 
     fn get(&self, asked: Asked, name: &str) -> String {
@@ -71,7 +71,7 @@ fn numbers_are_limited_and_rounded_down_as_mariadb_does() {
     for (name, value, expected, warned) in ROUNDED {
         assert_eq!(fixture.set(Asked::Global, name, *value), Ok(()), "{name} = {value:?}");
         assert_eq!(fixture.get(Asked::Global, name), *expected, "{name} = {value:?}");
-        let codes: Vec<u16> = fixture.warnings.list().iter().map(|warning| warning.code).collect();
+        let codes: Vec<u16> = fixture.warnings.list().iter().map(|warning| warning.kind.code()).collect();
         assert_eq!(codes, if *warned { vec![1292] } else { vec![] }, "{name} = {value:?}");
     }
     fixture.set(Asked::Global, "key_buffer_size", Assigned::Int(65535)).expect("rounds");
@@ -128,7 +128,7 @@ fn key_cache_variables_take_whole_numbers_only() {
             .session
             .read(&fixture.globals, Asked::Session, variable, name, Live::default())
             .expect_err("a global variable");
-        assert_eq!((error.code, error.message), (1238, format!("Variable '{name}' is a GLOBAL variable")));
+        assert_eq!((error.code(), error.message), (1238, format!("Variable '{name}' is a GLOBAL variable")));
     }
 }
 
@@ -333,7 +333,7 @@ fn set_names_sets_three_character_sets_and_one_collation() {
     }
     assert_eq!(fixture.get(Asked::Session, "collation_connection"), "latin1_swedish_ci");
     let error = fixture.session.set_names(Some("utf8mb4"), Some("latin1_bin")).expect_err("a mismatch");
-    assert_eq!(error.code, 1253);
+    assert_eq!(error.code(), 1253);
     fixture.set(Asked::Session, "collation_connection", Assigned::Text("utf8mb4_bin")).expect("a collation");
     assert_eq!(fixture.get(Asked::Session, "character_set_connection"), "utf8mb4");
 }

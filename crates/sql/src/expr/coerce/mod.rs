@@ -5,7 +5,7 @@ mod texts;
 mod times;
 
 use super::evaluate::Number;
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use bumpalo::Bump;
 use types::{Column, ColumnType, Date, DateTime, Decimal, Time, ValueRef};
 
@@ -68,26 +68,27 @@ impl CoerceIssue {
 
     fn to_error_at(&self, place: &str, column: &str, row: u64) -> SqlError {
         match self {
-            CoerceIssue::Null => SqlError::new(1048, b"23000", format!("Column '{column}' cannot be null")),
+            CoerceIssue::Null => {
+                SqlError::new(ErrorKind::ColumnCannotBeNull, format!("Column '{column}' cannot be null"))
+            }
             CoerceIssue::OutOfRange => SqlError::new(
-                1264,
-                b"22003",
+                ErrorKind::OutOfRange,
                 format!("Out of range value for column '{column}' at row {row}"),
             ),
-            CoerceIssue::DataTooLong => {
-                SqlError::new(1406, b"22001", format!("Data too long for column '{column}' at row {row}"))
-            }
-            CoerceIssue::Truncated | CoerceIssue::TruncatedNote => {
-                SqlError::new(1265, b"01000", format!("Data truncated for column '{column}' at row {row}"))
-            }
+            CoerceIssue::DataTooLong => SqlError::new(
+                ErrorKind::DataTooLong,
+                format!("Data too long for column '{column}' at row {row}"),
+            ),
+            CoerceIssue::Truncated | CoerceIssue::TruncatedNote => SqlError::new(
+                ErrorKind::DataTruncated,
+                format!("Data truncated for column '{column}' at row {row}"),
+            ),
             CoerceIssue::Incorrect { kind, value } => SqlError::new(
-                1366,
-                b"22007",
+                ErrorKind::IncorrectValue,
                 format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
             ),
             CoerceIssue::IncorrectTime { kind, value } => SqlError::new(
-                1292,
-                b"22007",
+                ErrorKind::TruncatedWrongValue,
                 format!("Incorrect {kind} value: '{value}' for column {place} at row {row}"),
             ),
         }

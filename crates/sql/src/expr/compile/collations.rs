@@ -1,7 +1,7 @@
 //! Which collation texts compare by.
 
 use super::super::result_type::{Derivation, Typed};
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use types::Collation;
 
 /// The collation of texts put together, and how strongly the result insists on it.
@@ -43,7 +43,7 @@ fn merge(
         let part = |side: (Collation, Derivation)| format!("({},{})", side.0.name(), side.1.name());
         let message =
             format!("Illegal mix of collations {} and {} for operation '{operation}'", part(a), part(b));
-        Err(SqlError::new(1267, b"HY000", message))
+        Err(SqlError::new(ErrorKind::IllegalMixOfCollations, message))
     };
     if same_set {
         return match (a.0.is_bin(), b.0.is_bin()) {

@@ -4,6 +4,7 @@ use super::super::node::Node;
 use super::super::{Arithmetic, Context, DIVISION_INCREMENT, Row};
 use super::convert::{self, Number, out_of_range};
 use super::{Result, value};
+use crate::ErrorKind;
 use types::{Decimal, ValueRef};
 
 pub(super) fn arithmetic<'a>(
@@ -43,7 +44,7 @@ pub(super) fn apply<'a>(
         Ok(Some(number)) => Ok(number.to_value()),
         Ok(None) => {
             if context.environment.sql_mode().error_for_division_by_zero {
-                context.environment.warn(1365, "Division by 0".into());
+                context.environment.warn(ErrorKind::DivisionByZero, "Division by 0".into());
             }
             Ok(ValueRef::Null)
         }

@@ -2,6 +2,7 @@
 
 use super::super::Context;
 use super::convert::{self, Number};
+use crate::ErrorKind;
 use types::{Collation, ColumnType, Decimal, ValueRef};
 
 /// The value as that type; what does not fit is clipped or cut, with a warning.
@@ -31,7 +32,7 @@ fn try_cast<'a>(value: &ValueRef<'a>, to: &ColumnType, context: &Context<'a>) ->
             if clipped != rounded {
                 let message =
                     format!("Out of range value for column 'CAST' at row 1 (DECIMAL({precision},{scale}))");
-                context.environment.warn(1264, message);
+                context.environment.warn(ErrorKind::OutOfRange, message);
             }
             ValueRef::Decimal(clipped)
         }
@@ -40,7 +41,10 @@ fn try_cast<'a>(value: &ValueRef<'a>, to: &ColumnType, context: &Context<'a>) ->
             let cut = types::collation::first_chars(text, chars as usize);
             if cut.len() < text.len() {
                 let shown = convert::shown(text);
-                context.environment.warn(1292, format!("Truncated incorrect CHAR({chars}) value: '{shown}'"));
+                context.environment.warn(
+                    ErrorKind::TruncatedWrongValue,
+                    format!("Truncated incorrect CHAR({chars}) value: '{shown}'"),
+                );
             }
             match to.collation() {
                 Collation::Binary => ValueRef::Binary(cut),
@@ -54,9 +58,10 @@ fn try_cast<'a>(value: &ValueRef<'a>, to: &ColumnType, context: &Context<'a>) ->
             if text.len() >= bytes {
                 if text.len() > bytes {
                     let shown = convert::shown(text);
-                    context
-                        .environment
-                        .warn(1292, format!("Truncated incorrect BINARY({bytes}) value: '{shown}'"));
+                    context.environment.warn(
+                        ErrorKind::TruncatedWrongValue,
+                        format!("Truncated incorrect BINARY({bytes}) value: '{shown}'"),
+                    );
                 }
                 ValueRef::Binary(&text[..bytes])
             } else {
@@ -111,7 +116,7 @@ fn to_integer<'a>(value: &ValueRef<'_>, unsigned: bool, context: &Context<'_>) -
                     convert::write_text(value, &mut text);
                     let to = if unsigned { "UNSIGNED INT" } else { "INT" };
                     let message = format!("Got overflow when casting '{text}' to {to}. Value truncated");
-                    context.environment.warn(1916, message);
+                    context.environment.warn(ErrorKind::DataOverflow, message);
                 }
                 clipped
             }
@@ -127,7 +132,7 @@ fn to_integer<'a>(value: &ValueRef<'_>, unsigned: bool, context: &Context<'_>) -
         _ => None,
     };
     if let Some(message) = message {
-        context.environment.warn(1105, message.into());
+        context.environment.warn(ErrorKind::Unknown, message.into());
     }
     Some(if unsigned { ValueRef::UInt(number as u64) } else { ValueRef::Int(number as i64) })
 }

@@ -1,7 +1,7 @@
 //! Values from one kind to another, as MySQL does it without being asked.
 
 use super::super::Context;
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use std::fmt::Write;
 use types::temporal::{date_time_from_number, read_date_time, read_time, time_from_number};
 use types::{Date, DateTime, Decimal, Time, ValueRef, number};
@@ -53,7 +53,9 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
 
 /// Warning 1292 about a text that is not what it is taken for.
 pub(crate) fn warn_truncated(kind: &str, text: &[u8], context: &Context<'_>) {
-    context.environment.warn(1292, format!("Truncated incorrect {kind} value: '{}'", shown(text)));
+    context
+        .environment
+        .warn(ErrorKind::TruncatedWrongValue, format!("Truncated incorrect {kind} value: '{}'", shown(text)));
 }
 
 /// A text as a double; warns if it is not wholly one.
@@ -282,7 +284,10 @@ fn micros_of(fraction: &Decimal) -> u32 {
 fn warn_incorrect(kind: &str, value: &ValueRef<'_>, context: &Context<'_>) {
     let mut text = String::new();
     write_text(value, &mut text);
-    context.environment.warn(1292, format!("Incorrect {kind} value: '{}'", shown(text.as_bytes())));
+    context.environment.warn(
+        ErrorKind::TruncatedWrongValue,
+        format!("Incorrect {kind} value: '{}'", shown(text.as_bytes())),
+    );
 }
 
 pub(crate) fn to_date(value: &ValueRef<'_>, context: &Context<'_>) -> Option<Date> {
@@ -326,5 +331,5 @@ pub(crate) fn to_time(value: &ValueRef<'_>, context: &Context<'_>) -> Option<Tim
 
 /// 1690: a number beyond its type.
 pub(crate) fn out_of_range(kind: &str, expression: &str) -> SqlError {
-    SqlError::new(1690, b"22003", format!("{kind} value is out of range in '{expression}'"))
+    SqlError::new(ErrorKind::DataOutOfRange, format!("{kind} value is out of range in '{expression}'"))
 }

@@ -5,6 +5,7 @@ use super::super::result_type::Class;
 use super::super::{Context, IntervalUnit, Row};
 use super::convert::{self, new_text};
 use super::{Result, value};
+use crate::ErrorKind;
 use types::temporal::{TIME_SECONDS_MAX, read_date_time};
 use types::{DateTime, Time, ValueRef};
 
@@ -125,7 +126,9 @@ pub(super) fn date_arithmetic<'a>(
         return Ok(ValueRef::Null);
     }
     let overflow = || {
-        context.environment.warn(1441, "Datetime function: datetime field overflow".into());
+        context
+            .environment
+            .warn(ErrorKind::DateTimeOverflow, "Datetime function: datetime field overflow".into());
         Ok(ValueRef::Null)
     };
     let amount_fsp = match amount {

@@ -6,6 +6,7 @@ use super::super::{Arithmetic, Function};
 use super::calls::Arguments;
 use super::convert::{self, Number, out_of_range};
 use super::{Result, session};
+use crate::ErrorKind;
 use types::decimal::SCALE_MAX;
 use types::{Decimal, ValueRef};
 
@@ -152,7 +153,7 @@ fn floating<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         Some(_) => Err(out_of_range("DOUBLE", &format!("{}({x})", arguments.call.function.name()))),
         None => {
             if matches!(arguments.call.function, F::Ln | F::Log | F::Log2 | F::Log10) {
-                arguments.context.environment.warn(1365, "Division by 0".into());
+                arguments.context.environment.warn(ErrorKind::DivisionByZero, "Division by 0".into());
             }
             Ok(ValueRef::Null)
         }

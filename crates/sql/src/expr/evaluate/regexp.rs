@@ -1,7 +1,7 @@
 //! REGEXP.
 
 use super::Result;
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use regex_lite::{Regex, RegexBuilder};
 use std::cell::RefCell;
 
@@ -24,7 +24,10 @@ pub(super) fn matches(text: &[u8], pattern: &[u8], ignore_case: bool) -> Result<
                     .case_insensitive(ignore_case)
                     .build()
                     .map_err(|error| {
-                        SqlError::new(1139, b"42000", format!("Got error '{error}' from regexp"))
+                        SqlError::new(
+                            ErrorKind::RegularExpressionFailed,
+                            format!("Got error '{error}' from regexp"),
+                        )
                     })?;
                 if kept.len() == KEPT_MAX {
                     kept.remove(0);

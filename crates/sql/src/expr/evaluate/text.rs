@@ -6,6 +6,7 @@ use super::super::Function;
 use super::Result;
 use super::calls::Arguments;
 use super::convert;
+use crate::ErrorKind;
 use md5::{Digest, Md5};
 use sha1::Sha1;
 use types::collation::{char_count, first_chars};
@@ -188,7 +189,7 @@ fn too_long<'a>(arguments: &Arguments<'a, '_>) -> ValueRef<'a> {
     let function = arguments.call.function.name();
     let message =
         format!("Result of {function}() was larger than max_allowed_packet ({BYTES_MAX}) - truncated");
-    arguments.context.environment.warn(1301, message);
+    arguments.context.environment.warn(ErrorKind::ResultLargerThanPacket, message);
     ValueRef::Null
 }
 

@@ -5,6 +5,7 @@ use super::super::{Context, Function, IntervalUnit};
 use super::calls::Arguments;
 use super::convert::{self, new_text, now};
 use super::{Result, date, format};
+use crate::ErrorKind;
 use types::temporal::{days_in_month, read_date_time};
 use types::{Date, DateTime, Decimal, Time, ValueRef};
 
@@ -145,7 +146,7 @@ pub(super) fn call<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
                 None => {
                     let shown = convert::shown(text.as_bytes());
                     let message = format!("Incorrect datetime value: '{shown}' for function str_to_date");
-                    context.environment.warn(1411, message);
+                    context.environment.warn(ErrorKind::WrongValueForFunction, message);
                     ValueRef::Null
                 }
             }
@@ -214,8 +215,7 @@ fn fsp(arguments: &Arguments<'_, '_>) -> Result<u8> {
         _ => match arguments.int(0)? {
             Some(fsp @ 0..=6) => Ok(fsp as u8),
             fsp => Err(crate::SqlError::new(
-                1426,
-                b"42000",
+                ErrorKind::PrecisionTooBig,
                 format!(
                     "Too big precision {} specified for '{}'. Maximum is 6",
                     fsp.unwrap_or(0),

@@ -1,7 +1,7 @@
 //! A session for tests.
 
-use crate::SqlError;
 use crate::expr::{Environment, VariableScope};
+use crate::{ErrorKind, SqlError};
 use std::cell::RefCell;
 use types::Value;
 
@@ -21,7 +21,7 @@ impl Environment for TestEnvironment {
         _cache: Option<&str>,
         name: &str,
     ) -> Result<Value, SqlError> {
-        Err(SqlError::new(1193, b"HY000", format!("Unknown system variable '{name}'")))
+        Err(SqlError::new(ErrorKind::UnknownSystemVariable, format!("Unknown system variable '{name}'")))
     }
     fn user_variable(&self, _name: &str) -> Value {
         Value::Null
@@ -51,7 +51,7 @@ impl Environment for TestEnvironment {
     fn time_zone_seconds(&self) -> i32 {
         0
     }
-    fn warn(&self, code: u16, _message: String) {
-        self.warnings.borrow_mut().push(code);
+    fn warn(&self, kind: ErrorKind, _message: String) {
+        self.warnings.borrow_mut().push(kind.code());
     }
 }

@@ -65,7 +65,7 @@ fn result_of(expression: &str) -> String {
     let environment = TestEnvironment::default();
     let value = match evaluate(expression, &environment) {
         Ok(value) => value,
-        Err(error) => format!("ERROR {}", error.code),
+        Err(error) => format!("ERROR {}", error.code()),
     };
     let warnings = environment.warnings.borrow();
     match warnings.as_slice() {

@@ -6,7 +6,7 @@ use crate::locks::{MetadataLocks, Mode};
 use crate::plan::plan::Dependency;
 use crate::statements::dml::definition_changed;
 use crate::status::Counter;
-use crate::{Session, SqlError};
+use crate::{ErrorKind, Session, SqlError};
 use base::TableId;
 use engine::{Reader, Readers, Table, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -139,7 +139,10 @@ impl Session {
     ) -> Result<T, SqlError> {
         let is_exclusive = writes == Writes::Rows || tables.iter().any(|used| used.mode == Mode::Write);
         if is_exclusive && self.is_read_only() {
-            return Err(SqlError::new(1792, b"25006", "Cannot execute statement in a READ ONLY transaction"));
+            return Err(SqlError::new(
+                ErrorKind::ReadOnlyTransaction,
+                "Cannot execute statement in a READ ONLY transaction",
+            ));
         }
         self.locked.check_all(tables.iter().copied())?;
         self.check_not_locked_out()?;
@@ -188,7 +191,7 @@ impl Session {
     pub(crate) fn check_not_locked_out(&self) -> Result<(), SqlError> {
         if self.locked.everything {
             let text = "Can't execute the query because you have a conflicting read lock";
-            return Err(SqlError::new(1223, b"HY000", text));
+            return Err(SqlError::new(ErrorKind::ReadLockHeld, text));
         }
         Ok(())
     }
@@ -251,11 +254,13 @@ impl Session {
     /// A deadlock has cost the whole transaction; a KILL of the connection is told as such.
     fn after_error<T>(&mut self, result: Result<T, SqlError>) -> Result<T, SqlError> {
         match result {
-            Err(error) if error.code == 1213 => {
+            Err(error) if error.kind == ErrorKind::Deadlock => {
                 self.end_transaction(false)?;
                 Err(error)
             }
-            Err(error) if error.code == 1317 => Err(self.interrupt.check().err().unwrap_or(error)),
+            Err(error) if error.kind == ErrorKind::QueryInterrupted => {
+                Err(self.interrupt.check().err().unwrap_or(error))
+            }
             result => result,
         }
     }

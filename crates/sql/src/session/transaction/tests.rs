@@ -30,7 +30,7 @@ fn numbers(session: &mut Session, sql: &str) -> Vec<i64> {
 
 fn fail(session: &mut Session, sql: &str) -> u16 {
     match run(session, sql) {
-        Err(error) => error.code,
+        Err(error) => error.code(),
         Ok(_) => panic!("{sql} was accepted"),
     }
 }
@@ -102,7 +102,7 @@ fn the_patience_of_a_prepared_locking_read_is_a_number_or_a_parameter() {
     let session = &mut fixture.session;
     let mut execute = |sql: &str, params: &[ValueRef<'_>]| {
         let prepared = session.prepare(sql.as_bytes()).expect(sql);
-        session.execute(prepared.id, params, &mut Last::default()).map_err(|error| error.code)
+        session.execute(prepared.id, params, &mut Last::default()).map_err(|error| error.code())
     };
     // The session's own limit is most of a minute.
     let (one, two) = (ValueRef::Int(1), ValueRef::Int(2));
@@ -143,7 +143,7 @@ fn a_deadlock_costs_one_whole_transaction() {
         (Err(error), Ok(())) | (Ok(()), Err(error)) => error,
         other => panic!("one of the two gives way: {other:?}"),
     };
-    assert_eq!((loser.code, &loser.sqlstate), (1213, b"40001"));
+    assert_eq!((loser.code(), loser.sqlstate()), (1213, b"40001"));
     let expected = if first.is_ok() { [11, 22, 30] } else { [12, 21, 30] };
     if second.is_ok() {
         assert_eq!(fixture.session.status_flags() & 1, 0, "the whole transaction is gone");
@@ -213,7 +213,7 @@ fn a_definition_waits_for_the_transactions_that_have_used_the_table() {
             "LOCK TABLES t WRITE",
         ] {
             let failed = match run(&mut second, statement) {
-                Err(error) => error.code == 1205,
+                Err(error) => error.code() == 1205,
                 Ok(last) => last.rows.iter().any(|row| row[3] == Value::text("Operation failed")),
             };
             assert!(failed, "{statement} while another has said {use_of_table}");

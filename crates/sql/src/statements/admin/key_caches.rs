@@ -7,7 +7,7 @@ use crate::locks::Mode;
 use crate::session::transaction::{StatementLocks, Used};
 use crate::statements::show::{Listing, characters};
 use crate::text::parse::{Word, Words};
-use crate::{ResultSink, Session, SqlError};
+use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::{DEFAULT_CACHE, Table};
 use std::sync::Arc;
 use types::Value;
@@ -74,7 +74,7 @@ pub(crate) fn load_index(
 }
 
 fn unknown_cache(name: &str) -> SqlError {
-    SqlError::new(1284, b"HY000", format!("Unknown key cache '{name}'"))
+    SqlError::new(ErrorKind::UnknownKeyCache, format!("Unknown key cache '{name}'"))
 }
 
 fn targets(session: &Session, words: &mut Words<'_>, leaves: bool) -> Result<Vec<Target>, SqlError> {
@@ -98,7 +98,10 @@ fn targets(session: &Session, words: &mut Words<'_>, leaves: bool) -> Result<Vec
             target.ignore_leaves = true;
         }
         if targets.iter().any(|other| (&other.database, &other.name) == (&target.database, &target.name)) {
-            return Err(SqlError::new(1066, b"42000", format!("Not unique table/alias: '{}'", target.name)));
+            return Err(SqlError::new(
+                ErrorKind::NotUniqueTable,
+                format!("Not unique table/alias: '{}'", target.name),
+            ));
         }
         let is_alone = target.is_partitioned;
         targets.push(target);
@@ -132,7 +135,7 @@ fn check(session: &Session, targets: &[Target]) -> Result<(), SqlError> {
         if database.eq_ignore_ascii_case(crate::statements::show::infoschema::DATABASE) {
             let (user, host) = (&session.user, &session.host);
             let text = format!("Access denied for user '{user}'@'{host}' to database '{database}'");
-            return Err(SqlError::new(1044, b"42000", text));
+            return Err(SqlError::new(ErrorKind::DatabaseAccessDenied, text));
         }
     }
     Ok(())
@@ -155,7 +158,7 @@ fn run(
         let done = open(session, &target).and_then(|table| {
             if target.is_partitioned {
                 let text = "Partition management on a not partitioned table is not possible";
-                return Err(SqlError::new(1505, b"HY000", text));
+                return Err(SqlError::new(ErrorKind::PartitionsOnUnpartitioned, text));
             }
             check_keys(&table, &target.keys)?;
             let instance = session.instance.clone();
@@ -167,7 +170,16 @@ fn run(
         });
         let lines = match done {
             Ok(()) => vec![("status", "OK".to_owned())],
-            Err(error) if matches!(error.code, 1317 | 1505 | 1927) => return Err(error),
+            Err(error)
+                if matches!(
+                    error.kind,
+                    ErrorKind::QueryInterrupted
+                        | ErrorKind::PartitionsOnUnpartitioned
+                        | ErrorKind::ConnectionKilled
+                ) =>
+            {
+                return Err(error);
+            }
             Err(error) => vec![("Error", error.message), ("status", "Operation failed".to_owned())],
         };
         let full_name = format!("{}.{}", target.database, target.name);
@@ -180,8 +192,8 @@ fn run(
 
 fn open(session: &mut Session, target: &Target) -> Result<Arc<Table>, SqlError> {
     let (database, name) = (&target.database, &target.name);
-    let table = session.table_to_use(database, name).map_err(|error| match error.code {
-        1049 => SqlError::no_such_table(database, name),
+    let table = session.table_to_use(database, name).map_err(|error| match error.kind {
+        ErrorKind::UnknownDatabase => SqlError::no_such_table(database, name),
         _ => error,
     })?;
     if session.locked.has_tables() {
@@ -201,7 +213,7 @@ fn check_keys(table: &Table, keys: &[String]) -> Result<(), SqlError> {
         None => Ok(()),
         Some(key) => {
             let text = format!("Key '{key}' doesn't exist in table '{}'", def.name);
-            Err(SqlError::new(1176, b"42000", text))
+            Err(SqlError::new(ErrorKind::KeyDoesNotExist, text))
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::session::transaction::{StatementLocks, Used};
 use crate::statements::ddl;
 use crate::statements::show::{Listing, characters, number};
 use crate::text::parse::Words;
-use crate::{ResultSink, Session, SqlError};
+use crate::{ErrorKind, ResultSink, Session, SqlError};
 use base::IndexId;
 use engine::{Direction, KeyRange, Reader, Table};
 use std::ops::Bound;
@@ -99,7 +99,11 @@ pub(crate) fn run(
             maintain(session, &table, operation)
         });
         let lines = match lines {
-            Err(error) if error.code == 1317 || error.code == 1927 => return Err(error),
+            Err(error)
+                if error.kind == ErrorKind::QueryInterrupted || error.kind == ErrorKind::ConnectionKilled =>
+            {
+                return Err(error);
+            }
             Err(error) => vec![("Error", error.message), line("status", "Operation failed")],
             Ok(lines) => lines,
         };
@@ -254,8 +258,13 @@ pub(crate) fn checksum(
             false => sum_of_rows(session, &table).map(Value::UInt),
         });
         let sum = match sum {
-            Err(error) if matches!(error.code, 1049 | 1100 | 1146) => {
-                session.state.warnings.push(crate::Level::Error, error.code, error.message);
+            Err(error)
+                if matches!(
+                    error.kind,
+                    ErrorKind::UnknownDatabase | ErrorKind::TableNotLocked | ErrorKind::NoSuchTable
+                ) =>
+            {
+                session.state.warnings.push(crate::Level::Error, error.kind, error.message);
                 Value::Null
             }
             sum => sum?,

@@ -2,7 +2,7 @@
 
 use crate::host::Kill;
 use crate::text::parse::{Word, Words};
-use crate::{ResultSink, Session, SqlError};
+use crate::{ErrorKind, ResultSink, Session, SqlError};
 
 /// FLUSH of this and that.
 pub(crate) fn flush(
@@ -76,5 +76,5 @@ pub(crate) fn kill(
 }
 
 fn unknown_thread(id: &str) -> SqlError {
-    SqlError::new(1094, b"HY000", format!("Unknown thread id: {id}"))
+    SqlError::new(ErrorKind::UnknownThread, format!("Unknown thread id: {id}"))
 }

@@ -14,7 +14,7 @@ use super::table::{rename, surroundings, table_error};
 use super::types::name_or_string;
 use crate::text::parse::Words;
 use crate::variables::assign::engine_named;
-use crate::{ResultSink, Session, SqlError};
+use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::{Table, TableDef};
 use std::sync::Arc;
 use types::Collation;
@@ -132,10 +132,10 @@ fn action(
         actions.push(Action::ConvertTo(chosen.unwrap_or(collation)));
     } else if words.accept("DISABLE") || words.accept("ENABLE") {
         words.expect("KEYS")?;
-        session
-            .state
-            .warnings
-            .note(1031, "DISABLE KEYS and ENABLE KEYS change nothing: indexes are always kept");
+        session.state.warnings.note(
+            ErrorKind::IllegalForTable,
+            "DISABLE KEYS and ENABLE KEYS change nothing: indexes are always kept",
+        );
         actions.push(Action::Nothing);
     } else if words.accept("FORCE") {
         actions.push(Action::Rebuild);
@@ -167,7 +167,7 @@ fn action(
         actions.push(Action::Options(options));
     }
     for what in ignored {
-        session.state.warnings.warn(1235, format!("{what} is accepted and has no effect"));
+        session.state.warnings.warn(ErrorKind::NotSupported, format!("{what} is accepted and has no effect"));
     }
     Ok(())
 }
@@ -434,8 +434,7 @@ fn changed(
                     .ok_or_else(|| cannot_drop("COLUMN", name))?;
                 if spec.columns.len() == 1 {
                     return Err(SqlError::new(
-                        1090,
-                        b"42000",
+                        ErrorKind::CannotRemoveAllColumns,
                         "You can't delete all columns with ALTER TABLE; use DROP TABLE instead",
                     ));
                 }
@@ -489,7 +488,7 @@ fn changed(
             Action::RenameKey(from, to) => {
                 let at = named_key(&spec.keys, from).ok_or_else(|| {
                     let message = format!("Key '{from}' doesn't exist in table '{}'", def.name);
-                    SqlError::new(1176, b"42000", message)
+                    SqlError::new(ErrorKind::KeyDoesNotExist, message)
                 })?;
                 spec.keys[at].name = Some(to.clone());
             }

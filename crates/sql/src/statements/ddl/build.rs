@@ -7,7 +7,7 @@ use super::parse::invalid_default;
 use crate::expr::{CoerceIssue, coerce};
 use crate::variables::SqlMode;
 use crate::variables::assign::engine_named;
-use crate::{SqlError, Warnings, names};
+use crate::{ErrorKind, SqlError, Warnings, names};
 use bumpalo::Bump;
 use engine::{IndexDef, TableDef};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
@@ -38,8 +38,8 @@ pub(super) struct Surroundings<'a> {
     pub now: u64,
 }
 
-fn error(code: u16, message: impl Into<String>) -> SqlError {
-    SqlError::new(code, b"42000", message)
+fn error(kind: ErrorKind, message: impl Into<String>) -> SqlError {
+    SqlError::new(kind, message)
 }
 
 /// The engine's definition of a table.
@@ -54,14 +54,14 @@ pub(super) fn build(
 ) -> Result<TableDef, SqlError> {
     names::check_table(name)?;
     if spec.columns.is_empty() {
-        return Err(error(1113, "A table must have at least 1 column"));
+        return Err(error(ErrorKind::TableNeedsColumns, "A table must have at least 1 column"));
     }
     if spec.columns.len() > COLUMNS_MAX {
-        return Err(error(1117, "Too many columns"));
+        return Err(error(ErrorKind::TooManyColumns, "Too many columns"));
     }
     let engine = chosen_engine(name, &spec, around, warnings)?;
     for what in &spec.ignored {
-        warnings.warn(1235, format!("{what} is accepted and has no effect"));
+        warnings.warn(ErrorKind::NotSupported, format!("{what} is accepted and has no effect"));
     }
     check_duplicates(&spec.columns)?;
     keys_of_columns(&mut spec);
@@ -113,7 +113,10 @@ pub(super) fn build(
         indexes.push(IndexDef { name, unique: key.kind == KeyKind::Unique, parts });
     }
     if indexes.len() + usize::from(primary.is_some()) > INDEXES_MAX {
-        return Err(error(1069, format!("Too many keys specified; max {INDEXES_MAX} keys allowed")));
+        return Err(error(
+            ErrorKind::TooManyKeys,
+            format!("Too many keys specified; max {INDEXES_MAX} keys allowed"),
+        ));
     }
     indexes.sort_by_key(|index| rank(&columns, index));
     index_comments.retain(|(_, comment)| !comment.is_empty());
@@ -161,13 +164,19 @@ fn chosen_engine(
     match engine_named(asked) {
         Ok("Latchwork") => Ok("Latchwork".to_owned()),
         Ok(engine) => {
-            warnings.note(1266, format!("Using storage engine Latchwork for table '{name}'"));
+            warnings.note(
+                ErrorKind::EngineSubstituted,
+                format!("Using storage engine Latchwork for table '{name}'"),
+            );
             Ok(engine.to_owned())
         }
         Err(unknown) if around.sql_mode.contains(SqlMode::NO_ENGINE_SUBSTITUTION) => Err(unknown),
         Err(unknown) => {
-            warnings.warn(unknown.code, unknown.message);
-            warnings.warn(1266, format!("Using storage engine Latchwork for table '{name}'"));
+            warnings.warn(unknown.kind, unknown.message);
+            warnings.warn(
+                ErrorKind::EngineSubstituted,
+                format!("Using storage engine Latchwork for table '{name}'"),
+            );
             Ok("Latchwork".to_owned())
         }
     }
@@ -176,14 +185,17 @@ fn chosen_engine(
 fn check_duplicates(columns: &[ColumnSpec]) -> Result<(), SqlError> {
     for (position, column) in columns.iter().enumerate() {
         if columns[..position].iter().any(|other| other.name.eq_ignore_ascii_case(&column.name)) {
-            return Err(SqlError::new(1060, b"42S21", format!("Duplicate column name '{}'", column.name)));
+            return Err(SqlError::new(
+                ErrorKind::DuplicateColumn,
+                format!("Duplicate column name '{}'", column.name),
+            ));
         }
     }
     Ok(())
 }
 
 pub(super) fn duplicate_key_name(name: &str) -> SqlError {
-    error(1061, format!("Duplicate key name '{name}'"))
+    error(ErrorKind::DuplicateKeyName, format!("Duplicate key name '{name}'"))
 }
 
 /// PRIMARY KEY and UNIQUE behind a column become keys of the table.
@@ -207,7 +219,7 @@ fn primary_key(spec: &mut TableSpec) -> Result<Option<usize>, SqlError> {
         spec.keys.iter().enumerate().filter(|(_, key)| key.kind == KeyKind::Primary).map(|(at, _)| at);
     let first = primaries.next();
     if primaries.next().is_some() {
-        return Err(error(1068, "Multiple primary key defined"));
+        return Err(error(ErrorKind::MultiplePrimaryKeys, "Multiple primary key defined"));
     }
     let Some(position) = first else { return Ok(None) };
     for part in &spec.keys[position].parts {
@@ -234,7 +246,10 @@ fn auto_increment_column(spec: &TableSpec) -> Result<Option<usize>, SqlError> {
             ColumnType::Int { .. } | ColumnType::Float { .. } | ColumnType::Double { .. }
         );
         if !number {
-            return Err(error(1063, format!("Incorrect column specifier for column '{}'", column.name)));
+            return Err(error(
+                ErrorKind::WrongColumnSpecifier,
+                format!("Incorrect column specifier for column '{}'", column.name),
+            ));
         }
         if column.extras.default != ColumnDefault::Unset {
             return Err(invalid_default(&column.name));
@@ -245,7 +260,7 @@ fn auto_increment_column(spec: &TableSpec) -> Result<Option<usize>, SqlError> {
             .any(|key| key.parts.first().is_some_and(|part| part.column.eq_ignore_ascii_case(&column.name)));
         if found.is_some() || !leads_a_key {
             return Err(error(
-                1075,
+                ErrorKind::WrongAutoIncrementKey,
                 "Incorrect table definition; there can be only one auto column and it must be defined as a key",
             ));
         }
@@ -352,7 +367,7 @@ fn check_row_size(columns: &[Column]) -> Result<(), SqlError> {
         return Ok(());
     }
     Err(error(
-        1118,
+        ErrorKind::RowTooLarge,
         format!(
             "Row size too large. The maximum row size for the used table type, not counting BLOBs, is \
              {ROW_BYTES_MAX}. This includes storage overhead, check the manual. You have to change some columns \
@@ -380,7 +395,10 @@ pub(super) fn key_parts(
 ) -> Result<Vec<KeyPart>, SqlError> {
     let key_bytes_max = key_bytes_max.min(KEY_BYTES_MAX);
     if key.parts.len() > KEY_PARTS_MAX {
-        return Err(error(1070, format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed")));
+        return Err(error(
+            ErrorKind::TooManyKeyParts,
+            format!("Too many key parts specified; max {KEY_PARTS_MAX} parts allowed"),
+        ));
     }
     let mut parts: Vec<KeyPart> = Vec::with_capacity(key.parts.len());
     let mut bytes = 0;
@@ -388,9 +406,17 @@ pub(super) fn key_parts(
         let position = columns
             .iter()
             .position(|column| column.name.eq_ignore_ascii_case(&part.column))
-            .ok_or_else(|| error(1072, format!("Key column '{}' doesn't exist in table", part.column)))?;
+            .ok_or_else(|| {
+                error(
+                    ErrorKind::KeyColumnDoesNotExist,
+                    format!("Key column '{}' doesn't exist in table", part.column),
+                )
+            })?;
         if parts.iter().any(|other| other.column == position) {
-            return Err(SqlError::new(1060, b"42S21", format!("Duplicate column name '{}'", part.column)));
+            return Err(SqlError::new(
+                ErrorKind::DuplicateColumn,
+                format!("Duplicate column name '{}'", part.column),
+            ));
         }
         let column = &columns[position];
         let (length, width) = match &column.column_type {
@@ -408,7 +434,7 @@ pub(super) fn key_parts(
         let prefix = match (part.prefix, length) {
             (None, _) if is_blob(&column.column_type) => {
                 return Err(error(
-                    1170,
+                    ErrorKind::BlobKeyWithoutLength,
                     format!(
                         "BLOB/TEXT column '{}' used in key specification without a key length",
                         column.name
@@ -428,7 +454,7 @@ pub(super) fn key_parts(
     }
     if bytes > key_bytes_max {
         return Err(error(
-            1071,
+            ErrorKind::KeyTooLong,
             format!("Specified key was too long; max key length is {key_bytes_max} bytes"),
         ));
     }
@@ -437,8 +463,7 @@ pub(super) fn key_parts(
 
 fn incorrect_prefix() -> SqlError {
     SqlError::new(
-        1089,
-        b"HY000",
+        ErrorKind::WrongPrefixKey,
         "Incorrect prefix key; the used key part isn't a string, the used length is longer than the key part, or \
          the storage engine doesn't support unique prefix keys",
     )

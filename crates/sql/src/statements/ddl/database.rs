@@ -4,7 +4,7 @@ use super::metadata::DatabaseMetadata;
 use super::parse::database_options;
 use crate::statements::show::infoschema;
 use crate::text::parse::Words;
-use crate::{Completion, ResultSink, Session, SqlError, names};
+use crate::{Completion, ErrorKind, ResultSink, Session, SqlError, names};
 use engine::Error;
 use types::Collation;
 
@@ -44,7 +44,7 @@ impl Session {
 }
 
 fn exists(name: &str) -> SqlError {
-    SqlError::new(1007, b"HY000", format!("Can't create database '{name}'; database exists"))
+    SqlError::new(ErrorKind::DatabaseExists, format!("Can't create database '{name}'; database exists"))
 }
 
 fn is_reserved(name: &str) -> bool {
@@ -57,8 +57,7 @@ pub(super) fn check_writable(session: &Session, database: &str) -> Result<(), Sq
         return Ok(());
     }
     Err(SqlError::new(
-        1044,
-        b"42000",
+        ErrorKind::DatabaseAccessDenied,
         format!("Access denied for user '{}'@'{}' to database '{database}'", session.user, session.host),
     ))
 }
@@ -87,7 +86,7 @@ pub(crate) fn create_database(
         Ok(()) => session.done(1, String::new(), sink),
         Err(Error::DatabaseExists) if if_not_exists => {
             let error = exists(&name);
-            session.state.warnings.note(error.code, error.message);
+            session.state.warnings.note(error.kind, error.message);
             session.done(1, String::new(), sink)
         }
         Err(Error::DatabaseExists) => Err(exists(&name)),
@@ -107,14 +106,18 @@ pub(crate) fn drop_database(
     session.check_no_locked_tables()?;
     session.implicit_commit()?;
     check_writable(session, &name)?;
-    let missing =
-        || SqlError::new(1008, b"HY000", format!("Can't drop database '{name}'; database doesn't exist"));
+    let missing = || {
+        SqlError::new(
+            ErrorKind::DatabaseDoesNotExist,
+            format!("Can't drop database '{name}'; database doesn't exist"),
+        )
+    };
     let database = session.instance.database.clone();
     let tables = match database.tables(&name) {
         Ok(tables) => tables,
         Err(Error::NoSuchDatabase) if if_exists => {
             let error = missing();
-            session.state.warnings.note(error.code, error.message);
+            session.state.warnings.note(error.kind, error.message);
             return session.done(0, String::new(), sink);
         }
         Err(Error::NoSuchDatabase) => return Err(missing()),
@@ -126,7 +129,7 @@ pub(crate) fn drop_database(
         let _lock = match session.lock_definition(&instance.locks, &name, &table_name) {
             Ok((_, lock)) => lock,
             // Someone else was quicker.
-            Err(error) if error.code == 1146 => continue,
+            Err(error) if error.kind == ErrorKind::NoSuchTable => continue,
             Err(error) => return Err(error),
         };
         match database.drop_table(&name, &table_name) {

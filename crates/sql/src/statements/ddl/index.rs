@@ -7,7 +7,7 @@ use super::parse::{index_options, key_parts as parse_key_parts};
 use super::table::table_error;
 use crate::statements::dml::duplicate_entry;
 use crate::text::parse::Words;
-use crate::{ResultSink, Session, SqlError, names};
+use crate::{ErrorKind, ResultSink, Session, SqlError, names};
 use engine::{Error, IndexDef, Table};
 
 /// CREATE [UNIQUE] INDEX, behind INDEX.
@@ -36,8 +36,8 @@ pub(crate) fn create_index(
     let kind = if unique { KeyKind::Unique } else { KeyKind::Plain };
     let key = KeySpec { kind, name: Some(name.clone()), parts, comment };
     match add_index(session, &found, &key) {
-        Err(error) if error.code == 1061 && if_not_exists => {
-            session.state.warnings.note(error.code, error.message);
+        Err(error) if error.kind == ErrorKind::DuplicateKeyName && if_not_exists => {
+            session.state.warnings.note(error.kind, error.message);
         }
         other => other?,
     }
@@ -104,11 +104,14 @@ fn first_duplicate(table: &Table, parts: &[types::KeyPart], name: &str) -> Resul
         }
     }
     // The duplicate is gone again.
-    Ok(SqlError::new(1062, b"23000", format!("Duplicate entry for key '{name}'")))
+    Ok(SqlError::new(ErrorKind::DuplicateEntry, format!("Duplicate entry for key '{name}'")))
 }
 
 pub(super) fn cannot_drop(what: &str, name: &str) -> SqlError {
-    SqlError::new(1091, b"42000", format!("Can't DROP {what} `{name}`; check that it exists"))
+    SqlError::new(
+        ErrorKind::CannotDropColumnOrKey,
+        format!("Can't DROP {what} `{name}`; check that it exists"),
+    )
 }
 
 /// DROP INDEX, behind INDEX.
@@ -133,8 +136,8 @@ pub(crate) fn drop_index(
         return super::alter::run(session, &database, &table, actions, sink);
     }
     match remove_index(session, &found, &name) {
-        Err(error) if error.code == 1091 && if_exists => {
-            session.state.warnings.note(error.code, error.message);
+        Err(error) if error.kind == ErrorKind::CannotDropColumnOrKey && if_exists => {
+            session.state.warnings.note(error.kind, error.message);
         }
         other => other?,
     }
@@ -166,8 +169,7 @@ pub(super) fn check_auto_increment(def: &engine::TableDef, dropped: &[&str]) -> 
         return Ok(());
     }
     Err(SqlError::new(
-        1075,
-        b"42000",
+        ErrorKind::WrongAutoIncrementKey,
         "Incorrect table definition; there can be only one auto column and it must be defined as a key",
     ))
 }

@@ -5,7 +5,7 @@
 
 use super::types::number;
 use crate::text::parse::{Word, Words};
-use crate::{SqlError, Warnings};
+use crate::{ErrorKind, SqlError, Warnings};
 use engine::PackKeys;
 
 /// An option and its value as SHOW CREATE TABLE prints it; `None` is the default, which is not shown.
@@ -112,7 +112,7 @@ fn attribute(words: &mut Words<'_>, name: &str) -> Result<Option<String>, SqlErr
         Some(shown) => Ok(Some(shown)),
         None => {
             let text = format!("Incorrect value '{text}' for option '{name}'");
-            Err(SqlError::new(1912, b"HY000", text))
+            Err(SqlError::new(ErrorKind::BadOptionValue, text))
         }
     }
 }
@@ -139,7 +139,7 @@ fn switch(text: &str) -> Option<bool> {
 pub(super) fn unknown(words: &Words<'_>) -> Option<SqlError> {
     let (Word::Bare(name) | Word::Name(name)) = words.peek() else { return None };
     let is_option = matches!(words.peek_second(), Word::Symbol(symbol) if symbol == "=");
-    is_option.then(|| SqlError::new(1911, b"HY000", format!("Unknown option '{name}'")))
+    is_option.then(|| SqlError::new(ErrorKind::UnknownOption, format!("Unknown option '{name}'")))
 }
 
 /// Options under which SHOW CREATE TABLE prints them: first those before the comment, then those behind it.
@@ -248,12 +248,12 @@ pub(super) fn check(
     }
     let meaning = Meaning::of(options);
     if let Some((option, why)) = compression_conflict(&meaning) {
-        warnings.warn(140, format!("InnoDB: {why}"));
+        warnings.warn(ErrorKind::WrongCreateOption, format!("InnoDB: {why}"));
         return Err(refused(option, asking));
     }
     let mut wrong = None;
     let mut refuse = |option: &'static str, text: String, warnings: &mut Warnings| {
-        warnings.warn(1478, format!("InnoDB: {text}"));
+        warnings.warn(ErrorKind::IllegalCreateOption, format!("InnoDB: {text}"));
         wrong = wrong.or(Some(option));
     };
     let row_format = meaning.row_format.filter(|format| *format != "COMPRESSED");
@@ -278,16 +278,16 @@ pub(super) fn check(
     }
     match meaning.key_block_size {
         Some(size) if !meaning.valid_block() => {
-            warnings.warn(1478, format!("InnoDB: ignoring KEY_BLOCK_SIZE={size}."));
+            warnings.warn(ErrorKind::IllegalCreateOption, format!("InnoDB: ignoring KEY_BLOCK_SIZE={size}."));
         }
         Some(size) if row_format.is_some() => {
             let text = format!("InnoDB: ignoring KEY_BLOCK_SIZE={size} unless ROW_FORMAT=COMPRESSED.");
-            warnings.warn(1478, text);
+            warnings.warn(ErrorKind::IllegalCreateOption, text);
         }
         _ => {}
     }
     if is_foreign {
-        warnings.warn(1478, "InnoDB: assuming ROW_FORMAT=DYNAMIC.");
+        warnings.warn(ErrorKind::IllegalCreateOption, "InnoDB: assuming ROW_FORMAT=DYNAMIC.");
     }
     Ok(())
 }
@@ -309,9 +309,9 @@ fn compression_conflict(meaning: &Meaning<'_>) -> Option<(&'static str, String)>
 fn refused(option: &str, asking: Asking<'_>) -> SqlError {
     if asking.alters {
         let text = format!("Table storage engine 'InnoDB' does not support the create option '{option}'");
-        return SqlError::new(1478, b"HY000", text);
+        return SqlError::new(ErrorKind::IllegalCreateOption, text);
     }
     let Asking { database, table, .. } = asking;
     let text = format!("Can't create table `{database}`.`{table}` (errno: 140 \"Wrong create options\")");
-    SqlError::new(1005, b"HY000", text)
+    SqlError::new(ErrorKind::CannotCreateTable, text)
 }

@@ -3,9 +3,9 @@
 use super::definition::*;
 use super::options;
 use super::types::{collation_of_charset, column_type, combine, name_or_string, number};
-use crate::SqlError;
 use crate::names;
 use crate::text::parse::{Word, Words};
+use crate::{ErrorKind, SqlError};
 use types::{Collation, ColumnType};
 
 /// `(column or key, ...)` and the options behind it. `default` is the database's collation.
@@ -83,8 +83,7 @@ pub(super) fn column_definition(
                 matches!(column.column_type, ColumnType::DateTime { .. } | ColumnType::Timestamp { .. });
             if !now || !temporal {
                 return Err(SqlError::new(
-                    1294,
-                    b"HY000",
+                    ErrorKind::InvalidOnUpdate,
                     format!("Invalid ON UPDATE clause for '{}' column", column.name),
                 ));
             }
@@ -164,7 +163,7 @@ fn is_now(words: &mut Words<'_>, column: &ColumnSpec) -> Result<bool, SqlError> 
 }
 
 pub(super) fn invalid_default(column: &str) -> SqlError {
-    SqlError::new(1067, b"42000", format!("Invalid default value for '{column}'"))
+    SqlError::new(ErrorKind::InvalidDefault, format!("Invalid default value for '{column}'"))
 }
 
 /// What follows DEFAULT: a literal, NULL or the current time.
@@ -369,7 +368,10 @@ pub(super) fn key_parts(words: &mut Words<'_>) -> Result<Vec<KeyPartSpec>, SqlEr
             let length = number(words)?;
             words.expect_symbol(")")?;
             if length == 0 {
-                return Err(SqlError::new(1391, b"HY000", format!("Key part '{column}' length cannot be 0")));
+                return Err(SqlError::new(
+                    ErrorKind::KeyPartIsZero,
+                    format!("Key part '{column}' length cannot be 0"),
+                ));
             }
             prefix = Some(u32::try_from(length).unwrap_or(u32::MAX));
         }

@@ -86,7 +86,7 @@ pub(super) fn create_from_select(
 
 fn add_warnings(to: &mut Warnings, from: &Warnings) {
     for warning in from.list() {
-        to.push(warning.level, warning.code, warning.message.clone());
+        to.push(warning.level, warning.kind, warning.message.clone());
     }
 }
 

@@ -8,7 +8,7 @@ use super::types::collation_named;
 use crate::locks::Mode;
 use crate::session::transaction::Used;
 use crate::text::parse::{Word, Words};
-use crate::{ResultSink, Session, SqlError};
+use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::{Error, TableDef};
 use types::Collation;
 
@@ -38,7 +38,7 @@ pub(super) fn surroundings<'a>(session: &Session, database: &'a str) -> Result<S
 }
 
 pub(super) fn table_exists(name: &str) -> SqlError {
-    SqlError::new(1050, b"42S01", format!("Table '{name}' already exists"))
+    SqlError::new(ErrorKind::TableExists, format!("Table '{name}' already exists"))
 }
 
 /// An engine's error about a table, with the table's name in it.
@@ -148,7 +148,7 @@ fn already(
     if !if_not_exists {
         return Err(error);
     }
-    session.state.warnings.note(error.code, error.message);
+    session.state.warnings.note(error.kind, error.message);
     Ok(true)
 }
 
@@ -168,7 +168,7 @@ fn create(
         }
         Err(Error::TableExists) if if_not_exists => {
             let error = table_exists(&name);
-            session.state.warnings.note(error.code, error.message);
+            session.state.warnings.note(error.kind, error.message);
         }
         Err(error) => return Err(table_error(error, &database, &name)),
     }
@@ -227,7 +227,9 @@ pub(crate) fn drop_table(
                 instance.database.drop_table(&database, &name)?;
                 session.forget_locked_table(table.id());
             }
-            Err(error) if error.code == 1146 || error.code == 1049 => {
+            Err(error)
+                if error.kind == ErrorKind::NoSuchTable || error.kind == ErrorKind::UnknownDatabase =>
+            {
                 missing.push(format!("{database}.{name}"));
             }
             Err(error) => return Err(error),
@@ -238,7 +240,7 @@ pub(crate) fn drop_table(
         if !if_exists {
             return Err(error);
         }
-        session.state.warnings.note(error.code, error.message);
+        session.state.warnings.note(error.kind, error.message);
     }
     session.done(0, String::new(), sink)
 }

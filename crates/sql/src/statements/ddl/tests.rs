@@ -7,7 +7,7 @@ use crate::{SqlError, Warnings};
 use types::Collation;
 
 fn define(body: &str) -> Result<(engine::TableDef, Warnings), u16> {
-    define_in_pages(16 << 10, body).map_err(|error| error.code)
+    define_in_pages(16 << 10, body).map_err(|error| error.code())
 }
 
 /// What CREATE TABLE makes where `innodb_page_size` is `page_size`.
@@ -90,7 +90,7 @@ fn keys_without_a_name_are_called_after_their_first_column() {
 #[test]
 fn another_engine_is_accepted_with_a_note_and_remembered() {
     let (def, warnings) = define("(a INT) ENGINE=InnoDB").expect("a table");
-    assert_eq!(warnings.list()[0].code, 1266);
+    assert_eq!(warnings.list()[0].kind.code(), 1266);
     assert_eq!(TableMetadata::of(&def).map(|metadata| metadata.engine), Ok("InnoDB".to_owned()));
     let (_, warnings) = define("(a INT) ENGINE=Latchwork").expect("a table");
     assert_eq!(warnings.count(), 0);
@@ -101,7 +101,7 @@ fn foreign_keys_become_indexes_with_a_warning() {
     let (def, warnings) =
         define("(a INT, FOREIGN KEY fk (a) REFERENCES o (id) ON DELETE CASCADE)").expect("a table");
     assert_eq!(def.indexes[0].name, "fk");
-    assert_eq!(warnings.list()[0].code, 1235);
+    assert_eq!(warnings.list()[0].kind.code(), 1235);
 }
 
 #[test]
@@ -131,7 +131,7 @@ fn a_key_is_no_longer_than_a_page_has_room_for() {
                 assert_eq!(made(longest).map(|(def, _)| def.page_size), Ok(Some(page_size)));
                 let error = made(longest + 1).expect_err("too long");
                 let message = format!("Specified key was too long; max key length is {longest} bytes");
-                assert_eq!((error.code, error.message), (1071, message), "{key} in {page_size}");
+                assert_eq!((error.code(), error.message), (1071, message), "{key} in {page_size}");
             }
         }
     }

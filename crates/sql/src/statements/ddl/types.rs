@@ -2,14 +2,14 @@
 
 use super::definition::ColumnExtras;
 use super::definition::ColumnSpec;
-use crate::SqlError;
 use crate::names::charsets;
 use crate::text::parse::{Word, Words};
 use crate::variables::assign::{unknown_charset, unknown_collation};
+use crate::{ErrorKind, SqlError};
 use types::{Collation, ColumnType};
 
-fn error(code: u16, message: String) -> SqlError {
-    SqlError::new(code, b"42000", message)
+fn error(kind: ErrorKind, message: String) -> SqlError {
+    SqlError::new(kind, message)
 }
 
 /// The number that a bare token spells.
@@ -225,15 +225,20 @@ fn finish_text(draft: Draft, collation: Collation, name: &str) -> Result<ColumnT
 
 /// 1074.
 fn too_long(name: &str, max: u32) -> SqlError {
-    error(1074, format!("Column length too big for column '{name}' (max = {max}); use BLOB or TEXT instead"))
+    error(
+        ErrorKind::ColumnTooLong,
+        format!("Column length too big for column '{name}' (max = {max}); use BLOB or TEXT instead"),
+    )
 }
 
 /// The smallest BLOB or TEXT type that takes so many bytes.
 fn blob_class(bytes: u64, name: &str) -> Result<u32, SqlError> {
-    [255, 65_535, 16_777_215, u32::MAX]
-        .into_iter()
-        .find(|max| bytes <= u64::from(*max))
-        .ok_or_else(|| error(1439, format!("Display width out of range for '{name}' (max = {})", u32::MAX)))
+    [255, 65_535, 16_777_215, u32::MAX].into_iter().find(|max| bytes <= u64::from(*max)).ok_or_else(|| {
+        error(
+            ErrorKind::DisplayWidthTooBig,
+            format!("Display width out of range for '{name}' (max = {})", u32::MAX),
+        )
+    })
 }
 
 fn char_of(words: &mut Words<'_>, name: &str) -> Result<Draft, SqlError> {
@@ -247,7 +252,10 @@ fn char_of(words: &mut Words<'_>, name: &str) -> Result<Draft, SqlError> {
 fn fsp(words: &mut Words<'_>, name: &str) -> Result<u8, SqlError> {
     match length(words)?.unwrap_or(0) {
         fsp @ 0..=6 => Ok(fsp as u8),
-        _ => Err(error(1426, format!("Too big precision specified for '{name}'. Maximum is 6"))),
+        _ => Err(error(
+            ErrorKind::PrecisionTooBig,
+            format!("Too big precision specified for '{name}'. Maximum is 6"),
+        )),
     }
 }
 
@@ -268,7 +276,10 @@ fn sign(words: &mut Words<'_>, column: &mut ColumnSpec) -> bool {
 fn integer(words: &mut Words<'_>, column: &mut ColumnSpec, bytes: u8) -> Result<Draft, SqlError> {
     if let Some(width) = length(words)? {
         let width = u8::try_from(width).map_err(|_| {
-            error(1439, format!("Display width out of range for '{}' (max = 255)", column.name))
+            error(
+                ErrorKind::DisplayWidthTooBig,
+                format!("Display width out of range for '{}' (max = 255)", column.name),
+            )
         })?;
         column.extras.display_width = Some(width).filter(|width| *width > 0);
     }
@@ -282,7 +293,10 @@ fn float(words: &mut Words<'_>, column: &mut ColumnSpec, double: bool) -> Result
         // FLOAT(p) only chooses the size.
         Some((precision, None)) if !double => {
             if precision > 53 {
-                return Err(error(1063, format!("Incorrect column specifier for column '{}'", column.name)));
+                return Err(error(
+                    ErrorKind::WrongColumnSpecifier,
+                    format!("Incorrect column specifier for column '{}'", column.name),
+                ));
             }
             double = precision > 24;
         }
@@ -303,7 +317,10 @@ fn decimal(words: &mut Words<'_>, column: &mut ColumnSpec) -> Result<Draft, SqlE
     let scale = scale.unwrap_or(0);
     check_digits(&column.name, precision, scale, 65)?;
     if scale > 30 {
-        return Err(error(1425, format!("Too big scale specified for '{}'. Maximum is 30", column.name)));
+        return Err(error(
+            ErrorKind::ScaleTooBig,
+            format!("Too big scale specified for '{}'. Maximum is 30", column.name),
+        ));
     }
     let unsigned = sign(words, column);
     Ok(Draft::Done(ColumnType::Decimal { precision: precision as u8, scale: scale as u8, unsigned }))
@@ -312,13 +329,13 @@ fn decimal(words: &mut Words<'_>, column: &mut ColumnSpec) -> Result<Draft, SqlE
 fn check_digits(name: &str, precision: u64, scale: u64, precision_max: u64) -> Result<(), SqlError> {
     if scale > precision {
         return Err(error(
-            1427,
+            ErrorKind::ScaleAbovePrecision,
             format!("For float(M,D), double(M,D) or decimal(M,D), M must be >= D (column '{name}')"),
         ));
     }
     if precision > precision_max {
         return Err(error(
-            1426,
+            ErrorKind::PrecisionTooBig,
             format!("Too big precision specified for '{name}'. Maximum is {precision_max}"),
         ));
     }
@@ -383,7 +400,7 @@ pub(super) fn combine(
             let named = charsets::collation_named(name).ok_or_else(|| unknown_collation(name))?;
             if named.charset != found.name {
                 return Err(error(
-                    1253,
+                    ErrorKind::CollationCharacterSetMismatch,
                     format!("COLLATION '{}' is not valid for CHARACTER SET '{}'", named.name, found.name),
                 ));
             }

@@ -1,6 +1,6 @@
 //! The message of a duplicate key.
 
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use engine::TableDef;
 use std::fmt::Write;
 use types::{KeyPart, RowView, ValueRef};
@@ -29,7 +29,7 @@ pub(crate) fn duplicate_entry(row: &RowView<'_>, def: &TableDef, parts: &[KeyPar
         entry = entry.chars().take(61).collect::<String>() + "...";
     }
     debug_assert!(parts.iter().all(|part| part.column < def.columns.len()));
-    SqlError::new(1062, b"23000", format!("Duplicate entry '{entry}' for key '{key}'"))
+    SqlError::new(ErrorKind::DuplicateEntry, format!("Duplicate entry '{entry}' for key '{key}'"))
 }
 
 /// Appends a value as SELECT would print it.

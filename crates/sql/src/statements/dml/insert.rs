@@ -17,7 +17,7 @@ use crate::session::environment::SessionEnvironment;
 use crate::session::plans::ChangePlan;
 use crate::session::transaction::Writes;
 use crate::status::Counter;
-use crate::{ResultSink, Session, SqlError, Warnings};
+use crate::{ErrorKind, ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
 use engine::{Error, KeyList, Reader, Readers, Writer};
 use sqlparser::ast;
@@ -73,8 +73,7 @@ pub(super) fn plan_insert(
     };
     if database.eq_ignore_ascii_case(crate::statements::show::infoschema::DATABASE) {
         return Err(SqlError::new(
-            1044,
-            b"42000",
+            ErrorKind::DatabaseAccessDenied,
             format!("Access denied for user '{}'@'{}' to database '{database}'", session.user, session.host),
         ));
     }

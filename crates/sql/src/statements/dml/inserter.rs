@@ -5,7 +5,7 @@ use super::{UniqueKey, implicit_default, note_issue, write_error};
 use crate::expr::{CoerceIssue, Coerced, coerce};
 use crate::session::transaction::Writes;
 use crate::status::Counter;
-use crate::{Session, SqlError};
+use crate::{ErrorKind, Session, SqlError};
 use base::IndexId;
 use bumpalo::Bump;
 use engine::{Error, KeyList, Load, Reader, Writer};
@@ -182,8 +182,7 @@ impl Inserter {
                 return self.add_defaults(session, arena);
             }
             return Err(SqlError::new(
-                1136,
-                b"21S01",
+                ErrorKind::WrongValueCount,
                 format!("Column count doesn't match value count at row {}", self.rows),
             ));
         }
@@ -342,7 +341,7 @@ impl Inserter {
         if self.strict {
             return Err(error);
         }
-        session.state.warnings.warn(error.code, error.message);
+        session.state.warnings.warn(error.kind, error.message);
         Ok(copy_to(implicit_default(column).as_ref(), arena))
     }
 
@@ -352,7 +351,7 @@ impl Inserter {
             if self.strict {
                 return Err(error);
             }
-            session.state.warnings.warn(error.code, error.message);
+            session.state.warnings.warn(error.kind, error.message);
         }
         Ok(())
     }
@@ -384,7 +383,7 @@ impl Inserter {
     ) -> Result<Inserted, SqlError> {
         let mut inserted = Inserted::default();
         for (_, error) in self.write_batch(session, reader, writer, &mut inserted)? {
-            session.state.warnings.warn(error.code, error.message);
+            session.state.warnings.warn(error.kind, error.message);
         }
         Ok(inserted)
     }
@@ -584,7 +583,10 @@ fn columns_of<S: AsRef<str>>(target: &Target, names: &[S]) -> Result<Vec<usize>,
         let name = name.as_ref();
         let position = target.column(name).ok_or_else(|| SqlError::unknown_column(name, "INSERT INTO"))?;
         if columns.contains(&position) {
-            return Err(SqlError::new(1110, b"42000", format!("Column '{name}' specified twice")));
+            return Err(SqlError::new(
+                ErrorKind::ColumnSpecifiedTwice,
+                format!("Column '{name}' specified twice"),
+            ));
         }
         columns.push(position);
     }
@@ -597,12 +599,12 @@ fn columns_of<S: AsRef<str>>(target: &Target, names: &[S]) -> Result<Vec<usize>,
 
 /// 1364.
 pub(crate) fn no_default(column: &str) -> SqlError {
-    SqlError::new(1364, b"HY000", format!("Field '{column}' doesn't have a default value"))
+    SqlError::new(ErrorKind::NoDefaultForField, format!("Field '{column}' doesn't have a default value"))
 }
 
 /// 1412: another session changed the table between the planning and the doing.
 pub(crate) fn definition_changed() -> SqlError {
-    SqlError::new(1412, b"HY000", "Table definition has changed, please retry transaction")
+    SqlError::new(ErrorKind::TableDefinitionChanged, "Table definition has changed, please retry transaction")
 }
 
 /// A copy whose bytes live in the arena.

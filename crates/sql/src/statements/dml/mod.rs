@@ -23,7 +23,7 @@ pub(crate) use load::load_data;
 pub(crate) use target::Targets;
 
 use crate::expr::{CoerceIssue, Coerced};
-use crate::{Session, SqlError};
+use crate::{ErrorKind, Session, SqlError};
 use base::IndexId;
 use engine::{Direction, Error, KeyRange, Reader, Table, TableDef};
 use std::ops::Bound;
@@ -33,7 +33,7 @@ pub(crate) const DEFINITION_RETRIES: usize = 10;
 
 /// True for the error of a statement that has changed nothing because its table is another one by now.
 pub(crate) fn is_definition_changed(error: &SqlError) -> bool {
-    error.code == 1412
+    error.kind == ErrorKind::TableDefinitionChanged
 }
 
 impl Session {
@@ -78,7 +78,7 @@ pub(crate) fn warn_of_issue(
     };
     let error = shown.to_error_in(&def.database, &def.name, column, row);
     let level = if issue.is_error_when_strict() { crate::Level::Warning } else { crate::Level::Note };
-    warnings.push(level, error.code, error.message);
+    warnings.push(level, error.kind, error.message);
 }
 
 /// The client's error for an engine error while `image` was written.

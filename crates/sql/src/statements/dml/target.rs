@@ -5,7 +5,7 @@ use crate::locks::Mode;
 use crate::session::transaction::Used;
 use crate::statements::ddl::metadata::TableMetadata;
 use crate::statements::show::infoschema;
-use crate::{Session, SqlError};
+use crate::{ErrorKind, Session, SqlError};
 use engine::{Table, TableDef};
 use std::sync::Arc;
 use types::{ColumnType, Value};
@@ -104,8 +104,7 @@ impl Session {
         }
         if database.eq_ignore_ascii_case(infoschema::DATABASE) {
             return Err(SqlError::new(
-                1044,
-                b"42000",
+                ErrorKind::DatabaseAccessDenied,
                 format!(
                     "Access denied for user '{}'@'{}' to database '{}'",
                     self.user,

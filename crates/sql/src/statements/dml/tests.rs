@@ -59,7 +59,7 @@ impl Fixture {
     pub fn fail(&mut self, sql: &str) -> (u16, String) {
         let mut last = Last::default();
         match self.session.query(sql.as_bytes(), &mut last) {
-            Err(error) => (error.code, error.message),
+            Err(error) => (error.code(), error.message),
             Ok(()) => panic!("{sql} was accepted"),
         }
     }
@@ -175,7 +175,7 @@ fn rows_inserted_while_the_table_is_copied_are_neither_lost_nor_doubled() {
                     let mut last = Last::default();
                     // Between DROP and RENAME there is no table of that name.
                     while let Err(error) = session.query(sql.as_bytes(), &mut last) {
-                        assert_eq!(error.code, 1146, "{error}");
+                        assert_eq!(error.code(), 1146, "{error}");
                     }
                 }
             });

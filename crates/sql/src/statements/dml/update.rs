@@ -14,7 +14,7 @@ use crate::session::environment::SessionEnvironment;
 use crate::session::plans::ChangePlan;
 use crate::session::transaction::{Used, Writes};
 use crate::status::Counter;
-use crate::{Completion, ResultSink, Session, SqlError, Warnings};
+use crate::{Completion, ErrorKind, ResultSink, Session, SqlError, Warnings};
 use base::IndexId;
 use bumpalo::Bump;
 use engine::{Error, Reader, Writer};
@@ -115,8 +115,7 @@ impl ChangePlan for RowsPlan {
         let whole = matches!(self.read.access.path, Path::Whole { .. });
         if common.sql_safe_updates && whole && self.read.limit == Limit::default() {
             return Err(SqlError::new(
-                1175,
-                b"HY000",
+                ErrorKind::SafeUpdateWithoutKey,
                 "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column",
             ));
         }

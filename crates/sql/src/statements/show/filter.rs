@@ -309,9 +309,9 @@ mod tests {
     use super::*;
 
     fn keeps(condition: &str, row: &[Value]) -> Result<bool, u16> {
-        let mut words = Words::new(condition).map_err(|error| error.code)?;
-        let filter = Filter::parse(&mut words, &["Name", "Size"]).map_err(|error| error.code)?;
-        words.end().map_err(|error| error.code)?;
+        let mut words = Words::new(condition).map_err(|error| error.code())?;
+        let filter = Filter::parse(&mut words, &["Name", "Size"]).map_err(|error| error.code())?;
+        words.end().map_err(|error| error.code())?;
         Ok(filter.is_none_or(|filter| filter.keeps(row)))
     }
 

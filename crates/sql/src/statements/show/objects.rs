@@ -3,7 +3,7 @@
 use super::listing::{Listing, characters, number};
 use crate::statements::show::infoschema;
 use crate::text::parse::{Word, Words};
-use crate::{Level, ResultSink, Session, SqlError, status};
+use crate::{ErrorKind, Level, ResultSink, Session, SqlError, status};
 use types::{ColumnType, Value};
 
 fn signed() -> ColumnType {
@@ -131,7 +131,7 @@ pub(super) fn show_diagnostics(
     for warning in wanted {
         listing.push(vec![
             Value::text(warning.level.name()),
-            Value::UInt(warning.code.into()),
+            Value::UInt(warning.kind.code().into()),
             Value::text(&warning.message),
         ]);
     }
@@ -301,7 +301,7 @@ pub(super) fn show_other(
         return listing.send(session, sink);
     }
     if words.accept_all(&["BINARY", "LOGS"]) || words.accept_all(&["MASTER", "LOGS"]) {
-        return Err(SqlError::new(1381, b"HY000", "You are not using binary logging"));
+        return Err(SqlError::new(ErrorKind::BinaryLogOff, "You are not using binary logging"));
     }
     Err(words.error())
 }

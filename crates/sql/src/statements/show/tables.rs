@@ -9,7 +9,7 @@ use crate::statements::ddl::metadata::TableMetadata;
 use crate::statements::ddl::type_text;
 use crate::statements::show::infoschema::{self, column_key, status_of, table_status_row};
 use crate::text::parse::{Word, Words};
-use crate::{ResultSink, Session, SqlError};
+use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::{Error, Table};
 use std::sync::Arc;
 use types::{Column, ColumnType, Value};
@@ -32,8 +32,10 @@ impl Session {
     /// # Errors
     /// 1049, 1146, 1100.
     pub(crate) fn table_to_use(&self, database: &str, name: &str) -> Result<Arc<Table>, SqlError> {
-        self.table(database, name).map_err(|error| match error.code {
-            1049 | 1146 if self.locked.has_tables() => SqlError::not_locked(name),
+        self.table(database, name).map_err(|error| match error.kind {
+            ErrorKind::UnknownDatabase | ErrorKind::NoSuchTable if self.locked.has_tables() => {
+                SqlError::not_locked(name)
+            }
             _ => error,
         })
     }

@@ -1,6 +1,6 @@
 //! Parser errors in MySQL's words: where in the text, and in which line.
 
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use sqlparser::parser::ParserError;
 
 /// MySQL shows at most this many characters of the rest of the text.
@@ -27,7 +27,10 @@ pub(super) fn from_parser(text: &str, error: &ParserError) -> SqlError {
     let message = match error {
         ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,
         ParserError::RecursionLimitExceeded => {
-            return SqlError::new(1436, b"HY000", "Thread stack overrun: the statement nests too deeply");
+            return SqlError::new(
+                ErrorKind::StackOverrun,
+                "Thread stack overrun: the statement nests too deeply",
+            );
         }
     };
     match location(message) {
@@ -62,7 +65,7 @@ mod tests {
     #[test]
     fn a_syntax_error_shows_the_text_from_the_offending_word_on() {
         let error = parse("SELECT a\nFROM t WHERE a = ) b").unwrap_err();
-        assert_eq!(error.code, 1064);
+        assert_eq!(error.code(), 1064);
         assert!(error.message.ends_with("near ') b' at line 2"), "{}", error.message);
         let error = parse("SELECT a FROM").unwrap_err();
         assert!(error.message.ends_with("near '' at line 1"), "{}", error.message);

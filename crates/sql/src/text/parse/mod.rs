@@ -12,7 +12,7 @@ mod words;
 pub use errors::{error_at, offset_in};
 pub use words::{Word, Words};
 
-use crate::SqlError;
+use crate::{ErrorKind, SqlError};
 use sqlparser::ast;
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::{Parser, ParserError, ParserOptions};
@@ -74,7 +74,10 @@ pub fn to_text(sql: &[u8]) -> Result<Cow<'_, str>, SqlError> {
         let from = error.valid_up_to();
         let bad = &sql[from..sql.len().min(from + 6)];
         let shown: String = bad.iter().map(|byte| format!("\\x{byte:02X}")).collect();
-        SqlError::new(1300, b"HY000", format!("Invalid utf8mb4 character string: '{shown}'"))
+        SqlError::new(
+            ErrorKind::InvalidCharacterString,
+            format!("Invalid utf8mb4 character string: '{shown}'"),
+        )
     })?;
     Ok(comments::unwrap_executable(text))
 }
@@ -202,8 +205,7 @@ fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
                 form = ExplainForm::Json;
             } else if !format.eq_ignore_ascii_case("traditional") && !format.eq_ignore_ascii_case("default") {
                 return Err(SqlError::new(
-                    1791,
-                    b"HY000",
+                    ErrorKind::UnknownExplainFormat,
                     format!("Unknown EXPLAIN format name: '{format}'"),
                 ));
             }

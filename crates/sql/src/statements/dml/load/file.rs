@@ -2,9 +2,9 @@
 
 use crate::error::PRODUCT;
 use crate::host::Interrupt;
-use crate::{FileParts, Session, SqlError};
+use crate::{ErrorKind, FileParts, Session, SqlError};
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -28,7 +28,7 @@ impl FileParts for ServerFile {
         buffer.resize(start + PART_BYTES, 0);
         let read = loop {
             match self.file.read(&mut buffer[start..]) {
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 result => break result,
             }
         };
@@ -39,9 +39,10 @@ impl FileParts for ServerFile {
                 self.interrupt.note_progress(self.bytes_read, self.bytes);
                 Ok(count > 0)
             }
-            Err(error) => {
-                Err(SqlError::new(2, b"HY000", format!("Error reading the file ({})", told(&error))))
-            }
+            Err(error) => Err(SqlError::new(
+                ErrorKind::CannotReadFile,
+                format!("Error reading the file ({})", told(&error)),
+            )),
         }
     }
 }
@@ -64,22 +65,21 @@ pub(super) fn open(session: &Session, name: &str) -> Result<ServerFile, SqlError
     let shown = path.display();
     if !allowed.is_empty() && !is_inside(&path, Path::new(&allowed)) {
         return Err(SqlError::new(
-            1290,
-            b"HY000",
+            ErrorKind::OptionPreventsStatement,
             format!(
                 "The {PRODUCT} server is running with the --secure-file-priv option so it cannot execute this statement"
             ),
         ));
     }
     let metadata = std::fs::metadata(&path).map_err(|error| {
-        SqlError::new(13, b"HY000", format!("Can't get stat of '{shown}' ({})", told(&error)))
+        SqlError::new(ErrorKind::CannotStatFile, format!("Can't get stat of '{shown}' ({})", told(&error)))
     })?;
     if !metadata.is_file() {
         let text = format!("The file '{shown}' must be in the database directory or be readable by all");
-        return Err(SqlError::new(1085, b"HY000", text));
+        return Err(SqlError::new(ErrorKind::FileNotReadable, text));
     }
     let file = File::open(&path).map_err(|error| {
-        SqlError::new(29, b"HY000", format!("File '{shown}' not found ({})", told(&error)))
+        SqlError::new(ErrorKind::FileNotFound, format!("File '{shown}' not found ({})", told(&error)))
     })?;
     Ok(ServerFile { file, bytes: metadata.len(), bytes_read: 0, interrupt: session.interrupt.clone() })
 }
@@ -119,7 +119,7 @@ fn is_inside(path: &Path, folder: &Path) -> bool {
 }
 
 /// An error of the system as MariaDB's messages tell it.
-fn told(error: &std::io::Error) -> String {
+fn told(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();
     format!("Errcode: {} \"{text}\"", error.raw_os_error().unwrap_or_default())

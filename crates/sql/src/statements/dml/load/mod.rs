@@ -15,7 +15,7 @@ use super::target::Target;
 use super::{DEFINITION_RETRIES, is_definition_changed};
 use crate::session::transaction::Writes;
 use crate::text::parse::Words;
-use crate::{Completion, FileParts, Level, ResultSink, Session, SqlError, Warning, Warnings};
+use crate::{Completion, ErrorKind, FileParts, Level, ResultSink, Session, SqlError, Warning, Warnings};
 use bumpalo::Bump;
 use engine::{Database, KeyList, Loaded, LoadedRows, Readers, Writer};
 use format::{Cutter, Found, Row};
@@ -55,8 +55,7 @@ pub(crate) fn load_data(
 /// 4166.
 fn local_is_off() -> SqlError {
     SqlError::new(
-        4166,
-        b"HY000",
+        ErrorKind::CommandNotAllowed,
         format!(
             "The used command is not allowed because the {} server or client has disabled the local infile capability",
             crate::error::PRODUCT
@@ -145,7 +144,7 @@ impl Reading<'_> {
         self.at = 0;
         if self.bytes.len() > ROW_BYTES_MAX {
             let text = format!("A row of the file is longer than {ROW_BYTES_MAX} bytes");
-            return Err(SqlError::new(1105, b"HY000", text));
+            return Err(SqlError::new(ErrorKind::Unknown, text));
         }
         self.is_whole = !self.file.next_part(&mut self.bytes)?;
         Ok(())
@@ -333,12 +332,12 @@ impl Load<'_> {
     fn tell(&mut self, skipped: Vec<(u64, SqlError)>) {
         let mut warnings = std::mem::take(&mut self.rows.warnings);
         warnings.extend(skipped.into_iter().map(|(number, error)| {
-            let warning = Warning { level: Level::Warning, code: error.code, message: error.message };
+            let warning = Warning { level: Level::Warning, kind: error.kind, message: error.message };
             (number, Phase::Duplicate, warning)
         }));
         warnings.sort_by_key(|(number, phase, _)| (*number, *phase));
-        for (_, _, Warning { level, code, message }) in warnings {
-            self.told.push(level, code, message);
+        for (_, _, Warning { level, kind, message }) in warnings {
+            self.told.push(level, kind, message);
         }
     }
 }

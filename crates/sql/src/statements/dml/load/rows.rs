@@ -11,7 +11,7 @@ use crate::statements::dml::assign::{Assignments, Strictness};
 use crate::statements::dml::implicit_default;
 use crate::statements::dml::inserter::{Given, Inserter, OnDuplicate, copy_to, no_default};
 use crate::statements::dml::target::Target;
-use crate::{Session, SqlError, Warning, Warnings};
+use crate::{ErrorKind, Session, SqlError, Warning, Warnings};
 use bumpalo::Bump;
 use std::sync::Arc;
 use types::{Collation, Column, ColumnType, Value, ValueRef, collation};
@@ -91,7 +91,7 @@ impl Rows {
                 None => {
                     if !is_given {
                         let error = no_default(&column.name);
-                        session.state.warnings.warn(error.code, error.message);
+                        session.state.warnings.warn(error.kind, error.message);
                     }
                     implicit_default(column)
                 }
@@ -134,12 +134,12 @@ impl Rows {
         let width = |to: &To| match to {
             To::Column(position) if is_blob(*position) && !has_line_end => {
                 let text = "You can't use fixed rowlength with BLOBs; please use 'fields terminated by'";
-                Err(SqlError::new(1084, b"42000", text))
+                Err(SqlError::new(ErrorKind::BlobsNeedTerminators, text))
             }
             To::Column(position) => Ok(width(&self.target, *position)),
             To::Variable(_) => {
                 let text = "Can't load value from file with fixed size rows to variable";
-                Err(SqlError::new(1409, b"HY000", text))
+                Err(SqlError::new(ErrorKind::FixedRowsToVariables, text))
             }
         };
         self.to.iter().map(width).collect()
@@ -180,7 +180,7 @@ impl Rows {
                         Some(None) => self.null(session, *position, number, arena)?,
                         None => {
                             let text = format!("Row {number} doesn't contain data for all columns");
-                            self.complain(session, 1261, b"01000", text)?;
+                            self.complain(session, ErrorKind::TooFewFields, text)?;
                             self.missing(*position, cutter.is_fixed(), arena)
                         }
                     };
@@ -211,7 +211,7 @@ impl Rows {
                 };
                 environment.into_leftovers().settle(session);
                 for warning in warnings.list() {
-                    session.state.warnings.push(warning.level, warning.code, warning.message.clone());
+                    session.state.warnings.push(warning.level, warning.kind, warning.message.clone());
                 }
                 result?;
             }
@@ -220,7 +220,7 @@ impl Rows {
         if row.has_more {
             let text =
                 format!("Row {number} was truncated; it contained more data than there were input columns");
-            self.complain(session, 1262, b"01000", text)?;
+            self.complain(session, ErrorKind::TooManyFields, text)?;
             self.take_warnings(session, number, Phase::Surplus);
         }
         Ok(())
@@ -236,17 +236,11 @@ impl Rows {
     }
 
     /// An error in strict mode, a warning otherwise.
-    fn complain(
-        &self,
-        session: &mut Session,
-        code: u16,
-        sqlstate: &[u8; 5],
-        text: String,
-    ) -> Result<(), SqlError> {
+    fn complain(&self, session: &mut Session, kind: ErrorKind, text: String) -> Result<(), SqlError> {
         if self.strictness.strict && !self.strictness.ignore {
-            return Err(SqlError::new(code, sqlstate, text));
+            return Err(SqlError::new(kind, text));
         }
-        session.state.warnings.warn(code, text);
+        session.state.warnings.warn(kind, text);
         Ok(())
     }
 
@@ -293,7 +287,7 @@ impl Rows {
             "Column set to default value; NULL supplied to NOT NULL column '{}' at row {number}",
             column.name
         );
-        self.complain(session, 1263, b"22004", text)?;
+        self.complain(session, ErrorKind::NullForNotNull, text)?;
         Ok(copy_to(implicit_default(column).as_ref(), arena))
     }
 

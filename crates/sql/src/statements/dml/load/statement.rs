@@ -4,7 +4,7 @@ use super::format::Format;
 use crate::names::charsets::{self, Charset};
 use crate::statements::dml::inserter::OnDuplicate;
 use crate::text::parse::{self, Word, Words};
-use crate::{Session, SqlError};
+use crate::{ErrorKind, Session, SqlError};
 use sqlparser::ast;
 
 /// Where a field goes.
@@ -54,7 +54,10 @@ pub(super) fn parse(session: &mut Session, words: &mut Words<'_>) -> Result<Load
     words.expect("TABLE")?;
     let (database, table) = words.qualified_name()?;
     if words.is("PARTITION") {
-        return Err(SqlError::new(1747, b"HY000", "PARTITION () clause on non partitioned table"));
+        return Err(SqlError::new(
+            ErrorKind::PartitionClauseOnUnpartitioned,
+            "PARTITION () clause on non partitioned table",
+        ));
     }
     let charset = charset(words)?;
     let marks = marks(words)?;
@@ -109,7 +112,9 @@ fn charset(words: &mut Words<'_>) -> Result<Option<&'static Charset>, SqlError> 
     let name = if matches!(words.peek(), Word::Text(_)) { words.string()? } else { words.name()? };
     match charsets::charset(&name) {
         Some(charset) => Ok(Some(charset)),
-        None => Err(SqlError::new(1115, b"42000", format!("Unknown character set: '{name}'"))),
+        None => {
+            Err(SqlError::new(ErrorKind::UnknownCharacterSet, format!("Unknown character set: '{name}'")))
+        }
     }
 }
 
@@ -117,7 +122,7 @@ fn charset(words: &mut Words<'_>) -> Result<Option<&'static Charset>, SqlError> 
 fn single(mark: &[u8]) -> Result<Option<u8>, SqlError> {
     if mark.len() > 1 {
         let text = "Field separator argument is not what is expected; check the manual";
-        return Err(SqlError::new(1083, b"42000", text));
+        return Err(SqlError::new(ErrorKind::WrongFieldTerminators, text));
     }
     Ok(mark.first().copied())
 }
@@ -206,7 +211,10 @@ fn digits_to_bytes(digits: &str, radix: u32, digits_a_byte: usize) -> Option<Vec
 fn warn_beyond_ascii(session: &mut Session, marks: &Marks) {
     let all = [&marks.field_end, &marks.enclosed, &marks.escape, &marks.line_start, &marks.line_end];
     if all.iter().any(|mark| !mark.is_ascii()) {
-        session.state.warnings.warn(1638, "Non-ASCII separator arguments are not fully supported");
+        session
+            .state
+            .warnings
+            .warn(ErrorKind::NonAsciiSeparator, "Non-ASCII separator arguments are not fully supported");
     }
 }
 

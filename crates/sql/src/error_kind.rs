@@ -1,0 +1,204 @@
+//! Kinds of errors and warnings, with the numbers and SQLSTATEs that MySQL's clients know them by.
+
+macro_rules! kinds {
+    ($($(#[$doc:meta])* $kind:ident: $code:literal, $sqlstate:literal;)*) => {
+        /// What went wrong. Two kinds may share a number: a client sees the number, the server tells the kinds apart.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[non_exhaustive]
+        pub enum ErrorKind { $($(#[$doc])* $kind),* }
+
+        impl ErrorKind {
+            /// The number, as in `ERROR 1062`.
+            pub const fn code(self) -> u16 {
+                match self { $(ErrorKind::$kind => $code),* }
+            }
+
+            /// The SQLSTATE of standard SQL: five characters.
+            pub const fn sqlstate(self) -> &'static [u8; 5] {
+                let text: &str = match self { $(ErrorKind::$kind => $sqlstate),* };
+                match text.as_bytes().first_chunk() {
+                    Some(state) => state,
+                    None => panic!("an SQLSTATE has five characters"),
+                }
+            }
+
+            /// All of them, in the order of their numbers.
+            pub const ALL: &[ErrorKind] = &[$(ErrorKind::$kind),*];
+        }
+    };
+}
+
+kinds! {
+    CannotReadFile: 2, "HY000";
+    CannotStatFile: 13, "HY000";
+    FileNotFound: 29, "HY000";
+    WrongCreateOption: 140, "HY000";
+    CannotCreateTable: 1005, "HY000";
+    DatabaseExists: 1007, "HY000";
+    DatabaseDoesNotExist: 1008, "HY000";
+    DiskFull: 1021, "HY000";
+    CannotWriteFile: 1026, "HY000";
+    StorageEngineFailed: 1030, "HY000";
+    IllegalForTable: 1031, "HY000";
+    TableCorrupt: 1034, "HY000";
+    BadHandshake: 1043, "08S01";
+    DatabaseAccessDenied: 1044, "42000";
+    AccessDenied: 1045, "28000";
+    NoDatabase: 1046, "3D000";
+    UnknownCommand: 1047, "08S01";
+    ColumnCannotBeNull: 1048, "23000";
+    UnknownDatabase: 1049, "42000";
+    TableExists: 1050, "42S01";
+    UnknownTable: 1051, "42S02";
+    AmbiguousColumn: 1052, "23000";
+    ServerShutdown: 1053, "08S01";
+    UnknownColumn: 1054, "42S22";
+    CannotGroupBy: 1056, "42000";
+    IdentifierTooLong: 1059, "42000";
+    DuplicateColumn: 1060, "42S21";
+    DuplicateKeyName: 1061, "42000";
+    DuplicateEntry: 1062, "23000";
+    WrongColumnSpecifier: 1063, "42000";
+    Syntax: 1064, "42000";
+    EmptyQuery: 1065, "42000";
+    NotUniqueTable: 1066, "42000";
+    InvalidDefault: 1067, "42000";
+    MultiplePrimaryKeys: 1068, "42000";
+    TooManyKeys: 1069, "42000";
+    TooManyKeyParts: 1070, "42000";
+    KeyTooLong: 1071, "42000";
+    KeyColumnDoesNotExist: 1072, "42000";
+    ColumnTooLong: 1074, "42000";
+    WrongAutoIncrementKey: 1075, "42000";
+    WrongFieldTerminators: 1083, "42000";
+    BlobsNeedTerminators: 1084, "42000";
+    FileNotReadable: 1085, "HY000";
+    WrongPrefixKey: 1089, "HY000";
+    CannotRemoveAllColumns: 1090, "42000";
+    CannotDropColumnOrKey: 1091, "42000";
+    UnknownThread: 1094, "HY000";
+    NoTablesUsed: 1096, "HY000";
+    TableLockedForRead: 1099, "HY000";
+    TableNotLocked: 1100, "HY000";
+    WrongDatabaseName: 1102, "42000";
+    WrongTableName: 1103, "42000";
+    Unknown: 1105, "HY000";
+    ColumnSpecifiedTwice: 1110, "42000";
+    InvalidGroupFunction: 1111, "HY000";
+    TableNeedsColumns: 1113, "42000";
+    UnknownCharacterSet: 1115, "42000";
+    TooManyTables: 1116, "HY000";
+    TooManyColumns: 1117, "42000";
+    RowTooLarge: 1118, "42000";
+    UserNotFound: 1133, "28000";
+    WrongValueCount: 1136, "21S01";
+    RegularExpressionFailed: 1139, "42000";
+    NoSuchTable: 1146, "42S02";
+    PacketTooLarge: 1153, "08S01";
+    PacketsOutOfOrder: 1156, "08S01";
+    NetworkReadFailed: 1158, "08S01";
+    NetworkReadTimeout: 1159, "08S01";
+    NetworkWriteFailed: 1160, "08S01";
+    WrongColumnName: 1166, "42000";
+    BlobKeyWithoutLength: 1170, "42000";
+    SafeUpdateWithoutKey: 1175, "HY000";
+    KeyDoesNotExist: 1176, "42000";
+    LockedTablesOrTransaction: 1192, "HY000";
+    UnknownSystemVariable: 1193, "HY000";
+    LockWaitTimeout: 1205, "HY000";
+    WrongArguments: 1210, "HY000";
+    Deadlock: 1213, "40001";
+    WrongColumnCountInUnion: 1222, "21000";
+    ReadLockHeld: 1223, "HY000";
+    LocalVariable: 1228, "HY000";
+    GlobalVariable: 1229, "HY000";
+    NoDefault: 1230, "42000";
+    WrongValueForVariable: 1231, "42000";
+    WrongTypeForVariable: 1232, "42000";
+    NotSupported: 1235, "42000";
+    WrongScopeOfVariable: 1238, "HY000";
+    WrongColumnCountOfOperand: 1241, "21000";
+    SubqueryReturnsSeveralRows: 1242, "21000";
+    UnknownStatementHandler: 1243, "HY000";
+    DerivedTableNeedsAlias: 1248, "42000";
+    CollationCharacterSetMismatch: 1253, "42000";
+    CutByGroupConcat: 1260, "HY000";
+    TooFewFields: 1261, "01000";
+    TooManyFields: 1262, "01000";
+    NullForNotNull: 1263, "22004";
+    OutOfRange: 1264, "22003";
+    DataTruncated: 1265, "01000";
+    EngineSubstituted: 1266, "HY000";
+    IllegalMixOfCollations: 1267, "HY000";
+    NotAStructuredVariable: 1272, "HY000";
+    UnknownCollation: 1273, "HY000";
+    WrongIndexName: 1280, "42000";
+    UnknownKeyCache: 1284, "HY000";
+    UnknownStorageEngine: 1286, "42000";
+    NotUpdatable: 1288, "HY000";
+    OptionPreventsStatement: 1290, "HY000";
+    TruncatedWrongValue: 1292, "22007";
+    InvalidOnUpdate: 1294, "HY000";
+    NotPreparable: 1295, "HY000";
+    UnknownTimeZone: 1298, "HY000";
+    InvalidCharacterString: 1300, "HY000";
+    ResultLargerThanPacket: 1301, "HY000";
+    DoesNotExist: 1305, "42000";
+    QueryInterrupted: 1317, "70100";
+    WrongColumnListOfView: 1353, "HY000";
+    NoDefaultForField: 1364, "HY000";
+    DivisionByZero: 1365, "22012";
+    IncorrectValue: 1366, "22007";
+    WrongPasswordHash: 1372, "HY000";
+    BinaryLogOff: 1381, "HY000";
+    TooManyPlaceholders: 1390, "HY000";
+    KeyPartIsZero: 1391, "HY000";
+    DataTooLong: 1406, "22001";
+    FixedRowsToVariables: 1409, "HY000";
+    WrongValueForFunction: 1411, "HY000";
+    TableDefinitionChanged: 1412, "HY000";
+    /// Not [`ErrorKind::TableDefinitionChanged`], which a statement may try again: this transaction has to end.
+    SnapshotTooOld: 1412, "HY000";
+    StatementHasNoOpenCursor: 1421, "HY000";
+    ScaleTooBig: 1425, "42000";
+    PrecisionTooBig: 1426, "42000";
+    ScaleAbovePrecision: 1427, "42000";
+    StackOverrun: 1436, "HY000";
+    CannotDropDefaultCache: 1438, "HY000";
+    DisplayWidthTooBig: 1439, "42000";
+    DateTimeOverflow: 1441, "22008";
+    TooManyStatements: 1461, "42000";
+    AutoIncrementFailed: 1467, "HY000";
+    IllegalCreateOption: 1478, "HY000";
+    PartitionsOnUnpartitioned: 1505, "HY000";
+    WrongTemporalLiteral: 1525, "HY000";
+    TransactionUnderWay: 1568, "25001";
+    WrongParameterCount: 1582, "42000";
+    ReadOnlyVariable: 1621, "HY000";
+    NonAsciiSeparator: 1638, "HY000";
+    UnknownLocale: 1649, "HY000";
+    DataOutOfRange: 1690, "22003";
+    PartitionClauseOnUnpartitioned: 1747, "HY000";
+    UnknownExplainFormat: 1791, "HY000";
+    ReadOnlyTransaction: 1792, "25006";
+    MalformedPacket: 1835, "HY000";
+    UnknownOption: 1911, "HY000";
+    BadOptionValue: 1912, "HY000";
+    DataOverflow: 1916, "HY000";
+    CannotSetInTransaction: 1925, "HY000";
+    ConnectionKilled: 1927, "70100";
+    TooManyPreparedParameters: 1970, "42000";
+    VariableIgnored: 4081, "HY000";
+    CommandNotAllowed: 4166, "HY000";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ErrorKind;
+
+    #[test]
+    fn kinds_are_listed_by_number_and_have_a_whole_sqlstate() {
+        assert!(ErrorKind::ALL.is_sorted_by_key(|kind| kind.code()));
+        assert!(ErrorKind::ALL.iter().all(|kind| kind.sqlstate().iter().all(u8::is_ascii_alphanumeric)));
+    }
+}
