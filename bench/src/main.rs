@@ -1,8 +1,9 @@
 //! Latchwork beside the embedded stores people would otherwise take.
 //!
 //! `point-lookups`: random gets of rows of 4 + 190 bytes, in process, everything in memory, the value copied
-//! out. Every store runs in every round, in a new order each time, so that a noisy neighbour hits them all;
-//! the table shows the median of the rounds and their spread, the rows we lose included.
+//! out. Every store runs in every round, in a new order each time, so that other load on the machine meets
+//! all of them. The table shows the median of the rounds and their spread, also where another store is
+//! faster.
 
 mod options;
 mod report;

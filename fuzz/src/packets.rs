@@ -32,7 +32,7 @@ fn payload(payload: &[u8], choice: u8) {
     let _ = Greeting::parse(payload);
     if let Ok(response) = HandshakeResponse::parse(payload) {
         attributes(response.attributes).for_each(drop);
-        // What was understood is written so that it is understood the same way again.
+        // A packet that was decoded is encoded, and decoding that gives the same again.
         let mut again = Vec::new();
         response.write(&mut again);
         assert!(HandshakeResponse::parse(&again).is_ok(), "{response:?}");

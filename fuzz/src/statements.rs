@@ -1,4 +1,4 @@
-//! Text as a client might send it, through everything that reads statement text.
+//! Text as a client might send it, given to everything that reads the text of statements.
 
 use sql::parse::{Statement, Word, count_placeholders, parse, split, to_text};
 

@@ -3,8 +3,9 @@
 //! ```text
 //! cargo run --release -p latchwork-engine --example latch_cost -- [rounds] [rows]
 //! ```
-//! Each round does the same work in both ways, in the order A B B A, for some milliseconds each; a round gives a ratio. Printed are the median of
-//! the ratios and its 95 % confidence interval (by order statistics, so that a round in which something else ran does not count for more than one).
+//! Each round does the same work in both ways, in the order A B B A, for some milliseconds each; a round
+//! gives a ratio. Printed are the median of the ratios and its 95 % confidence interval (by order statistics,
+//! so that a round in which something else ran does not count for more than one).
 
 use base::sync::{Mutex, set_metering};
 use latchwork_engine::{CacheOptions, Database, HitPath, KeyList, Options, Reader, Table, TableDef};

@@ -155,7 +155,8 @@ fn report(what: &str, count: u64, took: (Duration, Duration)) {
     println!("{what:<45} {nanoseconds:>8.0} ns each {cpu:>8.0} ns of processor {rate:>12.0} a second");
 }
 
-/// A span of time, of the clock and of this thread's processor (which other load on the machine does not stretch).
+/// How long something took: by the clock, and in processor time of this thread, which other load on the
+/// machine does not lengthen.
 struct Span {
     start: Instant,
     cpu_start: Duration,

@@ -1,4 +1,5 @@
-//! Prints what the row tier is worth where rows are scattered over a table larger than memory, and what it costs where it is of no use.
+//! Prints what the row tier gains where the rows in use are scattered over a table larger than memory, and
+//! what it costs where it gains nothing.
 //!
 //! ```text
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- scattered [rows] [folder]
@@ -10,8 +11,9 @@
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- scan [rows] [folder]
 //! cargo run --release -p latchwork-engine --example row_tier_rate -- memory [rows] [rounds]
 //! ```
-//! Rows have 200 bytes, an INT as key, and two more with an index each; pages 16 KiB, read past the operating system's cache. The table in `folder` is made if it
-//! is not there, and is the same for all but `compressed`. All but `memory` have 128 MiB in all.
+//! Rows have 200 bytes, an INT as key, and two more with an index each; pages 16 KiB, read past the operating
+//! system's cache. The table in `folder` is made if it is not there, and is the same for all but
+//! `compressed`. All but `memory` have 128 MiB in all.
 
 use base::IndexId;
 use latchwork_engine::{
@@ -29,7 +31,8 @@ type Outcome<T> = Result<T, Box<dyn Error>>;
 
 /// What pages and rows may take together.
 const BYTES: usize = 128 << 20;
-/// The rows' part where they have most of it: the rest is for inner pages, and a few leaves on their way.
+/// The share of the memory that rows get when they get most of it. The rest is for inner pages and for the
+/// few leaves that are in use.
 const ROW_BYTES: usize = 120 << 20;
 const GROUP: usize = 32;
 /// Of the device, where rows that are wanted change.
@@ -87,7 +90,8 @@ fn part(column: usize) -> Vec<KeyPart> {
     vec![KeyPart { column, prefix_chars: None, descending: false }]
 }
 
-/// `id` is even; each `u` is in one row, each `k` in four. Rows whose ids are neighbours have neither near each other.
+/// `id` is even. Each `u` is in one row, each `k` in four. Rows with neighbouring ids have values of `u` and
+/// `k` that are far apart.
 fn definition(compressed: bool) -> TableDef {
     let column = |name: &str, column_type| Column { name: name.into(), column_type, nullable: false };
     let int = || ColumnType::Int { bytes: 4, unsigned: false };
@@ -261,7 +265,8 @@ impl Looker {
     }
 }
 
-/// Row `number` of `wanted` that are spread over `rows`, as far apart as they can be; another set for each `epoch`.
+/// The id of row `number` among `wanted` rows that are spread over `rows` as far apart as possible. Each
+/// `epoch` has another set.
 fn spread(number: i32, wanted: i32, rows: i32, epoch: i32) -> i32 {
     let apart = rows / wanted;
     number * apart + epoch * 7 % apart
@@ -291,7 +296,8 @@ fn indexes(folder: &Path, rows: i32) -> Outcome<()> {
     Ok(())
 }
 
-/// Rows that are wanted again and again, and keys that no row has, hardly any twice, in an eighth of the memory.
+/// Rows that are looked up again and again, mixed with keys that no row has and that hardly ever come twice,
+/// in an eighth of the memory.
 fn absent(folder: &Path, rows: i32) -> Outcome<()> {
     let wanted = 45_000;
     println!("{wanted} rows of {rows}, and after each lookup one of another key that no row has:");
@@ -318,7 +324,7 @@ fn absent(folder: &Path, rows: i32) -> Outcome<()> {
     Ok(())
 }
 
-/// Rows of a compressed table: what its images and the tier do for each other.
+/// Rows of a compressed table: how its compressed pages in memory and the tier work together.
 fn compressed(folder: &Path, rows: i32) -> Outcome<()> {
     for wanted in [20_000, 100_000, 300_000] {
         println!("{wanted} rows of {rows}, each as likely as the others:");
@@ -358,14 +364,16 @@ fn compare(looker: &mut Looker, name: &str, wanted: i32, has_tier: bool) -> Outc
 }
 
 fn shifting(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
-    // A device of one speed: what is measured is a part of the time in which it reads the rows.
+    // The device has a constant speed, so the result can be given as a part of the time that it needs to read
+    // the rows.
     let limits = Limits { operations_per_second: Some(READS_A_SECOND), ..Limits::default() };
     let vfs = Arc::new(Throttled::new(Arc::new(OsVfs), limits));
     let mut looker = Looker::open(folder, Options { vfs, ..options(BYTES, ROW_BYTES) })?;
     let mut random = Random(3);
     println!("{wanted} rows of {rows}, each as likely as the others; then as many others:");
     for epoch in 0..4 {
-        // What reading each once takes, of rows that nobody asks for again, in no order: in order, what lies below reads ahead.
+        // The time to read each row once, of rows that are not read again. They are read in random order: in
+        // key order the operating system would read ahead.
         let sample = 20_000;
         let (_, once) =
             looker.run(sample, || spread(random.below(wanted), wanted, rows, 1_000 + epoch) / 2 * 2 + 1)?;
@@ -422,8 +430,8 @@ fn clustered(folder: &Path, rows: i32) -> Outcome<()> {
     Ok(())
 }
 
-/// Full scans, first of a table that does not fit, then of one that is in memory. Rounds with a tier full of rows and without take
-/// turns, with the same bytes in all.
+/// Full scans, first of a table that does not fit, then of one that is in memory. Rounds with a full tier and
+/// rounds without one alternate, with the same number of bytes in all.
 fn scan(folder: &Path, rows: i32) -> Outcome<()> {
     let mut looker = Looker::open(folder, options(BYTES, 0))?;
     compare_scans("from the device", &mut looker, rows, 7)?;
@@ -443,7 +451,8 @@ fn compare_scans(what: &str, looker: &mut Looker, rows: i32, rounds: usize) -> O
     for round in 0..2 * rounds {
         let on = round % 2;
         looker.database.resize_row_tier(Some(on * TIER))?;
-        // What is in the tier then is what somebody needed: as much in rounds without one, so that the pages have been treated alike.
+        // The tier is filled by lookups. Rounds without a tier do as many lookups, so that the pages are in
+        // the same state in both.
         looker.run(30_000, || random.below(rows))?;
         let before = looker.database.row_tier_status();
         let start = Instant::now();
@@ -477,7 +486,8 @@ fn compare_scans(what: &str, looker: &mut Looker, rows: i32, rounds: usize) -> O
     Ok(())
 }
 
-/// Everything in memory: rounds with and without a tier take turns, so that what else the machine does meets both.
+/// Everything is in memory. Rounds with and without a tier alternate, so that other load on the machine meets
+/// both.
 fn memory(folder: &Path, rows: i32, rounds: usize) -> Outcome<()> {
     let folder = folder.join("data");
     let cache = (64 << 20) + rows as usize * 320;

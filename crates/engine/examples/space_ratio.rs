@@ -1,12 +1,11 @@
-//! Prints how much more room a table takes than its rows, while random rows are updated, deleted and inserted again.
+//! Prints how much more room a table takes than its rows, while random rows are updated, deleted and inserted
+//! again.
 //!
-//! ```text
-//! cargo run --release -p latchwork-engine --example space_ratio -- [updates] [rows] [folder]
-//! ```
-//! The table is `id INT PRIMARY KEY, k INT, c VARBINARY, KEY k (k)`. Of ten changes eight are updates that make `c` longer or shorter (20
-//! to 220 bytes) and draw a new `k` one time in four, one is a delete, one an insert of a row that was deleted. *Live* is
-//! what the rows and the index entries come to by themselves: keys, images, no header and no page. A hundred changes are
-//! one commit, which waits for no device.
+//! ```text cargo run --release -p latchwork-engine --example space_ratio -- [updates] [rows] [folder] ``` The
+//! table is `id INT PRIMARY KEY, k INT, c VARBINARY, KEY k (k)`. Of ten changes eight are updates that make
+//! `c` longer or shorter (20 to 220 bytes) and draw a new `k` one time in four, one is a delete, one an
+//! insert of a row that was deleted. *Live* is the bytes of the rows and of the index entries alone: keys and
+//! images, without headers and pages. A hundred changes are one commit, which waits for no device.
 
 use latchwork_engine::{
     CacheOptions, Database, FlushLog, IndexDef, KeyList, LogOptions, Options, Table, TableDef,
@@ -106,7 +105,8 @@ struct Load {
 }
 
 impl Load {
-    /// Rows and index entries by themselves: a key of 4 bytes and the image, a part of 4 bytes and the primary key.
+    /// The bytes of rows and index entries alone: for a row its key of 4 bytes and its image, for an entry
+    /// its 4 bytes and the primary key.
     fn live_bytes(&self) -> u64 {
         self.bytes + (self.lens.len() - self.deleted.len()) as u64 * (4 + 8)
     }

@@ -1,4 +1,5 @@
-//! Several caches in one database: tables move between them, and caches come, go and change their size, under load.
+//! Several caches in one database: tables move between them, and caches come, go and change their size, under
+//! load.
 #![cfg(not(feature = "shuttle"))]
 
 mod common;
@@ -178,7 +179,8 @@ fn a_replacement_takes_the_cache_of_what_it_replaces() {
     database.close().unwrap();
 }
 
-/// Readers that take no lock, writers, scans, checkpoints and purge, while tables are assigned to and fro and caches change.
+/// Readers without locks, writers, scans, checkpoints and purge run while tables move between caches and the
+/// caches change.
 fn move_under_load(hit_path: HitPath, cache_bytes: usize, rounds: u32) {
     const ROWS: u32 = 400;
     let vfs: Arc<dyn Vfs> = Arc::new(MemVfs::new());

@@ -62,8 +62,8 @@ fn key(id: i64) -> [u8; 4] {
     (id as u32 ^ 1 << 31).to_be_bytes()
 }
 
-/// What a process that is killed leaves, on a device that has all it wrote: `ROWS` rows, and a transaction under way that has
-/// changed some of them. With the table's file.
+/// What a killed process leaves on a device that has everything it wrote: `ROWS` rows, and an open
+/// transaction that has changed some of them. Also gives the table's file.
 fn killed(changes: i64) -> (FaultyVfs, PathBuf) {
     let vfs: Arc<dyn Vfs> = Arc::new(MemVfs::new());
     let database = open(vfs.clone());

@@ -1,4 +1,5 @@
-//! Compressed tables on a real file system: what they take on the disk, and that they hold what plain ones hold.
+//! Compressed tables on a real file system: what they take on the disk, and that they hold what plain ones
+//! hold.
 #![cfg(not(feature = "shuttle"))]
 
 mod common;

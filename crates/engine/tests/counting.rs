@@ -50,7 +50,7 @@ fn table(hit_path: HitPath) -> (Arc<Database>, Arc<Table>) {
     let mut statement = database.begin_write().unwrap();
     statement.insert_many(&table, &rows).unwrap();
     statement.commit().unwrap();
-    // A page that is being written when it is looked at for the first time is looked at again later.
+    // If a page is being written at the first look at it, it is looked at again later.
     database.caches().flush_all().unwrap();
     (database, table)
 }
@@ -111,13 +111,14 @@ fn a_cached_scan_takes_its_cores_memory_and_gives_it_back_and_that_is_all() {
             let mut scan = table.scan(Reader::newest(), IndexId(1), range.clone(), Direction::Backward);
             while scan.next_row().unwrap().is_some() {}
         });
-        // Latches of the core's own, which nobody waits for, however long the scan.
+        // Latches that only this core takes, so that no other thread waits for them. Their number does not
+        // grow with the scan.
         assert_eq!(spent, Counts { latches: 2, shared_writes: 0 });
     }
 }
 
-/// The canary: the `locked` hit path takes a latch a page, and the counts must tell. Without it a build that counts
-/// nothing would pass every test above.
+/// The canary: the `locked` hit path takes a latch a page, and the counts must tell. Without it a build that
+/// counts nothing would pass every test above.
 #[test]
 fn a_locked_point_get_is_seen_to_take_latches_and_to_write() {
     let (_database, table) = table(HitPath::Locked);

@@ -93,7 +93,8 @@ fn put_u32(bytes: &mut [u8], at: usize, value: u32) {
     bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
 }
 
-/// The batches of the doublewrite file as format 2 has them: a header as long as a page, which does not say how long that is, and pages.
+/// The batches of the doublewrite file in format 2: a header as long as a page, which does not hold the page
+/// size, and then pages.
 fn doublewrite_of_format_2(bytes: Vec<u8>) -> Vec<u8> {
     const BLOCK: usize = 4096;
     let (mut old, mut at) = (Vec::new(), 0);

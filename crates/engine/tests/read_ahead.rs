@@ -80,7 +80,8 @@ impl File for SlowFile {
 
 fn open(vfs: &SlowVfs, read_threads: u32) -> (Arc<Database>, Option<Arc<Table>>) {
     let options = Options {
-        // Always: the tests are about what is read from the device, and a second scan is to find all in memory.
+        // Not the smallest cache in any run: the tests count reads from the device, and a second scan must
+        // find everything in memory.
         cache: CacheOptions { size_bytes: 16 << 20, ..CacheOptions::default() },
         io: IoOptions { read_threads, ..IoOptions::default() },
         page_size: 1 << 10,

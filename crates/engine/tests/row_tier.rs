@@ -1,5 +1,5 @@
-//! Every answer that the row tier may have a part in is compared with what the pages say, under changes, rollbacks, purge,
-//! evictions from both, and changes of the tier's size.
+//! Every answer that the row tier may take part in is compared with the pages, under changes, rollbacks,
+//! purge, evictions from the tier and the cache, and changes of the tier's size.
 #![cfg(not(feature = "shuttle"))]
 
 mod common;
@@ -37,7 +37,8 @@ fn options(is_first: bool) -> Options {
     }
 }
 
-/// `k` and `t` are not unique, `u` is and may be NULL, `v` is, has texts of which some begin with others, and goes down; `t` and `u` come together.
+/// The indexes on `k` and `t` are not unique. The one on `u` is, and `u` may be NULL. The one on `v` is
+/// unique and descending, and some of its texts begin with others. `t` and `u` also share an index.
 fn table_def() -> TableDef {
     let part = |column| KeyPart { column, prefix_chars: None, descending: false };
     let column = |name: &str, column_type| Column { name: name.into(), column_type, nullable: false };
@@ -107,7 +108,8 @@ fn image(table: &Table, id: i32, number: usize) -> Vec<u8> {
     image
 }
 
-/// A text for each number; many begin with others. It may be written with letters that count as the same, or with a space behind.
+/// A text for each number; many begin with others. It may be written with letters that count as the same, or
+/// with a space behind.
 fn text(number: usize, how: usize) -> String {
     let a = ["a", "A", "ä"][how % 3];
     let bits = (number + 1).ilog2();
@@ -120,7 +122,8 @@ fn change(session: &mut Session, table: &Table, random: &mut Random) {
     for _ in 0..1 + random.below(2) {
         let (id, number) = (random.id(), random.below(1 << 20));
         let mut statement = session.write().unwrap();
-        // What is there already, or is not there, or waits for one who waits for it, is nothing.
+        // A row that exists already, a row that does not exist and a deadlock are all expected, and change
+        // nothing.
         let done = match random.below(4) {
             0 => statement.delete(table, &key(id), &mut |_| true).is_ok(),
             1 => statement.insert(table, &image(table, id, number)).is_ok(),

@@ -1,5 +1,5 @@
-//! The smallest cache that can be configured: what it is, that the whole suite can be run with it, and that a fault
-//! would show. `LATCHWORK_TEST_CACHE=smallest cargo test -p latchwork-engine` is that run.
+//! The smallest cache that can be configured: what it is, that the whole suite can be run with it, and that a
+//! fault would show. `LATCHWORK_TEST_CACHE=smallest cargo test -p latchwork-engine` is that run.
 #![cfg(not(feature = "shuttle"))]
 
 mod common;

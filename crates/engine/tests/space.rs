@@ -138,8 +138,8 @@ fn files_stop_growing() {
     let log_max = (options.log.capacity + 4 * options.log.file_size) / PAGE_SIZE as u64;
     for round in 0..160 {
         change_all(&database, &table, &mut random, &mut rows);
-        // Twice the step by which a file grows, for a load that is not quite steady. One page lost in each round, of four thousand
-        // changes, would come to more in the end.
+        // The limit is twice the step by which a file grows, because the load is not quite steady. Losing one
+        // page in each round of four thousand changes would exceed it.
         let (now, log) = (pages(&vfs, "tables"), pages(&vfs, "log"));
         assert!(now <= settled + settled / 4, "round {round}: {now} pages, {settled} once settled");
         assert!(log <= log_max, "round {round}: {log} pages of log, {log_max} at most");

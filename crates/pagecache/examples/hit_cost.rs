@@ -3,7 +3,8 @@
 //! `cargo run -p latchwork-pagecache --release --example hit_cost`
 //!
 //! For instructions and cache misses run one case under perf or callgrind:
-//! `perf stat -e instructions:u .../hit_cost optimistic 1 100 50000000` (hit path, threads, pages, hits a thread).
+//! `perf stat -e instructions:u .../hit_cost optimistic 1 100 50000000` (hit path, threads, pages, hits a
+//! thread).
 
 use base::sync::{Arc, thread};
 use base::{FileId, PageId, PageNo};

@@ -1,4 +1,5 @@
-//! One budget a cache: who needs room takes what nobody has, then the balance is struck by what a byte is worth.
+//! One budget for each cache: a pool that needs room first takes free bytes, and then the pools are balanced
+//! by what one more byte would gain each.
 #![cfg(not(feature = "shuttle"))]
 
 use base::sync::Arc;
@@ -24,7 +25,8 @@ struct Rig {
 
 const HIT_PATHS: [HitPath; 2] = [HitPath::Locked, HitPath::Optimistic];
 
-/// Two files of different page sizes in one cache: 8,000 pages of 1 KiB and 1,000 of 8 KiB, eight megabytes each.
+/// Two files of different page sizes in one cache: 8,000 pages of 1 KiB and 1,000 of 8 KiB, eight megabytes
+/// each.
 fn rig(hit_path: HitPath) -> Rig {
     let config = CacheConfig {
         segments: 4,
@@ -73,7 +75,7 @@ impl Dice {
     }
 }
 
-/// A share that gives all it has back by itself after so many looks at what it has.
+/// A share that gives back all it has by itself, after its bytes have been looked at this many times.
 #[derive(Debug)]
 struct Leaver {
     budget: Arc<Budget>,
@@ -165,7 +167,7 @@ fn read(file: &CachedFile, page: u32) {
     guard.validate().unwrap();
 }
 
-/// What all pools have, which is never more than the budget, and what nobody has.
+/// The bytes that all pools have, which never exceed the budget, and the bytes that are free.
 fn allotted(hot: &NamedCache) -> usize {
     let sum: usize = hot.pools().map(|pool| pool.bytes()).sum();
     assert!(sum <= BUDGET, "{sum} bytes of {BUDGET}");

@@ -10,7 +10,7 @@ use latchwork_pagecache::{Detach, Error, FRAMES_MIN, HitPath, Reconfigure, Write
 
 const THREADS: u64 = 4;
 
-/// A small generator; the seed is the thread's number, so that a failure comes back.
+/// A small generator. The seed is the thread's number, so that a failure can be repeated.
 struct Random(u64);
 
 impl Random {
@@ -46,7 +46,8 @@ fn increments_are_not_lost(rig: &Rig, pages: u32, rounds: u64, meanwhile: impl F
     assert_eq!(on_device, after);
 }
 
-/// As the engine changes a leaf: read, decide, upgrade; latch after some conflicts.
+/// Changes a page as the engine changes a leaf: it reads, decides and upgrades, and takes a latch after some
+/// conflicts.
 fn increment_by_upgrade(pool: &latchwork_pagecache::Pool, page: u32) {
     for _ in 0..4 {
         let guard = pool.read(id(page)).unwrap();
@@ -154,7 +155,8 @@ fn many_readers_of_an_absent_page_cause_one_device_read() {
     });
 }
 
-/// Threads latch three pages each, in order, in a cache that cannot hold all they want: the guard rule at work.
+/// Threads latch three pages each, in order, in a cache that cannot hold all they want: the guard rule at
+/// work.
 #[test]
 fn threads_that_hold_latches_make_progress_in_the_smallest_cache() {
     on_both_paths(|hit_path| {

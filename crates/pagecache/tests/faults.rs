@@ -78,7 +78,7 @@ fn a_full_disk_stops_evictions_with_an_error_and_loses_nothing() {
             "{failure}"
         );
         assert!(made as usize >= 20 && made as usize <= 20 + FRAMES_MIN);
-        // What is in memory can be read; what needs a frame says why it gets none.
+        // Pages in memory can be read. A request that needs a frame fails and says why it gets none.
         let readable = (0..made).filter(|&page| rig.pool.read(id(page)).is_ok()).count();
         assert!(readable >= FRAMES_MIN, "{readable} readable");
         assert!(rig.pool.flush_file(FILE).is_err());

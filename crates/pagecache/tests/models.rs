@@ -27,7 +27,7 @@ const VALUE_AGAIN_AT: usize = 120;
 #[derive(Debug, Default)]
 struct Device {
     file: Option<Arc<dyn vfs::File>>,
-    /// What the latest sync found in it: what the worst of crashes would leave.
+    /// The content at the latest sync, which is all that a crash is sure to leave.
     synced: Mutex<Vec<u8>>,
     reads: AtomicU64,
     log: Option<Arc<Log>>,
@@ -207,7 +207,8 @@ fn explore(weight: usize, model: impl Fn(Way) + Send + Sync + 'static) {
             let way = Way { hit_path, latches };
             let (random, priorities) = (model.clone(), model.clone());
             shuttle::check_random(move || random(way), ITERATIONS * weight);
-            // Priorities with a few changes find what needs one thread to stand still while another runs far.
+            // Priorities with a few changes find failures in which one thread stands still while another runs
+            // far.
             shuttle::check_pct(move || priorities(way), ITERATIONS * weight, 3);
         }
     }
@@ -237,7 +238,8 @@ fn a_page_is_as_new_from_its_image_as_from_the_device() {
             guard.page_mut().set_u64(VALUE_AGAIN_AT, 0);
         }
         model.pool.flush_file(FILE).unwrap();
-        // More pages than frames, so that each comes and goes. Who makes an image may be overtaken by another's change, write and image.
+        // More pages than frames, so that each comes and goes. While one thread compresses a page, another
+        // may change the page, write it and compress it again.
         let reader = model.spawn(|model| (1..4).for_each(|page| assert_eq!(model.value(page), 0)));
         let writer = model.spawn(|model| {
             model.add(0, 1);
@@ -327,7 +329,7 @@ fn a_glance_that_is_valid_saw_its_page_whole() {
     explore(300, |way| {
         let model = Model::new(way, 1, 18);
         let writer = model.spawn(|model| model.add(0, 100));
-        // Frames become those of others, and of sixteen shortcuts that of page 0 becomes that of page 16.
+        // Frames pass to other pages. There are sixteen shortcuts, so pages 0 and 16 share one.
         let evictor = model.spawn(|model| {
             for page in [2, 16, 17] {
                 assert_eq!(model.value(page), u64::from(page));
@@ -454,7 +456,8 @@ fn a_batch_does_not_wait_for_helpers_that_are_being_stopped() {
         });
         model.pool.flush_file(FILE).unwrap();
         let Model { pool, device } = model;
-        // The last to let go of the cache ends its threads, one of which that may be.
+        // The thread that drops the last reference to the cache ends the cache's threads. It may be one of
+        // them itself.
         drop(pool);
         join([asking]);
         assert_eq!(device.reads.load(SeqCst), 0);
@@ -663,7 +666,7 @@ fn a_page_moves_to_another_frame_under_its_users() {
     });
 }
 
-/// Writers, each with its own page, whoever writes pages, and a checkpoint.
+/// Writers with a page each, a thread that writes dirty pages, and a checkpoint.
 fn check_checkpoint(way: Way, marks_first: bool) {
     let config = CacheConfig {
         segments: 1,
@@ -733,7 +736,8 @@ fn a_sync_beside_a_write_leaves_the_next_one_what_it_missed() {
     });
 }
 
-/// The canary for checkpoints: a page that is marked dirty only after its change was logged must be missed by one.
+/// The canary for checkpoints: a page that is marked dirty only after its change was logged must be missed by
+/// one.
 #[test]
 #[should_panic(expected = "the checkpoint forgets")]
 fn a_page_that_is_marked_after_its_record_is_caught() {

@@ -291,7 +291,8 @@ fn a_file_in_two_pools_at_once_is_caught() {
     );
 }
 
-/// Two files whose pages differ in size share the bytes of a cache; a third thread strikes the balance by force.
+/// Two files whose pages differ in size share the bytes of a cache; a third thread forces a balance again and
+/// again.
 #[test]
 fn pools_take_from_each_other_and_no_page_is_lost() {
     explore(400, |hit_path| {
@@ -343,7 +344,8 @@ fn pools_take_from_each_other_and_no_page_is_lost() {
     });
 }
 
-/// A page that moved to a frame that had been looked at by who gives the file up would stay behind, and be found when the file comes back.
+/// If a page moved to a frame that the thread that gives the file up had already looked at, the page would
+/// stay behind and be found when the file comes back.
 #[test]
 fn a_file_that_leaves_a_pool_while_that_is_made_smaller_leaves_no_page_behind() {
     explore(600, |hit_path| {
@@ -377,7 +379,8 @@ fn a_file_that_leaves_a_pool_while_that_is_made_smaller_leaves_no_page_behind() 
     });
 }
 
-/// Whoever holds a latch gets the room that another pool does not use by way of `Busy`, while that pool is in use again.
+/// A thread that holds a latch gets the room that another pool does not use by way of `Busy`, while that pool
+/// is in use again.
 #[test]
 fn room_is_asked_for_by_who_holds_latches_and_no_page_is_lost() {
     explore(400, |hit_path| {
@@ -435,7 +438,8 @@ fn room_is_asked_for_by_who_holds_latches_and_no_page_is_lost() {
     });
 }
 
-/// Files come and go while the balance is struck and sizes are set: no byte of the budget is lost or counted twice, and no page is old.
+/// Files come and go while pools are balanced and sizes are set: no byte of the budget is lost or counted
+/// twice, and no page is old.
 #[test]
 fn pools_that_come_into_use_and_go_out_of_it_keep_the_budget_exact() {
     explore(600, |hit_path| {

@@ -1,4 +1,5 @@
-//! All page sizes side by side in one named cache: the smallest there can be, and one that is changed, dropped and made anew while it is used.
+//! All page sizes side by side in one named cache: the smallest there can be, and one that is changed,
+//! dropped and made anew while it is used.
 #![cfg(not(feature = "shuttle"))]
 
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -182,7 +183,8 @@ fn sum(files: &[Arc<CachedFile>]) -> u64 {
     files.iter().flat_map(|file| (0..PAGES).map(|page| value(file, page))).sum()
 }
 
-/// Threads that add to pages of all files until `body` has ended, and so often at least; gives what the pages must sum up to.
+/// Threads add to pages of all files until `body` has ended, and a minimum number of times. Gives the sum
+/// that the pages must have.
 fn under_load(rig: &Rig, rounds_min: u64, body: impl FnOnce()) -> u64 {
     let (done, added) = (AtomicBool::new(false), AtomicU64::new(0));
     thread::scope(|scope| {
@@ -257,7 +259,8 @@ fn a_cache_with_all_page_sizes_shrinks_grows_and_goes_under_load_and_nothing_is_
                     set(CacheChange::size(size));
                 }
                 set(CacheChange { segments: Some(round % 3 * 4), ..CacheChange::default() });
-                // Dropped: its files go to the default cache. And back, one after the other, while it changes again.
+                // Dropped: its files go to the default cache. And back, one after the other, while it changes
+                // again.
                 set(CacheChange::size(0));
                 assert!(rig.files.iter().all(|file| file.cache().name() == "default"));
                 set(CacheChange::size(2 << 20));
@@ -277,7 +280,7 @@ fn a_cache_with_all_page_sizes_shrinks_grows_and_goes_under_load_and_nothing_is_
     }
 }
 
-/// Runs `body` on a thread of its own, which is not to wait for what stands still meanwhile.
+/// Runs `body` on a thread of its own, which must not wait for anything that this test holds back.
 fn without_waiting(what: &str, body: impl FnOnce() + Send + 'static) {
     let (send, receive) = mpsc::channel();
     let thread = thread::spawn(move || {
@@ -302,10 +305,10 @@ fn who_uses_a_cache_that_is_made_smaller_or_dropped_does_not_wait_for_its_dirty_
             let change = thread::spawn(move || caches.set("hot", CacheChange::size(size)));
             rig.gate.wait_for_a_writer();
             let (files, caches) = (rig.files.clone(), rig.caches.clone());
-            without_waiting("a reader, a writer or who looks", move || {
+            without_waiting("a reader, a writer or a look at the status", move || {
                 for file in &files {
-                    // Those that are being written among them. What has been evicted, if anything was clean by then, would
-                    // need a frame.
+                    // Pages that are being written can be read too. A page that has been evicted, if any was
+                    // clean by then, would need a frame.
                     for page in 0..PAGES {
                         let id = PageId::new(file.id(), PageNo(page));
                         if file.pool().try_read_cached(id).is_some() {

@@ -2,8 +2,8 @@
 //!
 //! `cargo test -p latchwork-rowtier --features shuttle`
 //!
-//! The scheduler switches threads at every atomic and mutex. It runs sequentially consistent memory only; the weak
-//! orderings are argued beside each in the code. Canaries at the end show that the models can fail.
+//! The scheduler switches threads at every atomic and mutex. It runs sequentially consistent memory only; the
+//! weak orderings are argued beside each in the code. Canaries at the end show that the models can fail.
 #![cfg(feature = "shuttle")]
 
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -22,7 +22,7 @@ struct Model {
     tier: RowTier,
     kept: Kept,
     pages: [Mutex<u64>; 4],
-    /// The newest value of each key that has been published: whoever begins later must see it.
+    /// The newest published value of each key: a reader that begins later must see it.
     published: [AtomicU64; 4],
 }
 

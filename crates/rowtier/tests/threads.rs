@@ -15,7 +15,7 @@ struct Truth {
     tier: RowTier,
     kept: Kept,
     pages: Vec<RwLock<u64>>,
-    /// Changes that have been announced, by key: whoever begins later must see them.
+    /// The changes that have been announced, by key: a reader that begins later must see them.
     done: Vec<AtomicU64>,
 }
 
@@ -71,7 +71,8 @@ fn nothing_old_and_nothing_torn_is_found() {
             thread::spawn(move || {
                 let mut state = seed;
                 let end = Instant::now() + PATIENCE;
-                // Until a change has met a row on its way in, which takes both to have had their turns.
+                // Repeats until a change has met a row that is being inserted, for which both threads must
+                // have run.
                 loop {
                     (0..READS).for_each(|_| read(&truth, &mut state));
                     if cfg!(miri) || truth.tier.status().refused > 0 || Instant::now() > end {

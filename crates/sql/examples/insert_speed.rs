@@ -70,7 +70,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let whole = started.elapsed().as_secs_f64();
 
-    // The same text into a table that wants one more column: refused when the rows are complete but for the engine.
+    // The same text into a table with one more column. It is refused after the rows have been built and
+    // before the engine sees them.
     let refused: Vec<String> =
         statements.iter().map(|sql| sql.replace("INTO t ", "INTO n ").replace(";", "")).collect();
     session.query(b"SET sql_mode = ''", &mut Nowhere)?;

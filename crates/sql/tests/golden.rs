@@ -1,9 +1,9 @@
 //! Golden scripts: statements and what they give, to be read by people.
 //!
-//! A script is blocks parted by empty lines. A block is a statement up to its `;` at the end of a line, then the expected
-//! lines: the header and the rows of a result, `ok, n rows`, or an error. Lines that start with `#` are comments. Each
-//! script starts with an empty database. `UPDATE_GOLDEN=1 cargo test -p latchwork-sql --test golden` rewrites what is
-//! expected: read the diff.
+//! A script consists of blocks with empty lines between them. A block is a statement up to its `;` at the end
+//! of a line, then the expected lines: the header and the rows of a result, `ok, n rows`, or an error. Lines
+//! that start with `#` are comments. Each script starts with an empty database. `UPDATE_GOLDEN=1 cargo test
+//! -p latchwork-sql --test golden` rewrites what is expected: read the diff.
 
 mod support;
 

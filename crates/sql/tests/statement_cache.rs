@@ -1,4 +1,5 @@
-//! Statements of one shape are planned once, and a shape never stands for statements that mean something else.
+//! Statements of one shape are planned once, and a shape never stands for statements that mean something
+//! else.
 
 mod support;
 

@@ -1,7 +1,7 @@
 //! Golden scripts: `statements/*.txt`, statements behind `> ` and what they answer below.
 //!
-//! `UPDATE_GOLDEN=1 cargo test -p latchwork-sql --test statements` writes the answers anew; read the difference before
-//! committing it.
+//! `UPDATE_GOLDEN=1 cargo test -p latchwork-sql --test statements` writes the answers anew; read the
+//! difference before committing it.
 
 use engine::{CacheOptions, Database, Options};
 use latchwork_sql::{ColumnMeta, Completion, Instance, ResultSink, Session, SqlError};

@@ -19,7 +19,8 @@ fn snapshots_and_visibility_write_nothing_shared_and_take_no_latch() {
     let transactions = Transactions::new(&Config { chunk_ids: 16, ..Config::default() });
     let (mut reader, mut writer, mut old) =
         (transactions.session(), transactions.session(), transactions.session());
-    // An old transaction and an old snapshot: most stamps miss the fast path, in collapsed and expanded chunks.
+    // An old transaction and an old snapshot: most stamps miss the fast path, in collapsed and expanded
+    // chunks.
     let unfinished = writer.begin().unwrap();
     let mut stamps = vec![unfinished.id()];
     old.open();
@@ -52,7 +53,8 @@ fn a_commit_that_nobody_waits_for_takes_two_latches() {
     let transactions = Transactions::new(&Config::default());
     let mut writer = transactions.session();
     let transaction = writer.begin().unwrap();
-    // The status table's and one of the partitions of those who wait for an end.
+    // One latch of the status table, and one of the partitions of the threads that wait for a transaction to
+    // end.
     assert_eq!(
         cost(|| {
             transaction.commit();

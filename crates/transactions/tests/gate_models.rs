@@ -1,6 +1,7 @@
 //! Models of the gate: `cargo test -p latchwork-transactions --features shuttle --test gate_models`
 //!
-//! The scheduler tells of a deadlock when nobody can go on: that is how a statement shows that nobody lets in.
+//! The scheduler reports a deadlock when no thread can go on. A statement that the gate never lets in shows
+//! that way.
 #![cfg(feature = "shuttle")]
 
 use base::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -78,7 +79,8 @@ fn who_waits_for_a_row_is_not_inside_and_lets_its_holder_in() {
     explore(|| {
         let (transactions, room) = (Transactions::new(&Config::default()), Arc::new(Room::default()));
         transactions.set_concurrency(1);
-        // Each takes the row in a statement of its own and then runs another: the holder has to get in while others wait for the row.
+        // Each takes the row in a statement of its own and then runs another: the holder has to get in while
+        // others wait for the row.
         let threads: Vec<_> = (0..2)
             .map(|_| {
                 spawn(&transactions, &room, |mut session, room| {

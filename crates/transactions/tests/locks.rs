@@ -1,4 +1,5 @@
-//! Row locks with real threads. No test asserts a time: who is expected to wait is seen to wait in `usage`.
+//! Row locks with real threads. No test asserts a time: `usage` shows that a thread that should wait does
+//! wait.
 #![cfg(not(feature = "shuttle"))]
 
 use base::Stamp;
@@ -263,7 +264,8 @@ fn locks_are_granted_in_the_order_of_asking() {
             let (transactions, order) = (&transactions, &order);
             scope.spawn(move || {
                 let (_session, mut waiter) = begin(transactions);
-                // Shared requests would fit beside the holder, but the exclusive one that is first must not starve.
+                // Shared requests would fit beside the holder, but the exclusive one that is first must not
+                // starve.
                 lock(&mut waiter, b"k", if n % 2 == 0 { Exclusive } else { Shared }).unwrap();
                 order.lock().push(n);
                 waiter.commit();

@@ -24,7 +24,7 @@ fn explore(weight: usize, model: impl Fn() + Send + Sync + 'static) {
     let model = Arc::new(model);
     let (random, priorities) = (model.clone(), model);
     shuttle::check_random(move || random(), ITERATIONS * weight);
-    // Priorities with a few changes find what needs one thread to stand still while another runs far.
+    // Priorities with a few changes find failures in which one thread stands still while another runs far.
     shuttle::check_pct(move || priorities(), ITERATIONS * weight, 3);
 }
 
@@ -286,7 +286,8 @@ fn an_interrupted_wait_ends_once_and_leaves_no_trace() {
         let interrupter = session.interrupter();
         let waiter = spawn(&transactions, move |_| {
             let mut transaction = session.begin().unwrap();
-            // Granted while it gives up: the lock is held, and goes with the transaction.
+            // The lock was granted while the thread gave up: it is held, and is released with the
+            // transaction.
             let result = transaction.lock(TABLE, KEY, LockMode::Exclusive, Patience::Endless);
             assert!(matches!(result, Ok(()) | Err(LockError::Interrupted)));
             transaction.commit();
@@ -438,7 +439,7 @@ fn a_deadlock_meets_an_interrupt_and_somebody_always_goes_on() {
     });
 }
 
-/// The canary: who takes a snapshot for each row sees half a transaction, and is caught.
+/// The canary: a reader that takes a snapshot for each row sees half a transaction, and is caught.
 #[test]
 #[should_panic(expected = "half a transaction")]
 fn a_reader_with_a_snapshot_for_each_row_is_caught() {
@@ -460,7 +461,8 @@ fn a_reader_with_a_snapshot_for_each_row_is_caught() {
     );
 }
 
-/// The canary for purge: who closes its snapshot between two reads finds the row changed, and is caught.
+/// The canary for purge: a reader that closes its snapshot between two reads finds the row changed, and is
+/// caught.
 #[test]
 #[should_panic(expected = "a snapshot changed")]
 fn a_reader_that_lets_its_snapshot_go_is_caught() {

@@ -9,7 +9,8 @@ use std::collections::BTreeMap;
 const TABLE: u64 = 7;
 const KEYS: usize = 3;
 
-/// A row on its page: its stamp, and its content (`None`: deleted). A row of the stamp 0 has never been written.
+/// A row on its page: its stamp, and its content (`None`: deleted). A row of the stamp 0 has never been
+/// written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Row {
     stamp: u64,
@@ -45,7 +46,7 @@ fn read(view: View<'_>, n: usize, page: Row) -> Result<Option<u64>, SnapshotTooO
 
 #[derive(Clone, Copy, Debug)]
 enum Step {
-    /// Who, which row; with `delete` its end.
+    /// By which transaction, and which row; `delete` ends the row.
     Change {
         writer: usize,
         key: usize,
@@ -203,7 +204,8 @@ fn beyond_the_limit_the_oldest_snapshot_is_cancelled_and_newer_ones_are_not() {
     }
     assert_eq!(old.view().unwrap().find_version(TABLE, &[0]), Err(SnapshotTooOld));
     assert_eq!(old.view().unwrap().check(), Err(SnapshotTooOld));
-    // Visibility stays right even now: what is deleted from pages goes by the horizon, which still counts this one.
+    // Visibility stays right even now: deleting from pages obeys the horizon, which still counts this
+    // snapshot.
     assert!(!old.view().unwrap().sees(Stamp(1)));
     let found = young.view().unwrap().find_version(TABLE, &200_u64.to_le_bytes());
     assert_eq!(found, Ok(Found::Row(cell[..].into())));

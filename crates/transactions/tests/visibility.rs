@@ -43,7 +43,8 @@ fn check(run: &Run, transactions: &Transactions) -> Result<(), TestCaseError> {
     for (session, (committed, gone)) in &run.expected {
         let view = run.sessions[*session].view().expect("open");
         for id in run.first..next + 3 {
-            // What had been rolled back before is on no page any more: either answer would do.
+            // A transaction that was rolled back earlier has left no stamp on any page, so either answer is
+            // right.
             if !gone.contains(&id) {
                 prop_assert_eq!(
                     view.sees(Stamp(id)),

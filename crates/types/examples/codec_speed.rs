@@ -1,4 +1,5 @@
-//! What the codecs cost: nanoseconds an operation, for a person to look at. `cargo run --release -p latchwork-types --example codec_speed`
+//! What the codecs cost: nanoseconds an operation, for a person to look at.
+//! `cargo run --release -p latchwork-types --example codec_speed`
 
 use latchwork_types::{Collation, Column, ColumnType, KeyCodec, KeyPart, RowCodec, ValueRef};
 use std::hint::black_box;

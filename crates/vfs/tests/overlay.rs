@@ -1,4 +1,4 @@
-//! An overlay is the tree that it would be if it were written to, and leaves the one below as it is.
+//! An overlay behaves like the tree below it with the changes applied, and leaves that tree as it is.
 
 use base::sync::Arc;
 use latchwork_vfs::{Create, MemVfs, OsVfs, Overlay, Vfs};

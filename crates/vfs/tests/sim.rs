@@ -529,7 +529,8 @@ fn replace(vfs: &SimVfs, new: &[u8], left_out: LeftOut) -> io::Result<()> {
     if left_out != LeftOut::SyncDir { vfs.sync_dir(path("")) } else { Ok(()) }
 }
 
-/// Replaces a content of several sectors three times; each crash must leave the last one acknowledged, or the next.
+/// Replaces a content of several sectors three times; each crash must leave the last one acknowledged, or the
+/// next.
 fn replacements_hold(points: Points, left_out: LeftOut) -> u64 {
     let workload = |vfs: &SimVfs| (1..=3).take_while(|n| replace(vfs, &[*n; 2000], left_out).is_ok()).count();
     every_cut(points, 0..40, workload, |done, left| {
@@ -540,7 +541,8 @@ fn replacements_hold(points: Points, left_out: LeftOut) -> u64 {
 
 #[test]
 fn the_loop_visits_every_event_and_every_sync() {
-    // Three replacements of six events, two of them syncs; one run is cut before all of them, and one is not cut.
+    // Three replacements of six events, two of them syncs; one run is cut before all of them, and one is not
+    // cut.
     assert_eq!(replacements_hold(Points::Events, LeftOut::Nothing), 3 * 6 + 2);
     assert_eq!(replacements_hold(Points::Syncs, LeftOut::Nothing), 3 * 2 + 1);
 }

@@ -6,8 +6,8 @@ use latchwork_vfs::{Clock, Create, File, Limits, MemVfs, Throttled, Usage, Vfs};
 use std::path::Path;
 use std::time::Duration;
 
-/// A clock that stands still but for those who sleep, or also for them: then all operations come at one moment, as from many
-/// threads. Notes until when each slept.
+/// A clock that only moves when a thread sleeps, or not even then: all operations then come at one moment, as
+/// if from many threads. It notes until when each slept.
 #[derive(Debug, Default)]
 struct ManualClock {
     state: Mutex<(Duration, Vec<u64>)>,

@@ -40,7 +40,8 @@ fn work(log: &Log) -> (Vec<Kept>, Option<Error>) {
     (acknowledged, None)
 }
 
-/// The log fails for ever with one reason, and a start after a crash finds everything acknowledged, and works.
+/// The log fails for ever with one reason, and a start after a crash finds everything acknowledged, and
+/// works.
 fn assert_poisoned(faulty: &Faulty, acknowledged: &[Kept], error: &Error, reason: &str) {
     let Error::Poisoned { why } = error else { panic!("{error}") };
     assert!(why.contains(reason), "{why}");

@@ -2,10 +2,10 @@
 //!
 //! `cargo test -p latchwork-wal --features shuttle`
 //!
-//! The scheduler switches threads at every atomic, mutex and condition variable, and reports a deadlock when nobody can
-//! go on: that is how a lost wake-up shows. It runs sequentially consistent memory only; the weak orderings are argued
-//! beside each in the code. The device forgets what was not synced. Canaries at the end, and in `slots.rs`, show that
-//! the models can fail.
+//! The scheduler switches threads at every atomic, mutex and condition variable, and reports a deadlock when
+//! nobody can go on: that is how a lost wake-up shows. It runs sequentially consistent memory only; the weak
+//! orderings are argued beside each in the code. The device forgets what was not synced. Canaries at the end,
+//! and in `slots.rs`, show that the models can fail.
 #![cfg(feature = "shuttle")]
 
 mod common;
@@ -84,7 +84,7 @@ fn explore(weight: usize, model: impl Fn() + Send + Sync + 'static) {
     let model = Arc::new(model);
     let (random, priorities) = (model.clone(), model);
     shuttle::check_random(move || random(), ITERATIONS * weight);
-    // Priorities with a few changes find what needs one thread to stand still while another runs far.
+    // Priorities with a few changes find failures in which one thread stands still while another runs far.
     shuttle::check_pct(move || priorities(), ITERATIONS * weight, 3);
 }
 
@@ -96,7 +96,7 @@ fn join(threads: impl IntoIterator<Item = thread::JoinHandle<()>>) {
 fn no_hole_is_ever_reported_as_flushed() {
     explore(40, || {
         let model = Model::new();
-        // Writers who do not flush, and one who does, and finds theirs below its own complete.
+        // Writers that do not flush, and one that does. It finds their records below its own complete.
         let writers =
             [1, 2].map(|byte| model.spawn(move |model| assert!(model.append(byte, SMALL).start.0 > 0)));
         model.commit(3, SMALL);
@@ -174,7 +174,7 @@ fn a_flush_of_the_records_of_others_lets_them_come_through_the_ring() {
         let model = Model::new();
         let writers = [(1, 90), (2, 40)]
             .map(|(byte, bytes)| model.spawn(move |model| assert!(model.append(byte, bytes).start.0 > 0)));
-        // A page or a checkpoint asks for what others have reserved and not copied yet.
+        // A page or a checkpoint asks for records that other threads have reserved and not copied yet.
         for _ in 0..2 {
             let end = model.log.next_lsn();
             model.log.flush(end, Durability::Synced).unwrap();
@@ -186,7 +186,8 @@ fn a_flush_of_the_records_of_others_lets_them_come_through_the_ring() {
     });
 }
 
-/// Appends and flushes on a device that will fail: acknowledged means durable, everything else is told.
+/// Appends and flushes on a device that will fail: what is acknowledged is durable, and every other record
+/// gets an error.
 fn try_commit(model: &Model, byte: u8, bytes: usize) {
     let committed = model.log.append(byte, &[&vec![byte; bytes]]).and_then(|place| {
         model.log.flush(place.end, Durability::Synced)?;

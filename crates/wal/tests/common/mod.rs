@@ -16,7 +16,7 @@ pub fn config(buffer_size: usize) -> LogConfig {
     LogConfig { file_size: 8192, buffer_size, ..LogConfig::new(DIR) }
 }
 
-/// Keeps beside each file what of it was synced, and beside the folder what its entries were when it was synced.
+/// Keeps beside each file its synced content, and beside the folder its entries at the latest sync.
 #[derive(Clone, Debug, Default)]
 pub struct CrashVfs {
     pub live: MemVfs,
