@@ -111,6 +111,24 @@ pub struct Latency {
 }
 
 impl Cell {
+    /// A cell without samples.
+    pub fn new(target: &str, series: &str, block: &str, x: u32, parameters: Vec<(&str, String)>) -> Cell {
+        Cell {
+            target: target.to_string(),
+            series: series.to_string(),
+            block: block.to_string(),
+            x,
+            parameters: parameters.into_iter().map(|(name, value)| (name.to_string(), value)).collect(),
+            samples: Vec::new(),
+        }
+    }
+
+    /// The cell with one more sample.
+    pub fn with(mut self, sample: Sample) -> Cell {
+        self.samples.push(sample);
+        self
+    }
+
     /// The median over the samples of an extra.
     pub fn median_extra(&self, name: &str) -> Option<f64> {
         self.median_of(|sample| sample.extra.iter().find(|(known, _)| known == name).map(|(_, value)| *value))
@@ -146,6 +164,14 @@ impl Results {
         self.cells
             .iter_mut()
             .find(|cell| cell.target == target && cell.series == series && cell.block == block && cell.x == x)
+    }
+
+    /// Gives the samples of `cell` to the cell of the same place, or appends it if there is none.
+    pub fn add(&mut self, cell: Cell) {
+        match self.cell_mut(&cell.target, &cell.series, &cell.block, cell.x) {
+            Some(known) => known.samples.extend(cell.samples),
+            None => self.cells.push(cell),
+        }
     }
 
     pub fn target(&self, name: &str) -> Option<&TargetInfo> {

@@ -48,7 +48,8 @@ pub struct Run<'a> {
     pub progress: &'a mut Progress,
     pub scratch: &'a Scratch,
     pub results: &'a mut Results,
-    folder: &'a Path,
+    /// Of the results.
+    pub(super) folder: &'a Path,
 }
 
 impl Run<'_> {

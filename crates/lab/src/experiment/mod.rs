@@ -1,5 +1,5 @@
-//! The experiments. Each reads its options, measures its cells and says what they come to; [`frame`] does what all
-//! runs have in common, and [`runner`] grids of settings, queries and threads.
+//! The experiments. Each reads its options, measures its cells and says what they come to. [`frame`] does what all runs
+//! have in common; [`runner`] measures the cells, turn by turn.
 
 mod frame;
 mod insert_contention;

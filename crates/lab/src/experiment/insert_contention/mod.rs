@@ -7,6 +7,7 @@ mod tables;
 
 use super::Experiment;
 use super::frame::{self, Run};
+use super::runner::{self, Grid, Outcome, Schedule, Turn};
 use crate::doctor::{Plan, machine};
 use crate::driver::Window;
 use crate::error::{Error, Result};
@@ -15,7 +16,6 @@ use crate::progress::Progress;
 use crate::report::view::short_number;
 use crate::results::{Cell, Results, Sample, Summary, TargetInfo};
 use crate::target::{HitPath, TargetSpec};
-use crate::workload::Random;
 use options::{Case, Options};
 use tables::{Arrangement, ReadersCase};
 
@@ -115,7 +115,7 @@ impl Experiment for InsertContention {
 }
 
 fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
-    let mut targets: Vec<(String, Box<dyn Contended>)> = Vec::new();
+    let mut targets: Targets = Vec::new();
     for (number, spec) in options.targets.iter().enumerate() {
         run.interrupt.check()?;
         let folder = run.scratch.folder(&number.to_string())?;
@@ -131,102 +131,142 @@ fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
         targets.push((spec.name(), target));
     }
     match options.case {
-        Case::Writers => writers(options, &mut targets, run)?,
-        Case::Readers => readers(options, &mut targets, run)?,
+        Case::Writers => runner::run(&mut Writers { options, targets: &mut targets }, run)?,
+        Case::Readers => {
+            targets.iter_mut().try_for_each(|(_, target)| target.load_calls(options.rows, run))?;
+            runner::run(&mut Readers { options, targets: &mut targets }, run)?;
+        }
     }
     run.progress.stage("stopping", 0);
     targets.iter_mut().try_for_each(|(_, target)| target.stop())
 }
 
-fn writers(options: &Options, targets: &mut [(String, Box<dyn Contended>)], run: &mut Run<'_>) -> Result<()> {
-    let block = options.setup.rows_per_statement.to_string();
-    for (name, _) in targets.iter() {
-        for arrangement in Arrangement::ALL {
-            for &writers in &options.writers {
-                let parameters = vec![
-                    ("writers".to_string(), writers.to_string()),
-                    ("rows_a_statement".to_string(), block.clone()),
-                ];
-                run.results.cells.push(cell(name, arrangement.name(), &block, writers, parameters));
-            }
-        }
-    }
-    let total = run.results.cells.len() as u64 * u64::from(options.samples);
-    run.progress.stage("measuring", total);
-    let mut refused: Vec<(String, Arrangement)> = Vec::new();
-    let mut done = 0;
-    for round in 0..options.samples {
-        for &writers in &options.writers {
-            let mut turns: Vec<(usize, Arrangement)> = (0..targets.len())
-                .flat_map(|target| Arrangement::ALL.map(move |arrangement| (target, arrangement)))
-                .collect();
-            Random::new(options.setup.seed, u64::from(round) << 32 | u64::from(writers)).shuffle(&mut turns);
-            for (target, arrangement) in turns {
-                run.interrupt.check()?;
-                done += 1;
-                let (name, target) = &mut targets[target];
-                if refused.contains(&(name.clone(), arrangement)) {
-                    continue;
-                }
-                run.progress.at(done, &format!("{name}, {}, {writers} writers", arrangement.name()));
-                if let Some(why) = target.set_up(arrangement, writers)? {
-                    run.progress.note(&format!("{name} refuses {}: {why}", arrangement.name()));
-                    run.results.settings.push((format!("refused by {name}: {}", arrangement.name()), why));
-                    refused.push((name.clone(), arrangement));
-                    continue;
-                }
-                let window = Window { warmup: options.time / 5, measure: options.time, round };
-                let mut sample = target.insert(writers, &window, run)?;
-                sample.value = sample.rows as f64 / sample.seconds;
-                sample.extra.extend(target.bytes_a_row()?.map(|bytes| (BYTES_A_ROW.to_string(), bytes)));
-                sample.extra.extend(sample.server_cpus.map(|cpus| (PROCESSORS.to_string(), cpus)));
-                let cell = run.results.cell_mut(name, arrangement.name(), &block, writers);
-                cell.expect("the grid has every cell").samples.push(sample);
-                run.save()?;
-            }
-        }
-    }
-    Ok(())
+/// The targets by their names.
+type Targets = Vec<(String, Box<dyn Contended>)>;
+
+fn schedule(options: &Options) -> Schedule {
+    let Options { samples, time, .. } = *options;
+    Schedule { seed: options.setup.seed, rounds: samples, warmup: time / 5, time }
 }
 
-fn readers(options: &Options, targets: &mut [(String, Box<dyn Contended>)], run: &mut Run<'_>) -> Result<()> {
-    let block = options.rows.to_string();
-    for (name, target) in targets.iter_mut() {
-        target.load_calls(options.rows, run)?;
-        for case in ReadersCase::ALL {
-            let parameters = vec![("rows".to_string(), block.clone())];
-            run.results.cells.push(cell(name, case.name, &block, case.threads, parameters));
-        }
-    }
-    run.progress.stage("measuring", run.results.cells.len() as u64 * u64::from(options.samples));
-    let mut done = 0;
-    for round in 0..options.samples {
-        let mut turns: Vec<(usize, ReadersCase)> =
-            (0..targets.len()).flat_map(|target| ReadersCase::ALL.map(move |case| (target, case))).collect();
-        Random::new(options.setup.seed, round.into()).shuffle(&mut turns);
-        for (target, case) in turns {
-            run.interrupt.check()?;
-            let (name, target) = &mut targets[target];
-            run.progress.at(done, &format!("{name}, {}", case.name));
-            let window = Window { warmup: options.time / 5, measure: options.time, round };
-            let sample = target.read(case, options.rows, &window, run)?;
-            let cell = run.results.cell_mut(name, case.name, &block, case.threads);
-            cell.expect("the grid has every cell").samples.push(sample);
-            done += 1;
-            run.save()?;
-        }
-    }
-    Ok(())
+/// Writers with a table each: a line is a target with its tables arranged in one way, a step a number of writers.
+struct Writers<'a> {
+    options: &'a Options,
+    targets: &'a mut Targets,
 }
 
-fn cell(target: &str, series: &str, block: &str, x: u32, parameters: Vec<(String, String)>) -> Cell {
-    Cell {
-        target: target.to_string(),
-        series: series.to_string(),
-        block: block.to_string(),
-        x,
-        parameters,
-        samples: Vec::new(),
+impl Writers<'_> {
+    fn cell(&self, target: usize, arrangement: Arrangement, writers: u32) -> Cell {
+        let block = self.options.setup.rows_per_statement.to_string();
+        let parameters = vec![("writers", writers.to_string()), ("rows_a_statement", block.clone())];
+        Cell::new(&self.targets[target].0, arrangement.name(), &block, writers, parameters)
+    }
+}
+
+impl Grid for Writers<'_> {
+    type Line = (usize, Arrangement);
+    type Step = u32;
+
+    fn schedule(&self) -> Schedule {
+        schedule(self.options)
+    }
+
+    fn stage(&self) -> String {
+        "measuring".to_string()
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let steps = self.steps();
+        let cells = self.lines(0).into_iter().flat_map(|(target, arrangement)| {
+            steps.iter().map(move |&writers| self.cell(target, arrangement, writers))
+        });
+        cells.collect()
+    }
+
+    fn steps(&self) -> Vec<u32> {
+        self.options.writers.clone()
+    }
+
+    fn lines(&self, _writers: u32) -> Vec<(usize, Arrangement)> {
+        let targets = 0..self.targets.len();
+        targets.flat_map(|target| Arrangement::ALL.map(move |arrangement| (target, arrangement))).collect()
+    }
+
+    fn stream(&self, round: u32, writers: u32) -> u64 {
+        u64::from(round) << 32 | u64::from(writers)
+    }
+
+    fn detail(&self, &(target, arrangement): &(usize, Arrangement), writers: u32) -> String {
+        format!("{}, {}, {writers} writers", self.targets[target].0, arrangement.name())
+    }
+
+    fn measure(&mut self, turn: &Turn<(usize, Arrangement), u32>, run: &mut Run<'_>) -> Result<Outcome> {
+        let ((number, arrangement), writers) = (turn.line, turn.step);
+        let cell = self.cell(number, arrangement, writers);
+        let target = &mut self.targets[number].1;
+        if let Some(why) = target.set_up(arrangement, writers)? {
+            return Ok(Outcome::Refused { target: cell.target, series: cell.series, why });
+        }
+        let mut sample = target.insert(writers, &turn.window, run)?;
+        sample.value = sample.rows as f64 / sample.seconds;
+        sample.extra.extend(target.bytes_a_row()?.map(|bytes| (BYTES_A_ROW.to_string(), bytes)));
+        sample.extra.extend(sample.server_cpus.map(|cpus| (PROCESSORS.to_string(), cpus)));
+        Ok(Outcome::Measured(vec![cell.with(sample)]))
+    }
+}
+
+/// The cases of the readers: a line is a target with one case, and there is one step.
+struct Readers<'a> {
+    options: &'a Options,
+    targets: &'a mut Targets,
+}
+
+impl Readers<'_> {
+    fn cell(&self, target: usize, case: ReadersCase) -> Cell {
+        let block = self.options.rows.to_string();
+        let parameters = vec![("rows", block.clone())];
+        Cell::new(&self.targets[target].0, case.name, &block, case.threads, parameters)
+    }
+}
+
+impl Grid for Readers<'_> {
+    type Line = (usize, ReadersCase);
+    type Step = ();
+
+    fn schedule(&self) -> Schedule {
+        schedule(self.options)
+    }
+
+    fn stage(&self) -> String {
+        "measuring".to_string()
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        self.lines(()).into_iter().map(|(target, case)| self.cell(target, case)).collect()
+    }
+
+    fn steps(&self) -> Vec<()> {
+        vec![()]
+    }
+
+    fn lines(&self, (): ()) -> Vec<(usize, ReadersCase)> {
+        let targets = 0..self.targets.len();
+        targets.flat_map(|target| ReadersCase::ALL.map(move |case| (target, case))).collect()
+    }
+
+    fn stream(&self, round: u32, (): ()) -> u64 {
+        round.into()
+    }
+
+    fn detail(&self, &(target, case): &(usize, ReadersCase), (): ()) -> String {
+        format!("{}, {}", self.targets[target].0, case.name)
+    }
+
+    fn measure(&mut self, turn: &Turn<(usize, ReadersCase), ()>, run: &mut Run<'_>) -> Result<Outcome> {
+        let (number, case) = turn.line;
+        let cell = self.cell(number, case);
+        let sample = self.targets[number].1.read(case, self.options.rows, &turn.window, run)?;
+        Ok(Outcome::Measured(vec![cell.with(sample)]))
     }
 }
 

@@ -11,6 +11,7 @@ mod transactions;
 
 use super::Experiment;
 use super::frame::{self, Run};
+use super::runner::{self, Grid, Outcome, Schedule, Turn};
 use crate::command::DriverKind;
 use crate::doctor::{Plan, machine};
 use crate::driver::oltp::Oltp;
@@ -21,8 +22,8 @@ use crate::report;
 use crate::report::view::MISSING;
 use crate::results::{Cell, Results, Sample, Summary, TargetInfo};
 use crate::target::{Engine, TargetSpec, cores};
+use crate::workload::Sbtest;
 use crate::workload::oltp::Mix;
-use crate::workload::{Random, Sbtest};
 use base::sync::Arc;
 use embedded::{EmbeddedInserts, EmbeddedTransactions, InProcess};
 use instance::{Instance, Settings, Variant};
@@ -60,8 +61,6 @@ const CACHE_BYTES_MIN: u64 = 64 << 20;
 const BYTES_PER_ROW: u64 = 400;
 const BYTES_PER_INSERTED_ROW: u64 = 120;
 const BYTES_PER_DUMPED_BYTE: u64 = 3;
-/// Steps of the progress bar a sample.
-const STEPS: u64 = 1_000;
 const CPU: &str = "server CPU, seconds";
 
 impl Experiment for Smp {
@@ -244,7 +243,6 @@ struct Line {
 
 fn measure(options: &Options, kind: Kind, cache_bytes: u64, malloc: &str, run: &mut Run<'_>) -> Result<()> {
     let mut lines = open(options, kind, cache_bytes, malloc, run)?;
-    let sessions = options.sessions(kind);
     for line in &mut lines {
         run.interrupt.check()?;
         line.bench.load(run)?;
@@ -252,75 +250,84 @@ fn measure(options: &Options, kind: Kind, cache_bytes: u64, malloc: &str, run: &
             let facts = line.bench.facts();
             run.results.targets.push(TargetInfo { name: line.target.clone(), baseline: None, facts });
         }
-        for &x in &sessions {
-            let parameters = [
-                ("workload", kind.name().to_string()),
-                ("sessions", x.to_string()),
-                ("processors", line.block.clone()),
-                ("rows", options.rows.to_string()),
-            ];
-            run.results.cells.push(Cell {
-                target: line.target.clone(),
-                series: line.series.clone(),
-                block: line.block.clone(),
-                x,
-                parameters: parameters.map(|(name, value)| (name.to_string(), value)).to_vec(),
-                samples: Vec::new(),
-            });
-        }
     }
-    rounds(options, kind, &sessions, &mut lines, run)?;
+    let mut grid = Sessions { options, kind, x_name: run.results.x_name.clone(), lines };
+    runner::run(&mut grid, run)?;
     // What ends a run from here on takes nothing from its figures.
     run.results.complete = true;
     run.progress.stage("stopping", 0);
-    lines.iter_mut().try_for_each(|line| line.bench.stop())
+    grid.lines.iter_mut().try_for_each(|line| line.bench.stop())
 }
 
-/// Every cell once a round; within a round and a number of sessions all lines take turns in an order drawn anew.
-fn rounds(
-    options: &Options,
+/// A workload on all servers: a line is a server, a step a number of sessions.
+struct Sessions<'a> {
+    options: &'a Options,
     kind: Kind,
-    sessions: &[u32],
-    lines: &mut [Line],
-    run: &mut Run<'_>,
-) -> Result<()> {
-    let total = (lines.len() * sessions.len()) as u64 * u64::from(options.samples);
-    run.progress.stage(format!("{}: measuring {total} samples", kind.name()), total * STEPS);
-    let mut done = 0;
-    for round in 0..options.samples {
-        for &x in sessions {
-            let mut turns: Vec<usize> = (0..lines.len()).collect();
-            Random::new(options.seed, u64::from(round) << 32 | u64::from(x)).shuffle(&mut turns);
-            for line in turns {
-                run.interrupt.check()?;
-                let line = &mut lines[line];
-                let detail = format!(
-                    "round {}, {x} {}, {} {}, {} processors",
-                    round + 1,
-                    run.results.x_name,
-                    line.target,
-                    line.series,
-                    line.block
-                );
-                run.progress.at(done * STEPS, &detail);
-                let progress = &mut *run.progress;
-                let mut tell = |share: f64, more: &str| {
-                    let steps = (share.clamp(0.0, 1.0) * STEPS as f64) as u64;
-                    progress.at(done * STEPS + steps, &format!("{detail}{more}"));
-                };
-                let mut sample = line.bench.sample(x, round, run.interrupt, &mut tell)?;
-                if !kind.is_rate() {
-                    let cpu = sample.server_cpus.map(|cpus| cpus * sample.seconds);
-                    sample.extra.extend(cpu.map(|cpu| (CPU.to_string(), cpu)));
-                }
-                let cell = run.results.cell_mut(&line.target, &line.series, &line.block, x);
-                cell.expect("the grid has every cell").samples.push(sample);
-                done += 1;
-                run.save()?;
-            }
-        }
+    x_name: String,
+    lines: Vec<Line>,
+}
+
+impl Sessions<'_> {
+    fn cell(&self, line: usize, sessions: u32) -> Cell {
+        let Line { target, series, block, .. } = &self.lines[line];
+        let parameters = vec![
+            ("workload", self.kind.name().to_string()),
+            ("sessions", sessions.to_string()),
+            ("processors", block.clone()),
+            ("rows", self.options.rows.to_string()),
+        ];
+        Cell::new(target, series, block, sessions, parameters)
     }
-    Ok(())
+}
+
+impl Grid for Sessions<'_> {
+    type Line = usize;
+    type Step = u32;
+
+    fn schedule(&self) -> Schedule {
+        let (warmup, time) = self.options.window(cells(self.options, self.kind));
+        Schedule { seed: self.options.seed, rounds: self.options.samples, warmup, time }
+    }
+
+    fn stage(&self) -> String {
+        let samples = (self.lines.len() * self.steps().len()) as u64 * u64::from(self.options.samples);
+        format!("{}: measuring {samples} samples", self.kind.name())
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let steps = self.steps();
+        let lines = 0..self.lines.len();
+        lines.flat_map(|line| steps.iter().map(move |&sessions| self.cell(line, sessions))).collect()
+    }
+
+    fn steps(&self) -> Vec<u32> {
+        self.options.sessions(self.kind)
+    }
+
+    fn lines(&self, _sessions: u32) -> Vec<usize> {
+        (0..self.lines.len()).collect()
+    }
+
+    fn stream(&self, round: u32, sessions: u32) -> u64 {
+        u64::from(round) << 32 | u64::from(sessions)
+    }
+
+    fn detail(&self, &line: &usize, sessions: u32) -> String {
+        let Line { target, series, block, .. } = &self.lines[line];
+        format!("{sessions} {}, {target} {series}, {block} processors", self.x_name)
+    }
+
+    fn measure(&mut self, turn: &Turn<usize, u32>, run: &mut Run<'_>) -> Result<Outcome> {
+        let Run { interrupt, progress, .. } = run;
+        let mut tell = |share: f64, more: &str| turn.tell(progress, share, more);
+        let bench = &mut self.lines[turn.line].bench;
+        let mut sample = bench.sample(turn.step, turn.round(), interrupt, &mut tell)?;
+        if !self.kind.is_rate() {
+            let cpu = sample.server_cpus.map(|cpus| cpus * sample.seconds);
+            sample.extra.extend(cpu.map(|cpu| (CPU.to_string(), cpu)));
+        }
+        Ok(Outcome::Measured(vec![self.cell(turn.line, turn.step).with(sample)]))
+    }
 }
 
 /// What is done on each server, with what it needs.

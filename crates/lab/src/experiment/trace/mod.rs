@@ -8,17 +8,17 @@ mod policy;
 
 use super::Experiment;
 use super::frame::{self, Run};
+use super::runner::{self, Grid, Outcome, Schedule, Turn};
 use crate::doctor::Plan;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::progress::{self, Progress};
 use crate::report::view::{MISSING, short_number};
 use crate::results::{Cell, Results, Sample, Summary, TargetInfo};
-use crate::workload::Random;
 use base::sync::thread;
 use options::{Options, Source};
 use policy::Policy;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The page cache has no fewer frames than this.
 const PLACES_MIN: usize = pagecache::FRAMES_MIN;
@@ -115,62 +115,88 @@ fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
         });
     }
     for trace in &traces {
-        for &size in &options.sizes {
-            if places(trace, size).is_none() {
-                run.progress.note(&format!(
-                    "{}: {} of {} keys are fewer than {PLACES_MIN} places: left out",
-                    trace.name,
-                    percent(size),
-                    trace.footprint
-                ));
-                continue;
-            }
-            for policy in &options.policies {
-                run.results.cells.push(Cell {
-                    target: TARGET.to_string(),
-                    series: policy.to_string(),
-                    block: trace.name.clone(),
-                    x: size,
-                    parameters: vec![
-                        ("trace".to_string(), trace.name.clone()),
-                        ("requests".to_string(), trace.keys.len().to_string()),
-                        ("keys".to_string(), trace.footprint.to_string()),
-                        ("cache_permille".to_string(), size.to_string()),
-                    ],
-                    samples: Vec::new(),
-                });
-            }
+        for size in options.sizes.iter().filter(|&&size| places(trace, size).is_none()) {
+            run.progress.note(&format!(
+                "{}: {} of {} keys are fewer than {PLACES_MIN} places: left out",
+                trace.name,
+                percent(*size),
+                trace.footprint
+            ));
         }
     }
-    rounds(options, &traces, run)
-}
-
-/// Every cell once a round; within a trace and a size the caches take turns in an order drawn anew.
-fn rounds(options: &Options, traces: &[Requests], run: &mut Run<'_>) -> Result<()> {
-    let total = run.results.cells.len() as u64 * u64::from(options.samples);
     let started = Instant::now();
-    run.progress.stage(format!("replaying {} traces", traces.len()), total);
-    let mut done = 0;
-    for round in 0..options.samples {
-        for trace in traces {
-            for &size in &options.sizes {
-                let Some(places) = places(trace, size) else { continue };
-                let mut turns = options.policies.clone();
-                Random::new(options.seed, u64::from(round) << 32 | u64::from(size)).shuffle(&mut turns);
-                for policy in turns {
-                    run.progress.at(done, &format!("{}, {}, {policy}", trace.name, percent(size)));
-                    let sample = sample(policy, trace, places, &options.threads, round, run.interrupt)?;
-                    let cell = run.results.cell_mut(TARGET, policy, &trace.name, size);
-                    cell.expect("the grid has every cell").samples.push(sample);
-                    done += 1;
-                }
-                run.save()?;
-            }
-        }
-    }
+    runner::run(&mut Replays { options, traces }, run)?;
     let took = progress::duration(started.elapsed());
     run.results.settings.push(("replaying took".to_string(), took));
     Ok(())
+}
+
+/// A line is a cache, a step a trace (by its number) with a size of the caches, in thousandths of the keys.
+struct Replays<'a> {
+    options: &'a Options,
+    traces: Vec<Requests>,
+}
+
+impl Replays<'_> {
+    fn cell(&self, policy: &str, (trace, size): (usize, u32)) -> Cell {
+        let trace = &self.traces[trace];
+        let parameters = vec![
+            ("trace", trace.name.clone()),
+            ("requests", trace.keys.len().to_string()),
+            ("keys", trace.footprint.to_string()),
+            ("cache_permille", size.to_string()),
+        ];
+        Cell::new(TARGET, policy, &trace.name, size, parameters)
+    }
+}
+
+impl Grid for Replays<'_> {
+    type Line = &'static str;
+    type Step = (usize, u32);
+
+    fn schedule(&self) -> Schedule {
+        let Options { seed, samples, .. } = *self.options;
+        // A sample is a whole trace: it ends with it, and begins with an empty cache.
+        Schedule { seed, rounds: samples, warmup: Duration::ZERO, time: Duration::ZERO }
+    }
+
+    fn stage(&self) -> String {
+        format!("replaying {} traces", self.traces.len())
+    }
+
+    fn cells(&self) -> Vec<Cell> {
+        let steps = self.steps().into_iter();
+        steps
+            .flat_map(|step| self.lines(step).into_iter().map(move |policy| self.cell(policy, step)))
+            .collect()
+    }
+
+    fn steps(&self) -> Vec<(usize, u32)> {
+        let steps = self.traces.iter().enumerate().flat_map(|(number, trace)| {
+            let sizes = self.options.sizes.iter().filter(|&&size| places(trace, size).is_some());
+            sizes.map(move |&size| (number, size))
+        });
+        steps.collect()
+    }
+
+    fn lines(&self, _step: (usize, u32)) -> Vec<&'static str> {
+        self.options.policies.clone()
+    }
+
+    fn stream(&self, round: u32, (_, size): (usize, u32)) -> u64 {
+        u64::from(round) << 32 | u64::from(size)
+    }
+
+    fn detail(&self, policy: &&'static str, (trace, size): (usize, u32)) -> String {
+        format!("{}, {}, {policy}", self.traces[trace].name, percent(size))
+    }
+
+    fn measure(&mut self, turn: &Turn<&'static str, (usize, u32)>, run: &mut Run<'_>) -> Result<Outcome> {
+        let (trace, size) = (&self.traces[turn.step.0], turn.step.1);
+        let places = places(trace, size).expect("steps without places are left out");
+        let sample = sample(turn.line, trace, places, &self.options.threads, turn.round(), run.interrupt)?;
+        Ok(Outcome::Measured(vec![self.cell(turn.line, turn.step).with(sample)]))
+    }
 }
 
 /// Places in a cache for `size` thousandths of the keys; `None` if that is less than any cache has.

@@ -8,6 +8,7 @@ mod server;
 
 use super::Experiment;
 use super::frame::{self, Run};
+use super::runner::{self, Grid, Outcome, Schedule, Turn};
 use crate::doctor::{Plan, machine};
 use crate::driver::Window;
 use crate::error::{Error, Result};
@@ -17,7 +18,6 @@ use crate::progress::Progress;
 use crate::report::view::{MISSING, grouped, short_number};
 use crate::results::{Cell, Results, Sample, Summary, TargetInfo};
 use crate::target::TargetSpec;
-use crate::workload::Random;
 use options::Options;
 use series::{Asked, Opened, READS, Swept, Variant};
 use std::time::{Duration, Instant};
@@ -154,9 +154,11 @@ fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
             "several series share this process: what memory each takes is told by a run with one of them (--pages, --row-tier)",
         );
     }
-    sweep(options, &mut lines, embedded == 1, run)?;
+    let scattered = options.setup.data.scattered();
+    let mut sweep = Sweep { options, lines, scattered, embedded_is_alone: embedded == 1 };
+    runner::run(&mut sweep, run)?;
     run.progress.stage("stopping", 0);
-    lines.iter_mut().try_for_each(|line| line.swept.stop())
+    sweep.lines.iter_mut().try_for_each(|line| line.swept.stop())
 }
 
 fn open(
@@ -172,64 +174,86 @@ fn open(
     }
 }
 
-/// N after N; at each the series take turns in an order drawn anew.
-fn sweep(options: &Options, lines: &mut [Line], embedded_is_alone: bool, run: &mut Run<'_>) -> Result<()> {
-    let scattered = options.setup.data.scattered();
-    let steps = options.steps();
-    run.progress.stage(format!("sweeping up to {} sizes", steps.len()), steps.len() as u64);
-    for (position, &count) in steps.iter().enumerate() {
-        let keys = &scattered[..count as usize];
-        let mut turns: Vec<usize> = (0..lines.len()).collect();
-        Random::new(options.setup.data.seed, count.into()).shuffle(&mut turns);
-        for turn in turns {
-            let line = &mut lines[turn];
-            if line.collapses >= COLLAPSES {
-                continue;
-            }
-            run.progress.at(position as u64, &format!("{count} keys, {} {}", line.target, line.label));
-            let mut cell = Cell {
-                target: line.target.clone(),
-                series: line.label.clone(),
-                block: options.setup.clients.to_string(),
-                x: count,
-                parameters: vec![
-                    ("keys".to_string(), count.to_string()),
-                    ("clients".to_string(), options.setup.clients.to_string()),
-                    ("writes".to_string(), options.writes.to_string()),
-                ],
-                samples: Vec::new(),
-            };
-            // Twice: what decides by its second use has had it.
-            line.swept.touch(keys)?;
-            line.swept.touch(keys)?;
-            if line.variant.follows_benefit() {
-                settle(line, keys, options, run)?;
-            }
-            for round in 0..options.samples {
-                run.interrupt.check()?;
-                let window = Window { warmup: options.time / 5, measure: options.time, round };
-                let mut sample = line.sample(keys, options.writes, true, &window, run)?;
-                if line.target == TargetSpec::EMBEDDED.name() && !embedded_is_alone {
-                    sample.extra.retain(|(name, _)| name != MEMORY);
-                }
-                cell.samples.push(sample);
-            }
-            if options.writes {
-                line.check(keys)?;
-            }
-            let median = cell.estimate().map_or(0.0, |estimate| estimate.median);
-            let in_memory = *line.in_memory.get_or_insert(median);
-            let is_held = cell.median_extra(READS).is_some_and(|reads| reads <= READS_MAX);
-            let has_collapsed = median < in_memory * COLLAPSED && !is_held;
-            line.collapses = if has_collapsed { line.collapses + 1 } else { 0 };
-            run.results.cells.push(cell);
-            run.save()?;
-        }
-        if lines.iter().all(|line| line.collapses >= COLLAPSES) {
-            break;
-        }
+/// A line is a series, a step a number of keys. There is one round: each series takes all its samples of a number of
+/// keys in one turn, while the keys are in its cache.
+struct Sweep<'a> {
+    options: &'a Options,
+    lines: Vec<Line>,
+    /// The first so many are the keys of a step.
+    scattered: Vec<u32>,
+    /// True if no other series shares the process with the embedded one.
+    embedded_is_alone: bool,
+}
+
+impl Grid for Sweep<'_> {
+    type Line = usize;
+    type Step = u32;
+
+    fn schedule(&self) -> Schedule {
+        let Options { time, .. } = *self.options;
+        Schedule { seed: self.options.setup.data.seed, rounds: 1, warmup: time / 5, time }
     }
-    Ok(())
+
+    fn stage(&self) -> String {
+        format!("sweeping up to {} sizes", self.steps().len())
+    }
+
+    /// None in advance: where a series collapses is what the sweep finds out.
+    fn cells(&self) -> Vec<Cell> {
+        Vec::new()
+    }
+
+    fn steps(&self) -> Vec<u32> {
+        self.options.steps()
+    }
+
+    fn lines(&self, _keys: u32) -> Vec<usize> {
+        (0..self.lines.len()).collect()
+    }
+
+    fn stream(&self, _round: u32, keys: u32) -> u64 {
+        keys.into()
+    }
+
+    fn detail(&self, &line: &usize, keys: u32) -> String {
+        format!("{keys} keys, {} {}", self.lines[line].target, self.lines[line].label)
+    }
+
+    fn is_finished(&self, &line: &usize) -> bool {
+        self.lines[line].collapses >= COLLAPSES
+    }
+
+    fn measure(&mut self, turn: &Turn<usize, u32>, run: &mut Run<'_>) -> Result<Outcome> {
+        let options = self.options;
+        let (keys, clients) = (&self.scattered[..turn.step as usize], options.setup.clients.to_string());
+        let line = &mut self.lines[turn.line];
+        let parameters = vec![
+            ("keys", turn.step.to_string()),
+            ("clients", clients.clone()),
+            ("writes", options.writes.to_string()),
+        ];
+        let mut cell = Cell::new(&line.target, &line.label, &clients, turn.step, parameters);
+        // Twice: what decides by its second use has had it.
+        line.swept.touch(keys)?;
+        line.swept.touch(keys)?;
+        if line.variant.follows_benefit() {
+            settle(line, keys, options, run)?;
+        }
+        for round in 0..options.samples {
+            run.interrupt.check()?;
+            let mut sample =
+                line.sample(keys, options.writes, true, &Window { round, ..turn.window }, run)?;
+            if line.target == TargetSpec::EMBEDDED.name() && !self.embedded_is_alone {
+                sample.extra.retain(|(name, _)| name != MEMORY);
+            }
+            cell.samples.push(sample);
+        }
+        if options.writes {
+            line.check(keys)?;
+        }
+        line.judge(&cell);
+        Ok(Outcome::Measured(vec![cell]))
+    }
 }
 
 impl Line {
@@ -243,6 +267,15 @@ impl Line {
     ) -> Result<Sample> {
         self.turns += 1;
         self.swept.sample(Asked { keys, writes, limited, turn: self.turns }, window, run)
+    }
+
+    /// Notes whether the series has collapsed at the size of `cell`.
+    fn judge(&mut self, cell: &Cell) {
+        let median = cell.estimate().map_or(0.0, |estimate| estimate.median);
+        let in_memory = *self.in_memory.get_or_insert(median);
+        let is_held = cell.median_extra(READS).is_some_and(|reads| reads <= READS_MAX);
+        let has_collapsed = median < in_memory * COLLAPSED && !is_held;
+        self.collapses = if has_collapsed { self.collapses + 1 } else { 0 };
     }
 
     /// Every update is in a row, once. So far all of them were among `keys`.
