@@ -25,7 +25,7 @@ pub struct Function {
     pub parameters: usize,
 }
 
-/// A path that begins with `crate`, `self` or `super`.
+/// A path of at least two parts that begins with `crate`, `self`, `super` or the name of a module or crate.
 #[derive(Debug)]
 pub struct Reference {
     pub place: Place,
@@ -203,8 +203,9 @@ impl Reader {
     }
 
     fn push_reference(&mut self, path: Vec<String>, line: usize) {
-        let climbs = path.first().is_some_and(|first| matches!(first.as_str(), "crate" | "self" | "super"));
-        if climbs && path.len() > 1 {
+        // A path that begins with a type or a trait leads to no module.
+        let is_path = path.len() > 1 && path[0].starts_with(|first: char| !first.is_uppercase());
+        if is_path {
             self.facts.references.push(Reference { place: Place { line, ..self.place.clone() }, path });
         }
     }
@@ -216,7 +217,7 @@ impl Reader {
         while at < tokens.len() {
             match &tokens[at] {
                 TokenTree::Group(group) => self.read_tokens(&group.stream()),
-                TokenTree::Ident(first) if first == "crate" || first == "super" || first == "self" => {
+                TokenTree::Ident(first) => {
                     let mut path = vec![first.to_string()];
                     while let [TokenTree::Punct(one), TokenTree::Punct(two), TokenTree::Ident(next)] =
                         tokens.get(at + 1..at + 4).unwrap_or_default()

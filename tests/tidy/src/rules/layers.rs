@@ -1,7 +1,8 @@
 //! A module imports its own parts and what lies in lower layers.
 //!
 //! `layers.txt` has a section for each crate, `[engine]`, with one layer a line, bottom to top. The modules
-//! of one layer, set apart by blanks, do not import each other, save those that a `+` joins to one unit.
+//! of one layer, set apart by blanks, do not import each other, save those that a `+` joins to one unit. A
+//! part of a module may have a place of its own, `statements::dml`; then it is no part of `statements`.
 //! `root` stands for what `lib.rs` itself defines. A crate of the section `[without layers]` is left alone.
 //! Tests may import anything.
 
@@ -85,19 +86,23 @@ fn sections(list: &str) -> BTreeMap<&str, Layers> {
 }
 
 fn check_crate(workspace: &Workspace, krate: &str, layers: &Layers, found: &mut Vec<Finding>) {
-    let sources: Vec<&Source> = workspace.sources.iter().filter(|source| source.krate == krate).collect();
-    let names = RootNames::of(&sources);
+    let folder = format!("crates/{krate}/src/");
+    let sources: Vec<&Source> =
+        workspace.sources.iter().filter(|source| source.path.starts_with(&folder)).collect();
+    let modules = Modules::of(&sources);
+    let mut layers = layers.clone();
+    let top = layers.values().map(|standing| standing.layer + 1).max().unwrap_or(0);
+    layers.entry(ROOT.to_owned()).or_insert(Standing { layer: top, unit: usize::MAX, line: 1 });
+    let layers = &layers;
     let mut reported = BTreeSet::new();
     for source in &sources {
         for reference in source.facts.references.iter().filter(|each| source.is_product(&each.place)) {
             let module = source.module_of(&reference.place);
-            let Some(from) = module.first() else { continue };
-            let Some(to) = names.target(&module, reference) else { continue };
-            if *from == to || !reported.insert((source.path.clone(), reference.place.line, to.clone())) {
-                continue;
-            }
-            let (Some(lower), Some(upper)) = (layers.get(&to), layers.get(from)) else { continue };
-            if lower.layer < upper.layer || lower.unit == upper.unit {
+            let Some(target) = modules.target(&module, reference) else { continue };
+            let (Some(from), Some(to)) = (unit(layers, &module), unit(layers, &target)) else { continue };
+            let (upper, lower) = (layers[&from], layers[&to]);
+            let allowed = lower.layer < upper.layer || lower.unit == upper.unit;
+            if allowed || !reported.insert((source.path.clone(), reference.place.line, to.clone())) {
                 continue;
             }
             let message = if lower.layer == upper.layer {
@@ -109,90 +114,98 @@ fn check_crate(workspace: &Workspace, krate: &str, layers: &Layers, found: &mut 
             push(found, &source.path, reference.place.line, format!("{from} -> {to}"), message);
         }
     }
-    for (name, line) in &names.modules {
+    for (path, line) in modules.declared.iter().filter(|(path, _)| path.len() == 1) {
+        let name = &path[0];
         if !layers.contains_key(name) {
             let message = format!("the module `{name}` is in no layer; put it where it belongs in {LIST}");
             push(found, &format!("crates/{krate}/src/lib.rs"), *line, name.clone(), message);
         }
     }
     for (name, standing) in layers.iter().filter(|(name, _)| name.as_str() != ROOT) {
-        if !names.modules.contains_key(name) {
+        let path: Vec<String> = name.split("::").map(str::to_owned).collect();
+        if !modules.declared.contains_key(&path) {
             let message = format!("{krate} has no module `{name}`; take it out");
             push(found, LIST, standing.line, name.clone(), message);
         }
     }
 }
 
-/// What `crate::name` means.
+/// The entry of the list that a path belongs to: the longest that it begins with.
+fn unit(layers: &Layers, path: &[String]) -> Option<String> {
+    let prefixes = (1..=path.len()).rev().map(|length| path[..length].join("::"));
+    prefixes.into_iter().find(|prefix| layers.contains_key(prefix))
+}
+
+/// The modules of a crate that are not tests, and what `crate::name` means.
 #[derive(Default)]
-struct RootNames {
-    /// The top-level modules that are not tests, each with the line that declares it.
-    modules: BTreeMap<String, usize>,
-    /// What the root takes from its modules, and macros of theirs, which Rust puts at the root.
-    from_modules: BTreeMap<String, String>,
+struct Modules {
+    /// Each with the line that declares it.
+    declared: BTreeMap<Vec<String>, usize>,
+    /// What the root takes from its modules, and macros of theirs, which Rust puts at the root: where each
+    /// comes from.
+    taken: BTreeMap<String, Vec<String>>,
     /// What the root takes from other crates.
     foreign: BTreeSet<String>,
 }
 
-impl RootNames {
-    fn of(sources: &[&Source]) -> RootNames {
-        let mut names = RootNames::default();
+impl Modules {
+    fn of(sources: &[&Source]) -> Modules {
+        let mut modules = Modules::default();
         for source in sources {
-            if !source.module.is_empty() {
-                let exported =
-                    source.facts.items.iter().filter(|item| item.public && item.place.modules.is_empty());
-                for item in exported.filter(|item| item.kind == ItemKind::Macro) {
-                    names.from_modules.insert(item.name.clone(), source.module[0].clone());
-                }
-                continue;
+            for module in source.facts.modules.iter().filter(|module| source.is_product(&module.place)) {
+                let mut path = source.module_of(&module.place);
+                path.push(module.name.clone());
+                modules.declared.insert(path, module.place.line);
             }
-            let modules = source.facts.modules.iter().filter(|module| source.is_product(&module.place));
-            for module in modules.filter(|module| module.place.modules.is_empty()) {
-                names.modules.insert(module.name.clone(), module.place.line);
+            let exported =
+                source.facts.items.iter().filter(|item| item.public && item.kind == ItemKind::Macro);
+            for item in exported.filter(|_| !source.module.is_empty()) {
+                modules.taken.insert(item.name.clone(), source.module_of(&item.place));
             }
         }
         let roots = sources.iter().filter(|source| source.module.is_empty());
         for taken in roots.flat_map(|root| &root.facts.uses).filter(|taken| taken.place.modules.is_empty()) {
-            let path = taken.path.iter().find(|part| !matches!(part.as_str(), "crate" | "self"));
-            match path {
-                Some(first) if names.modules.contains_key(first) => {
-                    names.from_modules.insert(taken.name.clone(), first.clone());
-                }
-                Some(_) => {
-                    names.foreign.insert(taken.name.clone());
-                }
-                None => {}
+            let own = |part: &&String| !matches!(part.as_str(), "crate" | "self");
+            let path: Vec<String> = taken.path.iter().filter(own).cloned().collect();
+            if path.first().is_some_and(|first| modules.declared.contains_key(std::slice::from_ref(first))) {
+                modules.taken.insert(taken.name.clone(), path);
+            } else {
+                modules.foreign.insert(taken.name.clone());
             }
         }
-        names
+        modules
     }
 
-    /// The top-level module that a reference from this module leads to; `None` if it stays out of the layers.
-    fn target(&self, module: &[String], reference: &Reference) -> Option<String> {
-        let mut path = reference.path.iter();
-        let mut inside: &[String] = match path.next()?.as_str() {
-            "crate" => &[],
-            "self" => module,
-            _ => &module[..module.len().saturating_sub(1)],
-        };
-        let mut rest = path.as_slice();
+    /// What a reference from this module leads to, from the root; `None` for another crate's.
+    fn target(&self, module: &[String], reference: &Reference) -> Option<Vec<String>> {
+        let mut inside = module;
+        let mut rest: &[String] = &reference.path;
+        match rest.first()?.as_str() {
+            "crate" => (inside, rest) = (&[], &rest[1..]),
+            "self" => rest = &rest[1..],
+            "super" => {}
+            name => {
+                let child: Vec<String> = module.iter().cloned().chain([name.to_owned()]).collect();
+                if !self.declared.contains_key(&child) {
+                    return None;
+                }
+            }
+        }
         while let [first, others @ ..] = rest
             && first == "super"
         {
             inside = &inside[..inside.len().saturating_sub(1)];
             rest = others;
         }
-        if let Some(first) = inside.first() {
-            return Some(first.clone());
+        let whole: Vec<String> = inside.iter().chain(rest).cloned().collect();
+        let first = whole.first()?;
+        if self.declared.contains_key(std::slice::from_ref(first)) {
+            return Some(whole);
         }
-        let name = rest.first()?;
-        if self.modules.contains_key(name) {
-            return Some(name.clone());
+        if let Some(path) = self.taken.get(first) {
+            return Some(path.clone());
         }
-        if self.foreign.contains(name) {
-            return None;
-        }
-        Some(self.from_modules.get(name).cloned().unwrap_or_else(|| ROOT.to_owned()))
+        (!self.foreign.contains(first)).then(|| vec![ROOT.to_owned()])
     }
 }
 
@@ -220,7 +233,7 @@ mod tests {
     fn an_import_against_the_layers_is_found() {
         let upwards = [
             "use crate::high::X;",
-            "use crate::{base, high};",
+            "use crate::{low, high};",
             "use super::super::high;",
             "fn f() { crate::high::f() }",
             "fn f(x: crate::high::X) {}",
@@ -241,6 +254,42 @@ mod tests {
         let low = "use super::other;\nuse self::inner::X;\nuse crate::low::Y;\nuse crate::Lsn;\nuse std::fmt;\n\
                    #[cfg(test)]\nmod tests { use crate::high::X; }";
         assert!(found("low\nhigh", low, "use crate::low::X;").is_empty());
+    }
+
+    #[test]
+    fn a_part_of_a_module_may_have_a_place_of_its_own() {
+        let found = |list: &str, part: &str, module: &str| {
+            let list = format!("[a]\n{list}");
+            let files = [
+                ("tests/tidy/layers.txt", list.as_str()),
+                ("crates/a/Cargo.toml", ""),
+                ("crates/a/src/lib.rs", "mod whole;"),
+                ("crates/a/src/whole/mod.rs", module),
+                ("crates/a/src/whole/part.rs", part),
+            ];
+            items_found(check, &files)
+        };
+        let module = "mod part;\nmod other;\nfn f() { part::f() }";
+        assert!(found("whole::part\nwhole", "", module).is_empty());
+        assert_eq!(found("whole\nwhole::part", "", module), ["whole -> whole::part"]);
+        assert_eq!(found("whole::part\nwhole", "use super::other::X;", module), ["whole::part -> whole"]);
+        assert_eq!(found("whole::gone\nwhole", "", module), ["whole::gone"]);
+        assert!(found("whole", "use super::other::X;", module).is_empty());
+    }
+
+    #[test]
+    fn what_the_root_defines_is_above_all_unless_it_is_listed() {
+        let files = |list| {
+            [
+                ("tests/tidy/layers.txt", list),
+                ("crates/a/Cargo.toml", ""),
+                ("crates/a/src/lib.rs", "mod low;\npub struct X;"),
+                ("crates/a/src/low.rs", "use crate::X;"),
+                ("crates/a/tests/b.rs", "use a::X;"),
+            ]
+        };
+        assert_eq!(items_found(check, &files("[a]\nlow")), ["low -> root"]);
+        assert!(items_found(check, &files("[a]\nroot\nlow")).is_empty());
     }
 
     #[test]
