@@ -1,9 +1,10 @@
 //! What a caller tells the engine: how to open a directory, what a table looks like, what to scan.
 
+use base::IndexId;
 use base::sync::Arc;
 use pagecache::{CacheConfig, WriteBack};
 use std::ops::Bound;
-use types::{Column, ColumnType, KeyPart};
+use types::{Column, ColumnType, KeyCodec, KeyPart};
 use vfs::{OsVfs, Vfs};
 
 pub use base::sync::Implementation as LatchImplementation;
@@ -301,4 +302,27 @@ impl KeyList {
         self.bytes.clear();
         self.ends.clear();
     }
+}
+
+/// How many rows and distinct keys a table had.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Statistics {
+    pub rows: u64,
+    /// By index: of its first part, of its first two, and so on, how many distinct values there were.
+    pub distinct: Vec<Vec<u64>>,
+}
+
+impl Statistics {
+    /// How many rows have the same values in the first `parts` parts of an index, on the average; `None` if there were no rows.
+    pub fn rows_of_prefix(&self, index: IndexId, parts: usize) -> Option<f64> {
+        let distinct = *self.distinct.get(usize::from(index.0))?.get(parts.checked_sub(1)?)?;
+        (distinct > 0).then(|| self.rows as f64 / distinct as f64)
+    }
+}
+
+/// The codec of each index, and whether it is unique, the clustered one first.
+pub(crate) fn index_parts(def: &TableDef) -> impl Iterator<Item = (Arc<KeyCodec>, bool)> + '_ {
+    let clustered = std::iter::once((def.primary.as_deref().unwrap_or(&[]), true));
+    let secondary = def.indexes.iter().map(|index| (index.parts.as_slice(), index.unique));
+    clustered.chain(secondary).map(|(parts, unique)| (Arc::new(KeyCodec::new(&def.columns, parts)), unique))
 }

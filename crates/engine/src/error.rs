@@ -144,7 +144,7 @@ impl std::error::Error for Error {
 
 impl From<std::io::Error> for Error {
     fn from(source: std::io::Error) -> Error {
-        if crate::tablespace::is_disk_full(&source) { Error::Full } else { Error::Io(source) }
+        if is_disk_full(&source) { Error::Full } else { Error::Io(source) }
     }
 }
 
@@ -204,4 +204,13 @@ impl From<pagecache::Error> for Error {
             other => Error::Io(std::io::Error::other(format!("{other:?}"))),
         }
     }
+}
+
+/// True if the device, or the user's share of it, has no room left.
+pub(crate) fn is_disk_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded | ErrorKind::FileTooLarge | ErrorKind::WriteZero
+    )
 }

@@ -1,17 +1,17 @@
 //! The log as the engine uses it: what may be appended when, and when it is durable.
 //!
-//! One log for all files. A record has a kind, one byte: [`kind::PAGES`] describes changes of pages (see `redo`), all from
+//! One log for all files. A record has a kind, one byte: [`kind::PAGES`] describes changes of pages (see `format::redo`), all from
 //! [`kind::LOGICAL`] on belong to the transactions.
 //!
 //! How to log a change: hold what makes the order of changes (page latches, a row's latch), [`Journal::append`], then
 //! change. If the append fails nothing has been changed, and nothing may be: the log takes nothing more, and
-//! [`Core::touch`](crate::core::Core::touch) refuses every statement from then on. Records are redone in the order of their LSNs, and
+//! `WriteCore::touch` refuses every statement from then on. Records are redone in the order of their LSNs, and
 //! the order in which appends return under one latch is the order of their LSNs.
 //!
 //! How to make it durable: [`Journal::commit`] with the end of the statement's last record, with no latch held.
 //!
 //! What a checkpoint may forget: everything below [`Journal::position`] as it was before the record was appended, unless a page
-//! that was changed then is still dirty, or [`Core::oldest_needed`](crate::core::Core::oldest_needed) says so. A transaction that
+//! that was changed then is still dirty, or `WriteCore::oldest_needed` says so. A transaction that
 //! wants its records kept registers `position()` *before* its first append.
 //!
 //! After a crash: pages first, then `recovery::Logical::record` gets each record of the other kinds in order, then, with
@@ -19,7 +19,7 @@
 
 use crate::Result;
 use crate::definition::{FlushLog, LogOptions};
-use crate::recovery::log_config;
+use crate::names::LOG_DIR;
 use base::Lsn;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, Condvar, Mutex};
@@ -27,11 +27,11 @@ use pagecache::WriteAhead;
 use std::ops::Range;
 use std::path::Path;
 use vfs::Vfs;
-use wal::{Durability, Log};
+use wal::{Durability, Log, LogConfig};
 
 /// What records are about.
 pub(crate) mod kind {
-    /// Changes of pages of one file that belong together: see `redo`.
+    /// Changes of pages of one file that belong together: see `format::redo`.
     pub const PAGES: u8 = 1;
     /// From here on the transactions' own.
     pub const LOGICAL: u8 = 16;
@@ -40,6 +40,15 @@ pub(crate) mod kind {
 /// A file of the log is made ahead when less than this share of the last is left. A statement that logs more than is left makes
 /// whoever writes the log make it.
 const MARGIN_DIVISOR: u64 = 4;
+
+/// How the log of a directory is kept.
+fn log_config(dir: &Path, options: &LogOptions) -> LogConfig {
+    LogConfig {
+        file_size: options.file_size,
+        buffer_size: options.buffer_size,
+        ..LogConfig::new(dir.join(LOG_DIR))
+    }
+}
 
 /// The log of an open database.
 #[derive(Debug)]

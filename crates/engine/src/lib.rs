@@ -40,44 +40,44 @@
 //! ```
 //! A larger example: `examples/quick_start.rs`. Byte tables, access rules and latch order: the crate's README.
 
-mod bulk;
-mod catalogue;
 mod check;
-mod checkpoint;
-mod control;
-mod core;
 mod database;
 mod definition;
 mod error;
-mod free_map;
+mod examine;
+mod format;
 mod journal;
 mod latch;
-pub mod node;
-mod overflow;
+mod names;
 mod preset;
-mod purge;
 mod recovery;
-mod redo;
-mod row_share;
 mod session;
 mod sort;
+mod space;
 mod table;
-mod tablespace;
 mod tree;
+mod visibility;
 mod work;
+mod write;
+
+/// A page of a tree, for those who feed it bytes of strangers.
+pub mod node {
+    pub use crate::format::node::{Node, NodeHeader, NodeMut};
+}
 
 #[cfg(test)]
 #[cfg_attr(feature = "shuttle", expect(dead_code, reason = "the models use a part of it"))]
-mod testing;
+mod tests;
 
-pub use check::{CheckReport, Finding, check};
+pub use check::check;
 pub use database::{Database, Load, Loaded, LoadedRows, Preloaded, Status};
 pub use definition::{
     CacheOptions, Direction, FlushLog, FlushMethod, HitPath, IndexDef, IoOptions, KeyList, KeyRange,
-    LatchImplementation, LogOptions, Options, PackKeys, RowVisitor, TableDef,
+    LatchImplementation, LogOptions, Options, PackKeys, RowVisitor, Statistics, TableDef,
 };
 pub use error::{Error, Result};
-pub use node::layout::key_bytes_max;
+pub use examine::{CheckReport, Finding};
+pub use format::layout::key_bytes_max;
 pub use pagecache::{
     CacheChange, CacheSettings, CacheStatus, Caches, DEFAULT_CACHE, NamedCache, SegmentStatus, ShareStatus,
     WriteBack, cache_bytes_max,
@@ -85,16 +85,15 @@ pub use pagecache::{
 pub use preset::{Preset, PresetSettings};
 pub use recovery::Recovery;
 pub use rowtier::Status as RowTierStatus;
-pub use session::reader::{Reader, Readers};
 pub use session::statement::{LockWait, ReadStatement, WriteStatement, Writer};
 pub use session::{Isolation, Savepoint, Session};
 pub use table::Table;
 pub use table::integers::IntegerColumns;
 pub use table::lookup::Batch;
 pub use table::scan::Scan;
-pub use table::statistics::Statistics;
 pub use transactions::{
     Blocker, GateCounts, Interrupter, LockMode, Patience, PendingLock, UnderWay, WaitTotals, Wanted,
 };
 pub use tree::{IntegerValues, Integers};
+pub use visibility::{Reader, Readers};
 pub use work::{Work, work};

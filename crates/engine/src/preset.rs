@@ -1,7 +1,7 @@
 //! The servers of the published comparison of changes for many cores, by the names they have there.
 
-use crate::HitPath;
-use crate::LatchImplementation::{self, Direct, WaitArray};
+use crate::definition::{HitPath, LatchImplementation};
+use LatchImplementation::{Direct, WaitArray};
 
 /// A set of settings by name, for comparisons. In a program of one's own `latches`, `hit_path` and `thread_concurrency` are [`crate::Options`]; the rest
 /// is the process's, which `latchwork serve --preset` sets.

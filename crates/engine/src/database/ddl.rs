@@ -1,16 +1,18 @@
 //! Changes of definition. One at a time, under the catalogue's latch; a table's gate is closed while its trees change,
 //! so that no row changes meanwhile. Readers go on.
 
+use super::catalogue::Catalogue;
 use super::{
     Database, DatabaseNames, SORT_BYTES, TABLES_DIR, bad_page_size, index_parts, is_page_size, table_path,
 };
-use crate::bulk::TreeBuilder;
-use crate::catalogue::{Catalogue, Record, StatisticsRecord, TableRecord};
 use crate::definition::{IndexDef, TableDef};
+use crate::format::catalogue::{Record, StatisticsRecord, TableRecord};
+use crate::format::file_header::TableNumbers;
 use crate::sort::Sorter;
+use crate::space::tablespace::Tablespace;
 use crate::table::state::TableState;
 use crate::table::{Entry, Index, Table};
-use crate::tablespace::{TableNumbers, Tablespace};
+use crate::tree::build::TreeBuilder;
 use crate::tree::{Chunk, Remainder, Tree};
 use crate::{Error, Result};
 use base::sync::Arc;
@@ -114,7 +116,7 @@ impl Database {
             return Err(error);
         }
         let (database, name) = (state.def.database.clone(), state.def.name.clone());
-        let table = Table::new(id, self.core.clone(), state, TableNumbers::default());
+        let table = Table::new(id, self.core.tables().clone(), state, TableNumbers::default());
         if let Some(database) = self.names.write().databases.get_mut(&database) {
             database.tables.insert(name, table.clone());
         }
@@ -129,7 +131,7 @@ impl Database {
         check_definition(&def)?;
         let state = self.create_file(Arc::new(def), self.core.caches.default_cache())?;
         let id = self.core.control.lock().take_table_id()?;
-        Ok(Table::new(id, self.core.clone(), state, TableNumbers::default()))
+        Ok(Table::new(id, self.core.tables().clone(), state, TableNumbers::default()))
     }
 
     /// Puts a table from [`Database::create_replacement`] in the place of `old`, which is dropped. What has been committed to it is
@@ -377,7 +379,7 @@ impl Database {
             for i in 0..chunk.len() {
                 let (primary_key, cell) = chunk.entry(i);
                 let image;
-                let row = match crate::table::row::split_cell(cell) {
+                let row = match crate::format::row::split_cell(cell) {
                     Some((header, _)) if header.is_deleted() => continue,
                     Some((header, rest)) if !header.is_overflow() => rest,
                     _ => {

@@ -5,19 +5,23 @@
 //! new file as well. Until the end writers of the table wait, readers do not.
 
 use super::ddl::{CLUSTERED_TREE, record};
-use super::{Database, SORT_BYTES, TABLES_DIR};
-use crate::bulk::TreeBuilder;
+use super::{Database, SORT_BYTES};
 use crate::definition::KeyList;
-use crate::session::log;
+use crate::format::file_header::TableNumbers;
+use crate::format::row::{ROW_HEADER_BYTES, RowHeader};
+use crate::names::TABLES_DIR;
+use crate::session::statement::Writer;
 use crate::sort::Sorter;
-use crate::table::row::{ROW_HEADER_BYTES, RowHeader};
+use crate::space::tablespace::Tablespace;
 use crate::table::state::TableState;
 use crate::table::{Entry, Index, Table};
-use crate::tablespace::Tablespace;
+use crate::tree::build::TreeBuilder;
 use crate::tree::{Chunk, Remainder, Tree};
+use crate::write::log;
 use crate::{Error, Result};
 use base::Stamp;
 use base::sync::Arc;
+use transactions::{DEFINITIONS, LockMode, Patience};
 
 /// Each sorter gets this at least.
 const SORTER_BYTES_MIN: usize = 8 << 20;
@@ -72,9 +76,28 @@ enum Clustered {
     Lost,
 }
 
+impl Writer<'_> {
+    /// Begins to fill a table by building its trees from all rows at once, in a statement outside of a transaction that does nothing
+    /// else. `None` if the table is not empty, or another transaction is at work in it. Others who want to change it wait from now on.
+    pub fn begin_load<'d>(&mut self, database: &'d Database, table: &'d Table) -> Result<Option<Load<'d>>> {
+        self.core.touch()?;
+        let transaction = &mut self.active.transaction;
+        let before = transaction.lock_mark();
+        let key = table.id().0.to_be_bytes();
+        if transaction.lock(DEFINITIONS, &key, LockMode::Exclusive, Patience::None).is_err() {
+            return Ok(None);
+        }
+        let load = database.begin_load(table, transaction.id());
+        if !matches!(load, Ok(Some(_))) {
+            self.active.transaction.give_back_locks(before);
+        }
+        load
+    }
+}
+
 impl Database {
     /// See [`crate::Writer::begin_load`], which holds the table's definition and whose transaction has `stamp`.
-    pub(crate) fn begin_load<'d>(&'d self, table: &'d Table, stamp: Stamp) -> Result<Option<Load<'d>>> {
+    fn begin_load<'d>(&'d self, table: &'d Table, stamp: Stamp) -> Result<Option<Load<'d>>> {
         let Some((space, builder)) = self.empty_file(table, stamp)? else { return Ok(None) };
         let clustered = Clustered::Building { builder, last: Vec::new() };
         let rows = LoadedRows { database: self, space: Some(space), clustered, count: 0 };
@@ -191,7 +214,7 @@ impl<'d> Load<'d> {
     fn take_over(&mut self, old: &TableState, new: TableState) -> Result<()> {
         let (database, table) = (self.rows.database, self.table);
         let core = &database.core;
-        new.space.save(&crate::tablespace::TableNumbers { rows: self.rows.count, ..table.numbers() })?;
+        new.space.save(&TableNumbers { rows: self.rows.count, ..table.numbers() })?;
         // CRASH: the log's end knows the stamp before the catalogue knows rows that carry it: no later transaction gets it again. By
         // itself the record says nothing, for the transaction has changed no table by the log.
         log::committed(core, self.header.stamp())?;

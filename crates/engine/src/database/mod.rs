@@ -1,9 +1,9 @@
 //! A data directory: open, close, names.
 //!
 //! ```text
-//! DIR/latchwork.control   what the directory says about itself (see `control`)
+//! DIR/latchwork.control   what the directory says about itself (see `format::control`)
 //! DIR/latchwork.lock      locked while a process has the directory open
-//! DIR/catalogue.lwt       what tables there are (see `catalogue`)
+//! DIR/catalogue.lwt       what tables there are (see `format::catalogue`)
 //! DIR/log                 the write-ahead log (see crate `wal`), with the checkpoint
 //! DIR/latchwork.doublewrite  copies of the pages written last (see `pagecache`)
 //! DIR/tables/T<file>.lwt  a table with all its indexes; the number is never used again
@@ -11,42 +11,48 @@
 //! ```
 
 mod caches;
+mod catalogue;
+pub(crate) mod checkpoint;
 mod ddl;
 mod load;
 
 pub use caches::Preloaded;
 pub use load::{Load, Loaded, LoadedRows};
 
-#[cfg(all(test, not(feature = "shuttle")))]
+#[cfg(test)]
 mod tests;
 
-use crate::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Catalogue, Record, TableRecord};
-use crate::check;
+use crate::examine;
+use crate::format::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Record, TableRecord};
+use catalogue::Catalogue;
 
 base::latch_class!(pub CatalogueLatch, "catalogue");
 
 base::latch_class!(pub NamesLatch, "table names");
-#[cfg(not(feature = "shuttle"))]
-use crate::checkpoint::Checkpointer;
-use crate::control::Control;
-use crate::core::Core;
-use crate::definition::{CacheOptions, FlushLog, FlushMethod, Options};
+use crate::definition::{CacheOptions, FlushLog, FlushMethod, Options, TableDef, index_parts};
+use crate::format::control::Control;
 use crate::journal::Journal;
 use crate::latch::Closure;
-use crate::recovery::{self, CATALOGUE_FILE, Recovery, Redone, Start};
-use crate::row_share::RowShare;
+use crate::names::{CATALOGUE_FILE, CATALOGUE_NAME, DOUBLEWRITE_NAME, LOG_DIR, TABLES_DIR, table_path};
+use crate::recovery::{self, Recovery, Redone, Start};
 use crate::session::Session;
 use crate::session::statement::WriteStatement;
+use crate::space::files::Files;
+use crate::space::row_share::RowShare;
+use crate::space::tablespace::{RowCache, Tablespace};
+use crate::table::core::Core;
 use crate::table::state::TableState;
 use crate::table::{Index, Table};
-use crate::tablespace::{RowCache, Tablespace};
 use crate::tree::Tree;
-use crate::{Error, Result, TableDef};
+use crate::write::core::WriteCore;
+use crate::{Error, Result};
+use base::Lsn;
 use base::region::machine_memory_bytes;
 #[cfg(not(feature = "shuttle"))]
 use base::sync::OnceLock;
 use base::sync::{Arc, Mutex, MutexGuard, RwLock};
-use base::{FileId, Lsn};
+#[cfg(not(feature = "shuttle"))]
+use checkpoint::Checkpointer;
 #[cfg(not(feature = "shuttle"))]
 use pagecache::WriteBack;
 use pagecache::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
@@ -55,13 +61,8 @@ use rowtier::{RowTier, Status as RowTierStatus};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use transactions::{GateCounts, PendingLock, WaitTotals};
-use types::{KeyCodec, Value, ValueRef};
-use vfs::{Create, File, Unsynced, Vfs};
-
-pub(crate) const CATALOGUE_NAME: &str = "catalogue.lwt";
-pub(crate) const TABLES_DIR: &str = "tables";
-pub(crate) const LOG_DIR: &str = "log";
-pub(crate) const DOUBLEWRITE_NAME: &str = "latchwork.doublewrite";
+use types::{Value, ValueRef};
+use vfs::{Create, Unsynced};
 
 /// After a crash numbers that need only differ go on so far behind those that the last checkpoint knew of.
 const SKIP_AFTER_CRASH: u64 = 1 << 32;
@@ -72,7 +73,7 @@ const SORT_BYTES: usize = 64 << 20;
 /// An open data directory.
 #[derive(Debug)]
 pub struct Database {
-    core: Arc<Core>,
+    core: Arc<WriteCore>,
     files: Files,
     dir: PathBuf,
     /// What the start came to.
@@ -82,58 +83,6 @@ pub struct Database {
     catalogue: Mutex<Catalogue, CatalogueLatch>,
     #[cfg(not(feature = "shuttle"))]
     checkpointer: OnceLock<Checkpointer>,
-}
-
-/// Where an open directory's files are.
-#[derive(Clone, Debug)]
-pub(crate) struct Files {
-    vfs: Arc<dyn Vfs>,
-    /// In effect. If it is [`FlushMethod::ODirect`], that is how files of pages and the doublewrite file are opened.
-    flush_method: FlushMethod,
-}
-
-impl Files {
-    /// The directory is there and locked.
-    fn new(dir: &Path, options: &Options) -> Result<Files> {
-        let mut files = Files { vfs: options.vfs.clone(), flush_method: options.flush_method };
-        if files.flush_method == FlushMethod::ODirect {
-            // The first file that is opened so anyway.
-            let first =
-                files.vfs.open_direct(&dir.join(DOUBLEWRITE_NAME), Create::IfMissing, DOUBLEWRITE_BLOCK);
-            match first {
-                Ok(_) => {}
-                Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
-                    files.flush_method = FlushMethod::Fsync;
-                }
-                Err(error) => return Err(error.into()),
-            }
-        }
-        Ok(files)
-    }
-
-    /// Opens a file that is read and written by pages of `page_size` bytes. Past the system's cache, if that is the way and the
-    /// device takes pieces so small.
-    pub(crate) fn open_pages(
-        &self,
-        path: &Path,
-        create: Create,
-        page_size: usize,
-    ) -> std::io::Result<Arc<dyn File>> {
-        if self.flush_method != FlushMethod::ODirect {
-            return self.vfs.open(path, create);
-        }
-        match self.vfs.open_direct(path, create, page_size) {
-            Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
-                // It may have been made in the attempt.
-                self.vfs.open(path, if create == Create::Never { create } else { Create::IfMissing })
-            }
-            opened => opened,
-        }
-    }
-
-    pub(crate) fn vfs(&self) -> &dyn Vfs {
-        &*self.vfs
-    }
 }
 
 /// See [`Database::status`].
@@ -220,7 +169,7 @@ impl Database {
         let page_size = control.page_size();
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
         let rows = open_row_tier(options, &caches)?;
-        let core = Arc::new(Core::new(caches, rows, page_size, journal, control));
+        let core = Arc::new(WriteCore::new(Core::new(caches, rows, page_size, journal, control)));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::IfMissing, page_size)?;
         file.set_len(0)?;
@@ -260,7 +209,7 @@ impl Database {
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
         let rows = open_row_tier(options, &caches)?;
-        let core = Arc::new(Core::new(caches, rows, page_size, journal, control));
+        let core = Arc::new(WriteCore::new(Core::new(caches, rows, page_size, journal, control)));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::Never, page_size)?;
         let (space, numbers) = Tablespace::open(
@@ -276,7 +225,7 @@ impl Database {
         let database = Database::new(core, dir, files.clone(), recovery, catalogue);
         database.load(&redone)?;
         if !start.is_clean() {
-            redone.logical.finish(&database)?;
+            redone.logical.finish(&database.core, database.all_tables())?;
         }
         database.free_lost_pages()?;
         if !start.is_clean() {
@@ -286,7 +235,13 @@ impl Database {
         Ok(database)
     }
 
-    fn new(core: Arc<Core>, dir: &Path, files: Files, recovery: Recovery, catalogue: Catalogue) -> Database {
+    fn new(
+        core: Arc<WriteCore>,
+        dir: &Path,
+        files: Files,
+        recovery: Recovery,
+        catalogue: Catalogue,
+    ) -> Database {
         Database {
             core,
             files,
@@ -345,10 +300,10 @@ impl Database {
     /// Frees pages that belong to nothing.
     fn free_lost_pages(&self) -> Result<()> {
         for table in self.all_tables() {
-            Database::free_table_pages(&table)?;
+            examine::free_table_pages(&table)?;
         }
         let catalogue = self.catalogue.lock();
-        check::free_lost_pages(catalogue.tree().space(), |file| drop(file.catalogue()))?;
+        examine::free_lost_pages(catalogue.tree().space(), |file| drop(file.catalogue()))?;
         Ok(())
     }
 
@@ -386,7 +341,7 @@ impl Database {
             .collect();
         let def = Arc::new(record.def.clone());
         let state = TableState { def, space, indexes, next_tree: record.next_tree, dropped: false };
-        Ok(Table::new(record.id, self.core.clone(), state, numbers))
+        Ok(Table::new(record.id, self.core.tables().clone(), state, numbers))
     }
 
     /// Writes everything back and marks the directory clean, after waiting for statements under way. Later changes
@@ -549,7 +504,7 @@ impl Database {
         (self.catalogue.lock(), closure)
     }
 
-    pub(crate) fn core(&self) -> &Arc<Core> {
+    pub(crate) fn core(&self) -> &Arc<WriteCore> {
         &self.core
     }
 
@@ -575,7 +530,7 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // What is queued refers to tables, and they to what holds the queue.
+        // A session may outlive the database, and holds the queue. What is queued refers to tables, and would keep their files open.
         self.core.purge.stop();
         self.core.purge.clear();
     }
@@ -614,18 +569,6 @@ fn is_page_size(bytes: usize) -> bool {
 
 fn bad_page_size(bytes: usize) -> String {
     format!("a page size of {bytes} bytes; it is a power of two from 1,024 to 65,536")
-}
-
-/// Where a table's file lies.
-pub(crate) fn table_path(dir: &Path, file: FileId) -> PathBuf {
-    dir.join(TABLES_DIR).join(format!("T{file}.lwt"))
-}
-
-/// The codec of each index, and whether it is unique, the clustered one first.
-pub(crate) fn index_parts(def: &TableDef) -> impl Iterator<Item = (Arc<KeyCodec>, bool)> + '_ {
-    let clustered = std::iter::once((def.primary.as_deref().unwrap_or(&[]), true));
-    let secondary = def.indexes.iter().map(|index| (index.parts.as_slice(), index.unique));
-    clustered.chain(secondary).map(|(parts, unique)| (Arc::new(KeyCodec::new(&def.columns, parts)), unique))
 }
 
 fn cache_config(options: &CacheOptions, page_size: usize) -> CacheConfig {

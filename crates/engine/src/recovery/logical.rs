@@ -4,12 +4,15 @@
 //! not ended are taken back, newest first, as their sessions would have done. Undoing what has been undone already, or was never
 //! done, changes nothing: so it may be cut short and begun anew.
 
-use crate::database::Database;
-use crate::overflow::{self, Reference};
-use crate::session::log::{self, Counters, Record};
-use crate::session::undo::{Change, RowChange, What};
-use crate::table::row::chain_of;
-use crate::{Error, Result, Table};
+use crate::format::file_header::Counters;
+use crate::format::overflow::Reference;
+use crate::format::row::chain_of;
+use crate::space::overflow;
+use crate::table::Table;
+use crate::write::core::WriteCore;
+use crate::write::log::{self, Record};
+use crate::write::undo::{Change, RowChange, What};
+use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, PageNo, Stamp};
 use std::collections::{BTreeMap, BTreeSet};
@@ -85,9 +88,9 @@ impl Logical {
 
     /// All pages are as the log says, the tables are open and the log accepts appends; nobody else uses the database yet.
     /// May be cut short by a crash and is then begun anew, with what it has logged so far among the records.
-    pub fn finish(self, database: &Database) -> Result<()> {
+    pub fn finish(self, core: &WriteCore, tables: Vec<Arc<Table>>) -> Result<()> {
         let tables: BTreeMap<FileId, Arc<Table>> =
-            database.all_tables().into_iter().map(|table| (table.state().space.file_id(), table)).collect();
+            tables.into_iter().map(|table| (table.state().space.file_id(), table)).collect();
         for (file, counters) in &self.counters {
             if let Some(table) = tables.get(file) {
                 table.raise_counters(*counters);
@@ -99,7 +102,7 @@ impl Logical {
                     take_back(table, Stamp(*stamp), &change.what)?;
                 }
             }
-            log::rolled_back(database.core(), Stamp(*stamp))?;
+            log::rolled_back(core, Stamp(*stamp))?;
         }
         let mut free: BTreeMap<FileId, (u32, BTreeSet<PageNo>)> = BTreeMap::new();
         for ((file, _), chain) in &self.chains {
@@ -115,7 +118,7 @@ impl Logical {
             if let Some(table) = tables.get(file) {
                 // Deleted rows and old index entries, which nobody has a list of any more.
                 table.add_garbage(1);
-                database.core().purge.sweep(table.clone());
+                core.purge.sweep(table.clone());
             }
         }
         Ok(())

@@ -11,51 +11,28 @@
 
 mod logical;
 
-#[cfg(all(test, not(feature = "shuttle")))]
+#[cfg(test)]
 mod tests;
 
 pub(crate) use logical::Logical;
 
-use crate::control::NextIds;
-use crate::database::{CATALOGUE_NAME, DOUBLEWRITE_NAME, Files, LOG_DIR, table_path};
-use crate::definition::LogOptions;
+use crate::format::control::NextIds;
+use crate::format::file_header::format_of;
+use crate::format::layout::LSN;
+use crate::format::redo::{Change, changes_of, set_lsn};
 use crate::journal::{Journal, kind};
-use crate::node::layout::LSN;
-use crate::redo::{Change, changes_of, set_lsn};
-use crate::tablespace::format_of;
-use crate::tree::retry;
+use crate::names::{DOUBLEWRITE_NAME, LOG_DIR, path_of};
+use crate::space::files::Files;
+use crate::space::retry::retry;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, PageId};
 use pagecache::{CachedFile, Caches, Detach, FileFormat};
 use std::collections::BTreeMap;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use vfs::{Create, File, Vfs};
-use wal::{Checkpoint, LogConfig, OWNER_WORDS, Reader};
-
-/// Where the catalogue's file is told from tables' by its number.
-pub(crate) const CATALOGUE_FILE: FileId = FileId(1);
-
-/// How the log of a directory is kept.
-pub(crate) fn log_config(dir: &Path, options: &LogOptions) -> LogConfig {
-    LogConfig {
-        file_size: options.file_size,
-        buffer_size: options.buffer_size,
-        ..LogConfig::new(dir.join(LOG_DIR))
-    }
-}
-
-/// What a checkpoint keeps for the engine.
-pub(crate) fn owner_words(next: NextIds) -> [u64; OWNER_WORDS] {
-    let mut words = [0; OWNER_WORDS];
-    words[..3].copy_from_slice(&[next.file.into(), next.table.into(), next.stamp]);
-    words
-}
-
-fn next_ids(words: &[u64; OWNER_WORDS]) -> NextIds {
-    NextIds { file: words[0] as u32, table: words[1] as u32, stamp: words[2] }
-}
+use wal::{Checkpoint, Reader};
 
 /// What opening a directory had to do. All zero after a clean shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -109,10 +86,6 @@ pub(crate) fn repair_torn_pages(vfs: &dyn Vfs, dir: &Path, page_size: usize) -> 
     Ok(pagecache::repair(&*doublewrite, page_size, open)?)
 }
 
-fn path_of(dir: &Path, file: FileId) -> PathBuf {
-    if file == CATALOGUE_FILE { dir.join(CATALOGUE_NAME) } else { table_path(dir, file) }
-}
-
 /// The file, unless there is none.
 fn open_existing(vfs: &dyn Vfs, path: &Path) -> io::Result<Option<Arc<dyn File>>> {
     match vfs.open(path, Create::Never) {
@@ -147,7 +120,7 @@ pub(crate) fn redo(
         page_size,
         files: BTreeMap::new(),
         redone: Redone {
-            next: next_ids(&start.checkpoint.owner),
+            next: NextIds::from_words(&start.checkpoint.owner),
             logical: Logical::default(),
             broken: BTreeMap::new(),
         },

@@ -1,34 +1,22 @@
 //! Sessions: transactions as a client knows them, and the statements in them.
 //!
 //! - [`Session`]: begin, commit, roll back, savepoints.
-//! - [`reader`]: what a statement sees of a row.
 //! - [`statement`]: statements that read, statements that change rows.
-//! - [`active`], [`undo`]: a write transaction and what it has changed.
-//! - [`log`]: its records.
 
-pub(crate) mod active;
-pub(crate) mod log;
-pub(crate) mod reader;
 pub(crate) mod statement;
-pub(crate) mod under_way;
-pub(crate) mod undo;
 
-#[cfg(all(test, not(feature = "shuttle")))]
-mod crashes;
-#[cfg(all(test, feature = "shuttle"))]
-mod models;
-#[cfg(all(test, not(feature = "shuttle")))]
+#[cfg(test)]
 mod tests;
 
 use crate::Result;
-use crate::core::Core;
-use active::Active;
+use crate::visibility::Reader;
+use crate::write::active::Active;
+use crate::write::core::WriteCore;
+use crate::write::undo::Mark;
 use base::sync::Arc;
-use reader::Reader;
 use statement::{ReadStatement, WriteStatement};
 use std::time::Duration;
 use transactions::{Interrupter, Patience};
-use undo::Mark;
 
 /// How long a session waits for a lock unless it says otherwise: InnoDB's `innodb_lock_wait_timeout`.
 const LOCK_WAIT: Duration = Duration::from_secs(50);
@@ -50,7 +38,7 @@ pub enum Isolation {
 /// A client's place in the database: its transaction, its snapshot. One a connection.
 #[derive(Debug)]
 pub struct Session {
-    core: Arc<Core>,
+    core: Arc<WriteCore>,
     state: State,
 }
 
@@ -73,7 +61,7 @@ pub(crate) struct State {
 pub struct Savepoint(Mark);
 
 impl Session {
-    pub(crate) fn new(core: Arc<Core>) -> Session {
+    pub(crate) fn new(core: Arc<WriteCore>) -> Session {
         let state = State::new(&core);
         Session { core, state }
     }
@@ -175,7 +163,7 @@ impl Drop for Session {
 }
 
 impl State {
-    fn new(core: &Core) -> State {
+    fn new(core: &WriteCore) -> State {
         State {
             reads: core.transactions.session(),
             current: core.transactions.session(),
@@ -218,7 +206,7 @@ impl State {
     }
 
     /// Ends the transaction, begun or of one statement.
-    fn end(&mut self, core: &Core, keep: bool) -> Result<()> {
+    fn end(&mut self, core: &WriteCore, keep: bool) -> Result<()> {
         self.begun = None;
         self.reads.close();
         self.current.close();

@@ -1,17 +1,16 @@
 //! Statements: those that read, and those that change rows, all or nothing.
 
-use super::active::Active;
-use super::reader::{Reader, Readers};
-use super::undo::Mark;
 use super::{Isolation, State};
-use crate::core::Core;
-use crate::database::{Database, Load};
 use crate::definition::KeyList;
 use crate::latch::Passage;
 use crate::table::Table;
+use crate::visibility::{Reader, Readers};
+use crate::write::active::Active;
+use crate::write::core::WriteCore;
+use crate::write::undo::Mark;
 use crate::{Error, Result};
 use base::sync::Arc;
-use transactions::{DEFINITIONS, LockMode, Patience};
+use transactions::{LockMode, Patience};
 
 /// A statement that only reads.
 #[derive(Debug)]
@@ -57,7 +56,7 @@ impl Holder<'_> {
 /// A statement that changes or locks rows. Dropped without [`WriteStatement::commit`], everything it did is undone.
 #[derive(Debug)]
 pub struct WriteStatement<'s> {
-    core: &'s Arc<Core>,
+    core: &'s Arc<WriteCore>,
     _passage: Passage<'s>,
     holder: Holder<'s>,
     mark: Mark,
@@ -66,8 +65,8 @@ pub struct WriteStatement<'s> {
 /// What changes and locks rows in a [`WriteStatement`].
 #[derive(Debug)]
 pub struct Writer<'w> {
-    core: &'w Arc<Core>,
-    active: &'w mut Active,
+    pub(crate) core: &'w Arc<WriteCore>,
+    pub(crate) active: &'w mut Active,
 }
 
 /// Whether to wait for a row that another transaction has locked.
@@ -80,11 +79,11 @@ pub enum LockWait {
 }
 
 impl<'s> WriteStatement<'s> {
-    pub(crate) fn alone(core: &'s Arc<Core>) -> Result<WriteStatement<'s>> {
+    pub(crate) fn alone(core: &'s Arc<WriteCore>) -> Result<WriteStatement<'s>> {
         WriteStatement::new(core, Holder::Statement(Box::new(State::new(core))))
     }
 
-    pub(super) fn new(core: &'s Arc<Core>, mut holder: Holder<'s>) -> Result<WriteStatement<'s>> {
+    pub(super) fn new(core: &'s Arc<WriteCore>, mut holder: Holder<'s>) -> Result<WriteStatement<'s>> {
         let passage = core.statements.pass();
         core.touch()?;
         if let Holder::Session(state) = &holder {
@@ -216,23 +215,6 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Begins to fill a table by building its trees from all rows at once, in a statement outside of a transaction that does nothing
-    /// else. `None` if the table is not empty, or another transaction is at work in it. Others who want to change it wait from now on.
-    pub fn begin_load<'d>(&mut self, database: &'d Database, table: &'d Table) -> Result<Option<Load<'d>>> {
-        self.core.touch()?;
-        let transaction = &mut self.active.transaction;
-        let before = transaction.lock_mark();
-        let key = table.id().0.to_be_bytes();
-        if transaction.lock(DEFINITIONS, &key, LockMode::Exclusive, Patience::None).is_err() {
-            return Ok(None);
-        }
-        let load = database.begin_load(table, transaction.id());
-        if !matches!(load, Ok(Some(_))) {
-            self.active.transaction.give_back_locks(before);
-        }
-        load
-    }
-
     /// Inserts those of many rows that collide with no other one, in their order; the others are told to `skipped`, each with its
     /// position and [`Error::DuplicateKey`].
     pub fn insert_or_skip(
@@ -320,7 +302,7 @@ impl Writer<'_> {
     }
 
     /// Runs the change of a row; if it fails half-way, what it did is taken back.
-    fn all_or_nothing<T>(&mut self, change: impl FnOnce(&Core, &mut Active) -> Result<T>) -> Result<T> {
+    fn all_or_nothing<T>(&mut self, change: impl FnOnce(&WriteCore, &mut Active) -> Result<T>) -> Result<T> {
         let mark = self.active.mark();
         let result = change(self.core, self.active);
         if result.is_err() {

@@ -1,12 +1,12 @@
 //! Batched lookups of rows by keys of an index.
 
-use super::row::split_cell;
 use super::scan::ScanMemory;
 use super::state::TableState;
 use super::{Index, Table};
 use crate::definition::{Direction, KeyList, KeyRange, RowVisitor};
-use crate::session::reader::{Reader, Sight};
+use crate::format::row::split_cell;
 use crate::tree::{Found, LeafVisitor, TierUse, entry_ends};
+use crate::visibility::{Reader, Sight};
 use crate::{Result, work};
 use base::IndexId;
 use base::phases::{self, Phase};
@@ -480,7 +480,7 @@ impl Table {
 
     /// True if a row still has the parts of the entry that led to it: it may have been changed in between.
     #[inline]
-    pub(super) fn row_has_key(&self, index: &Index, image: &[u8], own: &[u8], scratch: &mut Vec<u8>) -> bool {
+    pub(crate) fn row_has_key(&self, index: &Index, image: &[u8], own: &[u8], scratch: &mut Vec<u8>) -> bool {
         scratch.clear();
         index.codec.encode_row(&self.row_codec.view(image), scratch);
         same_bytes(scratch, own)

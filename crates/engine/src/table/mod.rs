@@ -1,37 +1,31 @@
 //! Tables: rows in a clustered index, secondary indexes that lead to them.
 
-pub mod bulk;
+pub(crate) mod core;
 pub mod integers;
 pub mod lookup;
-pub mod row;
 pub mod scan;
 pub mod state;
 pub mod statistics;
-pub mod write;
 
-#[cfg(all(test, not(feature = "shuttle")))]
+#[cfg(test)]
 mod tests;
 
-#[cfg(all(test, feature = "shuttle"))]
-mod models;
-
-use crate::core::Core;
-use crate::definition::{KeyRange, TableDef};
+use self::core::Core;
+use crate::definition::{KeyRange, Statistics, TableDef};
+use crate::format::file_header::{Counters, TableNumbers};
+use crate::format::overflow::Reference;
+use crate::format::row::{ROW_HEADER_BYTES, split_cell};
 use crate::latch::{Gate, SpreadCounter};
-use crate::overflow::{self, Reference};
-use crate::session::log::Counters;
-use crate::session::reader::{Reader, Sight};
-use crate::tablespace::TableNumbers;
+use crate::space::overflow;
 use crate::tree::Tree;
+use crate::visibility::{Reader, Sight};
 use crate::{Error, Result, work};
 use base::phases;
 use base::sync::atomic::{AtomicU64, Ordering};
 use base::sync::{Arc, RwLock, Weak};
 use base::{IndexId, TableId};
 use lookup::OneCell;
-use row::{ROW_HEADER_BYTES, split_cell};
 use state::{States, TableState};
-use statistics::Statistics;
 use types::{KeyCodec, RowCodec, RowView};
 
 /// A table. Sessions share it; it stays valid while its definition changes.
@@ -121,6 +115,7 @@ impl Table {
         })
     }
 
+    #[inline]
     pub fn id(&self) -> TableId {
         self.id
     }
@@ -142,6 +137,7 @@ impl Table {
         self.state().dropped
     }
 
+    #[inline]
     pub fn row_codec(&self) -> &RowCodec {
         &self.row_codec
     }
@@ -155,7 +151,7 @@ impl Table {
 
     /// The longest key of an index, in bytes, the primary key that a secondary entry ends in included.
     pub fn key_bytes_max(&self) -> usize {
-        crate::node::layout::key_bytes_max(self.state().space.page_size())
+        crate::format::layout::key_bytes_max(self.state().space.page_size())
     }
 
     #[inline]
@@ -345,7 +341,8 @@ impl Table {
                 Ordering::Relaxed,
             ) {
                 Ok(_) => {
-                    self.core.touch()?;
+                    // Nothing is logged here: who stores the number waits for room in the log.
+                    self.core.check_open()?;
                     return Ok(next);
                 }
                 Err(newer) => next = newer,

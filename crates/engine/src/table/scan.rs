@@ -1,12 +1,12 @@
 //! Cursors over an index.
 
 use super::lookup::Rows;
-use super::row::{ROW_HEADER_BYTES, RowHeader, split_cell};
 use super::state::TableState;
 use super::{Index, Table};
 use crate::definition::{Direction, KeyRange};
-use crate::session::reader::{Reader, Sight};
+use crate::format::row::{ROW_HEADER_BYTES, RowHeader, split_cell};
 use crate::tree::{Chunk, Remainder, TierUse, Tree};
+use crate::visibility::{Reader, Sight};
 use crate::{Error, Result, work};
 use base::IndexId;
 use base::phases::{self, Phase};

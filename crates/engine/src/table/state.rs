@@ -4,7 +4,7 @@
 
 use super::Index;
 use crate::definition::TableDef;
-use crate::tablespace::Tablespace;
+use crate::space::tablespace::Tablespace;
 use base::IndexId;
 use base::sync::atomic::{AtomicUsize, Ordering};
 use base::sync::{Arc, OnceLock};

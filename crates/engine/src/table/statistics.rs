@@ -3,27 +3,11 @@
 
 use super::Table;
 use crate::Error;
-use crate::definition::{Direction, KeyRange};
-use crate::session::reader::Reader;
+use crate::definition::{Direction, KeyRange, Statistics};
+use crate::visibility::Reader;
 use base::IndexId;
 use base::sync::Arc;
 use base::sync::atomic::Ordering;
-
-/// How many rows and distinct keys a table had.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Statistics {
-    pub rows: u64,
-    /// By index: of its first part, of its first two, and so on, how many distinct values there were.
-    pub distinct: Vec<Vec<u64>>,
-}
-
-impl Statistics {
-    /// How many rows have the same values in the first `parts` parts of an index, on the average; `None` if there were no rows.
-    pub fn rows_of_prefix(&self, index: IndexId, parts: usize) -> Option<f64> {
-        let distinct = *self.distinct.get(usize::from(index.0))?.get(parts.checked_sub(1)?)?;
-        (distinct > 0).then(|| self.rows as f64 / distinct as f64)
-    }
-}
 
 impl Table {
     pub fn statistics(&self) -> Option<Arc<Statistics>> {

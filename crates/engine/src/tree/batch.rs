@@ -10,11 +10,12 @@
 //! against writers. Whatever is unusual - a page that is not cached, a conflict, the hit path `locked` -
 //! sends its key down alone.
 
+use super::Tree;
 use super::descend::Toward;
 use super::tier::{Fill, TierUse};
-use super::{Attempt, Mode, Tree, retry};
 use crate::Result;
-use crate::node::{Node, Search};
+use crate::format::node::{Node, Search};
+use crate::space::retry::{Attempt, Mode, retry};
 use base::PageNo;
 use pagecache::{Glance, Glances, ReadGuard, Whereabouts};
 use rowtier::Probe;

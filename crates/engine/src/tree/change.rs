@@ -1,11 +1,12 @@
 //! Insert, replace, remove.
 
+use super::Tree;
 use super::batch::WARM_UP;
-use super::{Attempt, Mode, Tree, retry};
 use crate::Result;
-use crate::node::layout::{HEADER_BYTES, LEAF_CELL_HEADER, SLOT_BYTES};
-use crate::node::{Node, NodeMut};
-use crate::redo::Changes;
+use crate::format::layout::{HEADER_BYTES, LEAF_CELL_HEADER, SLOT_BYTES};
+use crate::format::node::{Node, NodeMut};
+use crate::format::redo::Changes;
+use crate::space::retry::{Attempt, Mode, retry};
 use base::{PageNo, Stamp};
 use pagecache::WriteGuard;
 

@@ -7,10 +7,11 @@
 //! version that the guard will later be checked against: so the child covers the key. An error while the
 //! child is fetched counts only if the parent validates: the number may have been torn.
 
-use super::{Attempt, Interrupt, Mode, Tree};
+use super::Tree;
 use crate::Error;
-use crate::node::Node;
-use crate::node::layout::{FORMAT, PageType};
+use crate::format::layout::{FORMAT, PageType};
+use crate::format::node::Node;
+use crate::space::retry::{Attempt, Interrupt, Mode};
 use base::PageNo;
 use pagecache::page::Page;
 use pagecache::{Hints, ReadGuard, WriteGuard};

@@ -3,12 +3,13 @@
 //! The first part of a clustered key is in most leaves all that the page's prefix and the slots' heads hold; then not
 //! even the rows are touched.
 
+use super::Tree;
 use super::descend::Toward;
 use super::range::Remainder;
-use super::{Tree, retry};
 use crate::Result;
-use crate::node::Node;
-use crate::table::row::{ROW_HEADER_BYTES, RowHeader};
+use crate::format::node::Node;
+use crate::format::row::{ROW_HEADER_BYTES, RowHeader};
+use crate::space::retry::retry;
 use pagecache::loads_of_this_thread;
 use types::IntegerPlace;
 

@@ -11,31 +11,28 @@
 //! The rules of access are numbered in the crate's README.
 
 mod batch;
+pub(crate) mod build;
 mod change;
 mod descend;
 mod integers;
 mod range;
 mod reshape;
-mod retry;
 mod tier;
 
-#[cfg(all(test, not(feature = "shuttle")))]
+#[cfg(test)]
 mod tests;
-
-#[cfg(all(test, feature = "shuttle"))]
-mod models;
 
 pub use batch::{Found, LeafVisitor};
 pub use change::RunEnd;
 pub(crate) use integers::Source;
 pub use integers::{IntegerValues, Integers};
 pub use range::{Chunk, Remainder};
-pub(crate) use retry::{Attempt, Interrupt, Mode, retry};
 pub use tier::{TierUse, entry_ends};
 
-use crate::node::layout;
-use crate::node::{Node, NodeHeader, NodeMut};
-use crate::tablespace::Tablespace;
+use crate::format::layout;
+use crate::format::node::{Node, NodeHeader, NodeMut};
+use crate::space::retry::retry;
+use crate::space::tablespace::Tablespace;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{PageId, PageNo};

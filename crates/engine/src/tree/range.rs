@@ -1,10 +1,11 @@
 //! Ranges, a leaf at a time: what lies in a leaf is copied out and validated before anyone looks at it.
 
+use super::Tree;
 use super::descend::Toward;
-use super::{Tree, retry};
 use crate::Result;
 use crate::definition::key_behind_prefix;
-use crate::node::Node;
+use crate::format::node::Node;
+use crate::space::retry::retry;
 use base::PageNo;
 use pagecache::loads_of_this_thread;
 

@@ -3,15 +3,16 @@
 //! Latch order: parent, left child, right child, free maps. Each split or merge is one record of the log. Pages are allocated before the first latch is taken
 //! and given back after the last is released.
 
+use super::Tree;
 use super::change::is_underfull;
-use super::{Attempt, Interrupt, Mode, Tree, retry};
 use crate::Result;
-use crate::node::layout::{HEADER_BYTES, INNER_CELL_HEADER, SLOT_BYTES};
-use crate::node::{
+use crate::format::layout::{HEADER_BYTES, INNER_CELL_HEADER, SLOT_BYTES};
+use crate::format::node::{
     Node, NodeMut, Part, SplitPoint, build_merged, build_part, build_root, cut, merged_bytes, with_scratch,
 };
-use crate::redo::Changes;
-use crate::tablespace::{Maps, Tablespace};
+use crate::format::redo::Changes;
+use crate::space::retry::{Attempt, Interrupt, Mode, retry};
+use crate::space::tablespace::{Maps, Tablespace};
 use base::{Lsn, PageNo};
 use pagecache::WriteGuard;
 

@@ -12,8 +12,8 @@
 //! so that no caller can say less.
 
 use super::{Found, Tree};
-use crate::row_share::RowShare;
-use crate::tablespace::RowCache;
+use crate::space::row_share::RowShare;
+use crate::space::tablespace::RowCache;
 use rowtier::{Kept, Lease, Probe};
 
 /// Bits of an owner's number that say which tree of its file it is.

@@ -1,0 +1,105 @@
+//! The catalogue: a tree of records in a file of its own. The records are in `format::catalogue`.
+
+use crate::format::catalogue::{Record, database_key, decode, encode, statistics_key, table_key};
+use crate::format::row::{ROW_HEADER_BYTES, RowHeader, chain_of, split_cell};
+use crate::space::cell::Cell;
+use crate::space::overflow;
+use crate::tree::{Chunk, Remainder, Tree};
+use crate::{Error, Result};
+use base::{Stamp, TableId};
+
+#[derive(Debug)]
+pub struct Catalogue {
+    tree: Tree,
+    /// Numbers overflow chains.
+    next_chain: u64,
+}
+
+impl Catalogue {
+    pub fn new(tree: Tree, next_chain: u64) -> Catalogue {
+        Catalogue { tree, next_chain }
+    }
+
+    pub fn tree(&self) -> &Tree {
+        &self.tree
+    }
+
+    pub fn next_chain(&self) -> u64 {
+        self.next_chain
+    }
+
+    /// Writes a record, in place of one with the same key.
+    pub fn put(&mut self, record: &Record) -> Result<()> {
+        let (key, value) = encode(record);
+        if key.len() > self.tree.key_bytes_max() {
+            return Err(Error::KeyTooLong { bytes: key.len(), bytes_max: self.tree.key_bytes_max() });
+        }
+        let inline_max = self.tree.value_bytes_max(key.len()).saturating_sub(ROW_HEADER_BYTES);
+        let chain = self.next_chain;
+        self.next_chain += 1;
+        let cell =
+            Cell::new(self.tree.space(), &value, inline_max, RowHeader::new(Stamp(0), true), || chain)?;
+        let mut old = Vec::new();
+        let done = if self.tree.get(&key, &mut old)? {
+            self.tree.replace(&key, &cell.parts(), Stamp(0))
+        } else {
+            self.tree.insert(&key, &cell.parts(), Stamp(0))
+        };
+        if done.is_err() {
+            cell.discard(self.tree.space());
+        } else {
+            self.free_chain(&old);
+        }
+        done.map(drop)
+    }
+
+    pub fn remove_database(&mut self, name: &str) -> Result<()> {
+        self.remove(&database_key(name))
+    }
+
+    pub fn remove_table(&mut self, id: TableId) -> Result<()> {
+        // CRASH: the statistics first: without their table they would stay for ever.
+        self.remove(&statistics_key(id))?;
+        self.remove(&table_key(id))
+    }
+
+    fn remove(&mut self, key: &[u8]) -> Result<()> {
+        let mut old = Vec::new();
+        self.tree.get(key, &mut old)?;
+        self.tree.remove(key)?;
+        self.free_chain(&old);
+        Ok(())
+    }
+
+    fn free_chain(&self, cell: &[u8]) {
+        if let Some(reference) = chain_of(cell) {
+            // A page that cannot be given back is lost; `check` reports it.
+            let _ = overflow::free(self.tree.space(), reference);
+        }
+    }
+
+    /// Every record.
+    pub fn load(&self) -> Result<Vec<Record>> {
+        let mut records = Vec::new();
+        let mut rest = Remainder::new(Vec::new(), None);
+        let mut chunk = Chunk::default();
+        while !rest.done {
+            self.tree.read_forward(&mut rest, &mut chunk, usize::MAX)?;
+            for i in 0..chunk.len() {
+                let (key, cell) = chunk.entry(i);
+                let mut image = Vec::new();
+                let value = match chain_of(cell) {
+                    Some(reference) => {
+                        overflow::load(self.tree.space(), reference, &mut image)?.then_some(image.as_slice())
+                    }
+                    None => split_cell(cell).map(|(_, image)| image),
+                };
+                let record = value.and_then(|value| decode(key, value));
+                records.push(record.ok_or_else(|| {
+                    self.tree.space().corrupt(self.tree.root().0, "a catalogue record cannot be read")
+                })?);
+            }
+        }
+        Ok(records)
+    }
+}

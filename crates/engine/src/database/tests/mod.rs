@@ -1,0 +1,4 @@
+#[cfg(not(feature = "shuttle"))]
+mod databases;
+#[cfg(feature = "shuttle")]
+mod models;

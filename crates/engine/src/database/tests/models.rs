@@ -1,0 +1,136 @@
+//! Models: a checkpoint that logs transactions again while their sessions are at work.
+//!
+//! `cargo test -p latchwork-engine --features shuttle --lib models`
+//!
+//! A crash after each checkpoint, and at the end, shows whether the log says the right thing of each transaction.
+
+use crate::tests::{CacheSize, Row, int_key, options, table_def};
+use crate::write::log;
+use crate::{
+    Database, Direction, HitPath, IoOptions, Isolation, KeyRange, LogOptions, Options, Reader, Table,
+};
+use base::sync::atomic::{AtomicBool, Ordering};
+use base::sync::{Arc, shuttle, thread};
+use base::{IndexId, Stamp};
+use std::path::Path;
+use vfs::SimVfs;
+
+const ITERATIONS: usize = 200;
+
+fn small(vfs: &SimVfs) -> Options {
+    let options = options(Arc::new(vfs.clone()), 1_024, HitPath::Optimistic, CacheSize::Smallest);
+    // Hardly any capacity: a transaction is logged again as soon as four times as much has been logged since it began.
+    let log = LogOptions { file_size: 64 << 10, buffer_size: 16 << 10, capacity: 64, ..options.log };
+    // A session that is forgotten keeps the cache, and its threads would wait for work for ever.
+    let io = IoOptions { write_threads: 1, read_threads: 0, ..options.io };
+    Options { log, io, ..options }
+}
+
+fn row(id: i32, c: u8) -> Row {
+    Row { id, k: 1, u: None, c: vec![c; 700] }
+}
+
+fn update(statement: &mut crate::WriteStatement<'_>, table: &Table, row: &Row) {
+    let changed = statement.update(table, &int_key(row.id), &mut |_, out| {
+        out.extend_from_slice(&row.image(table));
+        true
+    });
+    assert!(changed.unwrap());
+}
+
+/// Logs enough for the transaction to be worth logging again, and takes a checkpoint that no page keeps from letting go of the log.
+fn fill_and_checkpoint(database: &Database) {
+    let core = database.core();
+    for _ in 0..80 {
+        // Of a transaction that there never was.
+        log::rolled_back(core, Stamp(0)).unwrap();
+    }
+    core.caches.write_older_than(core.journal.position()).unwrap();
+    core.checkpoint().unwrap();
+}
+
+/// What is left of the rows under test.
+fn recover(left: &SimVfs) -> Vec<(i32, u8)> {
+    let database = Database::open(Path::new("data"), small(left)).unwrap();
+    let table = database.table("d", "t").unwrap();
+    let mut scan = table.scan(Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
+    let mut found = Vec::new();
+    while let Some(image) = scan.next_row().unwrap() {
+        let row = Row::read(&table, image);
+        found.push((row.id, row.c[0]));
+    }
+    let report = database.check().unwrap();
+    assert!(report.is_clean(), "{report}");
+    found
+}
+
+/// Runs `change` beside checkpoints. A crash in between leaves what was there before or all of `after`; one at the end, `after`.
+fn check(change: fn(&Database, &Table), after: &'static [(i32, u8)]) {
+    let run = move || {
+        let vfs = SimVfs::new();
+        let database = Database::open(Path::new("data"), small(&vfs)).unwrap();
+        database.create_database("d", b"").unwrap();
+        let table = database.create_table(table_def()).unwrap();
+        let mut statement = database.begin_write().unwrap();
+        [1, 2].iter().for_each(|id| statement.insert(&table, &row(*id, 0).image(&table)).unwrap());
+        statement.commit().unwrap();
+        let over = Arc::new(AtomicBool::new(false));
+        let checkpoints = {
+            let (database, vfs, over) = (database.clone(), vfs.clone(), over.clone());
+            thread::spawn(move || {
+                let crash = |seed| {
+                    fill_and_checkpoint(&database);
+                    thread::yield_now();
+                    vfs.crash(seed)
+                };
+                // ORDER: a flag without data.
+                (0..).take_while(|_| !over.load(Ordering::Relaxed)).map(crash).collect::<Vec<_>>()
+            })
+        };
+        change(&database, &table);
+        // ORDER: as above.
+        over.store(true, Ordering::Relaxed);
+        for left in checkpoints.join().unwrap() {
+            let found = recover(&left);
+            assert!(found == [(1, 0), (2, 0)] || found == after, "{found:?}");
+        }
+        fill_and_checkpoint(&database);
+        assert_eq!(recover(&vfs.crash(4)), after);
+    };
+    // Long stretches of one thread, for a checkpoint has to fit into a small gap.
+    shuttle::check_pct(run, ITERATIONS, 4);
+}
+
+#[test]
+fn what_commits_beside_a_checkpoint_stays_committed() {
+    let change = |database: &Database, table: &Table| {
+        let mut session = database.session();
+        session.begin(Isolation::RepeatableRead).unwrap();
+        let mut statement = session.write().unwrap();
+        update(&mut statement, table, &row(1, 1));
+        update(&mut statement, table, &row(2, 1));
+        statement.insert(table, &row(3, 1).image(table)).unwrap();
+        statement.commit().unwrap();
+        session.commit().unwrap();
+    };
+    check(change, &[(1, 1), (2, 1), (3, 1)]);
+}
+
+#[test]
+fn what_is_open_at_a_crash_is_taken_back_wherever_it_was_logged_again() {
+    let change = |database: &Database, table: &Table| {
+        let mut session = database.session();
+        session.begin(Isolation::RepeatableRead).unwrap();
+        let mut statement = session.write().unwrap();
+        update(&mut statement, table, &row(1, 1));
+        statement.commit().unwrap();
+        let savepoint = session.savepoint();
+        let mut statement = session.write().unwrap();
+        assert!(statement.delete(table, &int_key(2), &mut |_| true).unwrap());
+        statement.commit().unwrap();
+        session.roll_back_to(savepoint).unwrap();
+        // The crash comes before its end.
+        std::mem::forget(session);
+    };
+    check(change, &[(1, 0), (2, 0)]);
+}

@@ -1,0 +1,2 @@
+#[cfg(not(feature = "shuttle"))]
+mod crashes;

@@ -1,0 +1,6 @@
+#[cfg(not(feature = "shuttle"))]
+mod crashes;
+#[cfg(feature = "shuttle")]
+mod models;
+#[cfg(not(feature = "shuttle"))]
+mod statements;

@@ -1,0 +1,702 @@
+//! Sessions beside each other: who sees what, who waits for whom, and that nothing stays behind.
+
+use crate::tests::{CacheSize, Row, int_key, matrix, options, table_def};
+use crate::{
+    Batch, Database, Direction, Error, HitPath, Isolation, KeyList, KeyRange, LockMode, LockWait, Reader,
+    Session, Table,
+};
+use base::IndexId;
+use base::sync::{Arc, thread};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::time::Duration;
+use vfs::MemVfs;
+
+const PRIMARY: IndexId = IndexId(0);
+const K: IndexId = IndexId(1);
+const U: IndexId = IndexId(2);
+
+fn with_table(hit_path: HitPath, size: CacheSize) -> (Arc<Database>, Arc<Table>) {
+    let options = options(Arc::new(MemVfs::new()), 4_096, hit_path, size);
+    let database = Database::open(Path::new("data"), options).unwrap();
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(table_def()).unwrap();
+    (database, table)
+}
+
+fn usual() -> (Arc<Database>, Arc<Table>) {
+    with_table(HitPath::Optimistic, CacheSize::from_environment())
+}
+
+fn row(id: i32, k: i32) -> Row {
+    Row { id, k, u: None, c: vec![k as u8; 20] }
+}
+
+fn insert(session: &mut Session, table: &Table, row: &Row) -> crate::Result<()> {
+    let mut statement = session.write()?;
+    statement.insert(table, &row.image(table))?;
+    statement.commit()
+}
+
+fn update(session: &mut Session, table: &Table, new: &Row) -> crate::Result<bool> {
+    let mut statement = session.write()?;
+    let changed = statement.update(table, &int_key(new.id), &mut |_, out| {
+        out.extend_from_slice(&new.image(table));
+        true
+    })?;
+    statement.commit()?;
+    Ok(changed)
+}
+
+fn delete(session: &mut Session, table: &Table, id: i32) -> crate::Result<bool> {
+    let mut statement = session.write()?;
+    let deleted = statement.delete(table, &int_key(id), &mut |_| true)?;
+    statement.commit()?;
+    Ok(deleted)
+}
+
+fn get(session: &mut Session, table: &Table, id: i32) -> Option<Row> {
+    let mut image = Vec::new();
+    let read = session.read().unwrap();
+    table.get(read.reader(), &int_key(id), &mut image).unwrap().then(|| Row::read(table, &image))
+}
+
+fn scan(reader: Reader<'_>, table: &Table, index: IndexId, direction: Direction) -> Vec<Row> {
+    let mut scan = table.scan(reader, index, KeyRange::all(), direction);
+    let mut rows = Vec::new();
+    while let Some(image) = scan.next_row().unwrap() {
+        rows.push(Row::read(table, image));
+        assert_eq!(scan.primary_key(), int_key(rows[rows.len() - 1].id));
+    }
+    rows
+}
+
+fn all(session: &mut Session, table: &Table) -> Vec<Row> {
+    scan(session.read().unwrap().reader(), table, PRIMARY, Direction::Forward)
+}
+
+/// How many keys the tree of an index has, seen by anyone or not.
+fn keys_of(table: &Table, index: usize) -> usize {
+    let mut count = 0;
+    let tree = &table.state().indexes[index].tree;
+    tree.for_each_prefix(&[], |_| {
+        count += 1;
+        Ok(())
+    })
+    .unwrap();
+    count
+}
+
+#[test]
+fn a_repeatable_read_stays_what_it_was_and_a_committed_one_follows() {
+    let (database, table) = usual();
+    let (mut writer, mut repeatable, mut committed) =
+        (database.session(), database.session(), database.session());
+    insert(&mut writer, &table, &row(1, 1)).unwrap();
+    repeatable.begin(Isolation::RepeatableRead).unwrap();
+    committed.begin(Isolation::ReadCommitted).unwrap();
+    assert_eq!(all(&mut repeatable, &table), [row(1, 1)]);
+    assert_eq!(all(&mut committed, &table), [row(1, 1)]);
+
+    writer.begin(Isolation::RepeatableRead).unwrap();
+    update(&mut writer, &table, &row(1, 2)).unwrap();
+    insert(&mut writer, &table, &row(2, 2)).unwrap();
+    assert_eq!(all(&mut writer, &table), [row(1, 2), row(2, 2)], "its own changes");
+    for reader in [&mut repeatable, &mut committed] {
+        assert_eq!(all(reader, &table), [row(1, 1)], "nothing that is not committed");
+    }
+    let mut dirty = database.session();
+    dirty.set_isolation(Isolation::ReadUncommitted);
+    assert_eq!(all(&mut dirty, &table), [row(1, 2), row(2, 2)]);
+
+    writer.commit().unwrap();
+    assert_eq!(all(&mut repeatable, &table), [row(1, 1)]);
+    assert_eq!(all(&mut committed, &table), [row(1, 2), row(2, 2)]);
+    // A change goes by the newest, and is then seen by whoever made it.
+    assert!(update(&mut repeatable, &table, &row(2, 7)).unwrap());
+    assert_eq!(all(&mut repeatable, &table), [row(1, 1), row(2, 7)]);
+    repeatable.commit().unwrap();
+    assert_eq!(all(&mut repeatable, &table), [row(1, 2), row(2, 7)]);
+}
+
+#[test]
+fn a_consistent_snapshot_begins_with_the_transaction() {
+    let (database, table) = usual();
+    let (mut writer, mut early, mut late) = (database.session(), database.session(), database.session());
+    early.begin(Isolation::RepeatableRead).unwrap();
+    early.open_snapshot();
+    late.begin(Isolation::RepeatableRead).unwrap();
+    insert(&mut writer, &table, &row(1, 1)).unwrap();
+    assert_eq!(all(&mut early, &table), []);
+    assert_eq!(all(&mut late, &table), [row(1, 1)]);
+}
+
+#[test]
+fn savepoints_and_failed_statements_take_back_their_part_only() {
+    let (database, table) = usual();
+    let mut session = database.session();
+    insert(&mut session, &table, &row(1, 1)).unwrap();
+    session.begin(Isolation::RepeatableRead).unwrap();
+    update(&mut session, &table, &row(1, 2)).unwrap();
+    let savepoint = session.savepoint();
+    update(&mut session, &table, &row(1, 3)).unwrap();
+    delete(&mut session, &table, 1).unwrap();
+    insert(&mut session, &table, &row(1, 4)).unwrap();
+    insert(&mut session, &table, &row(2, 4)).unwrap();
+    assert_eq!(all(&mut session, &table), [row(1, 4), row(2, 4)]);
+    session.roll_back_to(savepoint).unwrap();
+    assert_eq!(all(&mut session, &table), [row(1, 2)]);
+
+    let mut rows = KeyList::default();
+    [5, 6, 1].iter().for_each(|id| rows.push(&row(*id, 0).image(&table)));
+    let mut statement = session.write().unwrap();
+    let (position, error) = statement.insert_many(&table, &rows).unwrap_err();
+    assert!(position == 2 && matches!(error, Error::DuplicateKey { index: PRIMARY }));
+    drop(statement);
+    assert_eq!(all(&mut session, &table), [row(1, 2)], "the transaction lives on");
+
+    session.roll_back().unwrap();
+    assert_eq!(all(&mut session, &table), [row(1, 1)]);
+    assert_eq!(scan(Reader::newest(), &table, K, Direction::Forward), [row(1, 1)]);
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn a_row_that_is_changed_is_waited_for_and_its_change_is_what_the_next_one_sees() {
+    let (database, table) = usual();
+    let mut first = database.session();
+    insert(&mut first, &table, &row(1, 10)).unwrap();
+    first.begin(Isolation::RepeatableRead).unwrap();
+    update(&mut first, &table, &row(1, 11)).unwrap();
+
+    let mut hasty = database.session();
+    hasty.set_lock_wait(Duration::ZERO);
+    assert!(matches!(delete(&mut hasty, &table, 1), Err(Error::LockWaitTimeout)));
+    assert!(matches!(insert(&mut hasty, &table, &row(1, 0)), Err(Error::LockWaitTimeout)));
+    let mut statement = hasty.write().unwrap();
+    let (_, mut writer) = statement.split();
+    let locked = writer.lock(&table, &int_key(1), LockMode::Shared, LockWait::NoWait, &mut |_| true);
+    assert!(matches!(locked, Err(Error::WouldBlock)));
+    drop(statement);
+
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let mut second = database.session();
+            let mut statement = second.write().unwrap();
+            let mut seen = 0;
+            statement
+                .update(&table, &int_key(1), &mut |image, out| {
+                    seen = Row::read(&table, image).k;
+                    out.extend_from_slice(&row(1, seen + 1).image(&table));
+                    true
+                })
+                .unwrap();
+            statement.commit().unwrap();
+            seen
+        });
+        while database.core().transactions.usage().locks.waiting == 0 {
+            thread::yield_now();
+        }
+        first.commit().unwrap();
+        assert_eq!(waiter.join().unwrap(), 11);
+    });
+    assert_eq!(get(&mut first, &table, 1), Some(row(1, 12)));
+}
+
+#[test]
+fn two_that_wait_for_each_other_are_told_apart_by_a_deadlock() {
+    let (database, table) = usual();
+    let mut session = database.session();
+    (1..=2).for_each(|id| insert(&mut session, &table, &row(id, 0)).unwrap());
+    let change = |first: i32, second: i32, barrier: &std::sync::Barrier| {
+        let mut session = database.session();
+        session.begin(Isolation::RepeatableRead).unwrap();
+        update(&mut session, &table, &row(first, first)).unwrap();
+        barrier.wait();
+        match update(&mut session, &table, &row(second, first)) {
+            Ok(_) => {
+                session.commit().unwrap();
+                true
+            }
+            Err(Error::Deadlock) => {
+                session.roll_back().unwrap();
+                false
+            }
+            Err(error) => panic!("{error}"),
+        }
+    };
+    let barrier = std::sync::Barrier::new(2);
+    let survivors = thread::scope(|scope| {
+        let one = scope.spawn(|| change(1, 2, &barrier));
+        let other = scope.spawn(|| change(2, 1, &barrier));
+        (one.join().unwrap(), other.join().unwrap())
+    });
+    assert!(survivors.0 != survivors.1);
+    let winner = if survivors.0 { 1 } else { 2 };
+    assert_eq!(all(&mut session, &table), [row(1, winner), row(2, winner)]);
+}
+
+#[test]
+fn a_locked_row_is_left_alone_until_its_owner_ends() {
+    let (database, table) = usual();
+    let (mut owner, mut other) = (database.session(), database.session());
+    insert(&mut owner, &table, &row(1, 1)).unwrap();
+    other.set_lock_wait(Duration::ZERO);
+    for (mode, shared_too) in [(LockMode::Shared, true), (LockMode::Exclusive, false)] {
+        owner.begin(Isolation::RepeatableRead).unwrap();
+        let mut statement = owner.write().unwrap();
+        let (_, mut writer) = statement.split();
+        assert!(writer.lock(&table, &int_key(1), mode, LockWait::Wait, &mut |_| true).unwrap());
+        assert!(!writer.lock(&table, &int_key(9), mode, LockWait::Wait, &mut |_| true).unwrap());
+        statement.commit().unwrap();
+        assert!(matches!(update(&mut other, &table, &row(1, 2)), Err(Error::LockWaitTimeout)));
+        let mut statement = other.write().unwrap();
+        let (_, mut writer) = statement.split();
+        let shared = writer.lock(&table, &int_key(1), LockMode::Shared, LockWait::NoWait, &mut |_| true);
+        assert_eq!(shared.is_ok(), shared_too);
+        drop(statement);
+        assert_eq!(get(&mut other, &table, 1), Some(row(1, 1)), "plain reads do not wait");
+        owner.commit().unwrap();
+    }
+    assert!(update(&mut other, &table, &row(1, 2)).unwrap());
+}
+
+#[test]
+fn a_unique_key_is_free_again_when_its_row_has_gone_and_older_snapshots_still_find_it() {
+    let (database, table) = usual();
+    let unique = |id: i32, u: i32| Row { u: Some(u), ..row(id, id) };
+    let (mut writer, mut reader, mut other) = (database.session(), database.session(), database.session());
+    other.set_lock_wait(Duration::ZERO);
+    insert(&mut writer, &table, &unique(1, 5)).unwrap();
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    reader.open_snapshot();
+
+    writer.begin(Isolation::RepeatableRead).unwrap();
+    delete(&mut writer, &table, 1).unwrap();
+    insert(&mut writer, &table, &unique(2, 5)).unwrap();
+    // Whether the key is free depends on how the writer ends.
+    assert!(matches!(insert(&mut other, &table, &unique(3, 5)), Err(Error::LockWaitTimeout)));
+    writer.roll_back().unwrap();
+    let duplicate = insert(&mut other, &table, &unique(3, 5));
+    assert!(matches!(duplicate, Err(Error::DuplicateKey { index: U })));
+    let duplicate = update(&mut other, &table, &unique(1, 5));
+    assert!(duplicate.unwrap(), "a row does not collide with itself");
+
+    delete(&mut writer, &table, 1).unwrap();
+    insert(&mut writer, &table, &unique(2, 5)).unwrap();
+    assert!(matches!(insert(&mut other, &table, &unique(3, 5)), Err(Error::DuplicateKey { index: U })));
+    assert!(update(&mut writer, &table, &unique(2, 6)).unwrap());
+    insert(&mut writer, &table, &unique(3, 5)).unwrap();
+
+    let mut keys = KeyList::default();
+    let codec = table.key_codec(U);
+    codec.encode_prefix(&[types::ValueRef::Int(5)], &mut keys.bytes);
+    keys.ends.push(keys.bytes.len() as u32);
+    let by_unique = |reader: Reader<'_>| {
+        let mut found = Vec::new();
+        table
+            .multi_get(reader, U, &keys, &mut Batch::default(), &mut |_, _, image| {
+                found.push(Row::read(&table, image).id);
+                true
+            })
+            .unwrap();
+        found
+    };
+    assert_eq!(by_unique(reader.read().unwrap().reader()), [1]);
+    assert_eq!(by_unique(writer.read().unwrap().reader()), [3]);
+    drop(reader);
+    assert_eq!(all(&mut writer, &table), [unique(2, 6), unique(3, 5)]);
+    assert!(database.check().unwrap().is_clean());
+    assert_eq!(table.garbage(), 0);
+}
+
+#[test]
+fn purge_waits_for_the_oldest_snapshot_and_leaves_nothing() {
+    let (database, table) = usual();
+    let (mut writer, mut reader) = (database.session(), database.session());
+    let large = |id: i32, k: i32| Row { c: vec![k as u8; 9_000], ..row(id, k) };
+    (0..50).for_each(|id| insert(&mut writer, &table, &large(id, 0)).unwrap());
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    let before = all(&mut reader, &table);
+    for round in 1..5 {
+        (0..50).for_each(|id| assert!(update(&mut writer, &table, &large(id, round)).unwrap()));
+    }
+    (0..50).step_by(2).for_each(|id| assert!(delete(&mut writer, &table, id).unwrap()));
+    database.core().purge.drain(database.core());
+    assert!(table.garbage() > 0);
+    assert_eq!(all(&mut reader, &table), before);
+    assert_eq!(scan(reader.read().unwrap().reader(), &table, K, Direction::Forward), before);
+    reader.commit().unwrap();
+
+    database.core().purge.drain(database.core());
+    assert_eq!((table.garbage(), database.core().purge.len()), (0, 0));
+    assert_eq!(database.core().transactions.version_bytes(), 0);
+    let report = database.check().unwrap();
+    assert!(report.is_clean() && report.garbage == 0 && report.rows == 25, "{report}");
+    assert_eq!(keys_of(&table, 1), 25);
+}
+
+#[test]
+fn a_long_reader_of_hot_rows_keeps_its_snapshot_in_little_memory() {
+    const LIMIT: u64 = 256 << 10;
+    let (database, table) = usual();
+    database.set_version_limit(LIMIT);
+    let (mut setup, mut reader) = (database.session(), database.session());
+    (0..8).for_each(|id| insert(&mut setup, &table, &row(id, 0)).unwrap());
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    let before = all(&mut reader, &table);
+    thread::scope(|scope| {
+        let writers: Vec<_> = (0..3)
+            .map(|writer| {
+                let (database, table) = (&database, &table);
+                scope.spawn(move || {
+                    let mut session = database.session();
+                    for round in 1..600 {
+                        assert!(update(&mut session, table, &row((round + writer) % 8, round)).unwrap());
+                    }
+                })
+            })
+            .collect();
+        while !writers.iter().all(|writer| writer.is_finished()) {
+            assert_eq!(all(&mut reader, &table), before);
+            assert_eq!(scan(reader.read().unwrap().reader(), &table, K, Direction::Forward), before);
+            let bytes = database.status().version_bytes;
+            assert!(bytes <= LIMIT, "{bytes}");
+        }
+    });
+    assert_eq!(all(&mut reader, &table), before);
+    reader.commit().unwrap();
+    database.core().purge.drain(database.core());
+    assert_eq!((table.garbage(), database.status().version_bytes), (0, 0));
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn beyond_the_version_limit_a_long_reader_is_given_up_and_writers_never_are() {
+    const ROWS: i32 = 1_000;
+    const LIMIT: u64 = 64 << 10;
+    let (database, table) = usual();
+    let (mut writer, mut reader) = (database.session(), database.session());
+    (0..ROWS).for_each(|id| insert(&mut writer, &table, &row(id, 0)).unwrap());
+    database.set_version_limit(LIMIT);
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    let before = all(&mut reader, &table);
+    let mut is_given_up = false;
+    for id in 0..ROWS {
+        assert!(update(&mut writer, &table, &row(id, 1)).unwrap());
+        // The limit is looked at every 64 commits.
+        let bytes = database.status().version_bytes;
+        assert!(bytes <= LIMIT + 64 * 512, "{bytes}");
+        if id % 50 == 0 {
+            let read = reader.read().unwrap();
+            let mut rows = table.scan(read.reader(), PRIMARY, KeyRange::all(), Direction::Forward);
+            let mut seen = Vec::new();
+            let end = loop {
+                match rows.next_row() {
+                    Ok(Some(image)) => seen.push(Row::read(&table, image)),
+                    Ok(None) => break Ok(()),
+                    Err(error) => break Err(error),
+                }
+            };
+            match end {
+                Ok(()) => assert!(!is_given_up && seen == before),
+                Err(error) => {
+                    assert!(matches!(error, Error::SnapshotTooOld), "{error:?}");
+                    assert_eq!(seen, before[..seen.len()], "what it did see was right");
+                    is_given_up = true;
+                }
+            }
+        }
+    }
+    assert!(is_given_up);
+    reader.commit().unwrap();
+    assert!(all(&mut reader, &table).iter().all(|row| row.k == 1));
+    database.core().purge.drain(database.core());
+    assert_eq!((table.garbage(), database.status().version_bytes), (0, 0));
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn a_redefinition_waits_for_those_who_have_changed_the_table() {
+    let (database, table) = usual();
+    let mut session = database.session();
+    session.begin(Isolation::RepeatableRead).unwrap();
+    insert(&mut session, &table, &row(1, 1)).unwrap();
+    thread::scope(|scope| {
+        let truncate = scope.spawn(|| database.truncate(&table));
+        while database.core().transactions.usage().locks.waiting == 0 {
+            thread::yield_now();
+        }
+        session.commit().unwrap();
+        truncate.join().unwrap().unwrap();
+    });
+    assert_eq!(all(&mut session, &table), []);
+}
+
+/// What one session has done and sees.
+#[derive(Default)]
+struct Mirror {
+    isolation: Option<Isolation>,
+    snapshot: Option<BTreeMap<i32, Row>>,
+    /// Rows that the transaction has changed, as they are now.
+    own: BTreeMap<i32, Option<Row>>,
+    /// Rows that it looked for and that were not there: nobody else may insert them.
+    absent: BTreeSet<i32>,
+}
+
+impl Mirror {
+    fn view(&mut self, committed: &BTreeMap<i32, Row>) -> Vec<Row> {
+        let mut view = match self.isolation {
+            Some(Isolation::RepeatableRead) => self.snapshot.get_or_insert_with(|| committed.clone()).clone(),
+            _ => committed.clone(),
+        };
+        for (id, row) in &self.own {
+            match row {
+                Some(row) => view.insert(*id, row.clone()),
+                None => view.remove(id),
+            };
+        }
+        view.into_values().collect()
+    }
+}
+
+impl Mirror {
+    fn note_absent(&mut self, id: i32, newest: &Option<Row>) {
+        if newest.is_none() && self.isolation == Some(Isolation::RepeatableRead) {
+            self.absent.insert(id);
+        }
+    }
+}
+
+/// A small generator (xorshift), so that a run can be repeated by its seed.
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % end
+    }
+}
+
+/// Random statements of several sessions against maps: each sees what it should by every index, at every moment.
+fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
+    const IDS: u64 = 24;
+    let (database, table) = with_table(hit_path, size);
+    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut sessions: Vec<Session> = (0..4).map(|_| database.session()).collect();
+    sessions.iter_mut().for_each(|session| session.set_lock_wait(Duration::ZERO));
+    let mut mirrors: Vec<Mirror> = (0..4).map(|_| Mirror::default()).collect();
+    let mut committed: BTreeMap<i32, Row> = BTreeMap::new();
+    for step in 0..400 {
+        let who = dice.below(4) as usize;
+        let id = dice.below(IDS) as i32;
+        let len = [10, 10, 10, 200, 3_000][dice.below(5) as usize];
+        // Unique keys of their own, two a row, so that they come and go.
+        let u = [None, Some(2 * id), Some(2 * id + 1)][dice.below(3) as usize];
+        let new = Row { id, k: dice.below(4) as i32, u, c: vec![step as u8; len] };
+        let has = |mirror: &Mirror| mirror.own.contains_key(&id) || mirror.absent.contains(&id);
+        let is_taken = (0..4).any(|other| other != who && has(&mirrors[other]));
+        let newest = match mirrors[who].own.get(&id) {
+            Some(own) => own.clone(),
+            None => committed.get(&id).cloned(),
+        };
+        let session = &mut sessions[who];
+        let mirror = &mut mirrors[who];
+        let context = format!("seed {seed}, step {step}, session {who}, row {id}");
+        let mut keep = |mirror: &mut Mirror, row: Option<Row>| {
+            if mirror.isolation.is_some() {
+                mirror.own.insert(id, row);
+            } else {
+                match row {
+                    Some(row) => committed.insert(id, row),
+                    None => committed.remove(&id),
+                };
+            }
+        };
+        match dice.below(12) {
+            0 | 1 => {
+                let isolation = [Isolation::RepeatableRead, Isolation::ReadCommitted][dice.below(2) as usize];
+                session.begin(isolation).unwrap();
+                *mirror = Mirror { isolation: Some(isolation), ..Mirror::default() };
+            }
+            2 => {
+                session.commit().unwrap();
+                for (id, row) in std::mem::take(mirror).own {
+                    match row {
+                        Some(row) => committed.insert(id, row),
+                        None => committed.remove(&id),
+                    };
+                }
+            }
+            3 => {
+                session.roll_back().unwrap();
+                *mirror = Mirror::default();
+            }
+            4..7 => match insert(session, &table, &new) {
+                Err(Error::LockWaitTimeout) => assert!(is_taken, "{context}"),
+                Err(Error::DuplicateKey { index: PRIMARY }) => {
+                    assert!(newest.is_some() && !is_taken, "{context}");
+                }
+                result => {
+                    result.unwrap();
+                    assert!(newest.is_none() && !is_taken, "{context}");
+                    keep(mirror, Some(new));
+                }
+            },
+            7 | 8 => match update(session, &table, &new) {
+                Err(Error::LockWaitTimeout) => assert!(is_taken, "{context}"),
+                changed => {
+                    assert!(
+                        !is_taken && *changed.as_ref().unwrap() == newest.is_some(),
+                        "{context} {is_taken} {changed:?} {newest:?}"
+                    );
+                    mirror.note_absent(id, &newest);
+                    if newest.is_some() {
+                        keep(mirror, Some(new));
+                    }
+                }
+            },
+            9 => match delete(session, &table, id) {
+                Err(Error::LockWaitTimeout) => assert!(is_taken, "{context}"),
+                deleted => {
+                    assert!(
+                        !is_taken && *deleted.as_ref().unwrap() == newest.is_some(),
+                        "{context} {is_taken} {deleted:?} {newest:?}"
+                    );
+                    mirror.note_absent(id, &newest);
+                    if newest.is_some() {
+                        keep(mirror, None);
+                    }
+                }
+            },
+            _ => {}
+        }
+        let who = dice.below(4) as usize;
+        let expected = mirrors[who].view(&committed);
+        let read = sessions[who].read().unwrap();
+        check_view(read.reader(), &table, &expected, &format!("seed {seed}, step {step}, reader {who}"));
+    }
+    drop(sessions);
+    database.core().purge.drain(database.core());
+    assert_eq!(table.garbage(), 0, "seed {seed}");
+    assert_eq!(database.core().transactions.version_bytes(), 0, "seed {seed}");
+    let report = database.check().unwrap();
+    assert!(report.is_clean() && report.garbage == 0, "seed {seed}: {report}");
+    let rows: Vec<Row> = committed.values().cloned().collect();
+    assert_eq!(scan(Reader::newest(), &table, PRIMARY, Direction::Forward), rows, "seed {seed}");
+    for index in 0..3 {
+        assert_eq!(keys_of(&table, index), rows.len(), "seed {seed}");
+    }
+}
+
+fn check_view(reader: Reader<'_>, table: &Table, expected: &[Row], context: &str) {
+    assert_eq!(scan(reader, table, PRIMARY, Direction::Forward), expected, "{context}");
+    let mut by_k = expected.to_vec();
+    by_k.sort_by_key(|row| (row.k, row.id));
+    assert_eq!(scan(reader, table, K, Direction::Forward), by_k, "{context}");
+    let mut by_u = expected.to_vec();
+    by_u.sort_by_key(|row| (row.u, row.id));
+    by_u.reverse();
+    assert_eq!(scan(reader, table, U, Direction::Backward), by_u, "{context}");
+    let mut keys = table.scan(reader, K, KeyRange::all(), Direction::Forward);
+    for row in &by_k {
+        assert_eq!(
+            keys.next_key().unwrap(),
+            Some(&[int_key(row.k), int_key(row.id)].concat()[..]),
+            "{context}"
+        );
+    }
+    assert!(keys.next_key().unwrap().is_none(), "{context}");
+    let mut prefixes = KeyList::default();
+    (0..4).for_each(|k| prefixes.push(&int_key(k)));
+    let mut found = Vec::new();
+    table
+        .multi_get(reader, K, &prefixes, &mut Batch::default(), &mut |_, _, image| {
+            found.push(Row::read(table, image));
+            true
+        })
+        .unwrap();
+    assert_eq!(found, by_k, "{context}");
+}
+
+#[test]
+fn each_session_sees_what_it_should_by_every_index_at_every_moment() {
+    for (hit_path, size) in matrix() {
+        (1..=12).for_each(|seed| run_against_the_model(seed, hit_path, size));
+    }
+}
+
+#[test]
+fn money_is_neither_made_nor_lost_by_concurrent_transfers() {
+    const ACCOUNTS: i32 = 20;
+    const EACH: i32 = 1_000;
+    let (database, table) = usual();
+    let mut session = database.session();
+    (0..ACCOUNTS).for_each(|id| insert(&mut session, &table, &row(id, EACH)).unwrap());
+    thread::scope(|scope| {
+        for thread in 0..4u64 {
+            let (database, table) = (&database, &table);
+            scope.spawn(move || {
+                let mut dice = Dice(thread * 77 + 1);
+                let mut session = database.session();
+                for _ in 0..300 {
+                    let from = dice.below(ACCOUNTS as u64) as i32;
+                    let to = dice.below(ACCOUNTS as u64) as i32;
+                    session.begin(Isolation::RepeatableRead).unwrap();
+                    let moved = [(from, -1), (to, 1)].into_iter().try_for_each(|(id, delta)| {
+                        let mut statement = session.write()?;
+                        statement.update(table, &int_key(id), &mut |image, out| {
+                            let old = Row::read(table, image);
+                            out.extend_from_slice(&Row { k: old.k + delta, ..old }.image(table));
+                            true
+                        })?;
+                        statement.commit()
+                    });
+                    match moved {
+                        Ok(()) if dice.below(8) > 0 => session.commit().unwrap(),
+                        Ok(()) | Err(Error::Deadlock) => session.roll_back().unwrap(),
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+        }
+        let (database, table) = (&database, &table);
+        scope.spawn(move || {
+            let mut session = database.session();
+            for _ in 0..200 {
+                let read = session.read().unwrap();
+                for index in [PRIMARY, K] {
+                    let rows = scan(read.reader(), table, index, Direction::Forward);
+                    assert_eq!(rows.len(), ACCOUNTS as usize);
+                    assert_eq!(rows.iter().map(|row| row.k).sum::<i32>(), ACCOUNTS * EACH);
+                }
+            }
+        });
+    });
+    database.core().purge.drain(database.core());
+    assert_eq!(table.garbage(), 0);
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn who_reads_and_who_writes_wait_for_their_turn() {
+    let (database, table) = usual();
+    let (mut first, mut second) = (database.session(), database.session());
+    insert(&mut first, &table, &row(1, 1)).unwrap();
+    second.set_lock_wait(Duration::from_millis(20));
+    database.set_thread_concurrency(1);
+    let read = first.read().unwrap();
+    assert!(matches!(second.read(), Err(Error::LockWaitTimeout)));
+    assert!(matches!(second.write(), Err(Error::LockWaitTimeout)));
+    drop(read);
+    assert_eq!(all(&mut second, &table), [row(1, 1)]);
+    let write = first.write().unwrap();
+    assert!(matches!(second.read(), Err(Error::LockWaitTimeout)));
+    drop(write);
+    // An interrupt ends the wait as well.
+    let _read = first.read().unwrap();
+    second.interrupter().interrupt();
+    assert!(matches!(second.read(), Err(Error::Interrupted)));
+}

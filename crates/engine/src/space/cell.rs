@@ -1,0 +1,57 @@
+//! A row's cell before it goes into a leaf: with its image, or with a reference to the chain that has been written for it.
+
+use super::overflow;
+use super::tablespace::Tablespace;
+use crate::format::overflow::{REFERENCE_BYTES, Reference};
+use crate::format::row::{ROW_HEADER_BYTES, RowHeader};
+use crate::{Error, Result};
+
+/// A row ready to be put into a leaf.
+#[derive(Debug)]
+pub struct Cell<'i> {
+    header: [u8; ROW_HEADER_BYTES],
+    body: Body<'i>,
+}
+
+#[derive(Debug)]
+enum Body<'i> {
+    Inline(&'i [u8]),
+    Chain(Reference, [u8; REFERENCE_BYTES]),
+}
+
+impl<'i> Cell<'i> {
+    /// Makes the cell of a row; an image longer than `inline_bytes_max` is written to overflow pages.
+    pub fn new(
+        space: &Tablespace,
+        image: &'i [u8],
+        inline_bytes_max: usize,
+        header: RowHeader,
+        chain: impl FnOnce() -> u64,
+    ) -> Result<Cell<'i>> {
+        if image.len() <= inline_bytes_max {
+            return Ok(Cell { header: header.to_bytes(), body: Body::Inline(image) });
+        }
+        if image.len() > u32::MAX as usize {
+            return Err(Error::RowTooLarge { bytes: image.len(), bytes_max: u32::MAX as usize });
+        }
+        let reference = overflow::store(space, chain(), image)?;
+        let header = header.with_chain().to_bytes();
+        Ok(Cell { header, body: Body::Chain(reference, reference.to_bytes()) })
+    }
+
+    /// The cell's bytes, in two parts.
+    pub fn parts(&self) -> [&[u8]; 2] {
+        match &self.body {
+            Body::Inline(image) => [&self.header, image],
+            Body::Chain(_, reference) => [&self.header, reference],
+        }
+    }
+
+    /// Gives the cell's pages back: it does not go into the tree after all.
+    pub fn discard(self, space: &Tablespace) {
+        if let Body::Chain(reference, _) = self.body {
+            // A page that cannot be given back is lost until the table is rebuilt; `check` reports it.
+            let _ = overflow::free(space, reference);
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! What the tables of a database share.
+
+use super::scan::ScanMemory;
+use crate::definition::TableDef;
+use crate::format::control::{Control, NextIds};
+use crate::journal::Journal;
+use crate::latch::{Gate, RowLatches};
+use crate::space::tablespace::{Home, RowCache};
+use crate::{Error, Result};
+use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
+use base::sync::{Arc, CachePadded, Mutex};
+use base::{CoreLocal, Stamp};
+use pagecache::{Caches, FileFormat, NamedCache};
+use transactions::{Config, Transactions};
+
+base::latch_class!(pub CheckpointLatch, "checkpoint");
+
+base::latch_class!(pub ControlLatch, "control file");
+
+/// The engine below a database's tables.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub caches: Arc<Caches>,
+    /// Rows whose pages are not in memory.
+    pub rows_kept: RowCache,
+    /// Of files that do not say.
+    pub page_size: usize,
+    pub journal: Arc<Journal>,
+    pub rows: RowLatches,
+    pub transactions: Arc<Transactions>,
+    /// What scans work in.
+    pub scan_memory: CoreLocal<ScanMemory>,
+    /// Transactions that have locked keys of rows that are not there: while there are none, inserting many rows asks for no locks.
+    absent_lockers: CachePadded<AtomicUsize>,
+    /// Passed by statements that change rows; closed by `Database::close`.
+    pub statements: Gate,
+    closed: AtomicBool,
+    refusing: AtomicBool,
+    why_refusing: Mutex<String>,
+    pub control: Mutex<Control, ControlLatch>,
+    /// Held while a checkpoint is taken.
+    pub checkpointing: Mutex<(), CheckpointLatch>,
+}
+
+impl Core {
+    pub fn new(
+        caches: Arc<Caches>,
+        rows_kept: RowCache,
+        page_size: usize,
+        journal: Arc<Journal>,
+        control: Control,
+    ) -> Core {
+        let config = Config { next_id: Stamp(control.next_ids().stamp), ..Config::default() };
+        Core {
+            caches,
+            rows_kept,
+            page_size,
+            journal,
+            rows: RowLatches::new(),
+            transactions: Transactions::new(&config),
+            scan_memory: CoreLocal::new(),
+            absent_lockers: CachePadded::default(),
+            statements: Gate::default(),
+            checkpointing: Mutex::of_class(()),
+            closed: AtomicBool::new(false),
+            refusing: AtomicBool::new(false),
+            why_refusing: Mutex::new(String::new()),
+            control: Mutex::of_class(control),
+        }
+    }
+
+    /// Where a table's file is to be kept.
+    pub fn home<'h>(&'h self, cache: &'h Arc<NamedCache>, def: &TableDef) -> Home<'h> {
+        let page_size = def.page_size.map_or(self.page_size, |bytes| bytes as usize);
+        let format = FileFormat { page_size, is_compressed: def.compressed };
+        Home { caches: &self.caches, cache, journal: &self.journal, format }
+    }
+
+    /// A transaction is about to lock the key of a row that is not there, and to look again whether it is.
+    pub fn begin_absent_locks(&self) {
+        // ORDER: SeqCst, as is the other side's load: who latches the row's leaf to insert it and finds no locker has the latch before
+        // the locker looks into the leaf, which waits for it.
+        self.absent_lockers.fetch_add(1, Ordering::SeqCst);
+        fence(Ordering::SeqCst);
+    }
+
+    pub fn end_absent_locks(&self) {
+        // ORDER: its locks have been given back before.
+        self.absent_lockers.fetch_sub(1, Ordering::Release);
+    }
+
+    /// True if a row that is inserted may have been locked while it was not there. Asked under its leaf's latch.
+    pub fn has_absent_locks(&self) -> bool {
+        fence(Ordering::SeqCst);
+        // ORDER: see `begin_absent_locks`.
+        self.absent_lockers.load(Ordering::SeqCst) > 0
+    }
+
+    /// The ids that nothing has had.
+    pub fn next_ids(&self) -> NextIds {
+        NextIds { stamp: self.transactions.next_id().0, ..self.control.lock().next_ids() }
+    }
+
+    /// Refuses what would change the database, if it is closed or has given up writing.
+    #[inline]
+    pub fn check_open(&self) -> Result<()> {
+        // ORDER: flags that are seen soon enough; `close` waits for statements by the gate.
+        if self.closed.load(Ordering::Relaxed) || self.refusing.load(Ordering::Relaxed) {
+            return self.why_not();
+        }
+        match self.caches.write_failure().or_else(|| self.journal.failure()) {
+            Some(why) => Err(Error::ReadOnly { why }),
+            None => Ok(()),
+        }
+    }
+
+    #[cold]
+    fn why_not(&self) -> Result<()> {
+        // ORDER: as in `check_open`.
+        if self.closed.load(Ordering::Relaxed) {
+            return Err(Error::Closed);
+        }
+        Err(Error::ReadOnly { why: self.why_refusing.lock().clone() })
+    }
+
+    /// A file that is not open because the database is closed.
+    pub fn explain(&self, error: Error) -> Error {
+        if matches!(error, Error::NoSuchTable) && self.is_closed() { Error::Closed } else { error }
+    }
+
+    /// Stops all writing: what is in memory can no longer be trusted to be whole statements.
+    pub fn refuse_writes(&self, why: String) {
+        *self.why_refusing.lock() = why;
+        // ORDER: as in `check_open`.
+        self.refusing.store(true, Ordering::Relaxed);
+    }
+
+    pub fn is_closed(&self) -> bool {
+        // ORDER: as in `check_open`.
+        self.closed.load(Ordering::Relaxed)
+    }
+
+    pub fn set_closed(&self) {
+        // ORDER: as in `check_open`.
+        self.closed.store(true, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,4 @@
+#[cfg(feature = "shuttle")]
+mod models;
+#[cfg(not(feature = "shuttle"))]
+mod trees;

@@ -1,0 +1,118 @@
+//! What a statement sees of a row.
+
+use crate::format::row::RowHeader;
+use crate::{Error, Result};
+use base::Stamp;
+use base::sync::Arc;
+use transactions::{Found, View};
+
+/// How a statement reads rows: by a snapshot, or the newest state.
+#[derive(Clone, Copy, Debug)]
+pub struct Reader<'s>(Mode<'s>);
+
+#[derive(Clone, Copy, Debug)]
+enum Mode<'s> {
+    Newest,
+    Snapshot(View<'s>),
+    /// The newest state of what has ended by the time of the view, and both sides of what has not.
+    Current {
+        view: View<'s>,
+        own: Stamp,
+    },
+}
+
+/// The two ways in which a statement that changes rows reads.
+#[derive(Clone, Copy, Debug)]
+pub struct Readers<'s> {
+    /// By the statement's snapshot: what a plain SELECT would see.
+    pub snapshot: Reader<'s>,
+    /// For the rows that the statement means to change or to lock. It finds candidates: the newest state of every row and, if another
+    /// transaction's change of it is pending, also what the row is without. Who has locked the row looks again.
+    pub current: Reader<'s>,
+}
+
+/// What a reader makes of a cell that it has found in a leaf.
+#[derive(Debug)]
+pub(crate) enum Sight {
+    /// The cell is the row.
+    This,
+    /// There is no row.
+    Nothing,
+    /// The row is this cell.
+    Other(Arc<[u8]>),
+    /// Both are candidates.
+    Both(Arc<[u8]>),
+    /// The page is being restored by a rollback: look again.
+    Again,
+}
+
+impl<'s> Reader<'s> {
+    /// Sees every row as it is, changes included that have not been committed. For statistics, and for whoever has seen to it that
+    /// there are none.
+    pub fn newest() -> Reader<'static> {
+        Reader(Mode::Newest)
+    }
+
+    pub(crate) fn snapshot(view: View<'s>) -> Reader<'s> {
+        Reader(Mode::Snapshot(view))
+    }
+
+    pub(crate) fn current(view: View<'s>, own: Stamp) -> Reader<'s> {
+        Reader(Mode::Current { view, own })
+    }
+
+    /// Judges a cell by its header. `file` and `key` say where older versions of the row are kept.
+    #[inline(always)]
+    pub(crate) fn look(&self, header: RowHeader, file: u64, key: &[u8]) -> Result<Sight> {
+        match &self.0 {
+            Mode::Snapshot(view) if !view.sees(header.stamp()) => older(view, header, file, key),
+            Mode::Current { view, own } if header.stamp() != *own && !view.sees(header.stamp()) => {
+                both(view, header, file, key)
+            }
+            _ if header.is_deleted() => Ok(Sight::Nothing),
+            _ => Ok(Sight::This),
+        }
+    }
+
+    /// True if all rows and entries of a page are seen whose newest stamp is this.
+    pub(crate) fn sees_all_until(&self, stamp_max: u64) -> bool {
+        match &self.0 {
+            Mode::Newest => true,
+            // No stamp of the page is above. Those below may still be active, unless all of them have ended before.
+            Mode::Snapshot(view) => view.sees_all_until(Stamp(stamp_max)),
+            Mode::Current { .. } => false,
+        }
+    }
+
+    /// Fails if the snapshot was taken before a tree that was built when the clock stood at `since`: it has no older versions.
+    pub(crate) fn check_since(&self, since: u64) -> Result<()> {
+        match &self.0 {
+            Mode::Snapshot(view) if view.number() < since => Err(Error::TableChanged),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[cold]
+fn older(view: &View<'_>, header: RowHeader, file: u64, key: &[u8]) -> Result<Sight> {
+    if header.is_first() {
+        return Ok(Sight::Nothing);
+    }
+    Ok(match view.find_version(file, key)? {
+        Found::Row(cell) => Sight::Other(cell),
+        Found::NoRow => Sight::Nothing,
+        Found::Newest => Sight::Again,
+    })
+}
+
+#[cold]
+fn both(view: &View<'_>, header: RowHeader, file: u64, key: &[u8]) -> Result<Sight> {
+    let without = if header.is_first() { Found::NoRow } else { view.find_version(file, key)? };
+    Ok(match (without, header.is_deleted()) {
+        (Found::Row(cell), true) => Sight::Other(cell),
+        (Found::Row(cell), false) => Sight::Both(cell),
+        (Found::NoRow, true) => Sight::Nothing,
+        (Found::NoRow, false) => Sight::This,
+        (Found::Newest, _) => Sight::Again,
+    })
+}

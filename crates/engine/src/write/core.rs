@@ -1,0 +1,97 @@
+//! What everything that changes rows shares, above what the tables share.
+
+use super::purge::Purge;
+use super::under_way::UnderWay;
+use crate::Result;
+use crate::table::core::Core;
+use base::Lsn;
+use base::sync::Arc;
+use std::ops::Deref;
+use wal::Checkpoint;
+
+/// The core of a database's tables, and what keeps records in the log besides dirty pages: the transactions under way, and what
+/// purge has not come to. Both refer to tables, so a table knows the [`Core`] alone.
+#[derive(Debug)]
+pub(crate) struct WriteCore {
+    core: Arc<Core>,
+    pub under_way: UnderWay,
+    pub purge: Purge,
+}
+
+impl Deref for WriteCore {
+    type Target = Core;
+
+    #[inline(always)]
+    fn deref(&self) -> &Core {
+        &self.core
+    }
+}
+
+impl WriteCore {
+    pub fn new(core: Core) -> WriteCore {
+        WriteCore { core: Arc::new(core), under_way: UnderWay::default(), purge: Purge::default() }
+    }
+
+    /// What the tables share.
+    pub fn tables(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    /// To be called before anything is changed, with no latch held: refuses if the database is closed or has given up
+    /// writing, and waits if the log is full.
+    #[inline]
+    pub fn touch(&self) -> Result<()> {
+        self.check_open()?;
+        if self.journal.admits() { Ok(()) } else { self.wait_for_log() }
+    }
+
+    #[cold]
+    fn wait_for_log(&self) -> Result<()> {
+        self.journal.make_admissible(|| self.make_room_in_log())
+    }
+
+    /// The first record that something other than a dirty page still needs: the oldest transaction's. Asked by a checkpoint
+    /// after it has looked where the log ends.
+    pub fn oldest_needed(&self) -> Option<Lsn> {
+        [self.under_way.oldest(), self.purge.oldest_needed()].into_iter().flatten().min()
+    }
+
+    /// Takes a checkpoint and gives up what the log does not need any more.
+    pub fn checkpoint(&self) -> Result<()> {
+        let _turn = self.checkpointing.lock();
+        self.log_again()?;
+        // First the log's end, then who needs what of it: what is logged later is behind that end.
+        let end = self.journal.position();
+        let by_pages = self.caches.oldest_change().unwrap_or(end).min(end);
+        let needed = self.oldest_needed().unwrap_or(end).min(by_pages);
+        self.caches.sync_files()?;
+        // After the end: they count all that was logged below it.
+        let owner = self.next_ids().to_words();
+        let log = self.journal.log();
+        let before = log.checkpoint().map_or(wal::FIRST_LSN, |checkpoint| checkpoint.needed);
+        log.write_checkpoint(Checkpoint { lsn: end, needed: needed.max(before), owner })?;
+        log.remove_unneeded()?;
+        self.journal.set_needed(by_pages);
+        Ok(())
+    }
+
+    /// Logs again at the log's end what would keep too much of it.
+    fn log_again(&self) -> Result<()> {
+        let old = self.journal.position().0.saturating_sub(self.journal.capacity() / 2);
+        if self.oldest_needed().is_some_and(|needed| needed.0 <= old) {
+            // In this order: what commits meanwhile is handed from the first to the second.
+            self.under_way.log_again(self, Lsn(old))?;
+            self.purge.log_again(self, Lsn(old))?;
+        }
+        Ok(())
+    }
+
+    /// Writes pages whose changes are old and takes a checkpoint.
+    pub fn make_room_in_log(&self) -> Result<()> {
+        let old = self.journal.position().0.saturating_sub(self.journal.capacity() / 8 * 5);
+        if self.journal.needed().0 < old {
+            self.caches.write_older_than(Lsn(old))?;
+        }
+        self.checkpoint()
+    }
+}

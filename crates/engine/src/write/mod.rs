@@ -1,0 +1,15 @@
+//! Changing rows: transactions that write, what they log and how it is taken back, and purge.
+//!
+//! - [`core`]: what all of it shares.
+//! - [`active`], [`undo`], [`under_way`]: a write transaction and what it has changed. [`log`]: its records.
+//! - [`row`], [`bulk`]: changes of rows and of their index entries, one by one and many at once.
+//! - [`purge`]: removes what nobody sees any more.
+
+pub(crate) mod active;
+pub(crate) mod bulk;
+pub(crate) mod core;
+pub(crate) mod log;
+pub(crate) mod purge;
+pub(crate) mod row;
+pub(crate) mod under_way;
+pub(crate) mod undo;

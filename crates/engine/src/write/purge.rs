@@ -1,0 +1,319 @@
+//! Purge: removes what committed transactions have left behind once nobody sees it any more.
+//!
+//! A deleted row stays in its leaf, and the index entries of rows as they were stay in theirs, for the snapshots that still see
+//! them. What a transaction leaves is queued when it commits. A thread looks at the queue; a session that
+//! commits faster than the thread purges does some of the work itself.
+
+use super::core::WriteCore;
+use super::log;
+use crate::Result;
+use crate::format::row::{chain_of, split_cell};
+use crate::table::Table;
+use crate::tree::{Chunk, Remainder};
+
+base::latch_class!(pub PurgeQueueLatch, "purge queue");
+#[cfg(not(feature = "shuttle"))]
+use base::sync::Weak;
+use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use base::sync::{Arc, Condvar, Mutex, thread};
+use base::{FileId, Lsn, Stamp};
+use std::collections::VecDeque;
+#[cfg(not(feature = "shuttle"))]
+use std::time::Duration;
+use transactions::Horizon;
+
+/// How long the thread sleeps when snapshots are in its way, or nothing is to be done.
+#[cfg(not(feature = "shuttle"))]
+const PAUSE: Duration = Duration::from_millis(20);
+#[cfg(not(feature = "shuttle"))]
+const PAUSE_IDLE: Duration = Duration::from_millis(500);
+/// What is purged between two looks at the horizon: a snapshot that closes meanwhile lets the next ones go further.
+#[cfg(not(feature = "shuttle"))]
+const BATCH: usize = 256;
+/// A queue longer than this is worked on by those who make it longer.
+const QUEUE_LONG: usize = 20_000;
+/// What a session purges at a commit then: more than most commits leave.
+const HELP: usize = 64;
+
+/// A row that some transaction has changed, as it was before.
+#[derive(Debug)]
+pub(crate) struct Garbage {
+    pub table: Arc<Table>,
+    pub file: FileId,
+    pub key: Box<[u8]>,
+    pub old: Arc<[u8]>,
+    /// Who changed it.
+    pub stamp: Stamp,
+    /// The overflow pages of `old` go with it. After a crash the log says so, from here on at the earliest.
+    pub chain: Option<Lsn>,
+    /// It counts in [`Table::garbage`].
+    pub is_counted: bool,
+}
+
+/// What is to be purged, in about the order of the commits.
+#[derive(Default, Debug)]
+pub(crate) struct Purge {
+    queue: Mutex<Queue, PurgeQueueLatch>,
+    /// Held by who purges: one thread at a time. It may wait for a table's redefinition to end, so nobody else waits for it.
+    working: Mutex<()>,
+    len: AtomicUsize,
+    sweeps: Mutex<VecDeque<Sweep>>,
+    signal: Arc<Signal>,
+}
+
+#[derive(Default, Debug)]
+struct Queue {
+    waiting: VecDeque<Garbage>,
+    /// What is being purged needs the log from here on.
+    current: Option<Lsn>,
+}
+
+#[derive(Default, Debug)]
+struct Signal {
+    state: Mutex<SignalState>,
+    changed: Condvar,
+    /// The thread sleeps and is to be woken.
+    idle: AtomicBool,
+}
+
+#[derive(Default, Debug)]
+struct SignalState {
+    stop: bool,
+    thread: Option<thread::JoinHandle<()>>,
+}
+
+impl Purge {
+    /// Leaves work for later.
+    pub fn add(&self, garbage: Vec<Garbage>) {
+        if garbage.is_empty() {
+            return;
+        }
+        // ORDER: a number for reports and for the decision to help.
+        self.len.fetch_add(garbage.len(), Ordering::Relaxed);
+        self.queue.lock().waiting.extend(garbage);
+        // ORDER: who misses the flag is made up for by the pause running out.
+        if self.signal.idle.load(Ordering::Relaxed) && self.signal.idle.swap(false, Ordering::Relaxed) {
+            drop(self.signal.state.lock());
+            self.signal.changed.notify_one();
+        }
+    }
+
+    /// How much waits.
+    pub fn len(&self) -> usize {
+        // ORDER: as in `add`.
+        self.len.load(Ordering::Relaxed)
+    }
+
+    /// The next piece of work that the horizon allows.
+    fn next(&self, core: &WriteCore, horizon: Horizon) -> Option<Garbage> {
+        let mut queue = self.queue.lock();
+        queue.current = None;
+        let stamp = queue.waiting.front()?.stamp;
+        if !core.transactions.is_seen_by_all(stamp, horizon) {
+            return None;
+        }
+        // ORDER: as in `add`.
+        self.len.fetch_sub(1, Ordering::Relaxed);
+        let next = queue.waiting.pop_front();
+        queue.current = next.as_ref().and_then(|garbage| garbage.chain);
+        next
+    }
+
+    /// Purges up to `limit` rows; how many it came to.
+    fn run(&self, core: &WriteCore, limit: usize) -> usize {
+        let _working = self.working.lock();
+        // First the horizon, then the versions: what is purged below has no versions left that only older snapshots had.
+        let horizon = core.transactions.horizon();
+        core.transactions.purge();
+        let mut done = 0;
+        while done < limit
+            && let Some(garbage) = self.next(core, horizon)
+        {
+            done += 1;
+            let _passage = garbage.table.gate.pass();
+            let state = garbage.table.state();
+            if state.dropped || state.space.file_id() != garbage.file {
+                continue;
+            }
+            // What cannot be removed stays: it is in nobody's way, and a later change of the row meets it.
+            let purged = garbage.table.purge_row(state, &garbage);
+            if purged.is_ok() && garbage.is_counted {
+                garbage.table.add_garbage(-1);
+            }
+        }
+        self.queue.lock().current = None;
+        done
+    }
+
+    /// The first record in the log that says what is still to be purged.
+    pub fn oldest_needed(&self) -> Option<Lsn> {
+        let queue = self.queue.lock();
+        queue.waiting.iter().filter_map(|garbage| garbage.chain).chain(queue.current).min()
+    }
+
+    /// Logs again what is still to be purged and has its record at or below `below`.
+    pub fn log_again(&self, core: &WriteCore, below: Lsn) -> Result<()> {
+        let mut queue = self.queue.lock();
+        let position = core.journal.position();
+        for garbage in
+            queue.waiting.iter_mut().filter(|garbage| garbage.chain.is_some_and(|from| from <= below))
+        {
+            if let Some(chain) = chain_of(&garbage.old) {
+                log::chain(core, garbage.stamp, garbage.file, chain)?;
+            }
+            garbage.chain = Some(position);
+        }
+        Ok(())
+    }
+
+    /// Has a whole table looked through, for what a crash has left: what nobody sees and nobody has a list of. It counts once in
+    /// [`Table::garbage`] until that is done.
+    pub fn sweep(&self, table: Arc<Table>) {
+        self.sweeps.lock().push_back(Sweep::new(table));
+    }
+
+    /// Does a part of a sweep; false if there is nothing to sweep.
+    fn sweep_on(&self, core: &WriteCore) -> bool {
+        let _working = self.working.lock();
+        let Some(mut sweep) = self.sweeps.lock().pop_front() else { return false };
+        let horizon = core.transactions.horizon();
+        // What cannot be read is left alone until the next start.
+        if let Ok(false) = sweep.go_on(core, horizon) {
+            self.sweeps.lock().push_front(sweep);
+        }
+        true
+    }
+
+    /// Called by who has committed: helps if the thread cannot keep up.
+    pub fn help(&self, core: &WriteCore) {
+        if self.len() > QUEUE_LONG {
+            self.run(core, HELP);
+        }
+    }
+
+    /// Purges everything that nobody sees.
+    pub fn drain(&self, core: &WriteCore) {
+        while self.run(core, usize::MAX) > 0 || self.sweep_on(core) {}
+    }
+
+    /// Forgets everything: the next start will meet it.
+    pub fn clear(&self) {
+        *self.queue.lock() = Queue::default();
+        self.sweeps.lock().clear();
+    }
+
+    /// Starts the thread. Models have none.
+    #[cfg(not(feature = "shuttle"))]
+    pub fn start(&self, core: &Arc<WriteCore>) {
+        let (signal, weak) = (self.signal.clone(), Arc::downgrade(core));
+        let spawned = thread::Builder::new().name("purge".to_owned()).spawn(move || work(&weak, &signal));
+        // Without the thread sessions do the work, later.
+        self.signal.state.lock().thread = spawned.ok();
+    }
+
+    /// Ends the thread and waits for it.
+    pub fn stop(&self) {
+        let thread = {
+            let mut state = self.signal.state.lock();
+            state.stop = true;
+            state.thread.take()
+        };
+        self.signal.changed.notify_one();
+        if let Some(thread) = thread
+            && thread.thread().id() != thread::current().id()
+        {
+            // A panic of the thread has been reported by the panic hook; there is nothing to add.
+            let _ = thread.join();
+        }
+    }
+}
+
+#[cfg(not(feature = "shuttle"))]
+fn work(core: &Weak<WriteCore>, signal: &Signal) {
+    loop {
+        let Some(core) = core.upgrade() else { return };
+        let done = core.purge.run(&core, BATCH);
+        let waits = core.purge.len();
+        let sweeps = core.purge.sweep_on(&core);
+        drop(core);
+        if done > 0 && waits > 0 || sweeps {
+            if signal.state.lock().stop {
+                return;
+            }
+            continue;
+        }
+        let pause = if waits > 0 { PAUSE } else { PAUSE_IDLE };
+        let state = signal.state.lock();
+        if state.stop {
+            return;
+        }
+        // ORDER: see `Purge::add`.
+        signal.idle.store(waits == 0, Ordering::Relaxed);
+        let (state, _) = signal.changed.wait_timeout(state, pause);
+        if state.stop {
+            return;
+        }
+    }
+}
+
+/// Entries that a sweep looks at before it lets others go on.
+const SWEEP_ENTRIES: usize = 1_024;
+
+/// A walk through a table's indexes for what nobody sees: first deleted rows, then entries without a row.
+#[derive(Debug)]
+struct Sweep {
+    table: Arc<Table>,
+    file: FileId,
+    index: usize,
+    rest: Remainder,
+    rows: u64,
+}
+
+impl Sweep {
+    fn new(table: Arc<Table>) -> Sweep {
+        let file = table.state().space.file_id();
+        Sweep { table, file, index: 0, rest: Remainder::new(Vec::new(), None), rows: 0 }
+    }
+
+    /// Looks at some entries; true if there is nothing left.
+    fn go_on(&mut self, core: &WriteCore, horizon: Horizon) -> Result<bool> {
+        let _passage = self.table.gate.pass();
+        let state = self.table.state();
+        if state.dropped || state.space.file_id() != self.file {
+            return Ok(true);
+        }
+        let Some(index) = state.indexes.get(self.index) else {
+            self.table.add_garbage(-1);
+            return Ok(true);
+        };
+        let mut chunk = Chunk::default();
+        index.tree.read_forward(&mut self.rest, &mut chunk, SWEEP_ENTRIES)?;
+        for entry in 0..chunk.len() {
+            let (key, cell) = chunk.entry(entry);
+            if self.index > 0 {
+                self.table.purge_entry(state, self.index, key)?;
+                continue;
+            }
+            match split_cell(cell) {
+                Some((header, _)) if header.is_deleted() => {
+                    if core.transactions.is_seen_by_all(header.stamp(), horizon) {
+                        let (table, file, stamp) = (self.table.clone(), self.file, header.stamp());
+                        let (key, old) = (key.into(), cell.into());
+                        let garbage =
+                            Garbage { table, file, key, old, stamp, chain: None, is_counted: false };
+                        self.table.purge_row(state, &garbage)?;
+                    }
+                }
+                _ => self.rows += 1,
+            }
+        }
+        if self.rest.done {
+            if self.index == 0 {
+                self.table.set_rows(self.rows);
+            }
+            self.index += 1;
+            self.rest = Remainder::new(Vec::new(), None);
+        }
+        Ok(false)
+    }
+}

@@ -1,0 +1,658 @@
+//! Changing rows, each with its entries in the secondary indexes.
+//!
+//! Nothing that an older snapshot may want is removed: a deleted row stays in its leaf, marked, and so do the index entries of
+//! deleted and of changed rows, until purge finds that nobody sees them. A row appears first in the clustered index and disappears
+//! last from it. Readers who come through a secondary index check that the row they may see has the entry's parts.
+//!
+//! A row that carries the stamp of a transaction under way is that transaction's. To make a row its own, a transaction
+//! holds the row's latch, finds that nobody else has it or has locked it, and writes its stamp; from then on it needs no latch.
+
+use super::active::Active;
+use super::core::WriteCore;
+use super::purge::Garbage;
+use super::undo::{RowChange, What};
+use crate::format::row::{ROW_HEADER_BYTES, RowHeader, chain_of, split_cell};
+use crate::latch::RowLatch;
+use crate::space::cell::Cell;
+use crate::space::overflow;
+use crate::space::tablespace::Tablespace;
+use crate::table::state::TableState;
+use crate::table::{Entry, Table};
+use crate::{Error, Result};
+use base::phases::{self, Phase};
+use base::sync::Arc;
+use base::{IndexId, Stamp};
+use transactions::{LockMode, Patience, Transaction};
+
+/// A row that the transaction may change while it holds the latch.
+struct Claimed<'c> {
+    _latch: RowLatch<'c>,
+    /// Its cell, with a header that has been read.
+    cell: Option<(RowHeader, Arc<[u8]>)>,
+}
+
+/// A row that is there, and its latch.
+type ClaimedRow<'c> = (RowLatch<'c>, RowHeader, Arc<[u8]>);
+
+impl Table {
+    /// The primary key of a row image; a hidden one is taken from the counter.
+    pub(crate) fn primary_key(&self, state: &TableState, image: &[u8], out: &mut Vec<u8>) {
+        if state.def.primary.is_some() {
+            state.indexes[0].codec.encode_row(&self.row_codec().view(image), out);
+        } else {
+            out.extend_from_slice(&self.take_row_ids(1).to_be_bytes());
+        }
+    }
+
+    pub(crate) fn check_key(&self, state: &TableState, key: &[u8]) -> Result<()> {
+        let bytes_max = state.indexes[0].tree.key_bytes_max();
+        if key.len() > bytes_max {
+            return Err(Error::KeyTooLong { bytes: key.len(), bytes_max });
+        }
+        Ok(())
+    }
+
+    fn cell<'i>(
+        &self,
+        state: &TableState,
+        primary_key: &[u8],
+        image: &'i [u8],
+        header: RowHeader,
+    ) -> Result<Cell<'i>> {
+        let value_max = state.indexes[0].tree.value_bytes_max(primary_key.len());
+        let inline_max = value_max.saturating_sub(ROW_HEADER_BYTES);
+        Cell::new(&state.space, image, inline_max, header, || self.take_chain())
+    }
+
+    /// Reads the newest cell of a row; the caller holds its latch or does not mind that it changes.
+    fn newest(
+        &self,
+        state: &TableState,
+        key: &[u8],
+        scratch: &mut Vec<u8>,
+    ) -> Result<Option<(RowHeader, Arc<[u8]>)>> {
+        scratch.clear();
+        if !state.indexes[0].tree.get(key, scratch)? {
+            return Ok(None);
+        }
+        match split_cell(scratch) {
+            Some((header, _)) => Ok(Some((header, Arc::from(scratch.as_slice())))),
+            None => Err(state.space.corrupt(0, "a row without a header")),
+        }
+    }
+
+    /// Latches a row once no other transaction has changed or locked it.
+    fn claim<'c>(
+        &self,
+        core: &'c WriteCore,
+        state: &TableState,
+        active: &mut Active,
+        key: &[u8],
+    ) -> Result<Claimed<'c>> {
+        let file = u64::from(state.space.file_id().0);
+        let mark = active.transaction.lock_mark();
+        let mut is_locked = false;
+        loop {
+            let latch = core.rows.latch(self.id(), key);
+            let cell = self.newest(state, key, &mut active.scratch)?;
+            let stamp = cell.as_ref().map_or(Stamp(0), |(header, _)| header.stamp());
+            if stamp == active.stamp() {
+                return Ok(Claimed { _latch: latch, cell });
+            }
+            let is_taken = cell.is_some() && core.transactions.is_active(stamp);
+            if !is_taken && (is_locked || !active.transaction.is_locked_by_others(file, key)) {
+                return Ok(Claimed { _latch: latch, cell });
+            }
+            drop(latch);
+            // The explicit lock queues those who wait for the same row: only the first waits for the transaction's end.
+            if !is_locked {
+                active.transaction.lock(file, key, LockMode::Exclusive, active.patience)?;
+                is_locked = true;
+            }
+            let (mode, patience) = (LockMode::Exclusive, active.patience);
+            if is_taken && let Err(error) = active.transaction.wait_for_end(stamp, file, key, mode, patience)
+            {
+                // Who gives up leaves the queue.
+                active.transaction.give_back_locks(mark);
+                return Err(error.into());
+            }
+        }
+    }
+
+    /// As `claim`, for a row that has to be there. Where it is not, its key is locked until the transaction ends, if the transaction
+    /// is of an isolation that repeats reads.
+    fn claim_row<'c>(
+        &self,
+        core: &'c WriteCore,
+        state: &TableState,
+        active: &mut Active,
+        key: &[u8],
+    ) -> Result<Option<ClaimedRow<'c>>> {
+        let mut is_locked = false;
+        loop {
+            let Claimed { _latch: latch, cell } = self.claim(core, state, active, key)?;
+            match cell.filter(|(header, _)| !header.is_deleted()) {
+                Some((header, cell)) => return Ok(Some((latch, header, cell))),
+                None if is_locked || !active.locks_absent() => return Ok(None),
+                None => drop(latch),
+            }
+            active.begin_absent_locks(core);
+            let file = u64::from(state.space.file_id().0);
+            active.transaction.lock(file, key, LockMode::Exclusive, active.patience)?;
+            is_locked = true;
+        }
+    }
+
+    /// Locks a row until the transaction ends: see [`crate::Writer::lock`].
+    pub(crate) fn lock_row(
+        &self,
+        core: &WriteCore,
+        active: &mut Active,
+        key: &[u8],
+        mode: LockMode,
+        patience: Patience,
+        keep: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
+        let _phase = phases::enter(Phase::Row);
+        let state = self.live_state()?;
+        let file = u64::from(state.space.file_id().0);
+        let mark = active.transaction.lock_mark();
+        let mut is_locked = false;
+        loop {
+            // Under the latch: who stamps the row asks for locks under it, and who rolls back restores it under it before he ends. So a
+            // stamp that is still there, and not active, is that of a commit.
+            let latch = core.rows.latch(self.id(), key);
+            let cell = self.newest(state, key, &mut active.scratch)?;
+            let stamp = cell.as_ref().map_or(Stamp(0), |(header, _)| header.stamp());
+            let is_own = stamp == active.stamp();
+            let is_taken = !is_own && cell.is_some() && core.transactions.is_active(stamp);
+            drop(latch);
+            if is_own || is_locked && !is_taken {
+                let is_meant = match cell.filter(|(header, _)| !header.is_deleted()) {
+                    Some((_, cell)) => keep(&self.image_of(&state.space, &cell)?),
+                    None if is_locked && active.locks_absent() => {
+                        if active.begin_absent_locks(core) {
+                            continue;
+                        }
+                        // The lock stays, so that nobody inserts the row.
+                        return Ok(false);
+                    }
+                    None => false,
+                };
+                if !is_meant {
+                    active.transaction.give_back_locks(mark);
+                }
+                return Ok(is_meant);
+            }
+            if !is_locked {
+                active.transaction.lock(file, key, mode, patience)?;
+                is_locked = true;
+            } else if let Err(error) = active.transaction.wait_for_end(stamp, file, key, mode, patience) {
+                active.transaction.give_back_locks(mark);
+                return Err(error.into());
+            }
+        }
+    }
+
+    /// The image in a cell.
+    pub(crate) fn image_of(&self, space: &Tablespace, cell: &[u8]) -> Result<Vec<u8>> {
+        let Some((header, rest)) = split_cell(cell) else {
+            return Err(space.corrupt(0, "a row without a header"));
+        };
+        if !header.is_overflow() {
+            return Ok(rest.to_vec());
+        }
+        let mut image = Vec::new();
+        match chain_of(cell) {
+            Some(reference) if overflow::load(space, reference, &mut image)? => Ok(image),
+            _ => Err(space.corrupt(0, "an overflow chain is broken")),
+        }
+    }
+
+    /// Inserts one row. On an error the caller takes back what it did.
+    pub(crate) fn insert_row(
+        &self,
+        core: &WriteCore,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
+        image: &[u8],
+    ) -> Result<()> {
+        let _phase = phases::enter(Phase::Row);
+        let state = self.live_state()?;
+        self.check_key(state, key)?;
+        loop {
+            let claimed = self.claim(core, state, active, key)?;
+            let old = claimed.cell.clone();
+            if old.as_ref().is_some_and(|(header, _)| !header.is_deleted()) {
+                return Err(Error::DuplicateKey { index: IndexId(0) });
+            }
+            let is_own = old.as_ref().is_some_and(|(header, _)| header.stamp() == active.stamp());
+            let is_first = old.as_ref().is_none_or(|(header, _)| is_own && header.is_first());
+            let header = RowHeader::new(active.stamp(), is_first);
+            let has_version = old.is_some() && !is_own;
+            if let Some((old, _)) = &old
+                && has_version
+            {
+                // Those who see the deletion and not this insert must find that there was no row.
+                let file = u64::from(state.space.file_id().0);
+                active.transaction.add_version(file, key, old.stamp(), None);
+            }
+            let was_there = old.is_some();
+            let leaves_chain = old.as_ref().is_some_and(|(header, _)| header.is_overflow());
+            let change = RowChange {
+                key: key.into(),
+                old: old.map(|(_, cell)| cell),
+                has_version,
+                leaves_chain,
+                leaves_garbage: was_there,
+            };
+            active.push_row(core, number, change)?;
+            let cell = self.cell(state, key, image, header)?;
+            let clustered = &state.indexes[0].tree;
+            let done = match was_there {
+                true => clustered.replace(key, &cell.parts(), active.stamp()),
+                false => clustered.insert(key, &cell.parts(), active.stamp()),
+            };
+            match done {
+                Ok(true) => {}
+                // A bulk insert, which takes no row latches, was faster.
+                Ok(false) => {
+                    cell.discard(&state.space);
+                    active.pop_unused();
+                    continue;
+                }
+                Err(error) => {
+                    cell.discard(&state.space);
+                    return Err(error);
+                }
+            }
+            self.add_rows(1);
+            drop(claimed);
+            return self.insert_entries(core, state, active, key, image, None);
+        }
+    }
+
+    /// Deletes one row if `condition` holds for its image. On an error the caller takes back what it did.
+    pub(crate) fn delete_row(
+        &self,
+        core: &WriteCore,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
+        condition: &mut dyn FnMut(&[u8]) -> bool,
+    ) -> Result<bool> {
+        let _phase = phases::enter(Phase::Row);
+        let state = self.live_state()?;
+        let Some((_latch, header, cell)) = self.claim_row(core, state, active, key)? else {
+            return Ok(false);
+        };
+        if !condition(&self.image_of(&state.space, &cell)?) {
+            return Ok(false);
+        }
+        self.mark_deleted(core, state, active, number, key, header, cell)?;
+        Ok(true)
+    }
+
+    /// Marks a row deleted whose latch is held.
+    #[expect(clippy::too_many_arguments, reason = "a row, its place and who changes it")]
+    fn mark_deleted(
+        &self,
+        core: &WriteCore,
+        state: &TableState,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
+        header: RowHeader,
+        cell: Arc<[u8]>,
+    ) -> Result<()> {
+        let is_own = header.stamp() == active.stamp();
+        let deleted = header.deleted(active.stamp(), is_own && header.is_first()).to_bytes();
+        let body = cell.clone();
+        self.keep_old(core, state, active, number, key, header, cell, true)?;
+        let value = [&deleted[..], &body[ROW_HEADER_BYTES..]];
+        if !state.indexes[0].tree.replace(key, &value, active.stamp())? {
+            return Err(state.space.corrupt(0, "a latched row has vanished"));
+        }
+        self.add_rows(-1);
+        Ok(())
+    }
+
+    /// Keeps a row as it is, for older snapshots and for undo.
+    #[expect(clippy::too_many_arguments, reason = "a row, its place and who changes it")]
+    fn keep_old(
+        &self,
+        core: &WriteCore,
+        state: &TableState,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
+        header: RowHeader,
+        cell: Arc<[u8]>,
+        is_deletion: bool,
+    ) -> Result<()> {
+        let has_version = header.stamp() != active.stamp();
+        if has_version {
+            let file = u64::from(state.space.file_id().0);
+            active.transaction.add_version(file, key, header.stamp(), Some(cell.clone()));
+        }
+        // A deleted row keeps its image.
+        let leaves_chain = header.is_overflow() && !is_deletion;
+        let leaves_garbage = is_deletion;
+        let change =
+            RowChange { key: key.into(), old: Some(cell), has_version, leaves_chain, leaves_garbage };
+        active.push_row(core, number, change)
+    }
+
+    /// Changes one row. On an error the caller takes back what it did.
+    pub(crate) fn update_row(
+        &self,
+        core: &WriteCore,
+        active: &mut Active,
+        number: usize,
+        key: &[u8],
+        change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
+    ) -> Result<bool> {
+        let _phase = phases::enter(Phase::Row);
+        let state = self.live_state()?;
+        let Some((latch, header, cell)) = self.claim_row(core, state, active, key)? else { return Ok(false) };
+        let old_image = self.image_of(&state.space, &cell)?;
+        let mut new_image = Vec::new();
+        if !change(&old_image, &mut new_image) {
+            return Ok(false);
+        }
+        let mut new_key = Vec::new();
+        if state.def.primary.is_some() {
+            self.primary_key(state, &new_image, &mut new_key);
+        }
+        if !new_key.is_empty() && new_key != key {
+            // Another primary key is another row.
+            self.mark_deleted(core, state, active, number, key, header, cell)?;
+            drop(latch);
+            self.insert_row(core, active, number, &new_key, &new_image)?;
+            return Ok(true);
+        }
+        let is_own = header.stamp() == active.stamp();
+        let new_header = RowHeader::new(active.stamp(), is_own && header.is_first());
+        self.keep_old(core, state, active, number, key, header, cell, false)?;
+        let cell = self.cell(state, key, &new_image, new_header)?;
+        match state.indexes[0].tree.replace(key, &cell.parts(), active.stamp()) {
+            Ok(true) => {}
+            other => {
+                cell.discard(&state.space);
+                other?;
+                return Err(state.space.corrupt(0, "a latched row has vanished"));
+            }
+        }
+        drop(latch);
+        self.insert_entries(core, state, active, key, &new_image, Some(&old_image))?;
+        Ok(true)
+    }
+
+    /// Adds a row's entries to all secondary indexes, those left out that `old_image` had as well. The row carries the
+    /// transaction's stamp.
+    fn insert_entries(
+        &self,
+        core: &WriteCore,
+        state: &TableState,
+        active: &mut Active,
+        key: &[u8],
+        image: &[u8],
+        old_image: Option<&[u8]>,
+    ) -> Result<()> {
+        let _phase = phases::enter(Phase::Index);
+        let row = self.row_codec().view(image);
+        let old_row = old_image.map(|image| self.row_codec().view(image));
+        let (mut entry, mut old_entry) = (Entry::default(), Entry::default());
+        for (position, index) in state.indexes.iter().enumerate().skip(1) {
+            index.entry(&row, key, &mut entry);
+            if let Some(old_row) = &old_row {
+                index.entry(old_row, key, &mut old_entry);
+                if old_entry == entry {
+                    continue;
+                }
+                active.note_garbage();
+            }
+            self.check_key(state, &entry.key)?;
+            let has_null = index.unique && index.codec.row_has_null(&row);
+            if !index.unique || has_null {
+                // It may still be there from an older version of the row.
+                index.tree.insert(&entry.key, &[], active.stamp())?;
+            } else {
+                self.insert_unique(core, state, active, position, &entry, key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an entry to a unique index, once no other row has its parts.
+    pub(super) fn insert_unique(
+        &self,
+        core: &WriteCore,
+        state: &TableState,
+        active: &mut Active,
+        position: usize,
+        entry: &Entry,
+        key: &[u8],
+    ) -> Result<()> {
+        let _phase = phases::enter(Phase::Index);
+        let index = &state.indexes[position];
+        let parts = &entry.key[..entry.own];
+        let file = u64::from(state.space.file_id().0);
+        loop {
+            let inserted = index.tree.insert_beside(&entry.key, entry.own, active.stamp())?;
+            if !inserted.has_neighbours {
+                return Ok(());
+            }
+            // Entries of other rows with the same parts: of rows that are there, of those that have gone, and of those that
+            // another transaction is about to change.
+            let mut busy = None;
+            let mut is_duplicate = false;
+            index.tree.for_each_prefix(parts, |other| {
+                let other = &other[entry.own..];
+                if other == key || busy.is_some() || is_duplicate {
+                    return Ok(());
+                }
+                // As in `lock_row`: what is there under the latch and not active is committed.
+                let _latch = core.rows.latch(self.id(), other);
+                let has_parts = |cell: &[u8]| -> Result<bool> {
+                    let image = self.image_of(&state.space, cell)?;
+                    Ok(self.row_has_key(index, &image, parts, &mut Vec::new()))
+                };
+                let mut seen = None;
+                let (header, is_like) = loop {
+                    let Some((header, cell)) = self.newest(state, other, &mut active.scratch)? else {
+                        return Ok(());
+                    };
+                    match has_parts(&cell) {
+                        Ok(has_parts) => break (header, has_parts && !header.is_deleted()),
+                        // A rollback has freed the row's overflow pages since: look again.
+                        Err(Error::Corrupt { .. }) if seen.replace(cell.clone()) != Some(cell) => {}
+                        Err(error) => return Err(error),
+                    }
+                };
+                if header.stamp() != active.stamp() && core.transactions.is_active(header.stamp()) {
+                    let mut was_like = false;
+                    for version in core.transactions.versions_of(file, other) {
+                        was_like |= has_parts(&version)?;
+                    }
+                    if is_like || was_like {
+                        busy = Some((header.stamp(), other.to_vec()));
+                    }
+                } else {
+                    is_duplicate = is_like;
+                }
+                Ok(())
+            })?;
+            if is_duplicate {
+                return Err(Error::DuplicateKey { index: IndexId(position as u16) });
+            }
+            let Some((busy, other)) = busy else { return Ok(()) };
+            // Nobody is to wait for an entry whose owner waits.
+            if inserted.is_new {
+                index.tree.remove(&entry.key)?;
+            }
+            active.transaction.wait_for_end(busy, file, &other, LockMode::Shared, active.patience)?;
+        }
+    }
+
+    /// Takes back one change of a transaction under way: done, half done, or taken back already.
+    pub(crate) fn undo(&self, state: &TableState, transaction: &mut Transaction, what: &What) -> Result<()> {
+        match what {
+            What::Row(change) => {
+                self.restore(state, transaction.id(), &change.key, change.old.as_ref(), false)?;
+                if change.has_version {
+                    transaction.take_back_version(u64::from(state.space.file_id().0), &change.key);
+                }
+                if change.leaves_garbage {
+                    self.add_garbage(-1);
+                }
+            }
+            What::Inserted(keys) => {
+                for position in (0..keys.len()).rev() {
+                    self.restore(state, transaction.id(), keys.get(position), None, true)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes a row what it was, if it carries `stamp`; with `only_first`, only if it was inserted where there was none.
+    pub(crate) fn restore(
+        &self,
+        state: &TableState,
+        stamp: Stamp,
+        key: &[u8],
+        old: Option<&Arc<[u8]>>,
+        only_first: bool,
+    ) -> Result<()> {
+        let _latch = self.core.rows.latch(self.id(), key);
+        let mut scratch = Vec::new();
+        let Some((header, cell)) = self.newest(state, key, &mut scratch)? else { return Ok(()) };
+        if header.stamp() != stamp || only_first && !header.is_first() {
+            return Ok(());
+        }
+        let image = self.image_of(&state.space, &cell)?;
+        let clustered = &state.indexes[0].tree;
+        match old {
+            None => {
+                self.drop_entries(state, key, &image, &self.versions(state, key)?)?;
+                clustered.remove(key)?;
+                self.add_rows(-i64::from(!header.is_deleted()));
+            }
+            Some(old) if **old != *cell => {
+                if !clustered.replace(key, &[old], Stamp(0))? {
+                    return Err(state.space.corrupt(0, "a latched row has vanished"));
+                }
+                let mut wanted = self.versions(state, key)?;
+                wanted.push(self.image_of(&state.space, old)?);
+                self.drop_entries(state, key, &image, &wanted)?;
+                let was_there = split_cell(old).is_some_and(|(header, _)| !header.is_deleted());
+                self.add_rows(i64::from(was_there) - i64::from(!header.is_deleted()));
+            }
+            // It has not been changed yet.
+            Some(_) => return Ok(()),
+        }
+        let chain = chain_of(&cell);
+        if chain != old.and_then(|old| chain_of(old)) {
+            self.free_chain(state, Some(&cell));
+        }
+        Ok(())
+    }
+
+    /// Adds what a row lacks of index entries, if it is as `old` says. For recovery, which has no older versions: a row that was changed
+    /// there and back loses entries that it had before, when the way back is undone, and gets them here, when the way there is.
+    pub(crate) fn complete_entries(&self, state: &TableState, key: &[u8], old: &[u8]) -> Result<()> {
+        let mut scratch = Vec::new();
+        let is_back = self.newest(state, key, &mut scratch)?.is_some_and(|(_, cell)| *cell == *old);
+        if !is_back || split_cell(old).is_none_or(|(header, _)| header.is_deleted()) {
+            return Ok(());
+        }
+        let image = self.image_of(&state.space, old)?;
+        let (row, mut entry) = (self.row_codec().view(&image), Entry::default());
+        for index in &state.indexes[1..] {
+            index.entry(&row, key, &mut entry);
+            index.tree.insert(&entry.key, &[], Stamp(0))?;
+        }
+        Ok(())
+    }
+
+    /// The images of a row's older versions.
+    fn versions(&self, state: &TableState, key: &[u8]) -> Result<Vec<Vec<u8>>> {
+        let versions = self.core.transactions.versions_of(u64::from(state.space.file_id().0), key);
+        versions.iter().map(|version| self.image_of(&state.space, version)).collect()
+    }
+
+    /// Removes the index entries of `image` that none of the row's `wanted` images has. The row's latch is held.
+    fn drop_entries(&self, state: &TableState, key: &[u8], image: &[u8], wanted: &[Vec<u8>]) -> Result<()> {
+        let row = self.row_codec().view(image);
+        let (mut entry, mut other) = (Entry::default(), Entry::default());
+        for index in &state.indexes[1..] {
+            index.entry(&row, key, &mut entry);
+            let is_wanted = wanted.iter().any(|image| {
+                index.entry(&self.row_codec().view(image), key, &mut other);
+                other == entry
+            });
+            if !is_wanted {
+                index.tree.remove(&entry.key)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes what nobody sees any more of a row as it was before a transaction changed it: the row itself if it is still as that
+    /// transaction deleted it, index entries that only the old one had, its overflow pages.
+    pub(crate) fn purge_row(&self, state: &TableState, garbage: &Garbage) -> Result<()> {
+        let Garbage { key, old, stamp, chain, .. } = garbage;
+        let _latch = self.core.rows.latch(self.id(), key);
+        let mut scratch = Vec::new();
+        let mut newest = self.newest(state, key, &mut scratch)?;
+        if let Some((_, cell)) = newest.take_if(|(header, _)| header.is_deleted() && header.stamp() == *stamp)
+        {
+            let image = self.image_of(&state.space, &cell)?;
+            self.drop_entries(state, key, &image, &[])?;
+            state.indexes[0].tree.remove(key)?;
+            self.free_chain(state, Some(&cell));
+        }
+        let mut wanted = self.versions(state, key)?;
+        if let Some((_, cell)) = &newest {
+            wanted.push(self.image_of(&state.space, cell)?);
+        }
+        match self.image_of(&state.space, old) {
+            Ok(image) => self.drop_entries(state, key, &image, &wanted)?,
+            // Its pages went with a deleted row that had the same image, after the image's entries.
+            Err(Error::Corrupt { .. }) if chain.is_none() => {}
+            Err(error) => return Err(error),
+        }
+        if chain.is_some() {
+            self.free_chain(state, Some(old));
+        }
+        Ok(())
+    }
+
+    /// Removes an entry of a secondary index if no version of the row that it leads to has it. True if it was removed.
+    pub(crate) fn purge_entry(&self, state: &TableState, position: usize, entry: &[u8]) -> Result<bool> {
+        let index = &state.indexes[position];
+        let Some((own, key)) = index.split_entry(entry) else {
+            return Err(state.space.corrupt(0, "an index entry without the index's parts"));
+        };
+        let _latch = self.core.rows.latch(self.id(), key);
+        let mut scratch = Vec::new();
+        let mut images = self.versions(state, key)?;
+        if let Some((_, cell)) = self.newest(state, key, &mut scratch)? {
+            images.push(self.image_of(&state.space, &cell)?);
+        }
+        if images.iter().any(|image| self.row_has_key(index, image, own, &mut scratch)) {
+            return Ok(false);
+        }
+        index.tree.remove(entry)
+    }
+
+    /// Frees the overflow pages of a cell that no leaf holds any more.
+    pub(crate) fn free_chain(&self, state: &TableState, cell: Option<&[u8]>) {
+        if let Some(reference) = cell.and_then(chain_of) {
+            // Pages that cannot be given back are lost until the table is rebuilt; `check` reports them.
+            let _ = overflow::free(&state.space, reference);
+        }
+    }
+}

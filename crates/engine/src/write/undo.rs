@@ -1,0 +1,169 @@
+//! What a transaction has changed, so that it can be taken back: in memory, oldest first.
+//!
+//! Its session changes it, and a checkpoint reads it to log the transaction again at the log's end when its records would
+//! hold the log. Under one hold of [`Undo`]'s lock each:
+//!
+//! - a change is logged and added,
+//! - a change is taken back on the pages and removed,
+//! - the commit is logged, the list emptied, and what it leaves handed to purge.
+//!
+//! So the list is at every moment what a crash would have to take back, and no change is logged behind the commit. The lock comes before latches and the log; who holds it waits for no other transaction.
+
+use super::core::WriteCore;
+use super::log;
+use crate::Result;
+use crate::definition::KeyList;
+use crate::format::row::{RowHeader, split_cell};
+use crate::table::Table;
+use base::sync::{Arc, Mutex, MutexGuard};
+use base::{FileId, Lsn, Stamp};
+
+base::latch_class!(pub UndoLatch, "undo of a transaction");
+
+/// A transaction that is logged again has at most this share of what the log keeps for it.
+const LOGGED_AGAIN_DIVISOR: u64 = 4;
+/// About what a record has besides keys and cells, with its frame.
+const RECORD_BYTES: u64 = 80;
+
+/// The changes of a transaction.
+#[derive(Debug)]
+pub(crate) struct Undo {
+    stamp: Stamp,
+    changes: Mutex<Changes, UndoLatch>,
+}
+
+#[derive(Default, Debug)]
+pub(crate) struct Changes {
+    /// The tables that have been changed, with the files that they had at the time.
+    pub tables: Vec<Enlisted>,
+    pub list: Vec<Change>,
+    /// The first record in the log, if there is one, has this place or a higher one.
+    pub from: Option<Lsn>,
+    /// About what the list takes in the log.
+    bytes: u64,
+}
+
+/// A table that a transaction has changed, with the file that it had at the time.
+#[derive(Clone, Debug)]
+pub(crate) struct Enlisted {
+    pub table: Arc<Table>,
+    pub file: FileId,
+}
+
+impl Undo {
+    pub fn new(stamp: Stamp) -> Undo {
+        Undo { stamp, changes: Mutex::default() }
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, Changes> {
+        self.changes.lock()
+    }
+
+    /// Logs all changes again if the first is so far behind that it pays. Gives the place of the new first record, or nothing:
+    /// also if the session is at work, which is asked again at the next checkpoint.
+    pub fn log_again(&self, core: &WriteCore) -> Result<Option<Lsn>> {
+        let Some(mut changes) = self.changes.try_lock() else { return Ok(None) };
+        let position = core.journal.position();
+        let Some(from) = changes.from else { return Ok(None) };
+        let worth = (core.journal.capacity() / 2).max(LOGGED_AGAIN_DIVISOR * changes.bytes);
+        if position.0 - from.0 < worth {
+            return Ok(None);
+        }
+        for number in 0..changes.list.len() {
+            core.journal.prepare_if_due()?;
+            changes.log(core, self.stamp, number)?;
+        }
+        changes.from = Some(position);
+        Ok(Some(position))
+    }
+}
+
+impl Changes {
+    /// Logs a change that is about to be made, and adds it.
+    pub fn push(&mut self, core: &WriteCore, stamp: Stamp, change: Change) -> Result<()> {
+        self.restore(change);
+        let logged = self.log(core, stamp, self.list.len() - 1);
+        if logged.is_err() {
+            self.pop();
+        }
+        logged
+    }
+
+    fn log(&self, core: &WriteCore, stamp: Stamp, number: usize) -> Result<()> {
+        let Change { table, what } = &self.list[number];
+        let Enlisted { table, file } = &self.tables[*table];
+        match what {
+            What::Row(change) => log::row(core, stamp, number, *file, table, change),
+            What::Inserted(keys) => log::inserted(core, stamp, number, *file, table, keys),
+        }
+    }
+
+    /// Adds a change that was popped and stays.
+    pub fn restore(&mut self, change: Change) {
+        self.bytes += change.bytes();
+        self.list.push(change);
+    }
+
+    pub fn pop(&mut self) -> Option<Change> {
+        let change = self.list.pop()?;
+        self.bytes = self.bytes.saturating_sub(change.bytes());
+        Some(change)
+    }
+}
+
+/// A position in a transaction's changes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
+pub(crate) struct Mark(pub usize);
+
+/// One change.
+#[derive(Debug)]
+pub(crate) struct Change {
+    /// The position of its table among the transaction's.
+    pub table: usize,
+    pub what: What,
+}
+
+impl Change {
+    pub fn leaves_garbage(&self) -> bool {
+        matches!(&self.what, What::Row(change) if change.leaves_garbage)
+    }
+
+    /// About what it takes in the log.
+    fn bytes(&self) -> u64 {
+        let bytes = match &self.what {
+            What::Row(change) => change.key.len() + change.old.as_ref().map_or(0, |old| old.len()),
+            What::Inserted(keys) => keys.bytes.len() + 4 * keys.ends.len(),
+        };
+        RECORD_BYTES + bytes as u64
+    }
+}
+
+#[derive(Debug)]
+pub(crate) enum What {
+    Row(RowChange),
+    /// Rows inserted together, where there were none.
+    Inserted(KeyList),
+}
+
+/// A row, as it was.
+#[derive(Debug)]
+pub(crate) struct RowChange {
+    pub key: Box<[u8]>,
+    /// The cell that was in the leaf; `None`: there was none.
+    pub old: Option<Arc<[u8]>>,
+    /// The transaction's first change of the row has left a version.
+    pub has_version: bool,
+    /// The row as it is now has not `old`'s overflow pages: they go with `old`.
+    pub leaves_chain: bool,
+    /// Index entries, or the row itself, have to go when nobody sees `old` any more.
+    pub leaves_garbage: bool,
+}
+
+impl RowChange {
+    /// The cell before, if it was that of a deleted row.
+    pub fn deleted_before(&self) -> Option<(RowHeader, Arc<[u8]>)> {
+        let old = self.old.as_ref()?;
+        let (header, _) = split_cell(old)?;
+        header.is_deleted().then(|| (header, old.clone()))
+    }
+}
