@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 
 # Steps run in two lanes side by side: one builds with optimisation and waits for servers, the other needs the processors.
 # Each lane has a profile of Cargo's for itself, so that neither waits for the other's build lock.
-lane_of_tests=(format lint unit counting models smallest-cache row-tier documents examples peers)
+lane_of_tests=(format lint tidy unit counting models smallest-cache row-tier documents examples peers)
 lane_of_release=(release clients isolation kills)
 all_steps=(tools "${lane_of_tests[@]}" "${lane_of_release[@]}")
 
