@@ -8,7 +8,7 @@ use std::time::Instant;
 base::latch_class!(pub CountersLatch, "status counters");
 
 macro_rules! counters {
-    ($($name:ident = $text:literal,)*) => {
+    ($($name:ident = $text:literal $(of $($words:literal)|+)?,)*) => {
         /// What is counted, by MySQL's names.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub enum Counter {
@@ -17,97 +17,73 @@ macro_rules! counters {
 
         impl Counter {
             pub(super) const NAMES: &'static [&'static str] = &[$($text,)*];
+
+            /// Statements that are told by their first word, or by their first two.
+            const STATEMENTS: &'static [(&'static str, Counter)] = &[$($($(($words, Counter::$name),)+)?)*];
         }
     };
 }
 
 impl Counter {
-    /// What a statement of this first word counts as.
+    /// What a statement of these first two words counts as. `word` is in capitals, `second` as it was written.
     pub(crate) fn of_statement(word: &str, second: &str) -> Option<Counter> {
-        let second = |wanted: &str| second.eq_ignore_ascii_case(wanted);
-        Some(match word {
-            "ALTER" => Counter::ComAlterTable,
-            "BEGIN" | "START" => Counter::ComBegin,
-            "COMMIT" => Counter::ComCommit,
-            "CREATE" if second("TABLE") || second("OR") => Counter::ComCreateTable,
-            "CREATE" if second("DATABASE") || second("SCHEMA") => Counter::ComCreateDb,
-            "CREATE" if second("INDEX") || second("UNIQUE") => Counter::ComCreateIndex,
-            "DROP" if second("TABLE") => Counter::ComDropTable,
-            "DROP" if second("DATABASE") || second("SCHEMA") => Counter::ComDropDb,
-            "DROP" if second("INDEX") => Counter::ComDropIndex,
-            "DROP" if second("PREPARE") => Counter::ComDeallocSql,
-            "DEALLOCATE" => Counter::ComDeallocSql,
-            "EXECUTE" => Counter::ComExecuteSql,
-            "PREPARE" => Counter::ComPrepareSql,
-            "FLUSH" => Counter::ComFlush,
-            "KILL" => Counter::ComKill,
-            "LOCK" => Counter::ComLockTables,
-            "RENAME" => Counter::ComRenameTable,
-            "RELEASE" => Counter::ComReleaseSavepoint,
-            "ROLLBACK" if second("TO") => Counter::ComRollbackToSavepoint,
-            "ROLLBACK" => Counter::ComRollback,
-            "SAVEPOINT" => Counter::ComSavepoint,
-            "ANALYZE" => Counter::ComAnalyze,
-            "CACHE" => Counter::ComAssignToKeycache,
-            "LOAD" if second("INDEX") => Counter::ComPreloadKeys,
-            "LOAD" => Counter::ComLoad,
-            "CHECK" => Counter::ComCheck,
-            "CHECKSUM" => Counter::ComChecksum,
-            "OPTIMIZE" => Counter::ComOptimize,
-            "REPAIR" => Counter::ComRepair,
-            "SET" => Counter::ComSetOption,
-            "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN" => Counter::ComShow,
-            "TRUNCATE" => Counter::ComTruncate,
-            "UNLOCK" => Counter::ComUnlockTables,
-            _ => return None,
-        })
+        let mut by_first = None;
+        for (words, counter) in Self::STATEMENTS {
+            match words.strip_prefix(word).map(|rest| rest.strip_prefix(' ').ok_or(rest)) {
+                Some(Ok(next)) if next.eq_ignore_ascii_case(second) => return Some(*counter),
+                Some(Err("")) => by_first = Some(*counter),
+                _ => {}
+            }
+        }
+        by_first
     }
 }
 
+// A counter, its name in SHOW STATUS, and for a statement that is not planned the words that it begins with.
 counters! {
     Questions = "Questions",
-    ComAlterTable = "Com_alter_table",
-    ComAnalyze = "Com_analyze",
-    ComAssignToKeycache = "Com_assign_to_keycache",
-    ComBegin = "Com_begin",
+    ComAlterTable = "Com_alter_table" of "ALTER",
+    ComAnalyze = "Com_analyze" of "ANALYZE",
+    ComAssignToKeycache = "Com_assign_to_keycache" of "CACHE",
+    ComBegin = "Com_begin" of "BEGIN" | "START",
     ComChangeDb = "Com_change_db",
-    ComCheck = "Com_check",
-    ComChecksum = "Com_checksum",
-    ComCommit = "Com_commit",
-    ComCreateDb = "Com_create_db",
-    ComCreateIndex = "Com_create_index",
-    ComCreateTable = "Com_create_table",
-    ComDeallocSql = "Com_dealloc_sql",
+    ComCheck = "Com_check" of "CHECK",
+    ComChecksum = "Com_checksum" of "CHECKSUM",
+    ComCommit = "Com_commit" of "COMMIT",
+    ComCreateDb = "Com_create_db" of "CREATE DATABASE" | "CREATE SCHEMA",
+    ComCreateIndex = "Com_create_index" of "CREATE INDEX" | "CREATE UNIQUE",
+    ComCreateTable = "Com_create_table" of "CREATE TABLE" | "CREATE OR",
+    ComDeallocSql = "Com_dealloc_sql" of "DROP PREPARE" | "DEALLOCATE",
     ComDelete = "Com_delete",
-    ComDropDb = "Com_drop_db",
-    ComDropIndex = "Com_drop_index",
-    ComDropTable = "Com_drop_table",
-    ComExecuteSql = "Com_execute_sql",
-    ComFlush = "Com_flush",
+    ComDropDb = "Com_drop_db" of "DROP DATABASE" | "DROP SCHEMA",
+    ComDropIndex = "Com_drop_index" of "DROP INDEX",
+    ComDropTable = "Com_drop_table" of "DROP TABLE",
+    ComExecuteSql = "Com_execute_sql" of "EXECUTE",
+    ComFlush = "Com_flush" of "FLUSH",
     ComInsert = "Com_insert",
     ComInsertSelect = "Com_insert_select",
-    ComKill = "Com_kill",
-    ComLoad = "Com_load",
-    ComLockTables = "Com_lock_tables",
-    ComOptimize = "Com_optimize",
-    ComPreloadKeys = "Com_preload_keys",
-    ComPrepareSql = "Com_prepare_sql",
-    ComReleaseSavepoint = "Com_release_savepoint",
-    ComRenameTable = "Com_rename_table",
-    ComRepair = "Com_repair",
+    ComKill = "Com_kill" of "KILL",
+    ComLoad = "Com_load" of "LOAD",
+    ComLockTables = "Com_lock_tables" of "LOCK",
+    ComOptimize = "Com_optimize" of "OPTIMIZE",
+    ComPreloadKeys = "Com_preload_keys" of "LOAD INDEX",
+    ComPrepareSql = "Com_prepare_sql" of "PREPARE",
+    ComReleaseSavepoint = "Com_release_savepoint" of "RELEASE",
+    ComRenameTable = "Com_rename_table" of "RENAME",
+    ComRepair = "Com_repair" of "REPAIR",
     ComReplace = "Com_replace",
     ComReplaceSelect = "Com_replace_select",
-    ComRollback = "Com_rollback",
-    ComRollbackToSavepoint = "Com_rollback_to_savepoint",
-    ComSavepoint = "Com_savepoint",
+    ComRollback = "Com_rollback" of "ROLLBACK",
+    ComRollbackToSavepoint = "Com_rollback_to_savepoint" of "ROLLBACK TO",
+    ComSavepoint = "Com_savepoint" of "SAVEPOINT",
     ComSelect = "Com_select",
-    ComSetOption = "Com_set_option",
-    ComShow = "Com_show",
+    ComSetOption = "Com_set_option" of "SET",
+    ComShow = "Com_show" of "SHOW" | "DESCRIBE" | "DESC" | "EXPLAIN",
     ComStmtClose = "Com_stmt_close",
     ComStmtExecute = "Com_stmt_execute",
     ComStmtPrepare = "Com_stmt_prepare",
-    ComTruncate = "Com_truncate",
-    ComUnlockTables = "Com_unlock_tables",
+    ComTruncate = "Com_truncate" of "TRUNCATE",
+    ComUnlockTables = "Com_unlock_tables" of "UNLOCK",
     ComUpdate = "Com_update",
     HandlerCommit = "Handler_commit",
     HandlerDelete = "Handler_delete",
@@ -269,5 +245,14 @@ mod tests {
         assert_eq!((second.get(Counter::ComSelect), registry.prepared()), (0, 4));
         second.add(Counter::ComSelect, 1);
         assert_eq!((second.get(Counter::ComSelect), registry.sums()[Counter::ComSelect as usize]), (1, 6));
+    }
+
+    #[test]
+    fn a_statement_is_told_by_two_words_before_one() {
+        assert_eq!(Counter::of_statement("LOAD", "index"), Some(Counter::ComPreloadKeys));
+        assert_eq!(Counter::of_statement("LOAD", "DATA"), Some(Counter::ComLoad));
+        assert_eq!(Counter::of_statement("ROLLBACK", ""), Some(Counter::ComRollback));
+        assert_eq!(Counter::of_statement("CREATE", "or"), Some(Counter::ComCreateTable));
+        assert_eq!(Counter::of_statement("CREATE", "VIEW"), None);
     }
 }
