@@ -65,26 +65,37 @@ fn malformed(error: wire::Malformed) -> End {
 
 /// Both directions of a connection.
 pub(crate) struct Channel {
-    entry: Arc<Entry>,
     reader: PacketReader,
-    writer: PacketWriter,
-    /// Of both sides.
-    capabilities: u64,
+    output: Output,
     /// How long to wait for the next command, and for the rest of one.
     idle_timeout: Duration,
     read_timeout: Duration,
+}
+
+/// The direction to the client. It is apart from the reader, so that a command can be answered while its bytes are
+/// still borrowed from there.
+pub(crate) struct Output {
+    entry: Arc<Entry>,
+    writer: PacketWriter,
+    /// The capabilities that both sides have.
+    capabilities: u64,
 }
 
 /// A connection past its handshake.
 struct Connection<'s> {
     shared: &'s Shared,
     channel: Channel,
+    /// What the process list was told last.
+    database: Option<Arc<str>>,
+    runner: Runner,
+}
+
+/// What runs the commands of a connection.
+struct Runner {
     session: Session,
     /// The session's.
     interrupt: Arc<sql::host::Interrupt>,
     statements: Statements,
-    /// Sent to the process list when it changes.
-    database: Option<Arc<str>>,
     scratch: sink::Scratch,
     settings: settings::Settings,
 }
@@ -120,13 +131,11 @@ pub(crate) fn run(shared: &Arc<Shared>, entry: Arc<Entry>) {
 fn serve(shared: &Shared, entry: Arc<Entry>) {
     let mut channel = Channel {
         reader: PacketReader::new(HANDSHAKE_BYTES_MAX),
-        writer: PacketWriter::new(),
-        capabilities: 0,
+        output: Output { entry, writer: PacketWriter::new(), capabilities: 0 },
         idle_timeout: Duration::from_secs(10),
         read_timeout: Duration::from_secs(30),
-        entry,
     };
-    let id = channel.entry.id;
+    let id = channel.output.entry.id;
     let session = match authenticate::handshake(shared, &mut channel) {
         Ok(session) => session,
         Err(end) => {
@@ -135,7 +144,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
                 End::Refused(error) | End::Closed(error) => {
                     shared.log.warning(&format!(
                         "connection {id} from {} was refused: {error}",
-                        channel.entry.host
+                        channel.output.entry.host
                     ));
                 }
                 // Whoever looks whether a server is there connects and goes.
@@ -178,14 +187,14 @@ impl Channel {
             }
             if !hurried && self.reader.has_partial() {
                 hurried = true;
-                self.entry.stream.set_read_timeout(self.read_timeout)?;
+                self.output.entry.stream.set_read_timeout(self.read_timeout)?;
             }
             if let Err(end) = self.receive() {
                 break Err(end);
             }
         };
         if hurried {
-            self.entry.stream.set_read_timeout(self.idle_timeout)?;
+            self.output.entry.stream.set_read_timeout(self.idle_timeout)?;
         }
         result
     }
@@ -208,13 +217,13 @@ impl Channel {
     fn receive(&mut self) -> Result<(), End> {
         if self.reader.capacity() > IDLE_BUFFER_BYTES_MAX
             && !self.reader.has_partial()
-            && !self.entry.stream.wait_readable(IDLE_BEFORE_SHRINKING)?
+            && !self.output.entry.stream.wait_readable(IDLE_BEFORE_SHRINKING)?
         {
             self.reader.shrink(IDLE_BUFFER_BYTES_MAX);
         }
         let _receiving = phases::enter(self.wait_apart()?);
         loop {
-            match self.entry.stream.read(self.reader.space()) {
+            match self.output.entry.stream.read(self.reader.space()) {
                 Ok(0) if self.reader.has_partial() => {
                     let error = io::Error::new(
                         io::ErrorKind::UnexpectedEof,
@@ -225,7 +234,7 @@ impl Channel {
                 Ok(0) => return Err(End::Quit),
                 Ok(received) => {
                     self.reader.received(received);
-                    self.entry.count_received(received);
+                    self.output.entry.count_received(received);
                     return Ok(());
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -251,36 +260,36 @@ impl Channel {
             return Ok(Phase::Idle);
         }
         let _waiting = phases::enter(Phase::Idle);
-        let has_come = self.entry.stream.wait_readable(WAITED_APART)?;
+        let has_come = self.output.entry.stream.wait_readable(WAITED_APART)?;
         Ok(if has_come { Phase::Network } else { Phase::Idle })
     }
 
     /// Sends what was written.
     fn flush(&mut self) -> io::Result<()> {
-        if self.writer.is_empty() {
+        if self.output.writer.is_empty() {
             return Ok(());
         }
-        let sent = self.entry.stream.write_all(self.writer.bytes());
-        self.entry.count_sent(self.writer.len());
-        self.writer.clear();
+        let sent = self.output.entry.stream.write_all(self.output.writer.bytes());
+        self.output.entry.count_sent(self.output.writer.len());
+        self.output.writer.clear();
         sent
     }
 
     /// The sequence number of the answer to the packet that was read last.
     fn answer(&mut self) {
-        self.writer.set_sequence(self.reader.sequence());
+        self.output.writer.set_sequence(self.reader.sequence());
     }
 
     /// Tells the client why, if there is a reason that it can hear.
     fn take_leave(&mut self, end: &End) {
         if let End::Refused(error) | End::Closed(error) = end {
-            if self.writer.is_empty() {
+            if self.output.writer.is_empty() {
                 self.answer();
             }
-            response::error(&mut self.writer, error.code(), Some(error.sqlstate()), &error.message);
+            response::error(&mut self.output.writer, error.code(), Some(error.sqlstate()), &error.message);
             if self.flush().is_ok() {
                 // A close with unread bytes would take the error away from the client (a reset), so read a while.
-                self.entry.stream.drain();
+                self.output.entry.stream.drain();
             }
         }
     }
@@ -288,9 +297,9 @@ impl Channel {
 
 impl Connection<'_> {
     fn serve_commands(&mut self) -> Result<std::convert::Infallible, End> {
-        self.channel.entry.sleep();
+        self.channel.output.entry.sleep();
         loop {
-            self.session.settle_phases();
+            self.runner.session.settle_phases();
             self.channel.reader.set_sequence(0);
             let packet = match self.channel.packet() {
                 Ok(packet) => packet,
@@ -298,7 +307,7 @@ impl Connection<'_> {
                 Err(End::Refused(error)) if error.kind == ErrorKind::PacketTooLarge => {
                     self.channel.answer();
                     response::error(
-                        &mut self.channel.writer,
+                        &mut self.channel.output.writer,
                         error.code(),
                         Some(error.sqlstate()),
                         &error.message,
@@ -308,24 +317,24 @@ impl Connection<'_> {
                 }
                 Err(end) => return Err(self.end_of_waiting(end)),
             };
-            self.channel.writer.use_memory(self.shared.buffers.take().unwrap_or_default());
+            self.channel.output.writer.use_memory(self.shared.buffers.take().unwrap_or_default());
             self.channel.answer();
             self.command(&packet)?;
             self.channel.flush()?;
-            if let Some(micros) = self.channel.entry.sleep() {
-                let is_slow = self.settings.is_slow(micros);
-                if is_slow || self.settings.logs_scans() {
+            if let Some(micros) = self.channel.output.entry.sleep() {
+                let is_slow = self.runner.settings.is_slow(micros);
+                if is_slow || self.runner.settings.logs_scans() {
                     self.note_slow(&packet, micros, is_slow);
                 }
             }
-            let memory = self.channel.writer.take_memory();
+            let memory = self.channel.output.writer.take_memory();
             if memory.capacity() <= KEPT_BUFFER_BYTES_MAX {
                 self.shared.buffers.put(memory);
             }
-            if self.session.interrupt().connection_is_killed() {
+            if self.runner.session.interrupt().connection_is_killed() {
                 return Err(self.end_of_waiting(End::Quit));
             }
-            if self.session.is_released() {
+            if self.runner.session.is_released() {
                 return Err(End::Quit);
             }
         }
@@ -335,7 +344,7 @@ impl Connection<'_> {
     fn end_of_waiting(&self, end: End) -> End {
         if self.shared.is_stopping() {
             End::Closed(SqlError::new(ErrorKind::ServerShutdown, "Server shutdown in progress"))
-        } else if self.session.interrupt().connection_is_killed() {
+        } else if self.runner.session.interrupt().connection_is_killed() {
             End::Closed(SqlError::new(ErrorKind::ConnectionKilled, "Connection was killed"))
         } else {
             end

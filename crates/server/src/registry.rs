@@ -10,6 +10,7 @@ use base::sync::{Arc, CachePadded, Condvar, Mutex};
 use sql::host::{Interrupt, Kill, Process};
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
+use wire::CommandKind;
 
 base::latch_class!(pub DetailsLatch, "details of a connection");
 
@@ -47,7 +48,7 @@ pub(crate) struct Entry {
 
 #[derive(Debug, Default)]
 struct Activity {
-    /// A [`CommandName`].
+    /// A [`CommandKind`].
     command: AtomicU8,
     /// Microseconds from `epoch` to the command's begin.
     since: AtomicU64,
@@ -73,34 +74,6 @@ struct Info {
     text: Vec<u8>,
     /// Of a prepared statement.
     prepared: Option<Arc<[u8]>>,
-}
-
-/// The commands as SHOW PROCESSLIST calls them.
-static COMMAND_NAMES: [&str; 9] = [
-    "Sleep",
-    "Query",
-    "Execute",
-    "Prepare",
-    "Init DB",
-    "Ping",
-    "Statistics",
-    "Change user",
-    "Reset connection",
-];
-
-/// Which of [`COMMAND_NAMES`].
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(crate) enum CommandName {
-    Sleep,
-    Query,
-    Execute,
-    Prepare,
-    InitDb,
-    Ping,
-    Statistics,
-    ChangeUser,
-    ResetConnection,
 }
 
 /// Why a connection is not let in.
@@ -187,7 +160,7 @@ impl Entry {
     }
 
     /// A command begins; `text` is its statement, if it has one.
-    pub fn begin(&self, command: CommandName, text: &[u8]) {
+    pub fn begin(&self, command: CommandKind, text: &[u8]) {
         self.set(command);
         let mut details = self.details.lock();
         details.info.prepared = None;
@@ -197,7 +170,7 @@ impl Entry {
 
     /// The execution of a prepared statement begins.
     pub fn begin_prepared(&self, text: &Arc<[u8]>) {
-        self.set(CommandName::Execute);
+        self.set(CommandKind::StmtExecute);
         let mut details = self.details.lock();
         details.info.text.clear();
         if !details.info.prepared.as_ref().is_some_and(|now| Arc::ptr_eq(now, text)) {
@@ -210,8 +183,8 @@ impl Entry {
         // ORDER: the connection's own; see `set`.
         let command = self.activity.command.load(Ordering::Relaxed);
         let begun = self.activity.since.load(Ordering::Relaxed);
-        let now = self.set(CommandName::Sleep);
-        let is_statement = command == CommandName::Query as u8 || command == CommandName::Execute as u8;
+        let now = self.set(CommandKind::Sleep);
+        let is_statement = command == CommandKind::Query as u8 || command == CommandKind::StmtExecute as u8;
         is_statement.then(|| {
             let took = now.saturating_sub(begun);
             self.activity.times.add(took);
@@ -220,7 +193,7 @@ impl Entry {
     }
 
     /// Gives the time, in microseconds since the epoch.
-    fn set(&self, command: CommandName) -> u64 {
+    fn set(&self, command: CommandKind) -> u64 {
         let since = self.epoch.elapsed().as_micros() as u64;
         // ORDER: read for display only; a reader may see the parts of two commands.
         self.activity.since.store_owned(since, Ordering::Relaxed);
@@ -255,15 +228,15 @@ impl Entry {
     /// True unless it waits for the client.
     pub fn is_running(&self) -> bool {
         // ORDER: statistics.
-        self.activity.command.load(Ordering::Relaxed) > CommandName::Sleep as u8
+        self.activity.command.load(Ordering::Relaxed) != CommandKind::Sleep as u8
     }
 
     pub fn process(&self) -> Process {
         // ORDER: see `set`.
-        let command = usize::from(self.activity.command.load(Ordering::Relaxed));
+        let command = CommandKind::of(self.activity.command.load(Ordering::Relaxed));
         let since = self.activity.since.load(Ordering::Relaxed);
         let details = self.details.lock();
-        let running = command > CommandName::Sleep as usize;
+        let running = command != Some(CommandKind::Sleep);
         let text = match &details.info.prepared {
             Some(text) => &text[..],
             None => &details.info.text[..],
@@ -278,7 +251,11 @@ impl Entry {
             },
             host: self.host.clone(),
             database: details.database.as_deref().map(str::to_string),
-            command: if details.killed { "Killed" } else { COMMAND_NAMES[command] },
+            command: match command {
+                _ if details.killed => "Killed",
+                Some(command) => command.process_list_name(),
+                None => "Error",
+            },
             millis: (self.epoch.elapsed().as_micros() as u64).saturating_sub(since) / 1_000,
             state: match &details.interrupt {
                 Some(interrupt) if running => interrupt.waits_for().to_owned(),

@@ -1,116 +1,335 @@
 //! Commands: the first packet of every exchange after the handshake.
+//!
+//! [`commands!`] below is the one table of them. To add a command is to add an entry there and an arm where the
+//! server runs commands; the compiler names that place.
 
 use crate::Malformed;
-use crate::constants::com;
 use crate::cursor::Cursor;
 use crate::handshake::ChangeUser;
 
-/// A command as the server reads it.
+/// What the server sends after a command.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Command<'a> {
-    Quit,
-    InitDb(&'a [u8]),
-    Query(&'a [u8]),
-    FieldList,
-    Statistics,
-    ProcessInfo,
-    ProcessKill(u32),
-    Ping,
-    ChangeUser(ChangeUser<'a>),
-    StmtPrepare(&'a [u8]),
-    /// The parameters are still encoded: see [`crate::params`].
+pub enum Answer {
+    /// At least one packet: OK, an error, rows or text.
+    Packets,
+    /// Nothing: the client sends its next command at once. A malformed command of this kind is still answered with
+    /// an error, because the connection ends with it.
+    Nothing,
+}
+
+/// Takes the table and makes of it: the first bytes [`com`], [`Command`] with its parser, and [`CommandKind`].
+macro_rules! commands {
+    ($(
+        $(#[$doc:meta])*
+        $variant:ident $(($($tuple:tt)*))? $({$($fields:tt)*})? => {
+            code: $code:literal $constant:ident,
+            process_list: $process_list:literal,
+            counter: $counter:expr,
+            answer: $answer:ident,
+            parse: |$rest:ident| $parse:expr,
+        }
+    )*) => {
+        /// First bytes of command packets.
+        pub mod com {
+            $(pub const $constant: u8 = $code;)*
+        }
+
+        /// A command as the server reads it.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum Command<'a> {
+            $($(#[$doc])* $variant $(($($tuple)*))? $({$($fields)*})?,)*
+            /// A first byte that is not in the table.
+            Unknown(u8),
+        }
+
+        /// Which command it is, without its contents. As a number, it is the packet's first byte.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(u8)]
+        pub enum CommandKind {
+            $($variant = $code,)*
+        }
+
+        impl<'a> Command<'a> {
+            /// Reads a packet's payload. No command is refused here: one that this server does not run is parsed too.
+            ///
+            /// # Errors
+            /// The payload is empty, or it ends before the command's fixed fields do, or a field has a value that the
+            /// protocol does not know.
+            pub fn parse(payload: &'a [u8]) -> Result<Command<'a>, Malformed> {
+                let mut cursor = Cursor::new(payload);
+                Ok(match cursor.u8("command")? {
+                    $($code => {
+                        let $rest = &mut cursor;
+                        $parse
+                    })*
+                    other => Command::Unknown(other),
+                })
+            }
+
+            /// Its entry in the table; `None` for an unknown command.
+            pub fn kind(&self) -> Option<CommandKind> {
+                match self {
+                    $(Command::$variant { .. } => Some(CommandKind::$variant),)*
+                    Command::Unknown(_) => None,
+                }
+            }
+        }
+
+        impl CommandKind {
+            /// All commands, by their codes.
+            pub const ALL: &'static [CommandKind] = &[$(CommandKind::$variant,)*];
+
+            /// The command with this first byte.
+            pub fn of(code: u8) -> Option<CommandKind> {
+                match code {
+                    $($code => Some(CommandKind::$variant),)*
+                    _ => None,
+                }
+            }
+
+            /// As the protocol's documentation writes it: `COM_PING`.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(CommandKind::$variant => concat!("COM_", stringify!($constant)),)*
+                }
+            }
+
+            /// As SHOW PROCESSLIST shows it.
+            pub fn process_list_name(self) -> &'static str {
+                match self {
+                    $(CommandKind::$variant => $process_list,)*
+                }
+            }
+
+            /// The counter of SHOW STATUS that such a command raises by one. `None` if there is none, or if the
+            /// statement inside the command decides.
+            pub fn counter(self) -> Option<&'static str> {
+                match self {
+                    $(CommandKind::$variant => $counter,)*
+                }
+            }
+
+            /// What the server sends after it.
+            pub fn answer(self) -> Answer {
+                match self {
+                    $(CommandKind::$variant => Answer::$answer,)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    /// What a connection does between two commands. Nobody sends it: the server answers that it does not know it.
+    Sleep => {
+        code: 0x00 SLEEP,
+        process_list: "Sleep",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::Sleep,
+    }
+    /// Ends the connection.
+    Quit => {
+        code: 0x01 QUIT,
+        process_list: "Quit",
+        counter: None,
+        answer: Nothing,
+        parse: |_rest| Command::Quit,
+    }
+    /// Changes the default database to this one.
+    InitDb(&'a [u8]) => {
+        code: 0x02 INIT_DB,
+        process_list: "Init DB",
+        counter: None,
+        answer: Packets,
+        parse: |rest| Command::InitDb(rest.rest()),
+    }
+    /// Runs a statement, or several.
+    Query(&'a [u8]) => {
+        code: 0x03 QUERY,
+        process_list: "Query",
+        counter: None,
+        answer: Packets,
+        parse: |rest| Command::Query(rest.rest()),
+    }
+    /// Refused: SHOW COLUMNS says the same.
+    FieldList => {
+        code: 0x04 FIELD_LIST,
+        process_list: "Field List",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::FieldList,
+    }
+    /// Refused.
+    CreateDb => {
+        code: 0x05 CREATE_DB,
+        process_list: "Create DB",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::CreateDb,
+    }
+    /// Refused.
+    DropDb => {
+        code: 0x06 DROP_DB,
+        process_list: "Drop DB",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::DropDb,
+    }
+    /// Refused.
+    Refresh => {
+        code: 0x07 REFRESH,
+        process_list: "Refresh",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::Refresh,
+    }
+    /// Refused.
+    Shutdown => {
+        code: 0x08 SHUTDOWN,
+        process_list: "Shutdown",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::Shutdown,
+    }
+    /// Asks for a line of figures.
+    Statistics => {
+        code: 0x09 STATISTICS,
+        process_list: "Statistics",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::Statistics,
+    }
+    /// An old form of SHOW PROCESSLIST. It runs, and is shown, as that statement.
+    ProcessInfo => {
+        code: 0x0a PROCESS_INFO,
+        process_list: "Query",
+        counter: Some("Com_show"),
+        answer: Packets,
+        parse: |_rest| Command::ProcessInfo,
+    }
+    /// An old form of KILL, with the connection's id. It runs, and is shown, as that statement.
+    ProcessKill(u32) => {
+        code: 0x0c PROCESS_KILL,
+        process_list: "Query",
+        counter: Some("Com_kill"),
+        answer: Packets,
+        parse: |rest| Command::ProcessKill(rest.u32("connection id")?),
+    }
+    /// Refused.
+    Debug => {
+        code: 0x0d DEBUG,
+        process_list: "Debug",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::Debug,
+    }
+    /// Asks whether the server answers.
+    Ping => {
+        code: 0x0e PING,
+        process_list: "Ping",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::Ping,
+    }
+    /// Begins a new session on this connection, perhaps for another account.
+    ChangeUser(ChangeUser<'a>) => {
+        code: 0x11 CHANGE_USER,
+        process_list: "Change user",
+        counter: None,
+        answer: Packets,
+        parse: |rest| Command::ChangeUser(ChangeUser::parse(rest.rest())?),
+    }
+    /// Prepares a statement.
+    StmtPrepare(&'a [u8]) => {
+        code: 0x16 STMT_PREPARE,
+        process_list: "Prepare",
+        counter: Some("Com_stmt_prepare"),
+        answer: Packets,
+        parse: |rest| Command::StmtPrepare(rest.rest()),
+    }
+    /// Runs a prepared statement. The parameters are still encoded: see [`crate::params`].
     StmtExecute {
         statement: u32,
         /// 0 = no cursor.
         flags: u8,
         params: &'a [u8],
-    },
+    } => {
+        code: 0x17 STMT_EXECUTE,
+        process_list: "Execute",
+        counter: Some("Com_stmt_execute"),
+        answer: Packets,
+        parse: |rest| {
+            let statement = rest.u32("statement id")?;
+            let flags = rest.u8("cursor type")?;
+            rest.u32("iteration count")?;
+            Command::StmtExecute { statement, flags, params: rest.rest() }
+        },
+    }
+    /// Appends to a parameter of the statement's next execution, which reports what was wrong with it.
     StmtSendLongData {
         statement: u32,
         param: u16,
         data: &'a [u8],
-    },
-    StmtClose(u32),
-    StmtReset(u32),
+    } => {
+        code: 0x18 STMT_SEND_LONG_DATA,
+        process_list: "Long Data",
+        counter: None,
+        answer: Nothing,
+        parse: |rest| {
+            let statement = rest.u32("statement id")?;
+            let param = rest.u16("parameter number")?;
+            Command::StmtSendLongData { statement, param, data: rest.rest() }
+        },
+    }
+    /// Forgets a prepared statement.
+    StmtClose(u32) => {
+        code: 0x19 STMT_CLOSE,
+        process_list: "Close stmt",
+        counter: Some("Com_stmt_close"),
+        answer: Nothing,
+        parse: |rest| Command::StmtClose(rest.u32("statement id")?),
+    }
+    /// Forgets what was sent ahead for a prepared statement.
+    StmtReset(u32) => {
+        code: 0x1a STMT_RESET,
+        process_list: "Reset stmt",
+        counter: None,
+        answer: Packets,
+        parse: |rest| Command::StmtReset(rest.u32("statement id")?),
+    }
+    /// True switches several statements a query on.
+    SetMultiStatements(bool) => {
+        code: 0x1b SET_OPTION,
+        process_list: "Set option",
+        counter: None,
+        answer: Packets,
+        parse: |rest| match rest.u16("option")? {
+            0 => Command::SetMultiStatements(true),
+            1 => Command::SetMultiStatements(false),
+            _ => return Err(Malformed::new("option")),
+        },
+    }
+    /// Asks for rows of a cursor. This server opens none.
     StmtFetch {
         statement: u32,
         rows: u32,
-    },
-    /// True switches several statements a query on.
-    SetMultiStatements(bool),
-    ResetConnection,
-    /// Known to the protocol, refused by this server: what it is called.
-    Refused(&'static str),
-    Unknown(u8),
-}
-
-impl<'a> Command<'a> {
-    pub fn parse(payload: &'a [u8]) -> Result<Command<'a>, Malformed> {
-        let mut cursor = Cursor::new(payload);
-        Ok(match cursor.u8("command")? {
-            com::QUIT => Command::Quit,
-            com::INIT_DB => Command::InitDb(cursor.rest()),
-            com::QUERY => Command::Query(cursor.rest()),
-            com::FIELD_LIST => Command::FieldList,
-            com::STATISTICS => Command::Statistics,
-            com::PROCESS_INFO => Command::ProcessInfo,
-            com::PROCESS_KILL => Command::ProcessKill(cursor.u32("connection id")?),
-            com::PING => Command::Ping,
-            com::CHANGE_USER => Command::ChangeUser(ChangeUser::parse(cursor.rest())?),
-            com::STMT_PREPARE => Command::StmtPrepare(cursor.rest()),
-            com::STMT_EXECUTE => {
-                let statement = cursor.u32("statement id")?;
-                let flags = cursor.u8("cursor type")?;
-                cursor.u32("iteration count")?;
-                Command::StmtExecute { statement, flags, params: cursor.rest() }
-            }
-            com::STMT_SEND_LONG_DATA => {
-                let statement = cursor.u32("statement id")?;
-                let param = cursor.u16("parameter number")?;
-                Command::StmtSendLongData { statement, param, data: cursor.rest() }
-            }
-            com::STMT_CLOSE => Command::StmtClose(cursor.u32("statement id")?),
-            com::STMT_RESET => Command::StmtReset(cursor.u32("statement id")?),
-            com::STMT_FETCH => {
-                let statement = cursor.u32("statement id")?;
-                Command::StmtFetch { statement, rows: cursor.u32("number of rows")? }
-            }
-            com::SET_OPTION => match cursor.u16("option")? {
-                0 => Command::SetMultiStatements(true),
-                1 => Command::SetMultiStatements(false),
-                _ => return Err(Malformed::new("option")),
-            },
-            com::RESET_CONNECTION => Command::ResetConnection,
-            com::CREATE_DB => Command::Refused("COM_CREATE_DB"),
-            com::DROP_DB => Command::Refused("COM_DROP_DB"),
-            com::REFRESH => Command::Refused("COM_REFRESH"),
-            com::SHUTDOWN => Command::Refused("COM_SHUTDOWN"),
-            com::DEBUG => Command::Refused("COM_DEBUG"),
-            other => Command::Unknown(other),
-        })
+    } => {
+        code: 0x1c STMT_FETCH,
+        process_list: "Fetch",
+        counter: None,
+        answer: Packets,
+        parse: |rest| {
+            let statement = rest.u32("statement id")?;
+            Command::StmtFetch { statement, rows: rest.u32("number of rows")? }
+        },
     }
-
-    /// What SHOW PROCESSLIST calls it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            Command::Quit => "Quit",
-            Command::InitDb(_) => "Init DB",
-            Command::Query(_) => "Query",
-            Command::FieldList => "Field List",
-            Command::Statistics => "Statistics",
-            Command::ProcessInfo => "Processlist",
-            Command::ProcessKill(_) => "Kill",
-            Command::Ping => "Ping",
-            Command::ChangeUser(_) => "Change user",
-            Command::StmtPrepare(_) => "Prepare",
-            Command::StmtExecute { .. } => "Execute",
-            Command::StmtSendLongData { .. } => "Long Data",
-            Command::StmtClose(_) => "Close stmt",
-            Command::StmtReset(_) => "Reset stmt",
-            Command::StmtFetch { .. } => "Fetch",
-            Command::SetMultiStatements(_) => "Set option",
-            Command::ResetConnection => "Reset connection",
-            Command::Refused(_) | Command::Unknown(_) => "Error",
-        }
+    /// Begins a new session for the same account.
+    ResetConnection => {
+        code: 0x1f RESET_CONNECTION,
+        process_list: "Reset connection",
+        counter: None,
+        answer: Packets,
+        parse: |_rest| Command::ResetConnection,
     }
 }

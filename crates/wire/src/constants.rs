@@ -69,32 +69,6 @@ pub mod status {
     pub const MORE_RESULTS: u16 = 8;
 }
 
-/// First bytes of command packets.
-pub mod com {
-    pub const QUIT: u8 = 0x01;
-    pub const INIT_DB: u8 = 0x02;
-    pub const QUERY: u8 = 0x03;
-    pub const FIELD_LIST: u8 = 0x04;
-    pub const CREATE_DB: u8 = 0x05;
-    pub const DROP_DB: u8 = 0x06;
-    pub const REFRESH: u8 = 0x07;
-    pub const SHUTDOWN: u8 = 0x08;
-    pub const STATISTICS: u8 = 0x09;
-    pub const PROCESS_INFO: u8 = 0x0a;
-    pub const PROCESS_KILL: u8 = 0x0c;
-    pub const DEBUG: u8 = 0x0d;
-    pub const PING: u8 = 0x0e;
-    pub const CHANGE_USER: u8 = 0x11;
-    pub const STMT_PREPARE: u8 = 0x16;
-    pub const STMT_EXECUTE: u8 = 0x17;
-    pub const STMT_SEND_LONG_DATA: u8 = 0x18;
-    pub const STMT_CLOSE: u8 = 0x19;
-    pub const STMT_RESET: u8 = 0x1a;
-    pub const SET_OPTION: u8 = 0x1b;
-    pub const STMT_FETCH: u8 = 0x1c;
-    pub const RESET_CONNECTION: u8 = 0x1f;
-}
-
 /// Types of columns and parameters.
 pub mod kind {
     pub const DECIMAL: u8 = 0;

@@ -32,7 +32,7 @@ pub mod row;
 pub mod value;
 
 pub use column::ColumnDefinition;
-pub use command::Command;
+pub use command::{Answer, Command, CommandKind};
 pub use error::Malformed;
 pub use frame::{FrameError, PacketReader, PacketWriter};
 pub use value::{DateTime, Time, WireValue};

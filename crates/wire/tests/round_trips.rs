@@ -4,13 +4,17 @@ use latchwork_wire as wire;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use wire::client::{ResponseKind, ResponseScanner};
-use wire::constants::{NATIVE_PASSWORD, capability, com, kind, status};
+use wire::command::com;
+use wire::constants::{NATIVE_PASSWORD, capability, kind, status};
 use wire::cursor::Cursor;
 use wire::handshake::{self, ChangeUser, Greeting, HandshakeResponse};
 use wire::response::{self, Definitions, OkFields, OkHeader, PrepareOk, ServerError};
 use wire::row::{BinaryRow, BinaryRowReader};
 use wire::value::WireType;
-use wire::{ColumnDefinition, Command, DateTime, PacketReader, PacketWriter, Time, WireValue, params, put};
+use wire::{
+    ColumnDefinition, Command, CommandKind, DateTime, PacketReader, PacketWriter, Time, WireValue, params,
+    put,
+};
 
 fn one_payload(writer: &PacketWriter) -> Vec<u8> {
     payloads(writer).swap_remove(0)
@@ -301,7 +305,9 @@ proptest! {
         for command in [first, com::STMT_EXECUTE, com::CHANGE_USER, com::SET_OPTION, com::STMT_SEND_LONG_DATA] {
             let mut payload = vec![command];
             payload.extend_from_slice(&bytes);
-            let _ = Command::parse(&payload).map(|command| command.name());
+            if let Ok(parsed) = Command::parse(&payload) {
+                assert_eq!(parsed.kind(), CommandKind::of(command), "{parsed:?}");
+            }
         }
         let mut types = Vec::new();
         let _ = params::read(&bytes, count, &mut types, |_| None, drop);
@@ -323,6 +329,24 @@ proptest! {
             }
         }
     }
+}
+
+#[test]
+fn every_first_byte_is_one_entry_of_the_table_or_unknown() {
+    for code in 0..=u8::MAX {
+        let mut payload = [0; 64];
+        payload[0] = code;
+        let parsed = Command::parse(&payload).unwrap();
+        assert_eq!(parsed.kind(), CommandKind::of(code));
+        assert_eq!(parsed.kind().map(|kind| kind as u8).unwrap_or(code), code);
+        assert_eq!(parsed.kind().is_none(), parsed == Command::Unknown(code));
+    }
+    assert!(CommandKind::ALL.is_sorted_by_key(|kind| *kind as u8));
+    let mut names: Vec<_> = CommandKind::ALL.iter().map(|kind| kind.name()).collect();
+    names.sort_unstable();
+    names.dedup();
+    assert_eq!(names.len(), CommandKind::ALL.len());
+    assert_eq!(CommandKind::Ping.name(), "COM_PING");
 }
 
 /// A response of two result sets and an OK, as the server writes it.

@@ -233,7 +233,7 @@ impl ExecutePacket {
         let out = &mut self.bytes;
         out.clear();
         out.extend_from_slice(&[0; HEADER_BYTES]);
-        out.push(wire::constants::com::STMT_EXECUTE);
+        out.push(wire::command::com::STMT_EXECUTE);
         out.extend_from_slice(&self.statement.to_le_bytes());
         // No cursor; one iteration; no parameter is NULL.
         out.push(0);

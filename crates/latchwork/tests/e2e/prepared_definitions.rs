@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use wire::WireValue;
 use wire::client::{ConnectOptions, Connection, QueryResult};
-use wire::constants::{capability, charset, com};
+use wire::command::com;
+use wire::constants::{capability, charset};
 use wire::response::Definitions;
 
 fn connect(socket: &Path, capabilities: u64) -> Client {

@@ -11,7 +11,7 @@ use wire::handshake::{ChangeUser, Greeting, HandshakeResponse, write_auth_switch
 use wire::response::{self, OkFields, OkHeader};
 
 /// What a client says when it connects, or asks to become somebody else.
-struct Claim {
+pub(super) struct Claim {
     user: String,
     answer: Vec<u8>,
     plugin: Vec<u8>,
@@ -22,26 +22,30 @@ struct Claim {
 pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Session, End> {
     let values = shared.instance.globals().values();
     channel.idle_timeout = Duration::from_secs(values.unsigned("connect_timeout"));
-    channel.entry.stream.set_read_timeout(channel.idle_timeout)?;
-    channel.entry.stream.set_write_timeout(Duration::from_secs(values.unsigned("net_write_timeout")))?;
+    channel.output.entry.stream.set_read_timeout(channel.idle_timeout)?;
+    channel
+        .output
+        .entry
+        .stream
+        .set_write_timeout(Duration::from_secs(values.unsigned("net_write_timeout")))?;
     let scramble = new_scramble()?;
     let greeting = Greeting {
         server_version: values.text("version"),
-        connection_id: channel.entry.id as u32,
+        connection_id: channel.output.entry.id as u32,
         scramble,
         capabilities: capability::SERVER,
         charset: charset::UTF8MB4_GENERAL_CI as u8,
         status: status::AUTOCOMMIT,
     };
-    greeting.write(channel.writer.begin());
-    channel.writer.finish();
+    greeting.write(channel.output.writer.begin());
+    channel.output.writer.finish();
     channel.flush()?;
     channel.reader.set_sequence(1);
 
     let packet = channel.packet()?;
     let response = HandshakeResponse::parse(channel.reader.payload(&packet))
         .map_err(|_| End::Refused(SqlError::new(ErrorKind::BadHandshake, "Bad handshake")))?;
-    channel.capabilities = response.capabilities & capability::SERVER;
+    channel.output.capabilities = response.capabilities & capability::SERVER;
     let charset = response.charset;
     let interactive = response.capabilities & capability::INTERACTIVE != 0;
     let claim = Claim {
@@ -58,22 +62,25 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     Ok(session)
 }
 
-/// COM_CHANGE_USER: a fresh session for another account.
-pub(super) fn change_user(
-    shared: &Shared,
-    channel: &mut Channel,
-    request: ChangeUser<'_>,
-) -> Result<Session, End> {
-    // The scramble of the greeting is not kept: ask for a new answer, unless there is no password to answer with.
-    let claim = Claim {
-        user: text(request.user),
-        answer: request.auth_answer.to_vec(),
-        plugin: if request.auth_answer.is_empty() { NATIVE_PASSWORD.to_vec() } else { b"again".to_vec() },
-        database: Some(text(request.database)).filter(|name| !name.is_empty()),
-    };
+impl Claim {
+    /// Of COM_CHANGE_USER. The scramble of the greeting is not kept, so the client is asked for a new answer, unless
+    /// it has no password to answer with.
+    pub(super) fn of_change(request: ChangeUser<'_>) -> Claim {
+        let asks_again = !request.auth_answer.is_empty();
+        Claim {
+            user: text(request.user),
+            answer: request.auth_answer.to_vec(),
+            plugin: if asks_again { b"again".to_vec() } else { NATIVE_PASSWORD.to_vec() },
+            database: Some(text(request.database)).filter(|name| !name.is_empty()),
+        }
+    }
+}
+
+/// COM_CHANGE_USER: a new session for another account.
+pub(super) fn change_user(shared: &Shared, channel: &mut Channel, claim: &Claim) -> Result<Session, End> {
     let scramble = new_scramble()?;
-    let mut session = authenticate(shared, channel, &scramble, &claim)?;
-    enter_database(channel, &mut session, &claim)?;
+    let mut session = authenticate(shared, channel, &scramble, claim)?;
+    enter_database(channel, &mut session, claim)?;
     Ok(session)
 }
 
@@ -88,29 +95,33 @@ fn authenticate(
     if let Some(accounts) = &shared.accounts {
         let knows_plugin = claim.plugin.is_empty() || claim.plugin == NATIVE_PASSWORD;
         if !knows_plugin {
-            write_auth_switch(channel.writer.begin(), scramble);
-            channel.writer.finish();
+            write_auth_switch(channel.output.writer.begin(), scramble);
+            channel.output.writer.finish();
             channel.flush()?;
-            channel.reader.set_sequence(channel.writer.sequence());
+            channel.reader.set_sequence(channel.output.writer.sequence());
             let packet = channel.packet()?;
             answer = channel.reader.payload(&packet).to_vec();
             channel.answer();
         }
-        let peer = channel.entry.stream.peer_uid();
+        let peer = channel.output.entry.stream.peer_uid();
         let shown = Credentials {
             user: &claim.user,
-            host: &channel.entry.host,
+            host: &channel.output.entry.host,
             scramble,
             answer: &answer,
             trusted_peer: peer.is_some_and(|uid| uid == 0 || uid == shared.own_uid),
         };
         accounts.check(&shown).map_err(End::Refused)?;
     }
-    let mut session =
-        Session::new(shared.instance.clone(), channel.entry.id, &claim.user, &channel.entry.host);
-    session.set_counts_found_rows(channel.capabilities & capability::FOUND_ROWS != 0);
-    session.set_multi_statements(channel.capabilities & capability::MULTI_STATEMENTS != 0);
-    channel.entry.authenticated(&claim.user, session.interrupt().clone());
+    let mut session = Session::new(
+        shared.instance.clone(),
+        channel.output.entry.id,
+        &claim.user,
+        &channel.output.entry.host,
+    );
+    session.set_counts_found_rows(channel.output.capabilities & capability::FOUND_ROWS != 0);
+    session.set_multi_statements(channel.output.capabilities & capability::MULTI_STATEMENTS != 0);
+    channel.output.entry.authenticated(&claim.user, session.interrupt().clone());
     Ok(session)
 }
 
@@ -119,7 +130,7 @@ fn enter_database(channel: &mut Channel, session: &mut Session, claim: &Claim) -
         session.use_database(database).map_err(End::Refused)?;
     }
     let fields = OkFields { status: session.status_flags(), ..OkFields::default() };
-    response::ok(&mut channel.writer, OkHeader::Statement, &fields);
+    response::ok(&mut channel.output.writer, OkHeader::Statement, &fields);
     channel.flush()?;
     Ok(())
 }

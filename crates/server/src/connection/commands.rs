@@ -1,33 +1,37 @@
 //! Commands and their answers.
 
+use super::authenticate::{self, Claim};
 use super::client_file::FileLimits;
 use super::settings::Settings;
 use super::sink::{Encoding, Form, Scratch, WireSink};
 use super::statements::{KeptDefinitions, Statements};
-use super::{Channel, Connection, End, authenticate, cells, columns, malformed};
-use crate::registry::CommandName;
+use super::{Channel, Connection, End, Output, Runner, cells, columns, malformed};
 use crate::shared::Shared;
 use sql::{ErrorKind, Session, SqlError};
 use types::ValueRef;
 use wire::constants::capability;
 use wire::frame::Packet;
-use wire::handshake::ChangeUser;
 use wire::response::{self, OkFields, OkHeader, PrepareOk};
-use wire::{Command, PacketWriter, WireValue, params};
+use wire::{Command, CommandKind, PacketWriter, WireValue, params};
+
+/// Whether a command may have changed the session's variables or its default database.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum After {
+    Unchanged,
+    MayHaveChanged,
+}
 
 impl<'s> Connection<'s> {
     pub(super) fn new(shared: &'s Shared, channel: Channel, session: Session) -> Connection<'s> {
         let settings = Settings::of(&session);
-        let mut connection = Connection {
-            shared,
-            channel,
+        let runner = Runner {
             interrupt: session.interrupt().clone(),
             session,
             statements: Statements::default(),
-            database: None,
             scratch: Scratch::default(),
             settings,
         };
+        let mut connection = Connection { shared, channel, database: None, runner };
         connection.apply_settings();
         connection.note_database();
         connection
@@ -35,18 +39,18 @@ impl<'s> Connection<'s> {
 
     /// Errors of the socket show when it is next used.
     fn apply_settings(&mut self) {
-        self.channel.idle_timeout = self.settings.wait_timeout;
-        self.channel.read_timeout = self.settings.read_timeout;
-        let stream = &self.channel.entry.stream;
-        let _ = stream.set_read_timeout(self.settings.wait_timeout);
-        let _ = stream.set_write_timeout(self.settings.write_timeout);
+        self.channel.idle_timeout = self.runner.settings.wait_timeout;
+        self.channel.read_timeout = self.runner.settings.read_timeout;
+        let stream = &self.channel.output.entry.stream;
+        let _ = stream.set_read_timeout(self.runner.settings.wait_timeout);
+        let _ = stream.set_write_timeout(self.runner.settings.write_timeout);
     }
 
     /// Called after commands that may have changed the session.
     fn after_change(&mut self) {
-        let now = Settings::of(&self.session);
-        if now != self.settings {
-            self.settings = now;
+        let now = Settings::of(&self.runner.session);
+        if now != self.runner.settings {
+            self.runner.settings = now;
             self.apply_settings();
         }
         self.note_database();
@@ -54,7 +58,7 @@ impl<'s> Connection<'s> {
 
     /// Tells the process list if the default database changed.
     fn note_database(&mut self) {
-        let now = self.session.database();
+        let now = self.runner.session.database();
         let same = match (now, &self.database) {
             (Some(now), Some(before)) => base::sync::Arc::ptr_eq(now, before),
             (None, None) => true,
@@ -62,26 +66,109 @@ impl<'s> Connection<'s> {
         };
         if !same {
             self.database = now.cloned();
-            self.channel.entry.set_database(now);
+            self.channel.output.entry.set_database(now);
         }
     }
 
     /// Runs one command; its answer is in the writer, or sent already.
     pub(super) fn command(&mut self, packet: &Packet) -> Result<(), End> {
-        match Command::parse(self.channel.reader.payload(packet)).map_err(malformed)? {
-            Command::Query(_) => self.query(packet),
-            Command::StmtExecute { .. } => self.execute(packet),
-            Command::StmtPrepare(_) => self.prepare(packet),
-            Command::ChangeUser(_) => self.change_user(packet),
-            _ => self.small_command(packet),
+        let Connection { shared, channel, runner, .. } = self;
+        let Channel { reader, output, .. } = channel;
+        let after = match Command::parse(reader.payload(packet)).map_err(malformed)? {
+            Command::Query(text) => runner.query(shared, output, text)?,
+            Command::StmtExecute { statement, params, .. } => {
+                runner.execute(shared, output, statement, params)?
+            }
+            Command::StmtPrepare(text) => runner.prepare(shared, output, text),
+            Command::Quit => return Err(End::Quit),
+            Command::InitDb(name) => runner.change_database(output, name),
+            Command::FieldList => output.refuse("COM_FIELD_LIST; SHOW COLUMNS tells the same"),
+            refused @ (Command::CreateDb
+            | Command::DropDb
+            | Command::Refresh
+            | Command::Shutdown
+            | Command::Debug) => output.refuse(refused.kind().map_or("", CommandKind::name)),
+            Command::Statistics => {
+                output.entry.begin(CommandKind::Statistics, b"");
+                output.writer.packet(shared.statistics().as_bytes());
+                After::Unchanged
+            }
+            Command::ProcessInfo => runner.run_for_client(output, b"SHOW PROCESSLIST")?,
+            Command::ProcessKill(id) => runner.run_for_client(output, format!("KILL {id}").as_bytes())?,
+            Command::Ping => {
+                output.entry.begin(CommandKind::Ping, b"");
+                output.answer(Ok(()), runner.session.status_flags())
+            }
+            Command::ChangeUser(request) => {
+                let claim = Claim::of_change(request);
+                self.change_user(&claim)?
+            }
+            Command::StmtSendLongData { statement, param, data } => {
+                runner.keep_long_data(statement, param, data);
+                After::Unchanged
+            }
+            Command::StmtClose(statement) => {
+                runner.session.close_statement(statement);
+                runner.statements.remove(statement);
+                After::Unchanged
+            }
+            Command::StmtReset(statement) => runner.reset_statement(output, statement),
+            Command::StmtFetch { statement, .. } => {
+                let message = format!("The statement ({statement}) has no open cursor.");
+                output.error(&SqlError::new(ErrorKind::StatementHasNoOpenCursor, message))
+            }
+            Command::SetMultiStatements(on) => runner.set_multi_statements(output, on),
+            Command::ResetConnection => runner.reset(output),
+            Command::Sleep | Command::Unknown(_) => {
+                output.error(&SqlError::new(ErrorKind::UnknownCommand, "Unknown command"))
+            }
+        };
+        if after == After::MayHaveChanged {
+            self.after_change();
+        }
+        Ok(())
+    }
+
+    /// The claim is a copy of what the packet said, because the reader must be free for the packets that follow.
+    fn change_user(&mut self, claim: &Claim) -> Result<After, End> {
+        self.channel.output.entry.begin(CommandKind::ChangeUser, b"");
+        self.runner.session = authenticate::change_user(self.shared, &mut self.channel, claim)?;
+        self.runner.interrupt = self.runner.session.interrupt().clone();
+        self.runner.statements.clear();
+        Ok(After::MayHaveChanged)
+    }
+}
+
+impl Output {
+    /// Answers with OK or with the error.
+    fn answer(&mut self, result: Result<(), SqlError>, status: u16) -> After {
+        match result {
+            Ok(()) => {
+                let fields = OkFields { status, ..OkFields::default() };
+                response::ok(&mut self.writer, OkHeader::Statement, &fields);
+                After::Unchanged
+            }
+            Err(error) => self.error(&error),
         }
     }
 
-    fn query(&mut self, packet: &Packet) -> Result<(), End> {
-        let Connection { channel, session, interrupt, scratch, settings, shared, .. } = self;
-        let Channel { reader, writer, entry, capabilities, .. } = channel;
-        let Ok(Command::Query(text)) = Command::parse(reader.payload(packet)) else { return Ok(()) };
-        entry.begin(CommandName::Query, text);
+    fn error(&mut self, error: &SqlError) -> After {
+        response::error(&mut self.writer, error.code(), Some(error.sqlstate()), &error.message);
+        After::Unchanged
+    }
+
+    /// Answers a command that this server does not run.
+    fn refuse(&mut self, what: &str) -> After {
+        let message = format!("This version of Latchwork doesn't support {what}");
+        self.error(&SqlError::new(ErrorKind::NotSupported, message))
+    }
+}
+
+impl Runner {
+    fn query(&mut self, shared: &Shared, output: &mut Output, text: &[u8]) -> Result<After, End> {
+        let Runner { session, interrupt, scratch, settings, .. } = self;
+        let Output { writer, entry, capabilities } = output;
+        entry.begin(CommandKind::Query, text);
         let text = settings.statement(text);
         let form = form(*capabilities, session, settings, Encoding::Text);
         let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
@@ -89,32 +176,31 @@ impl<'s> Connection<'s> {
         note_storage_error(shared, &result);
         let may_have_changed = result.is_err() || sink.had_other_than_rows();
         sink.finish(result, session.status_flags())?;
-        if may_have_changed {
-            self.after_change();
-        }
-        Ok(())
+        Ok(if may_have_changed { After::MayHaveChanged } else { After::Unchanged })
     }
 
-    fn execute(&mut self, packet: &Packet) -> Result<(), End> {
-        let Connection { channel, session, interrupt, statements, scratch, settings, shared, .. } = self;
-        let Channel { reader, writer, entry, capabilities, .. } = channel;
-        let Ok(Command::StmtExecute { statement: id, params: encoded, .. }) =
-            Command::parse(reader.payload(packet))
-        else {
-            return Ok(());
-        };
+    /// COM_STMT_EXECUTE; `encoded` has the parameters.
+    fn execute(
+        &mut self,
+        shared: &Shared,
+        output: &mut Output,
+        id: u32,
+        encoded: &[u8],
+    ) -> Result<After, End> {
+        let Runner { session, interrupt, statements, scratch, settings } = self;
+        let Output { writer, entry, capabilities } = output;
         let statement = match statements.get(id, "mysqld_stmt_execute") {
             Ok(statement) => statement,
             Err(error) => {
                 write_error(writer, &error);
-                return Ok(());
+                return Ok(After::Unchanged);
             }
         };
         entry.begin_prepared(&statement.text);
         if let Some(error) = statement.long_data.take_error() {
             statement.long_data.clear();
             write_error(writer, &error);
-            return Ok(());
+            return Ok(After::Unchanged);
         }
         let long_data = &statement.long_data;
         let mut values = scratch.take_params();
@@ -138,31 +224,27 @@ impl<'s> Connection<'s> {
         sink.finish(result, session.status_flags())?;
         scratch.keep_params(values);
         statement.long_data.clear();
-        if may_have_changed {
-            self.after_change();
-        }
-        Ok(())
+        Ok(if may_have_changed { After::MayHaveChanged } else { After::Unchanged })
     }
 
-    fn prepare(&mut self, packet: &Packet) -> Result<(), End> {
-        let Connection { channel, session, statements, settings, shared, .. } = self;
-        let Channel { reader, writer, entry, capabilities, .. } = channel;
-        let Ok(Command::StmtPrepare(text)) = Command::parse(reader.payload(packet)) else { return Ok(()) };
-        entry.begin(CommandName::Prepare, text);
+    fn prepare(&mut self, shared: &Shared, output: &mut Output, text: &[u8]) -> After {
+        let Runner { session, statements, settings, .. } = self;
+        let Output { writer, entry, capabilities } = output;
+        entry.begin(CommandKind::StmtPrepare, text);
         let statements_max = shared.instance.globals().values().unsigned("max_prepared_stmt_count") as usize;
         if statements.len() >= statements_max {
             let message = format!(
                 "Can't create more than max_prepared_stmt_count statements (current value: {statements_max})"
             );
             write_error(writer, &SqlError::new(ErrorKind::TooManyStatements, message));
-            return Ok(());
+            return After::Unchanged;
         }
         let text = settings.statement(text);
         let prepared = match session.prepare(&text) {
             Ok(prepared) => prepared,
             Err(error) => {
                 write_error(writer, &error);
-                return Ok(());
+                return After::Unchanged;
             }
         };
         let keeps = *capabilities & capability::CACHE_METADATA != 0 && !prepared.columns.is_empty();
@@ -193,114 +275,60 @@ impl<'s> Connection<'s> {
             }
             eof(writer);
         }
-        Ok(())
+        After::Unchanged
     }
 
-    fn change_user(&mut self, packet: &Packet) -> Result<(), End> {
-        // Further packets follow, which the reader must be free for.
-        let request = self.channel.reader.payload(packet)[1..].to_vec();
-        let request = ChangeUser::parse(&request).map_err(malformed)?;
-        self.channel.entry.begin(CommandName::ChangeUser, b"");
-        self.session = authenticate::change_user(self.shared, &mut self.channel, request)?;
-        self.interrupt = self.session.interrupt().clone();
+    fn change_database(&mut self, output: &mut Output, name: &[u8]) -> After {
+        output.entry.begin(CommandKind::InitDb, b"");
+        let result = self.session.use_database(&String::from_utf8_lossy(name));
+        output.answer(result, self.session.status_flags());
+        After::MayHaveChanged
+    }
+
+    fn reset(&mut self, output: &mut Output) -> After {
+        output.entry.begin(CommandKind::ResetConnection, b"");
+        self.session.reset();
         self.statements.clear();
-        self.after_change();
-        Ok(())
+        output.answer(Ok(()), self.session.status_flags());
+        After::MayHaveChanged
     }
 
-    /// Commands that are answered with a packet, or not at all.
-    fn small_command(&mut self, packet: &Packet) -> Result<(), End> {
-        let Connection { channel, session, statements, shared, .. } = self;
-        let Channel { reader, writer, entry, capabilities, .. } = channel;
-        let command = Command::parse(reader.payload(packet)).map_err(malformed)?;
-        let begin = |name| entry.begin(name, b"");
-        let mut changed = false;
-        let result = match command {
-            Command::Quit => return Err(End::Quit),
-            Command::Ping => {
-                begin(CommandName::Ping);
-                Ok(())
-            }
-            Command::InitDb(name) => {
-                begin(CommandName::InitDb);
-                changed = true;
-                session.use_database(&String::from_utf8_lossy(name))
-            }
-            Command::ResetConnection => {
-                begin(CommandName::ResetConnection);
-                session.reset();
-                statements.clear();
-                changed = true;
-                Ok(())
-            }
-            Command::Statistics => {
-                begin(CommandName::Statistics);
-                writer.packet(shared.statistics().as_bytes());
-                return Ok(());
-            }
-            Command::SetMultiStatements(on) => {
-                session.set_multi_statements(on);
-                if *capabilities & capability::DEPRECATE_EOF == 0 {
-                    response::eof(writer, session.status_flags(), 0);
-                } else {
-                    let fields = OkFields { status: session.status_flags(), ..OkFields::default() };
-                    response::ok(writer, OkHeader::EndOfRows, &fields);
-                }
-                return Ok(());
-            }
-            Command::StmtSendLongData { statement, param, data } => {
-                let bytes_max = session.variables().common.max_allowed_packet as usize;
-                // Without an answer there is nobody to tell of an unknown statement.
-                if let Ok(statement) = statements.get(statement, "") {
-                    statement.long_data.append(param.into(), statement.params, data, bytes_max);
-                }
-                return Ok(());
-            }
-            Command::StmtClose(statement) => {
-                session.close_statement(statement);
-                statements.remove(statement);
-                return Ok(());
-            }
-            Command::StmtReset(statement) => {
-                statements.get(statement, "mysqld_stmt_reset").map(|statement| statement.long_data.clear())
-            }
-            Command::StmtFetch { statement, .. } => {
-                let message = format!("The statement ({statement}) has no open cursor.");
-                Err(SqlError::new(ErrorKind::StatementHasNoOpenCursor, message))
-            }
-            Command::ProcessInfo => return self.run_for_client(b"SHOW PROCESSLIST"),
-            Command::ProcessKill(id) => return self.run_for_client(format!("KILL {id}").as_bytes()),
-            Command::FieldList => Err(refused("COM_FIELD_LIST; SHOW COLUMNS tells the same")),
-            Command::Refused(name) => Err(refused(name)),
-            Command::Unknown(_) => Err(SqlError::new(ErrorKind::UnknownCommand, "Unknown command")),
-            Command::Query(_)
-            | Command::StmtExecute { .. }
-            | Command::StmtPrepare(_)
-            | Command::ChangeUser(_) => Ok(()),
-        };
-        match result {
-            Ok(()) => {
-                let fields = OkFields { status: session.status_flags(), ..OkFields::default() };
-                response::ok(writer, OkHeader::Statement, &fields);
-            }
-            Err(error) => write_error(writer, &error),
+    fn set_multi_statements(&mut self, output: &mut Output, on: bool) -> After {
+        self.session.set_multi_statements(on);
+        let status = self.session.status_flags();
+        if output.capabilities & capability::DEPRECATE_EOF == 0 {
+            response::eof(&mut output.writer, status, 0);
+        } else {
+            let fields = OkFields { status, ..OkFields::default() };
+            response::ok(&mut output.writer, OkHeader::EndOfRows, &fields);
         }
-        if changed {
-            self.after_change();
+        After::Unchanged
+    }
+
+    /// An unknown statement is passed over, because this command has no answer that could say so.
+    fn keep_long_data(&mut self, statement: u32, param: u16, data: &[u8]) {
+        let bytes_max = self.session.variables().common.max_allowed_packet as usize;
+        if let Ok(statement) = self.statements.get(statement, "") {
+            statement.long_data.append(param.into(), statement.params, data, bytes_max);
         }
-        Ok(())
+    }
+
+    fn reset_statement(&mut self, output: &mut Output, statement: u32) -> After {
+        let statement = self.statements.get(statement, "mysqld_stmt_reset");
+        let result = statement.map(|statement| statement.long_data.clear());
+        output.answer(result, self.session.status_flags())
     }
 
     /// A command that is an old form of a statement.
-    fn run_for_client(&mut self, text: &[u8]) -> Result<(), End> {
-        let Connection { channel, session, interrupt, scratch, settings, .. } = self;
-        let Channel { writer, entry, capabilities, .. } = channel;
-        entry.begin(CommandName::Query, text);
+    fn run_for_client(&mut self, output: &mut Output, text: &[u8]) -> Result<After, End> {
+        let Runner { session, interrupt, scratch, settings, .. } = self;
+        let Output { writer, entry, capabilities } = output;
+        entry.begin(CommandKind::Query, text);
         let form = form(*capabilities, session, settings, Encoding::Text);
         let mut sink = WireSink::new(writer, entry, interrupt, scratch, form);
         let result = session.query(text, &mut sink);
         sink.finish(result, session.status_flags())?;
-        Ok(())
+        Ok(After::Unchanged)
     }
 }
 
@@ -332,8 +360,4 @@ fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
 
 fn write_error(writer: &mut PacketWriter, error: &SqlError) {
     response::error(writer, error.code(), Some(error.sqlstate()), &error.message);
-}
-
-fn refused(what: &str) -> SqlError {
-    SqlError::new(ErrorKind::NotSupported, format!("This version of Latchwork doesn't support {what}"))
 }

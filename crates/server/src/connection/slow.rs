@@ -11,14 +11,14 @@ impl Connection<'_> {
     /// Counts and logs the statement that was just answered, as far as the variables want that.
     #[cold]
     pub(super) fn note_slow(&mut self, packet: &Packet, micros: u64, is_slow: bool) {
-        let figures = self.session.figures();
-        let values = self.session.variables().values();
+        let figures = self.runner.session.figures();
+        let values = self.runner.session.variables().values();
         let is_wanted = is_slow || figures.scanned_whole;
         if !is_wanted || figures.rows_examined < values.unsigned("min_examined_row_limit") {
             return;
         }
         if is_slow {
-            self.session.count_slow();
+            self.runner.session.count_slow();
         }
         let globals = self.shared.instance.globals().values();
         let to_file = globals.text("log_output").split(',').any(|output| output == "FILE");
@@ -27,7 +27,7 @@ impl Connection<'_> {
         }
         // A path that is not absolute begins in the data directory.
         let path = self.shared.instance.engine().dir().join(globals.text("log_slow_query_file"));
-        let process = self.channel.entry.process();
+        let process = self.channel.output.entry.process();
         let statement = SlowStatement {
             user: &process.user,
             host: &process.host,
@@ -48,12 +48,12 @@ impl Connection<'_> {
     /// The statement of a packet; of a prepared one with its values, unless they were sent apart from it.
     fn statement_text(&self, packet: &Packet) -> Vec<u8> {
         match Command::parse(self.channel.reader.payload(packet)) {
-            Ok(Command::Query(text)) => match self.settings.statement(text) {
+            Ok(Command::Query(text)) => match self.runner.settings.statement(text) {
                 Cow::Borrowed(text) => text.to_vec(),
                 Cow::Owned(text) => text,
             },
             Ok(Command::StmtExecute { statement, params: encoded, .. }) => {
-                let Some(statement) = self.statements.find(statement) else { return Vec::new() };
+                let Some(statement) = self.runner.statements.find(statement) else { return Vec::new() };
                 let mut values = Vec::new();
                 let mut types = statement.types.clone();
                 let read = params::read(

@@ -3,7 +3,8 @@
 use crate::support::Live;
 use wire::WireValue;
 use wire::client::{ConnectOptions, Value};
-use wire::constants::{capability, com};
+use wire::command::com;
+use wire::constants::capability;
 
 #[test]
 fn statistics_is_a_line_of_text() {

@@ -1,5 +1,6 @@
 //! A server in this process, met over real sockets by the client codec.
 
+mod answers;
 mod commands;
 mod faults;
 mod gate;

@@ -6,7 +6,7 @@ use proptest::test_runner::TestRunner;
 use std::io::{Read, Write};
 use std::net::Shutdown;
 use wire::client::ClientError;
-use wire::constants::com;
+use wire::command::com;
 
 /// Bytes past the handshake, without a check what they mean.
 fn send_raw(live: &Live, bytes: &[u8]) -> Vec<u8> {

@@ -3,7 +3,8 @@
 use crate::support::{Live, wait_until};
 use std::io::Read;
 use wire::client::ConnectOptions;
-use wire::constants::{capability, com};
+use wire::command::com;
+use wire::constants::capability;
 
 fn options(user: &str, password: &str) -> ConnectOptions {
     ConnectOptions { user: user.to_string(), password: password.to_string(), ..ConnectOptions::default() }

@@ -3,7 +3,7 @@
 use crate::support::{Live, wait_until};
 use std::io::{Read, Write};
 use wire::client::ConnectOptions;
-use wire::constants::com;
+use wire::command::com;
 
 /// The commands that the process list shows with `info`.
 fn running(live: &Live, info: &str) -> usize {

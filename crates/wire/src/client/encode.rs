@@ -1,6 +1,6 @@
 //! Commands on their way out. Each is one packet, appended to a writer whose sequence starts over.
 
-use crate::constants::com;
+use crate::command::com;
 use crate::value::WireValue;
 use crate::{PacketWriter, params};
 

@@ -1,0 +1,223 @@
+//! Every command of the table, as it should be and malformed: what the server answers, and what it counts.
+
+use crate::support::Live;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use wire::command::com;
+use wire::response::ServerError;
+use wire::{Answer, CommandKind, FrameError, PacketReader, PacketWriter};
+
+/// A client that sees packets only.
+struct Raw {
+    stream: UnixStream,
+    reader: PacketReader,
+}
+
+impl Raw {
+    /// Its prepared statement `SELECT ?` has the number 1.
+    fn connect(live: &Live) -> Raw {
+        let mut connection = live.connect();
+        assert_eq!(connection.prepare("SELECT ?").unwrap().id, 1);
+        Raw { stream: connection.into_stream(), reader: PacketReader::new(1 << 20) }
+    }
+
+    fn send(&mut self, payload: &[u8]) {
+        let mut writer = PacketWriter::new();
+        writer.packet(payload);
+        self.stream.write_all(writer.bytes()).unwrap();
+        self.reader.set_sequence(1);
+    }
+
+    /// The next packet; `None` once the server has closed the connection.
+    fn packet(&mut self) -> Option<Vec<u8>> {
+        loop {
+            match self.reader.next_packet() {
+                Ok(Some(packet)) => return Some(self.reader.payload(&packet).to_vec()),
+                Ok(None) => {}
+                // The answer to the command that was sent next.
+                Err(FrameError::OutOfOrder { got: 1, .. }) => {
+                    self.reader.set_sequence(1);
+                    continue;
+                }
+                Err(error) => panic!("{error}"),
+            }
+            match self.stream.read(self.reader.space()).unwrap() {
+                0 => return None,
+                count => self.reader.received(count),
+            }
+        }
+    }
+
+    /// Sends a command, and then COM_STATISTICS: the packets that come before the line of figures are the answer to
+    /// the first. False beside them if the connection has ended instead.
+    fn answer(&mut self, payload: &[u8]) -> (Vec<Vec<u8>>, bool) {
+        self.send(payload);
+        let mut writer = PacketWriter::new();
+        writer.packet(&[com::STATISTICS]);
+        // A server that has closed the connection takes no more.
+        let _ = self.stream.write_all(writer.bytes());
+        let mut packets = Vec::new();
+        loop {
+            match self.packet() {
+                None => return (packets, false),
+                Some(packet) if packet.starts_with(b"Uptime: ") => return (packets, true),
+                Some(packet) => packets.push(packet),
+            }
+        }
+    }
+}
+
+/// What the first packet of an answer is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum First {
+    Ok,
+    /// The end of rows, which follow no definitions here.
+    End,
+    /// The number of columns.
+    Columns(u8),
+    /// A prepared statement.
+    Prepared,
+    Error(u16),
+    /// The packet with figures is itself the answer.
+    Figures,
+    /// There is none, and the connection is open afterwards.
+    Nothing,
+    /// There is none, and the connection ends.
+    Closed,
+}
+
+/// The contents of a command that is well formed, and the beginning of its answer. Every prefix shorter than the
+/// number of bytes is malformed.
+fn example(kind: CommandKind) -> (&'static [u8], usize, First) {
+    match kind {
+        CommandKind::Sleep => (b"", 0, First::Error(1047)),
+        CommandKind::Quit => (b"", 0, First::Closed),
+        CommandKind::InitDb => (b"information_schema", 0, First::Ok),
+        CommandKind::Query => (b"SELECT 1", 0, First::Columns(1)),
+        CommandKind::FieldList => (b"t\0", 0, First::Error(1235)),
+        CommandKind::CreateDb | CommandKind::DropDb => (b"d", 0, First::Error(1235)),
+        CommandKind::Refresh | CommandKind::Shutdown | CommandKind::Debug => (b"", 0, First::Error(1235)),
+        CommandKind::Statistics => (b"", 0, First::Figures),
+        CommandKind::ProcessInfo => (b"", 0, First::Columns(9)),
+        CommandKind::ProcessKill => (&[0xff, 0xff, 0, 0], 4, First::Error(1094)),
+        CommandKind::Ping => (b"", 0, First::Ok),
+        // User, an empty answer, database.
+        CommandKind::ChangeUser => (b"root\0\0\0", 7, First::Ok),
+        CommandKind::StmtPrepare => (b"SELECT ?, ?", 0, First::Prepared),
+        // Statement 1, no cursor, once; no NULL, types follow: BIGINT, signed; 7.
+        CommandKind::StmtExecute => {
+            (&[1, 0, 0, 0, 0, 1, 0, 0, 0, 0, 1, 8, 0, 7, 0, 0, 0, 0, 0, 0, 0], 21, First::Columns(1))
+        }
+        CommandKind::StmtSendLongData => (&[1, 0, 0, 0, 0, 0, b'x'], 6, First::Nothing),
+        CommandKind::StmtClose => (&[1, 0, 0, 0], 4, First::Nothing),
+        CommandKind::StmtReset => (&[1, 0, 0, 0], 4, First::Ok),
+        CommandKind::SetMultiStatements => (&[0, 0], 2, First::End),
+        CommandKind::StmtFetch => (&[1, 0, 0, 0, 1, 0, 0, 0], 8, First::Error(1421)),
+        CommandKind::ResetConnection => (b"", 0, First::Ok),
+    }
+}
+
+fn first(kind: CommandKind, packets: &[Vec<u8>], is_open: bool) -> First {
+    match packets.first() {
+        None if !is_open => First::Closed,
+        None if kind == CommandKind::Statistics => First::Figures,
+        None => First::Nothing,
+        Some(packet) => match packet[0] {
+            0xff => First::Error(ServerError::parse(packet).unwrap().code),
+            0xfe => First::End,
+            0 if kind == CommandKind::StmtPrepare => First::Prepared,
+            0 => First::Ok,
+            columns => First::Columns(columns),
+        },
+    }
+}
+
+fn payload(kind: CommandKind, contents: &[u8]) -> Vec<u8> {
+    [&[kind as u8], contents].concat()
+}
+
+#[test]
+fn every_command_is_answered_unless_the_protocol_wants_no_answer() {
+    let live = Live::start(&[]);
+    for &kind in CommandKind::ALL {
+        let (contents, _, wanted) = example(kind);
+        let (packets, is_open) = Raw::connect(&live).answer(&payload(kind, contents));
+        assert_eq!(first(kind, &packets, is_open), wanted, "{kind:?}: {packets:x?}");
+        assert_eq!(is_open, kind != CommandKind::Quit, "{kind:?}");
+        let is_unanswered = matches!(wanted, First::Nothing | First::Closed);
+        assert_eq!(kind.answer() == Answer::Nothing, is_unanswered, "{kind:?}");
+    }
+    let unanswered: Vec<_> =
+        CommandKind::ALL.iter().filter(|kind| kind.answer() == Answer::Nothing).collect();
+    assert_eq!(
+        unanswered,
+        [&CommandKind::Quit, &CommandKind::StmtSendLongData, &CommandKind::StmtClose],
+        "the commands that the protocol leaves unanswered"
+    );
+}
+
+#[test]
+fn every_malformed_command_is_answered_with_1835_and_the_connection_ends() {
+    let live = Live::start(&[]);
+    for &kind in CommandKind::ALL {
+        let (contents, bytes_min, _) = example(kind);
+        for length in 0..bytes_min {
+            let (packets, is_open) = Raw::connect(&live).answer(&payload(kind, &contents[..length]));
+            assert_eq!(first(kind, &packets, is_open), First::Error(1835), "{kind:?}, {length} bytes");
+            assert!(packets.len() == 1 && !is_open, "{kind:?}, {length} bytes");
+        }
+    }
+    assert!(!live.log().contains("panicked"), "{}", live.log());
+}
+
+#[test]
+fn every_first_byte_without_a_command_is_answered_with_1047() {
+    let live = Live::start(&[]);
+    let mut raw = Raw::connect(&live);
+    for code in (0..=u8::MAX).filter(|code| CommandKind::of(*code).is_none()) {
+        let (packets, is_open) = raw.answer(&[code, 1, 2, 3]);
+        assert_eq!(packets.len(), 1, "{code:#x}");
+        assert_eq!(ServerError::parse(&packets[0]).unwrap().code, 1047, "{code:#x}");
+        assert!(is_open, "{code:#x}");
+    }
+}
+
+#[test]
+fn texts_without_a_statement_are_answered() {
+    let live = Live::start(&[]);
+    let mut raw = Raw::connect(&live);
+    for option in [1, 0] {
+        raw.answer(&payload(CommandKind::SetMultiStatements, &[option, 0]));
+        for text in ["", " ", ";", ";;", " ; ; ", "-- x", "/* x */", "SELECT 1;", "SELECT 1; -- x", "\0"] {
+            for kind in [CommandKind::Query, CommandKind::StmtPrepare] {
+                let (packets, is_open) = raw.answer(&payload(kind, text.as_bytes()));
+                assert!(!packets.is_empty() && is_open, "{kind:?} {text:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn each_command_raises_the_counter_that_the_table_names() {
+    let live = Live::start(&[]);
+    for &kind in CommandKind::ALL {
+        // Which counter a text raises is its statement's business.
+        if kind == CommandKind::Query {
+            continue;
+        }
+        let mut raw = Raw::connect(&live);
+        let before = live.instance.counters();
+        raw.answer(&payload(kind, example(kind).0));
+        let after = live.instance.counters();
+        let raised: Vec<_> = before
+            .iter()
+            .zip(&after)
+            .filter(|((name, before), (_, after))| name.starts_with("Com_") && before != after)
+            .map(|((name, before), (_, after))| (*name, after - before))
+            .collect();
+        match kind.counter() {
+            Some(counter) => assert!(raised.contains(&(counter, 1)), "{kind:?}: {raised:?}"),
+            None => assert_eq!(raised, [], "{kind:?}"),
+        }
+    }
+}
