@@ -1,8 +1,8 @@
 //! Options of `latchwork serve`: the command line and configuration files.
 //!
-//! Every system variable is an option; the variables' own table knows their types, ranges and old names
-//! ([`sql::variables`]). What is read here is the form: `--name=value`, `--name value`, `-` for `_`, groups of a
-//! file, and the few options that are no variables.
+//! Every system variable is an option. The table of variables ([`sql::variables`]) knows their types, ranges
+//! and old names. This module reads the form (`--name=value`, `--name value`, `-` for `_`, the groups of a
+//! file) and has the table of the few options that are no variables ([`OTHER_OPTIONS`]).
 
 mod config_file;
 mod hint;
@@ -14,17 +14,17 @@ use sql::variables::{self, Globals, Kind, OptionError};
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-/// What was asked of the server.
+/// The options that were given to the server.
 #[derive(Debug)]
 pub struct Options {
     /// The values of all variables.
     pub globals: Globals,
     pub help: bool,
-    /// Sentences for the log: options without effect, values that were limited. Each once.
+    /// Sentences for the log about options without effect and values that were limited. None is there twice.
     pub remarks: Vec<String>,
 }
 
-/// Why the options cannot be used, and where the wrong one stands.
+/// Why the options cannot be used, and where the wrong option is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OptionProblem {
     /// File and line; `None` is the command line.
@@ -55,41 +55,67 @@ impl OptionProblem {
     }
 }
 
-/// Options that are no variables: the name, and whether a value follows.
-static OTHER_OPTIONS: &[(&str, bool)] = &[
-    ("config", true),
-    ("defaults_file", true),
-    ("defaults_extra_file", true),
-    ("no_defaults", false),
-    ("preset", true),
-    ("help", false),
-    ("console", false),
+/// What an option does that is no variable.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Other {
+    /// Reads the file that its value names.
+    File,
+    /// Sets several variables, as its value says.
+    Preset,
+    Help,
+    /// Nothing. The option is known because programs that start MySQL's server give it.
+    Ignored,
+}
+
+/// The options that are no variables, each with what it does.
+static OTHER_OPTIONS: &[(&str, Other)] = &[
+    ("config", Other::File),
+    ("defaults_file", Other::File),
+    ("defaults_extra_file", Other::File),
+    ("preset", Other::Preset),
+    ("help", Other::Help),
+    // No file is read unless it is asked for.
+    ("no_defaults", Other::Ignored),
+    ("console", Other::Ignored),
 ];
 
+impl Other {
+    /// The option with this name in lower case and with `_`.
+    fn named(canonical: &str) -> Option<Other> {
+        OTHER_OPTIONS.iter().find(|(name, _)| *name == canonical).map(|(_, other)| *other)
+    }
+
+    fn takes_value(self) -> bool {
+        matches!(self, Other::File | Other::Preset)
+    }
+}
+
 impl Options {
-    /// Reads the arguments after `serve`. The last value given to an option wins; files count as given before
-    /// everything else, so that the command line overrides them.
+    /// Reads the arguments after `serve`. If an option is given twice, the last value wins. Files count as
+    /// given before all arguments, so that the command line overrides them.
+    ///
+    /// # Errors
+    /// An option is unknown, its value is wrong or missing, or a file cannot be read.
     pub fn parse(arguments: &[String]) -> Result<Options, OptionProblem> {
         let given = split(arguments)?;
         let mut options = Options { globals: Globals::new(), help: false, remarks: Vec::new() };
-        // What is said option by option wins, wherever it is said.
-        for (name, value) in given.iter().filter(|(name, _)| canonical(name) == "preset") {
-            options.set(name, value.as_deref())?;
+        // An option that is given by itself wins over the preset, wherever it is given. So the preset comes
+        // first.
+        for (name, value) in &given {
+            if Other::named(&canonical(name)) == Some(Other::Preset) {
+                options.set_preset(value.as_deref().unwrap_or_default())?;
+            }
         }
         for (name, value) in &given {
-            if let ("config" | "defaults_file" | "defaults_extra_file", Some(path)) =
-                (&*canonical(name), value)
-            {
+            if let (Some(Other::File), Some(path)) = (Other::named(&canonical(name)), value) {
                 options.read_file(Path::new(path))?;
             }
         }
         for (name, value) in &given {
-            match &*canonical(name) {
-                "config" | "defaults_file" | "defaults_extra_file" | "console" | "preset" => {}
-                // No file is read unless it is asked for.
-                "no_defaults" => {}
-                "help" => options.help = true,
-                _ => options.set(name, value.as_deref())?,
+            match Other::named(&canonical(name)) {
+                Some(Other::File | Other::Preset | Other::Ignored) => {}
+                Some(Other::Help) => options.help = true,
+                None => options.set(name, value.as_deref())?,
             }
         }
         Ok(options)
@@ -107,7 +133,7 @@ impl Options {
         Ok(())
     }
 
-    /// The options that a name of `--preset` stands for.
+    /// Sets the options that a name of `--preset` stands for.
     fn set_preset(&mut self, name: &str) -> Result<(), OptionProblem> {
         let Some(preset) = Preset::named(name) else {
             let names: Vec<&str> = Preset::ALL.into_iter().map(Preset::name).collect();
@@ -132,10 +158,10 @@ impl Options {
     }
 
     fn set(&mut self, name: &str, value: Option<&str>) -> Result<(), OptionProblem> {
-        if canonical(name) == "preset" {
+        if Other::named(&canonical(name)) == Some(Other::Preset) {
             return self.set_preset(value.unwrap_or_default());
         }
-        // A port that is not one is an error, not something to be limited.
+        // Values out of range are limited, but a wrong port is an error.
         if canonical(name) == "port"
             && let Some(text) = value
             && text.parse::<u16>().is_err()
@@ -174,7 +200,7 @@ impl Options {
         }
     }
 
-    /// The socket's path: that of `--socket`, or `latchwork.sock` in the data directory.
+    /// The path of the socket: that of `--socket`, or `latchwork.sock` in the data directory.
     pub fn socket(&self) -> PathBuf {
         match self.globals.values().text("socket") {
             text if text.is_empty() => self.datadir().join("latchwork.sock"),
@@ -225,7 +251,7 @@ fn canonical(name: &str) -> String {
     name.to_ascii_lowercase().replace('-', "_")
 }
 
-/// Pairs names with their values; a value may follow after a space unless the option is a switch.
+/// Pairs names with their values. A value may follow after a space, unless the option is a switch.
 fn split(arguments: &[String]) -> Result<Vec<(String, Option<String>)>, OptionProblem> {
     let mut given = Vec::new();
     let mut arguments = arguments.iter().peekable();
@@ -249,7 +275,7 @@ fn split(arguments: &[String]) -> Result<Vec<(String, Option<String>)>, OptionPr
             true => arguments.next_if(|next| !next.starts_with("--")).cloned(),
             false => None,
         };
-        if value.is_none() && OTHER_OPTIONS.contains(&(canonical(option).as_str(), true)) {
+        if value.is_none() && Other::named(&canonical(option)).is_some_and(Other::takes_value) {
             return Err(OptionProblem::new(format!("option '--{option}' requires an argument")));
         }
         given.push((option.to_string(), value));
@@ -258,14 +284,15 @@ fn split(arguments: &[String]) -> Result<Vec<(String, Option<String>)>, OptionPr
 }
 
 fn takes_value(canonical: &str) -> bool {
-    if let Some((_, takes)) = OTHER_OPTIONS.iter().find(|(name, _)| *name == canonical) {
-        return *takes;
+    if let Some(other) = Other::named(canonical) {
+        return other.takes_value();
     }
     let plain = canonical.strip_prefix("loose_").unwrap_or(canonical);
     let plain = plain.rsplit_once('.').map_or(plain, |(_, component)| component);
     match variables::find(plain) {
         Some(variable) => !matches!(variable.definition().kind, Kind::Boolean { .. }),
-        // A switch in disguise (`skip-name`), an old name, or unknown: values of those are written with `=`.
+        // A negated switch such as `skip-name`, an old name, or an unknown one: their values are written with
+        // `=`.
         None => ["skip_", "disable_", "enable_"].iter().all(|prefix| !plain.starts_with(prefix)),
     }
 }

@@ -6,7 +6,8 @@
 //! skip-name-resolve
 //! ```
 //!
-//! Options of the groups `[mysqld]`, `[server]`, `[mariadb]` and `[latchwork]` count; other groups are other programs'.
+//! Options of the groups `[mysqld]`, `[server]`, `[mariadb]` and `[latchwork]` are read. Other groups belong
+//! to other programs and are skipped.
 
 /// One option of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,9 +20,9 @@ pub(crate) struct Line {
 
 static GROUPS: [&str; 4] = ["mysqld", "server", "mariadb", "latchwork"];
 
-/// The options of our groups, in order; an error gives the line and what is wrong with it.
+/// The options of the groups above, in order. An error has the number of the line and what is wrong with it.
 pub(crate) fn parse(text: &str) -> impl Iterator<Item = Result<Line, (usize, String)>> {
-    // Options before the first group belong to nobody, which is a mistake worth telling.
+    // An option before the first group belongs to no program. That is a mistake, and it is reported.
     let mut group: Option<bool> = None;
     text.lines().enumerate().filter_map(move |(position, line)| {
         let number = position + 1;
@@ -58,7 +59,7 @@ pub(crate) fn parse(text: &str) -> impl Iterator<Item = Result<Line, (usize, Str
     })
 }
 
-/// A value without its quotes, or without the comment behind it.
+/// The value without its quotes, or without the comment behind it.
 fn unquote(value: &str) -> String {
     let value = value.trim();
     for quote in ['"', '\''] {

@@ -1,6 +1,7 @@
-//! "Did you mean": the name closest to a misspelt one.
+//! "Did you mean": finds the name that is closest to a misspelt one.
 
-/// The candidate with the fewest edits from `name`, if they are few enough to be a slip.
+/// The candidate with the fewest edits from `name`. `None` if even that one is too far away to be a typing
+/// error.
 pub(crate) fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let edits_max = (name.chars().count() / 3).clamp(1, 4);
     candidates
@@ -10,7 +11,7 @@ pub(crate) fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>)
         .map(|(_, candidate)| candidate)
 }
 
-/// Levenshtein's distance: insertions, deletions and substitutions of a character.
+/// Levenshtein's distance: the fewest insertions, deletions and substitutions of a character.
 fn edits(from: &str, to: &str) -> usize {
     let to: Vec<char> = to.chars().collect();
     let mut row: Vec<usize> = (0..=to.len()).collect();

@@ -168,3 +168,26 @@ fn the_settings_of_the_published_smp_servers_are_taken() {
         assert_eq!(parse(&[&option]).unwrap().globals.values().text("innodb_flush_method"), method);
     }
 }
+
+/// The help is written by hand; the options are in two tables.
+#[test]
+fn the_help_names_options_that_exist_with_the_values_that_they_have() {
+    let help = crate::command_line::SERVE_HELP;
+    let values = Options::parse(&[]).unwrap().globals;
+    let values = values.values();
+    let mut checked = 0;
+    for line in help.lines().filter_map(|line| line.strip_prefix("  --")) {
+        let name = line.split([' ', '=']).next().unwrap();
+        let name = canonical(name.strip_prefix("NAME.").unwrap_or(name));
+        assert!(Other::named(&name).is_some() || variables::find(&name).is_some(), "--{name}");
+        // A value in parentheses at the end of the line, if it is a number.
+        let default = line.rsplit_once('(').and_then(|(_, end)| end.strip_suffix(')')).map(str::trim);
+        let (Some(default), Some(variable)) = (default, variables::find(&name)) else { continue };
+        let bytes = default.strip_suffix('M').map(|number| (number, 1 << 20)).unwrap_or((default, 1));
+        if let Ok(number) = bytes.0.parse::<u64>() {
+            assert_eq!(values.unsigned(variable.definition().name), number * bytes.1, "--{name}");
+            checked += 1;
+        }
+    }
+    assert!(checked >= 4, "defaults that were compared: {checked}");
+}
