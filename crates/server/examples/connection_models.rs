@@ -1,11 +1,11 @@
-//! Which connection model? A null server (constant rows, no engine) in two models, driven by real sysbench and by a
-//! small load generator over a unix socket.
+//! Which connection model? A null server (constant rows, no engine) in two models, driven by real sysbench
+//! and by a small load generator over a unix socket.
 //!
 //! - `threads`: a thread a connection, blocking reads and writes.
 //! - `events`: N workers, each with its own epoll set; a connection stays with its worker.
 //!
-//! `cargo run --release -p latchwork-server --example connection_models` prints the table that README.md keeps.
-//! Options: `--seconds 5`, `--connections 1,128,5000`, `--points 10`, `--no-sysbench`.
+//! `cargo run --release -p latchwork-server --example connection_models` prints the table that README.md
+//! keeps. Options: `--seconds 5`, `--connections 1,128,5000`, `--points 10`, `--no-sysbench`.
 
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use base::sync::{Arc, thread};
@@ -225,8 +225,8 @@ fn serve_events(listener: &UnixListener, workers: usize) -> Result<()> {
         let set = Arc::new(epoll::create(epoll::CreateFlags::CLOEXEC)?);
         sets.push(set.clone());
         thread::Builder::new().spawn(move || {
-            // Connections by the number that their events carry; the stream is added to the set by the acceptor,
-            // whose message is in the channel by then.
+            // Connections by the number that their events carry; the stream is added to the set by the
+            // acceptor, whose message is in the channel by then.
             let mut connections: Vec<Option<(UnixStream, NullSession)>> = Vec::new();
             let mut events = Vec::with_capacity(256);
             loop {

@@ -1,9 +1,11 @@
-//! Who may connect, and by which password: a small file in the data directory.
+//! The accounts: who may connect, and with which password. They are a small file in the data directory.
 //!
-//! There is one account for now, `root`. Without a password it gets in only through the unix socket, and only for the
-//! operating-system user who runs the server or the machine's root; a password opens TCP as well.
+//! There is one account for now, `root`. While it has no password, it may connect only through the unix
+//! socket, and only as the operating-system user who runs the server or as the machine's root. With a
+//! password it may connect over TCP too.
 //!
-//! The file is text, a line an account: user, a tab, `*` and 40 hexadecimal digits (`SHA1(SHA1(password))`) or nothing.
+//! The file is text, a line an account: user, a tab, `*` and 40 hexadecimal digits (`SHA1(SHA1(password))`)
+//! or nothing.
 
 use base::sync::Mutex;
 use sql::host::NewPassword;
@@ -20,14 +22,14 @@ const ROOT: &str = "root";
 
 /// The accounts of one data directory.
 #[derive(Debug)]
-pub struct Accounts {
+pub(crate) struct Accounts {
     path: PathBuf,
     passwords: Mutex<BTreeMap<String, Option<PasswordHash>>>,
 }
 
-/// The file of accounts cannot be used.
+/// Why the file of accounts cannot be used.
 #[derive(Debug)]
-pub struct AccountError {
+pub(crate) struct AccountError {
     path: PathBuf,
     why: String,
 }
@@ -40,21 +42,21 @@ impl fmt::Display for AccountError {
 
 impl std::error::Error for AccountError {}
 
-/// What a connection shows for itself.
+/// What a client presents when it connects.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Credentials<'a> {
     pub user: &'a str,
-    /// As messages call it: `localhost` or the address.
+    /// As messages name it: `localhost` or the address.
     pub host: &'a str,
     pub scramble: &'a Scramble,
     pub answer: &'a [u8],
-    /// The socket's peer is the user who runs the server, or uid 0.
+    /// True if the peer of a unix socket is the user who runs the server, or uid 0.
     pub trusted_peer: bool,
 }
 
 impl Accounts {
     /// Reads the accounts; a directory without the file has `root` without a password.
-    pub fn open(datadir: &Path) -> Result<Accounts, AccountError> {
+    pub(crate) fn open(datadir: &Path) -> Result<Accounts, AccountError> {
         let path = datadir.join(FILE_NAME);
         let mut passwords = BTreeMap::from([(ROOT.to_string(), None)]);
         match std::fs::read_to_string(&path) {
@@ -79,7 +81,7 @@ impl Accounts {
     }
 
     /// Sets or takes away a password, in the file first.
-    pub fn set_password(&self, user: &str, password: NewPassword<'_>) -> Result<(), SqlError> {
+    pub(crate) fn set_password(&self, user: &str, password: NewPassword<'_>) -> Result<(), SqlError> {
         let hash = match password {
             NewPassword::Plain(b"") | NewPassword::Hash("") => None,
             NewPassword::Plain(text) => Some(PasswordHash::of(text)),
@@ -105,8 +107,9 @@ impl Accounts {
         Ok(())
     }
 
-    /// Writes beside the file and renames.
-    /// CRASH: the file is the old one or the new one, whole either way, since the new one is synced before its name is.
+    /// Writes a new file beside the old one and renames it.
+    /// CRASH: afterwards the file is the old one or the new one, and never a part of one, because the new one
+    /// is synced before it is renamed.
     fn store(&self, passwords: &BTreeMap<String, Option<PasswordHash>>) -> io::Result<()> {
         let beside = self.path.with_extension("new");
         let mut file =
@@ -122,7 +125,10 @@ impl Accounts {
         Ok(())
     }
 
-    /// Lets a connection in or says 1045.
+    /// Accepts a connection.
+    ///
+    /// # Errors
+    /// 1045: the user, the password or the way in is wrong.
     pub(crate) fn check(&self, shown: &Credentials<'_>) -> Result<(), SqlError> {
         let known = self.passwords.lock().get(shown.user).copied();
         let denied = |why: &str| {

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::process::ExitCode;
 
 /// What `latchwork serve --help` prints.
-pub const SERVE_HELP: &str = "\
+pub(crate) const SERVE_HELP: &str = "\
 latchwork serve: a MySQL-compatible server
 
   latchwork serve --datadir DIR --socket FILE        then, in another terminal:
@@ -60,8 +60,9 @@ Files
 Every system variable is an option: --name=value, with - or _. SHOW VARIABLES lists them.
 ";
 
-/// Runs `latchwork serve` with the arguments behind the word; returns when the server has stopped. For a program's first thread, before it
-/// starts another: the allocator and the environment change.
+/// Runs `latchwork serve` with the arguments behind that word. Returns when the server has stopped. Only a
+/// program's first thread may call it, before it starts another one, because it changes the allocator and the
+/// environment.
 pub fn serve(arguments: &[String]) -> ExitCode {
     match try_serve(arguments) {
         Ok(code) => code,
@@ -92,11 +93,11 @@ fn try_serve(arguments: &[String]) -> Result<ExitCode, Box<dyn fmt::Display>> {
     };
     let log = Arc::new(log);
     let server = Server::start(options, log.clone()).map_err(boxed)?;
-    // Before the ready line: whoever reads it may send a signal at once.
+    // Before the ready line, because a program that reads that line may send a signal at once.
     server.stop_on_signals().map_err(|error| boxed(format!("cannot handle signals: {error}")))?;
     let addresses: Vec<String> = server.addresses().iter().map(|address| address.to_string()).collect();
     let ready = format!("latchwork {} is ready: {}", env!("CARGO_PKG_VERSION"), addresses.join(", "));
-    // Nobody may be reading, which is no reason to stop.
+    // An error here means that nobody reads standard output. That is no reason to stop.
     let _ = writeln!(std::io::stdout(), "{ready}").and_then(|()| std::io::stdout().flush());
     log.note(&ready);
     match server.run() {

@@ -9,9 +9,6 @@ mod settings;
 mod sink;
 mod slow;
 mod statements;
-mod stream;
-
-pub(crate) use stream::Stream;
 
 use crate::registry::Entry;
 use crate::shared::{Shared, count};
@@ -25,15 +22,15 @@ use std::time::Duration;
 use wire::frame::Packet;
 use wire::{FrameError, PacketReader, PacketWriter, response};
 
-/// Buffers beyond this many bytes are given back while a connection idles.
+/// While a connection idles, a receive buffer is shrunk to this many bytes.
 const IDLE_BUFFER_BYTES_MAX: usize = 64 << 10;
-/// A larger buffer is given back to the allocator after the command whose answer needed it.
+/// An answer's buffer that has grown beyond this is freed after the command.
 const KEPT_BUFFER_BYTES_MAX: usize = 1 << 20;
-/// How long a connection with larger buffers must idle for that.
+/// How long a connection must idle before its buffer is shrunk.
 const IDLE_BEFORE_SHRINKING: Duration = Duration::from_secs(1);
-/// A client that takes longer is waited for in the call that receives.
+/// The longest wait for a client that is apart from receiving, while phases are measured.
 const WAITED_APART: Duration = Duration::from_secs(1);
-/// Before a client has authenticated it may not send more than this.
+/// The largest packet that a client may send before it has authenticated, in bytes.
 const HANDSHAKE_BYTES_MAX: usize = 64 << 10;
 
 /// Why a connection ends.
@@ -43,9 +40,9 @@ pub(crate) enum End {
     Quit,
     /// The client went away in the middle of something, or the socket failed.
     Gone(io::Error),
-    /// We end it: an error is sent first.
+    /// The server ends it because of what the client sent. An error goes to the client first.
     Refused(SqlError),
-    /// As `Refused`, and the client did nothing wrong.
+    /// The server ends it although the client did nothing wrong. An error goes to the client first.
     Closed(SqlError),
 }
 
@@ -55,7 +52,7 @@ impl From<io::Error> for End {
     }
 }
 
-/// A malformed packet, of which nothing good can follow.
+/// The end after a malformed packet: what follows it could not be trusted.
 fn malformed(error: wire::Malformed) -> End {
     End::Refused(SqlError::new(
         ErrorKind::MalformedPacket,
@@ -72,8 +69,8 @@ pub(crate) struct Channel {
     read_timeout: Duration,
 }
 
-/// The direction to the client. It is apart from the reader, so that a command can be answered while its bytes are
-/// still borrowed from there.
+/// The direction to the client. It is apart from the reader, so that a command can be answered while its
+/// bytes are still borrowed from there.
 pub(crate) struct Output {
     entry: Arc<Entry>,
     writer: PacketWriter,
@@ -147,7 +144,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
                         channel.output.entry.host
                     ));
                 }
-                // Whoever looks whether a server is there connects and goes.
+                // Programs that check whether a server is there connect and close.
                 End::Quit | End::Gone(_) => {}
             }
             channel.take_leave(&end);
@@ -175,9 +172,9 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
 }
 
 impl Channel {
-    /// The next packet of the exchange under way: after a first one, or in the handshake.
+    /// Waits for the next packet.
     fn packet(&mut self) -> Result<Packet, End> {
-        // Between commands a client may take its time; once it has begun a packet it may not.
+        // The idle timeout holds between packets. Once a packet has begun, the shorter read timeout holds.
         let mut hurried = false;
         let result = loop {
             match self.whole_packet() {
@@ -242,7 +239,7 @@ impl Channel {
                     let message = "Got timeout reading communication packets";
                     return Err(End::Closed(SqlError::new(ErrorKind::NetworkReadTimeout, message)));
                 }
-                // Unread answers of ours make a client's leave look like an error.
+                // A client that closes with unread answers causes a reset. That is no error.
                 Err(error)
                     if error.kind() == io::ErrorKind::ConnectionReset && !self.reader.has_partial() =>
                 {
@@ -253,8 +250,8 @@ impl Channel {
         }
     }
 
-    /// While phases are told apart, waits for the client first, so that receiving is the system call alone. Returns what the
-    /// receiving counts as then: waiting, if the client takes long.
+    /// While phases are measured, this waits for the client first, so that receiving is the system call
+    /// alone. Returns the phase that receiving counts as: idle, if the client takes long.
     fn wait_apart(&self) -> io::Result<Phase> {
         if !phases::is_on() {
             return Ok(Phase::Idle);
@@ -264,7 +261,7 @@ impl Channel {
         Ok(if has_come { Phase::Network } else { Phase::Idle })
     }
 
-    /// Sends what was written.
+    /// Sends what the writer holds.
     fn flush(&mut self) -> io::Result<()> {
         if self.output.writer.is_empty() {
             return Ok(());
@@ -275,12 +272,12 @@ impl Channel {
         sent
     }
 
-    /// The sequence number of the answer to the packet that was read last.
+    /// Sets the sequence number for the answer to the packet that was read last.
     fn answer(&mut self) {
         self.output.writer.set_sequence(self.reader.sequence());
     }
 
-    /// Tells the client why, if there is a reason that it can hear.
+    /// Sends the client the reason of the end, if there is one.
     fn take_leave(&mut self, end: &End) {
         if let End::Refused(error) | End::Closed(error) = end {
             if self.output.writer.is_empty() {
@@ -288,7 +285,8 @@ impl Channel {
             }
             response::error(&mut self.output.writer, error.code(), Some(error.sqlstate()), &error.message);
             if self.flush().is_ok() {
-                // A close with unread bytes would take the error away from the client (a reset), so read a while.
+                // Closing with unread bytes would reset the connection, and the client would lose the error.
+                // So what it still sends is read first, for a while.
                 self.output.entry.stream.drain();
             }
         }
@@ -303,7 +301,7 @@ impl Connection<'_> {
             self.channel.reader.set_sequence(0);
             let packet = match self.channel.packet() {
                 Ok(packet) => packet,
-                // Skipped to its end: the connection can go on.
+                // The reader has skipped the packet, so the connection can go on.
                 Err(End::Refused(error)) if error.kind == ErrorKind::PacketTooLarge => {
                     self.channel.answer();
                     response::error(
@@ -340,7 +338,7 @@ impl Connection<'_> {
         }
     }
 
-    /// What an end while waiting for the client really means.
+    /// The reason of an end that came while the thread waited for the client.
     fn end_of_waiting(&self, end: End) -> End {
         if self.shared.is_stopping() {
             End::Closed(SqlError::new(ErrorKind::ServerShutdown, "Server shutdown in progress"))

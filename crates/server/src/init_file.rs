@@ -1,11 +1,14 @@
 //! `--init-file=FILE`: statements that run when the server starts, before it takes connections.
 //!
-//! Each ends with a semicolon. As in MariaDB a file that cannot be read keeps the server from starting, and a statement that fails, or has no
-//! semicolon behind it, ends the file: the error is logged, with its line here, and the start goes on without the statements behind it. So does a
-//! comment without an end. What a statement reports as rows of its result (`CACHE INDEX` of a table that is not there) is logged, and the file goes on.
+//! Each statement ends with a semicolon. As in MariaDB, a server whose file cannot be read does not start. A
+//! statement that fails or lacks its semicolon ends the file: the error is logged, here with its line, and
+//! the server starts without running the rest. The same holds for a comment without an end. An error that a
+//! statement reports as a row of its result (`CACHE INDEX` of a missing table) is logged, and the file goes
+//! on.
 //!
-//! MariaDB wants each semicolon at the end of a line, and knows comments at the beginning of lines only. DELIMITER is a command of the
-//! client's; a line with the delimiter that there is has no effect.
+//! MariaDB requires each semicolon at the end of a line, and it knows comments only at the beginning of
+//! lines. DELIMITER is a command of the client: `DELIMITER ;` has no effect here, and another delimiter is an
+//! error.
 
 use crate::log::Log;
 use base::sync::Arc;
@@ -14,7 +17,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 use types::ValueRef;
 
-/// The text of an init file, and where it was read.
+/// The text of an init file, and its path.
 #[derive(Debug)]
 pub(crate) struct InitFile {
     path: PathBuf,
@@ -22,15 +25,15 @@ pub(crate) struct InitFile {
 }
 
 impl InitFile {
-    pub fn read(path: PathBuf) -> Result<InitFile, String> {
+    pub(crate) fn read(path: PathBuf) -> Result<InitFile, String> {
         match std::fs::read_to_string(&path) {
             Ok(text) => Ok(InitFile { path, text }),
             Err(error) => Err(format!("--init-file: cannot read {}: {error}", path.display())),
         }
     }
 
-    /// Runs the statements as a user who may do everything, in a session of their own.
-    pub fn run(&self, instance: &Arc<Instance>, log: &Log) {
+    /// Runs the statements in a session of their own, as a user with all rights.
+    pub(crate) fn run(&self, instance: &Arc<Instance>, log: &Log) {
         let mut session = Session::new(instance.clone(), 0, "root", "localhost");
         for statement in parse::split(&self.text) {
             let mut answer = Answer::default();
@@ -68,7 +71,7 @@ impl InitFile {
         session.query(statement.as_bytes(), answer).map_err(|error| Box::new(error) as Box<dyn Display>)
     }
 
-    /// A line for the log.
+    /// A line for the log: the place of the statement, and what is wrong with it.
     fn at(&self, statement: &str, what: impl Display) -> String {
         self.at_place(parse::offset_in(&self.text, parse::skip_comments(statement)), what)
     }
@@ -79,10 +82,11 @@ impl InitFile {
     }
 }
 
-/// Takes results, of which only the errors in the rows of administrative statements are kept.
+/// Takes results, and keeps only the errors in the rows of administrative statements.
 #[derive(Default)]
 struct Answer {
-    /// Which columns say of what a row is, what kind it is, and what it says; `None` in a result of another form.
+    /// The columns with the table, the kind of the message and its text. `None` if the result has other
+    /// columns.
     form: Option<[usize; 3]>,
     errors: Vec<String>,
 }

@@ -1,8 +1,8 @@
 //! Sockets, sessions, authentication: MySQL clients in front, [`sql::Session`] behind.
 //!
-//! A connection is a thread: it reads a packet, runs the statement, writes the answer, all without handing anything
-//! to another thread, so that a statement that waits for a device, a latch or a lock keeps nobody else waiting.
-//! README.md of this crate has the figures behind that choice.
+//! A connection is a thread: it reads a packet, runs the statement and writes the answer, and hands nothing
+//! to another thread. So a statement that waits for a device, a latch or a lock does not delay other
+//! connections. README.md of this crate has the figures behind that choice.
 
 mod accounts;
 mod command_line;
@@ -17,9 +17,9 @@ mod server;
 mod shared;
 mod signals;
 mod slow_log;
+mod stream;
 
-pub use accounts::{AccountError, Accounts};
-pub use command_line::{SERVE_HELP, serve};
+pub use command_line::serve;
 pub use listeners::Address;
 pub use log::Log;
 pub use options::{OptionProblem, Options};

@@ -1,6 +1,6 @@
-//! The sockets that clients knock at.
+//! The sockets that clients connect to.
 
-use crate::connection::Stream;
+use crate::stream::Stream;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fmt;
 use std::io;
@@ -26,7 +26,7 @@ impl fmt::Display for Address {
     }
 }
 
-/// A socket cannot be listened at.
+/// Why a socket cannot be listened at.
 #[derive(Debug)]
 pub(crate) struct ListenError(String);
 
@@ -36,7 +36,7 @@ impl fmt::Display for ListenError {
     }
 }
 
-/// Listens until dropped; removes its socket file then.
+/// Listens until it is dropped. Then its socket file is removed.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
     unix: Option<(UnixListener, PathBuf)>,
@@ -47,12 +47,12 @@ pub(crate) struct Listeners {
 pub(crate) enum Event {
     Connection(Stream, String),
     Stop,
-    /// Accepting failed, for want of file descriptors perhaps.
+    /// Accepting failed, perhaps because the process has no file descriptors left.
     Failed(io::Error),
 }
 
 impl Listeners {
-    pub fn listen_unix(&mut self, path: &Path) -> Result<(), ListenError> {
+    pub(crate) fn listen_unix(&mut self, path: &Path) -> Result<(), ListenError> {
         let error = |why: String| ListenError(format!("cannot listen at socket {}: {why}", path.display()));
         remove_stale(path).map_err(error)?;
         let listener = UnixListener::bind(path).map_err(|source| {
@@ -67,8 +67,8 @@ impl Listeners {
         Ok(())
     }
 
-    /// `bind` is an address, a host name, or `*` for all addresses; port 0 takes a free one.
-    pub fn listen_tcp(&mut self, bind: &str, port: u16) -> Result<(), ListenError> {
+    /// `bind` is an address, a host name, or `*` for all addresses. Port 0 takes a free port.
+    pub(crate) fn listen_tcp(&mut self, bind: &str, port: u16) -> Result<(), ListenError> {
         let error =
             |why: String| ListenError(format!("cannot listen at TCP address {bind}, port {port}: {why}"));
         let addresses: Vec<SocketAddr> = match bind {
@@ -87,19 +87,19 @@ impl Listeners {
         Ok(())
     }
 
-    pub fn addresses(&self) -> Vec<Address> {
+    pub(crate) fn addresses(&self) -> Vec<Address> {
         let unix = self.unix.iter().map(|(_, path)| Address::Unix(path.clone()));
         unix.chain(self.tcp.iter().filter_map(|listener| listener.local_addr().ok().map(Address::Tcp)))
             .collect()
     }
 
     /// The TCP port, if there is one.
-    pub fn port(&self) -> Option<u16> {
+    pub(crate) fn port(&self) -> Option<u16> {
         self.tcp.iter().find_map(|listener| Some(listener.local_addr().ok()?.port()))
     }
 
-    /// Waits for a client or for a byte (or the end) of `stop`.
-    pub fn wait(&self, stop: &UnixStream) -> Event {
+    /// Waits for a client, or until `stop` has a byte or is closed.
+    pub(crate) fn wait(&self, stop: &UnixStream) -> Event {
         loop {
             let mut fds = vec![PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN)];
             fds.extend(
@@ -116,7 +116,7 @@ impl Listeners {
             }
             match self.accept() {
                 Some(event) => return event,
-                // Somebody knocked and ran away.
+                // The client went away before it was accepted.
                 None => continue,
             }
         }
@@ -148,7 +148,7 @@ fn accepted(stream: io::Result<Stream>, host: String) -> Event {
     }
 }
 
-/// Errors of one client that went away, not of the listener.
+/// True for errors of one client that went away, which are no errors of the listener.
 fn is_passing(error: &io::Error) -> bool {
     use io::ErrorKind::{ConnectionAborted, Interrupted, WouldBlock};
     matches!(error.kind(), WouldBlock | Interrupted | ConnectionAborted)
@@ -162,8 +162,8 @@ impl Drop for Listeners {
     }
 }
 
-/// Removes a socket file that a server left behind when it was killed; one that somebody listens at, or a file that
-/// is no socket, is left alone.
+/// Removes a socket file that a killed server left behind. It is an error if a server listens at the socket,
+/// or if the file is no socket.
 fn remove_stale(path: &Path) -> Result<(), String> {
     let Ok(metadata) = std::fs::symlink_metadata(path) else { return Ok(()) };
     if !metadata.file_type().is_socket() {

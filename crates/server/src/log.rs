@@ -6,16 +6,16 @@ use std::io::{self, Write};
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// Where events that an operator wants to know of are written.
+/// Where events for the operator are written.
 #[derive(Debug)]
 pub struct Log {
     /// `None` is standard error.
     file: Mutex<Option<File>>,
-    /// The last error of the storage, and when it was written.
+    /// The last storage error, and when it was written.
     storage: Mutex<Option<(String, Instant)>>,
 }
 
-/// The same error of the storage is written once in so long.
+/// The same storage error is written at most once in this time.
 const REPEAT: Duration = Duration::from_secs(60);
 
 impl Log {
@@ -41,7 +41,8 @@ impl Log {
         self.line("ERROR", text);
     }
 
-    /// A damaged page, a device that fails: every statement that meets it says so, the log once a minute.
+    /// An error of the storage, such as a damaged page or a failing device. Each statement that meets it
+    /// reports it, but the log repeats it only once a minute.
     pub fn storage_error(&self, text: &str) {
         let mut last = self.storage.lock();
         let repeats = last.as_ref().is_some_and(|(said, when)| said == text && when.elapsed() < REPEAT);
@@ -55,7 +56,7 @@ impl Log {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
         let line = format!("{} [{level}] {}\n", utc(seconds), text.replace('\n', " "));
         let mut file = self.file.lock();
-        // Nobody is left to tell if the log itself cannot be written.
+        // If the log itself cannot be written, there is no other place to report that.
         let _ = match &mut *file {
             Some(file) => file.write_all(line.as_bytes()),
             None => io::stderr().write_all(line.as_bytes()),
@@ -66,7 +67,7 @@ impl Log {
 /// `2026-11-21T10:12:45Z` from seconds since 1970.
 pub(crate) fn utc(seconds: u64) -> String {
     let (days, second) = (seconds / 86_400, seconds % 86_400);
-    // Days since 0000-03-01; years begin in March, so that the leap day is a year's last.
+    // Days since 0000-03-01. Years begin in March here, so that the leap day is the last day of its year.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;

@@ -1,25 +1,27 @@
-//! `--metrics-address`: what monitoring systems ask for, `GET /metrics` in Prometheus's text format, version 0.0.4.
+//! `--metrics-address`: answers `GET /metrics` for monitoring systems, in Prometheus's text format, version
+//! 0.0.4.
 //!
-//! Each request has a thread, so that none waits for another that does not come to its end. What is read are the counters that SHOW STATUS
-//! shows; nothing is counted for this alone but the times of commands, by each connection for itself.
+//! Each request has a thread, so that no request waits for another one that hangs. The figures are the
+//! counters of SHOW STATUS. Only the times of commands are counted for this page alone, by each connection
+//! for itself.
 
 mod figures;
 mod http;
 mod page;
 
-use crate::connection::Stream;
 use crate::listeners::{Address, Event, Listeners};
 use crate::shared::Shared;
+use crate::stream::Stream;
 use base::sync::{Arc, thread};
 use std::io::{self, Write};
 use std::net::SocketAddr;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-/// So many requests are answered at a time; the oldest gives way to a further one.
+/// The most requests that are answered at a time. If one more comes, the oldest is cut off.
 const REQUESTS_MAX: usize = 16;
 
-/// Answers until dropped.
+/// Answers requests until it is dropped.
 #[derive(Debug)]
 pub(crate) struct MetricsServer {
     address: SocketAddr,
@@ -28,8 +30,12 @@ pub(crate) struct MetricsServer {
 }
 
 impl MetricsServer {
-    /// Listens at `address`, a host and a port; answers from [`MetricsServer::start`] on.
-    pub fn listen(address: &str) -> Result<Listeners, String> {
+    /// Listens at `address`, which is a host and a port. Requests are answered from [`MetricsServer::start`]
+    /// on.
+    ///
+    /// # Errors
+    /// The address is not of this form, or it cannot be listened at.
+    pub(crate) fn listen(address: &str) -> Result<Listeners, String> {
         let wrong = || format!("--metrics-address={address}: expected HOST:PORT");
         let (host, port) = address.rsplit_once(':').ok_or_else(wrong)?;
         let port = port.parse().map_err(|_| wrong())?;
@@ -40,7 +46,7 @@ impl MetricsServer {
         Ok(listeners)
     }
 
-    pub fn start(listeners: Listeners, shared: Arc<Shared>) -> io::Result<MetricsServer> {
+    pub(crate) fn start(listeners: Listeners, shared: Arc<Shared>) -> io::Result<MetricsServer> {
         let address = listeners.addresses().into_iter().find_map(|address| match address {
             Address::Tcp(address) => Some(address),
             Address::Unix(_) => None,
@@ -53,7 +59,7 @@ impl MetricsServer {
         Ok(MetricsServer { address, wake, thread: Some(thread) })
     }
 
-    pub fn address(&self) -> SocketAddr {
+    pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
 }
@@ -77,11 +83,12 @@ fn answer_all(listeners: &Listeners, stop: &UnixStream, shared: &Arc<Shared>) {
                 if requests.len() >= REQUESTS_MAX {
                     requests.remove(0).cut();
                 }
-                // Without a thread the connection is closed, and the scraper comes again.
+                // If no thread can be started, the connection is closed, and the monitoring system tries
+                // again.
                 requests.extend(Request::answer(stream, shared.clone()).ok());
             }
             Event::Stop => return requests.into_iter().for_each(Request::cut),
-            // No file descriptors, most likely: wait for some to be closed.
+            // Most likely there are no file descriptors left: wait until some are closed.
             Event::Failed(_) => thread::sleep(Duration::from_millis(50)),
         }
     }
@@ -103,7 +110,7 @@ impl Request {
         Ok(Request { stream, thread })
     }
 
-    /// Ends it now.
+    /// Closes the connection and waits for the thread.
     fn cut(self) {
         self.stream.close();
         let _ = self.thread.join();

@@ -4,7 +4,7 @@ mod times;
 
 pub(crate) use times::CommandTimes;
 
-use crate::connection::Stream;
+use crate::stream::Stream;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, CachePadded, Condvar, Mutex};
 use sql::host::{Interrupt, Kill, Process};
@@ -34,13 +34,14 @@ struct Open {
     closing: bool,
 }
 
-/// What a connection does, as others see it. Written by its own thread alone, on cache lines of its own.
+/// What a connection does, as other threads see it. Only the connection's own thread writes here, on cache
+/// lines of its own.
 #[derive(Debug)]
 pub(crate) struct Entry {
     pub id: u64,
     pub host: String,
     pub stream: Stream,
-    /// When times are counted from.
+    /// The moment from which times are counted.
     epoch: Instant,
     activity: CachePadded<Activity>,
     details: Mutex<Details, DetailsLatch>,
@@ -50,9 +51,9 @@ pub(crate) struct Entry {
 struct Activity {
     /// A [`CommandKind`].
     command: AtomicU8,
-    /// Microseconds from `epoch` to the command's begin.
+    /// Microseconds from `epoch` to the begin of the command.
     since: AtomicU64,
-    /// Of statements.
+    /// How long its statements took.
     times: CommandTimes,
     bytes_received: AtomicU64,
     bytes_sent: AtomicU64,
@@ -70,13 +71,13 @@ struct Details {
 /// The statement under way.
 #[derive(Debug, Default)]
 struct Info {
-    /// Of a text statement, cut; its memory is used again.
+    /// The text of a text statement, at most [`INFO_BYTES_MAX`] bytes. The memory is reused.
     text: Vec<u8>,
-    /// Of a prepared statement.
+    /// The text of a prepared statement.
     prepared: Option<Arc<[u8]>>,
 }
 
-/// Why a connection is not let in.
+/// Why a connection is refused.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
     TooMany,
@@ -84,8 +85,11 @@ pub(crate) enum Refused {
 }
 
 impl Registry {
-    /// Adds a connection, if there are not `connections_max` yet.
-    pub fn add(
+    /// Adds a connection.
+    ///
+    /// # Errors
+    /// There are `connections_max` already, or the server is stopping. The stream is given back.
+    pub(crate) fn add(
         &self,
         stream: Stream,
         host: String,
@@ -112,32 +116,32 @@ impl Registry {
         Ok(entry)
     }
 
-    pub fn remove(&self, id: u64) {
+    pub(crate) fn remove(&self, id: u64) {
         self.open.lock().entries.remove(&id);
         self.changed.notify_all();
     }
 
-    pub fn all(&self) -> Vec<Arc<Entry>> {
+    pub(crate) fn all(&self) -> Vec<Arc<Entry>> {
         self.open.lock().entries.values().cloned().collect()
     }
 
-    pub fn get(&self, id: u64) -> Option<Arc<Entry>> {
+    pub(crate) fn get(&self, id: u64) -> Option<Arc<Entry>> {
         self.open.lock().entries.get(&id).cloned()
     }
 
-    /// Ids handed out so far, connections open now, and the most that ever were.
-    pub fn counts(&self) -> (u64, usize, usize) {
+    /// Ids given out so far, connections open now, and the most that were open at a time.
+    pub(crate) fn counts(&self) -> (u64, usize, usize) {
         let open = self.open.lock();
         (open.id_last, open.entries.len(), open.open_max)
     }
 
-    /// Lets nobody in any more.
-    pub fn close(&self) {
+    /// Refuses connections from now on.
+    pub(crate) fn close(&self) {
         self.open.lock().closing = true;
     }
 
     /// Waits until no connection is left, or `timeout`; true if none is.
-    pub fn wait_until_empty(&self, timeout: Duration) -> bool {
+    pub(crate) fn wait_until_empty(&self, timeout: Duration) -> bool {
         let end = Instant::now() + timeout;
         let mut open = self.open.lock();
         while !open.entries.is_empty() {
@@ -149,8 +153,8 @@ impl Registry {
 }
 
 impl Entry {
-    /// The handshake is over: who it is, and what a KILL shall raise.
-    pub fn authenticated(&self, user: &str, interrupt: Arc<Interrupt>) {
+    /// The handshake is over: notes the user, and the interrupt that KILL raises.
+    pub(crate) fn authenticated(&self, user: &str, interrupt: Arc<Interrupt>) {
         let mut details = self.details.lock();
         details.user = user.to_string();
         if details.killed {
@@ -160,7 +164,7 @@ impl Entry {
     }
 
     /// A command begins; `text` is its statement, if it has one.
-    pub fn begin(&self, command: CommandKind, text: &[u8]) {
+    pub(crate) fn begin(&self, command: CommandKind, text: &[u8]) {
         self.set(command);
         let mut details = self.details.lock();
         details.info.prepared = None;
@@ -169,7 +173,7 @@ impl Entry {
     }
 
     /// The execution of a prepared statement begins.
-    pub fn begin_prepared(&self, text: &Arc<[u8]>) {
+    pub(crate) fn begin_prepared(&self, text: &Arc<[u8]>) {
         self.set(CommandKind::StmtExecute);
         let mut details = self.details.lock();
         details.info.text.clear();
@@ -178,9 +182,10 @@ impl Entry {
         }
     }
 
-    /// The command is done. Its text stays behind, hidden by the state. How long it took, in microseconds, if it was a statement.
-    pub fn sleep(&self) -> Option<u64> {
-        // ORDER: the connection's own; see `set`.
+    /// The command is done. Its text stays in memory, and the state hides it. Returns how long the command
+    /// took, in microseconds, if it was a statement.
+    pub(crate) fn sleep(&self) -> Option<u64> {
+        // ORDER: only this thread writes them; see `set`.
         let command = self.activity.command.load(Ordering::Relaxed);
         let begun = self.activity.since.load(Ordering::Relaxed);
         let now = self.set(CommandKind::Sleep);
@@ -192,46 +197,47 @@ impl Entry {
         })
     }
 
-    /// Gives the time, in microseconds since the epoch.
+    /// Notes the command. Returns the time, in microseconds since the epoch.
     fn set(&self, command: CommandKind) -> u64 {
         let since = self.epoch.elapsed().as_micros() as u64;
-        // ORDER: read for display only; a reader may see the parts of two commands.
+        // ORDER: other threads only display them. A reader may see the begin of one command with the name of
+        // another.
         self.activity.since.store_owned(since, Ordering::Relaxed);
         self.activity.command.store_owned(command as u8, Ordering::Relaxed);
         since
     }
 
     /// How long its statements took.
-    pub fn times(&self) -> &CommandTimes {
+    pub(crate) fn times(&self) -> &CommandTimes {
         &self.activity.times
     }
 
-    pub fn set_database(&self, database: Option<&Arc<str>>) {
+    pub(crate) fn set_database(&self, database: Option<&Arc<str>>) {
         self.details.lock().database = database.cloned();
     }
 
-    pub fn count_received(&self, bytes: usize) {
+    pub(crate) fn count_received(&self, bytes: usize) {
         add_owned(&self.activity.bytes_received, bytes);
     }
 
-    pub fn count_sent(&self, bytes: usize) {
+    pub(crate) fn count_sent(&self, bytes: usize) {
         add_owned(&self.activity.bytes_sent, bytes);
     }
 
-    /// Received and sent.
-    pub fn bytes(&self) -> (u64, u64) {
+    /// Bytes received and bytes sent.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
         // ORDER: statistics.
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         (load(&self.activity.bytes_received), load(&self.activity.bytes_sent))
     }
 
-    /// True unless it waits for the client.
-    pub fn is_running(&self) -> bool {
+    /// False while it waits for the client's next command.
+    pub(crate) fn is_running(&self) -> bool {
         // ORDER: statistics.
         self.activity.command.load(Ordering::Relaxed) != CommandKind::Sleep as u8
     }
 
-    pub fn process(&self) -> Process {
+    pub(crate) fn process(&self) -> Process {
         // ORDER: see `set`.
         let command = CommandKind::of(self.activity.command.load(Ordering::Relaxed));
         let since = self.activity.since.load(Ordering::Relaxed);
@@ -267,9 +273,9 @@ impl Entry {
         }
     }
 
-    /// KILL: raises the flag that long statements look at; for the whole connection, ends its reading too, so that a
-    /// thread which waits for its client wakes up.
-    pub fn kill(&self, what: Kill) {
+    /// KILL: raises the flag that long statements look at. If the whole connection is to end, its reading is
+    /// shut down too, so that a thread which waits for its client wakes up.
+    pub(crate) fn kill(&self, what: Kill) {
         let mut details = self.details.lock();
         if let Some(interrupt) = &details.interrupt {
             interrupt.raise(what);

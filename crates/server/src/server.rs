@@ -11,6 +11,7 @@ use crate::registry::{Refused, Registry};
 use crate::shared::{Counters, Shared, count};
 use crate::signals;
 use crate::slow_log::SlowLog;
+use crate::stream::Stream;
 use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Weak, thread};
 use engine::Database;
@@ -26,9 +27,9 @@ use std::time::{Duration, Instant};
 use vfs::{OsVfs, Vfs};
 use wire::{PacketWriter, response};
 
-/// How long statements may take to end when the server stops, before their connections are cut.
+/// How long the server waits for statements to end when it stops. Then it cuts their connections.
 const STOP_WAIT: Duration = Duration::from_secs(10);
-/// Virtual memory for a connection's stack; what is not touched costs nothing.
+/// Virtual memory for the stack of a connection's thread. Pages that are not touched take no memory.
 const STACK_BYTES: usize = 8 << 20;
 
 /// Why a server cannot start.
@@ -43,7 +44,7 @@ impl fmt::Display for StartError {
 
 impl std::error::Error for StartError {}
 
-/// A server that listens; it serves from [`Server::run`].
+/// A server that listens. It accepts clients from [`Server::run`] on.
 #[derive(Debug)]
 pub struct Server {
     shared: Arc<Shared>,
@@ -59,21 +60,28 @@ pub struct StopHandle(UnixStream);
 
 impl StopHandle {
     pub fn stop(&self) {
-        // A full or closed pipe means that the server was told already.
+        // An error means that the pipe is full or closed: then the server has been told already.
         let _ = (&self.0).write(b"s");
     }
 }
 
 impl Server {
     /// Opens the data directory and the sockets.
+    ///
+    /// # Errors
+    /// A folder is missing, an option has a value that cannot be used, the data directory cannot be opened,
+    /// or an address cannot be listened at.
     pub fn start(options: Options, log: Arc<Log>) -> Result<Server, StartError> {
         Server::start_on(Arc::new(OsVfs), options, log)
     }
 
-    /// The same on other files than the operating system's: those that fail on demand, in tests.
+    /// The same on other files than those of the operating system: in tests, on files that fail on demand.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
     pub fn start_on(vfs: Arc<dyn Vfs>, options: Options, log: Arc<Log>) -> Result<Server, StartError> {
         let values = options.globals.values();
-        // Before any latch is made that may be hot.
+        // This must come before any latch is made that is used often.
         latch_implementation(&values).choose();
         if values.boolean("latch_statistics") {
             base::sync::set_metering(true);
@@ -91,7 +99,8 @@ impl Server {
         let init_file = options.init_file().map(InitFile::read).transpose().map_err(StartError)?;
         let metrics = options.metrics_address();
         let metrics = metrics.as_deref().map(MetricsServer::listen).transpose().map_err(StartError)?;
-        // The data directory first: two servers on one folder is the mistake that matters most.
+        // The data directory is opened before the sockets, because two servers on one folder would be the
+        // worst mistake.
         let database = open_database(vfs, &datadir, &options)?;
         let opened = listen(&options, &socket).and_then(|listeners| {
             let accounts = match skip_grant_tables {
@@ -103,7 +112,7 @@ impl Server {
         let (listeners, accounts) = match opened {
             Ok(opened) => opened,
             Err(error) => {
-                // Opened and not used: it closes as clean as it was found.
+                // The database was not used, so closing it leaves it as it was found.
                 let _ = database.close();
                 return Err(error);
             }
@@ -161,7 +170,7 @@ impl Server {
         self.listeners.addresses()
     }
 
-    /// Where metrics are asked for, if they were switched on.
+    /// The address of the metrics, if `--metrics-address` was given.
     pub fn metrics_address(&self) -> Option<SocketAddr> {
         self.metrics.as_ref().map(MetricsServer::address)
     }
@@ -190,7 +199,7 @@ impl Server {
                 Event::Stop => break,
                 Event::Failed(error) => {
                     self.shared.log.error(&format!("cannot accept a connection: {error}"));
-                    // No file descriptors, most likely: wait for some to be closed.
+                    // Most likely there are no file descriptors left: wait until some are closed.
                     thread::sleep(Duration::from_millis(50));
                 }
             }
@@ -198,7 +207,7 @@ impl Server {
         self.stop()
     }
 
-    fn connect(&self, stream: connection::Stream, host: String) {
+    fn connect(&self, stream: Stream, host: String) {
         let connections_max = self.shared.instance.globals().values().unsigned("max_connections") as usize;
         let entry = match self.shared.registry.add(stream, host, connections_max) {
             Ok(entry) => entry,
@@ -238,7 +247,7 @@ impl Server {
             entry.kill(Kill::Connection);
         }
         if !shared.registry.wait_until_empty(STOP_WAIT) {
-            // Their clients do not take what they asked for.
+            // The clients of these connections do not read their results.
             for entry in shared.registry.all() {
                 shared.log.warning(&format!("connection {} is cut off", entry.id));
                 entry.stream.close();
@@ -254,16 +263,17 @@ impl Server {
     }
 }
 
-/// An error instead of a greeting. The client has not said yet which errors it understands, so there is no SQLSTATE.
-fn refuse(stream: &connection::Stream, code: u16, message: &str) {
+/// Sends an error instead of a greeting. It has no SQLSTATE, because the client has not said yet which
+/// protocol it speaks.
+fn refuse(stream: &Stream, code: u16, message: &str) {
     let mut writer = PacketWriter::new();
     response::error(&mut writer, code, None, message);
-    // It is no loss if a client that is not let in does not hear why.
+    // If the error cannot be sent, nothing is lost but the reason of the refusal.
     let _ = stream.set_write_timeout(Duration::from_millis(100));
     let _ = stream.write_all(writer.bytes());
 }
 
-/// Folders that options name and that must be there.
+/// Checks that the folders exist which options name.
 fn check_folders(options: &Options) -> Result<(), StartError> {
     if let Some(tmpdir) = options.tmpdir()
         && !tmpdir.is_dir()
@@ -273,7 +283,7 @@ fn check_folders(options: &Options) -> Result<(), StartError> {
     Ok(())
 }
 
-/// Clients that connect before [`Server::run`] wait.
+/// Opens the sockets. Clients that connect before [`Server::run`] wait.
 fn listen(options: &Options, socket: &Path) -> Result<Listeners, StartError> {
     let mut listeners = Listeners::default();
     let error = |error: crate::listeners::ListenError| StartError(error.to_string());
@@ -284,7 +294,7 @@ fn listen(options: &Options, socket: &Path) -> Result<Listeners, StartError> {
     Ok(listeners)
 }
 
-/// The log as the variables want it: all of it as large as `log_file_size` says, in several files.
+/// The settings of the log. Its files together may take `innodb_log_file_size`.
 fn log_options(values: &sql::variables::Values) -> engine::LogOptions {
     let capacity = values.unsigned("innodb_log_file_size");
     let file_size = (capacity / 4).min(engine::LogOptions::default().file_size) & !4095;
@@ -293,13 +303,13 @@ fn log_options(values: &sql::variables::Values) -> engine::LogOptions {
     engine::LogOptions {
         flush: sql::variables::flush_log(values.unsigned("innodb_flush_log_at_trx_commit")),
         file_size,
-        // A power of two, and no more than was asked for.
+        // The largest power of two that is not above what was asked for.
         buffer_size: 1 << buffer.ilog2(),
         capacity,
     }
 }
 
-/// Says what has become of `flush_method`, here and in SHOW VARIABLES.
+/// Reports in the log and in SHOW VARIABLES which flush method is used.
 fn describe_flush_method(globals: &sql::variables::Globals, database: &Database, log: &Log) {
     let asked = globals.values().text("innodb_flush_method");
     let wanted = sql::variables::flush_method(&asked);
@@ -353,7 +363,7 @@ fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result
         row_tier_bytes: sql::variables::row_tier_bytes(&values),
         flush_method: sql::variables::flush_method(&values.text("innodb_flush_method")),
         thread_concurrency: values.unsigned("thread_concurrency") as u32,
-        // Of the catalogue, too, if the directory is new.
+        // If the directory is new, its catalogue gets this page size too.
         page_size: page_size as usize,
         create: true,
         vfs,

@@ -17,19 +17,19 @@ pub(crate) struct Shared {
     pub instance: Arc<Instance>,
     pub registry: Registry,
     pub log: Arc<Log>,
-    /// `None` with `--skip-grant-tables`: everyone gets in.
+    /// `None` with `--skip-grant-tables`: then everyone may connect.
     pub accounts: Option<Accounts>,
     /// The user who runs the server.
     pub own_uid: u32,
     pub started: Instant,
     pub counters: Counters,
-    /// Memory for answers: a connection borrows some for a command.
+    /// Memory for answers. A connection borrows a buffer for each command.
     pub buffers: base::CoreLocal<Vec<u8>>,
     pub stopping: AtomicBool,
     pub slow_log: SlowLog,
 }
 
-/// Counters of connections that are gone, or never came to be.
+/// Counters of connections that have ended or were refused.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub aborted_connects: AtomicU64,
@@ -46,21 +46,21 @@ pub(crate) fn count(counter: &AtomicU64, by: u64) {
 }
 
 impl Shared {
-    pub fn is_stopping(&self) -> bool {
-        // ORDER: a flag without data; connections are woken by their sockets after it is set.
+    pub(crate) fn is_stopping(&self) -> bool {
+        // ORDER: no data belongs to the flag. Connections are woken through their sockets after it is set.
         self.stopping.load(Ordering::Relaxed)
     }
 
-    /// How long statements took, of all connections.
-    pub fn command_times(&self) -> CommandTimes {
+    /// How long the statements of all connections took.
+    pub(crate) fn command_times(&self) -> CommandTimes {
         let sum = CommandTimes::default();
         sum.add_all(&self.counters.times);
         self.registry.all().iter().for_each(|entry| sum.add_all(entry.times()));
         sum
     }
 
-    /// The line of COM_STATISTICS.
-    pub fn statistics(&self) -> String {
+    /// The line that answers COM_STATISTICS.
+    pub(crate) fn statistics(&self) -> String {
         let counts = self.connections();
         format!(
             "Uptime: {}  Threads: {}  Connections: {}  Bytes received: {}  Bytes sent: {}",

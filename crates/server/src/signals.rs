@@ -1,4 +1,4 @@
-//! SIGTERM and SIGINT as a byte in a socket, so that the thread which waits for connections wakes up.
+//! Turns SIGTERM and SIGINT into a byte in a socket, so that the thread which waits for connections wakes up.
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use std::io;

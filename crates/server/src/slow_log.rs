@@ -1,5 +1,5 @@
-//! The slow query log: statements that took longer than `long_query_time`, in the form of MariaDB's, which `mysqldumpslow` and
-//! `pt-query-digest` read.
+//! The slow query log: statements that took longer than `long_query_time`. It has MariaDB's form, which
+//! `mysqldumpslow` and `pt-query-digest` can read.
 
 use base::sync::Mutex;
 use sql::StatementFigures;
@@ -11,9 +11,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 #[derive(Debug)]
 pub(crate) struct SlowLog {
-    /// What readers skip at the beginning of a file.
+    /// The lines at the beginning of a file, which readers skip.
     head: String,
-    /// The file that is open, if one is.
+    /// The open file, if there is one.
     open: Mutex<Option<(PathBuf, File)>>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct SlowStatement<'a> {
     pub host: &'a str,
     pub connection: u64,
     pub database: Option<&'a str>,
-    /// When it had ended.
+    /// When it ended.
     pub ended: SystemTime,
     pub micros: u64,
     pub figures: StatementFigures,
@@ -32,9 +32,10 @@ pub(crate) struct SlowStatement<'a> {
 }
 
 impl SlowLog {
-    /// Of the server that listens there; port 0 if at a socket only.
-    pub fn new(port: u16, socket: &Path) -> SlowLog {
-        // Readers look for a path.
+    /// The log of a server that listens at this port and socket. Port 0 means that it listens at the socket
+    /// only.
+    pub(crate) fn new(port: u16, socket: &Path) -> SlowLog {
+        // Readers expect a path here.
         let head = format!(
             "/latchwork, Version: {}. started with:\nTcp port: {port}  Unix socket: {}\n\
              Time                 Id Command    Argument\n",
@@ -45,7 +46,7 @@ impl SlowLog {
     }
 
     /// Appends an entry to this file, with one write.
-    pub fn write(&self, path: &Path, statement: &SlowStatement<'_>) -> io::Result<()> {
+    pub(crate) fn write(&self, path: &Path, statement: &SlowStatement<'_>) -> io::Result<()> {
         let entry = statement.entry();
         let mut open = self.open.lock();
         if open.as_ref().is_none_or(|(now, _)| now != path) {
@@ -61,13 +62,13 @@ impl SlowLog {
         }
     }
 
-    /// FLUSH SLOW LOGS: the file may have been renamed; the next entry opens it anew.
-    pub fn reopen(&self) {
+    /// FLUSH SLOW LOGS: the file may have been renamed, so the next entry opens it again.
+    pub(crate) fn reopen(&self) {
         *self.open.lock() = None;
     }
 }
 
-/// `260229  3:04:05`, as these files have it, in UTC.
+/// A time as these files write it, in UTC: `260229  3:04:05`.
 fn short_time(seconds: u64) -> String {
     let utc = crate::log::utc(seconds);
     let hour = utc[11..13].trim_start_matches('0');

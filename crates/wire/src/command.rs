@@ -1,7 +1,7 @@
 //! Commands: the first packet of every exchange after the handshake.
 //!
-//! [`commands!`] below is the one table of them. To add a command is to add an entry there and an arm where the
-//! server runs commands; the compiler names that place.
+//! The list in [`commands!`] below is the only table of them. To add a command, add an entry there and an arm
+//! where the server runs commands: the compiler names that place.
 
 use crate::Malformed;
 use crate::cursor::Cursor;
@@ -12,12 +12,13 @@ use crate::handshake::ChangeUser;
 pub enum Answer {
     /// At least one packet: OK, an error, rows or text.
     Packets,
-    /// Nothing: the client sends its next command at once. A malformed command of this kind is still answered with
-    /// an error, because the connection ends with it.
+    /// Nothing: the client sends its next command at once. A malformed command of this kind is still answered
+    /// with an error, because the connection ends with it.
     Nothing,
 }
 
-/// Takes the table and makes of it: the first bytes [`com`], [`Command`] with its parser, and [`CommandKind`].
+/// Makes three things of the table: the first bytes [`com`], [`Command`] with its parser, and
+/// [`CommandKind`].
 macro_rules! commands {
     ($(
         $(#[$doc:meta])*
@@ -50,11 +51,11 @@ macro_rules! commands {
         }
 
         impl<'a> Command<'a> {
-            /// Reads a packet's payload. No command is refused here: one that this server does not run is parsed too.
+            /// Reads a packet's payload. Commands that this server refuses are parsed like the others.
             ///
             /// # Errors
-            /// The payload is empty, or it ends before the command's fixed fields do, or a field has a value that the
-            /// protocol does not know.
+            /// The payload is empty, or it ends before the command's fixed fields do, or a field has a value
+            /// that the protocol does not know.
             pub fn parse(payload: &'a [u8]) -> Result<Command<'a>, Malformed> {
                 let mut cursor = Cursor::new(payload);
                 Ok(match cursor.u8("command")? {
@@ -101,8 +102,8 @@ macro_rules! commands {
                 }
             }
 
-            /// The counter of SHOW STATUS that such a command raises by one. `None` if there is none, or if the
-            /// statement inside the command decides.
+            /// The counter of SHOW STATUS that such a command raises by one. The session does the counting.
+            /// `None` if there is none, or if the statement inside the command decides.
             pub fn counter(self) -> Option<&'static str> {
                 match self {
                     $(CommandKind::$variant => $counter,)*
@@ -120,7 +121,7 @@ macro_rules! commands {
 }
 
 commands! {
-    /// What a connection does between two commands. Nobody sends it: the server answers that it does not know it.
+    /// What a connection does between two commands. A client that sends this byte is told that it is unknown.
     Sleep => {
         code: 0x00 SLEEP,
         process_list: "Sleep",

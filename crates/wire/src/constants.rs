@@ -1,7 +1,7 @@
 //! Numbers of the protocol.
 
-/// Capability flags of the handshake. The upper 32 are MariaDB's own: they stand in bytes that are zero with other servers and
-/// clients, and count only where [`capability::LONG_PASSWORD`] is clear.
+/// Capability flags of the handshake. The upper 32 are MariaDB's own: they stand in bytes that are zero with
+/// other servers and clients, and count only where [`capability::LONG_PASSWORD`] is clear.
 pub mod capability {
     /// MariaDB calls it CLIENT_MYSQL: every other server and client sets it, whatever it does with passwords.
     pub const LONG_PASSWORD: u64 = 1;
@@ -26,8 +26,8 @@ pub mod capability {
     pub const SESSION_TRACK: u64 = 1 << 23;
     /// No EOF packets: result sets end in an OK packet whose first byte is 0xfe.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
-    /// The first packet of a result set says whether column definitions follow. They need not for a prepared statement whose
-    /// client has them already.
+    /// The first packet of a result set says whether column definitions follow. They need not for a prepared
+    /// statement whose client has them already.
     pub const CACHE_METADATA: u64 = 1 << 36;
 
     /// What our server offers. Neither TLS nor compression nor session tracking.

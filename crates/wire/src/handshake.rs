@@ -16,8 +16,8 @@ fn with_upper_half(lower: u32, upper: u32) -> u64 {
     if lower & capability::LONG_PASSWORD == 0 { u64::from(upper) << 32 | lower } else { lower }
 }
 
-/// Behind the version of a server that has upper capabilities: MariaDB's client library looks for these only if a version has
-/// `MariaDB` or `-maria-` in it, and we are not the former.
+/// Behind the version of a server that has upper capabilities: MariaDB's client library looks for these only
+/// if a version has `MariaDB` or `-maria-` in it, and we are not the former.
 const VERSION_SUFFIX: &[u8] = b"-maria-compatible";
 
 /// The server's first packet, version 10.
@@ -176,7 +176,8 @@ impl<'a> HandshakeResponse<'a> {
     }
 }
 
-/// The client's request to become somebody else on the same connection (COM_CHANGE_USER, without its first byte).
+/// The client's request to become somebody else on the same connection (COM_CHANGE_USER, without its first
+/// byte).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChangeUser<'a> {
     pub user: &'a [u8],

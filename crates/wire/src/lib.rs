@@ -6,7 +6,8 @@
 //! | part | server | client |
 //! |---|---|---|
 //! | [`frame`] | packets in and out of byte buffers, split and joined at 16 MB | the same |
-//! | [`handshake`] | writes [`Greeting`](handshake::Greeting), reads [`HandshakeResponse`](handshake::HandshakeResponse) | the reverse |
+//! | [`handshake`] | writes [`Greeting`](handshake::Greeting), reads
+//! [`HandshakeResponse`](handshake::HandshakeResponse) | the reverse |
 //! | [`auth`] | checks `mysql_native_password` | answers it |
 //! | [`command`] | reads `COM_*` | writes them |
 //! | [`params`] | reads the parameters of `COM_STMT_EXECUTE` | writes them |

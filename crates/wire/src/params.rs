@@ -1,6 +1,6 @@
-//! The parameters of COM_STMT_EXECUTE: a null bitmap, a flag that says whether types follow, the types,
-//! the values. Types are sent with the first execution and stay good for the next ones; values sent beforehand
-//! by COM_STMT_SEND_LONG_DATA are absent here.
+//! The parameters of COM_STMT_EXECUTE: a null bitmap, a flag that says whether types follow, the types, the
+//! values. Types are sent with the first execution and stay good for the next ones; values sent beforehand by
+//! COM_STMT_SEND_LONG_DATA are absent here.
 
 use crate::Malformed;
 use crate::constants::kind;
@@ -9,8 +9,8 @@ use crate::value::{WireType, WireValue};
 
 /// Reads the parameters of a statement that takes `count` of them.
 ///
-/// `types` are those of the statement's last execution; they are replaced if the packet brings new ones. `long_data`
-/// tells what was sent beforehand for a parameter. `each` gets the values in order.
+/// `types` are those of the statement's last execution; they are replaced if the packet brings new ones.
+/// `long_data` tells what was sent beforehand for a parameter. `each` gets the values in order.
 pub fn read<'a>(
     encoded: &'a [u8],
     count: usize,
@@ -45,7 +45,8 @@ pub fn read<'a>(
         } else if nulls[position / 8] & 1 << (position % 8) != 0 {
             each(WireValue::Null);
         } else {
-            // Numbers are handed over as they are read: a value that is returned, and copied so soon after, has to wait for its parts to be stored.
+            // Numbers are handed over as they are read: a value that is returned, and copied so soon after,
+            // has to wait for its parts to be stored.
             match of {
                 WireType { kind: kind::LONGLONG, unsigned: false } => {
                     each(WireValue::Int(cursor.u64("bigint")? as i64));

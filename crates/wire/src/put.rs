@@ -1,7 +1,5 @@
 //! Writing the fields of a payload, each appended to a buffer.
 
-use crate::value::{DateTime, Time};
-
 /// NULL in a text row.
 pub const NULL: u8 = 0xfb;
 
@@ -73,47 +71,5 @@ pub fn text_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
         let mut prefix = Vec::with_capacity(9);
         lenenc(&mut prefix, length as u64);
         out.splice(at..=at, prefix);
-    }
-}
-
-/// A date with or without a time of day, in a binary row or a parameter.
-pub fn binary_datetime(out: &mut Vec<u8>, value: &DateTime) {
-    let time_set = value.hour | value.minute | value.second != 0;
-    let date_set = value.year != 0 || value.month != 0 || value.day != 0;
-    let length = match (value.microsecond != 0, time_set, date_set) {
-        (true, _, _) => 11,
-        (_, true, _) => 7,
-        (_, _, true) => 4,
-        _ => 0,
-    };
-    out.push(length);
-    if length >= 4 {
-        out.extend_from_slice(&value.year.to_le_bytes());
-        out.extend_from_slice(&[value.month, value.day]);
-    }
-    if length >= 7 {
-        out.extend_from_slice(&[value.hour, value.minute, value.second]);
-    }
-    if length == 11 {
-        out.extend_from_slice(&value.microsecond.to_le_bytes());
-    }
-}
-
-/// A time interval, in a binary row or a parameter.
-pub fn binary_time(out: &mut Vec<u8>, value: &Time) {
-    let set = value.days != 0 || value.hour | value.minute | value.second != 0;
-    let length = match (value.microsecond != 0, set) {
-        (true, _) => 12,
-        (_, true) => 8,
-        _ => 0,
-    };
-    out.push(length);
-    if length >= 8 {
-        out.push(value.negative.into());
-        out.extend_from_slice(&value.days.to_le_bytes());
-        out.extend_from_slice(&[value.hour, value.minute, value.second]);
-    }
-    if length == 12 {
-        out.extend_from_slice(&value.microsecond.to_le_bytes());
     }
 }

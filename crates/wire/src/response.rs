@@ -22,7 +22,8 @@ pub enum OkHeader {
     EndOfRows = 0xfe,
 }
 
-/// The first byte of a packet that asks for a file. No result set has so many columns: as a number it is NULL.
+/// The first byte of a packet that asks for a file. No result set has so many columns: as a number it is
+/// NULL.
 pub const FILE_REQUEST: u8 = 0xfb;
 
 pub fn ok(writer: &mut PacketWriter, header: OkHeader, fields: &OkFields<'_>) {

@@ -4,8 +4,8 @@ use crate::Malformed;
 use crate::cursor::Cursor;
 use crate::value::{WireType, WireValue};
 
-/// Writes a binary row's head and marks its NULLs; the values that are not NULL follow by `out.extend_from_slice`
-/// and [`crate::put`], in column order.
+/// Writes a binary row's head and marks its NULLs; the values that are not NULL follow by
+/// `out.extend_from_slice` and [`crate::put`], in column order.
 #[derive(Clone, Copy, Debug)]
 pub struct BinaryRow {
     bitmap: usize,

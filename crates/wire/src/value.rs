@@ -27,6 +27,52 @@ pub struct Time {
     pub microsecond: u32,
 }
 
+impl DateTime {
+    /// Appends it as binary rows and parameters have it: without a time of day if that is zero.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let time_set = self.hour | self.minute | self.second != 0;
+        let date_set = self.year != 0 || self.month != 0 || self.day != 0;
+        let length = match (self.microsecond != 0, time_set, date_set) {
+            (true, _, _) => 11,
+            (_, true, _) => 7,
+            (_, _, true) => 4,
+            _ => 0,
+        };
+        out.push(length);
+        if length >= 4 {
+            out.extend_from_slice(&self.year.to_le_bytes());
+            out.extend_from_slice(&[self.month, self.day]);
+        }
+        if length >= 7 {
+            out.extend_from_slice(&[self.hour, self.minute, self.second]);
+        }
+        if length == 11 {
+            out.extend_from_slice(&self.microsecond.to_le_bytes());
+        }
+    }
+}
+
+impl Time {
+    /// Appends it as binary rows and parameters have it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let set = self.days != 0 || self.hour | self.minute | self.second != 0;
+        let length = match (self.microsecond != 0, set) {
+            (true, _) => 12,
+            (_, true) => 8,
+            _ => 0,
+        };
+        out.push(length);
+        if length >= 8 {
+            out.push(self.negative.into());
+            out.extend_from_slice(&self.days.to_le_bytes());
+            out.extend_from_slice(&[self.hour, self.minute, self.second]);
+        }
+        if length == 12 {
+            out.extend_from_slice(&self.microsecond.to_le_bytes());
+        }
+    }
+}
+
 /// A typed value that borrows its bytes from a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum WireValue<'a> {
@@ -126,8 +172,8 @@ impl<'a> WireValue<'a> {
             WireValue::Text(bytes) | WireValue::Binary(bytes) | WireValue::Decimal(bytes) => {
                 put::lenenc_bytes(out, bytes);
             }
-            WireValue::Date(date) | WireValue::DateTime(date) => put::binary_datetime(out, date),
-            WireValue::Time(time) => put::binary_time(out, time),
+            WireValue::Date(date) | WireValue::DateTime(date) => date.write(out),
+            WireValue::Time(time) => time.write(out),
         }
     }
 }

@@ -10,7 +10,7 @@ use wire::constants::{NATIVE_PASSWORD, capability, charset, status};
 use wire::handshake::{ChangeUser, Greeting, HandshakeResponse, write_auth_switch};
 use wire::response::{self, OkFields, OkHeader};
 
-/// What a client says when it connects, or asks to become somebody else.
+/// What a client says about itself when it connects or changes the user.
 pub(super) struct Claim {
     user: String,
     answer: Vec<u8>,
@@ -18,7 +18,8 @@ pub(super) struct Claim {
     database: Option<String>,
 }
 
-/// Greets, checks, and answers; the session it gives is in the database that the client asked for.
+/// Sends the greeting, checks the client's response and answers it. The session is in the database that the
+/// client asked for.
 pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Session, End> {
     let values = shared.instance.globals().values();
     channel.idle_timeout = Duration::from_secs(values.unsigned("connect_timeout"));
@@ -63,8 +64,8 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
 }
 
 impl Claim {
-    /// Of COM_CHANGE_USER. The scramble of the greeting is not kept, so the client is asked for a new answer, unless
-    /// it has no password to answer with.
+    /// The claim of COM_CHANGE_USER. The scramble of the greeting is not kept, so the client is asked for a
+    /// new answer, unless it has no password to answer with.
     pub(super) fn of_change(request: ChangeUser<'_>) -> Claim {
         let asks_again = !request.auth_answer.is_empty();
         Claim {
@@ -84,7 +85,7 @@ pub(super) fn change_user(shared: &Shared, channel: &mut Channel, claim: &Claim)
     Ok(session)
 }
 
-/// Checks who it is. On success nothing is answered yet.
+/// Checks the claim. On success nothing is answered yet.
 fn authenticate(
     shared: &Shared,
     channel: &mut Channel,
@@ -139,7 +140,7 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Random bytes, none of them zero or `$` (which another authentication method uses as a separator).
+/// Random bytes. None of them is zero or `$`, which another authentication method uses as a separator.
 fn new_scramble() -> Result<Scramble, End> {
     let mut scramble = [0; SCRAMBLE_BYTES];
     rustix::rand::getrandom(&mut scramble, rustix::rand::GetRandomFlags::empty())

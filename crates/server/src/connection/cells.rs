@@ -6,17 +6,17 @@ use types::{ColumnType, Decimal, ValueRef, collation, number};
 use wire::constants::kind;
 use wire::{put, value};
 
-/// What a row's writer has to know of a column.
+/// What the writer of a row needs to know about a column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Cell {
     /// One of [`kind`].
     pub kind: u8,
-    /// Digits after the point of a floating-point number; 31 = as many as it takes.
+    /// Digits after the point of a floating-point number. 31 means as many as the number needs.
     pub decimals: u8,
 }
 
 impl Cell {
-    pub fn of(column: &ColumnMeta) -> Cell {
+    pub(super) fn of(column: &ColumnMeta) -> Cell {
         Cell { kind: wire_kind(&column.column_type), decimals: column.decimals }
     }
 }
@@ -46,14 +46,14 @@ pub(super) fn wire_kind(column_type: &ColumnType) -> u8 {
 /// The character set that a client wants its results in.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum ResultCharset {
-    /// utf8mb4, utf8mb3, binary, NULL: as they are stored.
+    /// utf8mb4, utf8mb3, binary, NULL: texts go out as they are stored.
     AsStored,
-    /// One byte a character; what it does not have becomes `?`.
+    /// One byte a character. A character that the set does not have becomes `?`.
     Latin1,
     Ascii,
 }
 
-/// A value of a text row. `digits` is memory for floating-point numbers.
+/// Appends a value of a text row. `digits` is memory for floating-point numbers.
 pub(super) fn text(
     out: &mut Vec<u8>,
     value: &ValueRef<'_>,
@@ -108,7 +108,7 @@ fn put_text(out: &mut Vec<u8>, bytes: &[u8], charset: ResultCharset) {
     });
 }
 
-/// A value of a binary row that is not NULL, as its column's type says, whatever the value's own.
+/// Appends a value of a binary row that is not NULL, in the type of its column, whatever type the value has.
 pub(super) fn binary(
     out: &mut Vec<u8>,
     value: &ValueRef<'_>,
@@ -126,13 +126,13 @@ pub(super) fn binary(
             _ => out.extend_from_slice(&(float(value) as f32).to_le_bytes()),
         },
         kind::DOUBLE => out.extend_from_slice(&float(value).to_le_bytes()),
-        kind::DATE | kind::DATETIME | kind::TIMESTAMP => put::binary_datetime(out, &datetime(value)),
-        kind::TIME => put::binary_time(out, &time(value)),
+        kind::DATE | kind::DATETIME | kind::TIMESTAMP => datetime(value).write(out),
+        kind::TIME => time(value).write(out),
         _ => text(out, value, cell, charset, digits),
     }
 }
 
-/// The integer's bits, two's complement.
+/// The bits of the integer, in two's complement.
 fn integer(value: &ValueRef<'_>) -> u64 {
     match *value {
         ValueRef::Int(value) => value as u64,
@@ -191,7 +191,7 @@ fn time(value: &ValueRef<'_>) -> value::Time {
     }
 }
 
-/// A parameter as the SQL layer takes it. Dates that are none become the zero date.
+/// A parameter as the SQL layer takes it. Invalid dates become the zero date.
 #[inline]
 pub(super) fn parameter<'a>(value: wire::WireValue<'a>) -> ValueRef<'a> {
     use wire::WireValue;

@@ -1,7 +1,8 @@
 //! A file that the client sends: LOAD DATA LOCAL.
 //!
-//! The client answers the request for the file with packets, and with an empty one at the end, whatever has become of the statement
-//! meanwhile: what nobody wants any more is read to its end, for only then does the client listen.
+//! The client answers the request for the file with packets and an empty one at the end, even if the
+//! statement has failed meanwhile. So the file is always read to its end: only then does the client read the
+//! answer.
 
 use super::sink::WireSink;
 use sql::{ErrorKind, FileParts, SqlError};
@@ -9,14 +10,14 @@ use std::io;
 use std::time::Duration;
 use wire::{FrameError, PacketReader};
 
-/// Packets are gathered until a part has about so many bytes.
+/// Packets are collected until a part has about this many bytes.
 const PART_BYTES: usize = 256 << 10;
 
 /// How a client's file is read.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct FileLimits {
     pub packet_bytes_max: usize,
-    /// How long the next bytes may take.
+    /// How long the next bytes may take while a file is sent.
     pub read_timeout: Duration,
     /// How long they may take between commands.
     pub idle_timeout: Duration,
@@ -32,9 +33,10 @@ pub(super) struct ClientFile<'f, 'c> {
 }
 
 impl<'f, 'c> ClientFile<'f, 'c> {
-    /// To be called once the file was asked for.
-    pub fn new(sink: &'f mut WireSink<'c>, limits: FileLimits) -> ClientFile<'f, 'c> {
-        // A client that asks for something else at the same time breaks the protocol: this reader is its own.
+    /// To be called after the file was asked for.
+    pub(super) fn new(sink: &'f mut WireSink<'c>, limits: FileLimits) -> ClientFile<'f, 'c> {
+        // The file has a reader of its own. A client that sends a command at the same time breaks the
+        // protocol.
         let mut packets = PacketReader::new(limits.packet_bytes_max);
         packets.set_sequence(sink.writer.sequence());
         let mut file = ClientFile { sink, packets, limits, ended: false };
@@ -44,7 +46,7 @@ impl<'f, 'c> ClientFile<'f, 'c> {
         file
     }
 
-    /// Appends the next packet to `buffer` if there is one; false at the end.
+    /// Appends the next packet to `buffer`. False at the end of the file.
     fn packet(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
         loop {
             match self.packets.next_packet() {
@@ -69,7 +71,8 @@ impl<'f, 'c> ClientFile<'f, 'c> {
     fn receive(&mut self) -> Result<(), SqlError> {
         let (stream, packets) = (self.sink.stream, &mut self.packets);
         let mut read = Ok(0);
-        // A client that takes its time keeps nobody else waiting. What it has sent is taken, whatever became of the place in the queue.
+        // While it waits for a slow client, the statement does not count against `thread_concurrency`. The
+        // bytes are taken even if the return to the queue fails.
         let back = self.sink.interrupt.outside(|| read = stream.read(packets.space()));
         let error = match read {
             Ok(0) => {
@@ -107,7 +110,8 @@ impl Drop for ClientFile<'_, '_> {
         let mut unwanted = Vec::new();
         while !self.ended {
             unwanted.clear();
-            // What is wrong with a packet is of no interest now, and a connection that failed has ended.
+            // The statement is over, so errors of packets no longer matter. A failed connection has set
+            // `ended`.
             let _ = self.packet(&mut unwanted);
         }
         self.sink.writer.set_sequence(self.packets.sequence());

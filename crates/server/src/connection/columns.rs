@@ -6,7 +6,7 @@ use types::{Collation, ColumnType};
 use wire::constants::{charset, column_flag};
 use wire::{ColumnDefinition, PacketWriter};
 
-/// The collation's number that results in a character set carry.
+/// The number of the collation that is sent with results in a character set.
 fn result_charset_id(result: ResultCharset) -> u16 {
     match result {
         ResultCharset::AsStored => charset::UTF8MB4_GENERAL_CI,
@@ -67,7 +67,7 @@ fn is_unsigned(column_type: &ColumnType) -> bool {
     }
 }
 
-/// The definition of a parameter, of which nothing is known before it is sent.
+/// The definition of a parameter. Its type is unknown until the client sends a value.
 pub(super) fn write_parameter(writer: &mut PacketWriter) {
     let definition = ColumnDefinition {
         name: b"?",

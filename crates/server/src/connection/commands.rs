@@ -37,7 +37,7 @@ impl<'s> Connection<'s> {
         connection
     }
 
-    /// Errors of the socket show when it is next used.
+    /// Errors are ignored here: a broken socket fails when it is used next.
     fn apply_settings(&mut self) {
         self.channel.idle_timeout = self.runner.settings.wait_timeout;
         self.channel.read_timeout = self.runner.settings.read_timeout;
@@ -129,7 +129,7 @@ impl<'s> Connection<'s> {
         Ok(())
     }
 
-    /// The claim is a copy of what the packet said, because the reader must be free for the packets that follow.
+    /// `claim` is a copy of the packet's fields, because the reader must be free for the packets that follow.
     fn change_user(&mut self, claim: &Claim) -> Result<After, End> {
         self.channel.output.entry.begin(CommandKind::ChangeUser, b"");
         self.runner.session = authenticate::change_user(self.shared, &mut self.channel, claim)?;
@@ -305,7 +305,7 @@ impl Runner {
         After::Unchanged
     }
 
-    /// An unknown statement is passed over, because this command has no answer that could say so.
+    /// An unknown statement is ignored, because this command has no answer that could report it.
     fn keep_long_data(&mut self, statement: u32, param: u16, data: &[u8]) {
         let bytes_max = self.session.variables().common.max_allowed_packet as usize;
         if let Ok(statement) = self.statements.get(statement, "") {
@@ -347,9 +347,9 @@ fn form(capabilities: u64, session: &Session, settings: &Settings, encoding: Enc
     }
 }
 
-/// Errors that an operator has to hear of, not only the client who met them.
+/// Logs the errors that the operator must know about, not only the client that got them.
 fn note_storage_error(shared: &Shared, result: &Result<(), SqlError>) {
-    /// Disk full, I/O errors, damaged pages, what should not happen at all, and changes refused after one of these.
+    /// Disk full, I/O errors, damaged pages, internal errors, and changes refused after one of these.
     const CODES: [u16; 5] = [1021, 1030, 1034, 1105, 1290];
     if let Err(error) = result
         && CODES.contains(&error.code())

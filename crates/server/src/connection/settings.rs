@@ -1,4 +1,4 @@
-//! What a connection itself needs of its session's variables.
+//! The session's variables that the connection itself uses.
 
 use super::cells::ResultCharset;
 use sql::Session;
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 use std::time::Duration;
 use types::collation;
 
-/// Read again after statements that may have set them.
+/// These are read again after statements that may have set them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Settings {
     pub results: ResultCharset,
@@ -14,13 +14,13 @@ pub(super) struct Settings {
     pub wait_timeout: Duration,
     pub read_timeout: Duration,
     pub write_timeout: Duration,
-    /// `long_query_time`.
+    /// `long_query_time`, in microseconds.
     slow_micros: u64,
     logs_scans: bool,
 }
 
 impl Settings {
-    pub fn of(session: &Session) -> Settings {
+    pub(super) fn of(session: &Session) -> Settings {
         let values = session.variables().values();
         let seconds = |name| Duration::from_secs(values.unsigned(name));
         Settings {
@@ -40,18 +40,18 @@ impl Settings {
 
     /// True for a statement that took longer than `long_query_time`.
     #[inline]
-    pub fn is_slow(&self, micros: u64) -> bool {
+    pub(super) fn is_slow(&self, micros: u64) -> bool {
         micros > self.slow_micros
     }
 
-    /// True if statements are logged that read a whole table or index, however fast they were.
+    /// True if statements that read a whole table or index are logged, even if they were fast.
     #[inline]
-    pub fn logs_scans(&self) -> bool {
+    pub(super) fn logs_scans(&self) -> bool {
         self.logs_scans
     }
 
     /// A statement's text in UTF-8.
-    pub fn statement<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
+    pub(super) fn statement<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.client_is_latin1 || text.is_ascii() {
             return Cow::Borrowed(text);
         }

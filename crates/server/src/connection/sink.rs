@@ -1,11 +1,11 @@
-//! Where a statement's rows become packets.
+//! Turns the rows of a statement into packets.
 
-use super::Stream;
 use super::cells::{self, Cell, ResultCharset};
 use super::client_file::{ClientFile, FileLimits};
 use super::columns;
 use super::statements::KeptDefinitions;
 use crate::registry::Entry;
+use crate::stream::Stream;
 use sql::host::Interrupt;
 use sql::{ColumnMeta, Completion, ErrorKind, FileParts, ResultSink, SqlError};
 use std::io;
@@ -15,7 +15,7 @@ use wire::response::{self, Definitions, OkFields, OkHeader};
 use wire::row::BinaryRow;
 use wire::{PacketWriter, put};
 
-/// Rows are sent when so many bytes of them have gathered; a smaller result is sent with one write.
+/// Rows are sent when this many bytes of them have been collected. A smaller result is sent with one write.
 const FLUSH_BYTES: usize = 64 << 10;
 
 /// Memory that a connection keeps from statement to statement.
@@ -23,31 +23,31 @@ const FLUSH_BYTES: usize = 64 << 10;
 pub(super) struct Scratch {
     cells: Vec<Cell>,
     digits: String,
-    /// Emptied after each execution; only its memory is kept.
+    /// Empty between executions. Only the memory is kept.
     params: Vec<ValueRef<'static>>,
 }
 
 impl Scratch {
     /// The list for a statement's parameters.
-    pub fn take_params<'a>(&mut self) -> Vec<ValueRef<'a>> {
+    pub(super) fn take_params<'a>(&mut self) -> Vec<ValueRef<'a>> {
         std::mem::take(&mut self.params)
     }
 
-    /// Gives the list back. The values go, their memory stays: an empty vector's is reused by `collect`.
-    pub fn keep_params(&mut self, mut params: Vec<ValueRef<'_>>) {
+    /// Takes the list back and clears it. `collect` reuses the memory of the empty vector.
+    pub(super) fn keep_params(&mut self, mut params: Vec<ValueRef<'_>>) {
         params.clear();
         self.params = params.into_iter().map(|_| ValueRef::Null).collect();
     }
 }
 
-/// Whether rows are sent as COM_QUERY's or as COM_STMT_EXECUTE's.
+/// How rows are sent: as text for COM_QUERY, binary for COM_STMT_EXECUTE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Encoding {
     Text,
     Binary,
 }
 
-/// What the client asked of results.
+/// How the client wants its results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Form {
     pub encoding: Encoding,
@@ -57,7 +57,7 @@ pub(super) struct Form {
     pub charset: ResultCharset,
     /// The session's flags before the statement.
     pub status: u16,
-    /// How files of the client's are read; `None` from a client that gives none.
+    /// How a file of the client is read. `None` if the client sends no files.
     pub files: Option<FileLimits>,
 }
 
@@ -69,14 +69,14 @@ pub(super) struct WireSink<'c> {
     pub(super) interrupt: &'c Interrupt,
     scratch: &'c mut Scratch,
     form: Form,
-    /// Of the prepared statement that runs, if it has any.
+    /// The definitions that the client keeps of the prepared statement that runs.
     kept: Option<&'c mut Option<KeptDefinitions>>,
     in_rows: bool,
-    /// The end of a result, kept back until it is known whether another result follows.
+    /// The end of a result. It is written when it is known whether another result follows.
     ended: Option<Ended>,
-    /// The client is gone.
+    /// The error by which the connection failed.
     pub(super) failed: Option<io::Error>,
-    /// A result without rows was among the results.
+    /// True after a result without rows.
     had_other_than_rows: bool,
 }
 
@@ -86,7 +86,7 @@ struct Ended {
 }
 
 impl<'c> WireSink<'c> {
-    pub fn new(
+    pub(super) fn new(
         writer: &'c mut PacketWriter,
         entry: &'c Entry,
         interrupt: &'c Interrupt,
@@ -109,19 +109,19 @@ impl<'c> WireSink<'c> {
         }
     }
 
-    /// Leaves out the definitions that the statement's client keeps.
-    pub fn of_prepared(mut self, kept: &'c mut Option<KeptDefinitions>) -> Self {
+    /// Leaves out the column definitions that the client keeps of this statement.
+    pub(super) fn of_prepared(mut self, kept: &'c mut Option<KeptDefinitions>) -> Self {
         self.kept = Some(kept);
         self
     }
 
-    /// True if a result without rows was among the results: of a SET or a USE perhaps.
-    pub fn had_other_than_rows(&self) -> bool {
+    /// True if one of the results had no rows. The statement may then have been a SET or a USE.
+    pub(super) fn had_other_than_rows(&self) -> bool {
         self.had_other_than_rows
     }
 
     /// Writes how the command ended.
-    pub fn finish(mut self, result: Result<(), SqlError>, status_flags: u16) -> io::Result<()> {
+    pub(super) fn finish(mut self, result: Result<(), SqlError>, status_flags: u16) -> io::Result<()> {
         if let Some(error) = self.failed {
             return Err(error);
         }
@@ -129,7 +129,7 @@ impl<'c> WireSink<'c> {
             Ok(()) => self.write_end(status_flags),
             Err(error) => {
                 self.write_end(self.form.status | status::MORE_RESULTS);
-                // An open packet would be a row that an evaluation error broke off.
+                // If a packet is open, it is a row whose evaluation failed.
                 self.writer.abandon();
                 response::error(self.writer, error.code(), Some(error.sqlstate()), &error.message);
             }
@@ -145,14 +145,14 @@ impl<'c> WireSink<'c> {
             if kept.as_ref().is_some_and(|kept| kept.are(columns, self.form.charset)) {
                 return Definitions::Omitted;
             }
-            // Some clients go by the definitions that came last, others by the first. There is no telling which, so
-            // from now on they are always sent.
+            // Some clients use the definitions that came last, others those of the prepare. The server cannot
+            // know which, so from now on it always sends them.
             *kept = None;
         }
         Definitions::Follow
     }
 
-    /// Writes the end that was kept back, if there is one.
+    /// Writes the end of the last result, if it has not been written yet.
     fn write_end(&mut self, status_flags: u16) {
         let Some(Ended { rows, completion }) = self.ended.take() else { return };
         if rows && !self.form.deprecate_eof {
@@ -171,7 +171,7 @@ impl<'c> WireSink<'c> {
 
     #[cold]
     fn flush(&mut self) -> Result<(), SqlError> {
-        // A client that takes its time keeps nobody else waiting.
+        // While it waits for a slow client, the statement does not count against `thread_concurrency`.
         let sent = self.interrupt.outside(|| self.stream.write_all(self.writer.bytes()));
         self.entry.count_sent(self.writer.len());
         self.writer.clear();
@@ -214,7 +214,7 @@ impl ResultSink for WireSink<'_> {
             Encoding::Text => {
                 for (value, cell) in row.iter().zip(cells.iter()) {
                     match value {
-                        // The usual cells first.
+                        // The most frequent case first.
                         ValueRef::Text(bytes) if charset == ResultCharset::AsStored => {
                             put::lenenc_bytes(out, bytes);
                         }

@@ -1,4 +1,4 @@
-//! Statements that the slow query log wants.
+//! Which statements go to the slow query log.
 
 use super::{Connection, cells};
 use crate::slow_log::SlowStatement;
@@ -8,7 +8,7 @@ use wire::frame::Packet;
 use wire::{Command, params};
 
 impl Connection<'_> {
-    /// Counts and logs the statement that was just answered, as far as the variables want that.
+    /// Counts the statement that was just answered as slow and logs it, if the variables ask for that.
     #[cold]
     pub(super) fn note_slow(&mut self, packet: &Packet, micros: u64, is_slow: bool) {
         let figures = self.runner.session.figures();
@@ -25,7 +25,7 @@ impl Connection<'_> {
         if !(to_file && globals.boolean("log_slow_query") && values.boolean("log_slow_query")) {
             return;
         }
-        // A path that is not absolute begins in the data directory.
+        // A relative path begins in the data directory.
         let path = self.shared.instance.engine().dir().join(globals.text("log_slow_query_file"));
         let process = self.channel.output.entry.process();
         let statement = SlowStatement {
@@ -45,7 +45,8 @@ impl Connection<'_> {
         }
     }
 
-    /// The statement of a packet; of a prepared one with its values, unless they were sent apart from it.
+    /// The text of the statement in a packet. A prepared statement is shown with its values, except those
+    /// that were sent ahead as long data.
     fn statement_text(&self, packet: &Packet) -> Vec<u8> {
         match Command::parse(self.channel.reader.payload(packet)) {
             Ok(Command::Query(text)) => match self.runner.settings.statement(text) {

@@ -1,4 +1,4 @@
-//! What a connection keeps of its prepared statements, beside what the session keeps.
+//! What a connection keeps about its prepared statements. The session keeps the rest.
 
 use super::cells::ResultCharset;
 use base::sync::Arc;
@@ -16,18 +16,18 @@ pub(super) struct Statements {
 pub(super) struct Statement {
     /// How many parameters it takes.
     pub params: usize,
-    /// As the last execution sent them; empty before the first.
+    /// The types that the last execution sent. Empty before the first.
     pub types: Vec<WireType>,
-    /// What was sent ahead of the next execution.
+    /// Parameters that were sent ahead of the next execution.
     pub long_data: LongData,
-    /// For the process list.
+    /// The text, for the process list.
     pub text: Arc<[u8]>,
-    /// The column definitions that its client is known to keep.
+    /// The column definitions that the client keeps, as far as the server knows.
     pub kept: Option<KeptDefinitions>,
 }
 
-/// The column definitions that the answer to COM_STMT_PREPARE had. Clients with CACHE_METADATA keep them and are not sent the
-/// same ones again.
+/// The column definitions that were in the answer to COM_STMT_PREPARE. Clients with CACHE_METADATA keep them,
+/// and the server does not send the same ones again.
 #[derive(Debug)]
 pub(super) struct KeptDefinitions {
     pub columns: Arc<[ColumnMeta]>,
@@ -36,8 +36,8 @@ pub(super) struct KeptDefinitions {
 
 impl KeptDefinitions {
     /// True if they are the definitions of these columns.
-    pub fn are(&self, columns: &[ColumnMeta], charset: ResultCharset) -> bool {
-        // As a rule the plan that the prepare made is the one that runs, and its columns are these very ones.
+    pub(super) fn are(&self, columns: &[ColumnMeta], charset: ResultCharset) -> bool {
+        // Usually the plan of the prepare is the one that runs, so both are the same slice of memory.
         self.charset == charset && (std::ptr::eq(&*self.columns, columns) || *self.columns == *columns)
     }
 }
@@ -47,18 +47,18 @@ impl KeptDefinitions {
 pub(super) struct LongData {
     parts: Vec<(usize, Vec<u8>)>,
     bytes: usize,
-    /// That command is not answered: what was wrong with it is told by the next execution.
+    /// That command has no answer, so the next execution reports what was wrong.
     error: Option<SqlError>,
 }
 
 impl Statements {
-    pub fn find(&self, id: u32) -> Option<&Statement> {
+    pub(super) fn find(&self, id: u32) -> Option<&Statement> {
         self.by_id.get(&id)
     }
 }
 
 impl LongData {
-    pub fn append(&mut self, param: usize, params: usize, data: &[u8], bytes_max: usize) {
+    pub(super) fn append(&mut self, param: usize, params: usize, data: &[u8], bytes_max: usize) {
         if param >= params {
             self.error = Some(SqlError::new(
                 ErrorKind::WrongArguments,
@@ -80,15 +80,15 @@ impl LongData {
         }
     }
 
-    pub fn get(&self, param: usize) -> Option<&[u8]> {
+    pub(super) fn get(&self, param: usize) -> Option<&[u8]> {
         self.parts.iter().find(|(at, _)| *at == param).map(|(_, value)| &value[..])
     }
 
-    pub fn take_error(&mut self) -> Option<SqlError> {
+    pub(super) fn take_error(&mut self) -> Option<SqlError> {
         self.error.take()
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         if self.bytes > 0 || self.error.is_some() {
             *self = LongData::default();
         }
@@ -96,7 +96,7 @@ impl LongData {
 }
 
 impl Statements {
-    pub fn add(&mut self, id: u32, params: usize, text: &[u8], kept: Option<KeptDefinitions>) {
+    pub(super) fn add(&mut self, id: u32, params: usize, text: &[u8], kept: Option<KeptDefinitions>) {
         let statement = Statement {
             params,
             types: Vec::new(),
@@ -108,23 +108,23 @@ impl Statements {
     }
 
     /// # Errors
-    /// 1243; `what` names the call, as MySQL's message does.
-    pub fn get(&mut self, id: u32, what: &str) -> Result<&mut Statement, SqlError> {
+    /// 1243 if there is no such statement. `what` names the call in the message, as MySQL does.
+    pub(super) fn get(&mut self, id: u32, what: &str) -> Result<&mut Statement, SqlError> {
         self.by_id.get_mut(&id).ok_or_else(|| {
             let message = format!("Unknown prepared statement handler ({id}) given to {what}");
             SqlError::new(ErrorKind::UnknownStatementHandler, message)
         })
     }
 
-    pub fn remove(&mut self, id: u32) {
+    pub(super) fn remove(&mut self, id: u32) {
         self.by_id.remove(&id);
     }
 
-    pub fn clear(&mut self) {
+    pub(super) fn clear(&mut self) {
         self.by_id.clear();
     }
 
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.by_id.len()
     }
 }

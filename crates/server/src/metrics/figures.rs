@@ -1,4 +1,4 @@
-//! Which figures there are, and what they are called.
+//! The figures of the page: their names, what they mean, and where each comes from.
 
 use super::page::Kind::{Counter, Gauge, Histogram};
 use super::page::Page;
@@ -8,7 +8,7 @@ use base::sync::ClassFigures;
 use sql::host::Host;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The page as of now.
+/// The page with the figures of this moment.
 pub(super) fn page(shared: &Shared) -> String {
     let mut page = Page::default();
     server(&mut page, shared);
@@ -183,7 +183,8 @@ fn latches(page: &mut Page) {
     let name = "latchwork_latch_wait_seconds";
     page.family(name, Histogram, "From finding a latch taken to having it.");
     for class in &classes {
-        // Place n holds what took less than 2^n nanoseconds: bounds from a microsecond to a minute, each four times the one before.
+        // Entry n of `times` counts waits below 2^n nanoseconds. The bounds go from a microsecond to a
+        // minute, and each is four times the one before.
         let mut buckets = vec![(1024e-9, class.times[..11].iter().sum())];
         for (step, pair) in (1..).zip(class.times[11..37].chunks(2)) {
             buckets.push((f64::from(1u32 << (2 * step)) * 1024e-9, pair.iter().sum()));

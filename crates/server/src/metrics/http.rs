@@ -1,16 +1,16 @@
-//! As much of HTTP/1.1 as a scraper needs: a request, an answer, and the end of the connection.
+//! The part of HTTP/1.1 that a monitoring system needs: a request, an answer, and the end of the connection.
 
-use crate::connection::Stream;
+use crate::stream::Stream;
 use std::time::{Duration, Instant};
 
-/// A request's head is shorter.
+/// The largest head of a request, in bytes.
 const HEAD_BYTES_MAX: usize = 8 << 10;
-/// For the request as a whole.
+/// The time in which the whole request must arrive.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Reads one request and answers it; `page` is asked for if it is wanted.
+/// Reads one request and answers it. `page` is called only if the request asks for the page.
 pub(super) fn answer(stream: &Stream, page: impl FnOnce() -> String) {
-    // Whoever goes away before the answer does not want it: errors of the socket end the connection, and nothing more.
+    // Errors of the socket mean that the client went away. They end the connection and have no other effect.
     let _ = stream.set_write_timeout(PATIENCE);
     if let Some(head) = read_head(stream) {
         let _ = stream.write_all(&reply(&head, page));
@@ -19,7 +19,7 @@ pub(super) fn answer(stream: &Stream, page: impl FnOnce() -> String) {
     stream.close();
 }
 
-/// The request up to the empty line.
+/// The head of the request, up to the empty line.
 fn read_head(stream: &Stream) -> Option<Vec<u8>> {
     let end = Instant::now() + PATIENCE;
     let mut head = vec![0; HEAD_BYTES_MAX];

@@ -1,26 +1,26 @@
-//! The text format: families of samples, each with what it means and its kind.
+//! The text format: families of samples. Each family has a description and a kind.
 
 use std::fmt::{Display, Write};
 
-/// What kind of number a family has.
+/// The kind of a family's numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
-    /// Grows until the process ends.
+    /// Only grows, until the process ends.
     Counter,
     Gauge,
     Histogram,
 }
 
-/// A page under way.
+/// A page that is being written.
 #[derive(Debug, Default)]
 pub(crate) struct Page(String);
 
-/// Label and value.
+/// Labels, each with its value.
 pub(crate) type Labels<'a> = &'a [(&'a str, &'a str)];
 
 impl Page {
-    /// Begins a family. Its samples follow.
-    pub fn family(&mut self, name: &str, kind: Kind, help: &str) {
+    /// Begins a family. The calls that follow write its samples.
+    pub(super) fn family(&mut self, name: &str, kind: Kind, help: &str) {
         let kind = match kind {
             Kind::Counter => "counter",
             Kind::Gauge => "gauge",
@@ -29,25 +29,26 @@ impl Page {
         self.line(format_args!("# HELP {name} {help}\n# TYPE {name} {kind}"));
     }
 
-    pub fn sample(&mut self, name: &str, labels: Labels<'_>, value: impl Display) {
+    pub(super) fn sample(&mut self, name: &str, labels: Labels<'_>, value: impl Display) {
         let labels = labels_text(labels);
         self.line(format_args!("{name}{labels} {value}"));
     }
 
     /// A family of one sample without labels.
-    pub fn counter(&mut self, name: &str, help: &str, value: impl Display) {
+    pub(super) fn counter(&mut self, name: &str, help: &str, value: impl Display) {
         self.family(name, Kind::Counter, help);
         self.sample(name, &[], value);
     }
 
-    pub fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
+    pub(super) fn gauge(&mut self, name: &str, help: &str, value: impl Display) {
         self.family(name, Kind::Gauge, help);
         self.sample(name, &[], value);
     }
 
-    /// One histogram of a family: how many were at most so many seconds, bound by bound and not summed up; what was above all bounds; and
-    /// the sum of all in seconds.
-    pub fn histogram(
+    /// One histogram of a family. `buckets` has each upper bound, in seconds, with the number of values
+    /// between the bound before and this one. `above` is the number of values above all bounds, and `sum` the
+    /// sum of all, in seconds.
+    pub(super) fn histogram(
         &mut self,
         name: &str,
         labels: Labels<'_>,
@@ -68,7 +69,7 @@ impl Page {
         self.sample(&format!("{name}_count"), labels, count);
     }
 
-    pub fn into_text(self) -> String {
+    pub(super) fn into_text(self) -> String {
         self.0
     }
 

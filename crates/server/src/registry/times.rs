@@ -1,27 +1,28 @@
-//! How long commands take: a histogram that its connection alone writes.
+//! How long commands take: a histogram that only its connection writes.
 
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const BOUNDS: usize = 22;
 
-/// Commands by their time.
+/// How many commands took how long.
 #[derive(Debug, Default)]
 pub(crate) struct CommandTimes {
-    /// By the first bound that is not below; the last is for what is above all.
+    /// One count a bound, of what took no longer than it and longer than the bound before. The last counts
+    /// what took longer than all bounds.
     counts: [AtomicU64; BOUNDS + 1],
     sum_micros: AtomicU64,
 }
 
 impl CommandTimes {
-    /// Microseconds.
-    pub const BOUNDS_MICROS: [u64; BOUNDS] = [
+    /// The bounds, in microseconds.
+    pub(crate) const BOUNDS_MICROS: [u64; BOUNDS] = [
         5, 10, 25, 50, 100, 250, 500, 1_000, 2_500, 5_000, 10_000, 25_000, 50_000, 100_000, 250_000, 500_000,
         1_000_000, 2_500_000, 5_000_000, 10_000_000, 25_000_000, 50_000_000,
     ];
 
-    /// Counts a command. For the connection's own thread.
+    /// Counts a command. Only the connection's own thread may call this.
     #[inline]
-    pub fn add(&self, micros: u64) {
+    pub(crate) fn add(&self, micros: u64) {
         let place = CommandTimes::BOUNDS_MICROS.partition_point(|bound| *bound < micros);
         for (counter, more) in [(&self.counts[place], 1), (&self.sum_micros, micros)] {
             // ORDER: statistics; no other thread writes.
@@ -29,8 +30,8 @@ impl CommandTimes {
         }
     }
 
-    /// Adds what another one has counted. For those who share this one.
-    pub fn add_all(&self, other: &CommandTimes) {
+    /// Adds what another histogram has counted. Several threads may call this at a time.
+    pub(crate) fn add_all(&self, other: &CommandTimes) {
         for (counter, more) in self.counts.iter().zip(&other.counts) {
             // ORDER: statistics, here and below.
             counter.fetch_add(more.load(Relaxed), Relaxed);
@@ -38,12 +39,12 @@ impl CommandTimes {
         self.sum_micros.fetch_add(other.sum_micros(), Relaxed);
     }
 
-    /// One more than bounds.
-    pub fn counts(&self) -> Vec<u64> {
+    /// The counts: one more than there are bounds.
+    pub(crate) fn counts(&self) -> Vec<u64> {
         self.counts.iter().map(|count| count.load(Relaxed)).collect()
     }
 
-    pub fn sum_micros(&self) -> u64 {
+    pub(crate) fn sum_micros(&self) -> u64 {
         self.sum_micros.load(Relaxed)
     }
 }

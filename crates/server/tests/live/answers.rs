@@ -48,8 +48,8 @@ impl Raw {
         }
     }
 
-    /// Sends a command, and then COM_STATISTICS: the packets that come before the line of figures are the answer to
-    /// the first. False beside them if the connection has ended instead.
+    /// Sends a command, and then COM_STATISTICS. Returns the packets that come before the line of figures,
+    /// which are the answer to the command, and whether the connection is still open.
     fn answer(&mut self, payload: &[u8]) -> (Vec<Vec<u8>>, bool) {
         self.send(payload);
         let mut writer = PacketWriter::new();
@@ -86,8 +86,8 @@ enum First {
     Closed,
 }
 
-/// The contents of a command that is well formed, and the beginning of its answer. Every prefix shorter than the
-/// number of bytes is malformed.
+/// The contents of a well-formed command, the number of bytes below which a prefix of them is malformed, and
+/// how the answer begins.
 fn example(kind: CommandKind) -> (&'static [u8], usize, First) {
     match kind {
         CommandKind::Sleep => (b"", 0, First::Error(1047)),

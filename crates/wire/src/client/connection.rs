@@ -390,9 +390,9 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Runs a `LOAD DATA LOCAL INFILE`, whose file is whatever `source` gives: the name in the statement is not looked at. Needs
-    /// [`capability::LOCAL_FILES`] among the options. A source that fails ends the file early; the server keeps
-    /// what it was sent, as it does with every client, and the failure is the answer.
+    /// Runs a `LOAD DATA LOCAL INFILE`, whose file is whatever `source` gives: the name in the statement is
+    /// not looked at. Needs [`capability::LOCAL_FILES`] among the options. A source that fails ends the file
+    /// early; the server keeps what it was sent, as it does with every client, and the failure is the answer.
     pub fn load_local(&mut self, sql: &[u8], source: &mut impl Read) -> Result<QueryResult, ClientError> {
         encode::query(&mut self.writer, sql);
         self.send()?;

@@ -21,8 +21,8 @@ pub fn prepare(writer: &mut PacketWriter, sql: &[u8]) {
     simple(writer, com::STMT_PREPARE, sql);
 }
 
-/// Executes with parameters and their types. For 4-byte and 8-byte integers without NULLs, the bulk of the work
-/// is appending them: see [`WireValue::write`].
+/// Executes with parameters and their types. For 4-byte and 8-byte integers without NULLs, the bulk of the
+/// work is appending them: see [`WireValue::write`].
 pub fn execute(writer: &mut PacketWriter, statement: u32, values: &[WireValue<'_>]) {
     execute_except(writer, statement, values, |_| false);
 }

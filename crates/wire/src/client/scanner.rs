@@ -32,7 +32,8 @@ pub struct Summary {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     First,
-    /// Definitions of columns (or of parameters and columns) to skip, each list ended by EOF if the flag says so.
+    /// Definitions of columns (or of parameters and columns) to skip, each list ended by EOF if the flag says
+    /// so.
     Definitions {
         left: u64,
         then_columns: u64,
@@ -55,7 +56,8 @@ pub struct ResponseScanner {
 }
 
 impl ResponseScanner {
-    /// `deprecate_eof`: what both sides agreed on in the handshake. Not for executions where they agreed on CACHE_METADATA.
+    /// `deprecate_eof`: what both sides agreed on in the handshake. Not for executions where they agreed on
+    /// CACHE_METADATA.
     pub fn new(deprecate_eof: bool) -> ResponseScanner {
         ResponseScanner {
             kind: ResponseKind::Results,

@@ -15,31 +15,31 @@ pub(crate) enum Stream {
     Tcp(TcpStream),
 }
 
-/// How much is read from a client that was told to go, and how long it may take.
+/// How much is still read from a client whose connection ends, and for how long.
 const DRAIN_BYTES_MAX: usize = 1 << 20;
 const DRAIN_WAIT: Duration = Duration::from_millis(200);
 
 impl Stream {
-    pub fn unix(stream: UnixStream) -> io::Result<Stream> {
+    pub(crate) fn unix(stream: UnixStream) -> io::Result<Stream> {
         stream.set_nonblocking(false)?;
         Ok(Stream::Unix(stream))
     }
 
-    pub fn tcp(stream: TcpStream) -> io::Result<Stream> {
+    pub(crate) fn tcp(stream: TcpStream) -> io::Result<Stream> {
         stream.set_nonblocking(false)?;
-        // An answer is one write; waiting for more of it would only delay the client.
+        // An answer is one write, so waiting for more bytes would only delay it.
         stream.set_nodelay(true)?;
         Ok(Stream::Tcp(stream))
     }
 
-    pub fn read(&self, space: &mut [u8]) -> io::Result<usize> {
+    pub(crate) fn read(&self, space: &mut [u8]) -> io::Result<usize> {
         match self {
             Stream::Unix(stream) => (&mut &*stream).read(space),
             Stream::Tcp(stream) => (&mut &*stream).read(space),
         }
     }
 
-    pub fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_all(&self, bytes: &[u8]) -> io::Result<()> {
         let _sending = phases::enter(Phase::Network);
         match self {
             Stream::Unix(stream) => (&mut &*stream).write_all(bytes),
@@ -47,7 +47,7 @@ impl Stream {
         }
     }
 
-    pub fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
+    pub(crate) fn set_read_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = Some(timeout.max(Duration::from_millis(1)));
         match self {
             Stream::Unix(stream) => stream.set_read_timeout(timeout),
@@ -55,7 +55,7 @@ impl Stream {
         }
     }
 
-    pub fn set_write_timeout(&self, timeout: Duration) -> io::Result<()> {
+    pub(crate) fn set_write_timeout(&self, timeout: Duration) -> io::Result<()> {
         let timeout = Some(timeout.max(Duration::from_millis(1)));
         match self {
             Stream::Unix(stream) => stream.set_write_timeout(timeout),
@@ -63,8 +63,8 @@ impl Stream {
         }
     }
 
-    /// True if there is something to read (the end counts) before `timeout`.
-    pub fn wait_readable(&self, timeout: Duration) -> io::Result<bool> {
+    /// True if there are bytes to read, or the end of the stream, before `timeout`.
+    pub(crate) fn wait_readable(&self, timeout: Duration) -> io::Result<bool> {
         let timeout = Timespec { tv_sec: timeout.as_secs() as i64, tv_nsec: timeout.subsec_nanos().into() };
         let mut fds = [PollFd::from_borrowed_fd(self.fd(), PollFlags::IN)];
         match poll(&mut fds, Some(&timeout)) {
@@ -82,7 +82,7 @@ impl Stream {
     }
 
     /// The user at the other end of a unix socket.
-    pub fn peer_uid(&self) -> Option<u32> {
+    pub(crate) fn peer_uid(&self) -> Option<u32> {
         match self {
             Stream::Unix(stream) => {
                 rustix::net::sockopt::socket_peercred(stream).ok().map(|peer| peer.uid.as_raw())
@@ -92,25 +92,25 @@ impl Stream {
     }
 
     fn shut_down(&self, what: Shutdown) {
-        // It fails if the other side is gone already, which is as good.
+        // An error means that the other side has gone already. Then nothing is left to do.
         let _ = match self {
             Stream::Unix(stream) => stream.shutdown(what),
             Stream::Tcp(stream) => stream.shutdown(what),
         };
     }
 
-    /// Whoever reads from it sees the end; what is written still arrives.
-    pub fn shut_down_reading(&self) {
+    /// Readers of this socket see its end. What is written still arrives.
+    pub(crate) fn shut_down_reading(&self) {
         self.shut_down(Shutdown::Read);
     }
 
-    /// Whoever writes to it fails.
-    pub fn close(&self) {
+    /// Closes both directions: reading sees the end, and writing fails.
+    pub(crate) fn close(&self) {
         self.shut_down(Shutdown::Both);
     }
 
-    /// Ends writing and reads what the client still sends, within limits.
-    pub fn drain(&self) {
+    /// Ends the writing side, and reads what the client still sends, within limits.
+    pub(crate) fn drain(&self) {
         self.shut_down(Shutdown::Write);
         if self.set_read_timeout(DRAIN_WAIT).is_err() {
             return;
