@@ -1,19 +1,21 @@
 //! Working memory that belongs to a core and not to a thread.
 //!
-//! A thousand connections that each keep the buffers of their last statement touch a thousand sets of buffers in turn, and
-//! each is cold when its turn comes. Statements run to their end on a core far more often than they are interrupted, so
-//! as many sets as there are cores are enough, and they stay in the core's own caches.
+//! If a thousand connections each keep the buffers of their last statement, they use a thousand sets of
+//! buffers in turn, and each is cold in the processor's caches when it is used. Statements run to their end
+//! on a core far more often than they are interrupted, so as many sets as there are cores are enough, and
+//! they stay in the core's own caches.
 
 use crate::sync::{CachePadded, Mutex};
 
-/// How many values a core keeps: one for the statement that runs, and some for those that were interrupted in theirs.
+/// How many values a core keeps: one for the statement that runs, and some for statements that were
+/// interrupted.
 const KEPT_A_CORE: usize = 4;
 
 /// A few values a core; the one given back last is taken first.
 ///
-/// Nobody waits: a value that cannot be had at once is made anew by the caller, and one that cannot be given back is
-/// dropped. The mutexes are on cache lines of their core, so taking and giving back moves none between cores, unless the
-/// thread does.
+/// No thread waits: if a value cannot be had at once, the caller makes a new one, and a value that cannot be
+/// given back is dropped. Each core's mutexes are on cache lines of their own, so taking a value and giving
+/// it back moves no line between cores, unless the thread moves.
 #[derive(Debug)]
 pub struct CoreLocal<T> {
     cores: Box<[CachePadded<Mutex<Vec<T>>>]>,

@@ -1,11 +1,12 @@
 //! Counters that each thread keeps to itself, for what happens too often to be counted in shared memory.
 //!
-//! A counter that threads share is written by all of them, and its cache line goes to and fro. So each thread counts in cells of its own, on
-//! cache lines of its own, and whoever asks adds them up. Only the owner writes a cell, with a plain store, so that sums are exact.
+//! All threads write a counter that they share, and its cache line moves between cores. So each thread counts
+//! in cells of its own, on cache lines of its own, and a reader adds the cells up. Only the owner writes a
+//! cell, with a plain store, so that sums are exact.
 //!
-//! Cells are never freed, for the owner finds them by plain reference; they are given to another thread when
-//! theirs ends, and to other counters when theirs are dropped. So there are as many as threads were ever alive at once,
-//! for each set of counters.
+//! Cells are never freed, because their owner finds them by plain reference. When a thread ends, its cells go
+//! to another thread; when a set of counters is dropped, its cells go to other counters. So each set has at
+//! most as many cells as threads were ever alive at once.
 
 use crate::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use crate::sync::{Mutex, thread_local};
@@ -38,7 +39,8 @@ impl Cells {
     }
 }
 
-/// A thread remembers its cells of so many sets of counters without searching: more than most programs have, and they are numbered in turn.
+/// For this many sets of counters a thread finds its cells without searching. Most programs have fewer, and
+/// sets are numbered in turn.
 const SLOTS: usize = 16;
 
 /// What a slot points to before it is used; never counted in, since no set has the id 0.
@@ -60,7 +62,7 @@ thread_local! {
 /// A set of counters that threads add to without sharing memory.
 #[derive(Debug)]
 pub struct OwnedCounters {
-    /// Never reused, so that a thread's memory of a dropped set matches no other.
+    /// Never used again, so that what a thread remembers of a dropped set matches no other set.
     id: u64,
     lines: usize,
     cells: Mutex<Vec<&'static Cells>>,
@@ -192,7 +194,7 @@ impl ThreadCounters<'_> {
     #[inline(always)]
     pub fn count(&self, counter: usize) {
         let cell = &self.lines[counter / LINE].0[counter % LINE];
-        // ORDER: only this thread writes the cell; readers want a number, not an order.
+        // ORDER: only this thread writes the cell; readers need the number and no order.
         cell.store_owned(cell.load(Relaxed) + 1, Relaxed);
     }
 }

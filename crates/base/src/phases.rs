@@ -1,8 +1,9 @@
 //! Where a thread's time goes: a clock for each thread that is always in one phase.
 //!
-//! Off by default, and then entering a phase is a look at a flag that nobody writes. On, it is a reading of the clock: what
-//! has gone by since the last reading is the phase's that ends. So the phases of a statement add up to its time, whatever
-//! nests in whatever. Nothing shared is written; whoever runs the statement takes the figures when it ends.
+//! Off by default: entering a phase then only reads a flag, which no running statement writes. If it is on,
+//! entering a phase reads the clock, and the time since the last reading belongs to the phase that ends. So
+//! the phases of a statement add up to its time, however they are nested. Nothing shared is written; the
+//! thread that runs the statement takes the figures when it ends.
 //!
 //! Like the latch meter this is below the models: a switch that orders nothing, and cells of one thread.
 
@@ -44,7 +45,8 @@ pub struct Spent {
     pub readings: u64,
 }
 
-/// How often the accounts were switched: odd while they are on. An account of an earlier time is not gone on with.
+/// How often the accounts were switched: odd while they are on. An account from before the last switch is not
+/// continued.
 static SWITCHED: AtomicU64 = AtomicU64::new(0);
 
 struct Clock {
@@ -176,7 +178,7 @@ mod tests {
         let sum: u64 = spent.nanoseconds.iter().sum();
         assert!(sum <= wall, "{sum} of {wall}");
         assert_eq!(spent.readings, 5, "in, in, out, out, asked");
-        // Threads that serve nobody keep no account, nor does one that has ended its own.
+        // A thread that runs no statement keeps no account, and neither does one that has ended its account.
         thread::spawn(|| {
             drop(enter(Phase::Log));
             assert_eq!(take(), None);

@@ -1,8 +1,8 @@
 //! Memory that readers look at without a latch: address space reserved once, touched as needed.
 //!
-//! A [`Region`] is an array of atomics (or of structures of atomics) that never moves, so that readers
-//! may look at it while the cache that it belongs to is resized. Its length is what the cache could ever
-//! grow to; only what is used costs memory, and what a smaller cache leaves behind is given back.
+//! A [`Region`] is an array of atomics (or of structures of atomics) that never moves, so that readers may
+//! look at it while the cache that it belongs to is resized. Its length is the largest that the cache can
+//! grow to. Only the part in use costs memory, and a cache that shrinks gives the rest back.
 //!
 //! Under the model checker and the interpreter there are no mappings: the array is an ordinary box.
 
@@ -67,8 +67,9 @@ impl<T: Zeroable> Region<T> {
         Ok(Region { map, skip, first, len })
     }
 
-    /// Asks for huge pages under the first `count` elements, as far as they fill any. A hint: without them
-    /// the cache misses more in the processor's address translation, and is not wrong.
+    /// Asks for huge pages under the first `count` elements, as far as these fill whole huge pages. It is a
+    /// hint: without huge pages the processor's address translation misses more often, and nothing else
+    /// changes.
     pub fn use_huge_pages(&self, count: usize) {
         let whole = count.min(self.len) * size_of::<T>() / HUGE_PAGE * HUGE_PAGE;
         if whole > 0 {
@@ -161,7 +162,7 @@ pub fn prefetch_line<T>(place: &T) {
     let _ = place;
 }
 
-/// Bytes of memory of this machine, to bound what is reserved; a guess where it cannot be told.
+/// Bytes of memory of this machine, which bound what is reserved; a guess if they cannot be read.
 #[cfg(not(any(feature = "shuttle", miri)))]
 pub fn machine_memory_bytes() -> usize {
     let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();

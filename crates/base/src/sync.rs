@@ -4,8 +4,8 @@
 //! - under the feature `shuttle` a randomised scheduler drives every interleaving in the models, and
 //! - under the feature `counting` a test can read how many shared writes and latches an operation cost.
 //!
-//! Latches are not poisoned: a panic in one session ends that session, and whoever holds a latch
-//! over a structure keeps it valid at every step or repairs it in `Drop`.
+//! Latches are not poisoned: a panic in one session ends that session. Code that holds a latch keeps the
+//! structure behind it valid at every step, or repairs it in `Drop`.
 
 #[cfg(not(feature = "shuttle"))]
 mod imp {

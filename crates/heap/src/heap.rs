@@ -1,7 +1,7 @@
 //! One heap behind one mutex.
 //!
-//! The mutex is a direct latch, whatever `latch_implementation` says, and meters itself: the wait array and the meters of other latches
-//! allocate.
+//! The mutex is a direct latch, whatever `latch_implementation` says, and meters itself: the wait array and
+//! the meters of other latches allocate.
 
 use crate::Figures;
 use crate::range::Range;

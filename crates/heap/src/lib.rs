@@ -1,13 +1,14 @@
 //! The process's allocator: the system's, or one heap behind one mutex, as InnoDB's own memory heap was.
 //!
-//! A binary installs [`Allocator`] and is served by the system until it calls [`share`], which is for the first lines of `main`.
-//! From then on all memory comes out of one range of addresses, so that whoever frees something can tell by its address where it
-//! came from. Where the range is full the system helps out.
+//! A binary installs [`Allocator`] and is served by the system until it calls [`share`], which is for the
+//! first lines of `main`. From then on all memory comes out of one range of addresses, so that the address of
+//! a block says where it came from when it is freed. When the range is full, the system serves requests.
 //!
-//! [`settle`] does both that a program can be told about its memory: another allocator in the system's place, and this heap.
+//! [`settle`] does both that a program can be told about its memory: another allocator in the system's place,
+//! and this heap.
 //!
-//! The heap is here to be measured against: `use_sys_malloc=OFF`. What threads lose at its mutex shows among the latches, as the class
-//! `memory heap`.
+//! The heap is here so that others can be compared with it: `use_sys_malloc=OFF`. What threads lose at its
+//! mutex shows among the latches, as the class `memory heap`.
 
 mod heap;
 mod library;
@@ -25,7 +26,8 @@ use std::sync::atomic::{
 /// The heap, once it is shared. Not of `base::sync`: whose atomics may be a model's.
 static SHARED: AtomicPtr<Heap> = AtomicPtr::new(std::ptr::null_mut());
 
-/// For `#[global_allocator]`. Not shared, it costs a load and a comparison more than the system's allocator.
+/// For `#[global_allocator]`. While it is not shared, it costs a load and a comparison more than the system's
+/// allocator.
 #[derive(Clone, Copy, Debug)]
 pub struct Allocator;
 
@@ -61,7 +63,8 @@ impl std::fmt::Display for ShareError {
 
 impl std::error::Error for ShareError {}
 
-/// Serves everything from one heap from now on, of at most as many bytes as the machine has. A second call changes nothing.
+/// Serves everything from one heap from now on, of at most as many bytes as the machine has. A second call
+/// changes nothing.
 ///
 /// # Errors
 /// [`ShareError`]; the system goes on serving.
@@ -72,7 +75,8 @@ pub fn share() -> Result<(), ShareError> {
     let heap = Box::new(Heap::reserve(base::region::machine_memory_bytes()).map_err(ShareError::Reserve)?);
     let heap: &'static Heap = Box::leak(heap);
     let place = std::ptr::from_ref(heap).cast_mut();
-    // ORDER: Release with `shared`: whoever finds the heap finds it whole. Relaxed for who lost: the other heap is as good.
+    // ORDER: Release with `shared`: a thread that finds the heap finds it whole. Relaxed on failure: the
+    // thread that lost uses the other heap, which is as good.
     if SHARED.compare_exchange(std::ptr::null_mut(), place, Release, Relaxed).is_err() {
         return Ok(());
     }
@@ -106,7 +110,8 @@ fn shared() -> Option<&'static Heap> {
     unsafe { heap.as_ref() }
 }
 
-// SAFETY: blocks come from the system's allocator or from the heap, and go back to the one whose range of addresses they are in.
+// SAFETY: blocks come from the system's allocator or from the heap, and go back to the one whose range of
+// addresses they are in.
 unsafe impl GlobalAlloc for Allocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -1,8 +1,9 @@
 //! Which allocator the process has: `malloc_lib` and `use_sys_malloc`.
 //!
-//! A library takes the place of the system's malloc only when a program starts: so the program is started once more, in its own place and
-//! with the same process id, with `LD_PRELOAD` set, as `mysqld_safe --malloc-lib` does. A variable of the environment
-//! says that this has been done, and what `LD_PRELOAD` was.
+//! A library takes the place of the system's malloc only when a program starts: so the program is started
+//! once more, in its own place and with the same process id, with `LD_PRELOAD` set, as
+//! `mysqld_safe --malloc-lib` does. A variable of the environment says that this has been done, and what
+//! `LD_PRELOAD` was.
 
 use std::env;
 use std::ffi::OsString;
@@ -11,10 +12,12 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What `LD_PRELOAD` was before this program set it. That it is there at all says that the program was started again.
+/// What `LD_PRELOAD` was before this program set it. That it is there at all says that the program was
+/// started again.
 const PRELOAD_BEFORE: &str = "LATCHWORK_PRELOAD_BEFORE";
 const PRELOAD: &str = "LD_PRELOAD";
-/// Folders that are searched for a library by name, instead of those of the distributions; separated by colons.
+/// Folders that are searched for a library by name, instead of those of the distributions; separated by
+/// colons.
 const FOLDERS: &str = "LATCHWORK_LIBRARY_PATH";
 
 /// An allocator that people have as a library.
@@ -51,16 +54,16 @@ impl fmt::Display for Missing {
     }
 }
 
-/// The library that a process with this `malloc_lib` would not find. `None`: it is installed, or the value is the
-/// system's allocator, a path, or no allocator's name at all.
+/// The library that a process with this `malloc_lib` would not find. `None`: it is installed, or the value is
+/// the system's allocator, a path, or no allocator's name at all.
 pub fn missing_library(malloc_lib: &str) -> Option<Missing> {
     let library = LIBRARIES.iter().find(|library| library.name == malloc_lib)?;
     library.file_in(&folders()).err()
 }
 
-/// Gives the process the allocator that `malloc_lib` names (`system`, a name that people know, a path), and the shared heap
-/// unless `use_sys_malloc`; may start the program again, and then does not return. Returns the file's name of the library, or `system`.
-/// To be called before there is a second thread.
+/// Gives the process the allocator that `malloc_lib` names (`system`, a name that people know, a path), and
+/// the shared heap unless `use_sys_malloc`; may start the program again, and then does not return. Returns
+/// the file's name of the library, or `system`. To be called before there is a second thread.
 ///
 /// # Errors
 /// A sentence that says what to do.
@@ -139,7 +142,8 @@ fn loaded_libraries() -> Vec<PathBuf> {
     files
 }
 
-/// The file's name, if it is the library that was asked for, or an allocator that the program was started with.
+/// The file's name, if it is the library that was asked for, or an allocator that the program was started
+/// with.
 fn allocator_name(path: &Path, wanted: Option<&Path>) -> Option<String> {
     let name = path.file_name()?.to_str()?;
     let is_known = LIBRARIES.iter().any(|library| name.starts_with(&format!("lib{}", library.name)));

@@ -108,7 +108,8 @@ fn make_usable(begin: *mut u8, size: usize) -> Option<()> {
 
 #[cfg(not(miri))]
 fn give_back(start: *mut u8, len: usize) {
-    // SAFETY: the range's own mapping, whose blocks are gone with the heap. Fails for nothing that could be mended.
+    // SAFETY: the range's own mapping, whose blocks are gone with the heap. Fails for nothing that could be
+    // mended.
     let _ = unsafe { rustix::mm::munmap(start.cast(), len) };
 }
 

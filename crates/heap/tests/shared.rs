@@ -1,4 +1,5 @@
-//! A program whose allocator is shared from its first line on: everything that Rust's library allocates goes through the heap.
+//! A program whose allocator is shared from its first line on: everything that Rust's library allocates goes
+//! through the heap.
 
 use latchwork_heap as heap;
 

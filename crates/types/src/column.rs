@@ -89,7 +89,7 @@ impl ColumnType {
     }
 
     /// The most bytes a value takes in a row image, not counting its end offset.
-    pub fn image_bytes_max(&self) -> usize {
+    pub const fn image_bytes_max(&self) -> usize {
         match self {
             ColumnType::Int { bytes, .. } => *bytes as usize,
             ColumnType::Float { .. } => 4,

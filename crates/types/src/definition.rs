@@ -1,8 +1,23 @@
 //! Columns and key parts as bytes, for the catalogue.
 //!
-//! Little-endian throughout. A column is: version `u8` (1) | flags `u8` (1 = nullable) | name length `u16` | name in
-//! UTF-8 | type. A type is a tag byte and its parameters, see [`ColumnType::encode`]. A key part is: version `u8` (1) |
-//! flags `u8` (1 = descending, 2 = prefix) | column `u16` | prefix `u32` (0 without).
+//! Little-endian throughout. A column:
+//!
+//! | byte | size | field |
+//! |---|---|---|
+//! | 0 | 1 | version, 1 |
+//! | 1 | 1 | flags: 1 = nullable |
+//! | 2 | 2 | n, the length of the name in bytes |
+//! | 4 | n | name in UTF-8 |
+//! | 4 + n | | type: a tag byte and its parameters, see [`ColumnType::encode`] |
+//!
+//! A key part:
+//!
+//! | byte | size | field |
+//! |---|---|---|
+//! | 0 | 1 | version, 1 |
+//! | 1 | 1 | flags: 1 = descending, 2 = prefix |
+//! | 2 | 2 | column |
+//! | 4 | 4 | prefix in characters (bytes of a binary column), 0 without |
 
 use crate::{Collation, Column, ColumnType, KeyPart};
 use std::fmt;

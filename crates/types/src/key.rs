@@ -1,15 +1,16 @@
 //! Keys that compare with `memcmp`.
 //!
-//! A key is its parts one behind the other; each part tells where it ends, so no part's bytes are the start of
-//! another value's. A part is
+//! A key is its parts one behind the other; each part tells where it ends, so no part's bytes are the start
+//! of another value's. A part is
 //!
 //! - for a nullable column one byte first: 0 = NULL (and nothing follows), 1 = not;
-//! - integers, DECIMAL, dates and times: big-endian with the sign bit flipped, as many bytes as in the row image;
+//! - integers, DECIMAL, dates and times: big-endian with the sign bit flipped, as many bytes as in the row
+//!   image;
 //! - FLOAT and DOUBLE: big-endian bits, the sign bit flipped, all bits if negative; -0 is 0;
 //! - BINARY(n): its n bytes; other binaries: their bytes with 0 written as `00 ff`, then `00 00`;
-//! - characters: the weights in the form of UTF-8, with every space followed by a byte that tells how what comes
-//!   after the run of spaces compares with a space: 1 less, 2 the text ends here, 3 greater. So texts compare
-//!   as if padded with spaces without end, and trailing spaces are not in the key;
+//! - characters: the weights in the form of UTF-8, with every space followed by a byte that tells how what
+//!   comes after the run of spaces compares with a space: 1 less, 2 the text ends here, 3 greater. So texts
+//!   compare as if padded with spaces without end, and trailing spaces are not in the key;
 //! - for a descending part all of that inverted.
 
 use crate::row::Kind;
@@ -83,8 +84,8 @@ impl KeyCodec {
         }
     }
 
-    /// Appends the key of the first `values.len()` parts, each coerced to its column's type. Values beyond the
-    /// parts are left out.
+    /// Appends the key of the first `values.len()` parts, each coerced to its column's type. Values beyond
+    /// the parts are left out.
     #[inline]
     pub fn encode_prefix(&self, values: &[ValueRef<'_>], out: &mut Vec<u8>) {
         for (part, value) in self.parts.iter().zip(values) {
@@ -93,8 +94,9 @@ impl KeyCodec {
     }
 
     /// Appends the key of the first `values.len()` parts and then the beginning of the next part: every row
-    /// whose text there starts with `start` has a key that starts with these bytes. For `LIKE 'abc%'`; other rows may
-    /// have such a key too. The next part is a character or variable binary column; for others nothing is added.
+    /// whose text there starts with `start` has a key that starts with these bytes. For `LIKE 'abc%'`; other
+    /// rows may have such a key too. The next part is a character or variable binary column; for others
+    /// nothing is added.
     pub fn encode_text_start(&self, values: &[ValueRef<'_>], start: &[u8], out: &mut Vec<u8>) {
         self.encode_prefix(values, out);
         if let Some(part) = self.parts.get(values.len()) {
@@ -107,8 +109,8 @@ impl KeyCodec {
         self.parts.iter().any(|part| part.nullable && row.is_null(part.column))
     }
 
-    /// The length of this index's own part at the start of `key`, what follows being another key. None if `key` is
-    /// not one of this index.
+    /// The length of this index's own part at the start of `key`, what follows being another key. None if
+    /// `key` is not one of this index.
     pub fn len_in(&self, key: &[u8]) -> Option<usize> {
         self.parts.iter().try_fold(0, |at, part| Some(at + part.len_in(key.get(at..)?)?))
     }
@@ -129,7 +131,8 @@ impl KeyCodec {
         self.parts.iter().all(Part::is_covering)
     }
 
-    /// Reads the parts back; only if [`KeyCodec::is_covering`], else None. `scratch` holds texts and binaries.
+    /// Reads the parts back; only if [`KeyCodec::is_covering`], else None. `scratch` holds texts and
+    /// binaries.
     pub fn decode<'a>(&self, key: &'a [u8], scratch: &'a mut Vec<u8>) -> Option<Vec<ValueRef<'a>>> {
         decode::decode(&self.parts, key, scratch)
     }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write;
 
-/// Reads the floating-point number that `text` starts with, after blanks. Gives it with the bytes read; 0 bytes if
-/// there is none. Too large a number becomes the largest double.
+/// Reads the floating-point number that `text` starts with, after blanks. Gives it with the bytes read; 0
+/// bytes if there is none. Too large a number becomes the largest double.
 pub fn parse_f64_prefix(text: &[u8]) -> (f64, usize) {
     let blanks = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let mut at = blanks + matches!(text.get(blanks), Some(b'-' | b'+')) as usize;
@@ -32,8 +32,8 @@ pub fn parse_f64_prefix(text: &[u8]) -> (f64, usize) {
     (number.clamp(-f64::MAX, f64::MAX), at)
 }
 
-/// Reads the integer that `text` starts with, after blanks: its magnitude (clipped to 64 bits), its sign, and the
-/// bytes read; 0 bytes if there is none.
+/// Reads the integer that `text` starts with, after blanks: its magnitude (clipped to 64 bits), its sign, and
+/// the bytes read; 0 bytes if there is none.
 pub fn parse_integer_prefix(text: &[u8]) -> (u64, bool, usize) {
     let blanks = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
     let negative = text.get(blanks) == Some(&b'-');

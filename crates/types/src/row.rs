@@ -4,20 +4,24 @@
 //! |---|---|
 //! | ⌈n / 8⌉ | null bitmap: one bit a nullable column, in column order, low bit first; 1 = NULL |
 //! | fixed | columns of fixed size in column order, at constant offsets (all zero if NULL) |
-//! | 2 or 4 each | end offsets of the columns of variable size, from the start of the image, little-endian; 2 bytes if every image of the table fits in 65,535 bytes |
+//! | 2 or 4 each | end offsets of the columns of variable size, from the start of the image (below) |
 //! | the rest | bytes of the columns of variable size |
 //!
+//! End offsets are little-endian. They take 2 bytes if every image of the table fits in 65,535 bytes, else 4.
+//!
 //! Fixed sizes, all little-endian: integers 1, 2, 3, 4 or 8; FLOAT 4; DOUBLE 8; DECIMAL two's complement of
-//! [`bytes_for_precision`](crate::decimal::bytes_for_precision) bytes; BINARY(n) n; DATE 3 (`Date::to_packed`);
-//! TIME 3 (seconds), with fraction 8 (microseconds); DATETIME and TIMESTAMP 5 (packed without microseconds), with
-//! fraction 8; YEAR 1 (year - 1900, or 0). CHAR is stored without trailing spaces.
+//! [`bytes_for_precision`](crate::decimal::bytes_for_precision) bytes; BINARY(n) n; DATE 3
+//! (`Date::to_packed`); TIME 3 (seconds), with fraction 8 (microseconds); DATETIME and TIMESTAMP 5 (packed
+//! without microseconds), with fraction 8; YEAR 1 (year - 1900, or 0). CHAR is stored without trailing
+//! spaces.
 
 use crate::{Column, ColumnType, Date, DateTime, Decimal, Time, Value, ValueRef};
 use ethnum::I256;
 use std::fmt;
 use std::sync::Arc;
 
-/// Writes and reads the row images of one table. Built once a table, shared by all sessions; cloning is cheap.
+/// Writes and reads the row images of one table. Built once a table, shared by all sessions; cloning is
+/// cheap.
 #[derive(Clone, Debug)]
 pub struct RowCodec {
     pub(crate) slots: Arc<[Slot]>,
@@ -37,6 +41,19 @@ pub(crate) struct Slot {
 }
 
 const NOT_NULL: u32 = u32::MAX;
+
+// The fixed sizes of the table above. Images on disk have them, so they cannot change.
+const _: () = {
+    assert!(ColumnType::Float { unsigned: false }.image_bytes_max() == 4);
+    assert!(ColumnType::Double { unsigned: false }.image_bytes_max() == 8);
+    assert!(ColumnType::Date.image_bytes_max() == 3 && ColumnType::Year.image_bytes_max() == 1);
+    assert!(ColumnType::Time { fsp: 0 }.image_bytes_max() == 3);
+    assert!(ColumnType::Time { fsp: 6 }.image_bytes_max() == 8);
+    assert!(ColumnType::DateTime { fsp: 0 }.image_bytes_max() == 5);
+    assert!(ColumnType::DateTime { fsp: 6 }.image_bytes_max() == 8);
+    assert!(ColumnType::Timestamp { fsp: 0 }.image_bytes_max() == 5);
+    assert!(ColumnType::Timestamp { fsp: 6 }.image_bytes_max() == 8);
+};
 
 /// Where an integer column lies in every image of a table, little-endian.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -165,8 +182,8 @@ impl RowCodec {
 
     /// Appends the image of `values`, one a column, already coerced to their columns' types.
     ///
-    /// What is not of its column's type is stored as zero or empty, NULL in a NOT NULL column and a missing value
-    /// likewise: coercion, which tells the user, is the caller's.
+    /// A value that is not of its column's type is stored as zero or empty, and so are NULL in a NOT NULL
+    /// column and a missing value. The caller coerces values before and tells the user.
     pub fn encode(&self, values: &[ValueRef<'_>], out: &mut Vec<u8>) {
         debug_assert_eq!(values.len(), self.slots.len());
         let start = out.len();
@@ -341,7 +358,8 @@ impl<'a> RowView<'a> {
                 .is_none_or(|byte| byte & (1 << (slot.null_bit % 8)) != 0)
     }
 
-    /// Appends what [`RowView::get`] gives: made where it goes to, for a copy so soon after would have to wait for its parts to be stored.
+    /// Appends what [`RowView::get`] gives. The value is built in its place: a copy right after building it
+    /// would have to wait until its parts are stored.
     #[inline]
     pub fn push_to(&self, column: usize, values: &mut Vec<ValueRef<'a>>) {
         match self.codec.slots.get(column) {
@@ -357,8 +375,8 @@ impl<'a> RowView<'a> {
         }
     }
 
-    /// The value of a column, in constant time and without allocation. Text and binary values are the bytes in
-    /// the image; CHAR comes without trailing spaces.
+    /// The value of a column, in constant time and without allocation. Text and binary values are the bytes
+    /// in the image; CHAR comes without trailing spaces.
     #[inline]
     pub fn get(&self, column: usize) -> ValueRef<'a> {
         let Some(slot) = self.codec.slots.get(column) else { return ValueRef::Null };

@@ -1,6 +1,8 @@
-//! In the interpreter: `MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-stacked-borrows" cargo +nightly miri test -p latchwork-heap --lib`.
-//! Borrows cannot be checked: the heads of dlmalloc's lists lie in the value that each of its calls borrows anew, and blocks point at them. Neither
-//! Stacked nor Tree Borrows allow for that (`unlink_small_chunk` writes through such a pointer), and nothing on this side of the crate changes it.
+//! In the interpreter: `MIRIFLAGS="-Zmiri-permissive-provenance -Zmiri-disable-stacked-borrows"
+//! cargo +nightly miri test -p latchwork-heap --lib`. Borrows cannot be checked: the heads of dlmalloc's
+//! lists lie in the value that each of its calls borrows anew, and blocks point at them. Neither Stacked nor
+//! Tree Borrows allow for that (`unlink_small_chunk` writes through such a pointer), and nothing on this side
+//! of the crate changes it.
 
 use super::*;
 use std::collections::VecDeque;
@@ -10,7 +12,7 @@ fn layout(size: usize, align: usize) -> Layout {
     Layout::from_size_align(size, align).unwrap()
 }
 
-/// A block, filled with a number of its own so that two that overlap are found out.
+/// A block, filled with a number of its own, so that blocks that overlap are noticed.
 struct Block<'h> {
     heap: &'h Heap,
     start: *mut u8,

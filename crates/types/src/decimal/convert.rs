@@ -5,8 +5,9 @@ use ethnum::I256;
 use std::fmt;
 
 impl Decimal {
-    /// Reads the number that `text` starts with, after blanks: sign, digits, point, exponent. Gives it with the
-    /// bytes read; 0 bytes if there is none. Too many digits after the point are rounded; too large a number becomes the largest.
+    /// Reads the number that `text` starts with, after blanks: sign, digits, point, exponent. Gives it with
+    /// the bytes read; 0 bytes if there is none. Too many digits after the point are rounded; too large a
+    /// number becomes the largest.
     pub fn parse_prefix(text: &[u8]) -> (Decimal, usize) {
         let blanks = text.iter().take_while(|byte| byte.is_ascii_whitespace()).count();
         let mut at = blanks;

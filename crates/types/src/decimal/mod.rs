@@ -13,10 +13,11 @@ pub const SCALE_MAX: u8 = 38;
 
 /// An exact number: `unscaled / 10^scale`.
 ///
-/// A quotient carries more digits than MySQL shows of it, so that `1 / 3 * 3` is 1.0000: `scale` tells the digits
-/// that are there, `shown` those that a result has ([`Decimal::rounded`]).
+/// A quotient carries more digits than MySQL shows of it, so that `1 / 3 * 3` is 1.0000: `scale` tells the
+/// digits that are there, `shown` those that a result has ([`Decimal::rounded`]).
 ///
-/// Equality (`==`) is that of the representation: `1.0` and `1.00` differ. [`Decimal::compare`] compares numbers.
+/// Equality (`==`) is that of the representation: `1.0` and `1.00` differ. [`Decimal::compare`] compares
+/// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Decimal {
     /// Two's complement, low word first; words rather than an [`I256`] keep values 8-byte aligned.

@@ -97,7 +97,8 @@ impl Date {
         (0..=LAST_DAY).contains(&total).then(|| Date::from_days(total))
     }
 
-    /// WEEK(date, mode), or with `year` YEARWEEK(): the week and the year that it belongs to. `mode` is 0 to 7.
+    /// WEEK(date, mode), or with `year` YEARWEEK(): the week and the year that it belongs to. `mode` is 0
+    /// to 7.
     pub fn week(self, mode: u8, year_week: bool) -> (u16, u8) {
         let monday_first = mode & 1 != 0;
         let mut week_year = mode & 2 != 0 || year_week;

@@ -88,8 +88,8 @@ fn full_year(year: u32, digits: usize) -> u32 {
     }
 }
 
-/// Reads a date with or without time: `2026-11-21 10:11:12.5`, `26/11/21`, `20261121101112`, `2026-11-21T10:11`. `None` if it is
-/// none or not in the calendar; a zero month or day passes.
+/// Reads a date with or without time: `2026-11-21 10:11:12.5`, `26/11/21`, `20261121101112`,
+/// `2026-11-21T10:11`. `None` if it is none or not in the calendar; a zero month or day passes.
 pub fn read_date_time(text: &[u8]) -> Option<Reading<DateTime>> {
     let mut reader = Reader { text, at: 0 };
     reader.skip_blanks();
@@ -106,7 +106,8 @@ pub fn read_date_time(text: &[u8]) -> Option<Reading<DateTime>> {
     while count < 6 {
         let before = reader.at;
         if !compact || reader.digits_ahead() == 0 {
-            // Between date and time a T, blanks, or punctuation; elsewhere one sign, or several before a digit.
+            // Between date and time a T, blanks, or punctuation; elsewhere one sign, or several before a
+            // digit.
             let mut separated = false;
             if count == 3 {
                 if reader.peek() == Some(b'T') {
@@ -254,8 +255,8 @@ pub fn date_time_from_number(number: u64, micros: u32, fsp: u8) -> Option<Readin
     })
 }
 
-/// The time that a number stands for: 101112, -1. Clipped to its range; `None` if there are more than 59 minutes or
-/// seconds.
+/// The time that a number stands for: 101112, -1. Clipped to its range; `None` if there are more than 59
+/// minutes or seconds.
 pub fn time_from_number(magnitude: u64, negative: bool, micros: u32, fsp: u8) -> Option<Reading<Time>> {
     if magnitude >= 10_000_000_000 && !negative {
         let reading = date_time_from_number(magnitude, micros, fsp)?;

@@ -6,8 +6,9 @@ use super::word::RawMutex;
 use crate::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-/// Counts notifications: who waits waits for the next. One who waits reads the count while he holds the mutex; whoever notifies after a change that
-/// was made under the mutex raises it later, and then the wait ends at once.
+/// Counts notifications: a thread that waits, waits for the next one. It reads the count while it holds the
+/// mutex. A thread that makes a change under the mutex and then notifies raises the count later, and so the
+/// wait ends at once.
 #[derive(Debug)]
 pub struct RawCondvar(Futex);
 

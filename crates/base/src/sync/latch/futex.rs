@@ -3,8 +3,8 @@
 use super::super::imp::raw_atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-/// An atomic word, and the threads that wait until it changes. Its changes are those of latches: the counting shim counts latches and
-/// not these.
+/// An atomic word, and the threads that wait until it changes. Its changes are those of latches: the counting
+/// shim counts latches and not these.
 #[derive(Debug)]
 pub struct Futex {
     word: AtomicU32,
@@ -48,7 +48,8 @@ impl Futex {
 
 #[cfg(all(not(feature = "shuttle"), not(miri)))]
 impl Futex {
-    /// Returns when woken, after `timeout`, at once if the word is not `expected`, or for no reason. False if the time ran out.
+    /// Returns when woken, after `timeout`, at once if the word is not `expected`, or for no reason. False if
+    /// the time ran out.
     pub fn wait(&self, expected: u32, timeout: Option<Duration>) -> bool {
         use rustix::thread::futex;
         // A time that does not fit is longer than anybody waits.
@@ -75,7 +76,7 @@ impl Futex {
     pub fn wake(&self, _threads: u32) {}
 }
 
-/// As the kernel's: looking at the word and going to sleep are one step for who wakes.
+/// As in the kernel: for the thread that wakes others, looking at the word and going to sleep are one step.
 #[cfg(feature = "shuttle")]
 impl Futex {
     pub fn new(value: u32) -> Futex {

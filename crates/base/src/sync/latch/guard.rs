@@ -98,8 +98,8 @@ impl<T, C: LatchClass> Mutex<T, C> {
         std::ptr::from_ref(&self.raw).addr()
     }
 
-    /// Takes the latch without metering it, and says what that took if it was not free: for latches below the meters, which allocate. The
-    /// wait array allocates, too; so the latch has to be a direct one.
+    /// Takes the latch without metering it, and says what that took if it was not free: for latches below the
+    /// meters, which allocate. The wait array allocates, too; so the latch has to be a direct one.
     #[inline(always)]
     pub fn lock_quietly(&self) -> (MutexGuard<'_, T>, Option<Met>) {
         counts::latch();

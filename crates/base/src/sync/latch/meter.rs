@@ -1,13 +1,15 @@
 //! What happens at the latches of a class: how often they were taken, and where threads met.
 //!
-//! Off by default, and then a latch pays for a look at a flag that nobody writes. On, each thread counts what it takes in cells of its own; what
-//! happens at a wait, which is dear anyway, is counted in shared memory. This measures the latches of `base::sync`, and so uses
-//! none of them.
+//! Off by default: a latch then only reads a flag, which no thread writes meanwhile. If it is on, each thread
+//! counts the latches that it takes in cells of its own. Waits are counted in shared memory, since a wait is
+//! expensive anyway. This measures the latches of `base::sync`, and so uses none of them.
 //!
-//! A class whose latches are in the segments of a cache is counted by segment, too. Figures begin anew when counting is switched on.
+//! A class whose latches are in the segments of a cache is counted by segment, too. Figures begin anew when
+//! counting is switched on.
 //!
-//! Who holds a latch is remembered in a small table by the latch's address, written by each who takes one. So the holder that a waiter names is
-//! who took that place of the table last: almost always the latch's holder, now and then one who has gone, or nobody.
+//! A small table remembers the holder of a latch by the latch's address; each thread that takes a latch
+//! writes it. So the holder that a waiter names is the thread that wrote that place of the table last: almost
+//! always the latch's holder, now and then a thread that has left, or none.
 
 use super::Contention;
 use crate::phases;
@@ -26,7 +28,8 @@ pub trait LatchClass: 'static {
     fn meter() -> &'static Meter;
 }
 
-/// Makes a class of latches, with the name it has in figures, and with how many segments its latches are in, if they are.
+/// Makes a class of latches, with the name it has in figures, and with how many segments its latches are in,
+/// if they are.
 #[macro_export]
 macro_rules! latch_class {
     ($(#[$attribute:meta])* $visibility:vis $class:ident, $name:literal) => {
@@ -179,7 +182,7 @@ pub fn metering() -> bool {
 
 /// Switches counting on or off. Off, figures stay as they are; switched on, they begin anew.
 pub fn set_metering(on: bool) {
-    // Held throughout, so that of two who switch it on the second changes nothing.
+    // Held throughout, so that if two threads switch it on, the second changes nothing.
     let spots = latched(&SPOTS);
     if on && !metering() {
         let threads = latched(&THREADS);
@@ -191,7 +194,8 @@ pub fn set_metering(on: bool) {
     METERING.store(on, Relaxed);
 }
 
-/// Adds a class of latches that meter themselves, whether or not [`metering`] is on; their figures do not begin anew.
+/// Adds a class of latches that meter themselves, whether or not [`metering`] is on; their figures do not
+/// begin anew.
 pub fn add_class(figures: OwnFigures) {
     latched(&OTHERS).push(figures);
 }
@@ -215,7 +219,7 @@ impl Encounter {
         }
     }
 
-    /// The latch is the caller's, or he has given it up.
+    /// The caller holds the latch, or has given it up.
     pub fn end(self, spot: Spot, contention: Contention, waiter: Site) {
         if contention != Contention::default() {
             let nanoseconds = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
@@ -334,7 +338,7 @@ impl Spot {
         place
     }
 
-    /// LatchCounts a latch that has been taken.
+    /// Counts a latch that has been taken.
     pub fn acquired(self, address: usize, site: Site) {
         let place = self.place();
         // Without its cells, a thread that is ending goes uncounted.
@@ -390,7 +394,8 @@ pub struct ClassFigures {
     pub waited_ns: u64,
     /// The longest of these times.
     pub waited_ns_max: u64,
-    /// Contended acquisitions by the number of bits of their nanoseconds: place n took less than 2^n, and no less than half of that.
+    /// Contended acquisitions by the number of bits of their nanoseconds: place n took less than 2^n, and no
+    /// less than half of that.
     pub times: Vec<u64>,
 }
 
@@ -439,7 +444,8 @@ impl ClassFigures {
         self.times.iter_mut().zip(&other.times).for_each(|(time, other)| *time += other);
     }
 
-    /// What `share` (0 to 1) of the contended acquisitions took at most, in nanoseconds: known within a factor of two.
+    /// What `share` (0 to 1) of the contended acquisitions took at most, in nanoseconds: known within a
+    /// factor of two.
     pub fn waited_ns_within(&self, share: f64) -> u64 {
         let wanted = share * self.times.iter().sum::<u64>() as f64;
         let mut so_far = 0;
@@ -453,7 +459,7 @@ impl ClassFigures {
     }
 }
 
-/// Who waited for whom.
+/// The waiters and the holders that they waited for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct WaitFigures {
     pub class: &'static str,

@@ -1,13 +1,14 @@
 //! Latches: what they are made of, and who meets at them.
 //!
-//! A latch has a class, a type that costs no memory: `Mutex<T, Rows>`. What happens at the latches of a class is counted while [`metering`] is on.
-//! A latch without one (`Mutex<T>`) is of the class `other`.
+//! A latch has a class, a type that costs no memory: `Mutex<T, Rows>`. What happens at the latches of a class
+//! is counted while [`metering`] is on. A latch without one (`Mutex<T>`) is of the class `other`.
 //!
-//! There are two [`Implementation`]s. Which one a latch has is decided when it is made, by what the process says then, and does not change: so databases of
-//! both kinds can be open at once. Latches in statics, which guard nothing that is measured, are always direct.
+//! There are two [`Implementation`]s. Which one a latch has is decided when it is made, by what the process
+//! says then, and does not change: so databases of both kinds can be open at once. Latches in statics, which
+//! guard nothing that is measured, are always direct.
 //!
-//! Latches whose state is more than a word of ours (those of pages) keep it themselves, and have the wait array ([`CentralArray`]) and the meters in
-//! common with the rest.
+//! Latches whose state is more than a word of ours (those of pages) keep it themselves, and have the wait
+//! array ([`CentralArray`]) and the meters in common with the rest.
 
 // Models have the scheduler's latches; ours are modelled below their guards.
 #![cfg_attr(feature = "shuttle", allow(dead_code))]
@@ -39,10 +40,11 @@ use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Implementation {
-    /// State changed by atomic instructions; who waits is parked at the latch's own word.
+    /// State changed by atomic instructions; a thread that waits sleeps on the latch's own word.
     #[default]
     Direct = 0,
-    /// State changed under a mutex; who waits spins, then takes a cell of one array for all. As MySQL's servers were before 2008.
+    /// State changed under a mutex; a thread that waits spins, then takes a cell of one array for all
+    /// latches. MySQL's servers worked so before 2008.
     WaitArray = 1,
 }
 

@@ -1,4 +1,5 @@
-//! Models of both implementations: nobody is in with another, and nobody sleeps for ever.
+//! Models of both implementations: no two threads hold a latch that excludes them, and no thread sleeps for
+//! ever.
 
 use super::Implementation::{self, Direct, WaitArray as ByArray};
 use super::condvar::RawCondvar;
@@ -12,7 +13,7 @@ fn explore(model: impl Fn() + Send + Sync + Clone + 'static) {
     shuttle::check_pct(model, 20_000, 3);
 }
 
-/// Adds one in two steps, so that whoever is let in besides loses an addition.
+/// Adds one in two steps, so that an addition is lost if a second thread is let in.
 fn add_one(count: &AtomicU64) {
     let now = count.load(Relaxed);
     thread::yield_now();

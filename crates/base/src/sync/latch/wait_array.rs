@@ -1,11 +1,14 @@
-//! Latches as servers had them before processors' atomic instructions were used for them: the state of each changes under a mutex of its own,
-//! who has to wait takes a cell of one array that all latches share, and who frees a latch looks through the array for those who wait for it.
+//! Latches as servers had them before processors' atomic instructions were used for them: the state of each
+//! changes under a mutex of its own, a thread that has to wait takes a cell of one array that all latches
+//! share, and a thread that frees a latch looks through the array for those that wait for it.
 //!
-//! What the scheme costs is the point of it: it is here to be measured against ([`super::Implementation`]).
+//! The scheme is here for its cost, so that others can be compared with it ([`super::Implementation`]).
 //!
-//! Access rules. A word with bit 31 changes only while its internal mutex is held, so loads and stores will do; it is looked at without that
-//! only to decide whether to try. No wake-up is lost: who waits takes a cell, resets its event, sets the waiters bit, tries once
-//! more and only then waits for the event; who leaves finds the bit, or left before it was set, and then that last try was after it.
+//! Access rules. A word with bit 31 changes only while its internal mutex is held, so loads and stores will
+//! do; it is looked at without that only to decide whether to try. No wake-up is lost: a waiter takes a cell,
+//! resets its event, sets the waiters bit, tries once more and only then waits for the event. A thread that
+//! leaves finds the bit; or it left before the bit was set, and then the waiter's last try came after it
+//! left.
 
 use super::Contention;
 use super::futex::Futex;
@@ -20,7 +23,8 @@ const INTERNALS: usize = 256;
 #[cfg(feature = "shuttle")]
 const INTERNALS: usize = 2;
 
-/// Rounds of spinning before a thread gives way, and the longest pause of a round: `innodb_sync_spin_loops` and a common `innodb_spin_wait_delay`.
+/// Rounds of spinning before a thread gives way, and the longest pause of a round: `innodb_sync_spin_loops`
+/// and a common `innodb_spin_wait_delay`.
 #[cfg(not(feature = "shuttle"))]
 const ROUNDS: u32 = 20;
 #[cfg(feature = "shuttle")]
@@ -57,7 +61,8 @@ fn quietly<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Default for Event {
     fn default() -> Event {
-        // Direct latches, whatever the process has chosen: an event is set with the cells in hand, and who waits in the array needs them.
+        // Direct latches, whatever the process has chosen: an event is set while the cells are held, and a
+        // thread that waits in the array needs the cells.
         Event { is_set: Mutex::new(false), changed: Condvar::new() }
     }
 }
@@ -120,8 +125,8 @@ impl WaitArray {
         ROUNDS.into()
     }
 
-    /// Gives way, takes a cell and waits until the latch at `address` is signalled, unless `must_wait`, asked with the cell in hand, says no;
-    /// what it said.
+    /// Gives way, takes a cell and waits until the latch at `address` is signalled, unless `must_wait`, asked
+    /// with the cell in hand, says no; what it said.
     pub fn wait(&self, address: usize, must_wait: impl FnOnce() -> bool) -> bool {
         thread::yield_now();
         let event = EVENT.with(Arc::clone);
@@ -197,7 +202,8 @@ impl Default for WaitArray {
     }
 }
 
-/// The array that all latches of the process share; of a model, whose threads cannot meet at a static, one of its own.
+/// The array that all latches of the process share; of a model, whose threads cannot meet at a static, one of
+/// its own.
 #[derive(Debug, Default)]
 pub struct CentralArray {
     #[cfg(feature = "shuttle")]

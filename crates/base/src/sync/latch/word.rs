@@ -7,13 +7,14 @@
 //! | 30     |                              | one holds it exclusively       |
 //! | 31     | its words change under a mutex, and threads wait in the central array  ||
 //!
-//! Bit 31 never changes: it is what [`Implementation`] the latch was made with. The fast paths expect it to be clear, so that a direct latch pays
-//! nothing for there being another kind.
+//! Bit 31 never changes: it is what [`Implementation`] the latch was made with. The fast paths expect it to
+//! be clear, so that a direct latch pays nothing for there being another kind.
 //!
-//! Access rules of a direct latch. Free to held is an exchange with Acquire, held to free one with Release. Who finds it held spins, then sets the
-//! waiters bit and waits on the word; whoever frees a latch with that bit wakes. A mutex that was taken by one who had waited keeps the bit, since
-//! others may be waiting still. The waiters bit of a reader-writer latch keeps new readers out, so that writers get their turn; freeing it
-//! clears the bit and wakes all.
+//! Access rules of a direct latch. Free to held is an exchange with Acquire, held to free one with Release. A
+//! thread that finds it held spins, then sets the waiters bit and waits on the word; a thread that frees a
+//! latch with that bit wakes waiters. A mutex that was taken by a thread that had waited keeps the bit, since
+//! others may still be waiting. The waiters bit of a reader-writer latch keeps new readers out, so that
+//! writers get their turn; freeing it clears the bit and wakes all.
 
 use super::futex::Futex;
 use super::wait_array::WaitArray;
@@ -27,7 +28,8 @@ const WRITER: u32 = 1 << 30;
 const BY_ARRAY: u32 = 1 << 31;
 const SHARED_MAX: u32 = WAITERS - 1;
 
-/// Looks so often before it waits: most latches are held for less than a microsecond, and waiting costs about five.
+/// How often a thread looks before it waits: most latches are held for less than a microsecond, and waiting
+/// costs about five.
 #[cfg(not(feature = "shuttle"))]
 const SPINS: u64 = 100;
 #[cfg(feature = "shuttle")]
@@ -223,7 +225,8 @@ impl RawRwLatch {
     }
 }
 
-// What a word becomes when somebody enters; `None`: not now. Who leaves clears the waiters bit, for he wakes all who set it.
+// What a word becomes when a thread enters; `None` if it may not enter now. A thread that leaves clears the
+// waiters bit, because it wakes all threads that set it.
 
 fn enter_alone(word: u32) -> Option<u32> {
     (word & HELD == 0).then_some(word | HELD)
