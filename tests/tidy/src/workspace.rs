@@ -43,6 +43,7 @@ impl Source {
 #[derive(Debug)]
 pub struct Document {
     pub path: String,
+    pub text: String,
     pub prose: Vec<comments::Line>,
 }
 
@@ -108,7 +109,8 @@ impl Workspace {
             {
                 workspace.manifests.insert(krate.to_owned(), text.clone());
             } else if path.ends_with(".md") {
-                workspace.documents.push(Document { path: path.clone(), prose: comments::of_markdown(text) });
+                let prose = comments::of_markdown(text);
+                workspace.documents.push(Document { path: path.clone(), text: text.clone(), prose });
             } else if path.ends_with(".rs") {
                 workspace.sources.push(source(path, text));
             }

@@ -2,6 +2,7 @@
 
 pub mod columns;
 pub mod crates;
+pub mod documents;
 pub mod formats;
 pub mod layers;
 pub mod sizes;
@@ -17,6 +18,7 @@ pub type Rule = fn(&Workspace, &mut Vec<Finding>);
 pub const ALL: &[Rule] = &[
     columns::check,
     crates::check,
+    documents::check,
     formats::check,
     layers::check,
     sizes::check,
