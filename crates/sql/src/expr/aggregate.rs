@@ -2,7 +2,7 @@
 
 use super::evaluate::{self, Number};
 use super::result_type::{Class, Typed};
-use super::{Compiled, Context, Expr, ResultType, Row};
+use super::{Compiled, Context, Expr, Function, ResultType, Row};
 use crate::{ErrorKind, SqlError};
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -33,45 +33,12 @@ pub enum AggregateKind {
 }
 
 impl AggregateKind {
-    /// The aggregate of a name, whatever its case. COUNT(*) is told from COUNT(x) by the caller.
-    pub fn lookup(name: &str) -> Option<AggregateKind> {
-        Some(match name.to_ascii_lowercase().as_str() {
-            "count" => AggregateKind::Count,
-            "sum" => AggregateKind::Sum,
-            "avg" => AggregateKind::Average,
-            "min" => AggregateKind::Minimum,
-            "max" => AggregateKind::Maximum,
-            "group_concat" => AggregateKind::GroupConcat,
-            "bit_and" => AggregateKind::BitAnd,
-            "bit_or" => AggregateKind::BitOr,
-            "bit_xor" => AggregateKind::BitXor,
-            "std" | "stddev" | "stddev_pop" => AggregateKind::StandardDeviation,
-            "stddev_samp" => AggregateKind::SampleStandardDeviation,
-            "variance" | "var_pop" => AggregateKind::Variance,
-            "var_samp" => AggregateKind::SampleVariance,
-            _ => return None,
-        })
-    }
-}
-
-impl AggregateKind {
     /// The name that messages use.
     pub fn name(self) -> &'static str {
-        match self {
-            AggregateKind::CountRows | AggregateKind::Count => "count",
-            AggregateKind::Sum => "sum",
-            AggregateKind::Average => "avg",
-            AggregateKind::Minimum => "min",
-            AggregateKind::Maximum => "max",
-            AggregateKind::GroupConcat => "group_concat",
-            AggregateKind::BitAnd => "bit_and",
-            AggregateKind::BitOr => "bit_or",
-            AggregateKind::BitXor => "bit_xor",
-            AggregateKind::StandardDeviation => "std",
-            AggregateKind::SampleStandardDeviation => "stddev_samp",
-            AggregateKind::Variance => "variance",
-            AggregateKind::SampleVariance => "var_samp",
-        }
+        let listed = if self == AggregateKind::CountRows { AggregateKind::Count } else { self };
+        Function::all()
+            .find(|function| function.aggregate() == Some(listed))
+            .map_or("", |function| function.name)
     }
 }
 

@@ -8,7 +8,7 @@ mod coerce;
 mod compile;
 mod compiled;
 mod evaluate;
-mod function;
+pub(crate) mod functions;
 #[cfg(test)]
 pub(crate) mod golden;
 mod integers;
@@ -22,7 +22,7 @@ pub use aggregate::{Accumulator, Aggregate, AggregateKind, CompiledAggregate};
 pub use coerce::{CoerceIssue, Coerced, coerce};
 pub use compiled::Compiled;
 pub use evaluate::like_start;
-pub use function::Function;
+pub use functions::Function;
 pub use integers::{IntegerFilter, IntegerTests};
 pub use list_set::ListSet;
 pub use result_type::ResultType;
@@ -137,7 +137,7 @@ pub enum Expr {
         unit: IntervalUnit,
     },
     Call {
-        function: Function,
+        function: &'static Function,
         arguments: Vec<Expr>,
     },
     /// `@@name`, `@@global.name`, `@@hot.key_buffer_size`: evaluated by the environment.

@@ -1,5 +1,6 @@
 //! What a compiled expression is made of.
 
+use super::functions::Evaluate;
 use super::result_type::Class;
 use super::{Arithmetic, Comparison, Function, IntervalUnit, Quantifier, VariableScope};
 use crate::plan::plan::QueryPlan;
@@ -142,7 +143,9 @@ pub(super) struct RowTest {
 /// A call of a built-in function.
 #[derive(Debug)]
 pub(super) struct Call {
-    pub function: Function,
+    pub function: &'static Function,
+    /// The function's: evaluating a call is one indirect call.
+    pub evaluate: Evaluate,
     pub arguments: Box<[Node]>,
     /// What texts in it compare by.
     pub collation: Collation,

@@ -4,9 +4,10 @@ use super::bind_function;
 use super::plan::QueryPlan;
 use super::scope::{Scope, written};
 use super::walk::conjunction;
+use crate::expr::functions::time;
 use crate::expr::{
-    Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, Function, IntervalUnit,
-    Quantifier, SlotKind, Subquery, SubqueryTest, VariableScope,
+    Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, IntervalUnit, Quantifier,
+    SlotKind, Subquery, SubqueryTest, VariableScope,
 };
 use crate::{ErrorKind, SqlError};
 use base::sync::Arc;
@@ -298,13 +299,13 @@ impl<'a> Binder<'a> {
         let moved = |function, arguments| Expr::Call { function, arguments };
         match (op, &*left, &*right) {
             (Operator::Plus, _, Expr::Interval { .. }) => {
-                return Ok(moved(Function::DateAdd, vec![*left, *right]));
+                return Ok(moved(&time::DATE_ADD, vec![*left, *right]));
             }
             (Operator::Plus, Expr::Interval { .. }, _) => {
-                return Ok(moved(Function::DateAdd, vec![*right, *left]));
+                return Ok(moved(&time::DATE_ADD, vec![*right, *left]));
             }
             (Operator::Minus, _, Expr::Interval { .. }) => {
-                return Ok(moved(Function::DateSub, vec![*left, *right]));
+                return Ok(moved(&time::DATE_SUB, vec![*left, *right]));
             }
             _ => {}
         }

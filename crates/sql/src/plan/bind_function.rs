@@ -1,6 +1,7 @@
 //! Function calls, and what the parser makes of the functions that it treats specially.
 
 use super::bind::{Binder, interval_unit};
+use crate::expr::functions::{Syntax, number, text, time};
 use crate::expr::{Aggregate, AggregateKind, Expr, Function, IntervalUnit};
 use crate::{ErrorKind, SqlError};
 use sqlparser::ast;
@@ -46,13 +47,11 @@ impl Binder<'_> {
             },
             Ast::Extract { field, expr, .. } => {
                 let unit = interval(interval_unit(field)?, Expr::Constant(Value::Int(0)));
-                Ok(call(Function::Extract, vec![self.bind(expr)?, unit]))
+                Ok(call(&time::EXTRACT, vec![self.bind(expr)?, unit]))
             }
-            Ast::Ceil { expr, .. } => Ok(call(Function::Ceiling, vec![self.bind(expr)?])),
-            Ast::Floor { expr, .. } => Ok(call(Function::Floor, vec![self.bind(expr)?])),
-            Ast::Position { expr, r#in } => {
-                Ok(call(Function::Locate, vec![self.bind(expr)?, self.bind(r#in)?]))
-            }
+            Ast::Ceil { expr, .. } => Ok(call(&number::CEILING, vec![self.bind(expr)?])),
+            Ast::Floor { expr, .. } => Ok(call(&number::FLOOR, vec![self.bind(expr)?])),
+            Ast::Position { expr, r#in } => Ok(call(&text::LOCATE, vec![self.bind(expr)?, self.bind(r#in)?])),
             Ast::Substring { expr, substring_from, substring_for, .. } => {
                 let mut arguments = vec![self.bind(expr)?];
                 match substring_from {
@@ -62,7 +61,7 @@ impl Binder<'_> {
                 if let Some(count) = substring_for {
                     arguments.push(self.bind(count)?);
                 }
-                Ok(call(Function::Substring, arguments))
+                Ok(call(&text::SUBSTRING, arguments))
             }
             Ast::Trim { trim_where, trim_what, expr, .. } => {
                 let mut arguments = vec![self.bind(expr)?];
@@ -70,9 +69,9 @@ impl Binder<'_> {
                     arguments.push(self.bind(what)?);
                 }
                 let function = match trim_where {
-                    Some(ast::TrimWhereField::Leading) => Function::LeftTrim,
-                    Some(ast::TrimWhereField::Trailing) => Function::RightTrim,
-                    _ => Function::Trim,
+                    Some(ast::TrimWhereField::Leading) => &text::LEFT_TRIM,
+                    Some(ast::TrimWhereField::Trailing) => &text::RIGHT_TRIM,
+                    _ => &text::TRIM,
                 };
                 Ok(call(function, arguments))
             }
@@ -99,22 +98,20 @@ impl Binder<'_> {
             }
             ast::FunctionArguments::Subquery(_) => return Err(SqlError::not_supported("a subquery here")),
         };
-        if let Some(kind) = AggregateKind::lookup(&name) {
+        let unknown = || SqlError::unknown_function(&name);
+        let found = Function::lookup(&name).ok_or_else(unknown)?;
+        if let Some(kind) = found.aggregate() {
             return self.aggregate_call(kind, list, &name);
         }
-        let lower = name.to_ascii_lowercase();
-        if matches!(lower.as_str(), "timestampdiff" | "timestampadd") {
-            return self.timestamp_arithmetic(&lower, list);
+        match found.syntax {
+            Syntax::Plain | Syntax::UnitFrom => {}
+            Syntax::UnitSum | Syntax::UnitDifference => return self.timestamp_arithmetic(found, list),
+            Syntax::InsertedValue => return self.values_of(list, self.values_part.ok_or_else(unknown)?),
+            Syntax::Keyword => return Err(unknown()),
         }
-        if lower == "values"
-            && let Some(part) = self.values_part
-        {
-            return self.values_of(list, part);
-        }
-        let Some(found) = Function::lookup(&name) else { return Err(SqlError::unknown_function(&name)) };
         let arguments =
             list.args.iter().map(|argument| self.argument(argument)).collect::<Result<Vec<_>, _>>()?;
-        if !found.arity().contains(&arguments.len()) {
+        if !found.arity.contains(&arguments.len()) {
             return Err(SqlError::wrong_parameter_count(&name));
         }
         Ok(call(found, arguments))
@@ -205,11 +202,11 @@ impl Binder<'_> {
     /// TIMESTAMPADD(unit, n, x) and TIMESTAMPDIFF(unit, a, b).
     fn timestamp_arithmetic(
         &mut self,
-        name: &str,
+        function: &'static Function,
         list: &ast::FunctionArgumentList,
     ) -> Result<Expr, SqlError> {
         let [unit, first, second] = list.args.as_slice() else {
-            return Err(SqlError::wrong_parameter_count(name));
+            return Err(SqlError::wrong_parameter_count(function.name));
         };
         let unit = match unit {
             ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(ast::Expr::Identifier(unit))) => {
@@ -220,17 +217,15 @@ impl Binder<'_> {
             other => return Err(SqlError::syntax(&other.to_string(), 1)),
         };
         let (first, second) = (self.argument(first)?, self.argument(second)?);
-        Ok(match name {
-            "timestampadd" => call(Function::TimestampAdd, vec![second, interval(unit, first)]),
-            _ => {
-                let unit = interval(unit, Expr::Constant(Value::Int(0)));
-                call(Function::TimestampDiff, vec![unit, first, second])
-            }
-        })
+        if function.syntax == Syntax::UnitSum {
+            return Ok(call(function, vec![second, interval(unit, first)]));
+        }
+        let unit = interval(unit, Expr::Constant(Value::Int(0)));
+        Ok(call(function, vec![unit, first, second]))
     }
 }
 
-fn call(function: Function, arguments: Vec<Expr>) -> Expr {
+fn call(function: &'static Function, arguments: Vec<Expr>) -> Expr {
     Expr::Call { function, arguments }
 }
 

@@ -1,6 +1,6 @@
 //! Looking at all of an expression.
 
-use crate::expr::{ColumnRef, Expr, Function, SubqueryTest};
+use crate::expr::{ColumnRef, Expr, SubqueryTest};
 
 /// Calls `visit` for each direct operand.
 pub fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
@@ -113,10 +113,7 @@ pub fn parts_of(expr: &Expr) -> Parts {
 pub fn is_fixed(expr: &Expr) -> bool {
     let here = match expr {
         Expr::Column(_) | Expr::UserVariable(_) | Expr::AssignUserVariable { .. } => false,
-        Expr::Call { function, .. } => !matches!(
-            function,
-            Function::Random | Function::Uuid | Function::Sleep | Function::Benchmark | Function::SysDate
-        ),
+        Expr::Call { function, .. } => function.is_fixed(),
         _ => true,
     };
     let mut all = here;
@@ -128,10 +125,7 @@ pub fn is_fixed(expr: &Expr) -> bool {
 pub fn has_side_effects(expr: &Expr) -> bool {
     let mut any = match expr {
         Expr::AssignUserVariable { .. } => true,
-        Expr::Call { function, arguments } => {
-            matches!(function, Function::Random | Function::Uuid | Function::Sleep | Function::Benchmark)
-                || (*function == Function::LastInsertId && !arguments.is_empty())
-        }
+        Expr::Call { function, arguments } => function.has_side_effects(arguments.len()),
         _ => false,
     };
     for_each_operand(expr, &mut |operand| any |= has_side_effects(operand));

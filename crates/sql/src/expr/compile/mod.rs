@@ -2,12 +2,12 @@
 
 mod collations;
 mod constants;
-mod functions;
 mod unify;
 
 pub(super) use unify::unify;
 
-use super::node::{self, Call, Node, RowTest, SubqueryNode};
+use super::functions::{Body, CollationRule, NodeKind, Syntax, Typing};
+use super::node::{self, Call, Conversion, Node, RowTest, SubqueryNode};
 use super::result_type::{Class, Derivation, Typed};
 use super::{Arithmetic, Comparison, Expr, Function, Quantifier, Subquery, SubqueryTest};
 use crate::SqlError;
@@ -183,7 +183,7 @@ impl Compiler {
             Expr::Interval { .. } => {
                 return Err(SqlError::not_supported("INTERVAL outside of date arithmetic"));
             }
-            Expr::Call { function, arguments } => self.call(*function, arguments)?,
+            Expr::Call { function, arguments } => self.call(function, arguments)?,
             Expr::SystemVariable { scope, cache, name } => {
                 let node = Node::SystemVariable { scope: *scope, cache: cache.clone(), name: name.clone() };
                 (node, self.system_variable(name))
@@ -348,20 +348,23 @@ impl Compiler {
         Ok((Node::Case { operand, whens: nodes.into(), otherwise, collation, to }, typed))
     }
 
-    fn call(&mut self, function: Function, arguments: &[Expr]) -> Result<Compiled, SqlError> {
-        if !function.arity().contains(&arguments.len()) {
-            return Err(SqlError::wrong_parameter_count(function.name()));
+    fn call(&mut self, function: &'static Function, arguments: &[Expr]) -> Result<Compiled, SqlError> {
+        if !function.arity.contains(&arguments.len()) {
+            return Err(SqlError::wrong_parameter_count(function.name));
         }
-        if let Some(compiled) = self.date_arithmetic(function, arguments)? {
-            return Ok(compiled);
-        }
+        let (typing, evaluate) = match function.body {
+            Body::Call { typing, evaluate } => (typing, evaluate),
+            Body::Node(NodeKind::DateAdd) => return self.date_arithmetic(function, false, arguments),
+            Body::Node(NodeKind::DateSubtract) => return self.date_arithmetic(function, true, arguments),
+            // The binder makes other expressions of these.
+            Body::Aggregate(_) | Body::Bound => return Err(SqlError::unknown_function(function.name)),
+        };
+        let takes_unit = matches!(function.syntax, Syntax::UnitFrom | Syntax::UnitDifference);
         let mut unit = None;
         let (mut nodes, mut types) = (Vec::new(), Vec::new());
         for argument in arguments {
             let (node, typed) = match argument {
-                Expr::Interval { amount, unit: given }
-                    if matches!(function, Function::Extract | Function::TimestampDiff) =>
-                {
+                Expr::Interval { amount, unit: given } if takes_unit => {
                     unit = Some(*given);
                     self.expr(amount)?
                 }
@@ -370,26 +373,29 @@ impl Compiler {
             nodes.push(node);
             types.push(typed);
         }
-        let (collation, mut typed, to) = functions::call_type(function, &types, unit, self.connection)?;
-        // A constant number of digits is what the result shows.
-        let places = match nodes.get(1) {
-            Some(Node::Constant(Value::Int(places))) => {
-                Some((*places).clamp(0, types::decimal::SCALE_MAX as i64) as u8)
+        let all: Vec<&Typed> = types.iter().collect();
+        let (collation, derivation) = match function.collation {
+            CollationRule::Merged => collations::aggregate(&all, function.name, self.connection)?,
+            CollationRule::MergedAfterFirst => {
+                collations::aggregate(&all[1..], function.name, self.connection)?
             }
-            _ => None,
+            CollationRule::Connection => (self.connection, Derivation::System),
         };
-        match (function, typed.class, places) {
-            (Function::Round | Function::Truncate, Class::Decimal, Some(places)) => {
-                let (whole, _) = typed.digits();
-                typed = Typed::decimal(whole + places as u32, places, typed.nullable());
-            }
-            (Function::Round | Function::Truncate, Class::Double, Some(places)) => {
-                typed = Typed::double_with(places as u32, typed.nullable());
-            }
-            _ => {}
-        }
+        let mut call = Typing {
+            name: function.name,
+            nodes: &nodes,
+            types: &types,
+            unit,
+            connection: self.connection,
+            collation,
+            derivation,
+            to: Conversion::None,
+        };
+        let typed = typing(&mut call)?;
+        let to = call.to;
         let call = Call {
             function,
+            evaluate,
             arguments: nodes.into(),
             collation,
             to,
@@ -406,16 +412,12 @@ impl Compiler {
     /// DATE_ADD and its like; ADDDATE(x, n) adds days.
     fn date_arithmetic(
         &mut self,
-        function: Function,
+        function: &Function,
+        subtract: bool,
         arguments: &[Expr],
-    ) -> Result<Option<Compiled>, SqlError> {
-        let subtract = match function {
-            Function::DateAdd | Function::TimestampAdd => false,
-            Function::DateSub => true,
-            _ => return Ok(None),
-        };
+    ) -> Result<Compiled, SqlError> {
         let [operand, interval] = arguments else {
-            return Err(SqlError::wrong_parameter_count(function.name()));
+            return Err(SqlError::wrong_parameter_count(function.name));
         };
         let (operand, typed) = self.expr(operand)?;
         let ((amount, amount_type), unit) = match interval {
@@ -441,7 +443,7 @@ impl Compiler {
         };
         let class = result.class;
         let node = Node::DateArithmetic { sides: Box::new((operand, amount)), unit, subtract, class };
-        Ok(Some((node, result)))
+        Ok((node, result))
     }
 }
 
@@ -474,7 +476,7 @@ fn numeric_class(typed: &Typed) -> Class {
     }
 }
 
-fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Typed {
+pub(super) fn arithmetic_type(op: Arithmetic, left: &Typed, right: &Typed) -> Typed {
     let (a, b) = (numeric_class(left), numeric_class(right));
     let unsigned = a == Class::UInt || b == Class::UInt;
     let nullable = left.nullable() || right.nullable();

@@ -30,7 +30,7 @@ pub(super) fn arithmetic<'a>(
 }
 
 /// A calculation of values that are there; `describe` names it if it overflows.
-pub(super) fn apply<'a>(
+pub(in crate::expr) fn apply<'a>(
     op: Arithmetic,
     left: &ValueRef<'_>,
     right: &ValueRef<'_>,
@@ -219,7 +219,7 @@ fn describe(node: &Node, context: &Context<'_>) -> String {
         Node::Call(call) => {
             let arguments: Vec<String> =
                 call.arguments.iter().map(|argument| describe(argument, context)).collect();
-            format!("{}({})", call.function.name(), arguments.join(","))
+            format!("{}({})", call.function.name, arguments.join(","))
         }
         _ => "...".into(),
     }

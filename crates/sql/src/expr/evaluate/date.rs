@@ -11,7 +11,7 @@ use types::{DateTime, Time, ValueRef};
 
 /// A span: months and microseconds.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Interval {
+pub(in crate::expr) struct Interval {
     pub months: i64,
     pub micros: i64,
 }
@@ -20,7 +20,7 @@ const SECOND: i64 = 1_000_000;
 const DAY: i64 = 86_400 * SECOND;
 
 /// The span of a simple unit in microseconds, or in months.
-pub(super) fn unit_span(unit: IntervalUnit) -> Interval {
+pub(in crate::expr) fn unit_span(unit: IntervalUnit) -> Interval {
     use IntervalUnit as U;
     let (months, micros) = match unit {
         U::Microsecond => (0, 1),

@@ -1,19 +1,14 @@
 //! Running compiled expressions.
 
-mod arithmetic;
-mod calls;
+pub(super) mod arithmetic;
 mod cast;
 mod compare;
-mod convert;
-mod date;
-mod format;
+pub(super) mod convert;
+pub(super) mod date;
+
 mod like;
-mod number;
 mod regexp;
-mod session;
 mod subquery;
-mod text;
-mod time;
 
 pub(crate) use compare::compare;
 pub use like::like_start;
@@ -24,6 +19,7 @@ pub(super) use convert::{
     to_truth, write_text,
 };
 
+use super::functions::Arguments;
 use super::node::{Conversion, Node};
 use super::{Comparison, Context, ListSet, Row};
 use crate::SqlError;
@@ -52,7 +48,7 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         Node::DateArithmetic { sides, unit, subtract, class } => {
             date::date_arithmetic(sides, *unit, *subtract, *class, row, context)?
         }
-        Node::Call(call) => calls::call(call, row, context)?,
+        Node::Call(call) => (call.evaluate)(&Arguments { call, row, context })?,
         Node::SystemVariable { scope, cache, name } => {
             let value = context.environment.system_variable(*scope, cache.as_deref(), name)?;
             in_arena(&value.as_ref(), context)
@@ -287,7 +283,7 @@ fn case<'a>(
 }
 
 /// What a choice makes of the branch that it took.
-fn convert_to<'a>(value: &ValueRef<'a>, to: Conversion, context: &Context<'a>) -> ValueRef<'a> {
+pub(super) fn convert_to<'a>(value: &ValueRef<'a>, to: Conversion, context: &Context<'a>) -> ValueRef<'a> {
     let converted = match to {
         Conversion::None => Some(*value),
         Conversion::Double => convert::to_f64(value, context).map(ValueRef::Double),

@@ -77,7 +77,7 @@ fn result_of(expression: &str) -> String {
     }
 }
 
-fn evaluate(expression: &str, environment: &dyn Environment) -> Result<String, SqlError> {
+pub(crate) fn evaluate(expression: &str, environment: &dyn Environment) -> Result<String, SqlError> {
     let statement = crate::text::parse::parse(&format!("SELECT {expression}"))?;
     let crate::text::parse::Statement::Query(query) = &statement else { panic!("{expression}: no query") };
     let ast::SetExpr::Select(select) = &*query.body else { panic!("{expression}: no select") };

@@ -3,6 +3,8 @@
 use super::definition::*;
 use super::options;
 use super::types::{collation_of_charset, column_type, combine, name_or_string, number};
+use crate::expr::Function;
+use crate::expr::functions::clock;
 use crate::names;
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, SqlError};
@@ -141,10 +143,10 @@ fn set_collation(column: &mut ColumnSpec, chosen: Collation) {
 /// CURRENT_TIMESTAMP, NOW and their like, with matching digits of a second.
 fn is_now(words: &mut Words<'_>, column: &ColumnSpec) -> Result<bool, SqlError> {
     let name = match words.peek() {
-        Word::Bare(name) => name.to_ascii_uppercase(),
+        Word::Bare(name) => name.to_ascii_lowercase(),
         _ => return Ok(false),
     };
-    if !matches!(name.as_str(), "CURRENT_TIMESTAMP" | "NOW" | "LOCALTIME" | "LOCALTIMESTAMP") {
+    if Function::lookup(&name) != Some(&clock::NOW) {
         return Ok(false);
     }
     words.next();
@@ -153,7 +155,7 @@ fn is_now(words: &mut Words<'_>, column: &ColumnSpec) -> Result<bool, SqlError> 
             number(words)?;
             words.expect_symbol(")")?;
         }
-    } else if name == "NOW" {
+    } else if name == clock::NOW.name {
         return Err(words.error());
     }
     if !matches!(column.column_type, ColumnType::DateTime { .. } | ColumnType::Timestamp { .. }) {

@@ -6,6 +6,7 @@
 use super::assign::{Assignments, is_default};
 use super::target::Target;
 use crate::SqlError;
+use crate::expr::{Function, functions};
 use crate::plan::bind::SlotInfo;
 use crate::plan::from::{result_scope, single_scope};
 use crate::plan::plan::StatementPlan;
@@ -136,7 +137,9 @@ impl Names<'_> {
                 *expr = self.name(std::slice::from_ref(column))?;
             }
             ast::Expr::CompoundIdentifier(path) => *expr = self.name(path)?,
-            ast::Expr::Function(function) if function.name.to_string().eq_ignore_ascii_case("VALUES") => {
+            ast::Expr::Function(function)
+                if Function::lookup(&function.name.to_string()) == Some(&functions::syntax::VALUES) =>
+            {
                 if let ast::FunctionArguments::List(list) = &function.args
                     && let [ast::FunctionArg::Unnamed(ast::FunctionArgExpr::Expr(column))] =
                         list.args.as_slice()

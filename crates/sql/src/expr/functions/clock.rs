@@ -1,0 +1,172 @@
+//! Functions that read the clock, and seconds since 1970.
+
+use super::arguments::{Arguments, Result};
+use super::moment_text;
+use super::time::SECOND_MICROS;
+use crate::expr::Context;
+use crate::expr::evaluate::convert::{new_text, now};
+use crate::expr::result_type::Typed;
+use crate::{ErrorKind, SqlError};
+use types::{DateTime, Decimal, ValueRef};
+
+functions! {
+    "Clock Functions";
+
+    NOW {
+        name: "now",
+        aliases: ["current_timestamp", "localtime", "localtimestamp"],
+        arguments: "[digits]",
+        arity: 0..=1,
+        typing: |t| Ok(t.date_time(digits_of(t.types), false)),
+        evaluate: |a| Ok(ValueRef::DateTime(now(a.context, fsp(a)?))),
+        help: "Gives the date and time when the statement started, with so many digits of its seconds' fraction.",
+        example: "NOW(3)" => "2023-11-14 22:13:20.123",
+    }
+    SYSDATE {
+        name: "sysdate",
+        arguments: "[digits]",
+        arity: 0..=1,
+        constancy: Varies,
+        typing: |t| Ok(t.date_time(digits_of(t.types), false)),
+        evaluate: |a| Ok(ValueRef::DateTime(now(a.context, fsp(a)?))),
+        help: "Gives the date and time of the statement.",
+        example: "SYSDATE()" => "2023-11-14 22:13:20",
+    }
+    CURRENT_DATE {
+        name: "curdate",
+        aliases: ["current_date"],
+        arguments: "",
+        arity: 0..=0,
+        typing: |t| Ok(t.date(false)),
+        evaluate: |a| Ok(ValueRef::Date(now(a.context, 0).date)),
+        help: "Gives the date when the statement started.",
+        example: "CURDATE()" => "2023-11-14",
+    }
+    CURRENT_TIME {
+        name: "curtime",
+        aliases: ["current_time"],
+        arguments: "[digits]",
+        arity: 0..=1,
+        typing: |t| Ok(t.time(digits_of(t.types), false)),
+        evaluate: |a| Ok(ValueRef::Time(now(a.context, fsp(a)?).time())),
+        help: "Gives the time of day when the statement started.",
+        example: "CURTIME()" => "22:13:20",
+    }
+    UTC_TIMESTAMP {
+        name: "utc_timestamp",
+        arguments: "[digits]",
+        arity: 0..=1,
+        typing: |t| Ok(t.date_time(digits_of(t.types), false)),
+        evaluate: |a| Ok(ValueRef::DateTime(utc(a.context, fsp(a)?))),
+        help: "Gives the date and time when the statement started, in UTC.",
+        example: "UTC_TIMESTAMP()" => "2023-11-14 22:13:20",
+    }
+    UTC_DATE {
+        name: "utc_date",
+        arguments: "",
+        arity: 0..=0,
+        typing: |t| Ok(t.date(false)),
+        evaluate: |a| Ok(ValueRef::Date(utc(a.context, 0).date)),
+        help: "Gives the date when the statement started, in UTC.",
+        example: "UTC_DATE()" => "2023-11-14",
+    }
+    UTC_TIME {
+        name: "utc_time",
+        arguments: "[digits]",
+        arity: 0..=1,
+        typing: |t| Ok(t.time(digits_of(t.types), false)),
+        evaluate: |a| Ok(ValueRef::Time(utc(a.context, fsp(a)?).time())),
+        help: "Gives the time of day when the statement started, in UTC.",
+        example: "UTC_TIME()" => "22:13:20",
+    }
+    UNIX_TIMESTAMP {
+        name: "unix_timestamp",
+        arguments: "[moment]",
+        arity: 0..=1,
+        typing: |t| {
+            if t.fsp(0) == 0 && !t.types.first().is_some_and(|typed| typed.class.is_text()) {
+                return Ok(Typed::int(8, false, !t.types.is_empty()));
+            }
+            Ok(Typed { scale_is_known: false, ..Typed::decimal(17, 6, true) })
+        },
+        evaluate: unix_timestamp,
+        help: "Gives the seconds from 1970 in UTC to a moment of the session's time zone, or to the start of the \
+               statement.",
+        example: "UNIX_TIMESTAMP('1970-01-02')" => "86400",
+    }
+    FROM_UNIX_TIME {
+        name: "from_unixtime",
+        arguments: "seconds[, format]",
+        arity: 1..=2,
+        typing: |t| Ok(match t.types {
+            [_] => t.date_time(t.fsp(0), true),
+            _ => t.plain(255, true),
+        }),
+        evaluate: from_unix_time,
+        help: "Gives the moment so many seconds after 1970 in UTC, in the session's time zone. With a format: as a \
+               text, as DATE_FORMAT gives it.",
+        example: "FROM_UNIXTIME(86400)" => "1970-01-02 00:00:00",
+    }
+}
+
+/// The digits of a moment's seconds that its type has room for: the argument is a constant whose value the
+/// evaluation knows.
+fn digits_of(arguments: &[Typed]) -> u8 {
+    if arguments.is_empty() { 0 } else { 6 }
+}
+
+/// # Errors
+/// 1426 for more than six digits.
+fn fsp(arguments: &Arguments<'_, '_>) -> Result<u8> {
+    if arguments.len() == 0 {
+        return Ok(0);
+    }
+    let digits = arguments.int(0)?;
+    if let Some(digits @ 0..=6) = digits {
+        return Ok(digits as u8);
+    }
+    let (digits, name) = (digits.unwrap_or(0), arguments.name());
+    let message = format!("Too big precision {digits} specified for '{name}'. Maximum is 6");
+    Err(SqlError::new(ErrorKind::PrecisionTooBig, message))
+}
+
+fn utc(context: &Context<'_>, fsp: u8) -> DateTime {
+    DateTime::from_unix_micros(context.environment.now_micros(), fsp)
+}
+
+fn unix_timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let context = arguments.context;
+    if arguments.len() == 0 {
+        return Ok(ValueRef::Int(context.environment.now_micros().div_euclid(SECOND_MICROS)));
+    }
+    let moment = or_null!(arguments.moment(0)?);
+    let zone = context.environment.time_zone_seconds() as i64 * SECOND_MICROS;
+    if !moment.date.is_complete() {
+        return Ok(ValueRef::Int(0));
+    }
+    let micros = moment.to_unix_micros() - zone;
+    let in_range = (0..=i32::MAX as i64 * SECOND_MICROS + SECOND_MICROS - 1).contains(&micros);
+    Ok(match (in_range, moment.fsp) {
+        (false, _) => ValueRef::Null,
+        (true, 0) => ValueRef::Int(micros / SECOND_MICROS),
+        (true, fsp) => ValueRef::Decimal(Decimal::new(micros.into(), 6).truncated(fsp)),
+    })
+}
+
+fn from_unix_time<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let context = arguments.context;
+    let seconds = or_null!(arguments.decimal(0)?);
+    let fsp = seconds.scale().min(6);
+    let micros = or_null!(seconds.truncated(6).with_scale(6)).unscaled();
+    if seconds.is_negative() || micros > (i32::MAX as i64 * SECOND_MICROS + SECOND_MICROS - 1) as i128 {
+        return Ok(ValueRef::Null);
+    }
+    let zone = context.environment.time_zone_seconds() as i64 * SECOND_MICROS;
+    let moment = DateTime::from_unix_micros(micros.as_i64() + zone, fsp);
+    if arguments.len() == 1 {
+        return Ok(ValueRef::DateTime(moment));
+    }
+    let format = or_null!(arguments.text(1)?);
+    let format = String::from_utf8_lossy(format);
+    Ok(new_text(or_null!(moment_text::date_format(moment, None, &format)), context))
+}

@@ -1,0 +1,269 @@
+//! Numbers and bytes as texts in other forms, and digests.
+
+use super::MANY;
+use super::arguments::{Arguments, Result, int};
+use super::typing::small_int;
+use crate::expr::evaluate::convert::{self, Number};
+use crate::expr::result_type::Typed;
+use md5::{Digest, Md5};
+use sha1::Sha1;
+use types::collation::first_chars;
+use types::{Collation, ValueRef};
+
+functions! {
+    "Encodings and Digests";
+
+    HEX {
+        name: "hex",
+        arguments: "value",
+        arity: 1..=1,
+        typing: |t| Ok(t.plain(t.chars(0).saturating_mul(8).max(16), t.nullable())),
+        evaluate: hex_of,
+        help: "Gives a number in hexadecimal digits, or each byte of a text as two digits.",
+        example: "HEX(255)" => "FF",
+    }
+    UNHEX {
+        name: "unhex",
+        arguments: "digits",
+        arity: 1..=1,
+        typing: |t| Ok(Typed::text(t.chars(0).div_ceil(2), Collation::Binary, true)),
+        evaluate: |a| Ok(a.give_binary(&or_null!(unhex(or_null!(a.text(0)?))))),
+        help: "Gives the bytes that pairs of hexadecimal digits stand for, or NULL if there are other characters.",
+        example: "UNHEX('4C61')" => "La",
+    }
+    ASCII {
+        name: "ascii",
+        arguments: "text",
+        arity: 1..=1,
+        typing: small_int,
+        evaluate: |a| int(or_null!(a.text(0)?).first().map_or(0, |byte| *byte as i64)),
+        help: "Gives the first byte of a text as a number, or 0 if the text is empty.",
+        example: "ASCII('A')" => "65",
+    }
+    ORD {
+        name: "ord",
+        arguments: "text",
+        arity: 1..=1,
+        typing: small_int,
+        evaluate: |a| {
+            let first = first_chars(or_null!(a.text(0)?), 1);
+            let first = if first.len() > 4 { &first[..1] } else { first };
+            int(first.iter().fold(0, |sum, byte| sum << 8 | *byte as i64))
+        },
+        help: "Gives the bytes of the first character as one number.",
+        example: "ORD('ä')" => "50084",
+    }
+    CHAR {
+        name: "char",
+        aliases: ["chr"],
+        arguments: "number, ...",
+        arity: 1..=MANY,
+        typing: |t| Ok(Typed::text(t.types.len() as u32 * 4, Collation::Binary, true)),
+        evaluate: |a| {
+            let mut bytes = Vec::new();
+            for index in 0..a.len() {
+                if let Some(number) = a.int(index)? {
+                    let be = (number as u32).to_be_bytes();
+                    let start = be.iter().position(|byte| *byte != 0).unwrap_or(3);
+                    bytes.extend_from_slice(&be[start..]);
+                }
+            }
+            Ok(a.give_binary(&bytes))
+        },
+        help: "Gives the bytes that the numbers have. NULL is left out.",
+        example: "CHAR(77, 121)" => "My",
+    }
+    BIN {
+        name: "bin",
+        arguments: "number",
+        arity: 1..=1,
+        typing: |t| Ok(t.plain(64, true)),
+        evaluate: |a| in_base(a, 10, 2),
+        help: "Gives a number in binary digits.",
+        example: "BIN(12)" => "1100",
+    }
+    OCT {
+        name: "oct",
+        arguments: "number",
+        arity: 1..=1,
+        typing: |t| Ok(t.plain(64, true)),
+        evaluate: |a| in_base(a, 10, 8),
+        help: "Gives a number in octal digits.",
+        example: "OCT(12)" => "14",
+    }
+    CONV {
+        name: "conv",
+        arguments: "number, from, to",
+        arity: 3..=3,
+        typing: |t| Ok(t.plain(64, true)),
+        evaluate: |a| match (a.int(1)?, a.int(2)?) {
+            (Some(from), Some(to)) => in_base(a, from, to),
+            (None, _) | (_, None) => Ok(ValueRef::Null),
+        },
+        help: "Converts digits from one base to another, from 2 to 36. A negative base to convert to means that the \
+               number has a sign.",
+        example: "CONV('ff', 16, 10)" => "255",
+    }
+    QUOTE {
+        name: "quote",
+        arguments: "text",
+        arity: 1..=1,
+        typing: |t| Ok(t.text(t.chars(0).saturating_mul(2).saturating_add(2), t.nullable())),
+        evaluate: |a| Ok(match a.text(0)? {
+            Some(text) => a.give(&quote(text)),
+            None => a.give(b"NULL"),
+        }),
+        help: "Gives a text as a literal of SQL, and the word NULL for NULL.",
+        example: "QUOTE('it''s')" => "'it\\'s'",
+    }
+    FORMAT {
+        name: "format",
+        arguments: "number, digits[, locale]",
+        arity: 2..=3,
+        typing: |t| Ok(t.plain(t.chars(0).saturating_mul(2).saturating_add(31), t.nullable())),
+        evaluate: format,
+        help: "Gives a number with so many digits after the point, and with commas between thousands. The locale is \
+               not looked at.",
+        example: "FORMAT(12345.678, 1)" => "12,345.7",
+    }
+    MD5 {
+        name: "md5",
+        arguments: "text",
+        arity: 1..=1,
+        typing: |t| Ok(t.plain(32, t.nullable())),
+        evaluate: |a| Ok(a.give(hex(&Md5::digest(or_null!(a.text(0)?))).as_bytes())),
+        help: "Gives the MD5 digest of a text in 32 hexadecimal digits.",
+        example: "MD5('a')" => "0cc175b9c0f1b6a831c399e269772661",
+    }
+    SHA1 {
+        name: "sha1",
+        aliases: ["sha"],
+        arguments: "text",
+        arity: 1..=1,
+        typing: |t| Ok(t.plain(40, t.nullable())),
+        evaluate: |a| Ok(a.give(hex(&Sha1::digest(or_null!(a.text(0)?))).as_bytes())),
+        help: "Gives the SHA-1 digest of a text in 40 hexadecimal digits.",
+        example: "SHA1('a')" => "86f7e437faa5a7fce15d1ddcb9eaeaea377667b8",
+    }
+    CRC32 {
+        name: "crc32",
+        arguments: "text",
+        arity: 1..=1,
+        typing: |t| Ok(Typed::int(4, true, t.nullable())),
+        evaluate: |a| Ok(ValueRef::UInt(base::checksum::crc32(or_null!(a.text(0)?)) as u64)),
+        help: "Gives the CRC-32 checksum of a text.",
+        example: "CRC32('a')" => "3904355907",
+    }
+}
+
+fn hex_of<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let value = arguments.value(0)?;
+    if matches!(
+        value,
+        ValueRef::Int(_)
+            | ValueRef::UInt(_)
+            | ValueRef::Decimal(_)
+            | ValueRef::Float(_)
+            | ValueRef::Double(_)
+    ) {
+        let number = convert::to_int(&value, arguments.context).unwrap_or(0);
+        return Ok(arguments.give(format!("{:X}", number as u64).as_bytes()));
+    }
+    let bytes = or_null!(convert::to_text(&value, arguments.context));
+    Ok(arguments.give(hex(bytes).to_uppercase().as_bytes()))
+}
+
+/// The digits of the first argument in another base.
+fn in_base<'a>(arguments: &Arguments<'a, '_>, from: i64, to: i64) -> Result<ValueRef<'a>> {
+    let valid = |base: i64| (2..=36).contains(&base.unsigned_abs());
+    let text = or_null!(arguments.text(0)?);
+    if !valid(from) || !valid(to) {
+        return Ok(ValueRef::Null);
+    }
+    let text = text.trim_ascii_start();
+    let negative = text.first() == Some(&b'-');
+    let digits = text.strip_prefix(b"-").or(text.strip_prefix(b"+")).unwrap_or(text);
+    let base = from.unsigned_abs() as u32;
+    let magnitude = digits
+        .iter()
+        .map_while(|byte| (*byte as char).to_digit(base))
+        .fold(0u64, |sum, digit| sum.saturating_mul(base as u64).saturating_add(digit as u64));
+    let number = if negative { magnitude.wrapping_neg() } else { magnitude };
+    let (sign, mut rest) = match to < 0 && (number as i64) < 0 {
+        true => ("-", (number as i64).unsigned_abs()),
+        false => ("", number),
+    };
+    let base = to.unsigned_abs();
+    let mut reversed = Vec::new();
+    loop {
+        let digit = char::from_digit((rest % base) as u32, base as u32).unwrap_or('0');
+        reversed.push(digit.to_ascii_uppercase());
+        rest /= base;
+        if rest == 0 {
+            break;
+        }
+    }
+    let digits: String = reversed.into_iter().rev().collect();
+    Ok(arguments.give(format!("{sign}{digits}").as_bytes()))
+}
+
+fn format<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let number = or_null!(arguments.number(0)?);
+    let digits = or_null!(arguments.int(1)?).clamp(0, 30) as u8;
+    let text = match number {
+        Number::Double(number) => format!("{number:.*}", digits as usize),
+        number => {
+            let number = number.to_decimal();
+            number.with_scale(digits).unwrap_or(number).to_string()
+        }
+    };
+    let (sign, text) = match text.strip_prefix('-') {
+        Some(rest) => ("-", rest),
+        None => ("", text.as_str()),
+    };
+    let (whole, fraction) = text.split_at(text.find('.').unwrap_or(text.len()));
+    let mut grouped = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            grouped.push(',');
+        }
+        grouped.push(digit);
+    }
+    grouped.push_str(fraction);
+    Ok(arguments.give(grouped.as_bytes()))
+}
+
+fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+    bytes.iter().fold(String::with_capacity(bytes.len() * 2), |mut text, byte| {
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+fn unhex(text: &[u8]) -> Option<Vec<u8>> {
+    let digit = |byte: &u8| (*byte as char).to_digit(16).map(|digit| digit as u8);
+    let (odd, pairs) = text.split_at(text.len() % 2);
+    let mut bytes = Vec::with_capacity(text.len().div_ceil(2));
+    if let Some(first) = odd.first() {
+        bytes.push(digit(first)?);
+    }
+    for pair in pairs.chunks(2) {
+        bytes.push(digit(&pair[0])? << 4 | digit(&pair[1])?);
+    }
+    Some(bytes)
+}
+
+fn quote(text: &[u8]) -> Vec<u8> {
+    let mut quoted = vec![b'\''];
+    for byte in text {
+        match byte {
+            b'\'' | b'\\' => quoted.extend([b'\\', *byte]),
+            0 => quoted.extend(b"\\0"),
+            26 => quoted.extend(b"\\Z"),
+            _ => quoted.push(*byte),
+        }
+    }
+    quoted.push(b'\'');
+    quoted
+}

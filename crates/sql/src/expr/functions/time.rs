@@ -1,0 +1,648 @@
+//! Functions of dates and times.
+
+use super::arguments::{Arguments, Result, int};
+use super::moment_text;
+use super::typing::{Typing, nullable_date, nullable_int};
+use crate::expr::evaluate::convert::{self, new_text};
+use crate::expr::evaluate::date;
+use crate::expr::result_type::{Class, Typed};
+use crate::expr::{Context, IntervalUnit};
+use crate::{ErrorKind, SqlError};
+use types::temporal::{days_in_month, read_date_time};
+use types::{Date, DateTime, Decimal, Time, ValueRef};
+
+/// In microseconds, as all times.
+pub(super) const SECOND_MICROS: i64 = 1_000_000;
+const DAY_MICROS: i64 = 86_400 * SECOND_MICROS;
+
+functions! {
+    "Date and Time Functions";
+
+    DATE {
+        name: "date",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_date,
+        evaluate: |a| Ok(ValueRef::Date(or_null!(a.moment(0)?).date)),
+        help: "Gives the date of a date and time.",
+        example: "DATE('2026-11-21 10:11:12')" => "2026-11-21",
+    }
+    TIME {
+        name: "time",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: |t| Ok(t.time(t.time_fsp(0), true)),
+        evaluate: |a| Ok(ValueRef::Time(or_null!(a.time(0)?))),
+        help: "Gives the time of a date and time, or a text as a time.",
+        example: "TIME('10:11:12')" => "10:11:12",
+    }
+    TIMESTAMP {
+        name: "timestamp",
+        arguments: "moment[, time]",
+        arity: 1..=2,
+        typing: |t| Ok(t.date_time(t.time_fsp(0), true)),
+        evaluate: timestamp,
+        help: "Gives a value as a date and time, and adds a time to it.",
+        example: "TIMESTAMP('2026-11-21', '10:00:00')" => "2026-11-21 10:00:00",
+    }
+    YEAR {
+        name: "year",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(a.moment(0)?).date.year as i64),
+        help: "Gives the year.",
+        example: "YEAR('2026-11-21 10:11:12')" => "2026",
+    }
+    QUARTER {
+        name: "quarter",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int((or_null!(a.moment(0)?).date.month as i64 + 2) / 3),
+        help: "Gives the quarter of the year, from 1 to 4.",
+        example: "QUARTER('2026-11-21 10:11:12')" => "4",
+    }
+    MONTH {
+        name: "month",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(a.moment(0)?).date.month as i64),
+        help: "Gives the month, from 1 to 12, or 0 of a date without one.",
+        example: "MONTH('2026-11-21 10:11:12')" => "11",
+    }
+    MONTH_NAME {
+        name: "monthname",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: |t| Ok(t.plain(9, true)),
+        evaluate: |a| {
+            let month = or_null!(a.moment(0)?).date.month as usize;
+            let name = or_null!(month.checked_sub(1).and_then(|month| moment_text::MONTHS.get(month)));
+            Ok(ValueRef::Text(name.as_bytes()))
+        },
+        help: "Gives the name of the month.",
+        example: "MONTHNAME('2026-11-21 10:11:12')" => "November",
+    }
+    WEEK {
+        name: "week",
+        arguments: "moment[, mode]",
+        arity: 1..=2,
+        typing: nullable_int,
+        evaluate: |a| {
+            let (date, mode) = or_null!(date_and_mode(a)?);
+            int(date.week(mode, false).1 as i64)
+        },
+        help: "Gives the week of the year. The mode, from 0 to 7, says on which day a week starts and \
+               which week is the first.",
+        example: "WEEK('2026-11-21 10:11:12', 3)" => "47",
+    }
+    WEEK_OF_YEAR {
+        name: "weekofyear",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(complete(or_null!(a.moment(0)?))).week(3, false).1 as i64),
+        help: "Gives the week of the year as ISO 8601 counts it, from 1 to 53.",
+        example: "WEEKOFYEAR('2026-11-21 10:11:12')" => "47",
+    }
+    YEAR_WEEK {
+        name: "yearweek",
+        arguments: "moment[, mode]",
+        arity: 1..=2,
+        typing: nullable_int,
+        evaluate: |a| {
+            let (date, mode) = or_null!(date_and_mode(a)?);
+            let (year, week) = date.week(mode | 2, true);
+            int(year as i64 * 100 + week as i64)
+        },
+        help: "Gives the year and the week as one number. The mode is that of WEEK.",
+        example: "YEARWEEK('2026-11-21 10:11:12', 3)" => "202647",
+    }
+    DAY {
+        name: "day",
+        aliases: ["dayofmonth"],
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(a.moment(0)?).date.day as i64),
+        help: "Gives the day of the month, or 0 of a date without one.",
+        example: "DAY('2026-11-21 10:11:12')" => "21",
+    }
+    DAY_OF_WEEK {
+        name: "dayofweek",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int((or_null!(complete(or_null!(a.moment(0)?))).weekday() as i64 + 1) % 7 + 1),
+        help: "Gives the day of the week, from 1 for Sunday to 7 for Saturday.",
+        example: "DAYOFWEEK('2026-11-21 10:11:12')" => "7",
+    }
+    DAY_OF_YEAR {
+        name: "dayofyear",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(complete(or_null!(a.moment(0)?))).day_of_year() as i64),
+        help: "Gives the day of the year, from 1 to 366.",
+        example: "DAYOFYEAR('2026-11-21 10:11:12')" => "325",
+    }
+    WEEKDAY {
+        name: "weekday",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(complete(or_null!(a.moment(0)?))).weekday() as i64),
+        help: "Gives the day of the week, from 0 for Monday to 6 for Sunday.",
+        example: "WEEKDAY('2026-11-21 10:11:12')" => "5",
+    }
+    DAY_NAME {
+        name: "dayname",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: |t| Ok(t.plain(9, true)),
+        evaluate: |a| {
+            let weekday = or_null!(complete(or_null!(a.moment(0)?))).weekday();
+            Ok(ValueRef::Text(moment_text::WEEKDAYS[weekday as usize].as_bytes()))
+        },
+        help: "Gives the name of the day of the week.",
+        example: "DAYNAME('2026-11-21 10:11:12')" => "Saturday",
+    }
+    LAST_DAY {
+        name: "last_day",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_date,
+        evaluate: |a| {
+            let date = or_null!(a.moment(0)?).date;
+            if date.month == 0 {
+                return Ok(ValueRef::Null);
+            }
+            Ok(ValueRef::Date(Date { day: days_in_month(date.year, date.month), ..date }))
+        },
+        help: "Gives the last day of the month.",
+        example: "LAST_DAY('2024-02-05')" => "2024-02-29",
+    }
+    HOUR {
+        name: "hour",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(a.time(0)?).parts().0 as i64),
+        help: "Gives the hours of a time.",
+        example: "HOUR('10:11:12')" => "10",
+    }
+    MINUTE {
+        name: "minute",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(a.time(0)?).parts().1 as i64),
+        help: "Gives the minutes of a time, from 0 to 59.",
+        example: "MINUTE('10:11:12')" => "11",
+    }
+    SECOND {
+        name: "second",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(a.time(0)?).parts().2 as i64),
+        help: "Gives the seconds of a time, from 0 to 59.",
+        example: "SECOND('10:11:12')" => "12",
+    }
+    MICROSECOND {
+        name: "microsecond",
+        arguments: "moment",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| int(or_null!(a.time(0)?).parts().3 as i64),
+        help: "Gives the microseconds of a time.",
+        example: "MICROSECOND('10:11:12')" => "0",
+    }
+    EXTRACT {
+        name: "extract",
+        arguments: "unit FROM moment",
+        arity: 2..=2,
+        syntax: UnitFrom,
+        typing: |t| {
+            let bytes = if t.unit.is_some_and(IntervalUnit::has_fraction) { 8 } else { 4 };
+            Ok(Typed::int(bytes, false, true))
+        },
+        evaluate: extract,
+        help: "Gives a part of a moment: a unit such as YEAR or HOUR, or two in one number, such as \
+               YEAR_MONTH.",
+        example: "EXTRACT(YEAR_MONTH FROM '2026-11-21 10:11:12')" => "202611",
+    }
+    DATE_ADD {
+        name: "date_add",
+        aliases: ["adddate"],
+        arguments: "moment, interval",
+        arity: 2..=2,
+        node: DateAdd,
+        help: "Adds an interval, such as INTERVAL 2 MONTH. ADDDATE(date, n) adds n days.",
+        example: "DATE_ADD('2024-01-31', INTERVAL 1 MONTH)" => "2024-02-29",
+    }
+    DATE_SUB {
+        name: "date_sub",
+        aliases: ["subdate"],
+        arguments: "moment, interval",
+        arity: 2..=2,
+        node: DateSubtract,
+        help: "Subtracts an interval, such as INTERVAL 2 MONTH. SUBDATE(date, n) subtracts n days.",
+        example: "DATE_SUB('2024-03-31', INTERVAL 1 MONTH)" => "2024-02-29",
+    }
+    DATE_DIFF {
+        name: "datediff",
+        arguments: "moment, other",
+        arity: 2..=2,
+        typing: nullable_int,
+        evaluate: |a| {
+            let (moment, other) = (or_null!(a.moment(0)?), or_null!(a.moment(1)?));
+            int(moment.date.to_days() - other.date.to_days())
+        },
+        help: "Gives the days from the second date to the first.",
+        example: "DATEDIFF('2026-11-21', '2026-11-01')" => "20",
+    }
+    TIMESTAMP_ADD {
+        name: "timestampadd",
+        arguments: "unit, count, moment",
+        arity: 2..=2,
+        syntax: UnitSum,
+        node: DateAdd,
+        help: "Adds so many of a unit, such as MINUTE or MONTH.",
+        example: "TIMESTAMPADD(MONTH, 1, '2024-01-31')" => "2024-02-29",
+    }
+    TIMESTAMP_DIFF {
+        name: "timestampdiff",
+        arguments: "unit, from, to",
+        arity: 3..=3,
+        syntax: UnitDifference,
+        typing: |_| Ok(Typed::int(8, false, true)),
+        evaluate: timestamp_diff,
+        help: "Counts whole units, such as MINUTE or MONTH, from one moment to another.",
+        example: "TIMESTAMPDIFF(MONTH, '2026-01-15', '2026-11-14')" => "9",
+    }
+    TIME_DIFF {
+        name: "timediff",
+        arguments: "value, other",
+        arity: 2..=2,
+        typing: |t| Ok(t.time(t.time_fsp(0).max(t.time_fsp(1)), true)),
+        evaluate: time_diff,
+        help: "Gives the time from the second value to the first. Both are times, or both are dates and \
+               times.",
+        example: "TIMEDIFF('10:00:00', '08:30:00')" => "01:30:00",
+    }
+    ADD_TIME {
+        name: "addtime",
+        arguments: "value, time",
+        arity: 2..=2,
+        typing: sum_type,
+        evaluate: |a| add_time(a, 1),
+        help: "Adds a time to a time or to a date and time.",
+        example: "ADDTIME('10:00:00', '01:30:00')" => "11:30:00",
+    }
+    SUB_TIME {
+        name: "subtime",
+        arguments: "value, time",
+        arity: 2..=2,
+        typing: sum_type,
+        evaluate: |a| add_time(a, -1),
+        help: "Subtracts a time from a time or from a date and time.",
+        example: "SUBTIME('10:00:00', '01:30:00')" => "08:30:00",
+    }
+    DATE_FORMAT {
+        name: "date_format",
+        arguments: "moment, format",
+        arity: 2..=2,
+        typing: |t| Ok(t.plain(t.chars(1).saturating_mul(10).min(255), true)),
+        evaluate: |a| {
+            let moment = or_null!(a.moment(0)?);
+            let format = String::from_utf8_lossy(or_null!(a.text(1)?));
+            Ok(new_text(or_null!(moment_text::date_format(moment, None, &format)), a.context))
+        },
+        help: "Writes a date and time as the format says. %Y is the year, %m the month, %d the day, %H the \
+               hour, %i the \
+               minute, %s the second.",
+        example: "DATE_FORMAT('2026-11-21 10:11:12', '%d.%m.%Y %H:%i')" => "21.11.2026 10:11",
+    }
+    TIME_FORMAT {
+        name: "time_format",
+        arguments: "time, format",
+        arity: 2..=2,
+        typing: |t| Ok(t.plain(t.chars(1).saturating_mul(10).min(255), true)),
+        evaluate: time_format,
+        help: "Writes a time as the format says. %H is the hour, %i the minute, %s the second.",
+        example: "TIME_FORMAT('10:11:12', '%H-%i')" => "10-11",
+    }
+    STR_TO_DATE {
+        name: "str_to_date",
+        arguments: "text, format",
+        arity: 2..=2,
+        typing: |t| Ok(t.date_time(6, true)),
+        evaluate: str_to_date,
+        help: "Reads a text as the format of DATE_FORMAT says. Gives NULL with warning 1411 for a text \
+               that does not match.",
+        example: "STR_TO_DATE('21.11.2026', '%d.%m.%Y')" => "2026-11-21",
+    }
+    TO_DAYS {
+        name: "to_days",
+        arguments: "date",
+        arity: 1..=1,
+        typing: nullable_int,
+        evaluate: |a| {
+            let date = or_null!(a.moment(0)?).date;
+            if !date.is_complete() && !date.is_zero() {
+                return Ok(ValueRef::Null);
+            }
+            int(date.to_days())
+        },
+        help: "Gives the number of a day, counted from the year 0.",
+        example: "TO_DAYS('2026-11-21')" => "740306",
+    }
+    FROM_DAYS {
+        name: "from_days",
+        arguments: "number",
+        arity: 1..=1,
+        typing: nullable_date,
+        evaluate: |a| Ok(ValueRef::Date(Date::from_days(or_null!(a.int(0)?)))),
+        help: "Gives the date of a number that TO_DAYS gave.",
+        example: "FROM_DAYS(740306)" => "2026-11-21",
+    }
+    TIME_TO_SEC {
+        name: "time_to_sec",
+        arguments: "time",
+        arity: 1..=1,
+        typing: |t| Ok(match t.fsp(0) {
+            0 => Typed::int(8, false, true),
+            fsp => Typed::decimal(17, fsp, true),
+        }),
+        evaluate: |a| {
+            let time = or_null!(a.time(0)?);
+            match time.fsp {
+                0 => int(time.micros / SECOND_MICROS),
+                fsp => Ok(ValueRef::Decimal(Decimal::new(time.micros.into(), 6).truncated(fsp))),
+            }
+        },
+        help: "Gives a time in seconds.",
+        example: "TIME_TO_SEC('00:02:05')" => "125",
+    }
+    SEC_TO_TIME {
+        name: "sec_to_time",
+        arguments: "seconds",
+        arity: 1..=1,
+        typing: |t| Ok(t.time(t.time_fsp(0), true)),
+        evaluate: sec_to_time,
+        help: "Gives seconds as a time.",
+        example: "SEC_TO_TIME(125)" => "00:02:05",
+    }
+    MAKE_DATE {
+        name: "makedate",
+        arguments: "year, day",
+        arity: 2..=2,
+        typing: nullable_date,
+        evaluate: make_date,
+        help: "Gives the date of a day of the year, counted from 1.",
+        example: "MAKEDATE(2026, 325)" => "2026-11-21",
+    }
+    MAKE_TIME {
+        name: "maketime",
+        arguments: "hour, minute, second",
+        arity: 3..=3,
+        typing: |t| Ok(t.time(t.fsp(2), true)),
+        evaluate: make_time,
+        help: "Gives the time with these hours, minutes and seconds, or NULL if there is none.",
+        example: "MAKETIME(10, 11, 12)" => "10:11:12",
+    }
+}
+
+/// ADDTIME and SUBTIME.
+fn sum_type(typing: &mut Typing<'_>) -> std::result::Result<Typed, SqlError> {
+    let fsp = typing.fsp(0).max(typing.fsp(1));
+    Ok(match typing.types[0].class {
+        Class::Time => typing.time(fsp, true),
+        Class::DateTime | Class::Date => typing.date_time(fsp, true),
+        Class::Null
+        | Class::Int
+        | Class::UInt
+        | Class::Double
+        | Class::Decimal
+        | Class::Text
+        | Class::Binary => typing.plain(26, true),
+    })
+}
+
+fn timestamp<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let moment = or_null!(arguments.moment(0)?);
+    if arguments.len() == 1 {
+        return Ok(ValueRef::DateTime(moment));
+    }
+    let time = or_null!(arguments.time(1)?);
+    let sum = or_null!(moment.add_micros(time.micros));
+    Ok(ValueRef::DateTime(DateTime { fsp: moment.fsp.max(time.fsp), ..sum }))
+}
+
+/// The date and the mode of WEEK and YEARWEEK; `None` for NULL.
+fn date_and_mode(arguments: &Arguments<'_, '_>) -> Result<Option<(Date, u8)>> {
+    let Some(date) = arguments.moment(0)?.and_then(complete) else { return Ok(None) };
+    let mode = if arguments.len() == 2 { arguments.int(1)? } else { Some(0) };
+    Ok(mode.map(|mode| (date, mode.rem_euclid(8) as u8)))
+}
+
+fn time_diff<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let context = arguments.context;
+    let (a, b) = (arguments.value(0)?, arguments.value(1)?);
+    let is_date = |value: &ValueRef<'_>| match value {
+        ValueRef::DateTime(_) | ValueRef::Date(_) => true,
+        ValueRef::Text(text) => {
+            text.len() >= 12 && read_date_time(text).is_some_and(|reading| reading.has_time)
+        }
+        _ => false,
+    };
+    let (micros, fsp) = match (is_date(&a), is_date(&b)) {
+        (true, true) => {
+            let a = or_null!(convert::to_date_time(&a, context));
+            let b = or_null!(convert::to_date_time(&b, context));
+            (a.to_micros() - b.to_micros(), a.fsp.max(b.fsp))
+        }
+        (false, false) => {
+            let a = or_null!(convert::to_time(&a, context));
+            let b = or_null!(convert::to_time(&b, context));
+            (a.micros - b.micros, a.fsp.max(b.fsp))
+        }
+        (true, false) | (false, true) => return Ok(ValueRef::Null),
+    };
+    Ok(ValueRef::Time(clipped(Time { micros, fsp }, context)))
+}
+
+fn time_format<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let time = or_null!(arguments.time(0)?);
+    let format = String::from_utf8_lossy(or_null!(arguments.text(1)?));
+    let (hours, minute, second, micros) = time.parts();
+    let moment = DateTime { minute, second, micros, ..DateTime::ZERO };
+    let sign = if time.is_negative() { "-" } else { "" };
+    let text = or_null!(moment_text::date_format(moment, Some(hours), &format));
+    Ok(new_text(format!("{sign}{text}"), arguments.context))
+}
+
+fn str_to_date<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let (text, format) = (or_null!(arguments.text(0)?), or_null!(arguments.text(1)?));
+    let (text, format) = (String::from_utf8_lossy(text), String::from_utf8_lossy(format));
+    Ok(match moment_text::str_to_date(&text, &format) {
+        Some(moment_text::Read::Date(date)) => ValueRef::Date(date),
+        Some(moment_text::Read::Time(time)) => ValueRef::Time(time),
+        Some(moment_text::Read::DateTime(moment)) => ValueRef::DateTime(moment),
+        None => {
+            let shown = convert::shown(text.as_bytes());
+            let message = format!("Incorrect datetime value: '{shown}' for function str_to_date");
+            arguments.context.environment.warn(ErrorKind::WrongValueForFunction, message);
+            ValueRef::Null
+        }
+    })
+}
+
+fn sec_to_time<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let seconds = or_null!(arguments.decimal(0)?);
+    let fsp = seconds.scale().min(6);
+    let micros = or_null!(seconds.truncated(6).with_scale(6)).unscaled();
+    let micros = i64::try_from(micros).unwrap_or(if micros < 0 { i64::MIN / 2 } else { i64::MAX / 2 });
+    Ok(ValueRef::Time(clipped(Time { micros, fsp }, arguments.context)))
+}
+
+fn make_date<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let (year, day) = (or_null!(arguments.int(0)?), or_null!(arguments.int(1)?));
+    if !(0..=9999).contains(&year) || day < 1 {
+        return Ok(ValueRef::Null);
+    }
+    let year = match year {
+        0..70 => 2000 + year,
+        70..100 => 1900 + year,
+        _ => year,
+    };
+    let first = Date { year: year as u16, month: 1, day: 1 };
+    Ok(ValueRef::Date(or_null!(first.add_days(day.min(10_000_000) - 1))))
+}
+
+fn make_time<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let (hour, minute) = (or_null!(arguments.int(0)?), or_null!(arguments.int(1)?));
+    let seconds = or_null!(arguments.decimal(2)?);
+    let fsp = seconds.scale().min(6);
+    let micros =
+        seconds.truncated(6).with_scale(6).and_then(|seconds| i64::try_from(seconds.unscaled()).ok());
+    let micros = or_null!(micros);
+    if !(0..60).contains(&minute) || !(0..60 * SECOND_MICROS).contains(&micros) {
+        return Ok(ValueRef::Null);
+    }
+    let magnitude =
+        hour.unsigned_abs().min(1000) as i64 * 3600 * SECOND_MICROS + minute * 60 * SECOND_MICROS + micros;
+    let micros = if hour < 0 { -magnitude } else { magnitude };
+    Ok(ValueRef::Time(clipped(Time { micros, fsp }, arguments.context)))
+}
+
+/// A date that lies on a day of the week.
+fn complete(moment: DateTime) -> Option<Date> {
+    moment.date.is_complete().then_some(moment.date)
+}
+
+fn clipped(time: Time, context: &Context<'_>) -> Time {
+    let clipped = time.clipped();
+    if clipped != time {
+        convert::warn_truncated("time", time.to_string().as_bytes(), context);
+    }
+    clipped
+}
+
+fn extract<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    use IntervalUnit as U;
+    let unit = arguments.call.unit.unwrap_or(U::Day);
+    let value = arguments.value(0)?;
+    let context = arguments.context;
+    if matches!(unit, U::Year | U::YearMonth | U::Quarter | U::Month | U::Week | U::Day) {
+        let date = or_null!(convert::to_date_time(&value, context)).date;
+        return Ok(ValueRef::Int(match unit {
+            U::Year => date.year as i64,
+            U::YearMonth => date.year as i64 * 100 + date.month as i64,
+            U::Quarter => (date.month as i64 + 2) / 3,
+            U::Month => date.month as i64,
+            U::Week => date.week(0, false).1 as i64,
+            _ => date.day as i64,
+        }));
+    }
+    let with_day = matches!(unit, U::DayMicrosecond | U::DaySecond | U::DayMinute | U::DayHour);
+    let (day, time) = match value {
+        ValueRef::Time(time) => (0, time),
+        ValueRef::Text(text) if read_date_time(text).is_none_or(|reading| !reading.has_time) => {
+            (0, or_null!(convert::to_time(&value, context)))
+        }
+        _ => {
+            let moment = or_null!(convert::to_date_time(&value, context));
+            (moment.date.day as i64, moment.time())
+        }
+    };
+    let (hours, minutes, seconds, micros) = time.parts();
+    let (hours, minutes, seconds, micros) = (hours as i64, minutes as i64, seconds as i64, micros as i64);
+    let day = if with_day { day } else { 0 };
+    let whole = ((day * 100 + hours) * 100 + minutes) * 100 + seconds;
+    let number = match unit {
+        U::Hour => hours,
+        U::Minute => minutes,
+        U::Second => seconds,
+        U::Microsecond => micros,
+        U::SecondMicrosecond => seconds * SECOND_MICROS + micros,
+        U::MinuteMicrosecond => (minutes * 100 + seconds) * SECOND_MICROS + micros,
+        U::MinuteSecond => minutes * 100 + seconds,
+        U::HourMicrosecond | U::DayMicrosecond => whole * SECOND_MICROS + micros,
+        U::HourSecond | U::DaySecond => whole,
+        U::HourMinute | U::DayMinute => whole / 100,
+        _ => whole / 10_000,
+    };
+    Ok(ValueRef::Int(if time.is_negative() { -number } else { number }))
+}
+
+/// TIMESTAMPDIFF(unit, from, to).
+fn timestamp_diff<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
+    let unit = arguments.call.unit.unwrap_or(IntervalUnit::Second);
+    let (from, to) = (or_null!(arguments.moment(1)?), or_null!(arguments.moment(2)?));
+    let span = date::unit_span(unit);
+    if span.months == 0 {
+        return Ok(match span.micros {
+            0 => ValueRef::Null,
+            micros => ValueRef::Int((to.to_micros() - from.to_micros()) / micros),
+        });
+    }
+    let negative = to.to_packed() < from.to_packed();
+    let (from, to) = if negative { (to, from) } else { (from, to) };
+    let months_of = |moment: DateTime| moment.date.year as i64 * 12 + moment.date.month as i64;
+    let rest = |moment: DateTime| moment.date.day as i64 * DAY_MICROS + moment.time().micros;
+    let months = months_of(to) - months_of(from) - (rest(to) < rest(from)) as i64;
+    let count = months / span.months;
+    Ok(ValueRef::Int(if negative { -count } else { count }))
+}
+
+/// ADDTIME and SUBTIME: `sign` is 1 or -1.
+fn add_time<'a>(arguments: &Arguments<'a, '_>, sign: i64) -> Result<ValueRef<'a>> {
+    let context = arguments.context;
+    let (value, span) = (arguments.value(0)?, or_null!(arguments.time(1)?));
+    let micros = sign * span.micros;
+    let is_date = match value {
+        ValueRef::Date(_) | ValueRef::DateTime(_) => true,
+        ValueRef::Text(text) => {
+            read_date_time(text).is_some_and(|reading| reading.has_time) && text.len() >= 12
+        }
+        _ => false,
+    };
+    let text_wanted = arguments.call.class == Class::Text;
+    if is_date {
+        let moment = or_null!(convert::to_date_time(&value, context));
+        let sum = or_null!(moment.add_micros(micros));
+        let sum = DateTime {
+            fsp: if text_wanted && sum.micros != 0 { 6 } else { moment.fsp.max(span.fsp) },
+            ..sum
+        };
+        return Ok(if text_wanted { new_text(sum.to_string(), context) } else { ValueRef::DateTime(sum) });
+    }
+    let time = or_null!(convert::to_time(&value, context));
+    let sum = clipped(Time { micros: time.micros + micros, fsp: time.fsp.max(span.fsp) }, context);
+    let sum = Time { fsp: if text_wanted && sum.micros % SECOND_MICROS != 0 { 6 } else { sum.fsp }, ..sum };
+    Ok(if text_wanted { new_text(sum.to_string(), context) } else { ValueRef::Time(sum) })
+}

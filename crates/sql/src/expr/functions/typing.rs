@@ -1,0 +1,139 @@
+//! What the typing of a call sees, and types that many functions have.
+
+use crate::SqlError;
+use crate::expr::IntervalUnit;
+use crate::expr::node::{Conversion, Node};
+use crate::expr::result_type::{Class, Derivation, Typed};
+use types::{Collation, ColumnType, Value};
+
+/// The most characters that functions like REPEAT are said to give.
+pub(super) const CHARS_MAX: u32 = 16_777_215;
+
+/// A call that gets its type.
+pub(in crate::expr) struct Typing<'t> {
+    /// The function's.
+    pub name: &'static str,
+    pub nodes: &'t [Node],
+    /// Of the arguments.
+    pub types: &'t [Typed],
+    /// The unit of EXTRACT and TIMESTAMPDIFF.
+    pub unit: Option<IntervalUnit>,
+    /// The collation of literals.
+    pub connection: Collation,
+    /// By which the arguments compare, and how strongly they insist on it.
+    pub collation: Collation,
+    pub derivation: Derivation,
+    /// What a choice turns its result into: the typing of choices sets it.
+    pub to: Conversion,
+}
+
+impl<'t> Typing<'t> {
+    /// All arguments' types.
+    pub fn all(&self) -> Vec<&'t Typed> {
+        self.types.iter().collect()
+    }
+
+    /// True if an argument can be NULL.
+    pub fn nullable(&self) -> bool {
+        self.types.iter().any(Typed::nullable)
+    }
+
+    /// The widest value of an argument, in characters; 0 if there is no such argument.
+    pub fn chars(&self, index: usize) -> u32 {
+        self.types.get(index).map_or(0, Typed::chars)
+    }
+
+    /// The widest value of all arguments together.
+    pub fn chars_sum(&self) -> u32 {
+        self.types.iter().fold(0, |sum, typed| sum.saturating_add(typed.chars()))
+    }
+
+    /// Digits after the point of an argument's seconds; 0 if there is no such argument.
+    pub fn fsp(&self, index: usize) -> u8 {
+        self.types.get(index).map_or(0, |typed| typed.result.decimals.min(6))
+    }
+
+    /// Digits after the point that an argument has as a time. A text or number may have any number of them.
+    pub fn time_fsp(&self, index: usize) -> u8 {
+        let typed = &self.types[index];
+        match typed.class {
+            Class::Time | Class::DateTime | Class::Decimal => typed.result.decimals.min(6),
+            Class::Text | Class::Binary | Class::Double => 6,
+            Class::Null | Class::Int | Class::UInt | Class::Date => 0,
+        }
+    }
+
+    /// The value of an argument that is a constant number of digits.
+    pub fn constant_places(&self, index: usize) -> Option<u8> {
+        match self.nodes.get(index) {
+            Some(Node::Constant(Value::Int(places))) => {
+                Some((*places).clamp(0, types::decimal::SCALE_MAX as i64) as u8)
+            }
+            _ => None,
+        }
+    }
+
+    /// Text in the collation of the arguments.
+    pub fn text(&self, chars: u32, nullable: bool) -> Typed {
+        let typed = Typed::text(chars.min(CHARS_MAX), self.collation, nullable);
+        // Numbers put together are characters of the connection.
+        typed.with_derivation(match self.derivation {
+            Derivation::Numeric => Derivation::Coercible,
+            derivation => derivation,
+        })
+    }
+
+    /// Text in the collation of the connection.
+    pub fn plain(&self, chars: u32, nullable: bool) -> Typed {
+        Typed::text(chars, self.connection, nullable)
+    }
+
+    /// Text that the system gives, such as VERSION().
+    pub fn system(&self, chars: u32, nullable: bool) -> Typed {
+        Typed::text(chars, Collation::Utf8mb4GeneralCi, nullable).with_derivation(Derivation::System)
+    }
+
+    /// A signed integer of so many bytes, which is NULL if an argument is.
+    pub fn int(&self, bytes: u8) -> Typed {
+        Typed::int(bytes, false, self.nullable())
+    }
+
+    pub fn date(&self, nullable: bool) -> Typed {
+        Typed::new(ColumnType::Date, nullable)
+    }
+
+    pub fn time(&self, fsp: u8, nullable: bool) -> Typed {
+        Typed::new(ColumnType::Time { fsp }, nullable)
+    }
+
+    pub fn date_time(&self, fsp: u8, nullable: bool) -> Typed {
+        Typed::new(ColumnType::DateTime { fsp }, nullable)
+    }
+}
+
+type Given = Result<Typed, SqlError>;
+
+/// INT, which is NULL if an argument is.
+pub(super) fn small_int(typing: &mut Typing<'_>) -> Given {
+    Ok(typing.int(4))
+}
+
+/// INT that may be NULL for other reasons.
+pub(super) fn nullable_int(_: &mut Typing<'_>) -> Given {
+    Ok(Typed::int(4, false, true))
+}
+
+/// A text as long as the first argument at most.
+pub(super) fn like_first_text(typing: &mut Typing<'_>) -> Given {
+    Ok(typing.text(typing.chars(0), typing.nullable()))
+}
+
+/// A floating-point number, or NULL where the function is not defined.
+pub(super) fn nullable_double(_: &mut Typing<'_>) -> Given {
+    Ok(Typed::double(true))
+}
+
+/// A date, or NULL.
+pub(super) fn nullable_date(typing: &mut Typing<'_>) -> Given {
+    Ok(typing.date(true))
+}
