@@ -1,4 +1,5 @@
-//! What the caches of a database have in common: the way to the device, how fast it may be used, and whether it works.
+//! What the caches of a database have in common: the way to the device, how fast it may be used, and whether
+//! it works.
 
 use crate::config::{CacheConfig, IoConfig, WriteAhead, WriteBack};
 use crate::crew::Crew;
@@ -15,13 +16,13 @@ pub(crate) struct Backend {
     pub log: Option<Arc<dyn WriteAhead>>,
     pub doublewrite: Option<Doublewrite>,
     pub write_back: WriteBack,
-    /// Help to write batches.
+    /// Threads that help to write batches.
     pub writers: Crew<Arc<Run>>,
-    /// Read ahead.
+    /// Threads that read ahead.
     pub readers: Crew<(Weak<Pool>, PageId)>,
     io_capacity: AtomicU32,
     io_capacity_max: AtomicU32,
-    /// Of what is written ahead of need, in the time since `start`.
+    /// The pace of what is written ahead of need. Its clock begins at `start`.
     pub pace: Mutex<Pace>,
     start: Instant,
     failures: Mutex<Failures>,
@@ -39,7 +40,7 @@ struct Failures {
 }
 
 impl Backend {
-    /// `frames`: of the first cache, which has as much room in the doublewrite file as it needs.
+    /// `frames`: those of the first cache. The doublewrite file is made large enough for it.
     pub fn new(config: &CacheConfig, frames: usize) -> Result<Arc<Backend>, Error> {
         let no_room = |source| Error::Config { why: format!("no room for the doublewrite file: {source}") };
         let doublewrite = config.doublewrite.clone();
@@ -71,14 +72,14 @@ impl Backend {
         Ok(backend)
     }
 
-    /// Pages a second that may be written ahead of need.
+    /// How many pages a second may be written ahead of need.
     pub fn rate(&self, is_urgent: bool) -> u32 {
-        // ORDER: settings that are seen soon enough.
+        // ORDER: a change of a setting is seen soon enough.
         let capacity = self.io_capacity.load(Relaxed);
         if is_urgent { self.io_capacity_max.load(Relaxed).max(capacity) } else { capacity }
     }
 
-    /// The settings in effect; of threads, those that could be started.
+    /// The settings in effect. Of the threads, those that could be started.
     pub fn io(&self) -> IoConfig {
         IoConfig {
             capacity: self.rate(false),
@@ -108,7 +109,7 @@ impl Backend {
     /// Why pages cannot be written at the moment. Two loads while all is well.
     #[inline]
     pub fn write_failure(&self) -> Option<String> {
-        // ORDER: a flag that is seen soon enough; the text is under its mutex.
+        // ORDER: a change of the flag is seen soon enough. The text is under its mutex.
         if self.is_failing.load(Relaxed) {
             return self.failures().1;
         }
@@ -133,7 +134,7 @@ impl Backend {
         self.is_failing.store(true, Relaxed);
     }
 
-    /// Stops all writing from now on; the first reason is kept.
+    /// Stops all writing from now on. The first reason is remembered.
     pub fn poison(&self, why: String) {
         let _ = self.poison.set(why);
     }

@@ -1,11 +1,12 @@
-//! The bytes of a named cache, and who has them.
+//! The bytes of a named cache, and which share has how many.
 //!
-//! What a cache may take is one number of bytes. Its *shares*, the pools for its page sizes among them, each have a part of it. They
-//! begin with as little as there can be, and take what nobody has yet, in *steps*, when they need it: so no share evicts while
-//! there is room that nobody has. When there is none left, a share that has much room of its own gives it back, and then the balance
-//! is struck: a step goes from the share to which it is worth least to the one to which it is worth most. What a byte more is
-//! worth to a share is seen by its *ghosts*: what it has given up lately and is asked for again would still be there if it had had a
-//! little more.
+//! The size of a cache is one number of bytes. Its *shares*, among them the pools for its page sizes, each
+//! have a part of it. A share begins with the least it can have, and takes bytes that no share has, in
+//! *steps*, when it needs them. So no share evicts while there is room that no share has. When no such room
+//! is left, a share with much unused room gives it back. After that the balance decides: a step goes from the
+//! share to which it is worth least to the one to which it is worth most. What more room is worth to a share
+//! is measured by its *ghosts*: pages that it gave up lately and that are asked for again. With a little more
+//! room it would still have had them.
 
 use crate::error::Error;
 use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -14,29 +15,35 @@ use std::fmt::Debug;
 
 base::latch_class!(pub SharesLatch, "shares of a cache");
 
-/// A step is this share of the whole.
+/// A step is the whole divided by this.
 const STEPS: usize = 64;
-/// What a share has given up lately are so many steps: fewer are met too seldom to say much.
+/// Ghosts count if they were given up within so many steps. Fewer are met too seldom to say much.
 const GHOST_STEPS: usize = 4;
-/// Ghosts met by all shares together before the balance is struck: fewer say little.
+/// So many ghosts have to be met, by all shares together, before the balance moves a step.
 const SAMPLE: u64 = 32;
-/// How much more a step has to be worth to another share, in percent: or it would go to and fro.
+/// What a step has to be worth to the receiver, in percent of what it is worth to the giver. With less a step
+/// would go to and fro.
 const LEAD_PERCENT: u128 = 125;
 
-/// A part of a cache's bytes, and who uses it. All of it is for any thread that holds no latches. What it says of itself may have changed by
-/// the next call: a share takes more, and gives back all it has, when it likes.
+/// A user of a part of a cache's bytes. Any thread that holds no latches may call the methods. What they say
+/// may have changed by the next call, because a share takes more, and gives back, on its own.
 pub trait Share: Send + Sync + Debug {
     /// For messages.
     fn name(&self) -> String;
-    /// What it may use.
+    /// Bytes that it may use.
     fn bytes(&self) -> usize;
-    /// What it cannot do without.
+    /// Bytes that it cannot do without.
     fn bytes_min(&self) -> usize;
-    /// How much of what it may use is not in use.
+    /// Bytes that it may use and does not use.
     fn free_bytes(&self) -> usize;
-    /// Changes what it may use; it gives up what is least worth to it. On an error it stays as it was.
+    /// Changes how many bytes it may use. It gives up what is worth least to it.
+    ///
+    /// # Errors
+    ///
+    /// What kept it from giving bytes up. Then it stays as it was.
     fn resize(&self, bytes: usize) -> Result<(), Error>;
-    /// How often it was asked for what it would still have, had it had [`Share::ghost_bytes`] more, since it was made.
+    /// How often, since it was made, it was asked for something that it would still have had with
+    /// [`Share::ghost_bytes`] more.
     fn ghost_hits(&self) -> u64;
     fn ghost_bytes(&self) -> usize;
 }
@@ -54,14 +61,15 @@ pub struct ShareStatus {
 #[derive(Debug)]
 pub struct Budget {
     total: AtomicUsize,
-    /// What the shares have. Above the total only by what they cannot do without.
+    /// Bytes that the shares have. They exceed the total only by what shares cannot do without (pagecache
+    /// R15).
     allotted: AtomicUsize,
     /// Held for a look or a change only.
     shares: Mutex<Vec<Entry>, SharesLatch>,
-    /// Their number, to look without the mutex.
+    /// The number of shares, to look without the mutex.
     count: AtomicUsize,
-    /// Held by who has shares give back what they have, which may take as long as it takes to write what is dirty. Who only looks, or comes
-    /// with another share, does not wait for that.
+    /// While this latch is held shares may be asked to give back bytes. It may be held for as long as dirty
+    /// pages take to be written. A thread that only looks, or adds a share, does not wait for it.
     turn: Mutex<()>,
 }
 
@@ -84,11 +92,12 @@ impl Budget {
     }
 
     pub fn total(&self) -> usize {
-        // ORDER: here and below: numbers that stand for themselves; who takes bytes does so by a read-modify-write.
+        // ORDER: Relaxed here and below. No other memory depends on these numbers, and bytes are taken by a
+        // read-modify-write (pagecache R15).
         self.total.load(Relaxed)
     }
 
-    /// What no share has.
+    /// Bytes that no share has.
     pub fn free(&self) -> usize {
         self.total().saturating_sub(self.allotted.load(Relaxed))
     }
@@ -107,14 +116,14 @@ impl Budget {
         self.step() * GHOST_STEPS
     }
 
-    /// Takes part from now on; what it has by now has been taken.
+    /// Adds a share. The bytes that it has by now have been taken already.
     pub fn join(&self, share: Weak<dyn Share>) {
         let mut shares = self.shares.lock();
         shares.push(Entry { share, ghost_hits: 0 });
         self.count.store(shares.len(), Relaxed);
     }
 
-    /// Takes as many units as are free, up to `max`; gives their number.
+    /// Takes as many units of `unit` bytes as are free, up to `max`, and gives their number.
     pub fn take(&self, unit: usize, max: usize) -> usize {
         let mut allotted = self.allotted.load(Relaxed);
         loop {
@@ -127,7 +136,7 @@ impl Budget {
         }
     }
 
-    /// Takes what a share cannot do without.
+    /// Takes bytes that a share cannot do without, even if there are none left.
     pub fn insist(&self, bytes: usize) {
         self.allotted.fetch_add(bytes, Relaxed);
     }
@@ -136,8 +145,12 @@ impl Budget {
         self.allotted.fetch_sub(bytes, Relaxed);
     }
 
-    /// Another total. Smaller, each share gives up a part of what it can do without; if one cannot, the old total stays, and the shares take
-    /// again what they need.
+    /// Sets another total. If it is smaller each share gives up a part of what it can do without.
+    ///
+    /// # Errors
+    ///
+    /// The error of a share that could not give bytes up. Then the old total stays, and the shares take what
+    /// they need again.
     pub fn set_total(&self, total: usize) -> Result<(), Error> {
         let _turn = self.turn.lock();
         let old = self.total.swap(total, Relaxed);
@@ -173,7 +186,7 @@ impl Budget {
         Ok(())
     }
 
-    /// Who has how much.
+    /// All shares and what they have.
     pub fn shares(&self) -> Vec<ShareStatus> {
         let status = |share: Arc<dyn Share>| ShareStatus {
             name: share.name(),
@@ -189,26 +202,28 @@ impl Budget {
         self.count.load(Relaxed) > 1
     }
 
-    /// Room that another share has and does not use becomes anybody's; true if there was some. For who finds none of his own and
-    /// holds no latches.
+    /// Makes other shares give back room that they do not use. True if there was some. For a share that finds
+    /// no room of its own. The caller holds no latches.
     pub fn reclaim(&self, own: *const ()) -> bool {
-        // Somebody is at it: it will be found.
+        // Another thread is doing this already, and the caller will find the room.
         let Some(_turn) = self.turn.try_lock() else { return false };
         let mut found = false;
         for (share, least, spare) in self.spares(own) {
-            // It may have become smaller by itself since, as a pool does when its last file goes: it is not to grow for that.
+            // The share may have become smaller by itself since, as a pool does when its last file goes. It
+            // must not grow here.
             found |= spare > 0 && share.resize(least.min(share.bytes())).is_ok();
         }
         found
     }
 
-    /// True if [`Budget::reclaim`] would come to so many bytes. For who holds latches.
+    /// True if [`Budget::reclaim`] would free so many bytes. For a caller that holds latches.
     pub fn could_reclaim(&self, own: *const (), bytes: usize) -> bool {
         self.turn.try_lock().is_some()
             && self.free() + self.spares(own).map(|(_, _, spare)| spare).sum::<usize>() >= bytes
     }
 
-    /// The shares but for `own`, what each needs, and what it has beyond that: all that is free, but for a step if it was given that lately.
+    /// For each share but `own`: the bytes it needs, and the bytes it has beyond that. Of its free bytes a
+    /// step is left to it, and nothing is taken if it has no more than two steps free.
     fn spares(&self, own: *const ()) -> impl Iterator<Item = (Arc<dyn Share>, usize, usize)> {
         let step = self.step();
         let all = self.all().into_iter();
@@ -220,16 +235,17 @@ impl Budget {
         })
     }
 
-    /// Moves a step to the share to which it is worth most, from that to which it is worth least, if there is enough to tell. True if one was
-    /// moved.
+    /// Moves a step to the share to which it is worth most from the one to which it is worth least, if enough
+    /// ghosts have been met. True if a step was moved.
     pub fn balance(&self) -> bool {
         if !self.is_shared() {
             return false;
         }
-        // Somebody gives it another size.
+        // Another thread is changing the sizes of shares.
         let Some(_turn) = self.turn.try_lock() else { return false };
         if self.is_over() {
-            // Somebody could not give way when it was time. It may be as little as there can be, and then nothing happens.
+            // A share could not become smaller when it was asked to. If it has only what it cannot do
+            // without, nothing happens now either.
             return self.fit_all().is_ok() && !self.is_over();
         }
         let step = self.step();
@@ -261,9 +277,9 @@ impl Budget {
         if rate(most) * 100 < rate(least) * LEAD_PERCENT || Arc::ptr_eq(&most.0, &least.0) {
             return false;
         }
-        // It may have become smaller by itself since.
+        // The share may have become smaller by itself since.
         let Some(rest) = least.0.bytes().checked_sub(step) else { return false };
-        // What is given back is taken at once, before the giver is in need again.
+        // The receiver takes the bytes at once, before the giver can need them again.
         least.0.resize(rest).is_ok() && most.0.resize(most.0.bytes() + step).is_ok()
     }
 }

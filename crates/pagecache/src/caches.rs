@@ -1,23 +1,26 @@
 //! The caches of a database, by name, and which file is in which of them.
 //!
 //! ```text
-//! Caches ── NamedCache "default" ── a pool (Pool) for each page size in use
+//! Caches ── NamedCache "default" ── a Pool for each page size in use
 //!        ── NamedCache "hot" ────── ...
 //!        ── CachedFile ──> the pool that has the file's pages at present
 //! ```
 //!
-//! Pools are never freed while the database is open, nor names forgotten: so who reads a page follows a number to a plain
-//! reference, and counts nothing.
+//! Pools are never freed while the database is open, and names are never forgotten. So a reader follows a
+//! number to a plain reference and counts no users.
 //!
 //! # How a file changes its pool
 //!
-//! One rule carries it: **a file is attached to one pool at a time, and to the one that its number names.** It is given up by
-//! the old pool (all is written and synced, all its pages are gone), then the number changes, then the new pool takes it in. Who
-//! comes with the old number, or too early with the new one, gets [`Error::NotAttached`], holds no page, waits for the
-//! move to end ([`CachedFile::settle`]) and tries again. So:
+//! One rule carries it (pagecache R13): **a file is attached to one pool at a time, and to the one that its
+//! number names.** First the old pool gives the file up: all is written and synced, and all its pages are
+//! gone. Then the number changes. Then the new pool takes the file in. A thread that comes with the old
+//! number, or too early with the new one, gets [`Error::NotAttached`]. It holds no page, waits for the move
+//! to end ([`CachedFile::settle`]) and tries again. So:
 //! - A page read from any pool is the newest there is: a pool that has given up a file has none of its pages.
-//! - An optimistic reader that began in the old pool does not validate there any more: the page's frame was used up with a new version.
-//! - Who holds a latch on a page keeps the file where it is: the old pool waits for it. So two latches are never in two pools.
+//! - An optimistic reader that began in the old pool fails to validate there: the page's frame has a new
+//!   version.
+//! - While a thread holds a latch on a page the file stays where it is: the old pool waits for the latch. So
+//!   a thread never holds latches on one file's pages in two pools.
 
 use crate::backend::Backend;
 use crate::budget::Budget;
@@ -41,13 +44,13 @@ use std::path::PathBuf;
 /// The name of the cache that is always there: files are in it unless they have been assigned to another.
 pub const DEFAULT_CACHE: &str = "default";
 
-/// Pools that there can be: sixteen bytes each.
+/// The most pools that a database can have. Each costs sixteen bytes here.
 const POOLS_MAX: usize = if cfg!(feature = "shuttle") { 8 } else { 1024 };
 
 /// Page sizes, as powers of two.
 const SIZES: usize = PAGE_SIZE_MAX.ilog2() as usize + 1;
 
-/// The settings of a cache, as they were set.
+/// The settings of a cache, as the user set them.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct CacheSettings {
     /// 0 = the cache is disabled, and no file is in it.
@@ -56,9 +59,9 @@ pub struct CacheSettings {
     pub segments: u32,
     pub hit_path: HitPath,
     pub limits: Limits,
-    /// Kept for whoever asks. The size of a page is its table's.
+    /// Only shown to users. The page size comes from the table.
     pub block_size: u32,
-    /// Kept for whoever asks: no chain of blocks is searched for those of a file.
+    /// Only shown to users: there are no chains of blocks to search.
     pub file_hash_size: u32,
 }
 
@@ -113,7 +116,7 @@ pub struct Caches {
     files: Mutex<BTreeMap<FileId, Weak<CachedFile>>>,
 }
 
-/// A file whose pages are in one of the caches. Which one may change while it is in use.
+/// A file whose pages are in one of the caches. It may move to another cache while it is in use.
 #[derive(Debug)]
 pub struct CachedFile {
     caches: Arc<Caches>,
@@ -122,9 +125,10 @@ pub struct CachedFile {
     format: FileFormat,
     /// The number of the pool.
     pool: AtomicUsize,
-    /// Held while the file changes its pool, and for its end: as long as it takes to write its pages.
+    /// Held while the file changes its pool, and while it is closed: for as long as it takes to write its
+    /// pages.
     moving: Mutex<()>,
-    /// Changed by who is moving it.
+    /// Changed under `moving` only.
     assignment: Mutex<Assignment>,
 }
 
@@ -164,19 +168,20 @@ impl NamedCache {
         self.pools.iter().filter_map(|number| self.all[*number.get()?].get())
     }
 
-    /// Its bytes, and what shares in them: pools by themselves, others by [`Budget::join`].
+    /// Its bytes and the shares of them. Pools join by themselves, others by [`Budget::join`].
     pub fn budget(&self) -> &Arc<Budget> {
         &self.budget
     }
 
-    /// Has others give way to a pool that has come into use. What cannot be written now stays for the next balance.
+    /// Makes other shares smaller for a pool that has come into use. If a dirty page cannot be written now,
+    /// the next balance tries again.
     fn make_room(&self) {
         if self.budget.is_over() {
             let _ = self.budget.fit();
         }
     }
 
-    /// Frames that what no share has would make, in the pool that was made first.
+    /// How many frames the bytes that no share has would make, in the pool that was made first.
     fn frames_to_come(&self) -> u64 {
         let first = self.pools().min_by_key(|pool| pool.id());
         first.map_or(0, |pool| (self.budget.free() / pool.frame_bytes()) as u64)
@@ -195,7 +200,7 @@ impl NamedCache {
         whole
     }
 
-    /// Its segments, one at least: the sums over its pools.
+    /// Its segments, at least one: the sums over its pools.
     pub fn segment_status(&self) -> Vec<SegmentStatus> {
         let mut segments: Vec<SegmentStatus> = Vec::new();
         for pool in self.pools() {
@@ -220,7 +225,8 @@ impl NamedCache {
 }
 
 impl Caches {
-    /// The default cache alone, as `config` says, with a pool for its page size; others are made in its likeness.
+    /// Makes the default cache, as `config` says, with a pool for its page size. Later caches take its
+    /// settings.
     pub fn new(config: CacheConfig) -> Result<Arc<Caches>, Error> {
         check_page_size(config.page_size)?;
         check_size(config.size_bytes)?;
@@ -254,21 +260,23 @@ impl Caches {
         &self.default
     }
 
-    /// All caches ever named, in the order in which they were.
+    /// All caches ever named, oldest first.
     pub fn list(&self) -> Vec<Arc<NamedCache>> {
         self.names.read().clone()
     }
 
-    /// The cache of this name, to the byte.
+    /// The cache of exactly this name.
     pub fn get(&self, name: &str) -> Option<Arc<NamedCache>> {
         self.names.read().iter().find(|cache| cache.name == name).cloned()
     }
 
-    /// Changes settings of a cache while it is in use, and makes it if there is none of this name: it takes the default one's
-    /// settings, and no size. A cache without a size is disabled. To give none a size of 0 does nothing.
+    /// Changes settings of a cache while it is in use. Makes the cache if there is none of this name, with
+    /// the default cache's settings and no size. A cache without a size is disabled. Size 0 for a name that
+    /// does not exist does nothing.
     ///
-    /// Size 0 drops a cache: its files go to the default one, after their dirty pages have been written. If that fails the cache stays
-    /// as it was, and some files may have gone. A size beyond the machine's memory is refused. The caller holds no latches.
+    /// Size 0 drops a cache: its files go to the default cache, after their dirty pages have been written. If
+    /// that fails the cache stays as it was, but some files may have moved. A size beyond the machine's
+    /// memory is refused. The caller holds no latches.
     pub fn set(&self, name: &str, change: CacheChange) -> Result<(), Error> {
         check_size(change.size_bytes.unwrap_or(0))?;
         let Some(cache) = self.get_or_name(name, change) else { return Ok(()) };
@@ -289,7 +297,7 @@ impl Caches {
             return Err(Error::Config { why: "the default cache cannot be dropped".to_owned() });
         }
         if new.size_bytes == 0 && old.size_bytes > 0 {
-            // First, so that no file comes any more.
+            // The size goes first, so that no new file is assigned to this cache.
             cache.settings.lock().size_bytes = 0;
             if let Err(error) = self.empty(&cache) {
                 cache.settings.lock().size_bytes = old.size_bytes;
@@ -297,7 +305,7 @@ impl Caches {
             }
         }
         let reconfigure = Reconfigure {
-            // A disabled cache keeps as little as there can be.
+            // A disabled cache keeps the least that a pool can have.
             size_bytes: change.size_bytes.map(|_| new.size_bytes),
             segments: change.segments,
             hit_path: change.hit_path,
@@ -307,10 +315,10 @@ impl Caches {
         {
             let mut settings = cache.settings.lock();
             if new.size_bytes > 0 {
-                // What can fail comes first: a cache that has a size has a pool for most of the tables to come.
+                // What can fail comes first. A cache with a size has a pool for the page size of most tables.
                 self.pool_of(&cache, &new, self.template.page_size)?;
             }
-            // Before the pools are changed, so that one made meanwhile is as they are going to be.
+            // Before the pools are changed, so that a pool made meanwhile gets the new settings.
             *settings = new.clone();
         }
         let changed = match change.size_bytes {
@@ -320,7 +328,7 @@ impl Caches {
         if let Err(error) =
             changed.and_then(|()| cache.pools().try_for_each(|pool| pool.reconfigure(reconfigure)))
         {
-            // It may have shares that are smaller than before: they take what they need again.
+            // Some shares may be smaller than before. They grow again when they need to.
             let _ = cache.budget.set_total(old.size_bytes);
             *cache.settings.lock() = old;
             return Err(error);
@@ -331,7 +339,7 @@ impl Caches {
         Ok(())
     }
 
-    /// The cache to be changed so; `None` if there is none and the change makes none.
+    /// The cache to be changed. `None` if there is none and this change makes none.
     fn get_or_name(&self, name: &str, change: CacheChange) -> Option<Arc<NamedCache>> {
         let mut names = self.names.write();
         if let Some(cache) = names.iter().find(|cache| cache.name == name) {
@@ -361,7 +369,8 @@ impl Caches {
         Ok(())
     }
 
-    /// The number of the cache's pool for pages of this size, made if there is none yet. The caller has the settings' mutex.
+    /// The number of the cache's pool for pages of this size. Makes the pool if there is none yet. The caller
+    /// holds the mutex of the settings.
     fn pool_of(
         &self,
         cache: &NamedCache,
@@ -422,7 +431,7 @@ impl Caches {
             moving: Mutex::new(()),
             assignment: Mutex::new(Assignment { cache: cache.clone(), is_open: true }),
         });
-        // With the settings held: who drops the cache finds the file.
+        // With the settings held, so that a thread that drops the cache finds the file.
         self.files.lock().insert(id, Arc::downgrade(&file));
         let cache = cache.clone();
         drop(settings);
@@ -443,13 +452,14 @@ impl Caches {
         first
     }
 
-    /// [`Pool::oldest_change`] of all of them. A pool that is made meanwhile has no change from before, and a file that
-    /// changes its pool meanwhile leaves none behind.
+    /// [`Pool::oldest_change`] of all of them. A pool that is made meanwhile has no older change, and a file
+    /// that changes its pool meanwhile leaves no change behind.
     pub fn oldest_change(&self) -> Option<Lsn> {
         self.all_pools().filter_map(|pool| pool.oldest_change()).min()
     }
 
-    /// [`Pool::sync_files`] of all of them. A file on its way from one to another has been synced.
+    /// [`Pool::sync_files`] of all of them. A file that is moving from one to another has been synced
+    /// already.
     pub fn sync_files(&self) -> Result<(), Error> {
         self.all_pools().try_for_each(|pool| pool.sync_files())
     }
@@ -465,7 +475,7 @@ impl Caches {
         self.backend.write_failure()
     }
 
-    /// Bytes that images of compressed pages take in all of them, and how many pages have been opened from one.
+    /// Bytes that cold pages take in all of them, and how many pages have been opened from there.
     pub fn cold_pages(&self) -> (usize, u64) {
         let status = self.all_pools().map(|pool| pool.cold_page_status());
         status.fold((0, 0), |sum, pool| (sum.0 + pool.0, sum.1 + pool.1))
@@ -476,18 +486,20 @@ impl Caches {
         self.all_pools().for_each(|pool| pool.reset_counters());
     }
 
-    /// The load of the device that all of them keep to.
+    /// The limits of input and output that hold for all of them together.
     pub fn io(&self) -> IoConfig {
         self.backend.io()
     }
 
-    /// Sets how many pages a second are written ahead of need, and how many when it is urgent: see [`IoConfig`].
+    /// Sets how many pages a second are written ahead of need, and how many when it is urgent: see
+    /// [`IoConfig`].
     pub fn set_io_capacity(&self, capacity: u32, capacity_max: u32) {
         self.backend.set_io_capacity(capacity, capacity_max);
     }
 }
 
-/// Whether a cache can be so large: pools reserve address space for the machine's memory, so that they can grow to it.
+/// Refuses a size that no cache can have: pools reserve address space for the machine's memory, and can grow
+/// no further.
 fn check_size(bytes: usize) -> Result<(), Error> {
     let most = cache_bytes_max();
     if bytes <= most {
@@ -496,17 +508,18 @@ fn check_size(bytes: usize) -> Result<(), Error> {
     Err(Error::Config { why: format!("{bytes} bytes are more than this machine has ({most})") })
 }
 
-/// The most that a cache can be given, in bytes: as much as the machine has memory.
+/// The largest size of a cache, in bytes: the machine's memory.
 pub fn cache_bytes_max() -> usize {
-    // Models know no machine.
+    // Models do not depend on the machine.
     if cfg!(any(feature = "shuttle", miri)) { usize::MAX } else { base::region::machine_memory_bytes() }
 }
 
 impl CachedFile {
-    /// The pool that has the file's pages: to be asked for anew by each attempt of an operation, see the head of this module.
+    /// The pool that has the file's pages. Each attempt of an operation asks again (pagecache R13).
     #[inline(always)]
     pub fn pool(&self) -> &Arc<Pool> {
-        // ORDER: Acquire pairs with the Release in `move_to`: who gets the new number finds the old pool empty.
+        // ORDER: Acquire pairs with the Release in `move_to`: a thread that gets the new number finds the old
+        // pool empty.
         self.pools[self.pool.load(Acquire)].get().expect("a pool with a number")
     }
 
@@ -518,7 +531,7 @@ impl CachedFile {
         self.format.page_size
     }
 
-    /// How its pages lie on the device.
+    /// The layout of its pages on the device.
     pub fn format(&self) -> FileFormat {
         self.format
     }
@@ -528,21 +541,23 @@ impl CachedFile {
         self.assignment.lock().cache.clone()
     }
 
-    /// After [`Error::NotAttached`]: waits until the file has got to where it is going. False if it has been closed. The caller
-    /// holds no latch.
+    /// To be called after [`Error::NotAttached`]: waits until the move of the file has ended. False if the
+    /// file has been closed. The caller holds no latch.
     pub fn settle(&self) -> bool {
         let _moving = self.moving.lock();
         self.assignment.lock().is_open
     }
 
-    /// Who drops the cache has taken its size before he asks: nothing comes to it any more.
+    /// A thread that drops the cache has set its size to 0 before it asks, so no file comes to the cache any
+    /// more.
     fn is_in(&self, cache: &Arc<NamedCache>) -> bool {
         let assignment = self.assignment.lock();
         assignment.is_open && Arc::ptr_eq(&assignment.cache, cache)
     }
 
-    /// Moves the file to another cache while it is in use. Its dirty pages are written; if that fails it stays where it is.
-    /// [`Error::NotAttached`] if the file has been closed, [`Error::Config`] if the cache is disabled. The caller holds no latches.
+    /// Moves the file to another cache while it is in use. Its dirty pages are written; if that fails it
+    /// stays where it is. [`Error::NotAttached`] if the file has been closed, [`Error::Config`] if the cache
+    /// is disabled. The caller holds no latches.
     pub fn assign(&self, cache: &Arc<NamedCache>) -> Result<(), Error> {
         let _moving = self.moving.lock();
         if !self.assignment.lock().is_open {
@@ -557,12 +572,12 @@ impl CachedFile {
     /// The caller holds `moving`.
     fn move_to(&self, cache: &Arc<NamedCache>) -> Result<(), Error> {
         let caches = &self.caches;
-        // Whatever can fail comes before the file is given up.
+        // What can fail comes before the file is given up.
         for cache in [cache, &caches.default] {
             caches.pool_of(cache, &cache.settings.lock(), self.format.page_size)?;
         }
         let file = self.pool().give_up(self.id, Detach::Flush)?;
-        // It may have been dropped meanwhile: then the file would have gone on to the default one.
+        // If the target has been dropped meanwhile, the file goes to the default cache.
         let mut target = cache;
         let mut settings = target.settings.lock();
         if settings.size_bytes == 0 {
@@ -571,8 +586,8 @@ impl CachedFile {
             settings = target.settings.lock();
         }
         let number = caches.pool_of(target, &settings, self.format.page_size)?;
-        // ORDER: Release, see `pool`. Before the new pool takes the file in, so that whoever has a page of it latched there knows that
-        // the number names that pool.
+        // ORDER: Release, see `pool`. The number changes before the new pool takes the file in. So while a
+        // thread has a page of the file latched in the new pool, the number names that pool (pagecache R13).
         self.pool.store(number, Release);
         self.assignment.lock().cache = target.clone();
         self.pool().take_in(file.again())?;

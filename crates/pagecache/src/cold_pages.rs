@@ -1,19 +1,25 @@
-//! Cold pages of compressed files, kept in memory as images.
+//! Cold pages of compressed files, held compressed in memory.
 //!
-//! A page is open, in a frame, or an image in here, or neither; never both. What it is changes under the mutex of its segment:
+//! A page is open in a frame, or cold in here, or neither, but never both (pagecache R12). It changes from
+//! one to the other under the mutex of its segment:
 //!
-//! - When a clean page leaves its segment it gets a *ticket* here ([`ColdPages::expect`]). Whoever has its frame then compresses it, under
-//!   no mutex, and gives in the image ([`ColdPages::put`]), which counts only if the ticket is still there.
-//! - When a page enters its segment, to be loaded or made, its image or ticket is taken ([`ColdPages::take`]).
+//! - When a clean page leaves its segment it gets a *ticket* here ([`ColdPages::expect`]). The thread that
+//!   has its frame then compresses it, under no mutex, and puts it here ([`ColdPages::put`]). It is accepted
+//!   only if the ticket is still there.
+//! - When a page enters its segment, to be loaded or made, its cold page or its ticket is taken away
+//!   ([`ColdPages::take`]).
 //!
-//! So an image is what the page was when it was last open, and what the device has: who opens the page takes it away before he can change it, and
-//! who is late with an image finds that his ticket has gone. ColdPages of a file go when the file does ([`ColdPages::forget_file`]).
+//! So a cold page equals what the page was when it was last open, and what the device has. A thread that opens
+//! the page takes the cold page away before it can change the page. A thread that is late with its compressed
+//! page finds that its ticket has gone. The cold pages of a file go when the file does
+//! ([`ColdPages::forget_file`]).
 //!
-//! The image that was put longest ago makes room for the next. To compress pages that nobody opens again is of no use: when
-//! hardly any image has been opened lately only a few pages are compressed, to see whether that changes.
+//! The oldest cold page makes room for the next. To compress pages that nobody opens again is of no use: when
+//! hardly any cold page has been opened lately only a few pages are compressed, to see whether that changes.
 //!
-//! The images of a pool are a share of its cache's budget: they take what nobody has, and what they are worth is told by the pages
-//! that had no image, but would have had with a little more room.
+//! The cold pages of a pool are a share of its cache's budget: they take bytes that no share has. What more
+//! room would be worth is measured by ghosts: pages that were asked for shortly after they had been given up
+//! here.
 
 use crate::budget::{Budget, Share};
 use crate::error::Error;
@@ -30,15 +36,15 @@ use blocks::{Blocks, Stored};
 
 base::latch_class!(pub ColdPagesLatch, "cold pages");
 
-/// Bytes that an image takes besides its blocks: its places in map and queue.
+/// Bytes that a cold page takes besides its blocks: its entries in map and queue.
 const OVERHEAD_BYTES: usize = 112;
-/// So many images are put, before one looks how many were opened meanwhile.
+/// After so many puts the number of opened pages is looked at.
 const PERIOD: u32 = 1024;
-/// If fewer than one in so many was opened, images are no use.
+/// If fewer than one in so many was opened, cold pages are of no use.
 const USEFUL: u32 = 16;
-/// Then one page in so many is compressed.
+/// Then only one page in so many is compressed.
 const SAMPLE: u64 = 16;
-/// What an image is taken to have as long as none has been made, as a share of its page.
+/// The first guess of a compressed page's length, as a share of the page size: one in so many bytes.
 const SHARE_GUESS: usize = 4;
 
 #[derive(Debug)]
@@ -46,9 +52,10 @@ pub(crate) struct ColdPages {
     /// For messages.
     name: String,
     inner: CachePadded<Mutex<Inner, ColdPagesLatch>>,
-    /// What they are a share of.
+    /// What the cold pages are a share of.
     budget: OnceLock<Arc<Budget>>,
-    /// There is room for images, or was: else all of this costs a look here.
+    /// There is room for cold pages, or there was. As long as it is false a miss pays one load for all of
+    /// this.
     is_used: AtomicBool,
     opened: AtomicU64,
 }
@@ -57,7 +64,7 @@ pub(crate) struct ColdPages {
 struct Inner {
     entries: HashMap<PageId, Entry>,
     blocks: Blocks,
-    /// The images in the order in which they were put, and some that have gone since.
+    /// The cold pages in the order in which they were put. Some have gone since.
     queue: VecDeque<(PageId, Ticket)>,
     used: usize,
     bytes_max: usize,
@@ -65,25 +72,25 @@ struct Inner {
     put_lately: u32,
     opened_lately: u32,
     is_sampling: bool,
-    /// An image's bytes, overhead included, of late.
+    /// The bytes of a cold page, overhead included: an average of the latest.
     average: usize,
     ghosts: Ghosts,
     ghost_hits: u64,
 }
 
-/// A page that has left, and whose image is awaited.
+/// A page that has left its frame and is being compressed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Ticket(u64);
 
 #[derive(Debug)]
 struct Entry {
     ticket: Ticket,
-    /// `None` as long as it is awaited.
+    /// `None` while the page is being compressed.
     stored: Option<Stored>,
 }
 
 impl Inner {
-    /// Takes an image out of the map; its blocks are the caller's to give up.
+    /// Takes a cold page out of the map. The caller gives up its blocks.
     fn unlink(&mut self, id: PageId) -> Option<Stored> {
         let stored = self.entries.remove(&id)?.stored?;
         self.used -= stored.bytes() + OVERHEAD_BYTES;
@@ -103,7 +110,7 @@ impl Inner {
         entries.shrink_to_fit();
     }
 
-    /// Makes room by giving up the oldest images.
+    /// Makes room by giving up the oldest cold pages.
     fn shrink_to(&mut self, bytes: usize, ghosts_max: usize) {
         while self.used > bytes {
             let Some((id, ticket)) = self.queue.pop_front() else { return };
@@ -114,7 +121,7 @@ impl Inner {
         }
     }
 
-    /// Forgets entries of the queue whose images have gone, before they are more than the images.
+    /// Forgets entries of the queue whose cold pages have gone, before they are more than the cold pages.
     fn tidy(&mut self) {
         if self.queue.len() > 2 * self.entries.len() + 64 {
             let Inner { queue, entries, .. } = self;
@@ -124,7 +131,7 @@ impl Inner {
 }
 
 impl ColdPages {
-    /// No images, and no room for any, of pages of `page_size` bytes.
+    /// No cold pages, and no room for any. Pages have `page_size` bytes.
     pub fn new(name: &str, page_size: usize) -> ColdPages {
         let inner = Inner { average: page_size / SHARE_GUESS, ..Inner::default() };
         ColdPages {
@@ -136,7 +143,7 @@ impl ColdPages {
         }
     }
 
-    /// They are a share of `budget` from now on.
+    /// The cold pages are a share of `budget` from now on.
     pub fn join(self: &Arc<ColdPages>, budget: &Arc<Budget>) {
         if self.budget.set(budget.clone()).is_ok() {
             let share: Arc<dyn Share> = self.clone();
@@ -146,12 +153,13 @@ impl ColdPages {
         }
     }
 
-    /// ColdPages that are remembered when they have gone: as many as a little more room would hold.
+    /// How many pages are remembered when they have gone: as many as a little more room would hold.
     fn ghosts_max(&self, inner: &Inner) -> usize {
         self.budget.get().map_or(0, |budget| budget.ghost_bytes() / inner.average)
     }
 
-    /// A page of a compressed file is leaving, and is clean. `None` if its image is not wanted. Under the segment's mutex.
+    /// A clean page of a compressed file is leaving its frame. `None` if it is not to be compressed. Under
+    /// the segment's mutex (pagecache R12).
     pub fn expect(&self, id: PageId) -> Option<Ticket> {
         let mut inner = self.inner.lock();
         inner.next += 1;
@@ -168,7 +176,7 @@ impl ColdPages {
         Some(ticket)
     }
 
-    /// Keeps the image of a page that has left, or notes that there is none.
+    /// Takes in a compressed page for a ticket. `None` if the page could not be compressed.
     pub fn put(&self, id: PageId, ticket: Ticket, compressed: Option<Vec<u8>>) {
         let mut inner = self.inner.lock();
         if inner.entries.get(&id).is_none_or(|entry| entry.ticket != ticket) {
@@ -196,7 +204,7 @@ impl ColdPages {
         inner.tidy();
     }
 
-    /// Takes a step more of the budget, if nobody has it.
+    /// Takes a step more of the budget, if no share has it.
     fn take_step(&self, inner: &mut Inner) -> bool {
         let Some(budget) = self.budget.get() else { return false };
         let step = budget.step().max(1);
@@ -205,7 +213,7 @@ impl ColdPages {
         steps > 0
     }
 
-    /// The image of a page that enters its segment. Under the segment's mutex.
+    /// The cold page of a page that enters its segment. Under the segment's mutex (pagecache R12).
     pub fn take(&self, id: PageId) -> Option<Vec<u8>> {
         if !self.is_used() {
             return None;
@@ -222,7 +230,8 @@ impl ColdPages {
         Some(inner.blocks.take(stored))
     }
 
-    /// Forgets the images of a file, and those that are awaited. None of its pages is in the cache, nor will be.
+    /// Forgets the cold pages of a file, and its tickets. None of its pages is in the pool, and none will
+    /// come.
     pub fn forget_file(&self, file: FileId) {
         if !self.is_used() {
             return;
@@ -235,7 +244,7 @@ impl ColdPages {
         inner.tidy();
     }
 
-    /// How many bytes images may take from now on, their overhead included.
+    /// How many bytes cold pages may take from now on, their overhead included.
     pub fn resize_to(&self, bytes_max: usize) {
         let mut inner = self.inner.lock();
         let ghosts_max = self.ghosts_max(&inner);
@@ -257,19 +266,19 @@ impl ColdPages {
         }
         inner.tidy();
         if bytes_max > 0 {
-            // ORDER: who does not see it yet misses an image that is not there.
+            // ORDER: a thread that does not see it yet looks for no cold page, and there is none yet.
             self.is_used.store(true, Relaxed);
         }
     }
 
-    /// Bytes in use, and images that were opened so far.
+    /// Bytes in use, and how many cold pages have been opened so far.
     pub fn status(&self) -> (usize, u64) {
         (self.inner.lock().used, self.opened.load(Relaxed))
     }
 
-    /// False as long as there has never been room for an image.
+    /// False as long as there has never been room for a cold page.
     pub fn is_used(&self) -> bool {
-        // ORDER: set before the first image is put, under the mutex; see `resize`.
+        // ORDER: set before the first cold page is put, under the mutex; see `resize_to`.
         self.is_used.load(Relaxed)
     }
 }

@@ -1,8 +1,9 @@
 //! Compressed pages: how a page of a compressed file lies on the device, and in memory while it is cold.
 //!
-//! On the device a compressed page begins where the page would begin and takes whole blocks; the rest of the page's place is
-//! given back to the file system ([`vfs::File::discard`]). A page that would save no block is written as it is, so
-//! data that cannot be compressed takes no more room than in a plain file. The format byte tells the two apart.
+//! On the device a compressed page begins where the page would begin and takes whole blocks; the rest of the
+//! page's place is given back to the file system ([`vfs::File::discard`]). A page that would save no block is
+//! written as it is, so data that cannot be compressed takes no more room than in a plain file. The format
+//! byte tells the two apart.
 //!
 //! | byte | size | field    | checked                                       |
 //! |------|------|----------|-----------------------------------------------|
@@ -48,8 +49,8 @@ fn bytes_max(page_size: usize) -> usize {
     page_size / 4 * 3
 }
 
-/// Compresses all of a page but its checksum, behind `header_bytes` bytes of zeroes. `None` if the result is hardly smaller
-/// than the page.
+/// Compresses all of a page but its checksum, behind `header_bytes` bytes of zeroes. `None` if the result is
+/// hardly smaller than the page.
 fn compress_behind(header_bytes: usize, page: &[u8]) -> Option<Vec<u8>> {
     let rest = &page[header::FORMAT..];
     let mut compressed = vec![0; header_bytes + lz4_flex::block::get_maximum_output_size(rest.len())];
@@ -57,8 +58,8 @@ fn compress_behind(header_bytes: usize, page: &[u8]) -> Option<Vec<u8>> {
     if bytes > bytes_max(page.len()) {
         return None;
     }
-    // A copy of the right length. If the long buffer were cut instead, the allocator could not use what was cut off
-    // for the next page, which asks for a long buffer again.
+    // A copy of the right length. If the long buffer were cut instead, the allocator could not use what was
+    // cut off for the next page, which asks for a long buffer again.
     Some(compressed[..bytes].to_vec())
 }
 
@@ -81,7 +82,8 @@ pub(crate) fn compress_for_device(page: &[u8]) -> Option<Vec<u8>> {
     Some(compressed)
 }
 
-/// Checks the compressed page at the start of `bytes`, which was read for `id`, and gives its length in bytes.
+/// Checks the compressed page at the start of `bytes`, which was read for `id`, and gives its length in
+/// bytes.
 ///
 /// # Errors
 /// What is wrong with it.
@@ -110,8 +112,8 @@ pub(crate) fn verify(bytes: &[u8], id: PageId, page_size: usize) -> Result<usize
     Ok(len)
 }
 
-/// Opens a compressed page of the device that [`verify`] has passed. `page` gets all of the page but its checksum, which
-/// becomes zero.
+/// Opens a compressed page of the device that [`verify`] has passed. `page` gets all of the page but its
+/// checksum, which becomes zero.
 pub(crate) fn open_from_device(compressed: &[u8], page: &mut [u8]) -> Result<(), String> {
     open_from_memory(&compressed[HEADER..], page)
 }

@@ -1,4 +1,4 @@
-//! What a cache can be told, when it is made and later.
+//! The settings of caches and pools.
 
 use base::Lsn;
 use base::sync::{Arc, Implementation};
@@ -12,12 +12,12 @@ pub enum HitPath {
     Optimistic,
 }
 
-/// Who writes dirty pages.
+/// Which threads write dirty pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBack {
     /// A thread of the cache's own, ahead of need.
     Background,
-    /// Whoever needs a frame, and flushes: for tests and models. The cache has no threads then.
+    /// The thread that needs a frame, and flushes: for tests and models. The cache has no threads then.
     AtEvictionOnly,
 }
 
@@ -36,22 +36,24 @@ impl Default for Limits {
     }
 }
 
-/// How much of the device the cache's threads use, and how many they are. With [`WriteBack::AtEvictionOnly`] there are none.
+/// How much of the device the cache's threads use, and how many they are. With [`WriteBack::AtEvictionOnly`]
+/// there are none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct IoConfig {
     /// Pages a second that are written ahead of need, as long as nothing is urgent.
     pub capacity: u32,
-    /// Pages a second that are written while too many frames are dirty, or the log is short of room; at least `capacity`, and
-    /// 4294967295 is as fast as the device takes them. Who waits for a frame or for a flush is not held up by either.
+    /// Pages a second that are written while too many frames are dirty, or the log is short of room. At least
+    /// `capacity`; 4294967295 means as fast as the device takes them. Neither number slows down a thread that
+    /// waits for a frame or a flush.
     pub capacity_max: u32,
-    /// How many threads write the pages of a batch side by side, the one whose batch it is among them.
+    /// How many threads write the pages of a batch side by side, including the one whose batch it is.
     pub write_threads: u32,
     /// How many threads read ahead; 0 = nothing is read ahead.
     pub read_threads: u32,
 }
 
 impl Default for IoConfig {
-    /// As little as InnoDB writes by default, no limit in need, four threads each.
+    /// InnoDB's default rate, no limit when writing is urgent, four threads each.
     fn default() -> IoConfig {
         IoConfig { capacity: 200, capacity_max: u32::MAX, write_threads: 4, read_threads: 4 }
     }
@@ -75,20 +77,22 @@ pub struct CacheConfig {
     pub age_threshold: u32,
     pub write_back: WriteBack,
     pub io: IoConfig,
-    /// What the latches of its pages are made of; its other latches are made of what the process has chosen.
+    /// How the latches of its pages are made. Its other latches are made as the process has chosen.
     pub latches: Implementation,
-    /// What pages wait for before they are written.
+    /// The log, which pages wait for before they are written.
     pub log: Option<Arc<dyn WriteAhead>>,
-    /// Where pages are written before they are written in their places: see `doublewrite`.
+    /// The file to which pages are written before they are written in their places: see `doublewrite`.
     pub doublewrite: Option<Arc<dyn vfs::File>>,
 }
 
-/// The log that describes the changes of pages. A page's header names the position up to which it has to be durable before
-/// the page is written.
+/// The log that describes the changes of pages. A page's header names the position up to which it has to be
+/// durable before the page is written.
 pub trait WriteAhead: Send + Sync + std::fmt::Debug {
-    /// At or below the place of every record to come. Called when a page becomes dirty, so it must be cheap.
+    /// A position at or below the LSN of every record to come. Called when a page becomes dirty, so it must
+    /// be cheap.
     fn position(&self) -> Lsn;
-    /// Returns when the log is durable up to `lsn`; the error says why that will not be. At once if it is.
+    /// Returns when the log is durable up to `lsn`, at once if it is already. The error says why it will not
+    /// be.
     fn make_durable(&self, lsn: Lsn) -> Result<(), String>;
 }
 

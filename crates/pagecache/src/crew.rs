@@ -4,8 +4,8 @@ use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, Condvar, Mutex, thread};
 use std::collections::VecDeque;
 
-/// Threads that work on what others leave for them. Nobody relies on them: there may be none, and what is queued when
-/// they are stopped is forgotten.
+/// Threads that do work which others leave for them. No caller may rely on them: there may be none, and what
+/// is queued when they are stopped is forgotten.
 #[derive(Debug)]
 pub(crate) struct Crew<T> {
     queue: Arc<Queue<T>>,
@@ -33,7 +33,7 @@ impl<T: Send + 'static> Crew<T> {
         Crew { queue, threads: Mutex::new(Vec::new()), size: AtomicUsize::new(0) }
     }
 
-    /// Starts `count` threads, or as many as there can be. Once.
+    /// Starts `count` threads, or as many as the system allows. To be called once.
     pub fn start(&self, name: &str, count: usize, work: impl Fn(T) + Clone + Send + 'static) {
         let mut threads = self.threads.lock();
         for _ in 0..count {
@@ -45,7 +45,7 @@ impl<T: Send + 'static> Crew<T> {
             };
             threads.extend(thread::Builder::new().name(name.to_owned()).spawn(run));
         }
-        // ORDER: who sees less does more by itself.
+        // ORDER: a caller that sees fewer threads does more of the work itself.
         self.size.store(threads.len(), Relaxed);
     }
 
@@ -54,7 +54,8 @@ impl<T: Send + 'static> Crew<T> {
         self.size.load(Relaxed)
     }
 
-    /// Leaves work, as long as no more than `limit` items wait. Gives the number of those taken.
+    /// Leaves work in the queue as long as no more than `limit` items wait there. Gives the number of items
+    /// taken.
     pub fn add(&self, items: impl Iterator<Item = T>, limit: usize) -> usize {
         let mut state = self.queue.state.lock();
         let room = limit.saturating_sub(state.items.len());

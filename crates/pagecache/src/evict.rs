@@ -1,4 +1,4 @@
-//! Finding a frame for a page: from the pool, else from the segment that can best spare one.
+//! Finding a frame for a page: a free one, else one from the segment that can best spare it.
 
 use crate::cold_pages::Ticket;
 use crate::compressed;
@@ -15,13 +15,13 @@ use base::PageId;
 use base::sync::atomic::Ordering::Relaxed;
 use base::sync::thread;
 
-/// So many dirty or latched candidates are passed over in search of a clean one before a dirty one is written.
+/// So many dirty or latched candidates are passed over in search of a clean one. Then a dirty one is written.
 const CANDIDATES_MAX: usize = 32;
 
-/// What one segment had to offer.
+/// What one segment offers.
 enum Victim {
     Clean(FrameNo),
-    /// Its page is of a compressed file, and its image is awaited.
+    /// Its page belongs to a compressed file and is to be compressed now.
     Compressible(FrameNo, PageId, Ticket),
     /// To be written first.
     Dirty(FrameNo, PageId),
@@ -31,8 +31,12 @@ enum Victim {
 impl Pool {
     /// A frame that is the caller's alone, for a page of segment `number`. No mutex is held by the caller.
     ///
-    /// `Busy` if there is none and the caller holds latches without the permit. It is given up when `is_wanted` fails: a pool whose last
-    /// file has gone has no frames, and gets none.
+    /// The search ends when `is_wanted` fails: a pool whose last file has gone has no frames, and gets none.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Busy`] if there is none and the caller holds latches without the permit (pagecache R8), the
+    /// error of `is_wanted`, and that of a page that could not be written.
     pub(crate) fn take_frame(
         &self,
         number: usize,
@@ -50,7 +54,8 @@ impl Pool {
             match self.evict_somewhere(number, rounds) {
                 Ok(Some(frame)) => return Ok(frame),
                 Ok(None) => {}
-                // Another page could not be written. A frame that needs no write may turn up, unless all are dirty.
+                // Another page could not be written. A frame that needs no write may turn up, unless all are
+                // dirty.
                 Err(error) if rounds > 3 => return Err(error),
                 Err(_) => {}
             }
@@ -67,7 +72,7 @@ impl Pool {
         }
     }
 
-    /// One round over the segments: the own one first if it has its fair share, else the fullest first.
+    /// One round over the segments: segment `own` first if it has its fair share, else the fullest first.
     pub(crate) fn evict_somewhere(&self, own: usize, round: u32) -> Result<Option<FrameNo>, Error> {
         let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
         let fair = self.growth.frame_count.load(Relaxed) / segments;
@@ -78,7 +83,8 @@ impl Pool {
             (0..segments).max_by_key(|&number| resident(number)).unwrap_or(own)
         };
         let mut failure = None;
-        // The common case is the first turn of the loop; the others are for tiny or troubled caches.
+        // In the common case the first turn finds a victim. The others are for very small pools and failing
+        // devices.
         for turn in 0..segments {
             let number = (first + turn) % segments;
             if resident(number) == 0 {
@@ -99,7 +105,7 @@ impl Pool {
                     return Ok(Some(frame));
                 }
                 Victim::Dirty(frame, id) => match self.write_out(frame, id) {
-                    // Clean now, and most likely the next victim.
+                    // The page is clean now, and most likely the next victim.
                     Ok(WriteOut::Written | WriteOut::NothingToDo) => return Ok(None),
                     Ok(WriteOut::InFlight | WriteOut::Latched) => {}
                     Err(error) => failure = Some(error),
@@ -122,7 +128,7 @@ impl Pool {
             let header = self.header(frame);
             candidates += 1;
             if self.latch(frame).begin_evict() {
-                // Nobody can latch or dirty the page any more.
+                // Nobody can latch or dirty the page any more (pagecache R5).
                 if header.flags() == 0 {
                     return Take::Taken;
                 }
@@ -148,7 +154,8 @@ impl Pool {
         }
     }
 
-    /// A ticket for the image of a page that has just left its segment, whose mutex is held.
+    /// A ticket for a page that has just left its segment and may become a cold page. The segment's mutex is
+    /// held.
     fn expect_cold_page(&self, id: PageId) -> Option<Ticket> {
         if !self.cold_pages.is_used() || !self.file(id).is_ok_and(|file| file.is_compressed()) {
             return None;
@@ -156,7 +163,7 @@ impl Pool {
         self.cold_pages.expect(id)
     }
 
-    /// Waits until the frame is not being loaded or given up by somebody else. For the owner of no latch.
+    /// Waits until no other thread is loading the frame or giving it up. The caller holds no latch.
     pub(crate) fn wait_settled(&self, frame: FrameNo) {
         while matches!(self.header(frame).state.load().mode(), Mode::Loading | Mode::Evicting) {
             thread::yield_now();

@@ -1,4 +1,4 @@
-//! The files whose pages are cached, and how a page travels to and from them.
+//! The files whose pages are cached, and how pages are read from them and written to them.
 
 use crate::compressed;
 use crate::error::Error;
@@ -13,7 +13,8 @@ use vfs::AlignedBuffer;
 
 base::latch_class!(pub SyncLatch, "file sync");
 
-/// Byte offsets of the page header prefix that the cache knows; the rest of a page is its owner's.
+/// Byte offsets in the prefix of a page's header. The cache knows these fields. The rest of a page is its
+/// owner's.
 ///
 /// | byte | size | field    | filled by | checked                                              |
 /// |------|------|----------|-----------|------------------------------------------------------|
@@ -40,13 +41,13 @@ pub mod header {
     const _: () = assert!(LEN == FILE_ID + 4 && PAGE_NO == LSN + 8 && LSN == FORMAT + 4);
 }
 
-/// How the pages of a file lie on the device.
+/// The layout of a file's pages on the device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct FileFormat {
     /// Bytes a page: a power of two, 1 to 64 KiB.
     pub page_size: usize,
-    /// Pages are written compressed where that saves room: see `image`. Reading takes both, whatever this says. Page 0, by which a file
-    /// is known, is always written as it is.
+    /// Pages are written compressed where that saves room: see `compressed`. Both kinds can be read, whatever
+    /// this says. Page 0 identifies the file and is always written as it is.
     pub is_compressed: bool,
 }
 
@@ -57,25 +58,25 @@ impl FileFormat {
     }
 }
 
-/// A file, attached to a cache.
+/// A file that is attached to a pool.
 #[derive(Debug)]
 pub struct OpenFile {
     pub id: FileId,
     pub path: PathBuf,
     format: FileFormat,
     device: Arc<Device>,
-    /// Set before the file's pages are purged; no page is installed after that.
+    /// Set before the file's pages are purged. No page is installed after that.
     detached: AtomicBool,
 }
 
-/// What of a file is the same in every cache that it is ever attached to: whoever is late with a write or a sync may have found
-/// it in an earlier one.
+/// What stays the same when a file moves to another pool (pagecache R14): a thread that is late with a write
+/// or a sync may have found the file in an earlier pool.
 #[derive(Debug)]
 struct Device {
     file: Arc<dyn vfs::File>,
     /// Pages were written since the last sync.
     unsynced: AtomicBool,
-    /// Held during a sync, so that who finds nothing to do has not overtaken it.
+    /// Held during a sync, so that a thread that finds nothing to sync has waited for a sync under way.
     syncing: Mutex<(), SyncLatch>,
 }
 
@@ -92,7 +93,7 @@ impl OpenFile {
         OpenFile { id: self.id, path, format: self.format, device, detached }
     }
 
-    /// The file is going to be deleted: nobody cares for what was written.
+    /// The file is going to be deleted, so its writes do not have to be synced.
     pub fn forget_writes(&self) {
         // ORDER: no page of the file is on its way any more.
         self.device.unsynced.store(false, Ordering::Relaxed);
@@ -139,15 +140,17 @@ impl OpenFile {
                 let mut blocks = AlignedBuffer::new(small.len().next_multiple_of(compressed::BLOCK));
                 blocks[..small.len()].copy_from_slice(&small);
                 let rest = (copy.len() - blocks.len()) as u64;
-                // CRASH: an image with something else behind it is as good.
+                // CRASH: if the discard is lost the compressed page is whole all the same, with other bytes
+                // behind it.
                 (self.device.file.write_at(&blocks, offset))
                     .and_then(|()| self.device.file.discard(offset + blocks.len() as u64, rest))
             }
             _ => self.device.file.write_at(copy, offset),
         };
-        // CRASH: after the write, for a sync between a note and its write would take the note and leave the write. Whatever the result: a write
-        // that failed may have left something, too.
-        // ORDER: who is to sync the page learns of the write by other means, and looks here after that.
+        // CRASH: set after the write. If it were set before, a sync in between would clear it and the write
+        // would not be synced. Set whatever the result is, because a write that failed may have written a
+        // part. ORDER: the thread that is to sync the page learns of the write by other means, and looks here
+        // after that.
         self.device.unsynced.store(true, Ordering::Relaxed);
         written.map_err(|source| self.io_error(Some(id), source))
     }
@@ -155,8 +158,8 @@ impl OpenFile {
     /// Makes durable what has been written.
     pub fn sync(&self) -> Result<(), Error> {
         let _syncing = self.device.syncing.lock();
-        // ORDER: a write that is not seen here is not one that the caller knows of. Cleared before the sync, so that a write
-        // during it is the next one's.
+        // ORDER: a write that is not seen here is one that the caller does not know of. Cleared before the
+        // sync, so that a write during the sync counts for the next one.
         self.device.unsynced.store(false, Ordering::Relaxed);
         self.device.file.sync().map_err(|source| self.io_error(None, source))
     }
@@ -171,7 +174,7 @@ impl OpenFile {
     }
 }
 
-/// Copies a page that is latched.
+/// A copy of a page that is latched.
 pub fn copy_of(page: Page<'_>) -> AlignedBuffer {
     let mut copy = AlignedBuffer::new(page.size());
     page.copy_to(0, &mut copy);
@@ -182,7 +185,7 @@ pub fn array<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
     bytes[at..at + N].try_into().expect("a page is longer than its header")
 }
 
-/// Fills in the fields that are the cache's.
+/// Fills in the fields of the header that are the cache's.
 pub fn seal(bytes: &mut [u8], id: PageId) {
     bytes[header::PAGE_NO..][..4].copy_from_slice(&id.page.0.to_le_bytes());
     bytes[header::FILE_ID..][..4].copy_from_slice(&id.file.0.to_le_bytes());
@@ -190,10 +193,10 @@ pub fn seal(bytes: &mut [u8], id: PageId) {
     bytes[header::CHECKSUM..][..4].copy_from_slice(&sum.to_le_bytes());
 }
 
-/// Makes the page of what a file has in its place: verifies it, and opens it if it is an image.
+/// Makes a page of the bytes that a file has in the page's place: verifies them, and opens a compressed page.
 ///
 /// # Errors
-/// What is wrong with the bytes, which are what they were then.
+/// What is wrong with the bytes, which are unchanged then.
 pub fn unseal(bytes: &mut [u8], id: PageId) -> Result<(), String> {
     if !compressed::is_compressed(bytes) {
         return verify(bytes, id);
@@ -205,7 +208,11 @@ pub fn unseal(bytes: &mut [u8], id: PageId) -> Result<(), String> {
     Ok(())
 }
 
-/// Says what is wrong with a page read for `id`, or found in the doublewrite file.
+/// Checks a page that was read for `id` or found in the doublewrite file.
+///
+/// # Errors
+///
+/// What is wrong with it.
 pub fn verify(bytes: &[u8], id: PageId) -> Result<(), String> {
     let stored = u32::from_le_bytes(array(bytes, header::CHECKSUM));
     let computed = checksum(0, &bytes[header::FORMAT..]);

@@ -17,12 +17,13 @@ use base::sync::thread;
 pub(crate) enum Located {
     /// Some frame had it; not latched.
     Found(FrameNo),
-    /// It was read from the device, and the caller's wish is fulfilled.
+    /// It was read from the device and is latched as the caller wished.
     Loaded(FrameNo),
 }
 
-/// A page on its way into its frame. Dropped before it has arrived, after an error or by a panic, it is taken out again, and those who
-/// wait for it look for it anew.
+/// A page that is being loaded into its frame. If it is dropped before the load has ended, after an error or
+/// by a panic, the page is taken out again, and the threads that wait for it look for it again (pagecache
+/// R9).
 struct Arriving<'c> {
     pool: &'c Pool,
     id: PageId,
@@ -59,7 +60,7 @@ impl Pool {
     #[track_caller]
     pub(crate) fn latch_frame(&self, id: PageId, frame: FrameNo, keep: Keep) -> Result<bool, Error> {
         let (header, latch) = (self.header(frame), self.latch(frame));
-        // As in `read_locked`: sharers give way once to who waits to have the page alone.
+        // As in `read_locked`: a sharer gives way once to a thread that waits to have the page alone.
         if keep != Keep::Exclusive && header.state.load().has_waiters() {
             thread::yield_now();
         }
@@ -90,7 +91,7 @@ impl Pool {
         }
     }
 
-    /// The frame with the page; absent, the page is read from the device, and latched as wished.
+    /// The frame with the page. If the page is absent it is read from the device and latched as wished.
     #[track_caller]
     pub(crate) fn find_or_load(&self, id: PageId, keep: Keep) -> Result<Located, Error> {
         let hash = Hash::of(id);
@@ -118,8 +119,8 @@ impl Pool {
         })
     }
 
-    /// The frame with the page, or a new one that `fill` has filled, from the page's image or its file. One thread fills, the others
-    /// wait for it.
+    /// The frame with the page, or a new one that `fill` has filled, from the cold page or from the file. One
+    /// thread fills, the others wait for it (pagecache R9).
     #[track_caller]
     pub(crate) fn find_or_install(
         &self,
@@ -133,7 +134,8 @@ impl Pool {
         }
         drop(segment);
         let file = self.file(id)?;
-        // No mutex is held while a frame is found: that may evict from any segment, and write.
+        // No mutex is held here (pagecache R8): to find a frame may mean to evict from any segment, and to
+        // write.
         let frame = self.take_frame(number, || {
             if file.is_detached() { Err(Error::NotAttached { page: id }) } else { Ok(()) }
         })?;
@@ -160,14 +162,15 @@ impl Pool {
         Ok(Located::Loaded(frame))
     }
 
-    /// Takes a page out that the caller holds exclusively (or is loading); the frame becomes the caller's.
+    /// Takes a page out that the caller holds exclusively or is loading. The frame becomes the caller's.
     pub(crate) fn remove_from_segment(&self, id: PageId, frame: FrameNo) {
         let (mut segment, number) = self.lock_segment(Hash::of(id));
         segment.remove(self.shared(), frame);
         self.shells[number].resident.store(segment.resident(), Relaxed);
     }
 
-    /// Gives up a page under its exclusive latch, dirty or not; false if a copy is being written.
+    /// Gives up a page under its exclusive latch, dirty or not. False if a copy is being written (pagecache
+    /// R5).
     pub(crate) fn drop_latched_page(&self, id: PageId, frame: FrameNo) -> bool {
         if !self.forget_dirt(frame) {
             return false;
@@ -179,7 +182,7 @@ impl Pool {
     }
 }
 
-/// False if the image is none: then the device has the page.
+/// False if the bytes cannot be opened: then the page has to be read from the device.
 fn open_cold_page(compressed: &[u8], page: &mut PageMut<'_>) -> bool {
     let mut bytes = vec![0; page.size()];
     let is_open = compressed::open_from_memory(compressed, &mut bytes).is_ok();

@@ -1,4 +1,4 @@
-//! The frames: page memory, and beside each a header of one cache line.
+//! The frames: page memory, and for each frame a header of one cache line.
 
 use crate::hints::{HINT_WORDS, Hints};
 use crate::page::Page;
@@ -35,7 +35,8 @@ pub const DIRTY: u32 = 1;
 /// again meanwhile, but not given up: a later read could overtake the write.
 pub const WRITING: u32 = 2;
 
-/// What is known of a frame. One cache line, read by every hit, written by none in the steady state.
+/// What is known of a frame: one cache line, which every hit reads and in the steady state none writes
+/// (pagecache R10).
 ///
 /// | byte | field   | changed by                                            |
 /// |------|---------|-------------------------------------------------------|
@@ -43,8 +44,8 @@ pub const WRITING: u32 = 2;
 /// | 8    | page id | the loader, while the frame is loading                |
 /// | 16   | flags   | latch holders (dirty), writers-out (writing)          |
 /// | 20   | heat    | hits set it if it is not set; replacement clears it   |
-/// | 24   | first   | who dirties the page; who begins to write it          |
-/// | 32   | sent    | who writes the page                                   |
+/// | 24   | first   | a thread that dirties the page or begins to write it  |
+/// | 32   | sent    | the thread that writes the page                       |
 /// | 40   | hints   | readers, seldom; the loader                           |
 #[derive(Debug, Default)]
 #[repr(C, align(64))]
@@ -53,9 +54,10 @@ pub struct Header {
     page_id: AtomicU64,
     flags: AtomicU32,
     heat: AtomicU8,
-    /// Where the log was before the first change that has not begun to be written, as its complement; 0 = there is none.
+    /// Where the log was before the first change whose write has not begun (pagecache R7), as the complement
+    /// of the position. 0 = there is none.
     first: AtomicU64,
-    /// The same of the changes that are being written, or were when a write failed.
+    /// The same for the changes that are being written, or were when a write failed.
     sent: AtomicU64,
     pub hints: Hints,
 }
@@ -67,8 +69,8 @@ const _: () = assert!(size_of::<Header>() == 64);
 unsafe impl Zeroable for Header {}
 
 impl Header {
-    /// The page in the frame. To be trusted only under a latch or a segment mutex, or if the state word
-    /// was loaded before and validates afterwards.
+    /// The page in the frame. To be believed only under a latch or the segment's mutex, or if the state word
+    /// was loaded before and validates afterwards (pagecache R3).
     #[inline(always)]
     pub fn page_word(&self) -> u64 {
         self.page_id.load(Relaxed)
@@ -78,7 +80,8 @@ impl Header {
         PageId::from_word(self.page_word())
     }
 
-    /// The frame's state, if it has the page and may be looked at without a latch. Then the page counts as used.
+    /// The frame's state, if the frame has the page and the page may be read without a latch. Then the page
+    /// is marked as used.
     #[inline(always)]
     pub fn readable(&self, id: PageId) -> Option<Word> {
         let word = self.state.load();
@@ -119,7 +122,8 @@ impl Header {
 
     /// Under a latch: the changes so far are about to be written.
     pub fn send_changes(&self) {
-        // In this order: who looks for the oldest change reads `first` first, and finds it in one of them.
+        // In this order: a thread that looks for the oldest change reads `first` first, and so finds it in
+        // one of the two (pagecache R7).
         self.sent.store(self.first.load(Relaxed), Release);
         self.first.store(0, Release);
     }
@@ -129,25 +133,26 @@ impl Header {
         self.first.fetch_max(self.sent.load(Relaxed), Release);
     }
 
-    /// The changes that were being written are.
+    /// The changes that were being written have been written.
     pub fn forget_sent(&self) {
         self.sent.store(0, Release);
     }
 
-    /// Under the exclusive latch, and nothing is being written: nothing needs to be.
+    /// Under the exclusive latch, while nothing is being written: no change has to be written any more.
     pub fn forget_changes(&self) {
         self.first.store(0, Relaxed);
         self.sent.store(0, Relaxed);
     }
 
-    /// Where the log was before the oldest change that may not be on the device.
+    /// Where the log was before the oldest change that the device may not have.
     pub fn oldest_change(&self) -> Option<Lsn> {
         let first = self.first.load(Acquire);
         let oldest = first.max(self.sent.load(Acquire));
         (oldest != 0).then_some(Lsn(!oldest))
     }
 
-    /// Marks the page as used. In the steady state the mark is there already and this is one load.
+    /// Marks the page as used. In the steady state the mark is there already, and this is one load (pagecache
+    /// R10).
     #[inline(always)]
     pub fn touch(&self) {
         // ORDER: heat is a hint; a lost update costs at most an early eviction.
@@ -165,8 +170,9 @@ impl Header {
     }
 }
 
-/// A frame's place in the lists of its segment's replacement policy. Apart from the header, so that the
-/// lists may change beside frames that are being read. Changed under the segment's mutex only.
+/// Where a frame stands in the lists of its segment's replacement policy. Apart from the header, so that
+/// changes of the lists do not disturb readers of the frame. Changed under the segment's mutex only
+/// (pagecache R4).
 #[derive(Debug, Default)]
 #[repr(C, align(32))]
 pub struct Link {
@@ -183,7 +189,7 @@ pub struct Link {
 // SAFETY: atomics and padding; the policy initialises a link when it inserts the frame.
 unsafe impl Zeroable for Link {}
 
-/// Headers and links: what the single-threaded cores work on. Tests make small ones without page memory.
+/// Headers and links: what the single-threaded cores work on. Tests make small ones, without page memory.
 #[derive(Debug)]
 pub struct Frames {
     headers: Region<Header>,
@@ -242,8 +248,8 @@ impl PageMemory {
         Page::new(self.words(frame))
     }
 
-    /// Asks for huge pages of memory under the first `frames` frames. Not beyond, or a small cache would use
-    /// more than its budget.
+    /// Asks for huge pages of memory under the first `frames` frames. Beyond them a small pool would use more
+    /// memory than its budget.
     pub fn use_huge_pages(&self, frames: usize) {
         self.words.use_huge_pages(frames << self.words_log2);
     }
@@ -254,8 +260,8 @@ impl PageMemory {
     }
 }
 
-/// One bit a frame: the frames whose page is dirty, or being written. Set and cleared with the flag in the header, under the
-/// same latch, so that nobody who looks here misses a dirty page.
+/// One bit for each frame: the frames whose page is dirty, or being written. Set and cleared with the flag in
+/// the header, under the same latch, so that a look here misses no dirty page (pagecache R7).
 #[derive(Debug)]
 pub struct DirtyMap {
     words: Region<AtomicU64>,
@@ -267,7 +273,8 @@ impl DirtyMap {
     }
 
     pub fn insert(&self, frame: FrameNo) {
-        // ORDER: Release, so that who finds the frame here finds what was noted of it; Acquire is for symmetry with `iter`.
+        // ORDER: Release, so that a thread that finds the frame here sees what was noted in its header.
+        // Acquire is for symmetry with `iter`.
         self.words[frame.index() / 64].fetch_or(1 << (frame.0 % 64), AcqRel);
     }
 
@@ -275,7 +282,7 @@ impl DirtyMap {
         self.words[frame.index() / 64].fetch_and(!(1 << (frame.0 % 64)), AcqRel);
     }
 
-    /// The marked frames below `frames`, from about `frame` on, and round to it.
+    /// The marked frames below `frames`: first those from about `frame` on, then those before it.
     pub fn iter_from(&self, frame: FrameNo, frames: usize) -> impl Iterator<Item = FrameNo> + '_ {
         let first = frame.index() / 64 * 64;
         let is_behind = move |other: &FrameNo| other.index() >= first;

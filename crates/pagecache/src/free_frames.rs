@@ -1,4 +1,5 @@
-//! The free frames of the whole cache, so that no segment evicts while another has room.
+//! The free frames of a pool. They belong to the pool as a whole, so that no segment evicts while another has
+//! room.
 
 use crate::frames::FrameNo;
 use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -17,7 +18,7 @@ pub struct FreeFrames {
 struct Inner {
     /// Last in, first out: the frame freed last is the warmest in the processor's cache.
     free: Vec<FrameNo>,
-    /// Free frames that are not handed out, because the cache has been made smaller.
+    /// Free frames that are not handed out, because the pool has been made smaller.
     withheld: Vec<FrameNo>,
     /// Frames below this number may be handed out.
     frames: usize,
@@ -94,7 +95,7 @@ impl FreeFrames {
         self.len.store(inner.free.len(), Relaxed);
     }
 
-    /// Frames that were ever in use, and may still be, lie below this number.
+    /// All frames that were ever in use lie below this number.
     pub fn frames_made(&self) -> usize {
         self.inner.lock().frames_made
     }

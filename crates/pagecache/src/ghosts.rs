@@ -1,4 +1,4 @@
-//! What was given up, to tell who comes back for it.
+//! Pages that were given up lately, to notice when one is asked for again.
 
 use crate::index::Hash;
 use std::collections::{HashMap, VecDeque};
@@ -7,14 +7,15 @@ use std::collections::{HashMap, VecDeque};
 #[derive(Debug, Default)]
 pub(crate) struct Ghosts {
     queue: VecDeque<u64>,
-    /// How often a hash is in the queue, and when it entered last; entries recalled stay in the queue until their turn.
+    /// How often a hash is in the queue, and when it entered last. A hash that has been recalled stays in the
+    /// queue until its turn comes.
     known: HashMap<u64, (u32, u64)>,
     /// How many ever entered.
     entered: u64,
 }
 
 impl Ghosts {
-    /// A page has been given up; `max` are remembered.
+    /// A page has been given up. The latest `max` are remembered.
     pub fn remember(&mut self, hash: Hash, max: usize) {
         self.queue.push_back(hash.bits());
         self.entered += 1;
@@ -31,7 +32,7 @@ impl Ghosts {
         }
     }
 
-    /// How many have entered since it did; `None` if it is not known.
+    /// How many have entered since this page did. `None` if it is not remembered.
     pub fn recall(&self, hash: Hash) -> Option<u64> {
         self.known.get(&hash.bits()).map(|(_, when)| self.entered - when)
     }

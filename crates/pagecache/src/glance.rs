@@ -1,8 +1,10 @@
 //! Glances: optimistic reads of many pages at once.
 //!
-//! One who looks at one page keeps a [`ReadGuard`](crate::ReadGuard), which may be a latch and is given back. One who goes through many side by side, so that
-//! their cache misses overlap, keeps a glance of each: a value that is copied and dropped at will. It counts for as much as an
-//! optimistic guard: what was read from the page means nothing until [`Glance::is_valid`] has said so.
+//! A reader of one page has a [`ReadGuard`](crate::ReadGuard), which may hold a latch. A reader that goes
+//! through many pages side by side, so that their cache misses overlap, has a glance of each: a plain value,
+//! which may be copied and dropped at will. It is worth as much as an optimistic guard: what was read from
+//! the page means nothing before [`Glance::is_valid`] has said so (pagecache R1). A glance never blocks: if
+//! the frame has changed, there is none.
 
 use crate::frames::{FrameNo, Header};
 use crate::hints::Hints;
@@ -14,12 +16,12 @@ use base::region::prefetch_line;
 use base::sync::atomic::Ordering::Relaxed;
 use base::{PageId, ThreadCounters};
 
-/// What is the same for all pages that are looked at together.
+/// What all pages that are looked at together have in common.
 #[derive(Clone, Copy, Debug)]
 pub struct Glances<'c> {
     pool: &'c Pool,
     counters: ThreadCounters<'c>,
-    /// Of a moment ago; good for counting.
+    /// As it was a moment ago, which is good enough to find and to count.
     geometry: Geometry,
 }
 
@@ -41,12 +43,13 @@ pub struct Glance<'c> {
 impl<'c> Glances<'c> {
     #[inline(always)]
     pub(crate) fn new(pool: &'c Pool) -> Glances<'c> {
-        // ORDER: every frame that is found is verified.
+        // ORDER: every frame that is found is verified (pagecache R3).
         let geometry = Geometry(pool.hot.geometry.load(Relaxed));
         Glances { pool, counters: pool.hot.requests.mine(), geometry }
     }
 
-    /// Where to look for the page. Asks the processor to fetch what [`Glances::look`] reads, and the first line of the page.
+    /// Where to look for the page. Asks the processor to fetch what [`Glances::look`] reads, and the first
+    /// line of the page.
     #[inline(always)]
     pub fn whereabouts(&self, id: PageId) -> Whereabouts<'c> {
         let whereabouts = self.in_frame(self.pool.hot.index.shortcut(self.geometry, id));
@@ -97,7 +100,8 @@ impl<'c> Glance<'c> {
         &self.header.hints
     }
 
-    /// Whether everything read from the page since the glance is what the page held then. May be asked again later.
+    /// Whether everything read from the page since the glance is what the page held then. May be asked again
+    /// later.
     #[inline(always)]
     pub fn is_valid(&self) -> bool {
         self.header.state.is_unchanged(self.snapshot)

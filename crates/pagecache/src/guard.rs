@@ -11,8 +11,8 @@ use base::PageId;
 use std::fmt;
 use std::marker::PhantomData;
 
-/// A page being read: optimistically (nothing is held; what was read counts only if `validate` says so) or
-/// under a shared latch (`validate` always succeeds).
+/// A page being read. Optimistically nothing is held, and what was read means nothing before `validate` has
+/// succeeded (pagecache R1). Under a shared latch `validate` always succeeds.
 pub struct ReadGuard<'c> {
     pool: &'c Pool,
     header: &'c Header,
@@ -52,7 +52,8 @@ impl<'c> ReadGuard<'c> {
         self.page
     }
 
-    /// What the page's readers noted of it; not validated with the page, and possibly wrong.
+    /// What readers have noted about the page. Not validated with the page, and possibly wrong (pagecache
+    /// R10).
     #[inline(always)]
     pub fn hints(&self) -> &Hints {
         &self.header.hints
@@ -68,8 +69,8 @@ impl<'c> ReadGuard<'c> {
         !self.latched
     }
 
-    /// Whether everything read from the page since the guard was made is what the page held then.
-    /// The guard may be used on after success, and validated again.
+    /// Whether everything read from the page since the guard was made is what the page held then (pagecache
+    /// R1). After success the guard may be used on and validated again.
     #[inline(always)]
     pub fn validate(&self) -> Result<(), Conflict> {
         if self.header.state.is_unchanged(self.snapshot) {
@@ -80,8 +81,8 @@ impl<'c> ReadGuard<'c> {
         }
     }
 
-    /// Turns the guard into an exclusive one if the page has not changed since the guard was
-    /// made. Does not wait for other latch holders: they are a conflict.
+    /// Turns the guard into an exclusive one if the page has not changed since the guard was made. Waits only
+    /// a moment for other holders of the latch: then they are a conflict.
     #[track_caller]
     pub fn upgrade(self) -> Result<WriteGuard<'c>, Conflict> {
         let (pool, id, frame) = (self.pool, self.id, self.frame);
@@ -120,7 +121,7 @@ impl fmt::Debug for ReadGuard<'_> {
     }
 }
 
-/// A page held exclusively. Optimistic readers who looked at it will find out if it was changed.
+/// A page held exclusively. Optimistic readers that looked at it find out whether it was changed.
 pub struct WriteGuard<'c> {
     pool: &'c Pool,
     id: PageId,
@@ -141,7 +142,7 @@ impl<'c> WriteGuard<'c> {
         self.pool.page(self.frame)
     }
 
-    /// The page, to change it: from here on it is dirty.
+    /// The page, to change it. From here on it is dirty (pagecache R2, R7).
     #[inline]
     pub fn page_mut(&mut self) -> PageMut<'_> {
         if self.changed == Changed::No {
@@ -156,7 +157,7 @@ impl<'c> WriteGuard<'c> {
         self.id
     }
 
-    /// Keeps the page shared, with nobody in between.
+    /// Turns the guard into a shared one, with nobody in between.
     pub fn downgrade(mut self) -> ReadGuard<'c> {
         self.pool.latch(self.frame).downgrade(self.changed);
         if std::mem::replace(&mut self.changed, Changed::No) == Changed::Yes {
@@ -168,7 +169,7 @@ impl<'c> WriteGuard<'c> {
         guard
     }
 
-    /// Gives up the page: what was changed in it is forgotten. A later `read` would find what the device holds.
+    /// Gives up the page and forgets its changes. A later `read` finds what the device holds.
     pub fn free(self) {
         let (pool, id, frame) = (self.pool, self.id, self.frame);
         local::latch_dropped();
@@ -181,7 +182,8 @@ impl Drop for WriteGuard<'_> {
     fn drop(&mut self) {
         if self.changed == Changed::Yes {
             if std::thread::panicking() {
-                // CRASH: the change may be half done. What the device holds is still whole.
+                // CRASH: the change may be half done, so it must not be written. What the device holds is
+                // still whole.
                 self.pool.poison(format!("a thread panicked while it changed {}", self.id));
             }
             self.pool.count_write_request(self.id);

@@ -1,8 +1,9 @@
-//! Hints: what the owner of a page would like to know of it before its bytes have arrived.
+//! Hints: what the owner of a page wants to know about it before its bytes have reached the processor.
 //!
-//! A hit reads its frame's header anyway, to learn the page's version, and the header's line has room left. What is kept there must be
-//! allowed to be wrong: it is neither latched nor covered by the version, it may mix what two readers have stored, and it outlives changes of the page.
-//! It is empty when a page comes into the frame. The steady state reads it only.
+//! A hit reads its frame's header anyway, to learn the page's version, and the header's cache line has room
+//! left. A hint may be wrong: it is neither latched nor covered by the version, it may mix what two readers
+//! have stored, and it outlives changes of the page. The hints are empty when a page comes into the frame. In
+//! the steady state they are only read (pagecache R10).
 
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -15,7 +16,7 @@ pub struct Hints([AtomicU64; HINT_WORDS]);
 impl Hints {
     #[inline(always)]
     pub fn load(&self) -> [u64; HINT_WORDS] {
-        // ORDER: Relaxed, as all of it is: nothing is concluded from a hint but where to look first.
+        // ORDER: Relaxed, here and below: a hint only says where to look first.
         [self.0[0].load(Relaxed), self.0[1].load(Relaxed), self.0[2].load(Relaxed)]
     }
 

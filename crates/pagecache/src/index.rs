@@ -1,12 +1,15 @@
-//! The index: from a page to the frame that holds it.
+//! The index leads from a page to the frame that holds it.
 //!
-//! It has two parts. The *shortcuts* say where the pages of neighbouring numbers lie, four bytes each, so that a line of the processor's cache
-//! has those of sixteen pages: what is read much stays near the processor. A shortcut may be another page's. Then the *buckets* say it.
+//! It has two parts. A *shortcut* is the frame number of a page, four bytes, beside those of its neighbours:
+//! a line of the processor's cache has the shortcuts of sixteen pages, so the shortcuts that are read often
+//! stay in that cache. A shortcut may name the frame of another page. Then the page is looked up in its
+//! *bucket*.
 //!
-//! Each segment owns a slice of buckets, changed only under its mutex. Readers look without a latch. What they find
-//! may be stale or torn, so a found frame is believed only after its header has named the page under
-//! a version that validates; what they do not find is looked up again under the mutex. So a reader
-//! can be wrong in one direction only, and that direction costs time and not truth.
+//! Each segment owns a slice of buckets, which are changed only under its mutex (pagecache R4). Readers look
+//! without a latch. What they find may be stale or torn, so a found frame is believed only after its header
+//! has named the page under a version that validates (pagecache R3). What they do not find is looked up again
+//! under the mutex. So a reader may miss a page that is there, which costs time, but never takes another page
+//! for it.
 //!
 //! A bucket is 64 bytes:
 //!
@@ -16,11 +19,12 @@
 //! | 8..40  | eight frame numbers of four bytes                              |
 //! | 40..64 | unused                                                         |
 //!
-//! A page that finds its bucket full goes to the neighbouring bucket (which the processor prefetches with
-//! it), then to a map under the mutex: no hash is so odd that its page could not be cached.
+//! A page that finds its bucket full goes to the neighbouring bucket, which the processor fetches with it. If
+//! that is full too the page goes to a map under the mutex, so a page can be cached whatever its hash is.
 //!
-//! A page's shortcut is set when it gets its frame, and never taken back: the next page there overwrites it. A page that is looked up and has lost its
-//! shortcut takes it back from one that is not used.
+//! A page's shortcut is set when the page gets its frame. It is never cleared: the next page with the same
+//! shortcut overwrites it. A page that is looked up and has lost its shortcut takes it back, unless the other
+//! page is used, too.
 
 use crate::frames::FrameNo;
 use crate::local::SEGMENTS_MAX;
@@ -31,9 +35,9 @@ use std::io;
 
 pub const SLOTS: usize = 8;
 
-/// Frames a bucket on average at most. At four of eight slots one bucket in fifty overflows into its neighbour.
+/// The most frames a bucket has on average. With four of eight slots in use one bucket in fifty overflows.
 const LOAD_MAX: usize = 4;
-/// So many buckets a segment at least, so that each has a neighbour.
+/// The least buckets of a segment: each needs a neighbour.
 const BUCKETS_MIN: usize = 2;
 
 /// A page's hash, a folded multiplication: the upper half chooses the bucket, the lowest byte is the tag.
@@ -144,7 +148,8 @@ const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 impl Bucket {
-    /// Bit 7 of byte i is set if slot i may have the tag (a false positive is harmless).
+    /// Bit 7 of byte i is set if slot i may have the tag. A false positive is harmless: the header says which
+    /// page it is.
     #[inline(always)]
     fn matching(&self, tag: u8) -> u64 {
         let differ = self.tags.load(Relaxed) ^ (u64::from(tag) * LOW_BITS);
@@ -180,21 +185,23 @@ impl Bucket {
 
 #[derive(Debug)]
 pub struct Index {
-    /// All buckets, twice: a change of geometry fills the half that is not in use.
+    /// All buckets, twice: a change of geometry fills the half that is not in use (pagecache R4).
     buckets: Region<Bucket>,
     half: usize,
-    /// Frame numbers, by page number, from another place on for each file. The geometry says how many are in use.
+    /// Frame numbers, by page number. Each file begins at another shortcut. The geometry says how many are in
+    /// use.
     shortcuts: Region<AtomicU32>,
 }
 
-/// Shortcuts a bucket at least, of which there is one for every two to four frames.
+/// The least shortcuts for each bucket. There is a bucket for every two to four frames.
 const SHORTCUTS_A_BUCKET: usize = 8;
-/// Files begin so far apart among the shortcuts, as a part of them all in 2^32nds (the golden ratio: wherever the earlier ones began).
+/// How far apart files begin among the shortcuts, as a part of them all in 2^32nds. With the golden ratio any
+/// number of files begin far from each other.
 const SHORTCUTS_A_FILE: u32 = 0x9e37_79b9;
 
 impl Index {
     pub fn new(frames_max: usize) -> io::Result<Index> {
-        // Rounding up to a power of two at most doubles; every segment has its minimum.
+        // Rounding up to a power of two at most doubles the number; every segment has its minimum.
         let half = (frames_max.div_ceil(LOAD_MAX) * 2).next_power_of_two().max(SEGMENTS_MAX * BUCKETS_MIN)
             + SEGMENTS_MAX * BUCKETS_MIN;
         let shortcuts = (half * SHORTCUTS_A_BUCKET).next_power_of_two();

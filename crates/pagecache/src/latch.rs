@@ -1,7 +1,9 @@
-//! The latch of a page: the one door to the transitions of a frame's state word, and to those who wait for it.
+//! The latch of a page: the one door to the transitions of a frame's state word, and to those who wait for
+//! it.
 //!
-//! What the transitions are is in `state`, how threads wait in `park`. Here they meet: whoever gives up a page wakes who waits for it, and what
-//! happens is counted. Optimistic readers do not come by: they look at the word and change nothing.
+//! The transitions are in `state`; how threads wait is in `park`. This module joins the two: a thread that
+//! gives up a page wakes the threads that wait for it, and what happens is counted. Optimistic readers do not
+//! come here: they look at the word and change nothing.
 
 use crate::error::Error;
 use crate::frames::FrameNo;
@@ -15,12 +17,13 @@ use std::panic::Location;
 base::latch_class!(pub PageClass, "page", SEGMENTS_MAX);
 
 base::latch_class!(
-    /// Waits for a page that somebody is reading from the device: they are the device's, and not a latch's.
+    /// Waits for a page that another thread is reading from the device. They are counted apart, for the wait
+    /// is for the device.
     pub LoadClass, "page load"
 );
 
-/// Attempts of an upgrade while others hold the page shared. They hold it for the copy of a page at
-/// most, unless they are latched readers, for whom the caller should not wait with latches held.
+/// Attempts of an upgrade while others hold the page shared. Most hold it only while they copy the page. The
+/// others are latched readers, and the caller should not wait for them while it holds latches itself.
 const UPGRADE_SPINS: u64 = 64;
 
 /// The latch of the page in a frame.
@@ -49,7 +52,7 @@ impl<'c> PageLatch<'c> {
         self.pool.waiting.lot.change(self.state(), transition)
     }
 
-    /// A transition by which the page may become free for others.
+    /// A transition after which others may take the page.
     #[inline(always)]
     fn give(self, transition: impl FnOnce(&FrameState) -> Wake) {
         if self.change(transition) == Wake::Waiters {
@@ -89,7 +92,8 @@ impl<'c> PageLatch<'c> {
         result
     }
 
-    /// Takes the page alone if it is as `snapshot` says; of sharers, beside `own_shared`, it waits a moment for the end.
+    /// Takes the page alone if it is still as `snapshot` says. Waits a moment for sharers other than the
+    /// `own_shared` of the caller.
     #[inline(always)]
     #[track_caller]
     pub fn upgrade(self, snapshot: Snapshot, own_shared: u64) -> bool {
@@ -172,17 +176,19 @@ impl<'c> PageLatch<'c> {
         self.give(FrameState::finish_evict);
     }
 
-    /// Waits while the frame has the page and `blocked` holds for the word. Backs out with `Busy` if the caller holds latches while
-    /// the thread with the permit finds no frame: that thread may be waiting for the caller's latches.
+    /// Waits while the frame has the page and `blocked` holds for the word. Backs out with `Busy` if the
+    /// caller holds latches while the thread with the permit finds no frame: that thread may be waiting for
+    /// the caller's latches (pagecache R8).
     ///
-    /// For the latch of whatever page comes to be in the frame he must not wait: whoever has that may be waiting for the caller's latches, and that page's
-    /// place in the order of latches is another.
+    /// The caller must not wait for the latch of another page that comes into the frame: that page stands
+    /// elsewhere in the order of latches, and its holder may be waiting for the caller's latches.
     #[track_caller]
     pub fn wait(self, id: PageId, blocked: impl Fn(Word) -> bool) -> Result<(), Error> {
         let PageLatch { pool, frame } = self;
         let state = self.state();
         let header = pool.header(frame);
-        // A frame that is loading another page may not have its number yet; then whoever loads it wakes.
+        // A frame that is loading another page may not have that page's number yet. Then the thread that
+        // loads it wakes this one.
         let blocked = |word| header.page_word() == id.to_word() && blocked(word);
         let must_back_out =
             || pool.waiting.permits.is_starving() && local::holds_latches() && !local::has_permit(pool.id());

@@ -1,17 +1,17 @@
-//! What each thread keeps to itself: how many latches it holds, what it has had read, whether it has the permit. What it counts at
-//! every hit is in [`base::OwnedCounters`].
+//! What each thread knows of itself: how many latches it holds, how many pages were read for it, whether it
+//! has the permit. What it counts at every hit is in [`base::OwnedCounters`].
 
 use base::sync::thread_local;
 use std::cell::Cell;
 
-/// Models have fewer, because they make a cache thousands of times.
+/// Models have fewer, because they make a pool thousands of times.
 pub const SEGMENTS_MAX: usize = if cfg!(feature = "shuttle") { 4 } else { 64 };
 
 struct Local {
     latches_held: Cell<u32>,
-    /// Pages that it has had read from devices.
+    /// How many pages were read from devices for it.
     loads: Cell<u64>,
-    /// The cache whose frame permit this thread has; 0 = none.
+    /// The pool whose frame permit this thread has, by its id; 0 = none.
     permit_of: Cell<u64>,
 }
 
@@ -42,7 +42,7 @@ pub fn loads() -> u64 {
     LOCAL.with(|local| local.loads.get())
 }
 
-/// True if the calling thread holds page latches of any cache.
+/// True if the calling thread holds page latches of any pool.
 pub fn holds_latches() -> bool {
     LOCAL.with(|local| local.latches_held.get() > 0)
 }

@@ -1,4 +1,4 @@
-//! Page memory: the one module that touches the bytes of a frame.
+//! Page memory: the only module that touches the bytes of a frame (pagecache R1).
 //!
 //! An optimistic reader reads a page while a writer may be changing it. In Rust a racing plain read is
 //! undefined behaviour even if its result is thrown away, so page memory is a slice of `AtomicU64`
@@ -95,15 +95,16 @@ impl<'a> Page<'a> {
         let len = len.min(self.size());
         let (first, shift) = (offset / 8, (offset % 8) * 8);
         let words = len.div_ceil(8);
-        // One word more than is filled, since what does not begin with a word begins in one before.
+        // One word more than is filled, because bytes that do not begin at a word begin in the word before.
         let Some(source) = self.words.get(first..first + words + 1) else {
             return self.append_to_end(offset, len, out);
         };
         let start = out.len();
         // Whole words are copied, so up to seven bytes beyond `len` are written and cut off again.
         out.reserve(len + 8);
-        // SAFETY: `reserve` made room for `len + 8` bytes behind `start`; eight bytes are written for each of `words` words, at most
-        // `len + 7` together, and `set_len` covers only `len` bytes, all of them written.
+        // SAFETY: `reserve` made room for `len + 8` bytes behind `start`. Eight bytes are written for each of
+        // `words` words, at most `len + 7` together. `set_len` covers only `len` bytes, all of which were
+        // written.
         unsafe {
             let mut target = out.as_mut_ptr().add(start).cast::<u64>();
             if shift == 0 {
@@ -190,14 +191,14 @@ impl<'a> Page<'a> {
 }
 
 /// A page that only the holder may change: the frame is latched exclusively, or the memory is private.
-/// Optimistic readers may still look at it, so that every store is an atomic one.
+/// Optimistic readers may still look at it, so every store is atomic (pagecache R1).
 #[derive(Debug)]
 pub struct PageMut<'a> {
     words: &'a [AtomicU64],
 }
 
 impl<'a> PageMut<'a> {
-    /// Whoever calls this holds the page exclusively; only one `PageMut` of a page exists at a time.
+    /// The caller holds the page exclusively. Only one `PageMut` of a page exists at a time.
     pub fn new(words: &'a [AtomicU64]) -> PageMut<'a> {
         debug_assert!(words.len().is_power_of_two());
         PageMut { words }
@@ -238,7 +239,8 @@ impl<'a> PageMut<'a> {
         self.set_bits(offset, !0 >> (64 - bytes.len() * 8), value);
     }
 
-    /// Sets the bits of `mask`, counted from byte `offset`, to those of `value`, which has no others. They lie inside one word.
+    /// Sets the bits of `mask`, counted from byte `offset`, to those of `value`, which has no others. They
+    /// lie inside one word.
     #[inline(always)]
     fn set_bits(&mut self, offset: usize, mask: u64, value: u64) {
         let shift = (offset % 8) * 8;

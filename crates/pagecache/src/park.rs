@@ -1,9 +1,10 @@
 //! Waiting for a frame's state word to change.
 //!
-//! Few threads wait for few frames, so frames share [`STRIPES`] pairs of mutex and condition variable; or, if latches are made so, all wait in the
-//! process's wait array. No wake-up is lost: a waiter sets the waiters bit while it holds the stripe's mutex and lets go of that only
-//! inside the condition variable; whoever changes the word sees the bit in the old word, and
-//! takes the mutex before it notifies. In the wait array, the waiter has taken its cell before it sets the bit.
+//! Few threads wait for few frames, so frames share [`STRIPES`] pairs of mutex and condition variable. If the
+//! latches are made so, all threads wait in the process's wait array instead. No wake-up is lost: a waiter
+//! sets the waiters bit while it holds the stripe's mutex, and gives up the mutex only inside the condition
+//! variable. A thread that changes the word sees the bit in the old word, and takes the mutex before it
+//! notifies. In the wait array the waiter has taken its cell before it sets the bit.
 
 use crate::frames::FrameNo;
 use crate::state::{FrameState, Word};
@@ -23,18 +24,19 @@ const SPINS: u64 = 1;
 
 #[derive(Debug)]
 pub struct ParkingLot {
-    /// Where threads wait instead, and what the latches' states change under.
+    /// The wait array, if latches are made so: threads wait there, and the states of latches change under its
+    /// mutexes.
     array: Option<CentralArray>,
     stripes: [CachePadded<(Mutex<()>, Condvar)>; STRIPES],
 }
 
-/// Whether to sleep until the word changes.
+/// What a look at the word says to a thread that may have to sleep.
 enum Look {
-    /// The waiters bit is set: whoever changes the word wakes.
+    /// The waiters bit is set: the thread that changes the word wakes this one.
     Sleep,
-    /// What was waited for is there.
+    /// There is nothing to wait for any more.
     Open,
-    /// Too many readers share the page: nobody wakes for one of them leaving.
+    /// Too many readers share the page. When one of them leaves nobody is woken.
     Full,
 }
 
@@ -118,7 +120,7 @@ impl ParkingLot {
         (SPINS, look)
     }
 
-    /// Wakes whoever waits for the frame.
+    /// Wakes all threads that wait for the frame.
     #[cold]
     pub fn wake(&self, frame: FrameNo, state: &FrameState) {
         if let Some(array) = &self.array {

@@ -1,13 +1,13 @@
 //! The frame permit: how the smallest cache makes progress.
 //!
-//! A thread that holds latches must not wait for a frame, for whoever could free one may be waiting for
-//! those latches. It gets `Busy`, drops everything, takes the permit and tries again. There is one permit. Its
-//! holder may wait while holding latches, because everybody else backs out: a thread that finds
-//! no frame while it holds latches gets `Busy`, and a thread that waits for a latch while it holds others gets `Busy`
-//! as soon as the permit's holder starves.
+//! This is pagecache R8. A thread that holds latches must not wait for a frame, because a thread that could
+//! free one may be waiting for those latches. It gets `Busy`, drops all its latches, takes the permit and
+//! tries again. There is one permit. Its holder may wait while it holds latches, because all others back out:
+//! a thread that finds no frame while it holds latches gets `Busy`, and a thread that waits for a latch while
+//! it holds others gets `Busy` as soon as the permit's holder starves.
 //!
-//! The same way leads to room that another share of the cache's budget has and does not use: it is asked for between the first attempt and the
-//! one with the permit, while the thread holds nothing.
+//! Room that another share of the cache's budget does not use is got in the same way: it is asked for between
+//! the first attempt and the one with the permit, while the thread holds nothing.
 
 use crate::local;
 use crate::pool::Pool;
@@ -33,8 +33,8 @@ impl Permits {
         self.starving.load(SeqCst)
     }
 
-    /// Gives the old value. After setting it the caller wakes all parked threads: each of them either asked
-    /// `is_starving` under its stripe's mutex after this store, or is parked and gets woken.
+    /// Gives the old value. After setting it the caller wakes all parked threads. Each of them either asks
+    /// `is_starving` under its stripe's mutex after this store, or is parked and is woken.
     pub fn set_starving(&self, starving: bool) -> bool {
         self.starving.swap(starving, SeqCst)
     }
@@ -44,14 +44,14 @@ impl Permits {
 #[derive(Debug)]
 pub struct FramePermit<'c> {
     pool: &'c Pool,
-    /// It is the thread that is permitted.
+    /// The permit belongs to the thread that took it.
     not_send: PhantomData<*const ()>,
 }
 
 impl Pool {
-    /// Waits for the frame permit. The caller holds no latches and got [`crate::Error::Busy`]; with the permit
-    /// in hand the same operation succeeds as soon as the others have backed out.
-    /// A thread takes one permit at a time.
+    /// Waits for the frame permit. The caller holds no latches and got [`crate::Error::Busy`]; with the
+    /// permit in hand the same operation succeeds as soon as the others have backed out. A thread takes one
+    /// permit at a time.
     pub fn wait_for_frames(&self) -> FramePermit<'_> {
         assert!(!local::has_permit(self.id()), "the thread has the permit already");
         if self.growth.free.len() == 0 {

@@ -1,5 +1,5 @@
-//! The cache: the concurrent shell around the segments, and the two ways to a page that is there. The way to one that is
-//! not is in `find`.
+//! A pool of frames for pages of one size: the concurrent shell around the segments, and the two ways to a
+//! page that is in memory. The way to a page that is not is in `find`.
 
 use crate::backend::Backend;
 use crate::budget::{Budget, Share};
@@ -35,19 +35,20 @@ base::latch_class!(pub FilesLatch, "files of a cache");
 
 base::latch_class!(pub SegmentLatch, "cache segment", SEGMENTS_MAX);
 
-/// So few frames are enough for every operation of the engine: a split holds seven pages at most, and the thread
-/// with the frame permit is alone in holding any while it waits. The rest is slack.
+/// The least frames of a pool in use. They are enough for every operation of the engine: a split holds at
+/// most seven pages, and only the thread with the frame permit holds pages while it waits (pagecache R8). The
+/// rest is slack.
 ///
-/// Models have fewer, so that they evict soon; those of the engine in which pages are split ask for more.
+/// Models have fewer, so that they evict soon. Models of the engine in which pages are split ask for more.
 pub const FRAMES_MIN: usize = if cfg!(feature = "shuttle") { 3 } else { 16 };
 
-/// Every access to a word of a page is a step of a model, so pages of models are small.
+/// Every access to a word of a page is a step of a model, so the pages of models are small.
 const PAGE_BYTES_MIN: usize = if cfg!(feature = "shuttle") { 128 } else { PAGE_SIZE_MIN };
 
-/// Optimistic attempts inside one `read` before it takes a latch.
+/// How often `read` looks optimistically before it takes a latch.
 const ATTEMPTS_MAX: usize = 4;
 
-/// What every hit reads and nobody writes in the steady state.
+/// What every hit reads. In the steady state nobody writes it (pagecache R10).
 #[derive(Debug)]
 pub(crate) struct Hot {
     /// A [`Geometry`].
@@ -93,8 +94,9 @@ pub(crate) struct Growth {
     pub growing: Mutex<bool>,
     /// Held for the whole of a reconfiguration, so that there is one at a time.
     pub reconfiguring: Mutex<()>,
-    /// Held while a page moves to another frame, and by a thread that goes through all frames to give up a file's
-    /// pages: without it that thread could miss a page in both frames (pagecache R17). Taken before page latches.
+    /// Held while a page moves to another frame, and by a thread that goes through all frames to give up a
+    /// file's pages: without it that thread could miss a page in both frames (pagecache R17). Taken before
+    /// page latches.
     pub relocating: Mutex<()>,
 }
 
@@ -141,8 +143,12 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Makes a cache that stands alone and, with background write-back, starts its threads. Fails if the page size is
-    /// none, or if the operating system has no address space for it.
+    /// Makes a pool that stands alone and, with background write-back, starts its threads.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Config`] if the page size is not a valid one, or the operating system has no address space
+    /// for the pool.
     pub fn new(config: CacheConfig) -> Result<Arc<Pool>, Error> {
         check_page_size(config.page_size)?;
         let frames = reconfigure::frames_for(config.size_bytes, config.page_size);
@@ -150,8 +156,8 @@ impl Pool {
         Pool::beside(config, backend, None)
     }
 
-    /// Makes a cache that reaches the device as others do. With a budget it has no frames until its first file comes, and takes more
-    /// when it needs them; the configured size is what it may come to.
+    /// Makes a pool that shares `backend` with others. With a budget it has no frames until its first file
+    /// comes, and takes more when it needs them. The configured size is the most that it may grow to.
     pub(crate) fn beside(
         config: CacheConfig,
         backend: Arc<Backend>,
@@ -161,7 +167,7 @@ impl Pool {
         check_page_size(page_size)?;
         let index_frames = reconfigure::frames_for(config.size_bytes, page_size);
         let frames = if budget.is_some() { 0 } else { index_frames };
-        // Address space for growth: as much as the machine has memory. It costs nothing until used.
+        // Address space for growth: as much as the machine has memory. It costs nothing until it is used.
         let room = reconfigure::frames_for(base::region::machine_memory_bytes(), page_size);
         let memory = Memory::reserve(index_frames.max(room).min(u32::MAX as usize / 2), page_size)
             .or_else(|_| Memory::reserve(index_frames, page_size))
@@ -262,7 +268,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Makes the pages of a file reachable that lies as `format` says; its pages have this cache's size.
+    /// As [`Pool::attach`], for a file with the layout `format`. Its pages must have this pool's page size.
     pub fn attach_as(
         &self,
         id: FileId,
@@ -277,12 +283,12 @@ impl Pool {
         self.take_in(OpenFile::new(id, path, file, format))
     }
 
-    /// How many bytes of memory, beside the frames, the images of cold pages of compressed files may take from now on.
+    /// How many bytes of memory, beside the frames, cold pages of compressed files may take from now on.
     pub fn resize_cold_pages(&self, bytes: usize) {
         self.cold_pages.resize_to(bytes);
     }
 
-    /// Bytes that images take, and how many pages have been opened from one.
+    /// Bytes that cold pages take, and how many pages have been opened from there.
     pub fn cold_page_status(&self) -> (usize, u64) {
         self.cold_pages.status()
     }
@@ -292,12 +298,12 @@ impl Pool {
         self.page_size
     }
 
-    /// A number that grows from cache to cache.
+    /// A number that tells pools apart. A later pool has a larger one.
     pub(crate) fn id(&self) -> u64 {
         self.hot.requests.id()
     }
 
-    /// How many pages it has room for at present.
+    /// How many pages it has room for now.
     pub fn frames(&self) -> usize {
         // ORDER: a figure.
         self.growth.frame_count.load(Relaxed)
@@ -309,8 +315,9 @@ impl Pool {
         self.hot.is_optimistic.load(Relaxed)
     }
 
-    /// The page, by the configured hit path; a miss reads the device, once however many ask. Waits for a
-    /// thread that holds the page exclusively, not for the device of a page that is there.
+    /// The page, by the configured hit path. A miss reads the device once, however many threads ask
+    /// (pagecache R9). Waits for a thread that holds the page exclusively. Does not wait for the device if
+    /// the page is in memory.
     #[inline]
     pub fn read(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
         if !self.hot.is_optimistic.load(Relaxed) {
@@ -322,7 +329,8 @@ impl Pool {
         }
     }
 
-    /// The page if it can be read at once, by the optimistic path or with a latch that is free. No I/O.
+    /// The page, if it can be read at once: by the optimistic path, or with a latch that is free. Does no
+    /// I/O.
     #[inline]
     pub fn try_read_cached(&self, id: PageId) -> Option<ReadGuard<'_>> {
         if self.hot.is_optimistic.load(Relaxed) {
@@ -340,7 +348,7 @@ impl Pool {
         Some(ReadGuard::latched(self, id, frame))
     }
 
-    /// The page under a shared latch, whatever the hit path: for readers who met too many conflicts.
+    /// The page under a shared latch, whatever the hit path. For readers that met too many conflicts.
     #[track_caller]
     pub fn read_shared(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
         if !self.hot.is_optimistic.load(Relaxed) {
@@ -352,7 +360,7 @@ impl Pool {
         Ok(ReadGuard::latched(self, id, frame))
     }
 
-    /// The page under an exclusive latch. Waits for all who hold it.
+    /// The page under an exclusive latch. Waits for all threads that hold it.
     #[track_caller]
     pub fn write(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
         self.count_read_request(id);
@@ -381,22 +389,23 @@ impl Pool {
     /// See [`WriteGuard::free`].
     pub(crate) fn free_latched(&self, id: PageId, frame: FrameNo) {
         if !self.drop_latched_page(id, frame) {
-            // A copy is on its way to the device: the page stays until somebody needs the frame.
+            // A copy is being written to the device (pagecache R5): the page stays until its frame is needed.
             self.latch(frame).unlock_exclusive(Changed::Yes);
         }
     }
 
-    /// For one who is going to look at many pages; `None` if hits take latches here.
+    /// For a reader that is going to look at many pages. `None` if hits take latches in this pool.
     #[inline(always)]
     pub fn glances(&self) -> Option<Glances<'_>> {
         self.is_optimistic().then(|| Glances::new(self))
     }
 
-    /// The optimistic hit: index, header, version. Finds nothing if the page is absent or being
-    /// changed, or if it has lost its shortcut and lies outside its home bucket.
+    /// The optimistic hit: index, header, version (pagecache R10). Finds nothing if the page is absent or
+    /// being changed, or if it has lost its shortcut and lies outside its home bucket.
     #[inline(always)]
     fn look(&self, id: PageId) -> Option<ReadGuard<'_>> {
-        // ORDER: a stale geometry leads to stale shortcuts and buckets, and every frame found there is verified.
+        // ORDER: a stale geometry leads to stale shortcuts and buckets. Every frame found there is verified
+        // (pagecache R3).
         let geometry = Geometry(self.hot.geometry.load(Relaxed));
         let frame = self.hot.index.shortcut(geometry, id);
         let (frame, word) = match self.header(frame).readable(id) {
@@ -407,13 +416,14 @@ impl Pool {
         Some(ReadGuard::optimistic(self, id, frame, self.header(frame), word.snapshot()))
     }
 
-    /// The frame that the page's bucket names, if it has the page, and its state.
+    /// The frame that the page's bucket names, if that frame has the page, and the frame's state.
     #[inline(never)]
     pub(crate) fn look_in_bucket(&self, geometry: Geometry, id: PageId) -> Option<(FrameNo, Word)> {
         let index = &self.hot.index;
         let mut candidates = index.candidates(geometry, Hash::of(id));
         let found = candidates.find_map(|frame| Some((frame, self.header(frame).readable(id)?)))?;
-        // Of two that are used the one that has the shortcut keeps it, or they would take it from each other for ever.
+        // If both pages are used, the one that has the shortcut keeps it. Otherwise they would take it from
+        // each other forever.
         let other = self.header(index.shortcut(geometry, id));
         let is_others = geometry.shortcut_of(other.page_id()) == geometry.shortcut_of(id);
         if !(is_others && other.is_hot() && other.state.load().is_readable()) {
@@ -427,7 +437,7 @@ impl Pool {
     fn read_slow(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
         let number = self.count_read_request(id);
         for _ in 0..ATTEMPTS_MAX {
-            // A load is no second use: only a page that was there is marked as used.
+            // A load is not a second use: only a page that was in memory is marked as used.
             let (frame, was_there) = match self.find_or_load(id, Keep::Nothing)? {
                 Located::Found(frame) => (frame, true),
                 Located::Loaded(frame) => (frame, false),
@@ -468,13 +478,13 @@ impl Pool {
                     Located::Found(_) => continue,
                 }
             };
-            // Somebody waits to have the page alone: let those who share it finish, once.
+            // A thread waits to have the page alone: give it one chance.
             if self.header(frame).state.load().has_waiters() && !std::mem::replace(&mut gave_way, true) {
                 drop(segment);
                 thread::yield_now();
                 continue;
             }
-            // Under the mutex the frame cannot change its page.
+            // Under the mutex the frame cannot change its page (pagecache R3).
             if self.latch(frame).lock_shared().is_ok() {
                 segment.hit(self.shared(), frame);
                 return Ok(ReadGuard::latched(self, id, frame));
@@ -488,7 +498,7 @@ impl Pool {
     #[track_caller]
     pub(crate) fn lock_segment(&self, hash: Hash) -> (MutexGuard<'_, Segment>, usize) {
         loop {
-            // ORDER: Acquire, so that a new geometry comes with the segments made for it.
+            // ORDER: Acquire, so that a reader of a new geometry sees the segments made for it.
             let geometry = Geometry(self.hot.geometry.load(Acquire));
             let number = geometry.segment_of(hash);
             let segment = self.lock_shell(number);
@@ -536,7 +546,7 @@ impl Pool {
         local::latch_dropped();
     }
 
-    /// Under the exclusive latch: the page is going to change.
+    /// Under the exclusive latch: the page is going to change (pagecache R2, R7).
     pub(crate) fn mark_dirty(&self, frame: FrameNo) {
         let header = self.header(frame);
         if header.set_flags(DIRTY) & DIRTY == 0 {
@@ -573,7 +583,7 @@ impl Pool {
         self.shells[self.segment_number(id)].counters.conflicts.fetch_add(1, Relaxed);
     }
 
-    /// Stops all writing from now on; the first reason is kept.
+    /// Stops all writing from now on. The first reason is remembered.
     pub(crate) fn poison(&self, why: String) {
         self.device.backend.poison(why);
     }
@@ -594,7 +604,7 @@ pub(crate) fn check_page_size(page_size: usize) -> Result<(), Error> {
     Err(Error::Config { why })
 }
 
-/// Looks at a condition for about as long as an exclusive latch is held.
+/// Waits for `done` for about as long as an exclusive latch is typically held.
 fn spin_a_little(done: impl Fn() -> bool) {
     for _ in 0..if cfg!(feature = "shuttle") { 1 } else { 50 } {
         if done() {
@@ -605,7 +615,7 @@ fn spin_a_little(done: impl Fn() -> bool) {
     thread::yield_now();
 }
 
-/// The memory of a cache.
+/// The memory of a pool.
 struct Memory {
     index: Index,
     frames: Frames,

@@ -1,7 +1,7 @@
 //! Pages that are read before anybody waits for them.
 //!
-//! Who knows what it will want next says so; threads of the cache's own load it as any miss is loaded. Who is told nothing, or
-//! finds its pages here, pays nothing for this.
+//! A reader that knows which pages it will want next asks for them, and the cache's own threads load them as
+//! any miss is loaded. A reader that does not ask, or finds its pages in memory, pays nothing for this.
 
 use crate::find::Located;
 use crate::index::{Geometry, Hash};
@@ -12,15 +12,16 @@ use base::PageId;
 use base::sync::Arc;
 use base::sync::atomic::Ordering::Relaxed;
 
-/// Pages asked for at once, at most: with four threads and 0.1 ms a read, a millisecond's work.
+/// The most pages asked for at once: with four threads and 0.1 ms a read, about a millisecond's work.
 const WINDOW: usize = 32;
-/// And no more than this share of the frames, so that they are still there when they are wanted.
+/// At most one frame in so many is asked for, so that the pages are still there when they are wanted.
 const WINDOW_SHARE: usize = 16;
-/// Pages that wait to be read, for all scans together. What does not fit is read by who needs it.
+/// The most pages that wait to be read, for all scans together. A page that does not fit is read by the
+/// thread that needs it.
 const QUEUE_MAX: usize = 4 * WINDOW;
 
 impl Pool {
-    /// How many pages it makes sense to ask for at once; fewer than two: it makes none.
+    /// How many pages it makes sense to ask for at once. Below two it makes no sense.
     pub fn read_ahead_window(&self) -> usize {
         if self.device.backend.readers.size() == 0 {
             0
@@ -29,8 +30,9 @@ impl Pool {
         }
     }
 
-    /// Asks for pages that will be wanted soon, in this order. Those that are here are left out; gives the number of the others.
-    /// What cannot be read, or is no page any more, is not: who wants it then will hear why.
+    /// Asks for pages that will be wanted soon, in this order, and gives how many have been queued. Pages
+    /// that are in memory are left out. A page that cannot be read is skipped: the thread that wants it then
+    /// gets the error.
     pub fn read_ahead(self: &Arc<Pool>, pages: impl IntoIterator<Item = PageId>) -> usize {
         if self.device.backend.readers.size() == 0 {
             return 0;
@@ -41,7 +43,7 @@ impl Pool {
         self.device.backend.readers.add(missing.into_iter().map(|id| (this.clone(), id)), QUEUE_MAX)
     }
 
-    /// A look without a latch: right most of the time.
+    /// A look without a latch, which is right most of the time.
     fn is_cached(&self, id: PageId) -> bool {
         let (hash, index) = (Hash::of(id), &self.hot.index);
         // ORDER: as in `look`.
@@ -57,7 +59,8 @@ impl Pool {
     }
 }
 
-/// How many pages the calling thread has had read from a device, in all caches: more than before, and it has waited.
+/// How many pages have been read from devices for the calling thread, in all caches. If the number has grown
+/// the thread has waited for a device.
 pub fn loads_of_this_thread() -> u64 {
     local::loads()
 }

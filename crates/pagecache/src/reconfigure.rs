@@ -1,4 +1,4 @@
-//! Changing a cache while it is in use. Pages stay where they can; readers are never stopped.
+//! Changing a pool while it is in use. Pages stay as far as there is room, and readers are never stopped.
 
 use crate::budget::{Budget, Share};
 use crate::config::{HitPath, Limits, Reconfigure};
@@ -46,7 +46,7 @@ pub(crate) fn checked_limits(limits: Limits) -> Result<Limits, Error> {
 }
 
 impl Pool {
-    /// Tells every segment what it may expect.
+    /// Tells every segment how many frames it can expect, and the limits.
     pub(crate) fn apply_limits(&self, frames: usize, limits: Limits) {
         let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
         for shell in &self.shells[..segments] {
@@ -61,16 +61,17 @@ impl Pool {
         size_for_frames(1, self.page_size)
     }
 
-    /// Ghosts that count; none without a budget.
+    /// How many ghosts count. None without a budget.
     fn ghost_frames(&self) -> usize {
         self.growth.budget.as_ref().map_or(0, |budget| (budget.ghost_bytes() / self.frame_bytes()).max(1))
     }
 
-    /// Takes a step more of the budget, if nobody has it, or some share has room that it does not use. False if that brought nothing:
-    /// then a page has to go.
+    /// Takes a step more of the budget, if no share has it, or another share does not use it (pagecache R15,
+    /// R16). False if that brought no frame: then a page has to go.
     ///
-    /// A share may have to wait for latches before it can give room back. So who holds any takes what nobody has; if there is more, he gets
-    /// `Busy`, and comes back with the permit after it has been asked for.
+    /// A share may have to wait for latches before it can give room back. So a thread that holds latches
+    /// takes only what no share has. If another share could give room back the thread gets `Busy`. It comes
+    /// back with the permit after `wait_for_frames` has asked for the room (pagecache R8).
     pub(crate) fn grow(&self) -> Result<bool, Error> {
         let Some(budget) = &self.growth.budget else { return Ok(false) };
         if budget.free() < self.frame_bytes() {
@@ -94,30 +95,31 @@ impl Pool {
         Ok(!*is_withheld && self.grow_by((budget.step() / self.frame_bytes()).max(1)) > 0)
     }
 
-    /// Has other shares give back what they do not use, unless there is room as it is; true if there is afterwards. The caller holds no
-    /// latches.
+    /// Makes other shares give back what they do not use, unless there is room already. True if there is room
+    /// afterwards. The caller holds no latches.
     pub(crate) fn reclaim_room(&self) -> bool {
         let Some(budget) = &self.growth.budget else { return false };
         let has_room = || budget.free() >= self.frame_bytes();
         has_room() || budget.is_shared() && budget.reclaim(self.as_share()) && has_room()
     }
 
-    /// How the budget tells it from other shares.
+    /// How the budget tells this pool from other shares.
     fn as_share(&self) -> *const () {
         std::ptr::from_ref(self).cast()
     }
 
-    /// How many frames it has, and could take from what nobody has.
+    /// How many frames it has, together with those it could take from what no share has.
     pub(crate) fn frames_within_reach(&self) -> usize {
         let more = self.growth.budget.as_ref().map_or(0, |budget| budget.free() / self.frame_bytes());
         self.frames() + more
     }
 
-    /// Takes so many frames more, as far as the budget has them; gives their number. The caller holds `growing`.
+    /// Takes so many frames more, as far as the budget has bytes for them, and gives their number. The caller
+    /// holds `growing`.
     fn grow_by(&self, frames: usize) -> usize {
         let Some(budget) = &self.growth.budget else { return 0 };
         if self.frames_min() == 0 {
-            // Who asks is late: the file has gone.
+            // The caller is late: its file has gone.
             return 0;
         }
         // ORDER: changed by the holder of `growing` only.
@@ -129,7 +131,7 @@ impl Pool {
         more
     }
 
-    /// The caller holds `growing`, and has taken what it costs.
+    /// The caller holds `growing`, and has taken the bytes from the budget (pagecache R15).
     fn grow_to(&self, frames: usize) {
         self.hot.frames.use_huge_pages(frames);
         self.hot.memory.use_huge_pages(frames);
@@ -139,15 +141,16 @@ impl Pool {
         self.apply_limits(frames, limits);
     }
 
-    /// Frames that it cannot do without: none, as a share of a budget, without files.
+    /// Frames that it cannot do without. A pool with a budget and without files needs none.
     fn frames_min(&self) -> usize {
         if self.growth.budget.is_some() && self.device.files.read().is_empty() { 0 } else { FRAMES_MIN }
     }
 
-    /// The first file has come: takes what it cannot do without, whoever has it. [`Budget::fit`] makes the others give way. Until then
-    /// who wants a page of the file finds no frame, and looks again.
+    /// The first file has come: takes what the pool cannot do without, even if other shares have it.
+    /// [`Budget::fit`] then makes the others smaller. Until then a thread that wants a page of the file finds
+    /// no frame, and looks again (pagecache R16).
     pub(crate) fn come_into_use(&self, budget: &Budget) {
-        // Whoever found it without files has made it small by now.
+        // A thread that found the pool without files has made it small by now.
         let _one_at_a_time = self.growth.reconfiguring.lock();
         let _growing = self.growth.growing.lock();
         // ORDER: changed by the holder of `growing` only.
@@ -158,29 +161,31 @@ impl Pool {
         }
     }
 
-    /// The last file may have gone: then all frames go. No page is left, so nothing is written, and nobody is waited for but who has taken
-    /// a frame and comes too late to use it.
+    /// The last file may have gone: then all frames go. No page is left, so nothing is written. The only
+    /// threads to wait for are those that have taken a frame and come too late to use it.
     pub(crate) fn rest_if_unused(&self) {
         if self.frames_min() > 0 {
             return;
         }
         let _one_at_a_time = self.growth.reconfiguring.lock();
         if self.frames_min() == 0 {
-            // Should a file come just now, it finds as many as it needs at least.
+            // If a file comes just now `give_back` leaves it the least number of frames.
             let emptied = self.give_back(0);
             debug_assert!(emptied.is_ok(), "a page of no file: {emptied:?}");
         }
     }
 
-    /// Makes it smaller, not below what it cannot do without, and gives the rest back to the budget. The caller holds `reconfiguring`.
+    /// Makes the pool smaller, but not below what it cannot do without, and gives the rest back to the
+    /// budget. The caller holds `reconfiguring`.
     fn give_back(&self, frames: usize) -> Result<(), Error> {
         let (frames, frames_old) = {
             let mut is_withheld = self.growth.growing.lock();
-            // With the files held: one that comes after that finds no frame to take, and waits for `come_into_use`; so nobody holds a page that
-            // who empties the pool has to wait for.
+            // With `files` held (pagecache R16): a file that comes later finds no frame to take until
+            // `come_into_use` has run, so nobody holds a page that this thread would have to wait for.
             let files = self.device.files.read();
             let least = if self.growth.budget.is_some() && files.is_empty() { 0 } else { FRAMES_MIN };
-            // Whoever has made it grow since the caller looked has done so by now, and nobody does any more.
+            // A thread that made the pool grow since the caller looked has finished by now, and no other
+            // begins.
             let frames_old = self.growth.frame_count.load(Relaxed);
             let frames = frames.max(least);
             if frames >= frames_old {
@@ -235,7 +240,7 @@ impl Pool {
             return Err(Error::Config { why });
         }
         let frames_old = self.growth.frame_count.load(Relaxed);
-        // With a budget it takes what it needs by itself.
+        // With a budget the pool takes what it needs when it needs it.
         let frames = if self.growth.budget.is_some() { frames_old.min(index_frames) } else { index_frames };
         if frames < frames_old {
             self.give_back(frames)?;
@@ -260,7 +265,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Deals all pages to the segments anew. Takes every mutex, in ascending order: nobody else ever holds two.
+    /// Deals all pages to the segments anew. Takes every mutex, in ascending order. No other code ever holds
+    /// two.
     fn repartition(
         &self,
         segments: usize,
@@ -280,7 +286,8 @@ impl Pool {
             segment.set_limits(frames.div_ceil(segments), limits);
             segment.set_ghosts(self.ghost_frames().div_ceil(segments));
         }
-        // The next victim of each first, then the second of each, and so on: the order stays, roughly.
+        // First the next victim of each segment, then the second of each, and so on. So the order stays,
+        // roughly.
         let longest = orders.iter().map(Vec::len).max().unwrap_or(0);
         for frame in (0..longest).flat_map(|nth| orders.iter().filter_map(move |order| order.get(nth))) {
             let hash = Hash::of(self.header(*frame).page_id());
@@ -289,15 +296,18 @@ impl Pool {
         for (shell, segment) in self.shells.iter().zip(&all) {
             shell.resident.store(segment.resident(), Relaxed);
         }
-        // ORDER: pairs with the Acquire of `lock_segment`. Readers without latch may go on with the old
-        // geometry: its half of the index stays as it is until the next change, and what they find is verified.
+        // ORDER: pairs with the Acquire of `lock_segment`. Readers without a latch may go on with the old
+        // geometry: its half of the index stays as it is until the next change, and what they find is
+        // verified (pagecache R3, R4).
         self.hot.geometry.store(new.0, Release);
         self.hot.index.release_shortcuts(new);
     }
 
-    /// Empties the frames from `frames` on, which are handed out no more. Hot pages move to lower frames; cold ones are evicted to make room.
+    /// Empties the frames from number `frames` on, which are no longer handed out. The coldest pages are
+    /// evicted to make room, and the others move to lower frames.
     fn shrink(&self, frames: usize, frames_old: usize) -> Result<(), Error> {
-        // The coldest pages go until the rest has room below; then what lies above moves down.
+        // The coldest pages go until the rest has room below number `frames`. Then what lies above moves
+        // down.
         let mut round = 0;
         while self.growth.free.used() > frames {
             let segments = Geometry(self.hot.geometry.load(Relaxed)).segments();
@@ -325,7 +335,7 @@ impl Pool {
         Ok(())
     }
 
-    /// The cache keeps its old size because of `error`.
+    /// The pool keeps its old size because of `error`.
     fn stay_at(&self, frames_old: usize, error: Error) -> Error {
         self.growth.free.resize(frames_old);
         self.growth.frame_count.store(frames_old, Relaxed);
@@ -338,8 +348,8 @@ impl Pool {
         while header.state.load().mode() != Mode::Free {
             self.wait_settled(frame);
             let id = header.page_id();
-            // Takes a free frame, or evicts the coldest page it can find; which may lie beyond the end
-            // itself, and then the pool keeps its frame.
+            // A free frame, or that of the coldest page. The latter may itself lie above the new end. Then it
+            // is withheld.
             let target = self.take_frame(self.segment_number(id), || Ok(()))?;
             if target.index() >= frames {
                 self.growth.free.put(target);
@@ -363,8 +373,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Moves a page that the caller holds exclusively, and that is not being written, into a frame that is the
-    /// caller's. Optimistic readers of the old frame meet a conflict.
+    /// Moves a page that the caller holds exclusively, and that is not being written, into a frame that is
+    /// the caller's (pagecache R17). Optimistic readers of the old frame meet a conflict.
     fn relocate(&self, id: PageId, source: FrameNo, target: FrameNo) {
         let (old, new) = (self.header(source), self.header(target));
         self.latch(target).begin_load();
@@ -374,7 +384,7 @@ impl Pool {
         }
         PageMut::new(self.words(target)).copy_from(self.page(source));
         if old.flags() & DIRTY != 0 {
-            // Dirty in both for a moment, clean in none: the page is never taken for clean.
+            // For a moment the page is dirty in both frames, so it is never taken for clean (pagecache R7).
             if let Some(position) = old.oldest_change() {
                 new.note_change(position);
             }
@@ -407,7 +417,7 @@ impl Share for Pool {
         self.growth.free.len() * self.frame_bytes()
     }
 
-    /// The index stays as it is, whose size is that of the budget, and so do the counters.
+    /// The index keeps its size, which is made for the whole budget, and the counters go on.
     fn resize(&self, bytes: usize) -> Result<(), Error> {
         let _one_at_a_time = self.growth.reconfiguring.lock();
         let old = self.growth.frame_count.load(Relaxed);
@@ -450,8 +460,8 @@ mod models {
     const PAGE_SIZE: usize = 128;
     const FILE: FileId = FileId(7);
 
-    /// The first file comes to a pool while a thread wants a page of it. A careless pool takes what it cannot do without while another
-    /// thread makes it grow.
+    /// The first file comes to a pool while a thread wants a page of it. A careless pool takes its first
+    /// frames while another thread makes it grow.
     fn the_first_file_comes(is_careful: bool) {
         let total = size_for_frames(8, PAGE_SIZE);
         let config = CacheConfig {

@@ -1,7 +1,8 @@
 //! Which page to give up: the replacement policies, each a single-threaded core that a segment owns.
 //!
-//! A policy knows the frames of its segment through intrusive lists ([`crate::frames::Link`]) and the heat of their
-//! headers, which hits set without a latch. `hit` is called by the locked hit path only, under the mutex.
+//! A policy knows the frames of its segment through intrusive lists ([`crate::frames::Link`]) and the heat of
+//! their headers, which hits set without a latch. `hit` is called by the locked hit path only, under the
+//! mutex.
 
 mod clock;
 mod list;
@@ -45,9 +46,10 @@ pub trait Policy {
     fn set_limits(&mut self, frames_expected: usize, limits: Limits);
     /// Frames that are candidates for eviction rather than protected.
     fn warm(&self) -> usize;
-    /// Remembers at least so many pages that were given up, and counts how often one of the latest so many is asked for again.
+    /// Remembers at least so many pages that were given up, and counts how often one of the latest so many is
+    /// asked for again.
     fn set_ghosts(&mut self, _least: usize) {}
-    /// How often that was. A policy without ghosts, which no cache runs, says never.
+    /// How often that was. A policy without ghosts says 0; no pool runs one.
     fn ghost_hits(&self) -> u64 {
         0
     }

@@ -1,4 +1,4 @@
-//! A segment: the single-threaded core of a partition of the cache. The shell in `cache` owns its mutex.
+//! A segment: the single-threaded core of a part of the pool. The shell in `pool` owns its mutex.
 
 use crate::config::{HitPath, Limits};
 use crate::frames::{FrameNo, Frames};
@@ -17,14 +17,14 @@ pub struct Shared<'a> {
 /// The pages of one segment: where they are and which to give up.
 #[derive(Debug)]
 pub struct Segment {
-    /// The geometry this segment is part of. A caller that came with another one starts again.
+    /// The geometry that this segment was made for. A caller that comes with another one starts again.
     geometry: Geometry,
     replacement: Replacement,
     /// Pages for which both buckets were full.
     overflow: HashMap<PageId, FrameNo>,
     resident: usize,
     resident_high_water: usize,
-    /// Met by the policies before this one.
+    /// Ghost hits of the policies before this one.
     ghost_hits_before: u64,
 }
 
@@ -141,8 +141,8 @@ impl Segment {
         }
     }
 
-    /// Gives up all frames, the next victim first, for a change of geometry. The index is left as it
-    /// is: its other half is going to be used.
+    /// Gives up all frames, the next victim first, for a change of geometry. The index stays as it is,
+    /// because its other half is going to be used.
     pub fn dissolve(&mut self, shared: Shared<'_>, geometry: Geometry, hit_path: HitPath) -> Vec<FrameNo> {
         let order = self.replacement.drain(shared.frames);
         *self = Segment { ghost_hits_before: self.ghost_hits(), ..Segment::new(geometry, hit_path) };

@@ -5,7 +5,7 @@
 //! |--------|-----------|------------------------------------------------------------------------|
 //! | 0..12  | shared    | how many hold the page shared (pinned, for readers that latch)         |
 //! | 12     | exclusive | one holds the page exclusively                                         |
-//! | 13     | waiters   | somebody is parked until this word changes; whoever unlatches wakes it |
+//! | 13     | waiters   | a thread is parked until this word changes; the next to unlatch wakes  |
 //! | 14..16 | residency | free, loading, resident, evicting                                      |
 //! | 16..64 | version   | grows when the page changed and when the frame was given up            |
 //!
@@ -43,7 +43,7 @@ const COMPARED: u64 = !(SHARED_MAX | WAITERS);
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Mode {
-    /// In the pool, or on the way to or from it.
+    /// Among the free frames, or on the way to or from there.
     Free,
     /// A page is being read into it (or zeroed) by one thread.
     Loading,
@@ -53,7 +53,7 @@ pub enum Mode {
     Shared,
     /// Holds a page, latched exclusively.
     Exclusive,
-    /// Chosen as a victim; becomes free, or is let go if its page turns out dirty.
+    /// Chosen as a victim. Becomes free, or resident again if its page turns out to be dirty.
     Evicting,
 }
 
@@ -129,7 +129,7 @@ impl std::fmt::Debug for Word {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Snapshot(u64);
 
-/// Whether whoever gave up the frame must wake parked threads.
+/// Whether the thread that gave up the frame must wake parked threads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[must_use]
 pub enum Wake {
@@ -199,7 +199,8 @@ impl FrameState {
         self.0.load(Relaxed) & COMPARED == snapshot.0
     }
 
-    /// Replaces the word, of which only the waiters bit may meanwhile have changed, since the caller owns the rest.
+    /// Replaces the word, of which only the waiters bit may meanwhile have changed, since the caller owns the
+    /// rest.
     fn publish(&self, to: u64) -> Wake {
         // ORDER: Release publishes the page and its id with the version that names them.
         let from = self.0.swap(to, Release);
@@ -218,7 +219,7 @@ impl FrameState {
         won
     }
 
-    /// Free to Loading: the caller took the frame out of the pool and owns it.
+    /// Free to Loading: the caller took the frame from the free ones and owns it.
     pub fn begin_load(&self) {
         let from = self.0.load(Relaxed);
         let won = self.claim(from, from & !RESIDENCY | LOADING | EXCLUSIVE);
@@ -265,7 +266,7 @@ impl FrameState {
             assert!(from & SHARED_MAX > 0, "unlatched twice");
             let last = from & SHARED_MAX == 1;
             let to = if last { (from - 1) & !WAITERS } else { from - 1 };
-            // As above: who counts a sharer is Shared.
+            // As above: a word that counts a sharer is Shared.
             debug_assert!(is_legal(from, to));
             // ORDER: Release keeps the holder's reads before the next exclusive holder's stores.
             if self.0.compare_exchange(from, to, Release, Relaxed).is_ok() {
@@ -337,7 +338,8 @@ impl FrameState {
         self.publish(self.version().wrapping_add(VERSION_ONE) | FREE)
     }
 
-    /// Announces a waiter if `word` is still what the state is; false if it changed and the caller looks again.
+    /// Announces a waiter if `word` is still what the state is; false if it changed and the caller looks
+    /// again.
     pub fn announce_waiter(&self, word: Word) -> bool {
         // No `check`: the bit is no transition. A waiter may announce itself in any mode but Free.
         word.has_waiters() || self.0.compare_exchange(word.0, word.0 | WAITERS, Relaxed, Relaxed).is_ok()

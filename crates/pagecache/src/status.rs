@@ -7,7 +7,8 @@ use crate::local::SEGMENTS_MAX;
 use crate::pool::Pool;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Counted where it costs nothing against what is counted: a device access, a latch, a failed attempt.
+/// Counters that all threads share. Each counts something that costs far more than the count: a device
+/// access, a wait for a latch, a failed attempt.
 #[derive(Debug, Default)]
 pub(crate) struct SegmentCounters {
     pub reads: AtomicU64,
@@ -20,7 +21,8 @@ pub(crate) struct SegmentCounters {
 /// Values of counters. Pages are called blocks where MyISAM's variables do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counters {
-    /// Pages asked for: every `read`, `read_shared`, `write`, and successful `try_read_cached` and `Glances::look`.
+    /// Pages asked for: every `read`, `read_shared`, `write`, and successful `try_read_cached` and
+    /// `Glances::look`.
     pub read_requests: u64,
     /// Pages read from the device.
     pub reads: u64,
@@ -62,7 +64,7 @@ impl Counters {
     }
 }
 
-/// What the counters stood at when they were last reset.
+/// The values of the counters when they were last reset.
 #[derive(Debug)]
 pub(crate) struct Baseline([Counters; SEGMENTS_MAX]);
 
@@ -114,7 +116,8 @@ pub struct CacheStatus {
     pub frames: u64,
     pub blocks: Blocks,
     pub counters: Counters,
-    /// How often pages were asked for ahead of need since the cache was made, and how many were read for that.
+    /// How often pages were asked for ahead of need since the cache was made, and how many were read for
+    /// that.
     pub read_ahead_calls: u64,
     pub read_ahead_pages: u64,
     /// Failed writes since the cache was made.
@@ -126,7 +129,7 @@ pub struct CacheStatus {
 }
 
 impl CacheStatus {
-    /// Of a cache that has nothing yet.
+    /// The status of a cache that has no pool yet.
     pub(crate) fn none(name: &str, settings: &CacheSettings) -> CacheStatus {
         CacheStatus {
             name: name.to_owned(),
@@ -156,7 +159,7 @@ impl CacheStatus {
         self.counters = self.counters.plus(pool.counters);
         self.read_ahead_calls += pool.read_ahead_calls;
         self.read_ahead_pages += pool.read_ahead_pages;
-        // Of all caches of a database.
+        // These are the same for all caches of a database.
         self.write_failures = pool.write_failures;
         self.write_failure.clone_from(&pool.write_failure);
         self.poisoned.clone_from(&pool.poisoned);
@@ -181,7 +184,7 @@ impl SegmentStatus {
 }
 
 impl Pool {
-    /// All counters as they stand, whether or not their segment exists at present.
+    /// All counters since the pool was made, also of segments that are not in use.
     fn raw_counters(&self) -> [Counters; SEGMENTS_MAX] {
         let requests = &self.hot.requests;
         std::array::from_fn(|number| {
@@ -204,8 +207,8 @@ impl Pool {
         std::array::from_fn(|number| raw[number].minus(baseline.0[number]))
     }
 
-    /// The cache as a whole. Each number is exact for what happened before the call; taken while
-    /// threads work, they need not be of one instant.
+    /// The pool as a whole. Each number is exact for what happened before the call. While threads work the
+    /// numbers need not belong to one instant.
     pub fn status(&self) -> CacheStatus {
         let settings = self.growth.settings.lock().clone();
         let frames = self.growth.frame_count.load(Relaxed) as u64;
@@ -261,7 +264,8 @@ impl Pool {
             .collect()
     }
 
-    /// Sets all counters to zero. The numbers of the blocks, the most in use among them, are no counters and stay.
+    /// Sets all counters to zero. The numbers of the blocks are not counters and stay, also the most in use
+    /// at once.
     pub fn reset_counters(&self) {
         self.baseline.lock().0 = self.raw_counters();
     }

@@ -1,14 +1,14 @@
 //! Dirty pages on their way to the device.
 //!
 //! A page is copied under a shared latch and written from the copy, so that nobody waits for the device. From
-//! the copy until the end of the write the frame is marked `WRITING`: it is not given up, and not written by a second
-//! thread, so that the device never sees an older copy after a newer one, nor a reader an older page
-//! than the cache had.
+//! the copy until the end of the write the frame is marked `WRITING` (pagecache R6). Meanwhile the frame is
+//! not given up, so no reader gets an older page than the pool had. And no second thread writes it, so the
+//! device never gets an older copy after a newer one.
 //!
-//! Pages are written in batches: the log is made durable as far as they need it, all are written to the doublewrite file and
-//! that is synced, then each is written in its place.
+//! Pages are written in batches: the log is made durable as far as they need it, all are written to the
+//! doublewrite file and that is synced, then each is written in its place.
 //!
-//! What is written ahead of need keeps to a pace; what somebody waits for does not.
+//! What is written ahead of need keeps to a pace. What a thread waits for does not.
 
 use crate::config::{Detach, IoConfig};
 use crate::error::Error;
@@ -38,7 +38,7 @@ pub(crate) use side_by_side::Run;
 mod background;
 #[cfg(feature = "shuttle")]
 mod background {
-    //! Under the model checker nothing runs on its own: models write where they mean to.
+    //! Under the model checker nothing runs on its own. Models write when they mean to.
     use crate::pool::Pool;
     use base::sync::Arc;
     #[derive(Debug, Default)]
@@ -55,8 +55,8 @@ mod background {
 /// Pages written together: one sync of the log and one of the doublewrite file for all of them.
 const BATCH_MAX: usize = 64;
 
-/// One page in two may be dirty before it becomes urgent: a page that changes often is then written for the log's sake only, and whoever
-/// looks for a victim finds the clean half.
+/// One page in so many may be dirty before writing becomes urgent. With a half, a page that changes often is
+/// written only when the log needs it, and a thread that looks for a victim finds enough clean pages.
 const DIRTY_SHARE: usize = 2;
 
 #[derive(Debug)]
@@ -101,14 +101,15 @@ impl Outgoing {
 }
 
 impl Pool {
-    /// Why pages cannot be written at the moment: the last write failed and none has succeeded since, or writing
-    /// has been given up. Two loads while all is well.
+    /// Why pages cannot be written at the moment: the last write failed and none has succeeded since, or
+    /// writing has been given up. Two loads while all is well.
     #[inline]
     pub fn write_failure(&self) -> Option<String> {
         self.device.backend.write_failure()
     }
 
-    /// Writes the page in `frame` if it is `id` and dirty, and others with it that are. A failed write leaves it dirty.
+    /// Writes the page in `frame` if it is `id` and dirty, and others with it that are. A failed write leaves
+    /// it dirty.
     pub(crate) fn write_out(&self, frame: FrameNo, id: PageId) -> Result<WriteOut, Error> {
         self.check_poison()?;
         let Ok(file) = self.file(id) else { return Ok(WriteOut::NothingToDo) };
@@ -117,7 +118,7 @@ impl Pool {
             Err(outcome) => return Ok(outcome),
         };
         let mut batch = vec![first];
-        // What a write costs beside the page, the log's sync and that of the doublewrite file, is for all of them.
+        // The sync of the log and that of the doublewrite file cost the same for one page as for many.
         if self.device.backend.doublewrite.is_some() || self.device.backend.log.is_some() {
             let max = self.batch_max();
             let near = self
@@ -140,7 +141,8 @@ impl Pool {
         self.write_batch(batch).map(|()| WriteOut::Written)
     }
 
-    /// Pages written together: a share of the cache only, since they cannot be given up meanwhile.
+    /// How many pages are written together. Only a part of the pool, because they cannot be given up
+    /// meanwhile.
     fn batch_max(&self) -> usize {
         (self.frames_within_reach() / 4).clamp(1, BATCH_MAX)
     }
@@ -172,20 +174,23 @@ impl Pool {
             return Err(WriteOut::NothingToDo);
         }
         header.send_changes();
-        // In this order: who looks for the oldest change goes through the dirty pages first.
+        // In this order, because a thread that looks for the oldest change goes through the dirty pages first
+        // (pagecache R7).
         self.device.writing.insert(frame);
         self.device.dirty.remove(frame);
         self.device.write_back.dirty_count.fetch_sub(1, Relaxed);
         Ok(())
     }
 
-    /// Writes pages that are on their way. The first error is returned; each page that could not be written is dirty again.
+    /// Writes pages that are marked as being written. Gives the first error. Each page that could not be
+    /// written is dirty again.
     fn write_batch(&self, batch: Vec<Outgoing>) -> Result<(), Error> {
-        // CRASH: what a page says must not be on the device before the log has it. One sync for all.
+        // CRASH: what a page says must not be on the device before the log has it. One sync of the log is for
+        // all pages.
         let newest = batch.iter().map(Outgoing::lsn).max().unwrap_or_default();
         let log_failure = self.device.backend.log.as_ref().and_then(|log| log.make_durable(newest).err());
         let may_go = |page: &Outgoing| match (&self.device.backend.log, &log_failure) {
-            // After a failure of the log some pages may need no more of it than is safe.
+            // After a failure of the log some pages may need only what had been durable before.
             (Some(log), Some(_)) => log.make_durable(page.lsn()).map_err(|why| Error::Log { why }),
             _ => Ok(()),
         };
@@ -219,8 +224,8 @@ impl Pool {
                 header.forget_sent();
             }
             Err(error) => {
-                // CRASH: the device may hold the old page, the new one, or a mixture that its checksum gives
-                // away. The page stays here, dirty, and is written again.
+                // CRASH: the device may hold the old page, the new one, or a mixture that fails its checksum.
+                // The page stays here, dirty, and is written again.
                 header.take_changes_back();
                 if header.set_flags(DIRTY) & DIRTY == 0 {
                     self.device.write_back.dirty_count.fetch_add(1, Relaxed);
@@ -234,7 +239,8 @@ impl Pool {
         written
     }
 
-    /// Under the exclusive latch: the page need not be written any more. False if it is being written.
+    /// Under the exclusive latch: the page does not have to be written any more. False if it is being
+    /// written.
     pub(crate) fn forget_dirt(&self, frame: FrameNo) -> bool {
         let header = self.header(frame);
         if header.flags() & WRITING != 0 {
@@ -261,7 +267,8 @@ impl Pool {
         self.device.backend.io()
     }
 
-    /// Sets how many pages a second are written ahead of need, and how many when it is urgent: see [`IoConfig`].
+    /// Sets how many pages a second are written ahead of need, and how many when it is urgent: see
+    /// [`IoConfig`].
     pub fn set_io_capacity(&self, capacity: u32, capacity_max: u32) {
         self.device.backend.set_io_capacity(capacity, capacity_max);
     }
@@ -270,16 +277,16 @@ impl Pool {
         self.frames_within_reach() / DIRTY_SHARE
     }
 
-    /// How many pages are dirty beyond what may be.
+    /// How many more pages are dirty than may be.
     #[cfg(not(feature = "shuttle"))]
     fn surplus_dirt(&self) -> usize {
         self.device.write_back.dirty_count.load(Relaxed).saturating_sub(self.dirty_max())
     }
 
-    /// Frames whose page is dirty or being written. A page that becomes so meanwhile may be missing.
+    /// Frames whose page is dirty or being written. A page that becomes dirty meanwhile may be missing.
     fn unsaved(&self) -> impl Iterator<Item = FrameNo> + '_ {
         let frames = self.growth.free.frames_made();
-        // Pages go from the first map to the second, and back if the write fails.
+        // Pages go from the first map to the second, and back if the write fails (pagecache R7).
         self.device
             .dirty
             .iter(frames)
@@ -287,7 +294,8 @@ impl Pool {
             .chain(self.device.dirty.iter(frames))
     }
 
-    /// Frames whose page is dirty or being written, with the page, in the order of the device.
+    /// Pages that are dirty or being written, with their frames, in the order in which they lie on the
+    /// device.
     fn dirty_pages(&self, wanted: impl Fn(PageId) -> bool) -> Vec<(PageId, FrameNo)> {
         let mut pages: Vec<(PageId, FrameNo)> = self
             .unsaved()
@@ -299,7 +307,7 @@ impl Pool {
         pages
     }
 
-    /// How many pages of each wanted kind differ from the device.
+    /// Calls `each` for every page that differs from the device.
     pub(crate) fn count_dirty(&self, mut each: impl FnMut(PageId)) {
         let mut frames: Vec<FrameNo> = self.unsaved().collect();
         frames.sort_unstable();
@@ -312,12 +320,13 @@ impl Pool {
         }
     }
 
-    /// Where the log was before the oldest change that has not been handed to the operating system; `None` if there is none.
-    /// Changes of pages that are logged while this looks may be missing: the caller asks the log for its end first.
+    /// Where the log was before the oldest change that has not been handed to the operating system. `None` if
+    /// there is none. Changes that are logged while this looks may be missing, so the caller asks the log for
+    /// its end first (pagecache R7).
     ///
-    /// To forget the log below, [`Pool::sync_files`] comes in between.
+    /// Before the log below that position may go, [`Pool::sync_files`] has to be called.
     pub fn oldest_change(&self) -> Option<Lsn> {
-        // A page that moves to another frame meanwhile could be missed in both.
+        // Without this a page that moves to another frame meanwhile could be missed in both.
         let _reconfiguring = self.growth.reconfiguring.lock();
         self.unsaved().filter_map(|frame| self.header(frame).oldest_change()).min()
     }
@@ -332,8 +341,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Writes the pages whose oldest change was logged before `position`, and those that are being changed at
-    /// the moment not. The log is short of room: as fast as `io_capacity_max` lets it.
+    /// Writes the pages whose oldest change was logged before `position`, except those that are latched
+    /// exclusively. The log is short of room, so this writes as fast as `io_capacity_max` allows.
     pub fn write_older_than(&self, position: Lsn) -> Result<(), Error> {
         let is_old = |frame: FrameNo| self.header(frame).oldest_change().is_some_and(|lsn| lsn < position);
         let mut old: Vec<(PageId, FrameNo)> = self
@@ -356,7 +365,8 @@ impl Pool {
         Ok(())
     }
 
-    /// Writes these pages, batch by batch, as far as they are dirty and can be had; gives their number.
+    /// Writes these pages, batch by batch, as far as they are dirty and not latched exclusively. Gives the
+    /// number written.
     fn write_pages(&self, pages: &[(PageId, FrameNo)]) -> Result<usize, Error> {
         let mut written = 0;
         for some in pages.chunks(self.batch_max()) {
@@ -374,8 +384,10 @@ impl Pool {
 
     /// Writes every page of the file that is dirty now, then syncs the file.
     ///
-    /// On an error some pages may have been written; those that were not stay dirty. A failed sync
-    /// poisons the cache: what the device holds is unknown from then on.
+    /// # Errors
+    ///
+    /// Those of the device and of the log. Some pages may have been written then, and the others stay dirty.
+    /// A failed sync poisons the cache: from then on it is unknown what the device holds.
     pub fn flush_file(&self, id: FileId) -> Result<(), Error> {
         let Some(file) = self.device.files.read().get(&id).cloned() else {
             return Err(Error::NotAttached { page: PageId::new(id, base::PageNo(0)) });
@@ -384,14 +396,14 @@ impl Pool {
         self.sync_file(&file)
     }
 
-    /// [`Pool::flush_file`] for all files. Goes on after a failure; the first error is returned.
+    /// [`Pool::flush_file`] for all files. Goes on after a failure and gives the first error.
     pub fn flush_all(&self) -> Result<(), Error> {
         let mut files: Vec<FileId> = self.device.files.read().keys().copied().collect();
         files.sort_unstable();
         let mut first = Ok(());
         for id in files {
             match self.flush_file(id) {
-                // Detached meanwhile, and flushed by whoever did that.
+                // Detached meanwhile, and flushed by the thread that did it.
                 Ok(()) | Err(Error::NotAttached { .. }) => {}
                 Err(error) => first = first.and(Err(error)),
             }
@@ -402,21 +414,21 @@ impl Pool {
     fn sync_file(&self, file: &OpenFile) -> Result<(), Error> {
         self.check_poison()?;
         file.sync().inspect_err(|error| {
-            // CRASH: after a failed sync the operating system may have thrown away what it could not write, and
-            // a second sync would report success. Nothing may be called durable any more.
+            // CRASH: after a failed sync the operating system may have thrown away what it could not write,
+            // and a second sync would report success. Nothing may be called durable any more.
             self.poison(format!("sync failed: {error}"));
         })
     }
 
-    /// Every page dirty now is on its way to the device at the return.
+    /// On return every page that was dirty at the call has been handed to the device.
     fn write_all(&self, file: &Arc<OpenFile>) -> Result<(), Error> {
         self.check_poison()?;
         let pages = self.dirty_pages(|id| id.file == file.id);
         self.write_pages(&pages)?;
-        // What was latched, or on its way already.
+        // Now the pages that were latched, or on their way already.
         for (id, _) in pages {
             let mut round = 0;
-            // Where it is by now: it may have been given up, or have moved to another frame with all that is dirty.
+            // Looked up again, because the page may have been given up, or have moved to another frame.
             while let Some(frame) = self.frame_of(id) {
                 match self.begin_write(frame, id, file) {
                     Ok(page) => {
@@ -424,7 +436,8 @@ impl Pool {
                         break;
                     }
                     Err(WriteOut::NothingToDo) => {
-                        // Clean, or on its way with nothing newer: that one is worth waiting for.
+                        // The page is clean, or it is being written and has no newer change. That write is
+                        // waited for.
                         let header = self.header(frame);
                         if header.page_id() == id && header.flags() & WRITING == 0 {
                             break;
@@ -445,15 +458,17 @@ impl Pool {
         segment.find(self.shared(), id)
     }
 
-    /// Lets go of a file: its pages leave the cache, after waiting for whoever has latched them. The caller holds
-    /// no latch. Whoever goes on to use the file gets [`Error::NotAttached`].
+    /// Lets go of a file: its pages leave the pool, after waiting for the threads that have latched them. The
+    /// caller holds no latch. Later calls for the file get [`Error::NotAttached`].
     ///
-    /// `Detach::Flush` writes and syncs first; on an error the file stays attached, and nothing is lost.
+    /// # Errors
+    ///
+    /// `Detach::Flush` writes and syncs first. On an error the file stays attached, and nothing is lost.
     pub fn detach(&self, id: FileId, how: Detach) -> Result<(), Error> {
         self.give_up(id, how).map(drop)
     }
 
-    /// [`Pool::detach`], for who is going to attach the file elsewhere.
+    /// [`Pool::detach`], for a caller that is going to attach the file elsewhere.
     pub(crate) fn give_up(&self, id: FileId, how: Detach) -> Result<Arc<OpenFile>, Error> {
         let Some(file) = self.device.files.read().get(&id).cloned() else {
             return Err(Error::NotAttached { page: PageId::new(id, base::PageNo(0)) });
@@ -463,14 +478,15 @@ impl Pool {
             self.sync_file(&file)?;
         }
         file.set_detached(true);
-        // Whoever installed a page without seeing that has left the mutex by the time we have passed it.
+        // A thread that installed a page without seeing the mark has left the mutex when this loop has passed
+        // it.
         for number in 0..self.shells.len() {
             drop(self.lock_shell(number));
         }
         match self.purge(&file, how) {
             Ok(()) => {
                 self.device.files.write().remove(&id);
-                // After it, so that no page is awaited any more.
+                // After the file has been removed, so that no ticket is given any more.
                 self.cold_pages.forget_file(id);
                 if how == Detach::Discard {
                     file.forget_writes();
@@ -487,8 +503,9 @@ impl Pool {
 
     /// Gives up all pages of the file.
     fn purge(&self, file: &Arc<OpenFile>, how: Detach) -> Result<(), Error> {
-        // Whoever changes the file goes on until a page that it needs has gone. So what is clean goes first, and with it the way to
-        // what is dirty: after that hardly anything is dirtied any more, and it is written together.
+        // Threads that change the file go on until a page that they need has gone. So clean pages go first,
+        // and with them the way to the dirty ones. After that hardly any page becomes dirty, and the rest is
+        // written together.
         let late = self.purge_some(file, how == Detach::Discard)?;
         if late {
             self.write_all(file)?;
@@ -500,7 +517,7 @@ impl Pool {
         Ok(())
     }
 
-    /// Gives up pages of the file, and unless `discard` says so not the dirty ones; true if some of these are left.
+    /// Gives up pages of the file. Dirty ones only with [`Detach::Discard`]. True if dirty ones are left.
     fn purge_some(&self, file: &Arc<OpenFile>, discard: bool) -> Result<bool, Error> {
         let mut left = false;
         let _relocating = self.growth.relocating.lock();
@@ -526,7 +543,7 @@ impl Pool {
                     left = true;
                     break;
                 }
-                // A copy is on its way.
+                // A copy is being written.
                 pause(round);
                 round += 1;
             }

@@ -1,16 +1,18 @@
-//! Memory for images: blocks of one size, so that images of many lengths leave no gaps that nothing fits.
+//! Memory for cold pages: blocks of one size, so that pieces of many lengths leave no gaps that are too small
+//! to use.
 //!
-//! An image takes as many blocks as it needs, anywhere; each names the next. Whoever holds the latch of the images has all of
-//! them. Memory is reserved once and taken as it is used; what lies behind the blocks that are still wanted is given back.
+//! A piece takes as many blocks as it needs, anywhere; each block names the next. The latch of the cold pages
+//! protects all of them. Address space is reserved once, and memory is taken as it is used. Memory behind the
+//! last block that is still wanted is given back.
 
 use base::region::{Region, machine_memory_bytes};
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// Half a block is what an image wastes, and each costs a number beside it.
+/// Bytes of a block. On average a piece wastes half a block, and each block costs a number beside it.
 pub const BLOCK: usize = 256;
 const WORDS: usize = BLOCK / 8;
 
-/// An image in its blocks.
+/// A piece in its blocks.
 #[derive(Debug)]
 pub struct Stored {
     first: u32,
@@ -18,7 +20,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    /// Bytes that an image of `len` bytes takes.
+    /// Bytes that a piece of `len` bytes takes.
     pub fn bytes_for(len: usize) -> usize {
         len.div_ceil(BLOCK) * (BLOCK + size_of::<u32>())
     }
@@ -34,16 +36,16 @@ impl Stored {
 
 #[derive(Debug, Default)]
 pub struct Blocks {
-    /// Reserved when the first image comes. `None` as well if the system refuses that.
+    /// Reserved when the first piece comes. Also `None` if the system refuses that.
     words: Option<Region<AtomicU64>>,
-    /// The block behind each, in its image.
+    /// For each block, the next block of its piece.
     next: Vec<u32>,
-    /// Those in no image.
+    /// Blocks of no piece.
     free: Vec<u32>,
 }
 
 impl Blocks {
-    /// Keeps `image`. `None` if there is no memory for it.
+    /// Stores a piece. `None` if there is no memory for it.
     pub fn store(&mut self, compressed: &[u8]) -> Option<Stored> {
         let stored = Stored { first: 0, len: u32::try_from(compressed.len()).ok()? };
         if !self.have_free(stored.block_count()) {
@@ -58,7 +60,7 @@ impl Blocks {
             for (word, bytes) in place.iter().zip(piece.chunks(8)) {
                 let mut padded = [0; 8];
                 padded[..bytes.len()].copy_from_slice(bytes);
-                // ORDER: the latch of the images orders all of this.
+                // ORDER: the latch of the cold pages orders all of this.
                 word.store(u64::from_le_bytes(padded), Relaxed);
             }
             self.next[block as usize] = next;
@@ -67,7 +69,7 @@ impl Blocks {
         Some(Stored { first: next, ..stored })
     }
 
-    /// Takes an image out.
+    /// Takes a piece out.
     pub fn take(&mut self, stored: Stored) -> Vec<u8> {
         let mut compressed = vec![0; stored.len as usize];
         let Blocks { words: Some(words), next, free } = self else { return compressed };
@@ -84,7 +86,7 @@ impl Blocks {
         compressed
     }
 
-    /// Gives up an image.
+    /// Gives up a piece.
     pub fn remove(&mut self, stored: Stored) {
         let mut block = stored.first;
         for _ in 0..stored.block_count() {
@@ -113,8 +115,8 @@ impl Blocks {
         true
     }
 
-    /// Gives memory that images do not need back to the system, if that is worth it: what is left beyond `bytes` moves to the front.
-    /// `all`: whatever is stored.
+    /// Gives memory back to the system if more than `bytes` have been taken: blocks in use beyond that move
+    /// to the front. `all` has every stored piece.
     pub fn shrink_to<'s>(&mut self, bytes: usize, all: impl Iterator<Item = &'s mut Stored>) {
         let used = self.next.len() - self.free.len();
         let kept = (bytes / (BLOCK + size_of::<u32>())).max(used);
@@ -124,7 +126,7 @@ impl Blocks {
         }
         let is_behind = |block: u32| block as usize >= kept;
         free.retain(|block| !is_behind(*block));
-        // As many are free in front as are used behind, or more.
+        // At least as many blocks are free in front as are in use behind.
         let mut moved = |block: u32| -> Option<u32> {
             let to = is_behind(block).then(|| free.pop()).flatten()?;
             for word in 0..WORDS {

@@ -5,11 +5,11 @@
 //!                                             ^ new pages            ^ pages hit three times
 //! ```
 //!
-//! A page enters at the end of warm. Its third use (the first is the load) moves it to the end of hot if
-//! warm stays longer than its minimum, `frames * division_limit / 100 + 1`. With a limit of 100 nothing ever
-//! becomes hot: plain LRU. A hot page that `frames * age_threshold / 100` hits have passed by goes back to the
-//! start of warm. Victims come from the start of warm, and are remembered as ghosts: with plain LRU a cache by so many frames larger would
-//! still have them.
+//! A page enters at the end of warm. Its third use (the first is the load) moves it to the end of hot if warm
+//! stays longer than its minimum, `frames * division_limit / 100 + 1`. With a limit of 100 nothing ever
+//! becomes hot: plain LRU. A hot page that `frames * age_threshold / 100` hits have passed by goes back to
+//! the start of warm. Victims come from the start of warm and are remembered as ghosts. With plain LRU a pool
+//! that is larger by the number of ghosts would still have them.
 
 use super::{List, Policy, Take};
 use crate::config::Limits;
@@ -25,7 +25,7 @@ const HITS_TO_BECOME_HOT: u32 = 3;
 pub struct Midpoint {
     warm: List,
     hot: List,
-    /// Counts hits: the policy's clock.
+    /// The policy's clock: it counts hits.
     now: u64,
     warm_min: usize,
     age_max: u64,

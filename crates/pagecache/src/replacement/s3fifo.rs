@@ -26,8 +26,9 @@ use crate::index::Hash;
 const SMALL_PERCENT: usize = 10;
 /// One new page in so many is young.
 const YOUNG_SHARE: usize = 4;
-/// So many used pages are sent round again by one eviction; then the next is a victim, used or not. Bounds the time
-/// under the mutex (two cache misses a page) when everything is hot; on our traces it is never reached.
+/// So many used pages are sent round again by one eviction; then the next is a victim, used or not. Bounds
+/// the time under the mutex (two cache misses a page) when everything is hot; on our traces it is never
+/// reached.
 const ROUNDS_MAX: usize = 256;
 
 #[derive(Debug)]
@@ -37,7 +38,7 @@ pub struct S3Fifo {
     main: List,
     ghosts: Ghosts,
     frames_expected: usize,
-    /// Ghosts kept at least, and how many of the latest count.
+    /// The least number of ghosts to remember. So many of the latest count.
     ghosts_min: usize,
     ghost_hits: u64,
 }
@@ -72,7 +73,7 @@ impl S3Fifo {
         }
     }
 
-    /// Pages beyond the youngest `max` come of age: what they were used for until now is forgotten.
+    /// Pages beyond the youngest `max` are young no longer: their uses until now are forgotten.
     fn age(&mut self, frames: &Frames, max: usize) {
         while self.young.len() > max {
             let Some(frame) = self.young.pop_front(frames) else { return };
@@ -110,7 +111,7 @@ impl S3Fifo {
         }
     }
 
-    /// Judges the oldest main page; whether it was used counts only with `spare_used`.
+    /// Judges the oldest main page. A used page is spared only if `spare_used`.
     fn judge_main(
         &mut self,
         frames: &Frames,
@@ -163,8 +164,8 @@ impl Policy for S3Fifo {
     fn evict(&mut self, frames: &Frames, take: &mut dyn FnMut(FrameNo) -> Take) -> Option<FrameNo> {
         let all = self.young.len() + self.small.len() + self.main.len();
         for turn in 0..2 * all {
-            // The main queue gives only what it has beyond its share: frames come and go between segments, and
-            // a segment that lends some should not lend its hot ones.
+            // The main queue gives only what it has beyond its share: frames come and go between segments,
+            // and a segment that lends some should not lend its hot ones.
             let has_many_new = self.young.len() + self.small.len() >= self.small_wanted();
             let has_few_used = self.main.len() <= self.frames_expected - self.small_wanted();
             let from_new = has_many_new || has_few_used;
@@ -180,8 +181,8 @@ impl Policy for S3Fifo {
                 return verdict;
             }
         }
-        // Most pages are latched or dirty, or very young. Now every single one is proposed: a used one among the
-        // new goes to the main queue first.
+        // Most pages are latched or dirty, or very young. Now every single one is proposed: a used one among
+        // the new goes to the main queue first.
         self.age(frames, 0);
         for _ in 0..self.small.len() {
             if let Ok(verdict) = self.judge_small(frames, take) {

@@ -1,5 +1,5 @@
-//! SIEVE (Zhang and others, NSDI 2024): a queue in order of arrival and a hand that sifts it from the oldest to
-//! the newest. Used pages lose their mark and keep their place; so new pages are judged soon.
+//! SIEVE (Zhang and others, NSDI 2024): a queue in order of arrival and a hand that sifts it from the oldest
+//! to the newest. Used pages lose their mark and keep their place; so new pages are judged soon.
 
 use super::{List, Policy, Take};
 use crate::config::Limits;

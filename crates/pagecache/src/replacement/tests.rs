@@ -179,7 +179,8 @@ fn one_eviction_from_an_all_hot_cache_is_bounded() {
     assert!(still_hot > 1000, "{still_hot} left hot: the eviction went over nearly all");
 }
 
-/// Misses of plain LRU with so many frames on a trace with a preference, and the ghosts it met when it kept so many.
+/// Misses of plain LRU with so many frames on a trace with a preference, and the ghosts it met when it kept
+/// so many.
 fn misses_and_ghosts(frames: u32, ghosts: usize) -> (u64, u64) {
     let mut rig = Rig::<Midpoint>::loaded(0, Limits::default());
     rig.frames = Frames::new(frames as usize).unwrap();
@@ -212,7 +213,8 @@ fn the_ghosts_of_plain_lru_are_hits_of_a_larger_cache() {
         let (misses, met) = misses_and_ghosts(60, ghosts);
         let (misses_larger, _) = misses_and_ghosts(60 + ghosts as u32, 0);
         let saved = misses - misses_larger;
-        // Ghosts that have come back still take up room among the others: so some are missed, and none is made up.
+        // Ghosts that have come back still take up room among the others: so some are missed, and none is
+        // made up.
         assert!(met <= saved && met * 10 >= saved * 7, "{met} ghosts, {saved} misses saved");
     }
 }

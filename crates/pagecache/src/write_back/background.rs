@@ -8,15 +8,15 @@ use base::sync::{Arc, Condvar, Mutex, Weak, thread};
 use base::{Lsn, PageId};
 use std::time::Duration;
 
-/// Without a call the thread looks after this long, so that an idle cache becomes clean.
+/// Without a call the thread looks after this long, so that an idle pool becomes clean.
 const PAUSE: Duration = Duration::from_millis(500);
-/// While bytes go from share to share it looks this soon: all of a budget has changed hands in two seconds.
+/// While bytes move between shares it looks this soon, so that all of a budget can move in two seconds.
 const PAUSE_OF_BALANCE: Duration = Duration::from_millis(25);
 /// The wait after a failed write doubles from the first to the second of these.
 const RETRY_FIRST: Duration = Duration::from_millis(10);
 const RETRY_MAX: Duration = Duration::from_secs(2);
 
-/// How the cache talks to its thread. Outlives the cache.
+/// How the pool calls its thread. Outlives the pool.
 #[derive(Debug, Default)]
 pub struct Signal {
     state: Mutex<State>,
@@ -34,7 +34,7 @@ struct State {
 impl Signal {
     /// Calls the thread. Cheap if it has been called already.
     pub fn raise(&self) {
-        // ORDER: a missed call is made up for by the next one, or by the pause running out.
+        // ORDER: if a call is missed, the next call or the end of the pause does as well.
         if !self.called.load(Relaxed) && !self.called.swap(true, Relaxed) {
             drop(self.state.lock());
             self.changed.notify_one();
@@ -57,7 +57,7 @@ impl Signal {
         }
     }
 
-    /// Sleeps until called, or for `pause`; false when it is time to end.
+    /// Sleeps until it is called, or for `pause`. False when it is time to end.
     fn sleep(&self, pause: Duration) -> bool {
         let mut state = self.state.lock();
         if !state.stop && !self.called.load(Relaxed) {
@@ -67,9 +67,10 @@ impl Signal {
         !state.stop
     }
 
-    /// Sleeps for `pause`, or for less if something happens that is no call; false when it is time to end.
+    /// Sleeps for `pause`, or less if it is told to end, and is not woken by calls. False when it is time to
+    /// end.
     fn rest(&self, pause: Duration) -> bool {
-        // Who would call sees that it has been done.
+        // A thread that would call sees a call already, and does not wake this one.
         self.called.store(true, Relaxed);
         let mut state = self.state.lock();
         if !state.stop && !pause.is_zero() {
@@ -85,12 +86,12 @@ impl Pool {
         let signal = self.device.write_back.signal.clone();
         let pool = Arc::downgrade(self);
         let spawned = thread::Builder::new().name("write-back".to_owned()).spawn(move || run(&pool, &signal));
-        // Without the thread pages are written when their frame is needed: slower, not wrong.
+        // Without the thread pages are written when their frame is needed, which is slower but not wrong.
         self.device.write_back.signal.state.lock().thread = spawned.ok();
     }
 
-    /// Writes what is dirty, as much of it as may be written by now, those pages first that have been dirty for longest; in a hurry,
-    /// what is too much. Ends early when nobody but the caller has the cache any more.
+    /// Writes as many dirty pages as the pace allows by now, those first that have been dirty for longest. In
+    /// a hurry only as many as are too many. Ends early when only the caller still has the pool.
     fn write_ahead(self: &Arc<Pool>, now: Duration) -> Result<Next, Error> {
         let surplus = self.surplus_dirt();
         let is_urgent = surplus > 0;
@@ -116,7 +117,7 @@ impl Pool {
         // At most the pause, so that a change of the settings is noticed.
         let wait = self.device.backend.pace.lock().wait(now, self.batch_max(), rate).min(PAUSE);
         Ok(match (is_all, is_urgent) {
-            // More has become dirty meanwhile.
+            // More pages have become dirty meanwhile.
             (true, _) if self.surplus_dirt() > 0 => Next::AtOnce,
             (true, _) => Next::WhenCalled,
             (false, true) => Next::After(wait),
@@ -204,7 +205,8 @@ mod tests {
         log: Arc<Log>,
     }
 
-    /// 800 frames: four hundred dirty pages are no cause for hurry. No thread, so that only the test writes.
+    /// 800 frames, so 400 dirty pages are no cause for hurry. There is no thread, so that only the test
+    /// writes.
     fn rig(capacity: u32, capacity_max: u32) -> Rig {
         let log = Arc::new(Log::default());
         let config = CacheConfig {

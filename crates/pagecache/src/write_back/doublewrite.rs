@@ -1,18 +1,20 @@
 //! The doublewrite file: what makes a torn page whole again.
 //!
-//! A device may write part of a page and lose its power. So each batch of pages is written here first, one behind the other, and
-//! synced; then the pages are written in their places. A start after a crash looks for pages in their places that are not
-//! whole, and takes them from here ([`repair`]).
+//! A device may write part of a page and lose its power. So each batch of pages is written here first, one
+//! behind the other, and synced; then the pages are written in their places. A start after a crash looks for
+//! pages in their places that are not whole, and takes them from here ([`repair`]).
 //!
-//! Batches are written one behind the other. When there is no room for the next, the data files are synced, and it goes to the
-//! beginning, with a new lap number: what older laps hold is of no use any more. One batch is under way at a time.
+//! Batches are written one behind the other, one at a time. When there is no room for the next, the data
+//! files are synced and the batch goes to the beginning of the file, with a new lap number. What older laps
+//! hold is of no use any more.
 //!
 //! ```text
 //! batch: a block of header, then pages of one size, then zeroes up to a whole number of blocks of 4096 bytes
 //! header: 0 magic u64 | 8 lap u64 | 16 pages u32 | 20 page size u32 | 24 checksum u32 of bytes 0..24 | 28 zero ..
 //! ```
-//! In directories of format 2 the page size is 0 and means the directory's, the header takes as much as a page, and nothing follows the
-//! pages. A start makes use of that once, after a crash of a build that knew no other.
+//! In data directories of format 2 the page size field is 0 and means the directory's page size, the header
+//! takes as much room as a page, and no zeroes follow the pages. Such batches are only read: by the first
+//! start after a crash of a build that wrote them.
 
 use super::Outgoing;
 use crate::error::Error;
@@ -34,21 +36,22 @@ const COUNT_AT: usize = 16;
 const PAGE_SIZE_AT: usize = 20;
 const CHECKSUM_AT: usize = 24;
 
-/// Every batch takes whole blocks of so many bytes, so that the file can be written past the system's cache whatever the page sizes.
+/// Every batch takes whole blocks of so many bytes, so that the file can be written past the operating
+/// system's cache with any page size.
 pub const BLOCK: usize = 4096;
 
-/// Room in the file: for as many pages as the first cache has, within these bounds. The data files are synced once for so many; a checkpoint
-/// does it more often when little is written.
+/// The file has room for as many pages as the first cache has frames, within these bounds. The data files are
+/// synced once for so many pages. When little is written checkpoints sync them more often.
 const PAGES_MIN: usize = 32;
 const PAGES_MAX: usize = 512;
-/// And for a page of any size.
+/// The least bytes of the file: room for a page of any size.
 const BYTES_MIN: usize = BLOCK + PAGE_SIZE_MAX;
 
 #[derive(Debug)]
 pub(crate) struct Doublewrite {
     file: Arc<dyn File>,
     bytes: usize,
-    /// Held for a whole batch.
+    /// Held while a batch is written, here and in its places.
     turn: Mutex<Turn, DoublewriteLatch>,
 }
 
@@ -56,11 +59,11 @@ pub(crate) struct Doublewrite {
 struct Turn {
     /// 0 until the first batch since the file was opened.
     lap: u64,
-    /// Where the next batch goes.
+    /// The offset of the next batch.
     next: usize,
-    /// Written to in this lap.
+    /// Files that were written to in this lap.
     files: BTreeMap<FileId, Arc<OpenFile>>,
-    /// A batch's header and pages, as long as the longest so far.
+    /// The header and the pages of a batch. As long as the longest batch so far.
     buffer: AlignedBuffer,
 }
 
@@ -68,15 +71,15 @@ impl Doublewrite {
     /// `frames`: of the cache.
     pub fn new(file: Arc<dyn File>, page_size: usize, frames: usize) -> io::Result<Doublewrite> {
         let bytes = (frames.clamp(PAGES_MIN, PAGES_MAX) * page_size).max(BYTES_MIN).next_multiple_of(BLOCK);
-        // A disk that is full later does not keep pages from being written.
+        // Reserved now, so that a disk that becomes full later does not keep pages from being written.
         file.reserve(bytes as u64)?;
         let turn = Turn { lap: 0, next: 0, files: BTreeMap::new(), buffer: AlignedBuffer::new(0) };
         Ok(Doublewrite { file, bytes, turn: Mutex::of_class(turn) })
     }
 
-    /// Writes a batch of pages of one size here and then, by `in_place`, each page where it belongs; gives the result for each. `in_place` gets a range
-    /// of the batch at a time, and `sync_failed`
-    /// hears of a sync that failed, here or of a data file.
+    /// Writes a batch of pages of one size here and then, by `in_place`, each page in its place. Gives the
+    /// result for each page. `in_place` gets a range of the batch at a time. `sync_failed` is called if a
+    /// sync failed, of this file or of a data file.
     pub fn write(
         &self,
         batch: &[Outgoing],
@@ -90,7 +93,7 @@ impl Doublewrite {
             match self.store(&mut turn, some, &sync_failed) {
                 Ok(()) => {
                     for page in some {
-                        // One that was attached before under this number has been synced, or nobody wants it any more.
+                        // A file that was attached under this number before has been synced, or is deleted.
                         turn.files.insert(page.id.file, page.file.clone());
                     }
                     results.extend(in_place(results.len()..results.len() + some.len()));
@@ -107,13 +110,14 @@ impl Doublewrite {
     fn store(&self, turn: &mut Turn, batch: &[Outgoing], sync_failed: &impl Fn(String)) -> io::Result<()> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("the doublewrite file: {error}"));
         if turn.lap == 0 {
-            // After a repair nothing in the file is needed.
+            // The first batch since the file was opened. A repair has come before, so nothing in the file is
+            // needed.
             turn.lap = last_lap(&*self.file).map_err(named)? + 1;
         }
         let page_size = batch[0].copy.len();
         let bytes = (BLOCK + batch.len() * page_size).next_multiple_of(BLOCK);
         if turn.next + bytes > self.bytes {
-            // CRASH: the copies are given up only when what they are copies of is durable.
+            // CRASH: copies are overwritten only when the pages in their places are durable.
             for file in turn.files.values() {
                 file.sync_if_written().map_err(|error| {
                     sync_failed(error.to_string());
@@ -137,7 +141,7 @@ impl Doublewrite {
         for (place, page) in pages.chunks_exact_mut(page_size).zip(batch) {
             place.copy_from_slice(&page.copy);
         }
-        // CRASH: a batch that is not whole here has not been begun in its places.
+        // CRASH: while a batch is not whole here, none of its pages has been written in its place.
         self.file.write_at(&turn.buffer[..bytes], turn.next as u64).map_err(named)?;
         self.file.sync().map_err(named).inspect_err(|error| sync_failed(error.to_string()))?;
         turn.next += bytes;
@@ -188,8 +192,9 @@ struct Copied {
     page_size: usize,
 }
 
-/// Makes the pages whole that a crash tore: `open` gives a file by its number, `None` if there is none any more. Gives the
-/// number of pages repaired, which are durable then. Nobody uses the files meanwhile. `page_size`: the directory's.
+/// Repairs the pages that a crash tore. `open` gives a file by its number, or `None` if there is none any
+/// more. `page_size` is the directory's. Gives the number of pages repaired, which are durable then. Nobody
+/// may use the files meanwhile.
 ///
 /// # Errors
 /// Those of the device. It may be called again.

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-/// What was not written in time may be made up for, as far as this goes back.
+/// Pages that could have been written within this time and were not may be written at once.
 const BURST: Duration = Duration::from_secs(1);
-/// The rate that is none.
+/// The rate that means "no limit".
 #[cfg(not(feature = "shuttle"))]
 const NO_LIMIT: u32 = u32::MAX;
 
-/// Keeps to a rate in pages a second, by noting until when what was written so far is paid for.
+/// Keeps to a rate in pages a second. It notes the time at which all pages written so far are paid for.
 #[derive(Debug, Default)]
 pub struct Pace {
     paid_until: Duration,

@@ -1,7 +1,7 @@
 //! Pages of a batch written by several threads at once, each page by one of them.
 //!
-//! The thread that has the batch writes as any other does, and waits only for pages that another has taken: so it does
-//! not matter whether anybody helps.
+//! The thread that has the batch writes as the helpers do, and at the end waits only for pages that a helper
+//! has taken. So it works without helpers, too.
 
 use super::Outgoing;
 use crate::crew::Crew;
@@ -11,7 +11,7 @@ use base::sync::{Arc, Condvar, Mutex};
 use std::io;
 use std::ops::Range;
 
-/// Some of the pages of a batch, on their way to their places.
+/// Some pages of a batch that are being written in their places.
 #[derive(Debug)]
 pub(crate) struct Run {
     pages: Arc<[Outgoing]>,
@@ -30,7 +30,7 @@ struct Progress {
     left: usize,
 }
 
-/// A page that has been taken: its result is reported even if writing it panics.
+/// A page that a thread has taken. Its result is reported even if the write panics.
 struct Taken<'r> {
     run: &'r Run,
     index: usize,
@@ -55,7 +55,7 @@ impl Run {
     /// Writes what nobody has taken.
     pub fn work(&self) {
         loop {
-            // ORDER: a number that each gets once; results go through the mutex.
+            // ORDER: each number is given out once. The results go through the mutex.
             let index = self.next.fetch_add(1, Relaxed);
             if index >= self.range.end {
                 return;
@@ -67,7 +67,7 @@ impl Run {
     }
 }
 
-/// Writes the pages of the range, with the crew's help; gives the result for each.
+/// Writes the pages of the range, with the crew's help, and gives the result for each.
 pub(crate) fn write(
     crew: &Crew<Arc<Run>>,
     pages: &Arc<[Outgoing]>,
