@@ -1,18 +1,20 @@
-//! Past the operating system's cache: files opened so, and memory that they can be read into.
+//! Files that are opened past the operating system's cache, and memory that they can be read into.
 
+use crate::forward::forward_names;
 use crate::{Create, File, Vfs};
 use base::sync::Arc;
 use std::io;
 use std::ops::{Deref, DerefMut};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Where memory begins that a device reads or writes by itself, in bytes: no device asks for more.
+/// The alignment of memory that a device reads or writes by itself, in bytes. No device asks for more.
 pub(crate) const ALIGNMENT: usize = 4096;
 
-/// Bytes that a file of [`Vfs::open_direct`] takes and gives without a copy.
+/// Memory that a file of [`Vfs::open_direct`] reads and writes without a copy.
 #[derive(Debug)]
 pub struct AlignedBuffer {
-    /// Longer than asked for, so that an aligned place lies in it. It never grows, so it never moves.
+    /// Longer than asked for, so that an aligned part of the wanted length lies in it. It never grows, so it
+    /// never moves.
     bytes: Box<[u8]>,
     start: usize,
     len: usize,
@@ -22,7 +24,8 @@ impl AlignedBuffer {
     /// `len` zeroes.
     pub fn new(len: usize) -> AlignedBuffer {
         let bytes = vec![0; len + ALIGNMENT].into_boxed_slice();
-        // It may refuse to find one, to an interpreter's amusement; then the file copies.
+        // Under an interpreter (miri) the address may not be known, and then no aligned part is found. The
+        // buffer works all the same: the file copies.
         let start = bytes.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         AlignedBuffer { bytes, start, len }
     }
@@ -41,7 +44,7 @@ impl DerefMut for AlignedBuffer {
     }
 }
 
-/// Another file tree, all of whose files are opened by [`Vfs::open_direct`].
+/// A file tree around another one that opens all files by [`Vfs::open_direct`].
 #[derive(Clone, Debug)]
 pub struct Direct {
     inner: Arc<dyn Vfs>,
@@ -64,29 +67,7 @@ impl Vfs for Direct {
         self.inner.open_direct(path, create, block)
     }
 
-    fn exists(&self, path: &Path) -> io::Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        self.inner.list(dir)
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir_all(dir)
-    }
-
-    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.remove_dir(dir)
-    }
+    forward_names!(inner);
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.inner.sync_dir(dir)

@@ -57,8 +57,8 @@ impl Faults {
         self.add(operation, nth, 1, None, Some(fault));
     }
 
-    /// The thread that asks for the `nth` (from 1) operation on files whose path ends in `suffix` panics, once: a fault of the
-    /// program where it reaches its files.
+    /// The thread that asks for the `nth` (from 1) operation on files whose path ends in `suffix` panics,
+    /// once. This stands for a fault of the program.
     pub fn panic_at(&self, suffix: &Path, operation: Operation, nth: u64) {
         self.add(operation, nth, 1, Some(suffix.to_path_buf()), None);
     }

@@ -3,6 +3,7 @@
 
 mod direct;
 mod faulty;
+mod forward;
 mod memory;
 mod os;
 mod overlay;
@@ -27,9 +28,9 @@ use std::path::{Path, PathBuf};
 pub trait Vfs: Send + Sync + std::fmt::Debug {
     /// Opens a file for reading and writing. `create` says what to do about its existence.
     fn open(&self, path: &Path, create: Create) -> io::Result<Arc<dyn File>>;
-    /// As [`Vfs::open`]; reads and writes go past the operating system's cache. They are whole blocks of `block` bytes, a power of
-    /// two, at multiples of `block`, best from and to an [`AlignedBuffer`]: other memory is copied first. A write is no more
-    /// durable than any other before `sync`.
+    /// As [`Vfs::open`]; reads and writes go past the operating system's cache. They are whole blocks of
+    /// `block` bytes, a power of two, at multiples of `block`, best from and to an [`AlignedBuffer`]: other
+    /// memory is copied first. A write is no more durable than any other before `sync`.
     ///
     /// # Errors
     /// `Unsupported` if that cannot be, with blocks of this size. The file may have been created.
@@ -76,13 +77,15 @@ pub trait File: Send + Sync + std::fmt::Debug {
     }
     /// Cuts or extends (with zeroes) to `len` bytes.
     fn set_len(&self, len: u64) -> io::Result<()>;
-    /// Extends to `len` bytes, as [`File::set_len`], and has the device set the room aside, so that writes below `len`
-    /// do not meet a full disk later. A file system that cannot do so only extends. A longer file stays as it is.
+    /// Extends to `len` bytes, as [`File::set_len`], and has the device set the room aside, so that writes
+    /// below `len` do not meet a full disk later. A file system that cannot do so only extends. A longer file
+    /// stays as it is.
     fn reserve(&self, len: u64) -> io::Result<()> {
         if self.len()? < len { self.set_len(len) } else { Ok(()) }
     }
-    /// These bytes are not needed any more: they may read as zeroes from now on, or as they were, and the file system may use
-    /// their room for something else. The length stays. A file system that cannot do so does nothing.
+    /// These bytes are not needed any more: they may read as zeroes from now on, or as they were, and the
+    /// file system may use their room for something else. The length stays. A file system that cannot do so
+    /// does nothing.
     fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
         let _ = (offset, len);
         Ok(())

@@ -113,7 +113,8 @@ impl OsFile {
         let mut done = 0;
         while done < buffer.len() {
             match self.file.read_at(&mut buffer[done..], offset + done as u64) {
-                // A part of a block is all that is left of the file: one cannot go on from there, nor is there anything.
+                // A part of a block is all that is left of the file: one cannot go on from there, nor is
+                // there anything.
                 Ok(bytes) if bytes == 0 || (done + bytes < buffer.len() && bytes % 512 != 0) => {
                     return Err(io::ErrorKind::UnexpectedEof.into());
                 }

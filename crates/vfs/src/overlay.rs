@@ -7,12 +7,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
-/// Bytes that are copied for the sake of one that is written.
+/// Bytes of a block: so many are copied when one of them is written.
 const BLOCK: usize = 4096;
 
-/// Another file tree, read only: writes, lengths, new names and removals stay in memory, block by block, and are gone with the
-/// last clone. Nothing of them is durable, so syncs do nothing. The tree below must not change meanwhile: an advisory
-/// lock, which is the one thing that is passed on, sees to that.
+/// Another file tree, read only: writes, lengths, new names and removals stay in memory, block by block, and
+/// are gone with the last clone. Nothing of them is durable, so syncs do nothing. The tree below must not
+/// change meanwhile. Advisory locks, which are passed on to the tree below, can prevent that.
 #[derive(Clone, Debug)]
 pub struct Overlay {
     base: Arc<dyn Vfs>,
@@ -24,7 +24,7 @@ pub struct Overlay {
 enum Node {
     File(Arc<Content>),
     Folder,
-    /// The base may have it, or had it: here it is no more.
+    /// The base may have the file, but here it has been removed.
     Gone,
 }
 
@@ -33,14 +33,14 @@ struct Content {
     /// The file below, and its name there.
     base: Option<(Arc<dyn File>, PathBuf)>,
     bytes: Mutex<Bytes>,
-    /// Of a file that is only here.
+    /// For a file that is only here.
     locked: AtomicBool,
 }
 
 #[derive(Debug)]
 struct Bytes {
     len: u64,
-    /// So much of the base is still to be seen, where no block covers it.
+    /// So many bytes of the base can still be seen, where no block covers them.
     base_len: u64,
     /// Blocks that were written; `None` is one of zeroes.
     blocks: BTreeMap<u64, Option<Box<[u8]>>>,
@@ -224,8 +224,8 @@ impl Content {
     }
 }
 
-/// The parts of `len` bytes from `offset` on by their block: its number, where in it the part begins, where in the bytes, how
-/// long it is.
+/// The parts of `len` bytes from `offset` on by their block: its number, where in it the part begins, where
+/// in the bytes, how long it is.
 fn parts(offset: u64, len: usize) -> impl Iterator<Item = (u64, usize, usize, usize)> {
     let mut done = 0;
     std::iter::from_fn(move || {

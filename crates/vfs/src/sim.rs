@@ -1,12 +1,14 @@
 //! A file system that crashes: for tests that stop a machine anywhere and look at what it left.
 //!
-//! [`SimVfs`] keeps two images in memory: what the process sees, and what is on the device. A sync moves one file's bytes, or
-//! one folder's names, from the first to the second; [`SimVfs::crash`] gives one of the file systems that could be found
-//! after a power failure, chosen by a seed. It is as forgetful as POSIX allows a file system on an honest
-//! device to be, not as careful as a given one is; the README of this crate has the table of what survives what.
+//! [`SimVfs`] has two states in memory: what the process sees, and what is on the device. A sync takes one
+//! file's bytes, or one folder's names, from the first to the second. [`SimVfs::crash`] gives one of the file
+//! systems that could be found after a power failure, chosen by a seed. It forgets all that POSIX allows a
+//! file system on an honest device to forget, also what real file systems would save. The README of this
+//! crate has the table of what survives what.
 //!
-//! A file is replaced safely if it is written beside the old one, synced, renamed, and if its folder is synced at last. Each
-//! crash leaves the old or the new content, and the new one if the replacement was reported as done:
+//! A file is replaced safely if it is written beside the old one, synced, renamed, and if its folder is
+//! synced at last. Each crash leaves the old or the new content, and the new one if the replacement was
+//! reported as done:
 //!
 //! ```
 //! use latchwork_vfs::sim::{Points, SimVfs, every_cut};
@@ -93,8 +95,8 @@ impl SimVfs {
         vfs
     }
 
-    /// Replaces the plan and begins to count anew. A machine that has stopped runs again, with nothing lost: what a crash
-    /// leaves is had from [`SimVfs::crash`].
+    /// Replaces the plan and begins to count anew. A machine that has stopped runs again, with nothing lost.
+    /// For what a crash leaves, see [`SimVfs::crash`].
     pub fn set_plan(&self, plan: Plan) {
         let mut disk = self.disk.lock();
         let used = disk.used();
@@ -102,8 +104,9 @@ impl SimVfs {
         disk.progress = Progress::new(plan);
     }
 
-    /// The file system after a power failure at this moment: a new one, on which nothing goes wrong and nobody holds a
-    /// lock; everything on it is durable. This one is not changed, so that one history can be crashed with many seeds.
+    /// The file system after a power failure at this moment: a new one, on which nothing goes wrong and
+    /// nobody holds a lock; everything on it is durable. This one is not changed, so that one history can be
+    /// crashed with many seeds.
     pub fn crash(&self, seed: u64) -> SimVfs {
         let mut dice = Dice::new(seed);
         let luck = dice.luck();

@@ -1,10 +1,11 @@
-//! A file tree as slow as a given device: what a fast one hides shows.
+//! A file tree as slow as a given device, to see what a fast device hides.
 
+use crate::forward::{forward_names, forward_size_and_lock};
 use crate::{Create, File, Vfs};
 use base::sync::{Arc, Mutex, thread};
 use std::fmt::Debug;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// What the device can do. No limits, by default.
@@ -22,7 +23,7 @@ pub struct Limits {
 
 /// Time, and waiting for it to pass.
 pub trait Clock: Send + Sync + Debug {
-    /// Since any fixed moment.
+    /// The time since some fixed moment.
     fn now(&self) -> Duration;
     fn sleep_until(&self, moment: Duration);
 }
@@ -50,8 +51,8 @@ impl Clock for SystemClock {
     }
 }
 
-/// Wraps another file tree and makes reads, writes and syncs wait as its [`Limits`] say; names are not limited. A write
-/// waits as if there were no cache of the operating system before the device.
+/// Wraps another file tree and makes reads, writes and syncs wait as its [`Limits`] say; names are not
+/// limited. A write waits as if there were no cache of the operating system before the device.
 #[derive(Clone, Debug)]
 pub struct Throttled {
     inner: Arc<dyn Vfs>,
@@ -76,7 +77,7 @@ struct Device {
 #[derive(Debug, Default)]
 struct Queue {
     limits: Limits,
-    /// When the device has done what it was asked for so far.
+    /// The time at which the device will have done everything asked so far.
     free_at: Duration,
     usage: Usage,
 }
@@ -89,7 +90,7 @@ enum Request {
 }
 
 impl Device {
-    /// Takes a place in the queue, then waits for the turn and the latency. First come, first served.
+    /// Queues the request, then waits for its turn and for the latency. First come, first served.
     fn wait(&self, request: Request) {
         let done_at = {
             let mut queue = self.queue.lock();
@@ -126,7 +127,7 @@ impl Throttled {
         Throttled::with_clock(inner, limits, Arc::new(SystemClock::default()))
     }
 
-    /// Panics if a limit is zero, negative or no number: nothing would ever end.
+    /// Panics if a limit is zero, negative or not a number, because no operation would ever end.
     pub fn with_clock(inner: Arc<dyn Vfs>, limits: Limits, clock: Arc<dyn Clock>) -> Throttled {
         let throttled = Throttled { inner, device: Arc::new(Device { clock, queue: Mutex::default() }) };
         throttled.set_limits(limits);
@@ -157,29 +158,7 @@ impl Vfs for Throttled {
         Ok(Arc::new(ThrottledFile { inner, device: self.device.clone() }))
     }
 
-    fn exists(&self, path: &Path) -> io::Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        self.inner.list(dir)
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir_all(dir)
-    }
-
-    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.remove_dir(dir)
-    }
+    forward_names!(inner);
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         self.device.wait(Request::Sync);
@@ -209,23 +188,5 @@ impl File for ThrottledFile {
         self.inner.sync()
     }
 
-    fn len(&self) -> io::Result<u64> {
-        self.inner.len()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.inner.set_len(len)
-    }
-
-    fn reserve(&self, len: u64) -> io::Result<()> {
-        self.inner.reserve(len)
-    }
-
-    fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.inner.discard(offset, len)
-    }
-
-    fn try_lock_exclusive(&self) -> io::Result<()> {
-        self.inner.try_lock_exclusive()
-    }
+    forward_size_and_lock!(inner);
 }

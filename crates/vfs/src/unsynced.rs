@@ -1,11 +1,13 @@
 //! A file tree that makes nothing durable.
 
+use crate::forward::{forward_names, forward_size_and_lock};
 use crate::{Create, File, Vfs};
 use base::sync::Arc;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// Another file tree, whose syncs return at once and do nothing: what a machine loses when it stops is anybody's guess.
+/// A file tree around another one, whose syncs return at once and do nothing. When the machine stops anything
+/// written may be lost.
 #[derive(Clone, Debug)]
 pub struct Unsynced {
     inner: Arc<dyn Vfs>,
@@ -26,29 +28,7 @@ impl Vfs for Unsynced {
         Ok(Arc::new(UnsyncedFile(self.inner.open_direct(path, create, block)?)))
     }
 
-    fn exists(&self, path: &Path) -> io::Result<bool> {
-        self.inner.exists(path)
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.inner.remove(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.inner.rename(from, to)
-    }
-
-    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        self.inner.list(dir)
-    }
-
-    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        self.inner.create_dir_all(dir)
-    }
-
-    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
-        self.inner.remove_dir(dir)
-    }
+    forward_names!(inner);
 
     fn sync_dir(&self, _dir: &Path) -> io::Result<()> {
         Ok(())
@@ -71,23 +51,5 @@ impl File for UnsyncedFile {
         Ok(())
     }
 
-    fn len(&self) -> io::Result<u64> {
-        self.0.len()
-    }
-
-    fn set_len(&self, len: u64) -> io::Result<()> {
-        self.0.set_len(len)
-    }
-
-    fn reserve(&self, len: u64) -> io::Result<()> {
-        self.0.reserve(len)
-    }
-
-    fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
-        self.0.discard(offset, len)
-    }
-
-    fn try_lock_exclusive(&self) -> io::Result<()> {
-        self.0.try_lock_exclusive()
-    }
+    forward_size_and_lock!(0);
 }

@@ -1,8 +1,8 @@
-//! One file's bytes: as the process sees them, as the device has them, and the way between.
+//! One file's bytes: as the process sees them, as the device has them, and what lies between the two.
 
 use super::dice::{ALWAYS, Dice, Luck, NEVER, Odds};
 
-/// What a device writes whole. Sectors are counted from the file's first byte.
+/// Bytes that a device writes as a whole. Sectors are counted from the file's first byte.
 pub const SECTOR: usize = 512;
 
 #[derive(Debug, Default)]
@@ -12,8 +12,8 @@ pub(super) struct Content {
     durable: Vec<u8>,
     /// Changes since the last sync, oldest first.
     unsynced: Vec<Change>,
-    /// Set once a failed sync has forgotten dirty data: the cache as it was then. It holds bytes that are neither on the
-    /// device nor unsynced, and a later write of the same sector takes them along.
+    /// Set once a failed sync has forgotten dirty data: the cache as it was then. It holds bytes that are
+    /// neither on the device nor unsynced, and a later write of the same sector takes them along.
     forgotten: Option<Vec<u8>>,
     /// The handle that holds the advisory lock.
     pub(super) locked_by: Option<u64>,
@@ -78,8 +78,8 @@ impl Content {
         }
     }
 
-    /// A sync that fails as Linux lets it fail: some of the data was written, all of it is called clean, and the next sync
-    /// succeeds. Reads still see what is lost.
+    /// A sync that fails as Linux lets it fail: some of the data was written, all of it is called clean, and
+    /// the next sync succeeds. Reads still see what is lost.
     pub(super) fn sync_and_forget(&mut self, dice: &mut Dice) {
         let luck = dice.luck();
         self.durable = self.crash(luck, dice).durable;
@@ -95,10 +95,11 @@ impl Content {
 
     /// The device after some of the unsynced changes have reached it.
     ///
-    /// The cache hands over whole sectors: a sector on the device is one that the cache held at some time, so two small
-    /// writes to one sector cannot arrive as the second without the first. Sectors arrive in any order. The lengths
-    /// of a file follow each other in the order in which they were set, and the one that survives is independent of the data:
-    /// a length without its data reads as zeroes, data beyond the length are gone.
+    /// The cache hands over whole sectors: a sector on the device is one that the cache held at some time, so
+    /// two small writes to one sector cannot arrive as the second without the first. Sectors arrive in any
+    /// order. The lengths of a file follow each other in the order in which they were set, and the one that
+    /// survives is independent of the data: a length without its data reads as zeroes, data beyond the length
+    /// are gone.
     fn settle(&self, data: Odds, length: Odds, dice: &mut Dice) -> Vec<u8> {
         let mut cache = self.forgotten.as_ref().unwrap_or(&self.durable).clone();
         let mut image = self.durable.clone();

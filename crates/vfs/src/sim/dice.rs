@@ -1,11 +1,11 @@
-//! Seeded choices: the same seed on the same history leaves the same image.
+//! Seeded choices: the same seed on the same history leaves the same file system.
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): small, and every seed is as good as another.
 #[derive(Debug)]
 pub(super) struct Dice(u64);
 
-/// How lucky a whole crash is. Without the two extremes, which find most mistakes, a crash of many files would never show
-/// them.
+/// How lucky a whole crash is. The two extremes find most mistakes. If each file had its own luck only, a
+/// crash of many files would hardly ever be one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Luck {
     NothingSurvives,

@@ -13,12 +13,12 @@ pub enum Points {
     Syncs,
 }
 
-/// Runs `workload` again and again on an empty [`SimVfs`], stopped one point later each time until it runs to its end; after each
-/// run, `check` sees what the workload returned (what it may rely on, usually) and the file system that a crash left, once for
-/// each of `seeds`. Gives the number of runs.
+/// Runs `workload` again and again on an empty [`SimVfs`], stopped one point later each time until it runs to
+/// its end; after each run, `check` sees what the workload returned (what it may rely on, usually) and the
+/// file system that a crash left, once for each of `seeds`. Gives the number of runs.
 ///
-/// The workload must come to an end, whatever fails. A `check` that panics is preceded by a line with the point and the
-/// seed, for running it alone:
+/// The workload must come to an end, whatever fails. Before the panic of a `check` a line says the point and
+/// the seed. With them the case can be run alone:
 ///
 /// ```
 /// # use latchwork_vfs::sim::{Cut, Plan, SimVfs};
@@ -52,7 +52,7 @@ pub fn every_cut<R>(
     }
 }
 
-/// Says which crash it was when its check panics.
+/// Prints which crash it was if its check panics.
 struct Context {
     cut: Cut,
     seed: u64,

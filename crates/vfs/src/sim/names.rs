@@ -142,8 +142,8 @@ impl Names {
         self.pending.push(change);
     }
 
-    /// Makes the changes in the folder durable, and what came before them on the same names. A rename between two folders
-    /// is durable when both have been synced.
+    /// Makes the changes in the folder durable, and what came before them on the same names. A rename between
+    /// two folders is durable when both have been synced.
     pub(super) fn sync(&mut self, folder: FolderId) {
         for change in &mut self.pending {
             change.unsynced.remove(&folder);
@@ -165,8 +165,8 @@ impl Names {
         });
     }
 
-    /// The tree as a crash now leaves it: each pending change there or not, but none without those that it needs; then what
-    /// can be reached from the root, each file as its own crash leaves it.
+    /// The tree as a crash now leaves it: each pending change there or not, but none without those that it
+    /// needs; then what can be reached from the root, each file as its own crash leaves it.
     pub(super) fn crash(&self, luck: Luck, dice: &mut Dice) -> Names {
         let odds = dice.odds(luck);
         let mut stored = self.durable.clone();

@@ -4,13 +4,14 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What goes wrong in a [`SimVfs`](super::SimVfs), counted from the moment that the plan is set. Nothing, by default.
+/// What goes wrong in a [`SimVfs`](super::SimVfs), counted from the moment that the plan is set. Nothing, by
+/// default.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// When the machine stops: every operation from then on fails.
     pub cut: Option<Cut>,
-    /// Files may grow by this many bytes, together; then a write writes what fits and fails with `StorageFull`. What is
-    /// removed or cut short makes room.
+    /// Files may grow by this many bytes, together; then a write writes what fits and fails with
+    /// `StorageFull`. What is removed or cut short makes room.
     pub free_bytes: Option<u64>,
     /// One sync that fails.
     pub failed_sync: Option<FailedSync>,
@@ -19,7 +20,7 @@ pub struct Plan {
 /// Where a machine stops.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Cut {
-    /// After so many events (see [`EventKind`]): 0 lets nothing happen.
+    /// After so many events (see [`EventKind`]). With 0 nothing happens at all.
     AfterEvent(u64),
     /// Instead of this sync of a file or a folder, counted from 1: where the most is unsynced.
     BeforeSync(u64),
@@ -33,20 +34,21 @@ pub struct FailedSync {
     pub dirty: Dirty,
 }
 
-/// What becomes of unsynced data when their sync fails.
+/// What happens to unsynced data when their sync fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dirty {
-    /// It stays unsynced: a later sync that succeeds makes it durable.
+    /// The data stay unsynced. A later sync that succeeds makes them durable.
     Kept,
-    /// As on Linux: some of it may have been written, all of it is called clean, later syncs succeed without it, and reads
-    /// show it until the crash. Names are never forgotten.
+    /// As on Linux: some of the data may have been written, all of them are called clean, later syncs succeed
+    /// without them, and reads show them until the crash. Names are never forgotten.
     Forgotten { seed: u64 },
 }
 
-/// Operations that change something, or make it durable. Reads, look-ups and opening what exists are no events.
+/// Operations that change something, or make it durable. Reads, look-ups and opening an existing file are not
+/// events.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum EventKind {
-    /// A file came to be by opening it.
+    /// A file was created by opening it.
     Create,
     Write,
     /// Also of `reserve`.
