@@ -3,13 +3,20 @@
 
 use crate::config::{CacheConfig, IoConfig, WriteAhead, WriteBack};
 use crate::crew::Crew;
+use crate::doublewrite::Doublewrite;
 use crate::error::Error;
-use crate::pool::Pool;
-use crate::write_back::{Doublewrite, Pace, Run};
+use crate::pace::Pace;
+use crate::side_by_side::Run;
 use base::PageId;
 use base::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use base::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
+
+/// What the threads that read ahead call: a pool.
+pub(crate) trait LoadAhead: Send + Sync {
+    /// Loads the page if it can be read, for a reader that will want it soon.
+    fn load_ahead(&self, id: PageId);
+}
 
 #[derive(Debug)]
 pub(crate) struct Backend {
@@ -19,7 +26,7 @@ pub(crate) struct Backend {
     /// Threads that help to write batches.
     pub writers: Crew<Arc<Run>>,
     /// Threads that read ahead.
-    pub readers: Crew<(Weak<Pool>, PageId)>,
+    pub readers: Crew<(Weak<dyn LoadAhead>, PageId)>,
     io_capacity: AtomicU32,
     io_capacity_max: AtomicU32,
     /// The pace of what is written ahead of need. Its clock begins at `start`.
@@ -63,7 +70,7 @@ impl Backend {
             let helpers = config.io.write_threads.saturating_sub(1) as usize;
             backend.writers.start("page-writer", helpers, |run| run.work());
             let readers = config.io.read_threads as usize;
-            backend.readers.start("read-ahead", readers, |(pool, id): (Weak<Pool>, PageId)| {
+            backend.readers.start("read-ahead", readers, |(pool, id): (Weak<dyn LoadAhead>, PageId)| {
                 if let Some(pool) = pool.upgrade() {
                     pool.load_ahead(id);
                 }

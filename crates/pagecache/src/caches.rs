@@ -24,13 +24,13 @@
 
 use crate::backend::Backend;
 use crate::budget::Budget;
-use crate::config::{CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure};
+use crate::config::{CacheConfig, CacheSettings, Detach, HitPath, IoConfig, Limits, Reconfigure};
 use crate::error::Error;
 use crate::files::{FileFormat, OpenFile};
 use crate::local::SEGMENTS_MAX;
 use crate::page::PAGE_SIZE_MAX;
-use crate::pool::{Pool, check_page_size};
-use crate::reconfigure::{checked_limits, frames_for};
+use crate::pool::Pool;
+use crate::sizing::{check_page_size, checked_limits, frames_for};
 use crate::status::{CacheStatus, SegmentStatus};
 use base::sync::atomic::{
     AtomicUsize,
@@ -49,21 +49,6 @@ const POOLS_MAX: usize = if cfg!(feature = "shuttle") { 8 } else { 1024 };
 
 /// Page sizes, as powers of two.
 const SIZES: usize = PAGE_SIZE_MAX.ilog2() as usize + 1;
-
-/// The settings of a cache, as the user set them.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct CacheSettings {
-    /// 0 = the cache is disabled, and no file is in it.
-    pub size_bytes: usize,
-    /// 0 = one mutex; 1 to 64.
-    pub segments: u32,
-    pub hit_path: HitPath,
-    pub limits: Limits,
-    /// Only shown to users. The page size comes from the table.
-    pub block_size: u32,
-    /// Only shown to users: there are no chains of blocks to search.
-    pub file_hash_size: u32,
-}
 
 /// What [`Caches::set`] changes; `None` leaves a setting as it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]

@@ -9,9 +9,9 @@
 //! - When a page enters its segment, to be loaded or made, its cold page or its ticket is taken away
 //!   ([`ColdPages::take`]).
 //!
-//! So a cold page equals what the page was when it was last open, and what the device has. A thread that opens
-//! the page takes the cold page away before it can change the page. A thread that is late with its compressed
-//! page finds that its ticket has gone. The cold pages of a file go when the file does
+//! So a cold page equals what the page was when it was last open, and what the device has. A thread that
+//! opens the page takes the cold page away before it can change the page. A thread that is late with its
+//! compressed page finds that its ticket has gone. The cold pages of a file go when the file does
 //! ([`ColdPages::forget_file`]).
 //!
 //! The oldest cold page makes room for the next. To compress pages that nobody opens again is of no use: when

@@ -20,7 +20,7 @@
 //!
 //! In memory there is no header: nothing tears what lies in memory.
 
-use crate::files::{array, header};
+use crate::page_header::{array, header};
 use base::PageId;
 use base::checksum::checksum;
 
@@ -132,7 +132,7 @@ pub(crate) fn open_from_memory(compressed: &[u8], page: &mut [u8]) -> Result<(),
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;
-    use crate::files::seal;
+    use crate::page_header::seal;
     use base::{FileId, PageNo};
 
     const SIZE: usize = 16 << 10;

@@ -85,6 +85,21 @@ pub struct CacheConfig {
     pub doublewrite: Option<Arc<dyn vfs::File>>,
 }
 
+/// The settings of a cache, as the user set them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CacheSettings {
+    /// 0 = the cache is disabled, and no file is in it.
+    pub size_bytes: usize,
+    /// 0 = one mutex; 1 to 64.
+    pub segments: u32,
+    pub hit_path: HitPath,
+    pub limits: Limits,
+    /// Only shown to users. The page size comes from the table.
+    pub block_size: u32,
+    /// Only shown to users: there are no chains of blocks to search.
+    pub file_hash_size: u32,
+}
+
 /// The log that describes the changes of pages. A page's header names the position up to which it has to be
 /// durable before the page is written.
 pub trait WriteAhead: Send + Sync + std::fmt::Debug {

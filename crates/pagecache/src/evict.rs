@@ -7,6 +7,7 @@ use crate::files::copy_of;
 use crate::frames::{DIRTY, FrameNo};
 use crate::index::Geometry;
 use crate::local;
+use crate::park::pause;
 use crate::pool::Pool;
 use crate::replacement::Take;
 use crate::state::Mode;
@@ -169,15 +170,4 @@ impl Pool {
             thread::yield_now();
         }
     }
-}
-
-/// Gives others time to unlatch or to finish writing.
-pub(crate) fn pause(round: u32) {
-    #[cfg(not(feature = "shuttle"))]
-    if round > 4 {
-        thread::sleep(std::time::Duration::from_micros(50 << (round.min(9) / 2)));
-        return;
-    }
-    let _ = round;
-    thread::yield_now();
 }

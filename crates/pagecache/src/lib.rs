@@ -40,7 +40,9 @@ mod caches;
 mod cold_pages;
 mod compressed;
 mod config;
+mod counters;
 mod crew;
+mod doublewrite;
 mod error;
 mod evict;
 mod files;
@@ -51,10 +53,14 @@ mod ghosts;
 mod glance;
 mod guard;
 mod hints;
+mod hit;
 mod index;
 mod latch;
 mod local;
+mod outgoing;
+mod pace;
 pub mod page;
+mod page_header;
 mod park;
 mod permit;
 mod pool;
@@ -62,25 +68,29 @@ mod read_ahead;
 mod reconfigure;
 pub mod replacement;
 mod segment;
+mod side_by_side;
+mod signal;
+mod sizing;
 mod state;
 mod status;
 mod write_back;
 
 pub use budget::{Budget, Share, ShareStatus};
-pub use caches::{
-    CacheChange, CacheSettings, CachedFile, Caches, DEFAULT_CACHE, NamedCache, cache_bytes_max,
-};
+pub use caches::{CacheChange, CachedFile, Caches, DEFAULT_CACHE, NamedCache, cache_bytes_max};
 pub use config::{
-    CacheConfig, Detach, HitPath, IoConfig, Limits, Reconfigure, WriteAhead, WriteBack, default_segments,
+    CacheConfig, CacheSettings, Detach, HitPath, IoConfig, Limits, Reconfigure, WriteAhead, WriteBack,
+    default_segments,
 };
+pub use counters::Counters;
+pub use doublewrite::{BLOCK as DOUBLEWRITE_BLOCK, repair};
 pub use error::{Conflict, Error};
-pub use files::{FileFormat, header, unseal};
+pub use files::{FileFormat, unseal};
 pub use glance::{Glance, Glances, Whereabouts};
 pub use guard::{ReadGuard, WriteGuard};
 pub use hints::{HINT_WORDS, Hints};
+pub use page_header::header;
 pub use permit::FramePermit;
-pub use pool::{FRAMES_MIN, Pool};
+pub use pool::Pool;
 pub use read_ahead::loads_of_this_thread;
-pub use reconfigure::size_for_frames;
-pub use status::{Blocks, CacheStatus, Counters, SegmentStatus};
-pub use write_back::{DOUBLEWRITE_BLOCK, repair};
+pub use sizing::{FRAMES_MIN, size_for_frames};
+pub use status::{Blocks, CacheStatus, SegmentStatus};

@@ -8,6 +8,7 @@
 
 use crate::frames::FrameNo;
 use crate::state::{FrameState, Word};
+use base::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use base::sync::{CachePadded, CentralArray, Condvar, Contention, Implementation, Mutex, hint, thread};
 
 #[cfg(not(feature = "shuttle"))]
@@ -141,4 +142,41 @@ impl ParkingLot {
             stripe.0.1.notify_all();
         }
     }
+}
+
+/// The one permit of a pool, and whether its holder finds no frame: see `permit`.
+#[derive(Debug, Default)]
+pub struct Permits {
+    pub out: Mutex<bool>,
+    pub returned: Condvar,
+    starving: AtomicBool,
+}
+
+impl Permits {
+    pub fn new() -> Permits {
+        Permits::default()
+    }
+
+    /// True while the permit's holder finds no frame.
+    pub fn is_starving(&self) -> bool {
+        // ORDER: SeqCst against the waiters bit: see `set_starving`.
+        self.starving.load(SeqCst)
+    }
+
+    /// Gives the old value. After setting it the caller wakes all parked threads. Each of them either asks
+    /// `is_starving` under its stripe's mutex after this store, or is parked and is woken.
+    pub fn set_starving(&self, starving: bool) -> bool {
+        self.starving.swap(starving, SeqCst)
+    }
+}
+
+/// Gives others time to unlatch or to finish writing.
+pub(crate) fn pause(round: u32) {
+    #[cfg(not(feature = "shuttle"))]
+    if round > 4 {
+        thread::sleep(std::time::Duration::from_micros(50 << (round.min(9) / 2)));
+        return;
+    }
+    let _ = round;
+    thread::yield_now();
 }

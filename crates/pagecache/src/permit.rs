@@ -11,34 +11,7 @@
 
 use crate::local;
 use crate::pool::Pool;
-use base::sync::atomic::{AtomicBool, Ordering::SeqCst};
-use base::sync::{Condvar, Mutex};
 use std::marker::PhantomData;
-
-#[derive(Debug, Default)]
-pub struct Permits {
-    out: Mutex<bool>,
-    returned: Condvar,
-    starving: AtomicBool,
-}
-
-impl Permits {
-    pub fn new() -> Permits {
-        Permits::default()
-    }
-
-    /// True while the permit's holder finds no frame.
-    pub fn is_starving(&self) -> bool {
-        // ORDER: SeqCst against the waiters bit: see `set_starving`.
-        self.starving.load(SeqCst)
-    }
-
-    /// Gives the old value. After setting it the caller wakes all parked threads. Each of them either asks
-    /// `is_starving` under its stripe's mutex after this store, or is parked and is woken.
-    pub fn set_starving(&self, starving: bool) -> bool {
-        self.starving.swap(starving, SeqCst)
-    }
-}
 
 /// The right to wait for frames while holding latches. One at a time for each cache.
 #[derive(Debug)]

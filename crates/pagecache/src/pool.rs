@@ -1,32 +1,28 @@
-//! A pool of frames for pages of one size: the concurrent shell around the segments, and the two ways to a
-//! page that is in memory. The way to a page that is not is in `find`.
+//! A pool of frames for pages of one size: the concurrent shell around the segments. The ways to a page that
+//! is in memory are in `hit`, the way to a page that is not is in `find`.
 
 use crate::backend::Backend;
 use crate::budget::{Budget, Share};
 use crate::cold_pages::ColdPages;
 use crate::config::{CacheConfig, HitPath, Limits, WriteBack};
+use crate::counters::{Baseline, SegmentCounters};
 use crate::error::Error;
 use crate::files::{FileFormat, OpenFile};
-use crate::find::{Located, is_closed_to_readers};
 use crate::frames::{DIRTY, DirtyMap, FrameNo, Frames, Header, PageMemory};
 use crate::free_frames::FreeFrames;
-use crate::glance::Glances;
-use crate::guard::{ReadGuard, WriteGuard};
 use crate::index::{Geometry, Hash, Index};
 use crate::local::{self, SEGMENTS_MAX};
-use crate::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN, Page};
-use crate::park::ParkingLot;
-use crate::permit::Permits;
-use crate::reconfigure;
+use crate::page::Page;
+use crate::park::{ParkingLot, Permits};
 use crate::segment::{Segment, Shared};
-use crate::state::{Changed, Keep, Mode, Word};
-use crate::status::{Baseline, SegmentCounters};
-use crate::write_back::WriteBackState;
+use crate::signal::WriteBackState;
+use crate::sizing::{self, FRAMES_MIN, check_page_size};
+use crate::state::Word;
 use base::sync::atomic::{
     AtomicBool, AtomicU64, AtomicUsize,
     Ordering::{Acquire, Relaxed},
 };
-use base::sync::{Arc, CachePadded, Mutex, MutexGuard, RwLock, hint, thread};
+use base::sync::{Arc, CachePadded, Mutex, MutexGuard, RwLock};
 use base::{FileId, OwnedCounters, PageId};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -34,19 +30,6 @@ use std::path::PathBuf;
 base::latch_class!(pub FilesLatch, "files of a cache");
 
 base::latch_class!(pub SegmentLatch, "cache segment", SEGMENTS_MAX);
-
-/// The least frames of a pool in use. They are enough for every operation of the engine: a split holds at
-/// most seven pages, and only the thread with the frame permit holds pages while it waits (pagecache R8). The
-/// rest is slack.
-///
-/// Models have fewer, so that they evict soon. Models of the engine in which pages are split ask for more.
-pub const FRAMES_MIN: usize = if cfg!(feature = "shuttle") { 3 } else { 16 };
-
-/// Every access to a word of a page is a step of a model, so the pages of models are small.
-const PAGE_BYTES_MIN: usize = if cfg!(feature = "shuttle") { 128 } else { PAGE_SIZE_MIN };
-
-/// How often `read` looks optimistically before it takes a latch.
-const ATTEMPTS_MAX: usize = 4;
 
 /// What every hit reads. In the steady state nobody writes it (pagecache R10).
 #[derive(Debug)]
@@ -151,7 +134,7 @@ impl Pool {
     /// for the pool.
     pub fn new(config: CacheConfig) -> Result<Arc<Pool>, Error> {
         check_page_size(config.page_size)?;
-        let frames = reconfigure::frames_for(config.size_bytes, config.page_size);
+        let frames = sizing::frames_for(config.size_bytes, config.page_size);
         let backend = Backend::new(&config, frames)?;
         Pool::beside(config, backend, None)
     }
@@ -165,14 +148,14 @@ impl Pool {
     ) -> Result<Arc<Pool>, Error> {
         let page_size = config.page_size;
         check_page_size(page_size)?;
-        let index_frames = reconfigure::frames_for(config.size_bytes, page_size);
+        let index_frames = sizing::frames_for(config.size_bytes, page_size);
         let frames = if budget.is_some() { 0 } else { index_frames };
         // Address space for growth: as much as the machine has memory. It costs nothing until it is used.
-        let room = reconfigure::frames_for(base::region::machine_memory_bytes(), page_size);
+        let room = sizing::frames_for(base::region::machine_memory_bytes(), page_size);
         let memory = Memory::reserve(index_frames.max(room).min(u32::MAX as usize / 2), page_size)
             .or_else(|_| Memory::reserve(index_frames, page_size))
             .map_err(|source| Error::Config { why: format!("no address space for the cache: {source}") })?;
-        let segments = reconfigure::segments_for(config.segments);
+        let segments = sizing::segments_for(config.segments);
         let geometry = Geometry::new(segments, index_frames, None);
         let shells = (0..SEGMENTS_MAX).map(|_| {
             CachePadded(Shell {
@@ -189,7 +172,7 @@ impl Pool {
             memory: memory.pages,
             requests: OwnedCounters::new(2 * SEGMENTS_MAX),
         };
-        let limits = reconfigure::checked_limits(config.limits())?;
+        let limits = sizing::checked_limits(config.limits())?;
         let settings = Settings {
             size_bytes: config.size_bytes,
             segments: config.segments.min(SEGMENTS_MAX as u32),
@@ -315,107 +298,6 @@ impl Pool {
         self.hot.is_optimistic.load(Relaxed)
     }
 
-    /// The page, by the configured hit path. A miss reads the device once, however many threads ask
-    /// (pagecache R9). Waits for a thread that holds the page exclusively. Does not wait for the device if
-    /// the page is in memory.
-    #[inline]
-    pub fn read(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
-        if !self.hot.is_optimistic.load(Relaxed) {
-            return self.read_locked(id);
-        }
-        match self.look(id) {
-            Some(guard) => Ok(guard),
-            None => self.read_slow(id),
-        }
-    }
-
-    /// The page, if it can be read at once: by the optimistic path, or with a latch that is free. Does no
-    /// I/O.
-    #[inline]
-    pub fn try_read_cached(&self, id: PageId) -> Option<ReadGuard<'_>> {
-        if self.hot.is_optimistic.load(Relaxed) {
-            return self.look(id);
-        }
-        let (mut segment, number) = self.lock_segment(Hash::of(id));
-        let frame = segment.find(self.shared(), id)?;
-        if self.header(frame).state.load().has_waiters() {
-            return None;
-        }
-        self.latch(frame).lock_shared().ok()?;
-        segment.hit(self.shared(), frame);
-        drop(segment);
-        self.count_read(number);
-        Some(ReadGuard::latched(self, id, frame))
-    }
-
-    /// The page under a shared latch, whatever the hit path. For readers that met too many conflicts.
-    #[track_caller]
-    pub fn read_shared(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
-        if !self.hot.is_optimistic.load(Relaxed) {
-            return self.read_locked(id);
-        }
-        let number = self.count_read_request(id);
-        self.shells[number].counters.fallbacks.fetch_add(1, Relaxed);
-        let frame = self.latch_page(id, Keep::Shared)?;
-        Ok(ReadGuard::latched(self, id, frame))
-    }
-
-    /// The page under an exclusive latch. Waits for all threads that hold it.
-    #[track_caller]
-    pub fn write(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
-        self.count_read_request(id);
-        let frame = self.latch_page(id, Keep::Exclusive)?;
-        Ok(WriteGuard::new(self, id, frame))
-    }
-
-    /// The page under an exclusive latch, all zeroes and dirty; the device is not read.
-    #[track_caller]
-    pub fn create(&self, id: PageId) -> Result<WriteGuard<'_>, Error> {
-        let frame = loop {
-            match self.find_or_install(id, |_, _, _| Ok(Keep::Exclusive))? {
-                Located::Loaded(frame) => break frame,
-                Located::Found(frame) => {
-                    if self.latch_frame(id, frame, Keep::Exclusive)? {
-                        break frame;
-                    }
-                }
-            }
-        };
-        let mut guard = WriteGuard::new(self, id, frame);
-        guard.page_mut().clear();
-        Ok(guard)
-    }
-
-    /// See [`WriteGuard::free`].
-    pub(crate) fn free_latched(&self, id: PageId, frame: FrameNo) {
-        if !self.drop_latched_page(id, frame) {
-            // A copy is being written to the device (pagecache R5): the page stays until its frame is needed.
-            self.latch(frame).unlock_exclusive(Changed::Yes);
-        }
-    }
-
-    /// For a reader that is going to look at many pages. `None` if hits take latches in this pool.
-    #[inline(always)]
-    pub fn glances(&self) -> Option<Glances<'_>> {
-        self.is_optimistic().then(|| Glances::new(self))
-    }
-
-    /// The optimistic hit: index, header, version (pagecache R10). Finds nothing if the page is absent or
-    /// being changed, or if it has lost its shortcut and lies outside its home bucket.
-    #[inline(always)]
-    fn look(&self, id: PageId) -> Option<ReadGuard<'_>> {
-        // ORDER: a stale geometry leads to stale shortcuts and buckets. Every frame found there is verified
-        // (pagecache R3).
-        let geometry = Geometry(self.hot.geometry.load(Relaxed));
-        let frame = self.hot.index.shortcut(geometry, id);
-        let (frame, word) = match self.header(frame).readable(id) {
-            Some(word) => (frame, word),
-            None => self.look_in_bucket(geometry, id)?,
-        };
-        self.count_read(geometry.segment_of(Hash::of(id)));
-        Some(ReadGuard::optimistic(self, id, frame, self.header(frame), word.snapshot()))
-    }
-
     /// The frame that the page's bucket names, if that frame has the page, and the frame's state.
     #[inline(never)]
     pub(crate) fn look_in_bucket(&self, geometry: Geometry, id: PageId) -> Option<(FrameNo, Word)> {
@@ -430,68 +312,6 @@ impl Pool {
             index.set_shortcut(geometry, id, found.0);
         }
         Some(found)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn read_slow(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
-        let number = self.count_read_request(id);
-        for _ in 0..ATTEMPTS_MAX {
-            // A load is not a second use: only a page that was in memory is marked as used.
-            let (frame, was_there) = match self.find_or_load(id, Keep::Nothing)? {
-                Located::Found(frame) => (frame, true),
-                Located::Loaded(frame) => (frame, false),
-            };
-            let header = self.header(frame);
-            let word = header.state.load();
-            if word.is_readable() && header.page_word() == id.to_word() {
-                if was_there {
-                    header.touch();
-                }
-                return Ok(ReadGuard::optimistic(self, id, frame, header, word.snapshot()));
-            }
-            if word.mode() == Mode::Loading {
-                self.latch(frame).wait(id, |word| word.mode() == Mode::Loading)?;
-            } else {
-                spin_a_little(|| header.state.load().mode() != Mode::Exclusive);
-            }
-        }
-        self.shells[number].counters.fallbacks.fetch_add(1, Relaxed);
-        let frame = self.latch_page(id, Keep::Shared)?;
-        Ok(ReadGuard::latched(self, id, frame))
-    }
-
-    /// The locked hit: mutex, index, LRU, pin.
-    #[inline(never)]
-    fn read_locked(&self, id: PageId) -> Result<ReadGuard<'_>, Error> {
-        let mut counted = false;
-        let mut gave_way = false;
-        loop {
-            let (mut segment, number) = self.lock_segment(Hash::of(id));
-            if !std::mem::replace(&mut counted, true) {
-                self.count_read(number);
-            }
-            let Some(frame) = segment.find(self.shared(), id) else {
-                drop(segment);
-                match self.find_or_load(id, Keep::Shared)? {
-                    Located::Loaded(frame) => return Ok(ReadGuard::latched(self, id, frame)),
-                    Located::Found(_) => continue,
-                }
-            };
-            // A thread waits to have the page alone: give it one chance.
-            if self.header(frame).state.load().has_waiters() && !std::mem::replace(&mut gave_way, true) {
-                drop(segment);
-                thread::yield_now();
-                continue;
-            }
-            // Under the mutex the frame cannot change its page (pagecache R3).
-            if self.latch(frame).lock_shared().is_ok() {
-                segment.hit(self.shared(), frame);
-                return Ok(ReadGuard::latched(self, id, frame));
-            }
-            drop(segment);
-            self.latch(frame).wait(id, is_closed_to_readers)?;
-        }
     }
 
     /// The mutex of the segment that the hash belongs to, and the segment's number.
@@ -563,11 +383,12 @@ impl Pool {
     }
 
     #[inline(always)]
-    fn count_read(&self, segment: usize) {
+    pub(crate) fn count_read(&self, segment: usize) {
         self.hot.requests.count(segment);
     }
 
-    fn count_read_request(&self, id: PageId) -> usize {
+    #[inline]
+    pub(crate) fn count_read_request(&self, id: PageId) -> usize {
         let number = self.segment_number(id);
         self.count_read(number);
         number
@@ -594,25 +415,6 @@ impl Pool {
             Some(why) => Err(Error::Poisoned { why: why.clone() }),
         }
     }
-}
-
-pub(crate) fn check_page_size(page_size: usize) -> Result<(), Error> {
-    if page_size.is_power_of_two() && (PAGE_BYTES_MIN..=PAGE_SIZE_MAX).contains(&page_size) {
-        return Ok(());
-    }
-    let why = format!("page size {page_size}: a power of two from 1 KiB to 64 KiB is needed");
-    Err(Error::Config { why })
-}
-
-/// Waits for `done` for about as long as an exclusive latch is typically held.
-fn spin_a_little(done: impl Fn() -> bool) {
-    for _ in 0..if cfg!(feature = "shuttle") { 1 } else { 50 } {
-        if done() {
-            return;
-        }
-        hint::spin_loop();
-    }
-    thread::yield_now();
 }
 
 /// The memory of a pool.

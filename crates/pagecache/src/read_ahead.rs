@@ -3,14 +3,15 @@
 //! A reader that knows which pages it will want next asks for them, and the cache's own threads load them as
 //! any miss is loaded. A reader that does not ask, or finds its pages in memory, pays nothing for this.
 
+use crate::backend::LoadAhead;
 use crate::find::Located;
 use crate::index::{Geometry, Hash};
 use crate::local;
 use crate::pool::Pool;
 use crate::state::Keep;
 use base::PageId;
-use base::sync::Arc;
 use base::sync::atomic::Ordering::Relaxed;
+use base::sync::{Arc, Weak};
 
 /// The most pages asked for at once: with four threads and 0.1 ms a read, about a millisecond's work.
 const WINDOW: usize = 32;
@@ -39,7 +40,7 @@ impl Pool {
         }
         self.device.read_ahead_calls.fetch_add(1, Relaxed);
         let missing: Vec<PageId> = pages.into_iter().filter(|id| !self.is_cached(*id)).collect();
-        let this = Arc::downgrade(self);
+        let this: Weak<dyn LoadAhead> = Arc::<Pool>::downgrade(self);
         self.device.backend.readers.add(missing.into_iter().map(|id| (this.clone(), id)), QUEUE_MAX)
     }
 
@@ -51,8 +52,10 @@ impl Pool {
         let mut frames = index.candidates(geometry, hash).chain(index.neighbour_candidates(geometry, hash));
         frames.any(|frame| self.header(frame).page_word() == id.to_word())
     }
+}
 
-    pub(crate) fn load_ahead(&self, id: PageId) {
+impl LoadAhead for Pool {
+    fn load_ahead(&self, id: PageId) {
         if let Ok(Located::Loaded(_)) = self.find_or_load(id, Keep::Nothing) {
             self.device.read_ahead_pages.fetch_add(1, Relaxed);
         }

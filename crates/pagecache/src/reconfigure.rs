@@ -3,47 +3,18 @@
 use crate::budget::{Budget, Share};
 use crate::config::{HitPath, Limits, Reconfigure};
 use crate::error::Error;
-use crate::evict::pause;
-use crate::frames::{DIRTY, FrameNo, Header, Link, WRITING};
+use crate::frames::{DIRTY, FrameNo, WRITING};
 use crate::index::{Geometry, Hash};
 use crate::local::{self, SEGMENTS_MAX};
 use crate::page::PageMut;
-use crate::pool::{FRAMES_MIN, Pool};
+use crate::park::pause;
+use crate::pool::Pool;
 use crate::segment::Segment;
+use crate::sizing::{FRAMES_MIN, checked_limits, frames_for, segments_for, size_for_frames};
 use crate::state::{Changed, Keep, Mode};
 use base::PageId;
 use base::sync::MutexGuard;
 use base::sync::atomic::Ordering::{Relaxed, Release};
-
-/// Bytes a frame costs besides its page: header, link, at two to four frames a bucket up to 32 bytes
-/// of index and 16 of shortcuts, and a ghost entry of the replacement policy.
-const OVERHEAD_BYTES: usize = size_of::<Header>() + size_of::<Link>() + 32 + 16 + 32;
-
-/// The frames that a budget has room for, [`FRAMES_MIN`] at least.
-pub(crate) fn frames_for(size_bytes: usize, page_size: usize) -> usize {
-    (size_bytes / (page_size + OVERHEAD_BYTES)).max(FRAMES_MIN)
-}
-
-/// The smallest budget, in bytes, that has room for so many pages of `page_size` bytes.
-pub fn size_for_frames(frames: usize, page_size: usize) -> usize {
-    frames * (page_size + OVERHEAD_BYTES)
-}
-
-/// Segments in use for a setting: 0 means one mutex.
-pub(crate) fn segments_for(setting: u32) -> usize {
-    (setting as usize).clamp(1, SEGMENTS_MAX)
-}
-
-pub(crate) fn checked_limits(limits: Limits) -> Result<Limits, Error> {
-    if !(1..=100).contains(&limits.division_limit) || limits.age_threshold < 100 {
-        let why = format!(
-            "division limit {} (1 to 100) or age threshold {} (100 or more) out of range",
-            limits.division_limit, limits.age_threshold
-        );
-        return Err(Error::Config { why });
-    }
-    Ok(limits)
-}
 
 impl Pool {
     /// Tells every segment how many frames it can expect, and the limits.

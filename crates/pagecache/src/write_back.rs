@@ -12,44 +12,27 @@
 
 use crate::config::{Detach, IoConfig};
 use crate::error::Error;
-use crate::evict::pause;
-use crate::files::{OpenFile, array, copy_of, header as prefix, seal};
+use crate::files::{OpenFile, copy_of};
 use crate::frames::{DIRTY, FrameNo, WRITING};
 use crate::index::Hash;
+use crate::outgoing::Outgoing;
+use crate::page_header::seal;
+use crate::park::pause;
 use crate::pool::Pool;
+use crate::side_by_side;
 use crate::state::{Changed, Keep, Mode};
-use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use base::sync::{Arc, CachePadded};
+use base::sync::Arc;
+use base::sync::atomic::Ordering::Relaxed;
 use base::{FileId, Lsn, PageId};
 use std::ops::Range;
 use std::time::Duration;
-use vfs::AlignedBuffer;
-
-mod doublewrite;
-mod pace;
-mod side_by_side;
-
-pub(crate) use doublewrite::Doublewrite;
-pub use doublewrite::{BLOCK as DOUBLEWRITE_BLOCK, repair};
-pub(crate) use pace::Pace;
-pub(crate) use side_by_side::Run;
 
 #[cfg(not(feature = "shuttle"))]
 mod background;
+/// Under the model checker nothing runs on its own. Models write when they mean to.
 #[cfg(feature = "shuttle")]
-mod background {
-    //! Under the model checker nothing runs on its own. Models write when they mean to.
-    use crate::pool::Pool;
-    use base::sync::Arc;
-    #[derive(Debug, Default)]
-    pub struct Signal;
-    impl Signal {
-        pub fn raise(&self) {}
-        pub fn stop(&self) {}
-    }
-    impl Pool {
-        pub(crate) fn start_write_back(self: &Arc<Pool>) {}
-    }
+impl Pool {
+    pub(crate) fn start_write_back(self: &Arc<Pool>) {}
 }
 
 /// Pages written together: one sync of the log and one of the doublewrite file for all of them.
@@ -58,19 +41,6 @@ const BATCH_MAX: usize = 64;
 /// One page in so many may be dirty before writing becomes urgent. With a half, a page that changes often is
 /// written only when the log needs it, and a thread that looks for a victim finds enough clean pages.
 const DIRTY_SHARE: usize = 2;
-
-#[derive(Debug)]
-pub(crate) struct WriteBackState {
-    /// Frames whose page is dirty and not being written.
-    dirty_count: CachePadded<AtomicUsize>,
-    signal: Arc<background::Signal>,
-}
-
-impl WriteBackState {
-    pub fn new() -> WriteBackState {
-        WriteBackState { dirty_count: CachePadded::default(), signal: Arc::default() }
-    }
-}
 
 /// How an attempt to write a page ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -83,21 +53,6 @@ pub(crate) enum WriteOut {
     InFlight,
     /// Held exclusively.
     Latched,
-}
-
-/// A copy of a page on its way to the device. Its frame is marked `WRITING` until `end_write`.
-#[derive(Debug)]
-pub(crate) struct Outgoing {
-    frame: FrameNo,
-    pub id: PageId,
-    pub file: Arc<OpenFile>,
-    pub copy: AlignedBuffer,
-}
-
-impl Outgoing {
-    fn lsn(&self) -> Lsn {
-        Lsn(u64::from_le_bytes(array(&self.copy, prefix::LSN)))
-    }
 }
 
 impl Pool {

@@ -3,8 +3,8 @@
 use crate::error::Error;
 use crate::frames::FrameNo;
 use crate::pool::Pool;
-use base::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use base::sync::{Arc, Condvar, Mutex, Weak, thread};
+use crate::signal::Signal;
+use base::sync::{Arc, Weak, thread};
 use base::{Lsn, PageId};
 use std::time::Duration;
 
@@ -15,71 +15,6 @@ const PAUSE_OF_BALANCE: Duration = Duration::from_millis(25);
 /// The wait after a failed write doubles from the first to the second of these.
 const RETRY_FIRST: Duration = Duration::from_millis(10);
 const RETRY_MAX: Duration = Duration::from_secs(2);
-
-/// How the pool calls its thread. Outlives the pool.
-#[derive(Debug, Default)]
-pub struct Signal {
-    state: Mutex<State>,
-    changed: Condvar,
-    /// `State::called`, to look without the mutex.
-    called: AtomicBool,
-}
-
-#[derive(Debug, Default)]
-struct State {
-    stop: bool,
-    thread: Option<thread::JoinHandle<()>>,
-}
-
-impl Signal {
-    /// Calls the thread. Cheap if it has been called already.
-    pub fn raise(&self) {
-        // ORDER: if a call is missed, the next call or the end of the pause does as well.
-        if !self.called.load(Relaxed) && !self.called.swap(true, Relaxed) {
-            drop(self.state.lock());
-            self.changed.notify_one();
-        }
-    }
-
-    /// Ends the thread and waits for it, unless it is the caller.
-    pub fn stop(&self) {
-        let thread = {
-            let mut state = self.state.lock();
-            state.stop = true;
-            state.thread.take()
-        };
-        self.changed.notify_one();
-        if let Some(thread) = thread
-            && thread.thread().id() != thread::current().id()
-        {
-            // A panic of the thread has been reported by the panic hook; there is nothing to add.
-            let _ = thread.join();
-        }
-    }
-
-    /// Sleeps until it is called, or for `pause`. False when it is time to end.
-    fn sleep(&self, pause: Duration) -> bool {
-        let mut state = self.state.lock();
-        if !state.stop && !self.called.load(Relaxed) {
-            state = self.changed.wait_timeout(state, pause).0;
-        }
-        self.called.store(false, Relaxed);
-        !state.stop
-    }
-
-    /// Sleeps for `pause`, or less if it is told to end, and is not woken by calls. False when it is time to
-    /// end.
-    fn rest(&self, pause: Duration) -> bool {
-        // A thread that would call sees a call already, and does not wake this one.
-        self.called.store(true, Relaxed);
-        let mut state = self.state.lock();
-        if !state.stop && !pause.is_zero() {
-            state = self.changed.wait_timeout(state, pause).0;
-        }
-        self.called.store(false, Relaxed);
-        !state.stop
-    }
-}
 
 impl Pool {
     pub(crate) fn start_write_back(self: &Arc<Pool>) {
@@ -181,7 +116,7 @@ fn run(pool: &Weak<Pool>, signal: &Signal) {
 mod tests {
     use super::*;
     use crate::config::{CacheConfig, Detach, IoConfig, WriteAhead, WriteBack};
-    use base::sync::atomic::AtomicU64;
+    use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use base::{FileId, PageNo};
     use vfs::{Create, MemVfs, Vfs};
 

@@ -16,10 +16,11 @@
 //! takes as much room as a page, and no zeroes follow the pages. Such batches are only read: by the first
 //! start after a crash of a build that wrote them.
 
-use super::Outgoing;
 use crate::error::Error;
-use crate::files::{OpenFile, array, header, unseal, verify};
+use crate::files::{OpenFile, unseal};
+use crate::outgoing::Outgoing;
 use crate::page::PAGE_SIZE_MAX;
+use crate::page_header::{array, header, verify};
 use base::checksum::checksum;
 use base::sync::{Arc, Mutex};
 use base::{FileId, Lsn, PageId, PageNo};

@@ -3,9 +3,9 @@
 //! The thread that has the batch writes as the helpers do, and at the end waits only for pages that a helper
 //! has taken. So it works without helpers, too.
 
-use super::Outgoing;
 use crate::crew::Crew;
 use crate::error::Error;
+use crate::outgoing::Outgoing;
 use base::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use base::sync::{Arc, Condvar, Mutex};
 use std::io;
