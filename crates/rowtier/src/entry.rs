@@ -49,7 +49,7 @@ pub fn words_of(key_len: usize, value_len: usize) -> Option<usize> {
         .then(|| Header { key_len, value_len, owner: 0 }.words())
 }
 
-/// The words of the entry that `words` begins with, and its hash. Nobody writes there meanwhile.
+/// The words of the entry that `words` begins with, and its hash. No other thread writes there meanwhile.
 pub fn measure(words: &[AtomicU64]) -> (usize, Hash) {
     let header = Header::from_word(words[0].load(Relaxed));
     let key = words[1..].iter().take(header.key_len.div_ceil(8)).map(|word| word.load(Relaxed));
@@ -82,8 +82,8 @@ pub fn write(words: &[AtomicU64], owner: u64, key: &[u8], value: &[&[u8]]) {
     }
 }
 
-/// Appends the value of the entry at `place` to `out` if it is this key's. Nothing of it counts before the bucket has been
-/// found unchanged.
+/// Appends the value of the entry at `place` to `out` if it is this key's. Nothing of it counts before the
+/// bucket has been found unchanged.
 #[inline]
 pub fn read(words: &[AtomicU64], place: usize, owner: u64, key: &[u8], out: &mut Vec<u8>) -> bool {
     let Some(words) = words.get(place..) else { return false };

@@ -6,11 +6,13 @@
 //! |        | the upper half, its epoch: grows when leases end                  |
 //! | 8..128 | 15 slots (see `slot`)                                            |
 //!
-//! The number of buckets grows and shrinks by one at a time (linear hashing: W. Litwin, "Linear hashing: a new tool for file
-//! and table addressing", VLDB 1980): bucket `n` takes its entries out of bucket `n - 2^k`, the highest power of two not above
-//! `n`, and gives them back. So nobody ever waits for a table to be made anew, and nothing is allocated twice.
+//! The number of buckets grows and shrinks by one at a time (linear hashing: W. Litwin, "Linear hashing: a
+//! new tool for file and table addressing", VLDB 1980): bucket `n` takes its entries out of bucket `n - 2^k`,
+//! the highest power of two not above `n`, and gives them back. So no thread waits for a new table to be
+//! built, and nothing is allocated twice.
 //!
-//! Writers of a bucket hold its stripe's latch. A bucket and the one that it was split from are in one stripe.
+//! Writers of a bucket hold its stripe's latch. A bucket and the one that it was split from are in one
+//! stripe.
 
 use crate::hash::Hash;
 use crate::slot::Slot;
@@ -27,9 +29,9 @@ pub const SLOTS: usize = if cfg!(feature = "shuttle") { 3 } else { 15 };
 /// Latches of buckets, a power of two; as many buckets at least.
 pub const STRIPES: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 
-/// Entries a bucket beyond which there is one bucket more. Buckets that wait to be split have up to twice as many: at 5 of 15
-/// slots at most one entry in a thousand finds no room and takes another's. (At 6 one in three hundred, and four lookups in
-/// a thousand that read the device take longer than all others.)
+/// Entries a bucket beyond which there is one bucket more. Buckets that wait to be split have up to twice as
+/// many: at 5 of 15 slots at most one entry in a thousand finds no room and takes another's. (At 6 one in
+/// three hundred, and four lookups in a thousand that read the device take longer than all others.)
 const LOAD_MAX: usize = if cfg!(feature = "shuttle") { 2 } else { 5 };
 /// Entries a bucket below which there is one bucket less.
 const LOAD_MIN: usize = if cfg!(feature = "shuttle") { 1 } else { 3 };
@@ -39,8 +41,8 @@ const EPOCH_SHIFT: u32 = 32;
 /// The first version of a bucket in use: what has never been used, or was given back, reads as zero.
 const FIRST_VERSION: u64 = 1 << EPOCH_SHIFT;
 
-/// The epoch of a version. Leases of one epoch are good in no other. It comes again after four thousand million changes of a
-/// bucket, which would all have to happen while one page is read.
+/// The epoch of a version. Leases of one epoch are good in no other. It comes again after four thousand
+/// million changes of a bucket, which would all have to happen while one page is read.
 #[inline(always)]
 pub fn epoch_of(version: u64) -> u32 {
     (version >> EPOCH_SHIFT) as u32
@@ -70,7 +72,8 @@ impl Bucket {
     /// The version, unless the bucket is being changed.
     #[inline(always)]
     pub fn version(&self) -> Option<u64> {
-        // ORDER: pairs with the release in `end`: the slots, and what they lead to, are as of this version or later.
+        // ORDER: pairs with the release in `end`: the slots, and what they lead to, are as of this version or
+        // later.
         let version = self.version.load(Ordering::Acquire);
         version.is_multiple_of(2).then_some(version)
     }
@@ -105,7 +108,8 @@ impl Bucket {
     fn begin(&self) -> u64 {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version | 1, Ordering::Relaxed);
-        // ORDER: who reads anything that is stored from here on, and then fences, finds the version changed.
+        // ORDER: a thread that reads anything that is stored from here on, and then fences, finds the version
+        // changed.
         fence(Ordering::Release);
         version
     }
@@ -170,8 +174,8 @@ impl Index {
 
     #[inline(always)]
     pub fn count(&self) -> usize {
-        // ORDER: pairs with the stores in `grow`, `shrink` and `switch_on`. SeqCst, for a writer that finds the tier off after its
-        // fence: see `Kept`.
+        // ORDER: pairs with the stores in `grow`, `shrink` and `switch_on`. SeqCst, for a writer that finds
+        // the tier off after its fence: see `Kept`.
         self.count.load(Ordering::SeqCst)
     }
 
@@ -218,7 +222,8 @@ impl Index {
         self.count() * BUCKET_BYTES
     }
 
-    /// Begins with the fewest buckets, all empty. The holder of the store's latch calls this, as all that follow.
+    /// Begins with the fewest buckets, all empty. The holder of the store's latch calls this, as all that
+    /// follow.
     pub fn switch_on(&self) {
         assert_eq!(self.count(), 0);
         for number in 0..STRIPES {
@@ -246,12 +251,14 @@ impl Index {
         self.buckets.release_from(STRIPES);
     }
 
-    /// True if there are so many entries in the stripe that there should be one bucket more. Stripes are alike.
+    /// True if there are so many entries in the stripe that there should be one bucket more. Stripes are
+    /// alike.
     fn is_crowded(&self, counts: &Counts) -> bool {
         counts.entries * STRIPES > self.count() * LOAD_MAX && self.count() < self.buckets.len()
     }
 
-    /// One bucket more, if entries in the stripe of `hash_low` want it. `hash_low_at` tells an entry's hash by its place.
+    /// One bucket more, if entries in the stripe of `hash_low` want it. `hash_low_at` tells an entry's hash
+    /// by its place.
     pub fn grow_if_crowded(&self, hash_low: u32, hash_low_at: impl Fn(usize) -> u32) {
         if self.is_crowded(&self.stripes[hash_low as usize % STRIPES].lock()) {
             self.grow(hash_low_at);
@@ -279,7 +286,8 @@ impl Index {
             }
         }
         (moved..SLOTS).for_each(|index| to.store(index, Slot::EMPTY));
-        // ORDER: while both are unreadable, so that who comes with the old number finds the parent changed.
+        // ORDER: while both are unreadable, so that a thread that comes with the old number finds the parent
+        // changed.
         self.count.store(count + 1, Ordering::SeqCst);
         // Larger than any that the new bucket had before: `shrink` raised the parent's above them.
         to.end(next_epoch(version));
@@ -301,7 +309,8 @@ impl Index {
         dropped
     }
 
-    /// Gives the last bucket's entries back to its parent, and how many found no room there. `None` if there can be no fewer.
+    /// Gives the last bucket's entries back to its parent, and how many found no room there. `None` if there
+    /// can be no fewer.
     fn shrink(&self) -> Option<usize> {
         let count = self.count();
         if count <= STRIPES {

@@ -1,7 +1,7 @@
 //! The row tier: a cache of rows whose pages are not worth their memory.
 //!
-//! It lies between the page cache and the device, and knows values by an owner's number and a key, both of which mean nothing
-//! to it. Terms, rules of access, memory and figures are in the crate's README.
+//! It lies between the page cache and the device, and knows values by an owner's number and a key, both of
+//! which mean nothing to it. Terms, rules of access, memory and figures are in the crate's README.
 //!
 //! ```
 //! use latchwork_rowtier::{Kept, RowTier};
@@ -45,7 +45,8 @@ use store::{BLOCKS_MIN, KEPT, Memory, NEW, Store};
 
 base::latch_class!(pub StoreLatch, "row tier store");
 
-/// Words of a block: 64 KiB, so that what is left at its end is less than a byte a row. Models have so few that they come to evict.
+/// Words of a block: 64 KiB, so that what is left at its end is less than a byte a row. Models have so few
+/// that they come to evict.
 const BLOCK_WORDS: usize = if cfg!(feature = "shuttle") { 32 } else { 8 << 10 };
 
 /// Looks at a bucket that is being changed before a get counts as a miss, which is always right.
@@ -141,8 +142,8 @@ pub struct Status {
 }
 
 impl Status {
-    /// Bytes that an entry takes beside its value, its key included, if the values are as long as those of all fills on average; 0 without
-    /// entries.
+    /// Bytes that an entry takes beside its value, its key included, if the values are as long as those of
+    /// all fills on average; 0 without entries.
     pub fn overhead(&self) -> f64 {
         if self.entries == 0 || self.fills == 0 {
             return 0.0;
@@ -152,7 +153,8 @@ impl Status {
 }
 
 impl RowTier {
-    /// A tier without memory, which can be given up to `bytes_max`. Fails if the system refuses the address space.
+    /// A tier without memory, which can be given up to `bytes_max`. Fails if the system refuses the address
+    /// space.
     pub fn new(bytes_max: usize) -> io::Result<RowTier> {
         RowTier::with_config(Config::new(bytes_max))
     }
@@ -240,8 +242,8 @@ impl RowTier {
         }
     }
 
-    /// To be called before the value is read from where it comes from. `kept` is the owner's, and the one that whoever changes the
-    /// owner's values looks at. `None` if the tier is off, or busy.
+    /// To be called before the value is read from where it comes from. `kept` is the owner's: the same one
+    /// that writers of the owner's values look at. `None` if the tier is off, or busy.
     pub fn lease(&self, owner: u64, key: &[u8], kept: &Kept) -> Option<Lease> {
         let hash = Hash::of(owner, key);
         let (bucket, place) = self.index.bucket_of(hash)?;
@@ -250,14 +252,14 @@ impl RowTier {
         Some(Lease { owner, hash, bucket, epoch, replaces: false })
     }
 
-    /// As [`RowTier::lease`], for who has just made an entry go and is about to put the changed value in its place. To be called while nobody else can
-    /// change the value.
+    /// As [`RowTier::lease`], for a writer that has just removed an entry and is about to put the changed
+    /// value in its place. To be called while no other thread can change the value.
     pub fn lease_to_replace(&self, owner: u64, key: &[u8], kept: &Kept) -> Option<Lease> {
         Some(Lease { replaces: true, ..self.lease(owner, key, kept)? })
     }
 
-    /// Keeps a value that was read under a lease; `value` is its parts, one behind the other. False if it was not kept: the value
-    /// may have changed, or is too long, or the tier is too small.
+    /// Keeps a value that was read under a lease; `value` is its parts, one behind the other. False if it was
+    /// not kept: the value may have changed, or is too long, or the tier is too small.
     pub fn put(&self, lease: Lease, key: &[u8], value: &[&[u8]]) -> bool {
         let Lease { owner, hash, bucket, epoch, replaces } = lease;
         debug_assert_eq!(hash, Hash::of(owner, key));
@@ -295,8 +297,9 @@ impl RowTier {
         true
     }
 
-    /// The value of a key is about to change where it comes from. Whoever reads it there from now on sees the change, or
-    /// waits for it, or finds that it has read too early. `key` is asked only if anything of the owner may be here. True if an entry went.
+    /// The value of a key is about to change where it comes from. A reader that reads it there from now on
+    /// sees the change, or waits for it, or finds that it has read too early. `key` is asked only if anything
+    /// of the owner may be here. True if an entry went.
     #[inline]
     pub fn invalidate<K: AsRef<[u8]>>(&self, owner: u64, key: impl FnOnce() -> K, kept: &Kept) -> bool {
         if !kept.is_announced(owner) || !self.is_on() {
@@ -306,8 +309,8 @@ impl RowTier {
         self.index.latch(hash.low()).is_some_and(|mut latched| latched.invalidate(hash))
     }
 
-    /// Gives the tier so many bytes, index included; what is too little for anything turns it off. Everything keeps running, and
-    /// what does not fit any more goes.
+    /// Gives the tier so many bytes, index included; what is too little for anything turns it off. Everything
+    /// keeps running, and what does not fit any more goes.
     pub fn resize(&self, bytes: usize) {
         let mut store = self.store.lock();
         store.budget = bytes;

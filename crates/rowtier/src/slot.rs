@@ -8,7 +8,8 @@
 //! 37     KEPT: it lies in the queue of those that have been kept
 //! 38..64 tag: 26 bits of the key's hash
 //! ```
-//! Zero is an empty slot. Two keys with one tag in one bucket take each other's place: once in some five million entries.
+//! Zero is an empty slot. Two keys with one tag in one bucket take each other's place: once in some five
+//! million entries.
 
 use crate::hash::Hash;
 

@@ -1,7 +1,8 @@
-//! The entries themselves, and which of them go: a log of blocks, swept in the order in which they were filled.
+//! The entries themselves, and which of them go: a log of blocks, swept in the order in which they were
+//! filled.
 //!
-//! All of this happens under one latch. Nothing in a block is changed before the block has been swept, and what was read in it
-//! by then is found to be old by the versions of the buckets, which the sweep has raised.
+//! All of this happens under one latch. Nothing in a block is changed before the block has been swept, and
+//! what was read in it by then is found to be old by the versions of the buckets, which the sweep has raised.
 
 use crate::entry;
 use crate::hash::Hash;
@@ -14,7 +15,8 @@ use std::collections::VecDeque;
 /// Sweeps for one block after which used entries are not spared any more: what bounds the cost of a put.
 const SWEEPS_MAX: u32 = 4;
 
-/// Blocks below which there is no tier: two queues with an open block each, one that is swept, one that takes what it spares.
+/// Blocks below which there is no tier: two queues with an open block each, one that is swept, one that takes
+/// what it spares.
 pub const BLOCKS_MIN: usize = 4;
 
 /// Entries from when they came to their first sweep.
@@ -22,8 +24,8 @@ pub const NEW: usize = 0;
 /// Entries that a sweep has spared, or that were wanted again soon after they had gone.
 pub const KEPT: usize = 1;
 
-/// Hits count for an eighth less with each block that is filled: long enough to see a difference, short enough to notice that the
-/// rows of yesterday are nobody's any more.
+/// Hits count for an eighth less with each block that is filled: long enough to see a difference, short
+/// enough to notice that rows are no longer used.
 const HITS_FADE: f64 = 7.0 / 8.0;
 
 #[derive(Default, Debug)]
@@ -50,16 +52,17 @@ pub struct Counts {
     pub ghost_hits: u64,
 }
 
-/// How it is chosen what goes. Whatever has been used since it came, or was last passed over, is spared; shares are in percent of
-/// the blocks. What these came to on traces is in the README.
+/// How it is chosen what goes. Whatever has been used since it came, or was last passed over, is spared;
+/// shares are in percent of the blocks. What these came to on traces is in the README.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replacement {
     /// The oldest go (CLOCK).
     SecondChance,
-    /// What is new has a share of its own (S3-FIFO: J. Yang and others, "FIFO queues are all you need for cache eviction",
-    /// SOSP 2023).
+    /// What is new has a share of its own (S3-FIFO: J. Yang and others, "FIFO queues are all you need for
+    /// cache eviction", SOSP 2023).
     NewShare(u8),
-    /// As before, but what is new grows beyond that share as long as its blocks have more hits than those that were kept.
+    /// As before, but what is new grows beyond that share as long as its blocks have more hits than those
+    /// that were kept.
     ByHits(u8),
 }
 
@@ -237,7 +240,8 @@ impl Store {
         full.or_else(|| order.into_iter().find_map(|queue| self.queues[queue].open.take()))
     }
 
-    /// Evicts the entries of the oldest block, or spares those that have been used. False if there is no block.
+    /// Evicts the entries of the oldest block, or spares those that have been used. False if there is no
+    /// block.
     fn sweep(&mut self, memory: Memory<'_>, spares: bool) -> bool {
         let Some(block) = self.oldest() else { return false };
         let first = block as usize * self.block_words;
@@ -311,8 +315,8 @@ impl Store {
 
 /// Stores an entry at a place that `make_room` gave.
 pub fn write(words: &Region<AtomicU64>, place: usize, owner: u64, key: &[u8], value: &[&[u8]]) {
-    // ORDER: who reads any of what follows, and then fences, finds changed the bucket that led there before: its version was raised
-    // before the block was given back, under the store's latch.
+    // ORDER: a thread that reads any of what follows, and then fences, finds that the bucket that led it
+    // there has changed: its version was raised before the block was given back, under the store's latch.
     fence(Ordering::Release);
     entry::write(&words[place..], owner, key, value);
 }

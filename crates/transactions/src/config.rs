@@ -8,7 +8,8 @@ pub const CHUNK_IDS: u64 = 4096;
 /// What becomes of the explicit locks taken since a savepoint when a transaction rolls back to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SavepointLocks {
-    /// They stay until the transaction ends: what InnoDB does. Another client cannot tell a savepoint from outside.
+    /// They stay until the transaction ends: what InnoDB does. Another client cannot tell a savepoint from
+    /// outside.
     #[default]
     Keep,
     /// They are given back, and what was upgraded since becomes shared again.

@@ -29,8 +29,8 @@ impl fmt::Display for LockError {
 
 impl std::error::Error for LockError {}
 
-/// The snapshot was cancelled because the old versions it needed took too much memory. Close it; what was read
-/// through it since cannot be completed.
+/// The snapshot was cancelled because the old versions it needed took too much memory. Close it; what was
+/// read through it since cannot be completed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SnapshotTooOld;
 

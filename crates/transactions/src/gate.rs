@@ -1,13 +1,14 @@
 //! The gate: at most so many statements at a time, `thread_concurrency` of them, as InnoDB's of that name.
 //!
-//! A statement enters, or joins the end of a queue and is let in when its turn comes. Whoever sleeps is not inside: a session that waits
-//! for a row, or for its client, leaves the gate, and then comes back. Coming back costs a ticket, and goes before those who
-//! come for the first time; a statement that has none left joins the end of the queue. So nobody is kept out for ever: ahead of the first in
-//! the queue there can be no more returns than those who are away have tickets.
+//! A statement enters, or joins the end of a queue and is let in when its turn comes. A statement that sleeps
+//! is not inside: a session that waits for a row, or for its client, leaves the gate, and then comes back.
+//! Coming back costs a ticket, and goes before statements that come for the first time; a statement without
+//! tickets joins the end of the queue. So no statement is kept out for ever: ahead of the first in the queue
+//! there can be at most as many returns as the statements outside have tickets.
 //!
-//! Access rules. What a session is to the gate changes under the gate's latch only, and so does the number of those inside. A
-//! place that becomes free is given away under the same latch: nobody overtakes. No latch of anything else is held by who queues.
-//! Latches: the gate, then a waiter's mutex.
+//! Access rules. What a session is to the gate changes under the gate's latch only, and so does the number of
+//! those inside. A place that becomes free is given away under the same latch: no statement overtakes
+//! another. A session that queues holds no other latch. Latches: the gate, then a waiter's mutex.
 
 use crate::error::LockError;
 use crate::locks::{Patience, Waiter, Woken};
@@ -17,7 +18,8 @@ use std::collections::VecDeque;
 
 base::latch_class!(pub GateLatch, "thread_concurrency");
 
-/// How often a statement may come back without queueing anew: InnoDB's `innodb_concurrency_tickets` of its time.
+/// How often a statement may come back without queueing anew: InnoDB's `innodb_concurrency_tickets` of its
+/// time.
 pub const TICKETS: u32 = 500;
 
 /// See the module.
@@ -97,7 +99,7 @@ impl Default for Gate {
 }
 
 impl Gate {
-    /// How many statements may be inside; 0 = any number. Those who are inside stay until they leave.
+    /// How many statements may be inside; 0 = any number. Statements that are inside stay until they leave.
     pub fn set_limit(&self, limit: u32) {
         let mut state = self.state.lock();
         // ORDER: changed under the latch; read without it only to see whether there is a limit.
@@ -132,7 +134,7 @@ impl Gate {
         self.join(waiter, patience, false)
     }
 
-    /// The session sleeps, or its statement has ended: somebody else may come in.
+    /// The session sleeps, or its statement has ended: another may come in.
     #[inline]
     pub fn leave(&self, waiter: &Waiter) {
         if waiter.visit.standing() == Standing::Inside {
@@ -211,7 +213,7 @@ impl Gate {
         }
     }
 
-    /// Lets in as many as there is room for; while there is some, nobody queues.
+    /// Lets in as many as there is room for; while there is room, no statement queues.
     fn admit(&self, state: &mut State) {
         while self.has_room(state) {
             let Some(next) = state.returning.pop_front().or_else(|| state.queue.pop_front()) else { return };

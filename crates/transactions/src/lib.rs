@@ -1,7 +1,7 @@
 //! Transactions: ids and the clock, snapshots, row locks, old versions of rows.
 //!
-//! Keys are bytes and tables are numbers: whose they are is the engine's business. The README beside this crate's
-//! manifest has the terms, the access rules, the latch order and the reasons.
+//! Keys are bytes and tables are numbers: whose they are is the engine's business. The README beside this
+//! crate's manifest has the terms, the access rules, the latch order and the reasons.
 //!
 //! ```
 //! use latchwork_transactions::{Config, Found, LockMode, Patience, Transactions};
@@ -34,7 +34,8 @@
 //! # }
 //! ```
 
-/// The number under which definitions of tables are locked, which are no rows: waits for them are not counted among those for rows.
+/// The number under which definitions of tables are locked, which are no rows: waits for them are not counted
+/// among those for rows.
 pub const DEFINITIONS: u64 = u64::MAX;
 
 mod config;

@@ -1,8 +1,9 @@
 //! Row locks and the end of transactions: who waits for whom.
 //!
-//! Explicit locks are in a table split into partitions by key. A request that cannot be met joins the key's queue; whoever
-//! gives a lock back hands it to the first in the queue before it lets go of the partition's latch, so that nobody overtakes.
-//! Waiting for a transaction to end goes by the same waiters and the same graph.
+//! Explicit locks are in a table split into partitions by key. A request that cannot be met joins the key's
+//! queue; the transaction that gives a lock back hands it to the first in the queue before it releases the
+//! partition's latch, so that no request overtakes another. Waiting for a transaction to end goes by the same
+//! waiters and the same graph.
 //!
 //! Latches: a partition (of locks or of ends), then the graph, then a waiter's mutex.
 
@@ -177,8 +178,8 @@ impl Locks {
         is_active: impl Fn() -> bool,
         patience: Patience,
     ) -> Result<(), LockError> {
-        // Asked under the latch that the blocker takes after it has ended: either it is seen to have ended, or it
-        // sees the waiter.
+        // Asked under the latch that the blocker takes after it has ended: either it is seen to have ended,
+        // or it sees the waiter.
         let mut ends = self.ends.partition(blocker).lock();
         if !is_active() {
             return Ok(());
@@ -210,7 +211,7 @@ impl Locks {
         Err(why(phase, woken))
     }
 
-    /// Wakes all who wait for this transaction's end. Its status says already that it has ended.
+    /// Wakes all threads that wait for this transaction's end. Its status says already that it has ended.
     pub fn ended(&self, id: u64) {
         let mut ends = self.ends.partition(id).lock();
         if let Some(waiters) = ends.remove(&id) {

@@ -7,8 +7,9 @@
 //! reclaimer:  announced = clock;                   fence;  read all slots
 //! ```
 //!
-//! Of the two fences one is first. If it is the session's, the reclaimer reads its slot. If it is the reclaimer's, the
-//! session sees what was announced, and either has a number no less, of which nothing is taken, or starts again.
+//! Of the two fences one is first. If it is the session's, the reclaimer reads its slot. If it is the
+//! reclaimer's, the session sees what was announced, and either has a number no less, of which nothing is
+//! taken, or starts again.
 
 use base::sync::atomic::{
     AtomicU64,
@@ -47,8 +48,8 @@ pub struct Snapshot {
 
 impl Slot {
     pub fn is_cancelled(&self, snapshot: &Snapshot) -> bool {
-        // ORDER: Acquire pairs with the Release in `cancel_oldest`. Who missed a version because it was purged had the
-        // shard's latch after the purger, and so sees why.
+        // ORDER: Acquire pairs with the Release in `cancel_oldest`. A reader that missed a version because it
+        // was purged had the shard's latch after the purger, and so sees why.
         self.cancelled.load(Acquire) == snapshot.ticket
     }
 
@@ -131,14 +132,14 @@ impl Registry {
         self.slots.lock().free.push(slot);
     }
 
-    /// Opens a snapshot in the slot, in place of the one that may be there. `now` gives the lowest unfinished id and
-    /// then the clock.
+    /// Opens a snapshot in the slot, in place of the one that may be there. `now` gives the lowest unfinished
+    /// id and then the clock.
     #[inline]
     pub fn open(&self, slot: &Slot, now: impl Fn() -> (u64, u64)) -> Snapshot {
         // ORDER: Relaxed: the session's own.
         let ticket = slot.ticket.load(Relaxed) + 1;
-        // ORDER: Release on both: who reads this ticket reads no number of an earlier snapshot, and what was read through
-        // the earlier one was read before.
+        // ORDER: Release on both: a thread that reads this ticket reads no number of an earlier snapshot, and
+        // what was read through the earlier one was read before.
         slot.number.store_owned(NONE, Release);
         slot.ticket.store_owned(ticket, Release);
         loop {
@@ -154,7 +155,7 @@ impl Registry {
         }
     }
 
-    /// The open snapshots, for whoever is going to take away what none of them needs.
+    /// The open snapshots, for a thread that is about to remove what none of them needs.
     pub fn live(&self, clock: impl Fn() -> u64) -> Live {
         // ORDER: SeqCst fence between this write and the reads of the slots: see the head of this file.
         let clock = clock();
@@ -176,13 +177,15 @@ impl Registry {
         live
     }
 
-    /// Cancels the oldest snapshot that is open, not cancelled yet, and older than `clock`. False if there is none.
+    /// Cancels the oldest snapshot that is open, not cancelled yet, and older than `clock`. False if there is
+    /// none.
     pub fn cancel_oldest(&self, clock: u64) -> bool {
         let slots = self.slots.lock();
         let oldest = slots
             .all
             .iter()
-            // ORDER: Acquire: the ticket before the number, so that it is the number's or an older one, which harms nobody.
+            // ORDER: Acquire: the ticket before the number, so that it is the number's or an older one, which
+            // harms nobody.
             .map(|slot| (slot, slot.ticket.load(Acquire), read(slot)))
             .filter(|(_, _, (number, is_cancelled))| *number < clock && !is_cancelled)
             .min_by_key(|(_, _, (number, _))| *number);

@@ -11,8 +11,8 @@ use crate::versions::Found;
 use base::Stamp;
 use base::sync::Arc;
 
-/// One for each session, and for each thread of the engine that reads by snapshots or locks rows. It has at most one
-/// snapshot open and waits for one lock at a time.
+/// One for each session, and for each thread of the engine that reads by snapshots or locks rows. It has at
+/// most one snapshot open and waits for one lock at a time.
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Transactions>,
@@ -30,8 +30,8 @@ impl Session {
         Session { shared, slot, snapshot: None, own: 0, waiter }
     }
 
-    /// Opens a snapshot of what is committed now, in place of the one that may be open. Writes the session's own slot and
-    /// nothing that another core writes; takes no latch.
+    /// Opens a snapshot of what is committed now, in place of the one that may be open. Writes the session's
+    /// own slot and nothing that another core writes; takes no latch.
     #[inline]
     pub fn open(&mut self) -> View<'_> {
         let status = &self.shared.status;
@@ -54,8 +54,8 @@ impl Session {
         }
     }
 
-    /// Begins a write transaction. An open snapshot stays open, and sees what the transaction will write. A session has one
-    /// transaction at a time.
+    /// Begins a write transaction. An open snapshot stays open, and sees what the transaction will write. A
+    /// session has one transaction at a time.
     pub fn begin(&mut self) -> Result<Transaction, IdsExhausted> {
         let id = self.shared.status.begin(&self.shared.registry)?;
         self.own = id;
@@ -63,13 +63,14 @@ impl Session {
         Ok(Transaction::new(self.shared.clone(), id, self.waiter.clone()))
     }
 
-    /// From now on snapshots of this session see what the transaction with this stamp writes: it belongs to the same client.
+    /// From now on snapshots of this session see what the transaction with this stamp writes: it belongs to
+    /// the same client.
     pub fn set_own(&mut self, stamp: Stamp) {
         self.own = stamp.0;
     }
 
-    /// A statement begins: waits until no more than [`Transactions::set_concurrency`] allows are under way. The session holds no
-    /// latch. Without a limit this is a look at a word that nobody writes.
+    /// A statement begins: waits until no more than [`Transactions::set_concurrency`] allows are under way.
+    /// The session holds no latch. Without a limit this is a look at a word that nobody writes.
     pub fn enter(&self, patience: Patience) -> Result<(), LockError> {
         self.shared.gate.enter(&self.waiter, patience)
     }
@@ -109,8 +110,8 @@ impl Drop for Session {
     }
 }
 
-/// What another thread interrupts a session by, and sees of it. Interrupted, its wait, or the next it begins, ends with
-/// [`crate::LockError::Interrupted`], until the session clears it.
+/// What another thread interrupts a session by, and sees of it. Interrupted, its wait, or the next it begins,
+/// ends with [`crate::LockError::Interrupted`], until the session clears it.
 #[derive(Clone, Debug)]
 pub struct Interrupter(Arc<Waiter>);
 
@@ -177,8 +178,9 @@ pub struct View<'s> {
 }
 
 impl View<'_> {
-    /// True if the snapshot sees what the transaction with this stamp wrote. One comparison for all that is older than the
-    /// oldest transaction that was active; no latch and no write ever. Right also for a cancelled snapshot.
+    /// True if the snapshot sees what the transaction with this stamp wrote. One comparison for all that is
+    /// older than the oldest transaction that was active; no latch and no write ever. Right also for a
+    /// cancelled snapshot.
     ///
     /// A stamp that no transaction has yet (read from a torn page) is not visible.
     #[inline(always)]

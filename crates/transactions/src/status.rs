@@ -1,7 +1,8 @@
 //! Which transactions are finished, and when: ids, the clock, and the status of each id.
 //!
-//! Ids are dealt with in chunks. A chunk is *expanded*, with a word an id, or *collapsed* into one word, the largest
-//! number at which one of its ids finished; or it is *settled* and takes no room. Chunks hang in a ring:
+//! Ids are dealt with in chunks. A chunk is *expanded*, with a word an id, or *collapsed* into one word, the
+//! largest number at which one of its ids finished; or it is *settled* and takes no room. Chunks hang in a
+//! ring:
 //!
 //! ```text
 //! ring slot: chunk | word           word = collapsed: number | expanded: buffer
@@ -9,9 +10,9 @@
 //! buffer:    status of id 0, 1, 2, ...     0 = active, otherwise number and how it ended
 //! ```
 //!
-//! Readers take no latch. Slots and buffers are used again; nobody waits for readers to have left them. Instead a reader looks
-//! at the slot again after it has read: a chunk number never comes back, so an unchanged slot means that what was
-//! read was the chunk's.
+//! Readers take no latch. Slots and buffers are used again; no thread waits for readers to leave them.
+//! Instead a reader looks at the slot again after it has read: a chunk number never comes back, so an
+//! unchanged slot means that what was read was the chunk's.
 
 mod buffers;
 mod ring;
@@ -149,15 +150,17 @@ impl StatusTable {
     /// The number of the last end.
     #[inline]
     pub fn clock(&self) -> u64 {
-        // ORDER: Acquire pairs with the Release in `finish`: who sees a number sees the status of all up to it.
+        // ORDER: Acquire pairs with the Release in `finish`: a thread that sees a number sees the status of
+        // all up to it.
         self.ends.clock.load(Acquire)
     }
 
-    /// The lowest id that is not finished. Loaded before the clock, it bounds what a snapshot need not look up.
+    /// The lowest id that is not finished. Loaded before the clock, it bounds what a snapshot need not look
+    /// up.
     #[inline]
     pub fn low(&self) -> u64 {
-        // ORDER: Acquire pairs with the Release in `finish`, which stores the clock first: a clock loaded after this is no
-        // less than the numbers of all ids below.
+        // ORDER: Acquire pairs with the Release in `finish`, which stores the clock first: a clock loaded
+        // after this is no less than the numbers of all ids below.
         self.ends.low.load(Acquire)
     }
 
@@ -183,8 +186,9 @@ impl StatusTable {
         Ok(id)
     }
 
-    /// Ends a transaction: from the next clock on it is finished. Gives its number. A rollback takes a number too, so that
-    /// its chunk is not settled while a snapshot is open that was taken when its rows were still there.
+    /// Ends a transaction: from the next clock on it is finished. Gives its number. A rollback takes a number
+    /// too, so that its chunk is not settled while a snapshot is open that was taken when its rows were still
+    /// there.
     pub fn finish(&self, id: u64, outcome: Outcome) -> u64 {
         let mut core = self.core.lock();
         let number = core.clock + 1;
@@ -230,15 +234,17 @@ impl StatusTable {
     pub fn status(&self, id: u64) -> Status {
         let chunk = id >> self.chunk_bits;
         loop {
-            // ORDER: Acquire pairs with the Release in `reclaim_in`: the slot of a settled chunk is used again only after
-            // this has been raised, so that who finds a stranger in the slot finds the id settled on its next turn.
+            // ORDER: Acquire pairs with the Release in `reclaim_in`: the slot of a settled chunk is used
+            // again only after this has been raised, so that a reader that finds another chunk in the slot
+            // finds the id settled on its next turn.
             if id < self.settled_below.load(Acquire) {
                 return Status::Committed(0);
             }
             let slots = self.ring.current();
             let slot = slots.slot(chunk);
-            // ORDER: Acquire on all of these keeps them in this order, and pairs with the Release stores that change slot
-            // and buffer: whoever saw a later use of either sees the slot changed in the second look.
+            // ORDER: Acquire on all of these keeps them in this order, and pairs with the Release stores that
+            // change slot and buffer: a reader that saw a later use of either sees the slot changed in the
+            // second look.
             if slot.chunk.load(Acquire) == chunk {
                 let word = slot.word.load(Acquire);
                 let status = match Word::decode(word) {

@@ -11,8 +11,8 @@ use base::sync::Arc;
 
 /// A write transaction, until [`Transaction::commit`] or [`Transaction::roll_back`].
 ///
-/// If it is dropped before (a panic between its changes), it stays active for ever: nothing that it changed becomes
-/// visible, its rows stay locked, and the next start rolls it back.
+/// If it is dropped before (a panic between its changes), it stays active for ever: nothing that it changed
+/// becomes visible, its rows stay locked, and the next start rolls it back.
 #[must_use]
 #[derive(Debug)]
 pub struct Transaction {
@@ -38,12 +38,14 @@ impl Transaction {
         Stamp(self.id)
     }
 
-    /// One more row changed: of those who wait in a circle, who changed the fewest gives way.
+    /// One more row changed: of the transactions that wait in a circle, the one that changed the fewest gives
+    /// way.
     pub fn count_row_changed(&self) {
         self.waiter.set_rows_changed(self.waiter.rows_changed() + 1);
     }
 
-    /// Locks a key until the transaction ends. The caller holds no latch. Having the lock already, or a stronger one, is fine.
+    /// Locks a key until the transaction ends. The caller holds no latch. Having the lock already, or a
+    /// stronger one, is fine.
     pub fn lock(
         &mut self,
         table: u64,
@@ -60,14 +62,15 @@ impl Transaction {
         self.shared.gate.come_back(&self.waiter, patience)
     }
 
-    /// True if another transaction holds an explicit lock on the key. Asked under the exclusive latch of the row's page, just
-    /// before the row gets this transaction's stamp: whoever takes an explicit lock later finds the stamp.
+    /// True if another transaction holds an explicit lock on the key. Asked under the exclusive latch of the
+    /// row's page, just before the row gets this transaction's stamp: a transaction that takes an explicit
+    /// lock later finds the stamp.
     pub fn is_locked_by_others(&self, table: u64, key: &[u8]) -> bool {
         self.shared.locks.is_held_by_others(self.id, table, key)
     }
 
-    /// Waits until the transaction with this stamp has ended; returns at once if it has. The caller holds no latch, and
-    /// reads the row again afterwards. `table`, `key` and `mode` tell others what it waits for.
+    /// Waits until the transaction with this stamp has ended; returns at once if it has. The caller holds no
+    /// latch, and reads the row again afterwards. `table`, `key` and `mode` tell others what it waits for.
     pub fn wait_for_end(
         &mut self,
         stamp: Stamp,
@@ -108,9 +111,9 @@ impl Transaction {
         }
     }
 
-    /// Keeps what a row was (`None`: there was none) for those who must not see this transaction's change. Called before the
-    /// page changes, with or without the page's latch. `written_by`: the stamp of what is kept. Of several changes of a row
-    /// only the first leaves a version.
+    /// Keeps what a row was (`None`: there was none) for the snapshots that must not see this transaction's
+    /// change. Called before the page changes, with or without the page's latch. `written_by`: the stamp of
+    /// what is kept. Of several changes of a row only the first leaves a version.
     pub fn add_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<Arc<[u8]>>) {
         let version = Version { superseded_by: self.id, written_by: written_by.0, old };
         let bytes = version.bytes();
@@ -127,7 +130,8 @@ impl Transaction {
         self.shared.versions.take_back(table, key, self.id);
     }
 
-    /// Makes what it wrote visible to snapshots from now on, gives back its locks, wakes who waits. Gives its number.
+    /// Makes what it wrote visible to snapshots from now on, gives back its locks, wakes the waiters. Gives
+    /// its number.
     pub fn commit(mut self) -> u64 {
         let number = self.shared.status.finish(self.id, Outcome::Committed);
         let has_left = !self.left.is_empty();
@@ -139,7 +143,8 @@ impl Transaction {
         number
     }
 
-    /// Ends it after all its changes have been undone on their pages: takes back its versions and its locks, wakes who waits.
+    /// Ends it after all its changes have been undone on their pages: takes back its versions and its locks,
+    /// wakes the waiters.
     pub fn roll_back(mut self) {
         self.shared.versions.roll_back(&self.left);
         self.shared.status.finish(self.id, Outcome::RolledBack);

@@ -10,8 +10,8 @@ use crate::versions::{Enforcer, VersionStore};
 use base::Stamp;
 use base::sync::Arc;
 
-/// Every so many commits, or after a transaction that left so many bytes of versions, the limit is looked at: the sum
-/// takes a look at every shard.
+/// Every so many commits, or after a transaction that left so many bytes of versions, the limit is looked at:
+/// the sum takes a look at every shard.
 const LIMIT_EVERY_COMMITS: u64 = if cfg!(feature = "shuttle") { 1 } else { 64 };
 const LIMIT_EVERY_BYTES: u64 = 64 << 10;
 
@@ -57,8 +57,8 @@ impl Transactions {
         Session::new(self.clone())
     }
 
-    /// True while the transaction with this stamp has not ended: rows that carry it are locked. Once this is false, every
-    /// new snapshot sees what the transaction committed. Takes no latch.
+    /// True while the transaction with this stamp has not ended: rows that carry it are locked. Once this is
+    /// false, every new snapshot sees what the transaction committed. Takes no latch.
     pub fn is_active(&self, stamp: Stamp) -> bool {
         match self.status.status(stamp.0) {
             Status::Active => true,
@@ -68,13 +68,14 @@ impl Transactions {
         }
     }
 
-    /// How far all snapshots have come, cancelled ones included until they are closed. What is taken from pages goes by this.
+    /// How far all snapshots have come, cancelled ones included until they are closed. What is taken from
+    /// pages goes by this.
     pub fn horizon(&self) -> Horizon {
         Horizon(self.live().horizon())
     }
 
-    /// True if every snapshot, open or to come, sees what the transaction with this stamp wrote: a deleted row that carries it
-    /// can be removed.
+    /// True if every snapshot, open or to come, sees what the transaction with this stamp wrote: a deleted
+    /// row that carries it can be removed.
     pub fn is_seen_by_all(&self, stamp: Stamp, horizon: Horizon) -> bool {
         matches!(self.status.status(stamp.0), Status::Committed(number) if number <= horizon.0)
     }
@@ -94,15 +95,15 @@ impl Transactions {
         Stamp(self.status.next())
     }
 
-    /// Removes the versions that no snapshot needs, and the statuses. To be called every now and then by a thread that holds no
-    /// latch.
+    /// Removes the versions that no snapshot needs, and the statuses. To be called every now and then by a
+    /// thread that holds no latch.
     pub fn purge(&self) {
         self.status.reclaim(&self.registry);
         self.versions.purge(&self.status, || self.live());
     }
 
-    /// What a row was, in the versions that some snapshot may ask for, oldest first. Who must know that none comes meanwhile keeps
-    /// the row's writers away.
+    /// What a row was, in the versions that some snapshot may ask for, oldest first. A caller that must know
+    /// that none comes meanwhile keeps the row's writers away.
     pub fn versions_of(&self, table: u64, key: &[u8]) -> Vec<Arc<[u8]>> {
         let versions = self.versions.of((table, key));
         if versions.is_empty() {
@@ -132,7 +133,8 @@ impl Transactions {
         self.gate.set_limit(limit);
     }
 
-    /// How often a statement that has left the gate may come back before those who come for the first time.
+    /// How often a statement that has left the gate may come back before statements that come for the first
+    /// time.
     pub fn set_concurrency_tickets(&self, tickets: u32) {
         self.gate.set_tickets(tickets);
     }
@@ -156,8 +158,8 @@ impl Transactions {
         self.registry.live(|| self.status.clock())
     }
 
-    /// After a commit that left versions, now and then: if they take too much, purges, and cancels the oldest snapshots until
-    /// it is enough or none is left that is older than the clock.
+    /// After a commit that left versions, now and then: if they take too much, purges, and cancels the oldest
+    /// snapshots until it is enough or none is left that is older than the clock.
     pub(crate) fn look_at_limit(&self, number: u64, left_bytes: u64) {
         let is_due = number.is_multiple_of(LIMIT_EVERY_COMMITS) || left_bytes >= LIMIT_EVERY_BYTES;
         if !is_due || !self.versions.is_over_limit() {

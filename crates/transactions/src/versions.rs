@@ -1,11 +1,11 @@
 //! Old versions of rows, for snapshots that do not see the newest.
 //!
-//! A version is put here before the page changes, and stays until no snapshot can ask for it. Who finds a stamp on a page that its
-//! snapshot does not see comes here; the page's latch is not held meanwhile.
+//! A version is put here before the page changes, and stays until no snapshot can ask for it. A reader that
+//! finds a stamp on a page that its snapshot does not see comes here; the page's latch is not held meanwhile.
 //!
-//! What is to be purged is known from the transactions that committed. Each of their versions is looked at once; if a snapshot
-//! still needs it, it is filed under the newest such snapshot and looked at again when that has gone. So what is filed is never
-//! more than what is stored.
+//! What is to be purged is known from the transactions that committed. Each of their versions is looked at
+//! once; if a snapshot still needs it, it is filed under the newest such snapshot and looked at again when
+//! that has gone. So what is filed is never more than what is stored.
 
 mod chain;
 
@@ -37,9 +37,11 @@ pub const PRUNE_AT: usize = 4;
 #[cfg(feature = "shuttle")]
 pub const PRUNE_AT: usize = 2;
 
-/// Bytes counted for a version, on top of its cell: the entry in the chain, the allocation, the reference to purge it by.
+/// Bytes counted for a version, on top of its cell: the entry in the chain, the allocation, the reference to
+/// purge it by.
 pub const VERSION_OVERHEAD: u64 = 96;
-/// Bytes counted for a row that has versions, on top of its key: the entry in the map and its share of empty ones.
+/// Bytes counted for a row that has versions, on top of its key: the entry in the map and its share of empty
+/// ones.
 pub const ROW_OVERHEAD: u64 = 96;
 
 /// What a transaction remembers of a version that it left.
@@ -134,7 +136,7 @@ impl VersionStore {
         Ok(chain.map_or(Found::Newest, |chain| chain.find(sees)))
     }
 
-    /// What the versions of a row say it was, each with who changed that.
+    /// What the versions of a row say it was, each with the transaction that changed it.
     pub fn of(&self, (table, key): (u64, &[u8])) -> Vec<(u64, Arc<[u8]>)> {
         let tables = self.shard(table, key).rows.lock();
         let chain = tables.get(&table).and_then(|rows| rows.get(key));
@@ -229,12 +231,13 @@ fn row_bytes(key: &[u8]) -> u64 {
 fn end_of(status: &StatusTable, id: u64) -> u64 {
     match status.status(id) {
         Status::Committed(number) => number,
-        // What a rolled-back transaction left is taken back before it ends; until then nobody sees past it.
+        // What a rolled-back transaction left is taken back before it ends; until then no snapshot sees past
+        // it.
         Status::Active | Status::Unborn | Status::RolledBack => u64::MAX,
     }
 }
 
-/// Who needs what was current from one number on and before another.
+/// The snapshot that needs what was current from one number on and before another.
 fn pin(live: &Live, from: u64, to: u64) -> Option<Pin> {
     if to > live.announced {
         return Some(Pin::Future);
@@ -242,7 +245,7 @@ fn pin(live: &Live, from: u64, to: u64) -> Option<Pin> {
     live.last_needed_in(from, to).map(Pin::Snapshot)
 }
 
-/// Who enforces the limit: one thread at a time, and nobody waits for it.
+/// The right to enforce the limit: one thread at a time, and nobody waits for it.
 #[derive(Debug, Default)]
 pub struct Enforcer(AtomicU64);
 

@@ -14,15 +14,17 @@ use base::sync::thread;
 use std::ops::Range;
 
 impl Log {
-    /// Appends a record whose payload is `parts`, one behind the other, and gives its place: `start` names the record, `end` is what
-    /// to flush up to. The record is in memory; whoever needs it on the device calls [`Log::flush`].
+    /// Appends a record whose payload is `parts`, one behind the other, and gives its place: `start` names
+    /// the record, `end` is what to flush up to. The record is in memory; a caller that needs it on the
+    /// device calls [`Log::flush`].
     ///
-    /// Waits if the ring buffer is full, and writes it out if nobody does. A record may be larger than the ring: it then goes
-    /// through it in pieces.
+    /// Waits if the ring buffer is full, and writes it out if no other thread does. A record may be larger
+    /// than the ring: it then goes through it in pieces.
     ///
     /// # Errors
     ///
-    /// [`Error::TooLong`]: nothing was appended. [`Error::Poisoned`]: the record will not be on the device, or not whole.
+    /// [`Error::TooLong`]: nothing was appended. [`Error::Poisoned`]: the record will not be on the device,
+    /// or not whole.
     pub fn append(&self, kind: u8, parts: &[&[u8]]) -> Result<Range<Lsn>> {
         let _log = phases::enter(phases::Phase::Log);
         self.check_poison()?;

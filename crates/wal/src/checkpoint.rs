@@ -1,6 +1,7 @@
 //! Where a start begins to read: the checkpoint, in a small file of its own.
 //!
-//! Two slots, 4096 bytes apart, are written in turn, so that a write that is cut short leaves the other. A slot, little-endian:
+//! Two slots, 4096 bytes apart, are written in turn, so that a write that is cut short leaves the other. A
+//! slot, little-endian:
 //!
 //! | byte | size | field |
 //! |---|---|---|
@@ -54,7 +55,8 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]; [`Error::WrongFormat`] if both slots were written and neither is whole, or one is of another format.
+    /// [`Error::Io`]; [`Error::WrongFormat`] if both slots were written and neither is whole, or one is of
+    /// another format.
     pub fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Checkpoint>> {
         Ok(read(vfs, dir)?.map(|(_, checkpoint)| checkpoint))
     }
@@ -89,8 +91,8 @@ impl Checkpoints {
         self.durable.map(|(_, checkpoint)| checkpoint)
     }
 
-    /// Makes the checkpoint durable. After an error the one before it holds, or this one: both may be started from, and
-    /// the next attempt goes to the same slot.
+    /// Makes the checkpoint durable. After an error the one before it holds, or this one: both may be started
+    /// from, and the next attempt goes to the same slot.
     pub fn write(&mut self, checkpoint: Checkpoint) -> Result<()> {
         let sequence = self.durable.map_or(1, |(sequence, _)| sequence + 1);
         let io = |source| Error::io(&self.path, source);

@@ -16,8 +16,8 @@ const BLOCK: u64 = 4096;
 pub struct LogConfig {
     /// The folder of the log's files. The log is alone in it.
     pub dir: PathBuf,
-    /// Bytes of a file, header included: a multiple of 4096, at least 8192. May differ from one start to the next; files
-    /// that exist keep their size.
+    /// Bytes of a file, header included: a multiple of 4096, at least 8192. May differ from one start to the
+    /// next; files that exist keep their size.
     pub file_size: u64,
     /// Bytes of the ring buffer: a power of two, from 64 bytes to 4 GiB.
     pub buffer_size: usize,

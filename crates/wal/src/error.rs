@@ -14,8 +14,8 @@ pub type Result<T> = std::result::Result<T, Error>;
 pub enum Error {
     /// The device failed, and the log is none the worse: it may be tried again.
     Io { path: PathBuf, source: io::Error },
-    /// An earlier write or sync failed. What the device holds beyond the last position reported as synced is unknown, so nothing
-    /// more is accepted or reported durable until the log is opened anew.
+    /// An earlier write or sync failed. What the device holds beyond the last position reported as synced is
+    /// unknown, so nothing more is accepted or reported durable until the log is opened anew.
     Poisoned { why: String },
     /// The payload is longer than [`crate::PAYLOAD_MAX`]. Nothing was appended.
     TooLong { bytes: usize },

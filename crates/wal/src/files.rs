@@ -81,7 +81,8 @@ pub(crate) fn scan(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<LogFile>> {
                 let readable = length.saturating_sub(FILE_HEADER_BYTES).min(header.capacity);
                 files.push(LogFile { header, path, file, readable });
             }
-            // Damaged, or on its way to another name: if its place in the log is needed, the reader misses it.
+            // Damaged, or on its way to another name: if its place in the log is needed, the reader misses
+            // it.
             Ok(_) | Err(HeaderFault::Damaged) => {}
             Err(HeaderFault::Format(format)) => {
                 let why = format!("its format is {format}, this build reads {FORMAT}");
@@ -138,7 +139,7 @@ impl Files {
         self.list.lock().iter().cloned().collect()
     }
 
-    /// The file that holds `lsn`, made now if it is the next one and nobody made it ahead.
+    /// The file that holds `lsn`. It is made now if it is the next one and was not made ahead.
     pub fn holding(&self, lsn: u64) -> Result<LogFile> {
         if let Some(file) = self.find(lsn) {
             return Ok(file);
@@ -181,8 +182,9 @@ impl Files {
         let path = path_of(&self.config.dir, header.number);
         let new = path.with_extension(NEW_SUFFIX);
         let file = self.vfs.open(&new, Create::IfMissing).and_then(|file| {
-            // CRASH: until the rename the name says that the file is not whole, and the next start removes it.
-            // Written zeroes rather than room set aside: a sync of the log then has data to write and no metadata.
+            // CRASH: until the rename the name says that the file is not whole, and the next start removes
+            // it. Written zeroes rather than room set aside: a sync of the log then has data to write and no
+            // metadata.
             let zeroes = vec![0; ZEROES.min(self.config.file_size as usize)];
             let mut at = 0;
             while at < self.config.file_size {
@@ -203,8 +205,9 @@ impl Files {
         Ok(made)
     }
 
-    /// Gives up the files wholly below `lsn`: some become the next files, the others go. `written` is where the log is now.
-    /// Gives their number. After an error the file concerned is out of the log, and the next start removes it.
+    /// Gives up the files wholly below `lsn`: some become the next files, the others go. `written` is where
+    /// the log is now. Gives their number. After an error the file concerned is out of the log, and the next
+    /// start removes it.
     pub fn remove_below(&self, lsn: u64, written: u64) -> Result<usize> {
         let _changing = self.changing.lock();
         let mut count = 0;
@@ -233,12 +236,14 @@ impl Files {
         Ok(count)
     }
 
-    /// Under `changing`: makes a file that is not needed the last of the list. Its old records stay and are not believed.
+    /// Under `changing`: makes a file that is not needed the last of the list. Its old records stay and are
+    /// not believed.
     fn recycle(&self, file: LogFile) -> Result<()> {
         let header = self.next_header();
         let path = path_of(&self.config.dir, header.number);
-        // CRASH: between header and rename the name does not fit the header: the file is nobody's, and the next start removes
-        // it. The entry is durable before the file is in the list, as for a new one.
+        // CRASH: between header and rename the name does not fit the header: the file belongs to no place of
+        // the log, and the next start removes it. The entry is durable before the file is in the list, as for
+        // a new one.
         let renamed = file
             .file
             .write_at(&header.encode(), 0)
@@ -251,7 +256,8 @@ impl Files {
     }
 }
 
-/// Removes every file of the log in the folder that is not in `kept`: what an end that was not clean left behind.
+/// Removes every file of the log in the folder that is not in `kept`: what an end that was not clean left
+/// behind.
 pub(crate) fn remove_others(vfs: &dyn Vfs, dir: &Path, kept: &[LogFile]) -> Result<()> {
     for name in vfs.list(dir).map_err(|source| Error::io(dir, source))? {
         let is_unfinished = name.extension().is_some_and(|extension| extension == NEW_SUFFIX)

@@ -1,8 +1,8 @@
 //! Flushing: one of those who wait writes and syncs for all.
 //!
-//! There is no flusher thread and no timer. Who finds nobody leading leads: it writes everything complete, syncs, and wakes
-//! the others. Records that are appended while it syncs are the next leader's, so the slower the device, the more of them
-//! share a sync.
+//! There is no flusher thread and no timer. A thread that finds no leader leads: it writes everything
+//! complete, syncs, and wakes the others. Records that are appended while it syncs are the next leader's, so
+//! the slower the device, the more of them share a sync.
 
 use crate::error::{Error, Result};
 use crate::log::{Device, Log};
@@ -36,7 +36,7 @@ pub(crate) struct Leading {
     pub has_leader: bool,
 }
 
-/// The right to write. Whatever happens to its holder, it ends, and everyone who waits looks again.
+/// The right to write. Whatever happens to its holder, it ends, and every waiter looks again.
 #[derive(Debug)]
 pub(crate) struct Leadership<'l> {
     log: &'l Log,
@@ -66,9 +66,9 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`Error::Poisoned`] if that cannot be promised any more, now or ever: the caller's records may or may not survive. What was
-    /// safe before stays so, and a flush that asks for no more than that still succeeds.
-    /// [`Error::Beyond`] if `up_to` was never given out.
+    /// [`Error::Poisoned`] if that cannot be promised any more, now or ever: the caller's records may or may
+    /// not survive. What was safe before stays so, and a flush that asks for no more than that still
+    /// succeeds. [`Error::Beyond`] if `up_to` was never given out.
     pub fn flush(&self, up_to: Lsn, durability: Durability) -> Result<()> {
         if self.is_safe(up_to.0, durability) {
             return Ok(());
@@ -168,7 +168,8 @@ impl Log {
         if unsynced.last().is_none_or(|last| last.first() != file.first()) {
             unsynced.push(file.clone());
         }
-        // CRASH: any part of this may be on the device or not. A record that is not all there fails its checksum.
+        // CRASH: any part of this may be on the device or not. A record that is not all there fails its
+        // checksum.
         let written = file.file.write_at(staging, file.offset(at));
         // ORDER: a figure for people.
         self.counters.writes.fetch_add(1, Relaxed);
@@ -178,9 +179,9 @@ impl Log {
     }
 
     fn set_written(&self, written: u64) {
-        // Under the mutex, so that nobody decides to wait between this and the wake-up.
+        // Under the mutex, so that no thread decides to wait between this and the wake-up.
         let leading = self.leading.lock();
-        // ORDER: Release: the words below were read, and may be overwritten by who sees this.
+        // ORDER: Release: the words below were read, and may be overwritten by a thread that sees this.
         self.written.store(written, Release);
         drop(leading);
         self.write_done.notify_all();
@@ -190,8 +191,8 @@ impl Log {
     fn sync_up_to(&self, written: u64, _leadership: &Leadership<'_>) -> Result<()> {
         let mut device = self.device.lock();
         for file in &device.unsynced {
-            // CRASH: after a failed sync the operating system may have thrown away what it could not write, and a second sync
-            // would report success. Nothing more may be called durable.
+            // CRASH: after a failed sync the operating system may have thrown away what it could not write,
+            // and a second sync would report success. Nothing more may be called durable.
             file.file
                 .sync()
                 .map_err(|error: io::Error| self.poison(format!("{}: sync: {error}", file.path.display())))?;

@@ -9,10 +9,12 @@
 //! | 8 | 1 | kind, the owner's |
 //! | 9 | length - 9 | payload, the owner's |
 //!
-//! A record may cross the border between two files. The LSN in the checksum makes a record believable at one place of the endless
-//! log only: what a recycled file still holds from its earlier life, and what landed in a wrong place, fails the check.
+//! A record may cross the border between two files. The LSN in the checksum makes a record believable at one
+//! place of the endless log only: what a recycled file still holds from its earlier life, and what landed in
+//! a wrong place, fails the check.
 //!
-//! A file begins with a block of 4096 bytes, of which 64 are used and the rest are zero; byte 4096 holds the file's first LSN:
+//! A file begins with a block of 4096 bytes, of which 64 are used and the rest are zero; byte 4096 holds the
+//! file's first LSN:
 //!
 //! | byte | size | field |
 //! |---|---|---|
@@ -30,11 +32,12 @@
 use base::Lsn;
 use base::checksum::checksum;
 
-/// Where the log begins. Not 0, which means "never logged"; a whole block, so that blocks of the log are blocks of the file.
+/// Where the log begins. Not 0, which means "never logged"; a whole block, so that blocks of the log are
+/// blocks of the file.
 pub const FIRST_LSN: Lsn = Lsn(4096);
 
-/// Bytes of the longest payload: far above what any owner logs at once, far below what would make a damaged length cost
-/// the reader much memory.
+/// Bytes of the longest payload: far above what any owner logs at once, far below what would make a damaged
+/// length cost the reader much memory.
 pub const PAYLOAD_MAX: usize = 1 << 30;
 
 /// Bytes of a record before its payload.
@@ -80,8 +83,9 @@ pub(crate) fn body_sum(kind: u8, parts: &[&[u8]], payload: usize) -> u32 {
     resume(sum, &[0; ALIGNMENT as usize][..padding])
 }
 
-/// Makes the checksum good for this place only. A CRC started from the LSN is its linear combination with the body's, so nothing is
-/// lost by combining afterwards, and the body's can be had before the place is reserved.
+/// Makes the checksum good for this place only. A CRC started from the LSN is its linear combination with the
+/// body's, so nothing is lost by combining afterwards, and the body's can be had before the place is
+/// reserved.
 pub(crate) fn place_sum(body: u32, lsn: Lsn) -> u32 {
     body ^ checksum(0, &lsn.0.to_le_bytes())
 }

@@ -24,7 +24,7 @@ base::latch_class!(pub LeaderLatch, "log leader");
 
 /// A log that is written to. Shared by all threads that append and flush.
 ///
-/// Whoever drops it without a flush loses what was not flushed, as by a crash.
+/// If it is dropped without a flush, what was not flushed is lost, as by a crash.
 #[derive(Debug)]
 pub struct Log {
     /// The next LSN to be given out. The one word that all appending threads write.
@@ -116,14 +116,16 @@ impl Log {
         Ok(log)
     }
 
-    /// Opens the log in `config.dir` to go on at `end`: where a [`Reader`] found no further record. What is behind is made zero,
-    /// so that it cannot come back to life behind records to come; what is before is made durable.
+    /// Opens the log in `config.dir` to go on at `end`: where a [`Reader`] found no further record. What is
+    /// behind is made zero, so that it cannot come back to life behind records to come; what is before is
+    /// made durable.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] if no file of the log holds the checkpoint's needed LSN, or they do not reach `end`;
-    /// [`Error::Checkpoint`] if `end` is before the checkpoint: synced records are gone, and the log must not go on as if they
-    /// had never been; [`Error::Config`]; [`Error::Io`]; [`Error::WrongFormat`]. After any of them, reading finds the same records as before.
+    /// [`Error::Missing`] if no file of the log holds the checkpoint's needed LSN, or they do not reach
+    /// `end`; [`Error::Checkpoint`] if `end` is before the checkpoint: synced records are gone, and the log
+    /// must not go on as if they had never been; [`Error::Config`]; [`Error::Io`]; [`Error::WrongFormat`].
+    /// After any of them, reading finds the same records as before.
     pub fn open_at(vfs: Arc<dyn Vfs>, config: LogConfig, end: Lsn) -> Result<Log> {
         config.check()?;
         let dir = &config.dir;
@@ -134,7 +136,8 @@ impl Log {
         if let Some(checkpoint) = checkpoints.durable()
             && end < checkpoint.lsn
         {
-            // The log was durable up to there before the checkpoint was: the device has lost what it had promised.
+            // The log was durable up to there before the checkpoint was: the device has lost what it had
+            // promised.
             let why = format!(
                 "{}: the log ends at {end}, before its checkpoint at {}",
                 dir.display(),
@@ -205,7 +208,7 @@ impl Log {
 
     /// The next LSN to be given out: above everything appended so far.
     pub fn next_lsn(&self) -> Lsn {
-        // ORDER: Acquire, so that whoever saw a record's LSN elsewhere gets no smaller end here.
+        // ORDER: Acquire, so that a thread that saw a record's LSN elsewhere gets no smaller end here.
         Lsn(self.next.load(Acquire))
     }
 
@@ -239,8 +242,8 @@ impl Log {
         }
     }
 
-    /// Reads what is written of a log in use, from `lsn` on, where a record begins. Not below the needed LSN: a file removed
-    /// or used again meanwhile ends the reading.
+    /// Reads what is written of a log in use, from `lsn` on, where a record begins. Not below the needed LSN:
+    /// a file removed or used again meanwhile ends the reading.
     ///
     /// # Errors
     ///
@@ -254,18 +257,19 @@ impl Log {
         Ok(Reader::new(files, lsn, (written.0, End::Written)))
     }
 
-    /// Makes the next file, unless there is one: for a thread that has time, before a commit has to wait for it.
+    /// Makes the next file, unless there is one: for a thread that has time, before a commit has to wait for
+    /// it.
     ///
     /// # Errors
     ///
-    /// [`Error::Poisoned`]; [`Error::Io`]: nothing is lost by that, and it is tried again when the file is needed. Only then does
-    /// a failure poison the log.
+    /// [`Error::Poisoned`]; [`Error::Io`]: nothing is lost by that, and it is tried again when the file is
+    /// needed. Only then does a failure poison the log.
     pub fn prepare_file(&self) -> Result<()> {
         self.check_poison()?;
         self.files.prepare_behind(self.next_lsn().0)
     }
 
-    /// Where the files that exist end: an append beyond makes whoever writes the log make one first.
+    /// Where the files that exist end: for an append beyond, the thread that writes the log makes one first.
     pub fn prepared_lsn(&self) -> Lsn {
         self.files.list().last().map_or(FIRST_LSN, |file| Lsn(file.end()))
     }
@@ -275,13 +279,14 @@ impl Log {
         self.checkpoints.lock().durable()
     }
 
-    /// Flushes what was appended so far and makes the checkpoint durable. The pages that make `needed` true are on the
-    /// device before: the owner's duty.
+    /// Flushes what was appended so far and makes the checkpoint durable. The pages that make `needed` true
+    /// are on the device before: the owner's duty.
     ///
     /// # Errors
     ///
-    /// [`Error::Checkpoint`] if `needed` is above `lsn`, or below what it was, or `lsn` was never given out. Those of
-    /// [`Log::flush`]. [`Error::Io`]: the checkpoint before holds, or this one; it may be tried again.
+    /// [`Error::Checkpoint`] if `needed` is above `lsn`, or below what it was, or `lsn` was never given out.
+    /// Those of [`Log::flush`]. [`Error::Io`]: the checkpoint before holds, or this one; it may be tried
+    /// again.
     pub fn write_checkpoint(&self, checkpoint: Checkpoint) -> Result<()> {
         let next = self.next_lsn();
         self.flush(next, Durability::Synced)?;
@@ -297,11 +302,13 @@ impl Log {
         checkpoints.write(checkpoint)
     }
 
-    /// Removes the files wholly below the durable checkpoint's needed LSN, or keeps some as spare ones. Gives their number.
+    /// Removes the files wholly below the durable checkpoint's needed LSN, or keeps some as spare ones. Gives
+    /// their number.
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]: the log is none the worse; a file that was left behind goes at the next start. [`Error::Poisoned`].
+    /// [`Error::Io`]: the log is none the worse; a file that was left behind goes at the next start.
+    /// [`Error::Poisoned`].
     pub fn remove_unneeded(&self) -> Result<usize> {
         self.check_poison()?;
         match self.checkpoint() {
@@ -317,7 +324,7 @@ impl Log {
         }
     }
 
-    /// Nothing more is accepted, and everybody who waits learns of it. The first reason stays.
+    /// Nothing more is accepted, and every waiter learns of it. The first reason stays.
     pub(crate) fn poison(&self, why: String) -> Error {
         let why = self.poison.get_or_init(|| why).clone();
         // Under the mutex: whoever looked before waits by now, and is woken.

@@ -67,13 +67,13 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// Reads the log in `dir` from `lsn` on, which is where a record begins, or the end. The log is not in use; see
-    /// [`crate::Log::read_from`] for one that is.
+    /// Reads the log in `dir` from `lsn` on, which is where a record begins, or the end. The log is not in
+    /// use; see [`crate::Log::read_from`] for one that is.
     ///
     /// # Errors
     ///
-    /// [`Error::Missing`] if no whole file of the log holds `lsn`: an absent beginning is not taken for an empty log.
-    /// [`Error::Io`]; [`Error::WrongFormat`] for files of another format.
+    /// [`Error::Missing`] if no whole file of the log holds `lsn`: an absent beginning is not taken for an
+    /// empty log. [`Error::Io`]; [`Error::WrongFormat`] for files of another format.
     pub fn open(vfs: &dyn Vfs, dir: &Path, lsn: Lsn) -> Result<Reader> {
         let mut files = scan(vfs, dir)?;
         // A position at the border belongs to the file behind it, which need not have been made.
@@ -103,7 +103,8 @@ impl Reader {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`] if the device fails: that is not the end of the log, and the same record may be asked for again.
+    /// [`Error::Io`] if the device fails: that is not the end of the log, and the same record may be asked
+    /// for again.
     pub fn read_next(&mut self) -> Result<Option<Record<'_>>> {
         if self.end.is_some() {
             return Ok(None);

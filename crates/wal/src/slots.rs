@@ -1,8 +1,9 @@
-//! Who is still copying: how a leader knows up to where the ring has no hole.
+//! The writers that are still copying: how a leader knows up to where the ring has no hole.
 //!
-//! A writer claims a slot by storing the next LSN as it is then, which is at or below what it will get; reserves; stores the exact
-//! start; copies; and gives the slot back. A leader reads the end of the log *first* and the slots *after that*: whoever
-//! reserved below that end had claimed its slot before, so the leader finds it there, or done.
+//! A writer claims a slot by storing the next LSN as it is then, which is at or below what it will get;
+//! reserves; stores the exact start; copies; and gives the slot back. A leader reads the end of the log
+//! *first* and the slots *after that*: a writer that reserved below that end had claimed its slot before, so
+//! the leader finds it there, or done.
 
 use base::sync::atomic::{
     AtomicU64,
@@ -11,8 +12,8 @@ use base::sync::atomic::{
 use base::sync::{CachePadded, thread, thread_local};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Writers that copy at the same time. Copying takes less than a microsecond, so this is not the number of threads but of
-/// cores, and of threads that were interrupted while they copied.
+/// Writers that copy at the same time. Copying takes less than a microsecond, so this is not the number of
+/// threads but of cores, and of threads that were interrupted while they copied.
 #[cfg(not(feature = "shuttle"))]
 const SLOTS: usize = 64;
 /// Models see a full house with three threads.
@@ -54,7 +55,8 @@ impl Slots {
                 continue;
             }
             let bound = next.load(Relaxed);
-            // ORDER: Acquire and Release, so that a leader who sees this claim also sees what the slot's last user copied.
+            // ORDER: Acquire and Release, so that a leader who sees this claim also sees what the slot's last
+            // user copied.
             if slot.compare_exchange(IDLE, bound, AcqRel, Relaxed).is_ok() {
                 return Some(Slot(slot));
             }
@@ -64,13 +66,15 @@ impl Slots {
 
     /// The position below which every record is in the ring. May lag, never leads.
     pub fn complete_up_to(&self, next: &AtomicU64) -> u64 {
-        // ORDER: the end first: its Acquire meets the Release of every reservation below it, and with that the claims made before.
+        // ORDER: the end first: its Acquire meets the Release of every reservation below it, and with that
+        // the claims made before.
         let end = next.load(Acquire);
         self.lowest(end)
     }
 
     fn lowest(&self, end: u64) -> u64 {
-        // ORDER: Acquire meets the Release with which a writer moved on or gave the slot back: its words are there.
+        // ORDER: Acquire meets the Release with which a writer moved on or gave the slot back: its words are
+        // there.
         self.slots.iter().fold(end, |lowest, slot| lowest.min(slot.load(Acquire)))
     }
 }

@@ -76,7 +76,7 @@ fn the_queue_is_served_in_order_and_returns_go_first_while_they_have_tickets() {
         fixture.gate.exit(&second);
         let first = back.join().unwrap();
         assert!(receive.try_recv().is_err(), "the third came after the first, who had a ticket");
-        // The ticket is used up: from now on the first queues behind whoever is there.
+        // The ticket is used up: from now on the first queues behind those that are there.
         fixture.gate.leave(&first);
         let (name, third) = receive.recv().unwrap();
         assert_eq!(name, "third");
@@ -120,7 +120,7 @@ fn whoever_is_killed_or_has_waited_long_enough_leaves_the_queue() {
         killed.interrupt();
         assert_eq!(waits.join().unwrap(), Err(LockError::Interrupted));
     });
-    // One who is away may be killed when he comes back, and is still told.
+    // A session that is away may be killed when it comes back, and still learns of it.
     fixture.gate.leave(&first);
     let other = fixture.waiter();
     fixture.gate.enter(&other, FOREVER).unwrap();

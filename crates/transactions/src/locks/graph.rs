@@ -1,7 +1,7 @@
 //! Who waits for whom, and breaking circles.
 //!
-//! Edges are set when a wait begins and kept up to date while it lasts. Whoever adds edges looks for circles through itself, so
-//! that a circle is found by the request that closes it.
+//! Edges are set when a wait begins and kept up to date while it lasts. The request that adds edges looks for
+//! circles through itself, so that the request that closes a circle finds it.
 
 use super::queue::LockMode;
 use super::waiter::{Phase, Waiter};
@@ -10,7 +10,7 @@ use base::sync::{Arc, Mutex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// One mutex for all: it is taken only when somebody has to wait, or had to.
+/// One mutex for all: it is taken only when a transaction has to wait, or had to.
 #[derive(Debug, Default)]
 pub struct Graph(Mutex<Nodes>);
 
@@ -35,7 +35,7 @@ struct Node {
     since: Instant,
 }
 
-/// What a transaction waits for: this lock, or the end of whoever has changed the key.
+/// What a transaction waits for: this lock, or the end of the transaction that has changed the key.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Wanted {
     pub table: u64,
@@ -64,11 +64,12 @@ pub struct PendingLock {
     pub wanted: Wanted,
     /// For how long.
     pub waited: Duration,
-    /// Whom it waits for: the holders in its way, or whoever is before it in the queue.
+    /// Whom it waits for: the holders in its way, or the one before it in the queue.
     pub blockers: Vec<Blocker>,
 }
 
-/// Waits for rows since the start. Kept by those who wait and those who wake them, under the graph's mutex.
+/// Waits for rows since the start. Counted by the threads that wait and those that wake them, under the
+/// graph's mutex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WaitTotals {
     /// Begun.
@@ -115,8 +116,8 @@ impl Nodes {
         Some(node)
     }
 
-    /// Ends a wait that may not have been granted, and gives the phase that it had come to. In one step with leaving the
-    /// graph, for whoever is in it may be made a victim.
+    /// Ends a wait that may not have been granted, and gives the phase that it had come to. In one step with
+    /// leaving the graph, because a transaction in the graph may be made a victim.
     pub fn give_up(&mut self, owner: u64, waiter: &Waiter) -> Phase {
         self.forget(owner);
         waiter.finish()
@@ -143,8 +144,8 @@ impl Nodes {
         waits
     }
 
-    /// Makes victims until `start` waits in no circle: of each circle the transaction that has changed the fewest rows, among
-    /// equals the youngest.
+    /// Makes victims until `start` waits in no circle: of each circle the transaction that has changed the
+    /// fewest rows, among equals the youngest.
     pub fn break_circles(&mut self, start: u64) {
         while let Some(circle) = self.circle_through(start) {
             let weight = |id: &u64| (self.waiting[id].waiter.rows_changed(), std::cmp::Reverse(*id));

@@ -1,7 +1,7 @@
 //! The holders of one key and the queue behind them: no latches, no threads.
 //!
-//! First come, first served: whoever waits is overtaken by nobody, but for holders of a shared lock who want it exclusively, who
-//! go to the front, since everybody behind waits for them anyway.
+//! First come, first served: no request overtakes another, except that a holder of a shared lock that wants
+//! it exclusively goes to the front, since all behind wait for it anyway.
 
 use super::graph::{Blocker, Nodes};
 use super::waiter::Waiter;
@@ -96,8 +96,9 @@ impl Queue {
         place
     }
 
-    /// Tells the graph whom the waiters at `place` and next to it wait for. The first waits for the holders that exclude it,
-    /// each other one for the one before it: since nobody overtakes, that says it all, and a change touches three.
+    /// Tells the graph whom the waiters at `place` and next to it wait for. The first waits for the holders
+    /// that exclude it, each other one for the one before it. Since no request overtakes another, these edges
+    /// are enough, and a change touches three waiters.
     pub fn link(&self, place: usize, graph: &mut Nodes) {
         for place in [0, place, place + 1] {
             if let Some(waiting) = self.waiting.get(place) {
@@ -145,8 +146,8 @@ impl Queue {
         self.advance(graph);
     }
 
-    /// Links the waiters near `place` after one before them has gone, and looks for circles again: a victim's edges leave the graph
-    /// before it leaves the queue, so that a circle through it may have closed unseen.
+    /// Links the waiters near `place` after one before them has gone, and looks for circles again: a victim's
+    /// edges leave the graph before it leaves the queue, so that a circle through it may have closed unseen.
     fn relink(&self, place: usize, graph: &mut Nodes) {
         self.link(place, graph);
         for place in [0, place] {

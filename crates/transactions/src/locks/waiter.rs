@@ -1,4 +1,5 @@
-//! The place where a session sleeps until it is granted what it waits for, chosen as a victim, or interrupted.
+//! The place where a session sleeps until it is granted what it waits for, chosen as a victim, or
+//! interrupted.
 
 use crate::gate::{Gate, Visit};
 use base::phases;
@@ -112,7 +113,7 @@ impl Waiter {
         self.state.lock().interrupted = false;
     }
 
-    /// True while what is waited for has not been given, for whoever looks on.
+    /// True while what is waited for has not been given. For reports by other threads.
     pub fn is_waiting(&self) -> bool {
         self.state.lock().phase == Phase::Waiting
     }
@@ -121,7 +122,8 @@ impl Waiter {
         self.state.lock().interrupted
     }
 
-    /// Sleeps until something is decided, the session is interrupted, or the time is over. Who sleeps is not inside the gate.
+    /// Sleeps until something is decided, the session is interrupted, or the time is over. A session that
+    /// sleeps is not inside the gate.
     pub fn sleep(&self, deadline: Option<Instant>) -> Woken {
         let _waiting = phases::enter(phases::Phase::LockWait);
         self.gate.leave(self);
@@ -138,7 +140,7 @@ impl Waiter {
         self.waited_micros.load(Relaxed)
     }
 
-    /// The same for who queues at the gate, and may be inside before it sleeps.
+    /// The same for a session that queues at the gate, and may be inside before it sleeps.
     pub fn doze(&self, deadline: Option<Instant>) -> Woken {
         let mut state = self.state.lock();
         loop {

@@ -1,5 +1,5 @@
-//! Memory for the status words of expanded chunks: blocks of 1, 2, 4, ... buffers that never move and are never given
-//! back, so that a reader may be in any of them at any time.
+//! Memory for the status words of expanded chunks: blocks of 1, 2, 4, ... buffers that never move and are
+//! never given back, so that a reader may be in any of them at any time.
 
 use base::sync::OnceLock;
 use base::sync::atomic::{AtomicU64, Ordering::Release};
@@ -37,8 +37,8 @@ impl Buffers {
         let cells =
             self.blocks[block].get_or_init(|| (0..self.words << block).map(|_| AtomicU64::new(0)).collect());
         for cell in &cells[first..first + self.words] {
-            // ORDER: Release: a reader for whom the buffer was another chunk's and who reads this 0 sees in its second look
-            // that the chunk has collapsed.
+            // ORDER: Release: a reader for whom the buffer was another chunk's and who reads this 0 sees in
+            // its second look that the chunk has collapsed.
             cell.store(0, Release);
         }
     }

@@ -1,5 +1,5 @@
-//! The ring of chunk slots. A full ring is followed by one of twice its size; the old ones are kept, for readers who
-//! are still in them: all together they take as much as the newest.
+//! The ring of chunk slots. A full ring is followed by one of twice its size; the old ones are kept, for
+//! readers that are still in them: all together they take as much as the newest.
 
 use base::sync::OnceLock;
 use base::sync::atomic::{
@@ -52,8 +52,8 @@ impl Slot {
 
     /// Gives the slot to a chunk. The caller holds the table's latch.
     pub fn assign(&self, chunk: u64, word: Word) {
-        // ORDER: Release, in this order: who reads the new word under the old chunk's number finds the number gone in its
-        // second look; who reads the new number reads the new word.
+        // ORDER: Release, in this order: a reader of the new word under the old chunk's number finds the
+        // number gone in its second look, and a reader of the new number reads the new word.
         self.chunk.store(NO_CHUNK, Release);
         self.word.store(word.encode(), Release);
         self.chunk.store(chunk, Release);
@@ -103,7 +103,8 @@ impl Ring {
         self.current.load(Acquire) == slots.ring
     }
 
-    /// The ring, with a slot for `chunk` that none of the chunks from `first` on is in. The caller holds the table's latch.
+    /// The ring, with a slot for `chunk` that none of the chunks from `first` on is in. The caller holds the
+    /// table's latch.
     pub fn room_for(&self, first: u64, chunk: u64) -> Slots<'_> {
         let old = self.current();
         if chunk - first < old.slots.len() as u64 {

@@ -15,7 +15,7 @@ pub enum Pin {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version {
     pub superseded_by: u64,
-    /// Who wrote `old`.
+    /// The transaction that wrote `old`.
     pub written_by: u64,
     /// `None`: there was no row.
     pub old: Option<Arc<[u8]>>,
@@ -34,13 +34,13 @@ pub enum Found {
     Row(Arc<[u8]>),
     /// There was no row.
     NoRow,
-    /// No version hides the row's newest state: whoever wrote it has rolled back, or the row was inserted without leaving
-    /// a version. Read the page again.
+    /// No version hides the row's newest state: its writer has rolled back, or the row was inserted without
+    /// leaving a version. Read the page again.
     Newest,
 }
 
-/// Oldest first. Those who changed a row one after another committed in that order, for each held the row's lock until
-/// it ended: a snapshot sees the first few of them and none of the others.
+/// Oldest first. Transactions that changed a row one after another committed in that order, because each held
+/// the row's lock until it ended: a snapshot sees the first few of them and none of the others.
 #[derive(Debug)]
 pub struct Chain {
     versions: Vec<Version>,
@@ -77,13 +77,13 @@ impl Chain {
             None => Found::Newest,
             Some(version) => match &version.old {
                 Some(old) if sees(version.written_by) => Found::Row(old.clone()),
-                // The oldest version was itself inserted by somebody unseen.
+                // The oldest version was itself inserted by a transaction that the snapshot does not see.
                 _ => Found::NoRow,
             },
         }
     }
 
-    /// What the row was, version by version, with who changed it.
+    /// What the row was, version by version, with the transaction that changed it.
     pub fn rows(&self) -> impl Iterator<Item = (u64, Arc<[u8]>)> {
         self.versions.iter().filter_map(|version| Some((version.superseded_by, version.old.clone()?)))
     }
@@ -95,11 +95,12 @@ impl Chain {
         before - self.bytes()
     }
 
-    /// Removes the versions that nobody needs; gives the bytes freed. `end_of` says when a transaction committed (an active one:
-    /// `u64::MAX`), `pin` who needs what was current from one number on and before another.
+    /// Removes the versions that no snapshot needs; gives the bytes freed. `end_of` says when a transaction
+    /// committed (an active one: `u64::MAX`), `pin` which snapshot needs what was current from one number on
+    /// and before another.
     pub fn prune(&mut self, end_of: impl Fn(u64) -> u64, pin: impl Fn(u64, u64) -> Option<Pin>) -> u64 {
         let before = self.bytes();
-        // The oldest also answers those who see none of it: they must learn that there was no row.
+        // The oldest also answers the snapshots that see none of it: they must learn that there was no row.
         let mut from = 0;
         self.versions.retain(|version| {
             let to = end_of(version.superseded_by);
@@ -111,7 +112,7 @@ impl Chain {
         before - self.bytes()
     }
 
-    /// Who needs the version that `writer` superseded; `None` also if it is gone.
+    /// The snapshot that needs the version that `writer` superseded; `None` also if it is gone.
     pub fn pin_of(
         &self,
         writer: u64,
