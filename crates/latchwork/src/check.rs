@@ -1,4 +1,4 @@
-//! `latchwork check DIR`: is every page of a data directory what it should be?
+//! `latchwork check DIR`: checks every page of a data directory.
 
 use std::ffi::OsString;
 use std::path::Path;

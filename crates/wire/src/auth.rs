@@ -5,7 +5,7 @@ use sha1::{Digest, Sha1};
 
 pub const SCRAMBLE_BYTES: usize = 20;
 
-/// Random bytes of one handshake. None is zero, since old clients read them as a C string.
+/// Random bytes of one handshake. None is zero, because old clients read them as a C string.
 pub type Scramble = [u8; SCRAMBLE_BYTES];
 
 /// What a server keeps of a password: `SHA1(SHA1(password))`.
@@ -56,13 +56,13 @@ impl PasswordHash {
         for (byte, &answered) in stage1.iter_mut().zip(&answer) {
             *byte ^= answered;
         }
-        // Compared without an early exit, so that the time taken says nothing about the hash.
+        // Compared without an early exit, so that the time taken reveals nothing about the hash.
         let found = sha1(&[&stage1]);
         found.iter().zip(&self.0).fold(0, |difference, (a, b)| difference | (a ^ b)) == 0
     }
 }
 
-/// The client's answer; an empty password is answered with nothing.
+/// The client's answer. The answer of an empty password is empty.
 pub fn answer(password: &[u8], scramble: &[u8]) -> Vec<u8> {
     if password.is_empty() {
         return Vec::new();

@@ -1,8 +1,8 @@
 //! The client's side: commands out, responses in.
 //!
-//! [`ResponseScanner`] goes over a response with the least work and counts: for load drivers with many
-//! connections a thread. [`Connection`] is a blocking client over anything that reads and writes: for tests
-//! and tools.
+//! [`ResponseScanner`] goes over a response with the least work and only counts. It is for load drivers with
+//! many connections a thread. [`Connection`] is a blocking client over anything that reads and writes, for
+//! tests and tools.
 
 mod connection;
 mod encode;

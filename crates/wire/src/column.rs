@@ -7,10 +7,10 @@ use crate::{Malformed, PacketWriter, constants::column_flag, put};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ColumnDefinition<'a> {
     pub database: &'a [u8],
-    /// Alias and own name of the table.
+    /// The table's alias and its own name.
     pub table: &'a [u8],
     pub org_table: &'a [u8],
-    /// Alias and own name of the column.
+    /// The column's alias and its own name.
     pub name: &'a [u8],
     pub org_name: &'a [u8],
     /// A number of [`crate::constants::charset`].
@@ -19,7 +19,7 @@ pub struct ColumnDefinition<'a> {
     pub length: u32,
     /// One of [`crate::constants::kind`].
     pub kind: u8,
-    /// Of [`column_flag`].
+    /// Flags of [`column_flag`].
     pub flags: u16,
     pub decimals: u8,
 }

@@ -1,9 +1,10 @@
 //! Numbers of the protocol.
 
-/// Capability flags of the handshake. The upper 32 are MariaDB's own: they stand in bytes that are zero with
-/// other servers and clients, and count only where [`capability::LONG_PASSWORD`] is clear.
+/// Capability flags of the handshake. The upper 32 are MariaDB's own. They are in bytes that other servers
+/// and clients set to zero, and they hold only if [`capability::LONG_PASSWORD`] is clear.
 pub mod capability {
-    /// MariaDB calls it CLIENT_MYSQL: every other server and client sets it, whatever it does with passwords.
+    /// MariaDB calls it CLIENT_MYSQL. Every other server and client sets it, and it says nothing about
+    /// passwords.
     pub const LONG_PASSWORD: u64 = 1;
     /// `affected_rows` counts the rows that were found, changed or not.
     pub const FOUND_ROWS: u64 = 1 << 1;
@@ -24,13 +25,13 @@ pub mod capability {
     pub const CONNECT_ATTRS: u64 = 1 << 20;
     pub const PLUGIN_AUTH_LENENC: u64 = 1 << 21;
     pub const SESSION_TRACK: u64 = 1 << 23;
-    /// No EOF packets: result sets end in an OK packet whose first byte is 0xfe.
+    /// There are no EOF packets: result sets end with an OK packet whose first byte is 0xfe.
     pub const DEPRECATE_EOF: u64 = 1 << 24;
-    /// The first packet of a result set says whether column definitions follow. They need not for a prepared
-    /// statement whose client has them already.
+    /// The first packet of a result set says whether column definitions follow. They may be left out for a
+    /// prepared statement if the client has them already.
     pub const CACHE_METADATA: u64 = 1 << 36;
 
-    /// What our server offers. Neither TLS nor compression nor session tracking.
+    /// What our server offers. It has no TLS, no compression and no session tracking.
     pub const SERVER: u64 = FOUND_ROWS
         | LONG_FLAG
         | CONNECT_WITH_DB
@@ -49,7 +50,7 @@ pub mod capability {
         | DEPRECATE_EOF
         | CACHE_METADATA;
 
-    /// What our client asks for unless told otherwise.
+    /// What our client asks for by default.
     pub const CLIENT: u64 = LONG_PASSWORD
         | LONG_FLAG
         | PROTOCOL_41
@@ -130,5 +131,5 @@ pub mod charset {
     pub const ASCII_BIN: u16 = 65;
 }
 
-/// The only authentication method spoken here.
+/// The only authentication method that we support.
 pub const NATIVE_PASSWORD: &[u8] = b"mysql_native_password";

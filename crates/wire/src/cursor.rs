@@ -1,4 +1,4 @@
-//! Reading the fields of a payload, front to back.
+//! Reading the fields of a payload, from front to back.
 
 use crate::Malformed;
 
@@ -21,7 +21,7 @@ impl<'a> Cursor<'a> {
         self.left.len()
     }
 
-    /// The next byte, not taken.
+    /// The next byte, which stays.
     pub fn peek(&self) -> Option<u8> {
         self.left.first().copied()
     }

@@ -1,5 +1,5 @@
-//! Packets: a 3-byte length, a sequence number, a payload. A payload of 16 MB - 1 and more is split; a
-//! part that is shorter than 16 MB - 1 (perhaps empty) is the last.
+//! Packets: a 3-byte length, a sequence number, a payload. A payload of 16 MiB - 1 bytes or more is split.
+//! The last part is the one that is shorter than 16 MiB - 1, and it may be empty.
 
 mod reader;
 mod writer;

@@ -5,31 +5,31 @@ use crate::constants::{NATIVE_PASSWORD, capability};
 use crate::cursor::Cursor;
 use crate::{Malformed, put};
 
-/// The upper 32 capabilities as they are sent: none, from a side that is not MariaDB's kind.
+/// The upper 32 capabilities as they are sent. A side that is not of MariaDB's kind sends none.
 fn upper_half(capabilities: u64) -> u32 {
     if capabilities & capability::LONG_PASSWORD == 0 { (capabilities >> 32) as u32 } else { 0 }
 }
 
-/// All capabilities; the upper ones were only filler if the lower ones say so.
+/// All capabilities. The upper ones are only filler if the lower ones have LONG_PASSWORD.
 fn with_upper_half(lower: u32, upper: u32) -> u64 {
     let lower = u64::from(lower);
     if lower & capability::LONG_PASSWORD == 0 { u64::from(upper) << 32 | lower } else { lower }
 }
 
-/// Behind the version of a server that has upper capabilities: MariaDB's client library looks for these only
-/// if a version has `MariaDB` or `-maria-` in it, and we are not the former.
+/// The end of the version of a server that has upper capabilities. MariaDB's client library looks for these
+/// capabilities only if the version contains `MariaDB` or `-maria-`, and we are not MariaDB.
 const VERSION_SUFFIX: &[u8] = b"-maria-compatible";
 
 /// The server's first packet, version 10.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Greeting {
-    /// As the server has it: what the greeting adds is taken off again.
+    /// The server's version, without the suffix that the greeting adds.
     pub server_version: String,
     pub connection_id: u32,
     pub scramble: Scramble,
     /// Of [`capability`].
     pub capabilities: u64,
-    /// Default collation, its number's low byte.
+    /// The low byte of the default collation's number.
     pub charset: u8,
     pub status: u16,
 }
@@ -94,7 +94,7 @@ pub struct HandshakeResponse<'a> {
     pub user: &'a [u8],
     pub auth_answer: &'a [u8],
     pub database: Option<&'a [u8]>,
-    /// The method that `auth_answer` was made by; empty if the client does not say.
+    /// The method by which `auth_answer` was made. Empty if the client does not say.
     pub auth_plugin: &'a [u8],
     /// Connection attributes, still encoded: see [`attributes`].
     pub attributes: &'a [u8],
@@ -147,7 +147,7 @@ impl<'a> HandshakeResponse<'a> {
         })
     }
 
-    /// Writes what `capabilities` announces; fields without their flag are left out.
+    /// Writes the fields that `capabilities` announces, and leaves out the others.
     pub fn write(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(&(self.capabilities as u32).to_le_bytes());
         out.extend_from_slice(&self.packet_bytes_max.to_le_bytes());
@@ -176,7 +176,7 @@ impl<'a> HandshakeResponse<'a> {
     }
 }
 
-/// The client's request to become somebody else on the same connection (COM_CHANGE_USER, without its first
+/// The client's request to change the user on the same connection (COM_CHANGE_USER, without its first
 /// byte).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ChangeUser<'a> {
@@ -204,7 +204,7 @@ impl<'a> ChangeUser<'a> {
     }
 }
 
-/// Reads connection attributes: names and values. Ends at the first that is malformed.
+/// Reads connection attributes: names and values. It ends at the first malformed one.
 pub fn attributes(encoded: &[u8]) -> impl Iterator<Item = (&[u8], &[u8])> {
     let mut cursor = Cursor::new(encoded);
     std::iter::from_fn(move || {

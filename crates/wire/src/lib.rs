@@ -1,6 +1,6 @@
 //! The MySQL client/server protocol (4.1 and later), sans-io: bytes in, packets out.
 //!
-//! Nothing here knows of sockets, sessions or SQL. The server side and the client side live next to each
+//! Nothing here knows of sockets, sessions or SQL. The server side and the client side are next to each
 //! other, so that each is tested against the other:
 //!
 //! | part | server | client |
@@ -14,7 +14,7 @@
 //! | [`response`], [`mod@column`], [`row`] | write OK, ERR, EOF, columns and rows | read them |
 //! | [`client`] | | skips or collects whole responses |
 //!
-//! Every reader is total: bytes that make no sense are an [`error::Malformed`], never a panic.
+//! No reader panics: malformed bytes are an [`error::Malformed`].
 //! Source of the formats: "Client/Server Protocol" in MariaDB's and MySQL's public documentation.
 
 pub mod auth;

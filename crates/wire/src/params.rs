@@ -1,5 +1,5 @@
 //! The parameters of COM_STMT_EXECUTE: a null bitmap, a flag that says whether types follow, the types, the
-//! values. Types are sent with the first execution and stay good for the next ones; values sent beforehand by
+//! values. Types are sent with the first execution and hold for the next ones. Values that were sent ahead by
 //! COM_STMT_SEND_LONG_DATA are absent here.
 
 use crate::Malformed;
@@ -9,8 +9,11 @@ use crate::value::{WireType, WireValue};
 
 /// Reads the parameters of a statement that takes `count` of them.
 ///
-/// `types` are those of the statement's last execution; they are replaced if the packet brings new ones.
-/// `long_data` tells what was sent beforehand for a parameter. `each` gets the values in order.
+/// `types` are those of the statement's last execution. They are replaced if the packet has new ones.
+/// `long_data` returns what was sent ahead for a parameter. `each` gets the values in order.
+///
+/// # Errors
+/// The packet ends too early, or a parameter has no type or an unknown one.
 pub fn read<'a>(
     encoded: &'a [u8],
     count: usize,

@@ -28,7 +28,7 @@ pub fn lenenc_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// A string and a zero byte. The string must have none itself: it is cut there.
+/// A string and a zero byte. A string that contains a zero byte is cut there.
 pub fn nul_bytes(out: &mut Vec<u8>, bytes: &[u8]) {
     let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
     out.extend_from_slice(&bytes[..end]);
@@ -59,7 +59,7 @@ fn lenenc_short(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(bytes);
 }
 
-/// Appends a value whose text `write` appends, length first, without an intermediate buffer.
+/// Appends a length and the text that `write` appends, without an intermediate buffer.
 pub fn text_with(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
     let at = out.len();
     out.push(0);

@@ -14,8 +14,8 @@ pub struct OkFields<'a> {
     pub info: &'a [u8],
 }
 
-/// The first byte of an OK packet: its ordinary one, or that of the OK which ends a result set for
-/// clients that asked for no EOF packets.
+/// The first byte of an OK packet: the ordinary one, or that of the OK which ends a result set for clients
+/// that asked for no EOF packets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OkHeader {
     Statement = 0x00,
@@ -33,7 +33,8 @@ pub fn ok(writer: &mut PacketWriter, header: OkHeader, fields: &OkFields<'_>) {
     put::lenenc(out, fields.last_insert_id);
     out.extend_from_slice(&fields.status.to_le_bytes());
     out.extend_from_slice(&fields.warnings.to_le_bytes());
-    // The documents say that the text is whatever is left; servers and clients agree on a length before it.
+    // The documentation says that the text is the rest of the packet, but servers and clients use a length
+    // before it.
     if !fields.info.is_empty() {
         put::lenenc_bytes(out, fields.info);
     }
@@ -48,7 +49,7 @@ pub fn eof(writer: &mut PacketWriter, status: u16, warnings: u16) {
     writer.finish();
 }
 
-/// An error. `sqlstate` is left out before the client has said which protocol it speaks.
+/// An error. `sqlstate` is `None` while the client has not yet said which protocol it speaks.
 pub fn error(writer: &mut PacketWriter, code: u16, sqlstate: Option<&[u8; 5]>, message: &str) {
     let out = writer.begin();
     out.push(0xff);
@@ -66,7 +67,7 @@ pub fn error(writer: &mut PacketWriter, code: u16, sqlstate: Option<&[u8; 5]>, m
     writer.finish();
 }
 
-/// Asks the client for a file of its own, which it sends in packets with an empty one behind the last.
+/// Asks the client for a file. The client sends it in packets, with an empty one at the end.
 pub fn file_request(writer: &mut PacketWriter, name: &str) {
     let out = writer.begin();
     out.push(FILE_REQUEST);
@@ -74,14 +75,16 @@ pub fn file_request(writer: &mut PacketWriter, name: &str) {
     writer.finish();
 }
 
-/// Whether column definitions come behind their number.
+/// Whether column definitions follow their number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Definitions {
-    /// They do, and it is not said, since without [`capability::CACHE_METADATA`] they always do.
+    /// They follow, and the packet does not say so: without [`capability::CACHE_METADATA`] they always
+    /// follow.
     #[default]
     Implied,
     Follow,
-    /// The client keeps those that were sent before. The EOF packet behind them is sent all the same.
+    /// They do not follow, because the client keeps those that were sent before. The EOF packet after them is
+    /// still sent.
     Omitted,
 }
 
@@ -169,7 +172,7 @@ impl<'a> OkFields<'a> {
     }
 }
 
-/// An ERR packet as a client sees it.
+/// An ERR packet, as a client reads it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ServerError {
     pub code: u16,

@@ -1,4 +1,4 @@
-//! Binary rows. (A text row is just its values, one [`crate::put`] after the other.)
+//! Binary rows. (A text row is just its values, written one after the other by [`crate::put`].)
 
 use crate::Malformed;
 use crate::cursor::Cursor;
@@ -45,7 +45,7 @@ impl<'a> BinaryRowReader<'a> {
         Ok(BinaryRowReader { bitmap, values, column: 0 })
     }
 
-    /// The next value; call it once a column.
+    /// The next value. To be called once for each column.
     pub fn value(&mut self, of: WireType) -> Result<WireValue<'a>, Malformed> {
         let bit = self.column + 2;
         self.column += 1;

@@ -16,7 +16,7 @@ pub struct DateTime {
     pub microsecond: u32,
 }
 
-/// A signed interval.
+/// A signed time interval.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Time {
     pub negative: bool,
@@ -28,7 +28,7 @@ pub struct Time {
 }
 
 impl DateTime {
-    /// Appends it as binary rows and parameters have it: without a time of day if that is zero.
+    /// Appends it in the form of binary rows and parameters: without a time of day if that is zero.
     pub fn write(&self, out: &mut Vec<u8>) {
         let time_set = self.hour | self.minute | self.second != 0;
         let date_set = self.year != 0 || self.month != 0 || self.day != 0;
@@ -53,7 +53,7 @@ impl DateTime {
 }
 
 impl Time {
-    /// Appends it as binary rows and parameters have it.
+    /// Appends it in the form of binary rows and parameters.
     pub fn write(&self, out: &mut Vec<u8>) {
         let set = self.days != 0 || self.hour | self.minute | self.second != 0;
         let length = match (self.microsecond != 0, set) {
@@ -73,7 +73,7 @@ impl Time {
     }
 }
 
-/// A typed value that borrows its bytes from a packet.
+/// A typed value, which borrows its bytes from a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum WireValue<'a> {
     Null,

@@ -1,4 +1,4 @@
-//! What one side writes, the other reads; and no bytes at all make a reader panic.
+//! What one side writes, the other side reads. No bytes make a reader panic.
 
 use latchwork_wire as wire;
 use proptest::collection::vec;
@@ -93,7 +93,7 @@ fn value() -> impl Strategy<Value = Owned> {
     ]
 }
 
-/// What arrives of these capabilities: the upper half counts only without LONG_PASSWORD.
+/// The capabilities that arrive of these: the upper half holds only without LONG_PASSWORD.
 fn without_lost_half(capabilities: u64) -> u64 {
     if capabilities & capability::LONG_PASSWORD == 0 { capabilities } else { capabilities & 0xffff_ffff }
 }
@@ -283,7 +283,7 @@ proptest! {
         prop_assert!(error.message.len() > 500 || error.message == message);
     }
 
-    /// Every reader of the crate over the same random bytes; none panics.
+    /// Every reader of the crate reads the same random bytes, and none panics.
     #[test]
     fn random_payloads_never_panic(bytes in vec(any::<u8>(), 0..300), count in 0usize..40, first: u8) {
         let _ = Greeting::parse(&bytes);
@@ -364,7 +364,7 @@ fn two_results(deprecate_eof: bool) -> PacketWriter {
         }
         for _ in 0..rows {
             let out = writer.begin();
-            // A value of 2^24 bytes begins with 0xfe, as the end of rows does.
+            // A value of 2^24 bytes begins with 0xfe, like the packet at the end of rows.
             put::lenenc_bytes(out, &vec![b'x'; if rows == 3 { 1 << 24 } else { 1 }]);
             put::text_null(out);
             writer.finish();
@@ -468,7 +468,7 @@ fn extended_capabilities_stand_where_mariadb_has_them() {
     let mut out = Vec::new();
     greeting.write(&mut out);
     assert_eq!(&out[..20], b"\x0av-maria-compatible\0");
-    // Behind that the id, half the scramble, a zero: low word, charset, status, high word, length, filler.
+    // Then come the id, half the scramble and a zero: low word, charset, status, high word, length, filler.
     assert_eq!(out[33..51], [0xfe, 0xf7, 45, 2, 0, 0xff, 0x81, 21, 0, 0, 0, 0, 0, 0, 0x1d, 0, 0, 0]);
     greeting.capabilities |= capability::LONG_PASSWORD;
     out.clear();
@@ -489,7 +489,7 @@ fn extended_capabilities_stand_where_mariadb_has_them() {
     out.clear();
     response.write(&mut out);
     assert_eq!(out[9..32], [[0; 19].as_slice(), &[0x10, 0, 0, 0]].concat());
-    // A client of another kind may leave anything in its filler.
+    // Other clients may have any bytes in their filler.
     out[0] |= 1;
     response.capabilities = capability::PROTOCOL_41 | capability::LONG_PASSWORD;
     assert_eq!(HandshakeResponse::parse(&out).unwrap(), response);

@@ -8,7 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// `latchwork serve` with these options must refuse, and its complaint must name each of `words`.
+/// `latchwork serve` with these options must refuse to start, and its message must contain each of `words`.
 fn refused(options: &[&str], words: &[&str]) {
     let scratch = tempfile::tempdir().unwrap();
     let data = scratch.path().join("data");
@@ -229,7 +229,7 @@ fn clients_that_vanish_at_any_byte_leave_nothing_behind() {
     }
     let scratch = tempfile::tempdir().unwrap();
     let server = Latchwork::start(scratch.path(), &["--max_connections=20"]);
-    // A packet of 60 bytes promised, fewer sent; more often than there are connections allowed.
+    // The header promises 60 bytes, and fewer come. This happens more often than connections are allowed.
     let packet = [&[60, 0, 0, 1][..], &[0x85, 0xa6, 0x3f, 0x20], &[0; 56]].concat();
     for length in 0..packet.len() {
         let mut stream = UnixStream::connect(&server.socket).unwrap();
@@ -257,7 +257,7 @@ fn malformed_packets_end_their_connection_only() {
     let scratch = tempfile::tempdir().unwrap();
     let mut server = Latchwork::start(scratch.path(), &[]);
     let rubbish: &[&[u8]] = &[
-        // Nothing, then wrong sequence numbers, then lengths that lie.
+        // First no bytes, then wrong sequence numbers, then wrong lengths.
         &[0, 0, 0, 1],
         &[1, 0, 0, 9, 0],
         &[4, 0, 0, 1, 0xff, 0xff, 0xff, 0xff],

@@ -1,4 +1,4 @@
-//! The clients people have: `mariadb`, `mariadb-dump`, Python drivers, an object mapper.
+//! Clients in common use: `mariadb`, `mariadb-dump`, Python drivers, an object mapper.
 
 use crate::support::{Latchwork, MariaDb, client, feed, have, mariadb, python, text};
 use std::path::Path;
@@ -56,7 +56,7 @@ fn the_client_works_as_people_use_it() {
     let several = run(&["-e", "SELECT 1; SELECT 2"], "");
     assert_eq!(several, "1\n1\n2\n2\n");
     if have(&["script"]) {
-        // Tee and column types are for terminals.
+        // Tee and column types are only for terminals.
         let tee = scratch.path().join("tee.txt");
         let (socket, tee_file) = (server.socket.display(), tee.display());
         let options = format!(
@@ -78,7 +78,8 @@ fn the_client_works_as_people_use_it() {
             assert!(seen.contains(word), "no {word} in {seen}");
         }
     }
-    // With automatic rehashing the client asks for every table's fields, which the server refuses or answers.
+    // With automatic rehashing the client asks for the fields of every table. The server may refuse that or
+    // answer it.
     assert_eq!(run(&["--auto-rehash", "library"], "SELECT 1;"), "1\n1\n");
     let status = run(&["--table"], "status");
     assert!(status.contains("Server version") && status.contains("Connection id"), "{status}");

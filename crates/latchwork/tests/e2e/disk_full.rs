@@ -1,4 +1,4 @@
-//! A disk that fills up: a small tmpfs, which needs the machine's root.
+//! A disk that fills up: a small tmpfs. Mounting it requires the machine's root.
 
 use crate::support::{Latchwork, client, feed, have, is_machine_root, text};
 use std::path::Path;
@@ -55,7 +55,7 @@ fn a_full_disk_fails_statements_with_a_clear_error_and_loses_nothing() {
     assert!(server.is_running());
     assert_eq!(server.sql("SELECT COUNT(*) FROM d.t WHERE pad = REPEAT('x', 200)"), format!("{stored}\n"));
     assert_eq!(server.sql("SELECT MAX(id) FROM d.t"), format!("{}\n", stored - 1));
-    // With room again, a clean shutdown keeps everything.
+    // Once there is room again, a clean shutdown keeps everything.
     let grown = Command::new("mount").args(["-o", "remount,size=64M"]).arg(&data).status().unwrap();
     assert!(grown.success());
     assert_eq!(server.stop().code(), Some(0));

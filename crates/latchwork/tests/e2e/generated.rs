@@ -1,4 +1,4 @@
-//! Statements by the thousand: every operator between every kind of column and every kind of literal.
+//! Thousands of generated statements: every operator between every kind of column and every kind of literal.
 
 const COLUMNS: &[&str] = &["ti", "bu", "de", "fl", "ch", "vc", "vb", "da", "dt", "tm"];
 
@@ -51,7 +51,8 @@ fn indexes() -> String {
     COLUMNS.iter().map(|column| format!("CREATE INDEX by_{column} ON t ({column});\n")).collect()
 }
 
-/// Without indexes by a scan, with them by whatever the planner takes: the rows are the same.
+/// The rows are the same without indexes, by a scan, and with indexes, by the access that the planner
+/// chooses.
 fn comparisons(indexes: &str) -> String {
     let mut script = format!("{TABLE}{indexes}");
     for column in COLUMNS {

@@ -1,4 +1,4 @@
-//! Random joins and subqueries: MariaDB's rows, by every join method.
+//! Random joins and subqueries: every join method gives MariaDB's rows.
 
 use crate::support::random::Random;
 use crate::support::transcript::{self, SelectWarnings, Step};
@@ -12,8 +12,8 @@ const SWITCHES: [&str; 4] = [
     "nested_loop_join=off,merge_join=off",
 ];
 
-/// Tables whose columns have the same names and all but the same types: by primary keys of one and two parts, by secondary and
-/// unique indexes, and without any.
+/// Tables whose columns have the same names and almost the same types. They have primary keys of one and two
+/// parts, secondary and unique indexes, or no index.
 const TABLES: [&str; 5] = [
     "CREATE TABLE t1 (id INT NOT NULL PRIMARY KEY, a INT, b INT, s VARCHAR(10), KEY a (a), KEY s (s))",
     "CREATE TABLE t2 (a INT NOT NULL, id INT NOT NULL, b INT, s VARCHAR(10), PRIMARY KEY (a, id), KEY b (b))",
@@ -24,7 +24,8 @@ const TABLES: [&str; 5] = [
 
 const COLUMNS: [&str; 4] = ["id", "a", "b", "s"];
 
-/// How many queries a round has; `LATCHWORK_JOIN_ROUNDS` and `LATCHWORK_JOIN_SEED` ask for more and others.
+/// The queries of a round. `LATCHWORK_JOIN_ROUNDS` asks for more rounds, and `LATCHWORK_JOIN_SEED` for other
+/// queries.
 const QUERIES: usize = 250;
 
 struct Generator {
@@ -105,7 +106,9 @@ impl Generator {
         format!("{alias}.{}", self.one(&COLUMNS))
     }
 
-    /// Joined tables: the text, and the aliases in it. NATURAL and USING come alone: what they hide would make all else ambiguous.
+    /// Joined tables: the text, and the aliases in it. NATURAL and USING come alone, because the columns that
+    /// they merge
+    /// would make the other references ambiguous.
     fn from(&mut self, tables: usize) -> (String, Vec<String>) {
         let (mut text, alias) = self.table();
         let mut aliases = vec![alias];
@@ -276,7 +279,7 @@ impl Generator {
     }
 }
 
-/// What is compared: rows in any order, of errors the number.
+/// What is compared: the rows in any order, or the number of the error.
 fn comparable(step: &Step) -> Vec<String> {
     let text = step.comparable(SelectWarnings::Ignored);
     let line = |line: &str| match line.strip_prefix("ERROR ") {
@@ -302,7 +305,8 @@ fn random_joins_give_mariadbs_rows_by_every_method() {
     let server = Latchwork::start(scratch.path(), &[]);
     let (rounds, seed) = (number("LATCHWORK_JOIN_ROUNDS", 2), number("LATCHWORK_JOIN_SEED", 1));
     let (mut compared, mut report) = (0, String::new());
-    // Its cache takes parameters for equal that the subquery tells apart: 'a' and 'A' beside a column of a binary collation.
+    // MariaDB's subquery cache treats parameters as equal that the subquery distinguishes: 'a' and 'A' next
+    // to a column of a binary collation.
     judge.sql("SET GLOBAL optimizer_switch = 'subquery_cache=off'; CREATE DATABASE corpus");
     server.sql("CREATE DATABASE corpus");
     for round in seed..seed + rounds {
@@ -330,7 +334,8 @@ fn random_joins_give_mariadbs_rows_by_every_method() {
     assert!(report.is_empty(), "{count} of {compared} statements:\n{report}");
 }
 
-/// Tables of several leaves, with gaps in their keys, NULLs, negative numbers, and keys of other widths and signs.
+/// Tables of several leaves, with gaps in their keys, NULLs, negative numbers, and keys of different widths
+/// and signs.
 fn tables_of_numbers() -> String {
     let mut random = Random::new(7);
     let mut script = String::new();
@@ -383,7 +388,7 @@ fn the_published_join_and_its_relatives_give_mariadbs_rows_by_every_method() {
         let got = transcript::run(&server.socket, "corpus", &script);
         assert_eq!(expected.len(), got.len(), "the client lost its way");
         for (expected, got) in expected.iter().zip(&got) {
-            // Whatever is ordered is ordered by a key.
+            // Every ORDER BY is by a key.
             let is_same = match expected.statement.contains("ORDER BY") {
                 true => {
                     expected.comparable(SelectWarnings::Ignored) == got.comparable(SelectWarnings::Ignored)

@@ -1,10 +1,10 @@
-//! Key caches by name: what counts in them, how they come back after a restart, and their changes under load.
+//! Named key caches: their counters, their return after a restart, and changes to them under load.
 
 use crate::support::latchwork::run;
 use crate::support::{Latchwork, client, have, text, wait_until};
 use std::process::Stdio;
 
-/// What KEY_CACHES says of a cache as a whole: used blocks, read requests, reads, write requests, writes.
+/// The row of KEY_CACHES for a whole cache: used blocks, read requests, reads, write requests, writes.
 fn counters(server: &Latchwork, cache: &str) -> Vec<u64> {
     let row = server.sql(&format!(
         "SELECT used_blocks, read_requests, `reads`, write_requests, `writes` FROM information_schema.key_caches \
@@ -47,7 +47,7 @@ fn caches_of_the_command_line_and_assignments_of_the_init_file_are_there_after_a
     let options =
         [config.as_str(), &init_option, "--Small.key_buffer_size=64K", "--small.key-buffer-size", "512K"];
 
-    // There is no table yet: the second statement says so in its result set, and the file goes on.
+    // The table is missing: the second statement reports that in its result set, and the file goes on.
     let server = Latchwork::start(scratch.path(), &options);
     let log = server.log();
     assert_eq!(log.matches("init.sql, line 3: d.t: Table 'd.t' doesn't exist").count(), 2, "{log}");
@@ -100,7 +100,7 @@ fn a_statement_that_fails_ends_the_init_file_and_not_the_start() {
     );
 }
 
-/// Runs a statement, and says by how much it changed the cache's read requests, reads and write requests.
+/// Runs a statement. Returns by how much it changed the cache's read requests, reads and write requests.
 fn counted(server: &Latchwork, cache: &str, statement: &str) -> [u64; 3] {
     let before = counters(server, cache);
     server.sql(statement);
@@ -108,7 +108,8 @@ fn counted(server: &Latchwork, cache: &str, statement: &str) -> [u64; 3] {
     [1, 2, 3].map(|at| after[at] - before[at])
 }
 
-/// Waits until the log has nothing that is not in the tables: no checkpoint reads or writes pages then.
+/// Waits until the tables have everything that is in the log. From then on no checkpoint reads or writes
+/// pages.
 fn settle(server: &Latchwork) {
     let age = "SHOW GLOBAL STATUS LIKE 'Innodb_checkpoint_age'";
     assert!(wait_until(|| server.sql(age) == "Innodb_checkpoint_age\t0\n"));
@@ -120,10 +121,10 @@ fn every_access_of_a_page_counts_once() {
         return;
     }
     let scratch = tempfile::tempdir().unwrap();
-    // Rows that have been read would not be looked for in their pages again.
+    // The row tier is off, because rows in it would not be read from their pages again.
     let server = Latchwork::start(scratch.path(), &["--row_cache_size=0"]);
     server.sql("CREATE DATABASE d; SET GLOBAL hot.key_buffer_size = 8388608, hot.key_cache_segments = 4");
-    // One has a single page, a leaf; two has a root and 16 leaves.
+    // Table one has a single page, a leaf. Table two has a root and 16 leaves.
     server.sql("CREATE TABLE d.one (id INT PRIMARY KEY, v VARCHAR(100)); CREATE TABLE d.two LIKE d.one");
     insert_rows(&server, "d.one", 0..10);
     insert_rows(&server, "d.two", 0..2000);
@@ -137,7 +138,7 @@ fn every_access_of_a_page_counts_once() {
     assert_eq!(hot("SELECT v FROM d.one WHERE id = 4"), [1, 0, 0]);
     assert_eq!(hot("SELECT v FROM d.two WHERE id = 3"), [2, 2, 0]);
     assert_eq!(hot("SELECT v FROM d.two WHERE id = 4"), [2, 0, 0]);
-    // Again, since FLUSH STATUS leaves what is in the cache where it is.
+    // The same again, because FLUSH STATUS does not empty the cache.
     assert_eq!(counters(&server, "hot"), [3, 6, 3, 0, 0]);
     server.sql("FLUSH STATUS");
     assert_eq!(counters(&server, "hot"), [3, 0, 0, 0, 0]);
@@ -149,22 +150,22 @@ fn every_access_of_a_page_counts_once() {
     let [requests, reads, _] = hot("SELECT COUNT(*) FROM d.two");
     assert!(requests >= 17 && reads == 0, "{requests} requests, {reads} reads");
 
-    // The page is read, and then changed: nine statements, nine write requests.
+    // Each statement reads the page and then changes it: nine statements, nine write requests.
     let inserts: String = (100..109).map(|id| format!("INSERT INTO d.one VALUES ({id}, 'new');")).collect();
     assert_eq!(hot(&inserts)[1..], [0, 9]);
     settle(&server);
     assert_eq!(hot("UPDATE d.one SET v = 'newer' WHERE id = 3")[1..], [0, 1]);
     settle(&server);
 
-    // The default cache has taken no part in it.
+    // The counters of the default cache have not changed.
     server.sql("CACHE INDEX d.two IN DEFAULT");
     assert_eq!(hot("SELECT v FROM d.two WHERE id = 3"), [0, 0, 0]);
-    // A change of size lets pages stay where they are, and counters start at nought.
+    // After a change of size the pages are still in the cache, and the counters start at zero.
     server
         .sql("CACHE INDEX d.two IN hot; CACHE INDEX d.two IN DEFAULT; SET GLOBAL key_buffer_size = 16777216");
     assert_eq!(status(&server)[..3], [0; 3]);
     server.sql("SELECT v FROM d.two WHERE id = 3");
-    // Not the writes: what was dirty is written behind our backs.
+    // The writes are not compared, because dirty pages are written in the background.
     assert_eq!(status(&server)[..3], [2, 2, 0]);
     server.sql("SET GLOBAL key_buffer_size = 33554432");
     assert_eq!(status(&server)[..3], [0; 3]);
@@ -176,7 +177,7 @@ fn every_access_of_a_page_counts_once() {
     let session = server.sql("SHOW SESSION STATUS LIKE 'Key%'");
     assert_eq!(session, server.sql("SHOW GLOBAL STATUS LIKE 'Key%'"));
 
-    // Segments: their rows add up to the whole.
+    // The rows of the segments add up to those of the whole cache.
     let sums = "SELECT SUM(used_blocks), SUM(read_requests), SUM(`reads`), SUM(write_requests), COUNT(*) \
                 FROM information_schema.key_caches WHERE key_cache_name = 'hot' GROUP BY segment_number IS NULL";
     let rows = server.sql(sums);
@@ -290,7 +291,7 @@ fn the_row_cache_has_a_view_and_sorts_of_indexes_their_memory() {
     for from in (0..24_000).step_by(2_000) {
         insert_rows(&server, "d.t", from..from + 2_000);
     }
-    // Scattered lookups whose pages are not in memory.
+    // Scattered lookups, whose pages are not in memory.
     let lookups: Vec<String> =
         (0..2_000_u32).map(|n| format!("SELECT v FROM d.t WHERE id = {};", n * 7919 % 24_000)).collect();
     let script = lookups.concat();
@@ -313,7 +314,7 @@ fn the_row_cache_has_a_view_and_sorts_of_indexes_their_memory() {
     let status = server.sql("SHOW STATUS LIKE 'Row_cache_fills'");
     assert_eq!(status.trim().split('\t').nth(1), Some(third[5].as_str()));
 
-    // A folder where its scratch file would be: only who sorts in memory does not stumble over it.
+    // A folder has the name of its scratch file, so only a sort in memory succeeds.
     server.sql("UPDATE d.t SET v = REPEAT('x', 100)");
     for number in 0..20 {
         std::fs::create_dir(scratch.path().join(format!("data/tables/sort-{number}"))).unwrap();

@@ -190,7 +190,7 @@ fn a_second_sigterm_does_not_hurt() {
     let scratch = tempfile::tempdir().unwrap();
     let server = Latchwork::start(scratch.path(), &[]);
     signal("TERM", server.pid());
-    // The process may be gone by now; then there is nothing left to signal.
+    // The process may have ended by now. Then there is nothing left to signal.
     let _ = std::process::Command::new("kill").arg(server.pid().to_string()).stderr(Stdio::null()).status();
     let mut server = server;
     assert!(crate::support::wait_until(|| !server.is_running()));

@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 /// How many files are generated, each with a table and a format of its own.
 const CASES: u64 = 400;
 
-/// Cases in which a value, not its field, is taken otherwise than MariaDB takes it.
+/// Cases in which Latchwork reads the same fields as MariaDB, but takes a value of one differently.
 const DIFFERENT: &[(u64, &str)] = &[
     (45, "a character cut by a fixed width is told as no character, not as a cut"),
     (172, "numbers that AUTO_INCREMENT has used up end the statement, IGNORE or not"),
@@ -18,7 +18,7 @@ const DIFFERENT: &[(u64, &str)] = &[
     (301, "a date with more behind it than a time is told of as an error in one more case"),
 ];
 
-/// Columns, and values that fit them, mostly.
+/// Columns, and values most of which fit them.
 const COLUMNS: &[(&str, &[&str])] = &[
     ("INT NOT NULL", &["0", "1", "-7", "1000", "12a"]),
     ("INT", &["5", "+3", " 4 ", "1e3", "1.5", "99999999999", ""]),
@@ -39,7 +39,8 @@ const COLUMNS: &[(&str, &[&str])] = &[
     ("YEAR", &["2024", "70", "1"]),
 ];
 
-/// Those that take more than one view of a value that is not meant for them (decimals, dates) begin here.
+/// From here on are the types that can take a value not meant for them in more than one way (decimals,
+/// dates).
 const PARTICULAR_FROM: usize = 11;
 
 /// Marks of fields and lines: ends of fields, quotes, escapes, starts and ends of lines.
@@ -107,14 +108,14 @@ fn case(seed: u64, path: &Path) -> Case {
     let random = &mut Random::new(seed);
     let marks = pick(random, MARKS);
     let fixed = marks.field.is_empty();
-    // How a number becomes a date is another matter: they get what is meant for them.
+    // How a number becomes a date is not tested here, so these columns get only values meant for them.
     let lines = !marks.line.is_empty() && marks.line != marks.field && !fixed;
     let (plain, _) = COLUMNS.split_at(PARTICULAR_FROM);
     let columns: Vec<_> = (0..1 + random.below(5))
         .map(|number| pick(random, if lines && number > 0 { COLUMNS } else { plain }))
         .collect();
     let mut table = String::new();
-    // Without lines fields move, and a generated number may follow the largest.
+    // Without lines, fields move to other columns, and a generated number may come after the largest one.
     let key = if lines { random.below(4) } else { 1 + random.below(3) };
     for (number, (kind, _)) in columns.iter().enumerate() {
         write!(table, "c{number} {kind}, ").unwrap();
@@ -191,7 +192,8 @@ fn case(seed: u64, path: &Path) -> Case {
     Case { statements, file: file.into_bytes() }
 }
 
-/// What is compared: of a statement that failed only its first error, for MariaDB tells further ones of the same row.
+/// What is compared. Of a statement that failed this is only its first error, because MariaDB also reports
+/// further errors of the same row.
 fn outcome(step: &transcript::Step) -> String {
     let error = step.outcome.lines().find(|line| line.starts_with("ERROR"));
     match error {
@@ -257,10 +259,10 @@ fn generated_files_are_loaded_as_mariadb_loads_them() {
     assert!(differ == 0, "{differ} of {loads} loads:\n{report}");
 }
 
-/// More rows than the server takes at once: an empty table's trees are built of them.
+/// More rows than one batch, so that an empty table's trees are built from them.
 const MANY: u64 = 13_000;
 
-/// Rows `key<TAB>unique<TAB>text`, in order or not, perhaps one that collides with an earlier one.
+/// Rows `key<TAB>unique<TAB>text`, in order or not. One may collide with an earlier one.
 fn many_rows(shuffled: bool, collision: Option<&str>) -> String {
     let mut keys: Vec<u64> = (0..MANY).collect();
     if shuffled {
@@ -338,7 +340,7 @@ fn assert_checked(server: &Latchwork) {
     assert!(checked.trim_end().ends_with("OK"), "{checked}");
 }
 
-/// A client in the middle of LOAD DATA LOCAL: it reads from a pipe that does not end.
+/// A client in the middle of LOAD DATA LOCAL. It reads from a pipe that does not end.
 struct Unfinished {
     client: Child,
     pipe: std::fs::File,
@@ -371,7 +373,7 @@ impl Unfinished {
         drop(self.pipe);
     }
 
-    /// Lets the file end; what the client complained of.
+    /// Lets the file end. Returns the client's error messages.
     fn end(self) -> String {
         drop(self.pipe);
         text(&self.client.wait_with_output().unwrap().stderr)
@@ -381,7 +383,7 @@ impl Unfinished {
 const TABLE: &str = "CREATE DATABASE corpus; CREATE TABLE corpus.t (k INT NOT NULL PRIMARY KEY, \
                      v INT NOT NULL, c VARCHAR(60), KEY by_v (v), UNIQUE KEY by_c (c, k));";
 
-/// Rows that are sent before something happens: some batches' worth.
+/// The number of rows that are sent before something happens: some batches.
 const SENT: u64 = 20_000;
 
 #[test]
@@ -399,7 +401,7 @@ fn a_client_that_vanishes_or_is_killed_while_it_loads_leaves_nothing() {
         if rows == "2\n" {
             server.sql("INSERT INTO corpus.t VALUES (-1, 1, 'a'), (-2, 2, 'b')");
         }
-        // The client is gone.
+        // The client is killed.
         first += SENT;
         Unfinished::begin(&server, scratch.path(), before, first, SENT).kill();
         assert!(wait_until(alone));
@@ -413,7 +415,7 @@ fn a_client_that_vanishes_or_is_killed_while_it_loads_leaves_nothing() {
         assert!(!loading.end().is_empty());
         assert!(wait_until(alone));
         assert_eq!(count(), rows);
-        // Its statement is.
+        // Its statement is killed.
         first += SENT;
         let loading = Unfinished::begin(&server, scratch.path(), before, first, SENT);
         let id = "SELECT id FROM information_schema.processlist WHERE info LIKE '%LOAD DATA LOCAL%' AND id <> CONNECTION_ID()";
@@ -440,7 +442,8 @@ fn a_server_killed_while_clients_load_has_none_of_their_rows() {
     let count = |server: &Latchwork| server.sql("SELECT COUNT(*), COUNT(DISTINCT v) FROM corpus.t");
     for (round, kept) in ["0\t0\n", "20000\t20000\n"].into_iter().enumerate() {
         let first = 10 * SENT * round as u64;
-        // Into the empty table: who comes second waits for the first, and would not read its file.
+        // The table is not empty, because otherwise the second session would wait for the first and not read
+        // its file.
         let loading: Vec<Unfinished> = (1..2 + round as u64)
             .map(|number| {
                 Unfinished::begin(&server, scratch.path(), "", first + number * SENT, SENT / number)
@@ -451,7 +454,7 @@ fn a_server_killed_while_clients_load_has_none_of_their_rows() {
         server = Latchwork::start(scratch.path(), &[]);
         assert_eq!(count(&server), kept);
         assert_checked(&server);
-        // What was loaded to the end is there after the next kill.
+        // A load that was acknowledged is still there after the next kill.
         let done = Unfinished::begin(&server, scratch.path(), "", first + 5 * SENT, SENT).end();
         assert_eq!(done, "");
     }
@@ -470,7 +473,7 @@ fn the_process_list_says_how_much_of_a_file_is_loaded() {
     let server = Latchwork::start(scratch.path(), &[]);
     server.sql(TABLE);
     server.sql("INSERT INTO corpus.t VALUES (-1, 1, 'a')");
-    // Some parts' worth, of which the first has a row that another transaction keeps.
+    // Some parts of rows. The first part has a row that another transaction has locked.
     let file = scratch.path().join("rows");
     let rows: String =
         (0..60_000).map(|key| format!("{key}\t{key}\tsome text to fill the file with\n")).collect();

@@ -1,4 +1,4 @@
-//! Who gets in.
+//! Which users may connect.
 
 use crate::support::{Latchwork, have, text};
 use std::process::{Command, Output};

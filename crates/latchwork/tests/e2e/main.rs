@@ -1,8 +1,8 @@
 //! Real clients against the real binary: `latchwork serve` as its users meet it.
 //!
-//! These tests need MariaDB's client, client library and server, sysbench, and Python with PyMySQL and SQLAlchemy; `./test.sh`
-//! installs them. Without them a test says what it misses and passes, unless `LATCHWORK_REQUIRE_CLIENTS` is set,
-//! as `./test.sh` does.
+//! These tests need MariaDB's client, client library and server, sysbench, and Python with PyMySQL and
+//! SQLAlchemy; `./test.sh` installs them. Without them a test says what it misses and passes, unless
+//! `LATCHWORK_REQUIRE_CLIENTS` is set, as `./test.sh` does.
 
 mod support;
 

@@ -1,10 +1,10 @@
-//! Which allocator a server has, and that it works with each of them.
+//! The allocators: which one a server uses, and that it works with each.
 
 use crate::support::latchwork::run;
 use crate::support::{Latchwork, have, text, wait_until};
 use std::path::Path;
 
-/// What `--malloc-lib` knows: the library's file has this name.
+/// A name that `--malloc-lib` knows, and the library's file.
 const LIBRARIES: [(&str, &str); 3] =
     [("mimalloc", "libmimalloc.so"), ("jemalloc", "libjemalloc.so"), ("tcmalloc", "libtcmalloc_minimal.so")];
 
@@ -12,7 +12,7 @@ fn maps(server: &Latchwork) -> String {
     std::fs::read_to_string(format!("/proc/{}/maps", server.pid())).unwrap()
 }
 
-/// True if the library is there; fails if the run requires it.
+/// True if the library is there. Fails if the run requires it.
 fn is_installed(file: &str) -> bool {
     let folder = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);
     let there = std::fs::read_dir(folder)
@@ -98,7 +98,7 @@ fn the_shared_heap_holds_what_a_server_of_many_threads_allocates() {
     }
 }
 
-/// Eight clients at once, whose rows come and go in memory of many sizes.
+/// Eight clients at once, which insert and delete rows of many sizes.
 fn work(server: &Latchwork) {
     server.sql(
         "CREATE DATABASE d; CREATE TABLE d.t (id INT PRIMARY KEY AUTO_INCREMENT, k INT, body TEXT, KEY (k))",

@@ -1,4 +1,4 @@
-//! What those who watch a server read: Prometheus's page, and the slow query log.
+//! Monitoring: Prometheus's page, and the slow query log.
 
 use crate::support::{Latchwork, client, feed, have, python, text, wait_until};
 use std::io::{BufRead, BufReader, Read, Write};
@@ -6,7 +6,7 @@ use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// The address that the server says it answers at.
+/// The address that the server's log gives for the metrics.
 fn metrics_address(server: &Latchwork) -> String {
     let log = server.log();
     let address = log.split("metrics: http://").nth(1).and_then(|rest| rest.split("/metrics").next());
@@ -44,7 +44,7 @@ fn prometheus_reads_the_page_and_its_figures_follow_what_was_done() {
     assert_eq!(says.next().unwrap().unwrap(), "right");
     assert!(reader.wait().unwrap().success());
 
-    // What is no request for it is refused, and the next is answered.
+    // Other requests are refused, and the next good one is answered.
     for (request, status) in [
         ("GET / HTTP/1.1\r\n\r\n", "404"),
         ("nonsense\r\n\r\n", "400"),
@@ -56,7 +56,7 @@ fn prometheus_reads_the_page_and_its_figures_follow_what_was_done() {
         stream.read_to_string(&mut answer).unwrap();
         assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request}: {answer}");
     }
-    // Those who connect and say nothing keep nobody waiting; too many of them, and the first hears no more.
+    // Clients that connect and send nothing delay no others. If there are too many, the first one is cut off.
     let address = metrics_address(&server);
     let mut silent: Vec<TcpStream> = (0..20).map(|_| TcpStream::connect(&address).unwrap()).collect();
     let mut stream = TcpStream::connect(&address).unwrap();
@@ -65,7 +65,7 @@ fn prometheus_reads_the_page_and_its_figures_follow_what_was_done() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
-    // Nor does anybody keep the server from stopping.
+    // Idle clients do not keep the server from stopping either.
     assert_eq!(server.stop().code(), Some(0));
 }
 
@@ -84,7 +84,7 @@ fn slow_statements_are_logged_in_a_form_that_mysqldumpslow_reads() {
     server.sql(&format!("INSERT INTO d.t VALUES {}", values.join(",")));
     assert!(!file.exists(), "nothing was slow yet");
 
-    // Everything is slower than nothing at all.
+    // Every statement takes longer than 0 seconds.
     server.sql(
         "SET long_query_time = 0; USE d; SELECT COUNT(*) FROM t WHERE k > 49; SELECT k FROM t WHERE id = 5;
          PREPARE p FROM 'SELECT k FROM t WHERE id = ?'; SET @five = 5; EXECUTE p USING @five;
@@ -130,7 +130,7 @@ fn slow_statements_are_logged_in_a_form_that_mysqldumpslow_reads() {
         .unwrap();
     assert_eq!(slow as usize, log.matches("# Query_time: ").count());
 
-    // Fast statements that read everything, into a file that was renamed.
+    // Fast statements that read a whole table are logged, into a new file after the old one was renamed.
     std::fs::rename(&file, scratch.path().join("slow.log.1")).unwrap();
     server.sql(
         "FLUSH SLOW LOGS; SET GLOBAL log_queries_not_using_indexes = 1; SET log_queries_not_using_indexes = 1;
@@ -180,7 +180,7 @@ fn a_statement_that_waited_for_a_row_says_so_in_the_slow_query_log() {
     let gone = "SELECT COUNT(*) = 1 FROM information_schema.processlist";
     assert!(wait_until(|| server.sql(gone) == "1\n"));
     let log = std::fs::read_to_string(scratch.path().join("data/waits.log")).unwrap();
-    // On a busy machine other statements may have been slow as well, SET the first of them.
+    // On a busy machine other statements may have been slow too, SET for example.
     let (entries, _) = log.split_once("\nUPDATE d.t SET k = 3;\n").unwrap_or_else(|| panic!("{log}"));
     let line = entries.lines().rfind(|line| line.starts_with("# Query_time: ")).unwrap();
     let seconds = |name: &str| -> f64 {

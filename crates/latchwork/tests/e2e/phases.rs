@@ -1,4 +1,4 @@
-//! What `query_phases` tells: where a connection's time goes.
+//! `query_phases`: what a connection's time goes to.
 
 use crate::support::Latchwork;
 use std::collections::HashMap;
@@ -21,7 +21,7 @@ fn phases(client: &mut Client) -> HashMap<String, u64> {
     rows.into_iter().map(|row| (row[0].clone(), row[1].parse().unwrap())).collect()
 }
 
-/// What `work` adds to them; the statement that reads them first is part of it.
+/// What `work` adds to the figures. The statement that reads them first is counted too.
 fn added(client: &mut Client, work: impl FnOnce(&mut Client)) -> HashMap<String, u64> {
     let before = phases(client);
     work(client);
@@ -45,7 +45,8 @@ fn phases_add_up_to_the_time_that_went_by_and_are_those_of_what_was_done() {
     assert!(phases(&mut client).values().all(|value| *value == 0), "it is off unless asked for");
 
     client.query("SET GLOBAL query_phases = ON").unwrap();
-    // All time is some phase's: no more than went by around it, no less than went by within.
+    // All time belongs to some phase: the sum is at most the time measured around it, and at least the time
+    // within.
     let around = Instant::now();
     client.ping().unwrap();
     let mut within = Duration::ZERO;
@@ -64,12 +65,12 @@ fn phases_add_up_to_the_time_that_went_by_and_are_those_of_what_was_done() {
     for phase in ["idle", "network", "parse", "plan", "index", "row", "rest"] {
         assert!(read[&format!("Phase_{phase}_ns")] > 0, "{phase}: {read:?}");
     }
-    // Latches may have been waited for: of threads in the background that were interrupted.
+    // There may have been waits for latches that interrupted background threads held.
     for phase in ["log", "lock_wait"] {
         assert_eq!(read[&format!("Phase_{phase}_ns")], 0, "{phase}: {read:?}");
     }
 
-    // What is prepared is not parsed again.
+    // A prepared statement is not parsed again.
     let prepared = client.prepare("SELECT c FROM d.t WHERE id = ?").unwrap();
     let read = added(&mut client, |client| {
         for id in 0..20 {
@@ -82,7 +83,7 @@ fn phases_add_up_to_the_time_that_went_by_and_are_those_of_what_was_done() {
     assert_eq!(read["Phase_index_ns"], 0, "there is no secondary index on the way");
     assert!(read["Phase_row_ns"] > 0);
 
-    // A change is logged; who waits for another's row is told to have waited.
+    // A change takes time in the log, and waiting for another session's row counts as a lock wait.
     let changed = added(&mut client, |client| {
         client.query("UPDATE d.t SET k = k + 1 WHERE id = 1").unwrap();
     });
@@ -97,7 +98,7 @@ fn phases_add_up_to_the_time_that_went_by_and_are_those_of_what_was_done() {
     });
     assert!(waited["Phase_lock_wait_ns"] > 500_000_000, "the wait took a second: {waited:?}");
 
-    // Off again, the figures stay as they are; on once more, what went by in between is nobody's.
+    // Switched off, the figures stay. Switched on again, the time in between belongs to no phase.
     client.query("SET GLOBAL query_phases = OFF").unwrap();
     let off = added(&mut client, |client| {
         client.query("SELECT c FROM d.t WHERE k = 7").unwrap();

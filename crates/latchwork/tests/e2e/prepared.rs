@@ -1,4 +1,4 @@
-//! The text and the binary protocol say the same.
+//! The text and the binary protocol give the same values.
 
 use crate::support::Latchwork;
 use std::os::unix::net::UnixStream;
@@ -15,19 +15,19 @@ fn outcome(result: Result<QueryResult, ClientError>) -> Outcome {
     }
 }
 
-/// Compares a value that came as text with one that came as what it is.
+/// Compares a value that came as text with one that came in its own type.
 fn same_value(text: &Value, binary: &Value, column: &OwnedColumn) -> bool {
     let text = text.to_text();
     match binary {
         Value::Float(value) => {
             text.parse::<f32>().is_ok_and(|text| (text - value).abs() <= value.abs() * 1e-5)
         }
-        // A fixed number of digits is kept by text alone.
+        // Only text keeps a fixed number of digits.
         Value::Double(value) if column.decimals < 31 => text
             .parse::<f64>()
             .is_ok_and(|text| (text - value).abs() <= 0.5 / 10f64.powi(column.decimals.into())),
         Value::Double(value) => text.parse() == Ok(*value),
-        // A fraction is printed to the column's digits, and sent as it is.
+        // A fraction is printed with the column's digits, and sent in binary as it is.
         Value::Time(_) | Value::DateTime(_) => {
             let whole = |text: &str| match text.contains('.') {
                 true => text.trim_end_matches('0').trim_end_matches('.').to_string(),
@@ -56,7 +56,7 @@ fn same(text: &Outcome, binary: &Outcome) -> bool {
 }
 
 fn same_twice(first: &Outcome, second: &Outcome) -> bool {
-    // NaN-proof: by what is printed.
+    // Compared as printed, so that NaN equals NaN.
     format!("{first:?}") == format!("{second:?}")
 }
 
@@ -83,7 +83,7 @@ fn every_script(capabilities: u64) {
         for statement in script.split(";\n").map(str::trim) {
             let select = statement.starts_with("SELECT");
             let text = outcome(client.query(statement));
-            // What tells of the statement before is another one's here.
+            // These report on the statement before, which is another one here.
             let of_before = ["LAST_INSERT_ID", "FOUND_ROWS", "ROW_COUNT"];
             if !select || of_before.iter().any(|name| statement.contains(name)) || statement.contains('@') {
                 continue;

@@ -1,5 +1,5 @@
-//! Clients that keep the column definitions of prepared statements (MariaDB's CACHE_METADATA) are not sent them again, and
-//! never miss any.
+//! Clients that keep the column definitions of prepared statements (MariaDB's CACHE_METADATA) do not get the
+//! same ones again, and always have the right ones.
 
 use crate::support::target::Client;
 use crate::support::{Latchwork, MariaDb, feed, have, mariadb, text};
@@ -63,12 +63,13 @@ fn definitions_come_with_the_prepare_and_not_again_until_they_change() {
             assert_eq!(names(&result), ["id", "v", "big", "more"]);
             assert_eq!(result.to_text(), [["2", "blau", "9223372036854775807", "7"]]);
         }
-        // As they were at first: some clients have forgotten those by now.
+        // The definitions are the first ones again. They are sent, because some clients no longer keep those.
         client.query("ALTER TABLE t DROP COLUMN more").unwrap();
         let result = client.execute(prepared.id, &[WireValue::Int(1)]).unwrap();
         assert_eq!((result.definitions, names(&result).len()), (Definitions::Follow, 3));
 
-        // Another type of parameter has another plan, whose columns are the same; a new key shows in a column's flags.
+        // A parameter of another type has another plan with the same columns. A new key changes a column's
+        // flags.
         let again = client.prepare("SELECT * FROM t WHERE id = ?").unwrap();
         let result = client.execute(again.id, &[WireValue::Text(b"1")]).unwrap();
         assert_eq!((result.definitions, result.rows.len()), (Definitions::Omitted, 1));
@@ -130,7 +131,7 @@ fn what_is_no_result_set_of_a_prepared_query_is_as_ever() {
             assert_eq!((result.definitions, result.to_text()), (Definitions::Follow, vec![vec!["t".into()]]));
         }
 
-        // The second row's value is out of range: the error comes where a row was due.
+        // The second row's value is out of range: the error comes in place of a row.
         let overflow = client.prepare("SELECT big + big FROM t").unwrap();
         for _ in 0..2 {
             assert_eq!(client.execute(overflow.id, &[]).unwrap_err().code(), Some(1690));

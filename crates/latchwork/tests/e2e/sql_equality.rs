@@ -1,5 +1,5 @@
 //! The same statements on MariaDB and on Latchwork, with the same outcome: rows, headers, counts, warnings,
-//! error numbers, SQLSTATEs and messages. What may differ is listed with its reason in `sql/differences.txt`.
+//! error numbers, SQLSTATEs and messages. `sql/differences.txt` lists what may differ, with the reason.
 
 use crate::support::transcript::{self, SelectWarnings};
 use crate::support::{Latchwork, MariaDb, have, mariadb};
@@ -13,7 +13,7 @@ fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/e2e/sql")
 }
 
-/// The scripts of the folder and the generated ones; `LATCHWORK_SCRIPT=name` picks one.
+/// The scripts of the folder and the generated ones. `LATCHWORK_SCRIPT=name` picks one.
 pub fn scripts() -> Vec<Script> {
     let mut scripts: Vec<Script> = std::fs::read_dir(folder())
         .unwrap()
@@ -32,7 +32,7 @@ pub fn scripts() -> Vec<Script> {
     scripts
 }
 
-/// The allowed differences: (script, statement) to reason.
+/// The allowed differences: the reason by script and statement.
 fn allowed() -> BTreeMap<(String, String), String> {
     let text = std::fs::read_to_string(folder().join("differences.txt")).unwrap();
     let mut allowed = BTreeMap::new();
@@ -75,7 +75,7 @@ fn statements_give_what_mariadb_gives() {
                 break;
             }
         }
-        // Generated statements compare everything with everything, and warn accordingly.
+        // Generated statements compare values of all types, which gives many warnings.
         let generated = name.starts_with("generated");
         let warnings = if generated { SelectWarnings::Ignored } else { SelectWarnings::Distinct };
         for (step, got) in expected.iter().zip(&got) {

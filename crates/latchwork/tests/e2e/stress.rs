@@ -25,7 +25,7 @@ fn rows(client: &mut Client, sql: &str) -> Vec<Vec<String>> {
     client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error:?}")).to_text()
 }
 
-/// What one writer believes its rows to be, and how often it counted.
+/// The rows that one writer expects to have, and how often it counted them.
 struct Writer {
     owner: u64,
     random: Random,
@@ -71,7 +71,7 @@ impl Writer {
                 self.model.remove(&id);
             }
             4 => {
-                // The second row collides: the first must not stay.
+                // The second row collides, so the first must not stay.
                 let Some(id) = self.some_id() else { return };
                 let insert =
                     format!("INSERT INTO things VALUES (NULL, {owner}, 'undone'), ({id}, {owner}, 'twice')");
@@ -90,7 +90,7 @@ impl Writer {
                 self.counted += 1;
             }
             _ => {
-                // Its own rows are as it left them, by any way that leads to them.
+                // By every access path, its own rows are as it left them.
                 let Some(id) = self.some_id() else { return };
                 let text = self.model[&id].clone();
                 let found = rows(client, &format!("SELECT owner, v FROM things WHERE id IN (0, {id}, {id})"));
@@ -103,7 +103,7 @@ impl Writer {
     }
 }
 
-/// Looks at everything while it changes.
+/// Reads all rows while they change.
 fn watch(server: &Latchwork, stop: &AtomicBool) {
     let mut client = connect(server);
     let mut random = Random::new(99);
@@ -197,7 +197,7 @@ fn stress(options: &[&str]) {
         for _ in 0..2 {
             scope.spawn(move || watch(server, stop));
         }
-        // Definitions change under everyone's feet, and a session ends in the middle of each.
+        // Definitions change while sessions use the tables, and a session ends in the middle of each change.
         scope.spawn(move || {
             loop {
                 let mut client = connect(server);

@@ -1,4 +1,4 @@
-//! The distribution's sysbench, unmodified. Everything is bounded by events, nothing by time.
+//! The distribution's sysbench, unmodified. All runs are limited by events, and none by time.
 
 use crate::support::{Latchwork, MariaDb, feed, have, mariadb, text};
 use std::path::Path;
@@ -31,7 +31,7 @@ pub fn command(socket: &Path, workload: &str, options: &[&str], command: &str) -
     program
 }
 
-/// Runs one to its end; its report.
+/// Runs a command to its end. Returns its report.
 pub fn sysbench(socket: &Path, workload: &str, options: &[&str], command: &str) -> String {
     let output = feed(&mut self::command(socket, workload, options, command), "");
     let report = text(&output.stdout) + &text(&output.stderr);
@@ -102,7 +102,7 @@ fn every_workload_runs_with_text_statements() {
     every_workload("disable");
 }
 
-/// What the table holds, and what the statements of the read workloads give for it.
+/// The contents of the table, and the results of the statements of the read workloads.
 fn contents(sql: &dyn Fn(&str) -> String) -> Vec<(String, String)> {
     let mut statements = vec![
         "SELECT id, k, c, pad FROM sbtest1 ORDER BY id".to_string(),
@@ -147,7 +147,7 @@ fn rows_equal_mariadbs_after_the_same_seeded_runs() {
     judge.sql("CREATE DATABASE sbtest");
     server.sql("CREATE DATABASE sbtest");
     both("oltp_read_only", &[], "prepare");
-    // sysbench seeds its runs, not what it loads: Latchwork gets MariaDB's rows.
+    // sysbench seeds its runs but not the rows that it loads, so Latchwork gets a copy of MariaDB's rows.
     let rows = Command::new("mariadb-dump")
         .args(["--no-defaults", "--user=root", "--no-create-info", "--complete-insert", "sbtest"])
         .arg(format!("--socket={}", judge.socket.display()))

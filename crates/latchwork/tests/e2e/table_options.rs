@@ -4,7 +4,7 @@ use crate::support::latchwork::run;
 use crate::support::{Latchwork, have, text};
 use std::fmt::Write;
 
-/// How many pages the indexes of a table have: as many as LOAD INDEX asks a cache of its own for.
+/// The number of pages of a table's indexes. It is the number that LOAD INDEX reads into a cache of its own.
 fn pages(server: &Latchwork, table: &str) -> u64 {
     let count = "SELECT read_requests FROM information_schema.key_caches WHERE key_cache_name = 'counting' \
                  AND segment_number IS NULL";
@@ -52,7 +52,7 @@ fn tables_of_all_page_sizes_live_side_by_side_and_survive_a_restart() {
     assert_eq!(pages(&server, "d.small"), counts[0]);
     assert!(server.stop().success());
 
-    // Another default: for new tables alone.
+    // A new default holds for new tables only.
     let server = Latchwork::start(scratch.path(), &["--innodb-page-size=16K"]);
     server.sql(&format!("CREATE TABLE d.later {columns}"));
     fill(&server, "d.later");
@@ -64,7 +64,7 @@ fn tables_of_all_page_sizes_live_side_by_side_and_survive_a_restart() {
             .sql(&format!("SELECT COUNT(*), SUM(id) FROM d.t{size} WHERE v > 'a'; CHECK TABLE d.t{size}"));
         assert_eq!(rows, format!("3000\t4498500\nd.t{size}\tcheck\tstatus\tOK\n"));
     }
-    // A change of something else keeps the size, one of the size writes the table anew.
+    // ALTER TABLE of something else keeps the page size. A change of the page size writes the table anew.
     server.sql("ALTER TABLE d.plain COMMENT = 'no matter'; ALTER TABLE d.t65536 PAGE_SIZE=1K");
     assert_eq!(pages(&server, "d.plain"), counts[2]);
     assert_eq!(pages(&server, "d.t65536"), counts[0]);

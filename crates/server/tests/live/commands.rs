@@ -36,7 +36,7 @@ fn an_unknown_statement_is_1243() {
     assert_eq!(connection.command(com::STMT_RESET, &7u32.to_le_bytes()).unwrap_err().code(), Some(1243));
     let fetch = connection.command(com::STMT_FETCH, &[7, 0, 0, 0, 1, 0, 0, 0]).unwrap_err();
     assert_eq!(fetch.code(), Some(1421));
-    // Not answered, whatever they name.
+    // These have no answer, even if the statement is unknown.
     connection.long_data(7, 0, b"x").unwrap();
     connection.close_statement(7).unwrap();
     connection.ping().unwrap();
@@ -60,7 +60,7 @@ fn several_statements_at_once_run_only_if_they_were_asked_for() {
     };
     let mut connection = live.connect_with(&options).unwrap();
     assert_eq!(connection.query_all(b"SELECT 1; SELECT 2").unwrap().len(), 2);
-    // What was set before a result counts from the next command on.
+    // A setting that comes before a result in one packet holds from the next command on.
     connection.query_all(b"SET NAMES latin1; SELECT 1").unwrap();
     let umlaut = "SELECT CONVERT(X'C3A4' USING utf8mb4)";
     let bytes = |byte: &[u8]| [vec![Value::Bytes(byte.to_vec())]];

@@ -1,4 +1,4 @@
-//! Devices that fail and a program that panics under a server that runs, as its clients see it.
+//! Devices that fail, and a panic, under a running server, as its clients see them.
 
 use crate::support::{Client, Live, wait_until};
 use std::collections::BTreeSet;
@@ -27,7 +27,7 @@ impl Device {
         Live::start_on(self.vfs.clone(), self.folder.path(), options)
     }
 
-    /// Nobody serves it now.
+    /// No server is running on it.
     fn assert_clean(&self) {
         let report = engine::check(&self.folder.path().join("data"), self.vfs.clone()).unwrap();
         assert!(report.is_clean(), "{report}");
@@ -71,7 +71,7 @@ fn after_a_failed_sync_of_the_log_changes_are_refused_and_a_start_has_what_was_a
     let error = refused(&mut client, "INSERT INTO d.t VALUES (30, 30)");
     assert_eq!(error.code, 1290, "{error:?}");
     assert!(error.message.contains("refuses writes"), "{error:?}");
-    // A device that has lied once is not believed again.
+    // After one failed sync the device is not trusted again.
     device.faults.heal();
     for sql in [
         "INSERT INTO d.t VALUES (31, 31)",
@@ -102,7 +102,7 @@ fn after_a_failed_sync_of_the_log_changes_are_refused_and_a_start_has_what_was_a
         let rows = client.query("SELECT id, v FROM d.t").unwrap().to_text();
         let ids: BTreeSet<i64> = rows.iter().map(|row| row[0].parse().unwrap()).collect();
         assert!((0..30).all(|id| ids.contains(&id)), "seed {seed}: {ids:?}");
-        // Those that were refused when the sync had failed may be there: nobody knows what the device has.
+        // Rows that were refused after the failed sync may be there, because what the device has is unknown.
         assert!(ids.range(30..).all(|id| *id == 30), "seed {seed}: {ids:?}");
         assert!(number(&mut client, "SELECT COUNT(*) FROM d.o") <= 1, "seed {seed}");
         check_table(&mut client);
@@ -116,7 +116,7 @@ fn after_a_failed_sync_of_the_log_changes_are_refused_and_a_start_has_what_was_a
     }
 }
 
-/// Fills the disk by statements of `sql`; the number of those that went well.
+/// Fills the disk by statements of `sql`. Returns how many of them succeeded.
 fn until_full(client: &mut Client, sql: impl Fn(i64) -> String) -> i64 {
     for count in 0..5_000 {
         match client.query(&sql(count)) {
@@ -156,13 +156,13 @@ fn a_full_disk_takes_statements_back_whole_and_room_makes_them_work() {
     assert!([1021, 1290].contains(&error.code), "{error:?}");
     assert!(refused(&mut client, "CREATE TABLE d.u (id INT)").code != 0);
     assert_eq!(number(&mut client, count), stored);
-    // The transaction of the other lives on, whatever becomes of its statements.
+    // The other session's transaction goes on, even if its statements fail.
     let _ = other.query(&rows(1_000_000));
     assert_eq!(number(&mut other, "SELECT COUNT(*) FROM d.t WHERE id < 100"), 1);
     assert_eq!(number(&mut client, "SELECT COUNT(*) FROM d.t WHERE id < 100"), 0);
 
     device.faults.set_free_bytes(None);
-    // What could not be written is tried again by and by.
+    // Pages that could not be written are written again later.
     wait_until("a row that is taken", || client.query("INSERT INTO d.t VALUES (2, 0, '')").is_ok());
     run(&mut client, "CREATE TABLE d.u (id INT)");
     run(&mut client, grow);
@@ -278,7 +278,7 @@ fn a_panic_inside_a_statement_ends_its_session_alone() {
 
 #[test]
 fn a_panic_while_a_page_is_read_ends_its_session_alone() {
-    // Four times what the cache holds.
+    // Four times the size of the cache.
     const ROWS: i64 = 4_000;
     let device = Device::over(Arc::new(MemVfs::new()));
     let live = device.serve(&["--key_buffer_size=512K"]);
@@ -322,7 +322,7 @@ fn a_panic_while_a_page_is_read_ends_its_session_alone() {
                 Ok(_) => run(&mut victim, "ROLLBACK"),
                 Err(other) => panic!("{sql}: {other:?}"),
             }
-            // Nothing of it is left: no change, no lock, no session.
+            // It has left no change, no lock and no session.
             let rows =
                 witness.query("SELECT v FROM d.t WHERE id IN (7, 8) FOR UPDATE NOWAIT").unwrap().to_text();
             assert_eq!(rows, [["7"], ["8"]], "{round}: {sql}");

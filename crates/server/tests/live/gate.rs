@@ -1,4 +1,4 @@
-//! `thread_concurrency`: who is inside, who queues, and who leaves the queue.
+//! `thread_concurrency`: statements that are inside, that queue, and that leave the queue.
 
 use crate::support::{Client, Live, wait_until};
 use std::io::Write;
@@ -22,7 +22,7 @@ fn code(result: Answer) -> u16 {
     result.expect_err("an error").code().expect("the server's")
 }
 
-/// Runs for as long as nobody kills it.
+/// Runs until it is killed.
 const ENDLESS: &str =
     "SELECT COUNT(*) FROM d.t a, d.t b, d.t c, d.t e, d.t f WHERE a.k + b.k + c.k + e.k + f.k < 0";
 
@@ -92,7 +92,7 @@ fn who_waits_for_a_row_or_for_a_client_keeps_nobody_out() {
     waits.join().unwrap().unwrap();
     assert_eq!(rows(&mut observer, "SELECT k FROM d.t WHERE id = 1"), [["101"]]);
 
-    // A client that reads nothing of its two gigabytes: the socket takes part of them.
+    // This client reads nothing of its two gigabytes. The socket takes a part of them.
     let idle = live.connect();
     let id = idle.greeting().connection_id;
     let mut packet = vec![0, 0, 0, 0, 3];

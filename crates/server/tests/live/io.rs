@@ -1,8 +1,8 @@
-//! Options about the device reach the engine.
+//! Options of the device reach the engine.
 
 use crate::support::Live;
 
-/// The one value that the statement selects, as text.
+/// The only value that the statement selects, as text.
 fn value(live: &Live, statement: &str) -> String {
     live.connect().query(statement).unwrap().rows[0][0].to_text()
 }

@@ -1,4 +1,4 @@
-//! What latches are made of, and what is counted at them.
+//! The implementations of latches, and what is counted at latches.
 
 use crate::support::{Client, Live, wait_until};
 use base::latch_class;
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 use std::time::Duration;
 
-/// The one value that the statement selects, as text.
+/// The only value that the statement selects, as text.
 fn value(live: &Live, statement: &str) -> String {
     live.connect().query(statement).unwrap().rows[0][0].to_text()
 }
@@ -22,7 +22,7 @@ fn latches_are_made_of_what_the_option_says() {
         assert_eq!(value(&live, "SELECT @@latch_implementation"), name);
         let error = live.connect().query("SET GLOBAL latch_implementation = 'direct'").unwrap_err();
         assert_eq!(error.code(), Some(1238));
-        // All of it works, whatever it is made of.
+        // Everything works with each implementation.
         let mut connection = live.connect();
         connection.query("CREATE DATABASE d").unwrap();
         connection.query("CREATE TABLE d.t (a INT PRIMARY KEY, b INT, KEY (b))").unwrap();
@@ -48,7 +48,7 @@ fn figures(client: &mut Client, class: &str) -> Option<[u64; 4]> {
     rows.first().map(|row| [0, 1, 2, 3].map(|column: usize| row[column].to_text().parse().unwrap()))
 }
 
-/// The status that SHOW ENGINE ... MUTEX has for the name.
+/// The status in SHOW ENGINE ... MUTEX for this name.
 fn status(client: &mut Client, engine: &str, name: &str) -> Option<String> {
     let rows = client.query(&format!("SHOW ENGINE {engine} MUTEX")).unwrap().rows;
     let row = rows.into_iter().find(|row| row[1].to_text() == name)?;
@@ -56,7 +56,7 @@ fn status(client: &mut Client, engine: &str, name: &str) -> Option<String> {
     Some(row[2].to_text())
 }
 
-/// Two threads meet at the latch; one of them sleeps, as a rule.
+/// Two threads meet at the latch. Usually one of them sleeps.
 fn meet(latch: &Arc<Mutex<u32, OfThisTest>>) {
     let mut held = latch.lock();
     let other = latch.clone();
@@ -69,7 +69,7 @@ fn meet(latch: &Arc<Mutex<u32, OfThisTest>>) {
 
 #[test]
 fn who_meets_at_latches_is_counted_while_the_statistics_are_on() {
-    // Sessions that waited for the device would hardly meet.
+    // Sessions that wait for the device would rarely meet at a latch.
     let live = Live::start(&["--flush_log_at_trx_commit=2"]);
     let mut client = live.connect();
     let latch = Arc::new(Mutex::<u32, OfThisTest>::of_class(0));
@@ -89,7 +89,7 @@ fn who_meets_at_latches_is_counted_while_the_statistics_are_on() {
     assert!(found.contains(&format!("waits={waits}, wait_time_us={time}, ")), "{found}");
     let this_file = format!("top_holder={}:", file!().trim_start_matches("crates/"));
     assert!(found.contains(&this_file), "{found}");
-    // What the process has chosen last, which may be for a server of the other test.
+    // The last choice of the process. It may be that of the other test's server.
     let general = status(&mut client, "InnoDB", "latches").unwrap();
     let is_known = ["direct", "wait_array"]
         .map(|name| format!("implementation={name}, statistics=ON"))

@@ -1,4 +1,4 @@
-//! A long transaction that reads, while others change what it reads.
+//! A long transaction that reads while others change the rows that it reads.
 
 use crate::support::{Client, Live, wait_until};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -96,7 +96,7 @@ fn beyond_the_limit_the_reader_is_given_up_and_writers_never_are() {
     }
     assert!(given_up, "8,000 old rows of 200 bytes fit a mebibyte");
     assert_eq!(number(&mut late, "SELECT COUNT(*) FROM d.t WHERE v = 1"), ROWS);
-    // The session goes on: its next transaction has a snapshot of its own.
+    // The session goes on. Its next transaction has a snapshot of its own.
     run(&mut reader, "ROLLBACK");
     assert_eq!(number(&mut reader, "SELECT COUNT(*) FROM d.t WHERE v = 1"), ROWS);
     wait_until("the end of all old versions", || version_bytes(&mut observer) == 0);

@@ -1,4 +1,4 @@
-//! A server in this process, met over real sockets by the client codec.
+//! A server in this process. The client codec talks to it over real sockets.
 
 mod answers;
 mod commands;

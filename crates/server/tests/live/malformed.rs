@@ -1,4 +1,4 @@
-//! Bytes that are no protocol, and clients that go away. They end their own connection and nothing else.
+//! Malformed bytes, and clients that go away. They end only their own connection.
 
 use crate::support::{Live, wait_until};
 use proptest::prelude::*;
@@ -8,13 +8,13 @@ use std::net::Shutdown;
 use wire::client::ClientError;
 use wire::command::com;
 
-/// Bytes past the handshake, without a check what they mean.
+/// Sends bytes after the handshake, without a check of their meaning.
 fn send_raw(live: &Live, bytes: &[u8]) -> Vec<u8> {
     let mut stream = live.connect().into_stream();
     let _ = stream.write_all(bytes);
     let _ = stream.shutdown(Shutdown::Write);
     let mut answer = Vec::new();
-    // A reset is an end as well.
+    // A reset is an end too.
     let _ = stream.read_to_end(&mut answer);
     answer
 }

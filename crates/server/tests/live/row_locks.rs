@@ -1,4 +1,4 @@
-//! What others see of a session that waits for a row.
+//! What other sessions see of a session that waits for a row.
 
 use crate::support::{Client, Live, wait_until};
 

@@ -1,4 +1,4 @@
-//! Who gets in, how many, and how sessions end.
+//! Which users may connect, how many connections there may be, and how sessions end.
 
 use crate::support::{Live, wait_until};
 use std::io::Read;

@@ -10,7 +10,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 use wire::client::{ClientError, ConnectOptions, Connection};
 
-/// Longer than anything here takes, however busy the machine is.
+/// Longer than any step of these tests takes, even on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A client over the unix socket.
@@ -80,7 +80,7 @@ impl Live {
         std::fs::read_to_string(&self.log).unwrap()
     }
 
-    /// Stops the server; true if it closed its database well.
+    /// Stops the server. True if it closed its database without errors.
     pub fn stop(mut self) -> bool {
         self.stop.stop();
         self.thread.take().unwrap().join().unwrap()
@@ -96,7 +96,7 @@ impl Drop for Live {
     }
 }
 
-/// Looks until it is so.
+/// Polls until the condition holds. Panics if that takes too long.
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let end = Instant::now() + PATIENCE;
     while !condition() {

@@ -54,7 +54,7 @@ fn a_client_that_does_not_take_its_rows_keeps_nobody_else_waiting() {
     connection.query("CREATE TABLE d.t (id INT PRIMARY KEY, pad CHAR(200))").unwrap();
     let rows: Vec<String> = (0..20_000).map(|id| format!("({id}, 'pad pad pad pad pad pad pad')")).collect();
     connection.query(&format!("INSERT INTO d.t VALUES {}", rows.join(","))).unwrap();
-    // Far more rows than a socket's buffer holds.
+    // Many more rows than a socket's buffer holds.
     let mut lazy = live.connect().into_stream();
     let text = b"SELECT * FROM d.t";
     lazy.write_all(&[text.len() as u8 + 1, 0, 0, 0, com::QUERY]).unwrap();

@@ -23,7 +23,7 @@ pub enum ClientError {
     Io(io::Error),
     /// The server's bytes make no sense.
     Protocol(ScanError),
-    /// The server said no.
+    /// The server answered with an error.
     Server(ServerError),
 }
 
@@ -73,7 +73,7 @@ pub struct ConnectOptions {
     pub user: String,
     pub password: String,
     pub database: Option<String>,
-    /// Of [`capability`]; CONNECT_WITH_DB is added if there is a database.
+    /// Flags of [`capability`]. CONNECT_WITH_DB is added if there is a database.
     pub capabilities: u64,
 }
 
@@ -116,7 +116,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The bytes as text, `NULL` for NULL, numbers in digits; for tests and tools.
+    /// The value as text for tests and tools: `NULL` for NULL, numbers in digits.
     pub fn to_text(&self) -> String {
         match self {
             Value::Null => "NULL".to_string(),
@@ -166,9 +166,9 @@ impl From<WireValue<'_>> for Value {
 /// One result of a statement: rows, or how many rows it changed.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct QueryResult {
-    /// Empty if the statement gives no result set.
+    /// Empty if the statement has no result set.
     pub columns: Vec<OwnedColumn>,
-    /// How `columns` came.
+    /// How the server sent `columns`.
     pub definitions: Definitions,
     pub rows: Vec<Vec<Value>>,
     pub affected_rows: u64,
@@ -193,7 +193,7 @@ pub struct Prepared {
     pub columns: Vec<OwnedColumn>,
 }
 
-/// A packet of a local file: as much as a socket's buffer holds.
+/// The size of a packet of a local file: as much as a socket's buffer holds.
 const LOCAL_PART_BYTES: usize = 128 << 10;
 
 /// A connection past its handshake.
@@ -204,7 +204,7 @@ pub struct Connection<S> {
     writer: PacketWriter,
     greeting: Greeting,
     capabilities: u64,
-    /// The columns of prepared statements as they were sent last. Empty without CACHE_METADATA.
+    /// The columns of prepared statements, as the server sent them last. Empty without CACHE_METADATA.
     kept: HashMap<u32, Vec<OwnedColumn>>,
 }
 
@@ -296,17 +296,17 @@ impl<S: Read + Write> Connection<S> {
         &self.stream
     }
 
-    /// The stream, for those who drive the protocol themselves from here on. No bytes are pending.
+    /// The stream, for callers that send and receive packets themselves from here on. No bytes are pending.
     pub fn into_stream(self) -> S {
         self.stream
     }
 
-    /// Runs a statement and gives its only (or first) result.
+    /// Runs a statement and returns its only (or first) result.
     pub fn query(&mut self, sql: &str) -> Result<QueryResult, ClientError> {
         Ok(self.query_all(sql.as_bytes())?.swap_remove(0))
     }
 
-    /// Runs one or more statements and gives all their results (at least one).
+    /// Runs one or more statements and returns all their results (at least one).
     pub fn query_all(&mut self, sql: &[u8]) -> Result<Vec<QueryResult>, ClientError> {
         encode::query(&mut self.writer, sql);
         self.send()?;
@@ -366,7 +366,7 @@ impl<S: Read + Write> Connection<S> {
         Ok(self.results(None)?.swap_remove(0))
     }
 
-    /// Sends a command and gives the payload of the one packet that answers it.
+    /// Sends a command and returns the payload of the one packet that answers it.
     pub fn command_raw(&mut self, command: u8, rest: &[u8]) -> Result<Vec<u8>, ClientError> {
         encode::simple(&mut self.writer, command, rest);
         self.send()?;
@@ -390,9 +390,9 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Runs a `LOAD DATA LOCAL INFILE`, whose file is whatever `source` gives: the name in the statement is
-    /// not looked at. Needs [`capability::LOCAL_FILES`] among the options. A source that fails ends the file
-    /// early; the server keeps what it was sent, as it does with every client, and the failure is the answer.
+    /// Runs a `LOAD DATA LOCAL INFILE`. The file's contents come from `source`, and the name in the statement
+    /// is ignored. The options must have [`capability::LOCAL_FILES`]. If the source fails, the file ends
+    /// early and the failure is returned. The server keeps what it was sent, as it does with every client.
     pub fn load_local(&mut self, sql: &[u8], source: &mut impl Read) -> Result<QueryResult, ClientError> {
         encode::query(&mut self.writer, sql);
         self.send()?;
@@ -424,7 +424,7 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// Takes leave of the server.
+    /// Sends COM_QUIT.
     pub fn quit(mut self) -> Result<(), ClientError> {
         encode::simple(&mut self.writer, com::QUIT, b"");
         self.send()
@@ -460,7 +460,7 @@ impl<S: Read + Write> Connection<S> {
         }
     }
 
-    /// The next packet, errors of the server taken out.
+    /// The next packet. An error packet of the server becomes an `Err`.
     fn read_response(&mut self) -> Result<Packet, ClientError> {
         let packet = self.read_packet()?;
         let payload = self.reader.payload(&packet);

@@ -1,4 +1,4 @@
-//! Commands on their way out. Each is one packet, appended to a writer whose sequence starts over.
+//! Writing commands. Each is one packet, appended to a writer whose sequence starts over.
 
 use crate::command::com;
 use crate::value::WireValue;
@@ -21,13 +21,13 @@ pub fn prepare(writer: &mut PacketWriter, sql: &[u8]) {
     simple(writer, com::STMT_PREPARE, sql);
 }
 
-/// Executes with parameters and their types. For 4-byte and 8-byte integers without NULLs, the bulk of the
-/// work is appending them: see [`WireValue::write`].
+/// Executes with parameters and their types. Most of the work is appending the values: see
+/// [`WireValue::write`].
 pub fn execute(writer: &mut PacketWriter, statement: u32, values: &[WireValue<'_>]) {
     execute_except(writer, statement, values, |_| false);
 }
 
-/// As [`execute`], for a statement some of whose parameters were sent by [`long_data`].
+/// As [`execute`], for a statement with parameters that were sent by [`long_data`].
 pub fn execute_except(
     writer: &mut PacketWriter,
     statement: u32,

@@ -1,11 +1,11 @@
-//! Going over responses without looking into rows.
+//! Follows responses without looking into rows.
 
 use crate::constants::status;
 use crate::cursor::Cursor;
 use crate::response::{OkFields, PrepareOk, ServerError};
 use crate::{FrameError, Malformed, PacketReader};
 
-/// What was asked, since responses do not say what they answer.
+/// The kind of the request, because a response does not say what it answers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ResponseKind {
     /// COM_QUERY, COM_STMT_EXECUTE, COM_PING and the others that give OK, an error, or result sets.
@@ -14,7 +14,7 @@ pub enum ResponseKind {
     Prepare,
 }
 
-/// What a response amounted to.
+/// The figures of a response.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Rows of all result sets.
@@ -32,8 +32,8 @@ pub struct Summary {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Step {
     First,
-    /// Definitions of columns (or of parameters and columns) to skip, each list ended by EOF if the flag says
-    /// so.
+    /// Definitions of columns (or of parameters and columns) to skip. Each list ends with an EOF packet if
+    /// the flag says so.
     Definitions {
         left: u64,
         then_columns: u64,
@@ -56,8 +56,8 @@ pub struct ResponseScanner {
 }
 
 impl ResponseScanner {
-    /// `deprecate_eof`: what both sides agreed on in the handshake. Not for executions where they agreed on
-    /// CACHE_METADATA.
+    /// `deprecate_eof` is what both sides agreed on in the handshake. If they agreed on CACHE_METADATA, this
+    /// cannot follow the responses to executions.
     pub fn new(deprecate_eof: bool) -> ResponseScanner {
         ResponseScanner {
             kind: ResponseKind::Results,
@@ -74,7 +74,7 @@ impl ResponseScanner {
         self.summary = Summary::default();
     }
 
-    /// Takes packets from `reader` as long as there are any; true when the response is complete.
+    /// Takes packets from `reader` as long as there are any. True when the response is complete.
     pub fn advance(&mut self, reader: &mut PacketReader) -> Result<bool, ScanError> {
         while let Some(packet) = reader.next_packet().map_err(ScanError::Frame)? {
             if self.packet(reader.payload(&packet)).map_err(ScanError::Malformed)? {
@@ -84,12 +84,13 @@ impl ResponseScanner {
         Ok(false)
     }
 
-    /// What was found; complete when [`ResponseScanner::advance`] or [`ResponseScanner::packet`] said so.
+    /// The figures so far. They are complete once [`ResponseScanner::advance`] or [`ResponseScanner::packet`]
+    /// has returned true.
     pub fn summary(&self) -> &Summary {
         &self.summary
     }
 
-    /// Takes one payload; true when the response is complete.
+    /// Takes one payload. True when the response is complete.
     pub fn packet(&mut self, payload: &[u8]) -> Result<bool, Malformed> {
         if payload.first() == Some(&0xff) {
             self.summary.error = Some(ServerError::parse(payload)?);

@@ -1,15 +1,15 @@
-//! Packets on their way in.
+//! Reading packets.
 
 use super::{HEADER_BYTES, PART_BYTES_MAX, header};
 use std::fmt;
 use std::ops::Range;
 
-/// Why a packet cannot be had.
+/// Why a packet cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FrameError {
-    /// A sequence number that does not follow its predecessor. The stream cannot be trusted any more.
+    /// The sequence number does not follow its predecessor. The stream cannot be trusted any more.
     OutOfOrder { expected: u8, got: u8 },
-    /// A packet longer than the limit. It was skipped to its end; the next packet can be read.
+    /// The packet is longer than the limit. It was skipped to its end, and the next packet can be read.
     TooLarge,
 }
 
@@ -26,7 +26,7 @@ impl fmt::Display for FrameError {
 
 impl std::error::Error for FrameError {}
 
-/// Where the payload of a packet lies in its reader, until the reader is next written to.
+/// The place of a packet's payload in its reader. It is valid until bytes are next received into the reader.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Packet {
     range: Range<usize>,
@@ -42,16 +42,16 @@ impl Packet {
     }
 }
 
-/// Turns bytes as they arrive into payloads. Split packets are joined inside the buffer; an unsplit
-/// packet, the usual case, is neither copied nor allocated for.
+/// Turns received bytes into payloads. Split packets are joined inside the buffer. An unsplit packet, which
+/// is the usual case, is neither copied nor allocated for.
 #[derive(Debug)]
 pub struct PacketReader {
     buffer: Vec<u8>,
     /// Bytes received: `buffer[..end]`.
     end: usize,
-    /// The next header to look at.
+    /// The position of the next header.
     scan: usize,
-    /// The parts of the current packet that are complete, joined. Empty (and meaningless) if there are none.
+    /// The complete parts of the current packet, joined. Empty if there are none.
     joined: Range<usize>,
     state: State,
     expected: u8,
@@ -64,7 +64,7 @@ enum State {
     First,
     /// At the header of a further part.
     Further,
-    /// Inside a part of a packet that is too large: so many bytes left, and whether parts follow.
+    /// Inside a part of a packet that is too large: the bytes left of it, and whether parts follow.
     Skipping { bytes: usize, more: bool },
 }
 
@@ -87,7 +87,7 @@ impl PacketReader {
         self.payload_bytes_max = bytes;
     }
 
-    /// The number that the next packet must have; also that of the answer to the last one.
+    /// The number that the next packet must have. The answer to the last packet begins with the same number.
     pub fn sequence(&self) -> u8 {
         self.expected
     }
@@ -99,7 +99,7 @@ impl PacketReader {
     /// Room to receive into. Never empty.
     pub fn space(&mut self) -> &mut [u8] {
         if self.end == self.keep_from() && self.state == State::First {
-            // Nothing is waiting: start over at the front.
+            // No bytes are waiting: start again at the front.
             self.end = 0;
             self.scan = 0;
         }
@@ -121,19 +121,19 @@ impl PacketReader {
             self.scan -= keep_from;
             self.joined = if self.joined.is_empty() { 0..0 } else { 0..self.joined.len() };
         }
-        // Grows by doubling with what really arrives: a header alone cannot make it take memory.
+        // The buffer doubles as bytes arrive, so a header that announces a long packet does not make it grow.
         if self.buffer.len() - self.end < self.buffer.len() / 2 || self.buffer.is_empty() {
             let length = (self.buffer.len() * 2).max(BUFFER_BYTES_MIN);
             self.buffer.resize(length, 0);
         }
     }
 
-    /// Tells that the first `count` bytes of [`PacketReader::space`] were received.
+    /// Notes that the first `count` bytes of [`PacketReader::space`] were received.
     pub fn received(&mut self, count: usize) {
         self.end = (self.end + count).min(self.buffer.len());
     }
 
-    /// Appends bytes: `space` and `received` for those who have them already.
+    /// Appends bytes that the caller has already, as `space` and `received` do for a socket.
     pub fn feed(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             let space = self.space();
@@ -144,7 +144,10 @@ impl PacketReader {
         }
     }
 
-    /// The next whole packet; `None` until more bytes arrive.
+    /// The next whole packet. `None` if more bytes must be received first.
+    ///
+    /// # Errors
+    /// The packet is out of order, or too large: see [`FrameError`].
     pub fn next_packet(&mut self) -> Result<Option<Packet>, FrameError> {
         loop {
             if let State::Skipping { bytes, more } = self.state {
@@ -205,12 +208,12 @@ impl PacketReader {
         &self.buffer[packet.range.clone()]
     }
 
-    /// True if bytes are waiting that belong to no packet yet given out.
+    /// True if there are bytes of a packet that has not been returned yet.
     pub fn has_partial(&self) -> bool {
         self.end > self.scan || self.state != State::First
     }
 
-    /// Gives back memory beyond `bytes_max` if no bytes are waiting. For idle connections.
+    /// Frees memory beyond `bytes_max` if no bytes are waiting. For idle connections.
     pub fn shrink(&mut self, bytes_max: usize) {
         if self.buffer.len() > bytes_max && !self.has_partial() {
             self.end = 0;

@@ -1,12 +1,12 @@
-//! Packets on their way out.
+//! Writing packets.
 
 use super::{HEADER_BYTES, PART_BYTES_MAX, header_bytes};
 
-/// Collects packets in one buffer, to be written to the socket with one call.
+/// Collects packets in one buffer, which one call can write to the socket.
 #[derive(Debug, Default)]
 pub struct PacketWriter {
     buffer: Vec<u8>,
-    /// Where the header of the packet being written is.
+    /// The position of the header of the packet that is being written.
     open: Option<usize>,
     sequence: u8,
 }
@@ -16,8 +16,8 @@ impl PacketWriter {
         PacketWriter::default()
     }
 
-    /// The number of the next packet: 0 at the start of a command, one more than the last packet
-    /// received in an answer.
+    /// Sets the number of the next packet. It is 0 at the start of a command. In an answer it is one more
+    /// than that of the last packet received.
     pub fn set_sequence(&mut self, sequence: u8) {
         self.sequence = sequence;
     }
@@ -26,8 +26,8 @@ impl PacketWriter {
         self.sequence
     }
 
-    /// Starts a packet; its payload is whatever is appended to the buffer until [`PacketWriter::finish`].
-    /// What the buffer already holds must be left alone.
+    /// Starts a packet. Its payload is what is appended to the buffer until [`PacketWriter::finish`]. The
+    /// caller must not change what is in the buffer already.
     pub fn begin(&mut self) -> &mut Vec<u8> {
         debug_assert!(self.open.is_none(), "the last packet was not finished");
         self.open = Some(self.buffer.len());
@@ -41,7 +41,7 @@ impl PacketWriter {
         &mut self.buffer
     }
 
-    /// Ends the packet, splitting it if it is too long for one header.
+    /// Ends the packet, and splits it if it is too long for one header.
     pub fn finish(&mut self) {
         let Some(start) = self.open.take() else { return };
         let length = self.buffer.len() - start - HEADER_BYTES;
@@ -54,7 +54,7 @@ impl PacketWriter {
         }
     }
 
-    /// Makes room for the headers between the parts, moving the last part first.
+    /// Makes room for the headers between the parts. The last part is moved first.
     fn split(&mut self, start: usize, length: usize) {
         let further_parts = length / PART_BYTES_MAX;
         self.buffer.resize(self.buffer.len() + further_parts * HEADER_BYTES, 0);
@@ -70,20 +70,20 @@ impl PacketWriter {
         self.sequence = self.sequence.wrapping_add(further_parts as u8).wrapping_add(1);
     }
 
-    /// Drops the packet being written, as if it had not been begun.
+    /// Drops the packet that is being written, as if it had not been begun.
     pub fn abandon(&mut self) {
         if let Some(start) = self.open.take() {
             self.buffer.truncate(start);
         }
     }
 
-    /// A whole packet at once.
+    /// Writes a whole packet.
     pub fn packet(&mut self, payload: &[u8]) {
         self.begin().extend_from_slice(payload);
         self.finish();
     }
 
-    /// Finished packets that were not cleared yet.
+    /// The finished packets since the last [`PacketWriter::clear`].
     pub fn bytes(&self) -> &[u8] {
         &self.buffer[..self.open.unwrap_or(self.buffer.len())]
     }
@@ -96,28 +96,28 @@ impl PacketWriter {
         self.buffer.is_empty()
     }
 
-    /// Forgets everything that was written; keeps the memory, and the sequence number.
+    /// Drops everything that was written. The memory and the sequence number stay.
     pub fn clear(&mut self) {
         self.buffer.clear();
         self.open = None;
     }
 
-    /// Takes finished packets back to a buffer of `length` bytes, and the sequence number with them: for a
-    /// result that turned into an error before any of it was sent.
+    /// Drops the packets beyond the first `length` bytes, and sets the sequence number back: for a result
+    /// that becomes an error before any of it was sent.
     pub fn rewind(&mut self, length: usize, sequence: u8) {
         self.open = None;
         self.buffer.truncate(length);
         self.sequence = sequence;
     }
 
-    /// Goes on in the memory of `buffer`. What was written and not sent is dropped.
+    /// Goes on in the memory of `buffer`. Packets that were not sent are dropped.
     pub fn use_memory(&mut self, mut buffer: Vec<u8>) {
         buffer.clear();
         self.buffer = buffer;
         self.open = None;
     }
 
-    /// Gives the memory away. What was written and not sent is dropped.
+    /// Gives the memory to the caller. Packets that were not sent are dropped.
     pub fn take_memory(&mut self) -> Vec<u8> {
         self.open = None;
         std::mem::take(&mut self.buffer)

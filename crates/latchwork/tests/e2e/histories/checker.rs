@@ -1,22 +1,24 @@
-//! Is a history one that its isolation levels permit?
+//! Decides whether isolation levels permit a history.
 //!
-//! Each transaction is divided into the *moments* at which it may be thought to happen (docs/isolation.md): at
-//! READ COMMITTED each plain read is a moment, at REPEATABLE READ all plain reads together are one (the snapshot), and in
-//! every transaction its writes, its locking reads, and what it reads of lists it has written itself are one (the
-//! end). At SERIALIZABLE plain reads are locking ones. A locking read that finds no row has nothing to lock, and
-//! is a moment of its own.
+//! Each transaction is divided into *moments*: the points in time at which its parts take effect
+//! (docs/isolation.md). At READ COMMITTED each plain read is a moment. At REPEATABLE READ all plain reads
+//! together are one moment, the snapshot. In every transaction the writes, the locking reads, and the reads
+//! of lists that it has written itself are one moment, the end. At SERIALIZABLE plain reads are locking
+//! reads. A locking read that finds no row has nothing to lock, so it is a moment of its own.
 //!
-//! The history is right if its moments could have happened one after the other. They could if the graph of their
-//! dependencies has no cycle: who overwrote whom (ww), who read what whom wrote (wr), who wrote after whose read
-//! (rw), and who had ended before who began. Every forbidden anomaly is a cycle of moments; lost update and write
-//! skew, which REPEATABLE READ permits to plain reads, are cycles of transactions but not of moments.
+//! The history is right if its moments can be put into an order in which they could have happened one after
+//! the other. That is possible if the graph of their dependencies has no cycle. One moment depends on another
+//! if it overwrote what the other wrote (ww), if it read what the other wrote (wr), if it wrote what the
+//! other had read before (rw), or if it was asked for after the other had been answered. Every forbidden
+//! anomaly is a cycle of moments. Lost update and write skew, which REPEATABLE READ permits to plain reads,
+//! are cycles of transactions but not of moments.
 
 use super::graph::{Dependency, Graph};
 use super::history::{Deed, Element, Interval, Key, Lists, Outcome, Transaction};
 use crate::isolation::Level;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// The violations, in words. `last` are the lists after everything.
+/// The violations, in words. `last` has the lists at the very end.
 pub fn check(history: &[Transaction], last: &Lists) -> Vec<String> {
     let mut checker = Checker::new(history, last);
     checker.check_last();
@@ -32,7 +34,7 @@ pub fn check(history: &[Transaction], last: &Lists) -> Vec<String> {
 struct Checker<'a> {
     history: &'a [Transaction],
     last: &'a Lists,
-    /// Who wrote an element, and whether it was to stay.
+    /// Which transaction wrote an element, and whether that transaction committed.
     writers: BTreeMap<Element, (usize, bool)>,
     /// The moment at which each transaction ended.
     ends: Vec<usize>,
@@ -40,7 +42,7 @@ struct Checker<'a> {
     violations: Vec<String>,
 }
 
-/// A list that a transaction read of others, its own elements taken off.
+/// A list that a transaction read, without the elements that it wrote itself.
 #[derive(Clone, Copy)]
 struct Seen {
     key: Key,
@@ -67,7 +69,7 @@ impl<'a> Checker<'a> {
             let mut locked = transaction.deeds.iter().filter(|(deed, _)| is_locking(transaction.level, deed));
             let end = match transaction.outcome {
                 Outcome::Committed => transaction.end,
-                // All its locks were held when the last of them had been given.
+                // The transaction held all its locks when it was given the last one.
                 _ => Interval {
                     asked: locked.next_back().map_or(0, |(_, when)| when.asked),
                     answered: transaction.end.answered,
@@ -78,7 +80,7 @@ impl<'a> Checker<'a> {
         Checker { history, last, writers, ends, graph, violations: Vec::new() }
     }
 
-    /// What was committed is there, once; nothing else is.
+    /// Each committed element is in its list once, and no other element is there.
     fn check_last(&mut self) {
         let mut there = BTreeSet::new();
         for (key, list) in self.last {
@@ -104,7 +106,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Divides a transaction into moments and adds what they depend on.
+    /// Divides a transaction into moments and adds their dependencies.
     fn take(&mut self, number: usize) {
         let transaction = &self.history[number];
         let mut own: BTreeMap<Key, Vec<Element>> = BTreeMap::new();
@@ -121,7 +123,7 @@ impl<'a> Checker<'a> {
                 Deed::RollBackToSavepoint => {
                     let (before, reads) = savepoint.clone().unwrap_or_default();
                     own = before;
-                    // Rows that were changed since, and so locked, are free again.
+                    // Rows that were changed, and so locked, since the savepoint are unlocked again.
                     for seen in at_end.split_off(reads) {
                         let moment = self.moment(number, "read", seen.when);
                         self.depend(moment, seen);
@@ -157,7 +159,7 @@ impl<'a> Checker<'a> {
         self.graph.moment(format!("{what} of {}", self.history[transaction].name), when)
     }
 
-    /// How much of a list others wrote, if the list is one that can have been there.
+    /// How many elements of a list other transactions wrote. `None` if the list can never have existed.
     fn foreign(&mut self, reader: usize, key: Key, list: &[Element], own: &[Element]) -> Option<usize> {
         let name = &self.history[reader].name;
         let Some(foreign) = list.strip_suffix(own) else {
@@ -181,7 +183,9 @@ impl<'a> Checker<'a> {
         Some(foreign.len())
     }
 
-    /// The moment comes after the writer of the last element it saw, and before that of the first it did not see.
+    /// The moment comes after the writer of the last element that it saw, and before the writer of the first
+    /// element that
+    /// it did not see.
     fn depend(&mut self, moment: usize, seen: Seen) {
         let Some(order) = self.last.get(&seen.key) else { return };
         let writer = |element: &Element| Some(self.ends[self.writers.get(element)?.0]);
@@ -215,7 +219,7 @@ fn is_locking(level: Level, deed: &Deed) -> bool {
     }
 }
 
-/// What it would leave if it committed.
+/// The elements that the transaction would leave if it committed.
 fn lasting_elements(transaction: &Transaction) -> BTreeSet<Element> {
     let (mut elements, mut savepoint) = (BTreeSet::new(), BTreeSet::new());
     for (deed, _) in &transaction.deeds {

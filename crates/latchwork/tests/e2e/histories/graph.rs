@@ -1,4 +1,4 @@
-//! Moments, what came before what, and cycles.
+//! The graph of moments: which came before which, and cycles in it.
 
 use super::history::{Interval, Key};
 use std::collections::{BTreeMap, VecDeque};
@@ -12,7 +12,7 @@ pub enum Dependency {
     Read(Key),
     /// rw: the second wrote what the first did not see.
     Overtaken(Key),
-    /// The first had been answered before the second was asked for.
+    /// Time: the first had been answered before the second was asked for.
     Time,
 }
 
@@ -37,7 +37,7 @@ impl Graph {
         }
     }
 
-    /// One cycle in words for each knot of moments that cannot be ordered.
+    /// One cycle, in words, for each strongly connected component of more than one moment.
     pub fn cycles(mut self) -> Vec<String> {
         let moments = self.names.len();
         self.add_time();
@@ -53,8 +53,8 @@ impl Graph {
         cycles
     }
 
-    /// A line of points in time, so that order in time needs few edges: a moment leads to the point of its answer, and
-    /// a point to the moments that are asked for there.
+    /// Adds points in time as nodes, so that the order in time needs few edges. A moment has an edge to the
+    /// point of its answer, and a point has edges to the moments that are asked for there.
     fn add_time(&mut self) {
         let moments = self.names.len();
         let mut points: BTreeMap<u64, usize> = BTreeMap::new();
@@ -76,7 +76,8 @@ impl Graph {
         }
     }
 
-    /// From a node of a cycle back to it: the nodes, each with why it comes after the one before.
+    /// The nodes of a cycle, from a node back to itself. Each has the reason why it comes after the one
+    /// before.
     fn shortest_cycle(&self, start: usize) -> Vec<(usize, Dependency)> {
         let mut before: BTreeMap<usize, (usize, Dependency)> = BTreeMap::new();
         let mut queue = VecDeque::from([start]);

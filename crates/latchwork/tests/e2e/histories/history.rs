@@ -1,17 +1,17 @@
-//! What sessions did and saw: transactions that append unique elements to lists and read lists.
+//! Histories: what sessions did and saw. Their transactions append unique elements to lists, and read lists.
 //!
-//! Lists make every history decidable: the last list of a key says in which order its elements were written, and
-//! every list read says which of them it saw (Kingsbury and Alvaro, "Elle", 2020).
+//! Lists make every history decidable: the last list of a key shows in which order its elements were written,
+//! and every list that was read shows which of them the reader saw (Kingsbury and Alvaro, "Elle", 2020).
 
 use crate::isolation::Level;
 use std::collections::BTreeMap;
 
 pub type Key = u32;
 pub type Element = u64;
-/// Lists by key. An empty list is a row that is not there.
+/// Lists by key. An empty list stands for a missing row.
 pub type Lists = BTreeMap<Key, Vec<Element>>;
 
-/// When something was asked of the server and when it had answered, on a clock that all sessions share.
+/// When a request was sent and when its answer had come, on a clock that all sessions share.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Interval {
     pub asked: u64,
@@ -26,14 +26,14 @@ pub enum Deed {
         key: Key,
         element: Element,
     },
-    /// One statement, with all lists it could have given.
+    /// One statement that reads several lists.
     Read {
         lists: Lists,
         /// FOR UPDATE or LOCK IN SHARE MODE.
         locking: bool,
     },
     Savepoint,
-    /// To the last savepoint, which stays.
+    /// Back to the last savepoint, which stays.
     RollBackToSavepoint,
 }
 
@@ -49,9 +49,9 @@ pub enum Outcome {
 pub struct Transaction {
     pub name: String,
     pub level: Level,
-    /// Those that were answered without an error.
+    /// The deeds that were answered without an error.
     pub deeds: Vec<(Deed, Interval)>,
     pub outcome: Outcome,
-    /// Of COMMIT, of ROLLBACK, or of the statement that failed.
+    /// The time of COMMIT, of ROLLBACK, or of the statement that failed.
     pub end: Interval,
 }

@@ -1,4 +1,4 @@
-//! Random histories of concurrent sessions, and whether the isolation levels permit them.
+//! Random histories of concurrent sessions, which the isolation levels must permit.
 
 mod checker;
 mod graph;
@@ -8,8 +8,8 @@ mod workload;
 
 use crate::support::target::{Proof, targets};
 
-/// Seeds of the runs; `LATCHWORK_SEED=n` runs one. The servers' threads are not seeded, so a seed gives the same
-/// intentions and not the same history.
+/// The seeds of the runs. `LATCHWORK_SEED=n` runs only that one. The threads of the servers are not seeded,
+/// so a seed repeats what the sessions intend, but not the history.
 const SEEDS: [u64; 3] = [1, 2, 3];
 
 #[test]

@@ -1,4 +1,5 @@
-//! The checker against histories made by hand: what is forbidden is found, what is permitted is not.
+//! Tests of the checker with histories made by hand: it finds what is forbidden, and accepts what is
+//! permitted.
 
 use super::checker::check;
 use super::history::{Deed, Element, Interval, Key, Lists, Outcome, Transaction};
@@ -7,7 +8,7 @@ use crate::isolation::Level::{self, ReadCommitted, RepeatableRead, Serializable}
 const X: Key = 1;
 const Y: Key = 2;
 
-/// Deeds in the order in which they happen, each over before the next begins.
+/// Deeds in the order in which they happen. Each ends before the next begins.
 #[derive(Default)]
 struct Plan {
     clock: u64,
@@ -62,7 +63,7 @@ impl Plan {
         self.ends(name, Outcome::Committed);
     }
 
-    /// A transaction that appends an element of each key and commits.
+    /// A transaction that appends an element to each key's list and commits.
     fn wrote(&mut self, name: &str, elements: &[(Key, Element)]) {
         self.begin(name, RepeatableRead);
         elements.iter().for_each(|&(key, element)| self.appends(name, key, element));
@@ -74,7 +75,7 @@ impl Plan {
         assert!(violations.is_empty(), "{}", violations.join("\n"));
     }
 
-    /// Each of these is in what the checker says.
+    /// Asserts that the checker's report contains each of these.
     fn is_wrong(&self, last: &[(Key, &[Element])], words: &[&str]) {
         let violations = check(&self.transactions, &to_lists(last)).join("\n");
         for word in words {
@@ -171,7 +172,7 @@ fn a_commit_that_is_gone_and_an_element_that_is_there_twice_are_found() {
     plan.is_wrong(&[(X, &[2, 1])], &["was over before"]);
 }
 
-/// Both see `x` as it was and append to it, one after the other.
+/// Both transactions see `x` as it was, and then append to it one after the other.
 fn two_who_append_after_reading(level: Level, locking: bool) -> Plan {
     let mut plan = Plan::default();
     plan.wrote("z", &[(X, 1)]);

@@ -10,9 +10,9 @@ use wire::client::{ClientError, QueryResult};
 
 const SESSIONS: u64 = 6;
 const TRANSACTIONS: u64 = 150;
-/// Keys in use at a time: few, so that sessions meet.
+/// Keys in use at a time. They are few, so that sessions conflict.
 const KEYS: u32 = 6;
-/// After so many appends of all sessions together the next keys are taken, so that lists stay short.
+/// After this many appends of all sessions together, the next keys are used, so that lists stay short.
 const APPENDS_PER_GENERATION: u64 = 250;
 /// Rows come in groups, which are read by a secondary index.
 const GROUPS: u32 = 2;
@@ -65,7 +65,7 @@ struct Session<'a> {
     elements: u64,
 }
 
-/// The server rolled the transaction back, and when.
+/// The server rolled the transaction back, at this time.
 struct RolledBack(Interval);
 
 impl Session<'_> {
@@ -100,7 +100,8 @@ impl Session<'_> {
         let mut has_savepoint = false;
         for _ in 0..=self.random.below(5) {
             match self.random.below(12) {
-                // Not as the first deed: InnoDB has not begun then, and ROLLBACK TO also forgets the snapshot.
+                // Not as the first deed: InnoDB's transaction has not begun then, and ROLLBACK TO also drops
+                // the snapshot.
                 0 if !self.deeds.is_empty() => {
                     let when = self.must("SAVEPOINT here");
                     self.deeds.push((Deed::Savepoint, when));
@@ -164,7 +165,7 @@ impl Session<'_> {
                 let keys: Vec<Key> = keys.into_iter().filter(|key| key % GROUPS == group).collect();
                 (true, format!("g = {group} AND k BETWEEN {} AND {}", keys[0], keys[keys.len() - 1]), keys)
             }
-            // Rows move in this index, so that a read of the newest may meet one twice or not at all.
+            // Rows move in this index, so a read of the newest rows may meet one twice or miss it.
             _ => {
                 let range = format!("n > 0 AND k BETWEEN {} AND {}", keys[0], keys[keys.len() - 1]);
                 (false, range, keys)
@@ -195,7 +196,7 @@ impl Session<'_> {
         when
     }
 
-    /// A deadlock may happen, nothing else.
+    /// The only error that may happen is a deadlock.
     fn try_to(&mut self, sql: &str) -> Result<(QueryResult, Interval), RolledBack> {
         match self.ask(sql) {
             (Ok(result), when) => Ok((result, when)),
@@ -205,7 +206,7 @@ impl Session<'_> {
     }
 }
 
-/// Rows of keys and lists; the keys that have no row have empty lists.
+/// The lists of rows of keys and lists. Keys without a row have empty lists.
 fn read(result: &QueryResult, keys: &[Key]) -> Lists {
     let mut lists: Lists = keys.iter().map(|key| (*key, Vec::new())).collect();
     let mut rows = 0;

@@ -1,5 +1,6 @@
-//! Isolation from outside: scripts of several sessions, on MariaDB's InnoDB and on Latchwork. The scripts are in
-//! `tests/isolation` of the repository; docs/isolation.md says how to read, run and record them, and what differs.
+//! Isolation from outside: scripts of several sessions, on MariaDB's InnoDB and on Latchwork. The scripts are
+//! in `tests/isolation` of the repository; docs/isolation.md says how to read, run and record them, and what
+//! differs.
 
 mod runner;
 mod script;
@@ -11,9 +12,9 @@ use script::{Script, Transcript};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-/// The outcome of a statement that waits for another session.
+/// The outcome of a statement that is still waiting for another session.
 const WAITS: &str = "waits";
-/// A session cannot say anything while it waits.
+/// The outcome of a step whose session cannot send anything, because it waits.
 const NOT_SENT: &str = "not sent, it waits";
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -28,7 +29,7 @@ impl Level {
     pub const ALL: [Level; 4] =
         [Level::ReadUncommitted, Level::ReadCommitted, Level::RepeatableRead, Level::Serializable];
 
-    /// As scripts name it.
+    /// The level's name in scripts.
     pub fn short(self) -> &'static str {
         match self {
             Level::ReadUncommitted => "RU",
@@ -76,7 +77,7 @@ fn scripts() -> Vec<(PathBuf, Script)> {
     scripts
 }
 
-/// A run beside its expectation, the lines that differ marked; `None` if none does.
+/// A run beside its expectation, with marks at the lines that differ. `None` if no line differs.
 fn difference(script: &Script, level: Level, target: Target, got: &Transcript) -> Option<String> {
     let expected = script.expected(level, target);
     if expected == *got {
@@ -126,7 +127,8 @@ fn sessions_see_what_the_isolation_scripts_say() {
     }
 }
 
-/// With `LATCHWORK_RECORD` set, writes what MariaDB does into the scripts; else looks only whether all have been recorded.
+/// With `LATCHWORK_RECORD` set, this writes what MariaDB does into the scripts. Otherwise it checks that all
+/// have been recorded.
 #[test]
 fn every_step_of_every_script_has_an_expectation() {
     if std::env::var_os("LATCHWORK_RECORD").is_some() {
@@ -151,7 +153,7 @@ fn every_step_of_every_script_has_an_expectation() {
     }
 }
 
-/// The table of differences in docs/isolation.md: reason to scripts.
+/// The table of differences in docs/isolation.md: the scripts by reason.
 fn documented_differences() -> BTreeMap<String, BTreeSet<String>> {
     let document = std::fs::read_to_string(root().join("docs/isolation.md")).unwrap();
     let mut differences = BTreeMap::new();
@@ -181,7 +183,7 @@ fn the_document_lists_every_difference_that_a_script_expects_and_no_other() {
     }
 }
 
-/// How many of these connections wait for a lock, as the server sees it.
+/// How many of these connections wait for a lock, according to the server.
 fn waiting(server: &Server, observer: &mut crate::support::target::Client, ids: &[u32]) -> usize {
     let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
     let rows = observer.query("SHOW PROCESSLIST").unwrap().to_text();
@@ -189,8 +191,9 @@ fn waiting(server: &Server, observer: &mut crate::support::target::Client, ids: 
     let count = in_processlist.count();
     match server {
         Server::Latchwork(_) => count,
-        // InnoDB's row locks are not in the list, and INNODB_TRX is a copy that is renewed only after a tenth of a second in
-        // which nobody has looked. The count is exact, and no other session than the script's is there to wait.
+        // The process list does not show waits for InnoDB's row locks. INNODB_TRX is a copy that is renewed
+        // only if nobody has read it for a tenth of a second. This count is exact, and only the script's
+        // sessions can be waiting.
         Server::MariaDb(_) => {
             let sql = "SHOW GLOBAL STATUS LIKE 'Innodb_row_lock_current_waits'";
             count + observer.query(sql).unwrap().to_text()[0][1].parse::<usize>().unwrap()

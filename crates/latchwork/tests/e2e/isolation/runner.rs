@@ -1,4 +1,4 @@
-//! Runs a script at a level: sends each step when the one before has been answered or is known to wait.
+//! Runs a script at a level. Each step is sent when the one before has been answered or is known to wait.
 
 use super::script::{Script, Transcript};
 use super::session::Session;
@@ -9,24 +9,26 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 const DATABASE: &str = "isolation";
-/// Between two looks at a session that has not answered.
+/// The time between two checks of a session that has not answered.
 const PAUSE: Duration = Duration::from_millis(5);
-/// A session that the server calls waiting for so long waits, though an answer was expected. Longer than a circle of
-/// locks takes to be found and than the lock wait timeouts of the scripts.
+/// If the server reports a session as waiting for this long, it counts as waiting even where an answer was
+/// expected. This is longer than a deadlock takes to be found and longer than the lock wait timeouts of the
+/// scripts.
 const SURELY_WAITS: Duration = Duration::from_secs(20);
-/// The same where nothing is expected yet. A wrong guess does not pass: the answer then comes at a later step that
-/// does not expect it.
+/// The same where no answer is expected yet. A wrong guess does not pass the test, because the answer then
+/// comes at a later step that does not expect it.
 const SEEMS_TO_WAIT: Duration = Duration::from_millis(400);
 
 struct Run<'a> {
     server: &'a Server,
     observer: Client,
     sessions: BTreeMap<String, Session>,
-    /// Those that have not answered.
+    /// The sessions that have not answered.
     open: BTreeSet<String>,
 }
 
-/// What was seen. `expected` says what to be patient for; where it has nothing to say it takes longer to find who waits.
+/// Returns what was seen. `expected` says which answers to wait for. Without it, finding the waiting sessions
+/// takes longer.
 pub fn run(server: &Server, script: &Script, level: Level, expected: &Transcript) -> Transcript {
     let mut observer = connect(server.socket(), Some(PATIENCE)).unwrap();
     let mut admin =
@@ -60,12 +62,12 @@ impl Run<'_> {
         expected: &BTreeMap<String, String>,
     ) -> BTreeMap<String, String> {
         let mut seen = BTreeMap::new();
-        // An answer that was late for the step before.
+        // This answer belongs to the step before, and came late.
         self.collect(&mut seen);
         if self.open.contains(name) {
             seen.insert(name.to_string(), NOT_SENT.to_string());
         } else {
-            // `{s2}` is the number of that session's connection.
+            // `{s2}` stands for the number of that session's connection.
             let sql = self.sessions.iter().fold(sql.to_string(), |sql, (name, session)| {
                 sql.replace(&format!("{{{name}}}"), &session.id().to_string())
             });
@@ -96,7 +98,7 @@ impl Run<'_> {
             }
             let ids: Vec<u32> = self.open.iter().map(|name| self.sessions[name].id()).collect();
             let all_wait = waiting(self.server, &mut self.observer, &ids) >= ids.len();
-            // Whoever was seen to wait may have been about to answer.
+            // A session that was reported as waiting may have been about to answer.
             let enough = if self.open.iter().any(answers) {
                 SURELY_WAITS
             } else if unknown {
@@ -124,12 +126,12 @@ impl Run<'_> {
         });
     }
 
-    /// Ends the sessions, whatever they are at, and drops the database.
+    /// Ends the sessions, whatever they are doing, and drops the database.
     fn clean_up(mut self) {
         let ids: Vec<String> = self.sessions.values().map(|session| session.id().to_string()).collect();
         for (name, session) in &self.sessions {
             if self.open.contains(name) {
-                // It may be gone already.
+                // The connection may be closed already.
                 let _ = self.observer.query(&format!("KILL {}", session.id()));
             }
         }

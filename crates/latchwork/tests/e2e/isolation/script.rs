@@ -1,10 +1,10 @@
-//! Isolation scripts: their text, and what they expect. docs/isolation.md describes the format.
+//! Isolation scripts: their text and their expectations. docs/isolation.md describes the format.
 
 use super::Level;
 use crate::support::target::Target;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// A script as it stands in its file.
+/// A script as its file has it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Script {
     pub name: String,
@@ -12,7 +12,7 @@ pub struct Script {
     pub setup: Vec<String>,
     /// Everything after the setup: comments and steps.
     pub parts: Vec<Part>,
-    /// The lines before the first step, as they are.
+    /// The lines before the first step, unchanged.
     head: Vec<String>,
 }
 
@@ -23,7 +23,7 @@ pub enum Part {
     Step(Step),
 }
 
-/// A session says something to the server.
+/// A session sends a statement to the server.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
     pub session: String,
@@ -35,14 +35,14 @@ pub struct Step {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Expectation {
     pub levels: Vec<Level>,
-    /// `latchwork:reason`: Latchwork's outcome if it is another than MariaDB's, on purpose.
+    /// `latchwork:reason`: Latchwork's outcome, where it differs from MariaDB's on purpose.
     pub reason: Option<String>,
-    /// A session that waited until this step; `None` for the step's own.
+    /// A session that waited until this step. `None` for the step's own session.
     pub session: Option<String>,
     pub outcome: String,
 }
 
-/// What one run saw: for each step the outcomes by session.
+/// What one run saw: the outcomes of each step, by session.
 pub type Transcript = Vec<BTreeMap<String, String>>;
 
 const LATCHWORK: &str = "latchwork:";
@@ -112,12 +112,13 @@ impl Script {
         self.steps().map(|step| step.session.clone()).collect()
     }
 
-    /// The reasons for which Latchwork differs in this script.
+    /// The reasons why Latchwork differs in this script.
     pub fn reasons(&self) -> BTreeSet<String> {
         self.steps().flat_map(|step| &step.expectations).filter_map(|line| line.reason.clone()).collect()
     }
 
-    /// What a run on `target` should see. An answer is expected only of a session that should be waiting then.
+    /// What a run on `target` should see. Late answers are expected only from sessions that should be waiting
+    /// then.
     pub fn expected(&self, level: Level, target: Target) -> Transcript {
         let mut waiting: BTreeSet<&str> = BTreeSet::new();
         let mut transcript = Transcript::new();
@@ -143,7 +144,7 @@ impl Script {
         transcript
     }
 
-    /// The same script with the expectations that these runs on MariaDB gave; Latchwork's stay as they are.
+    /// The same script with the expectations that these runs on MariaDB gave. Latchwork's expectations stay.
     pub fn recorded(&self, runs: &BTreeMap<Level, Transcript>) -> Script {
         let mut script = self.clone();
         let mut position = 0;
@@ -176,7 +177,7 @@ impl Script {
         script
     }
 
-    /// As it stands in a file.
+    /// The text as a file has it.
     pub fn to_text(&self) -> String {
         let mut lines = self.head.clone();
         for part in &self.parts {
@@ -193,7 +194,7 @@ impl Script {
 }
 
 impl Step {
-    /// Of the step's own session, or of one that waited.
+    /// The outcome of the step's own session, or of one that waited.
     fn outcome(&self, session: Option<&str>, level: Level, target: Target) -> Option<String> {
         let applies =
             |line: &&Expectation| line.session.as_deref() == session && line.levels.contains(&level);

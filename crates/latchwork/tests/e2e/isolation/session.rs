@@ -1,4 +1,5 @@
-//! A named session: a connection on a thread of its own, so that a statement may wait while others go on.
+//! A named session: a connection on a thread of its own, so that its statement can wait while other sessions
+//! go on.
 
 use crate::support::target::{Client, Server, connect};
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 use wire::client::{ClientError, QueryResult};
 
-/// Ends the connection as a client does that goes away, and makes another.
+/// Closes the connection and makes another.
 const RECONNECT: &str = "RECONNECT";
 
 #[derive(Debug)]
@@ -18,7 +19,7 @@ pub struct Session {
 }
 
 impl Session {
-    /// `greetings` are said at the start of each connection.
+    /// `greetings` are the statements that each connection runs first.
     pub fn open(server: &Server, greetings: &[String]) -> Session {
         let (socket, greetings) = (server.socket().to_path_buf(), greetings.to_vec());
         let id = Arc::new(AtomicU32::new(0));
@@ -52,7 +53,7 @@ impl Session {
         self.statements.send(statement.to_string()).unwrap();
     }
 
-    /// The outcome of the statement sent last, if it comes within this time.
+    /// The outcome of the statement that was sent last, if it comes within this time.
     pub fn outcome(&self, within: Duration) -> Option<String> {
         self.outcomes.recv_timeout(within).ok()
     }
@@ -70,7 +71,7 @@ fn begin(socket: &Path, greetings: &[String], id: &AtomicU32) -> Client {
 fn run(client: &mut Client, statement: &str) -> String {
     match client.query(statement) {
         Ok(result) => describe(statement, &result),
-        // ER_CONNECTION_KILLED: a server may have the time to say so.
+        // ER_CONNECTION_KILLED: a server may have the time to send it.
         Err(ClientError::Server(error)) if error.code != 1927 => {
             format!("error {} ({})", error.code, error.sqlstate)
         }

@@ -1,9 +1,9 @@
-//! The status flags of each answer, by which drivers and proxies know whether a transaction is open.
+//! The status flags of each answer. Drivers and proxies learn from them whether a transaction is open.
 
 use crate::support::target::{Proof, targets};
 use wire::constants::status;
 
-/// A statement, and whether a transaction is open and autocommit on after it.
+/// A statement, and after it: whether a transaction is open, and whether autocommit is on.
 const STATEMENTS: &[(&str, bool, bool)] = &[
     ("CREATE DATABASE flags", false, true),
     ("CREATE TABLE flags.t (id INT PRIMARY KEY)", false, true),

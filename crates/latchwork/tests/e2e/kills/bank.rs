@@ -1,7 +1,7 @@
-//! Tellers move money between accounts in transactions of several statements; DDL goes on beside them.
+//! Tellers move money between accounts in transactions of several statements. DDL runs at the same time.
 //!
-//! Each transfer leaves its two halves in a table, so that the balances say whether any is there by half. Each teller
-//! remembers what became of its transfers, and compares after each restart.
+//! Each transfer leaves its two halves in a table, so that the balances show whether one was kept only in
+//! part. Each teller remembers the outcome of its transfers, and compares after each restart.
 
 use super::ddl::Builder;
 use super::{Restarts, Round, random, rounds, stop_and_check};
@@ -15,7 +15,7 @@ use wire::client::ClientError;
 const TELLERS: u64 = 5;
 const ACCOUNTS: u64 = 40;
 const BALANCE: i64 = 1000;
-/// Each teller keeps notes of so many transfers and deletes older ones in the same transaction.
+/// Each teller keeps the rows of this many transfers, and deletes older ones in the same transaction.
 const NOTES: u64 = 10;
 
 const TABLES: [&str; 5] = [
@@ -31,27 +31,27 @@ const TABLES: [&str; 5] = [
 enum Fate {
     Committed,
     RolledBack,
-    /// COMMIT was not answered.
+    /// The answer to COMMIT did not come.
     Unknown,
 }
 
 struct Teller {
     number: u64,
     random: Random,
-    /// By the transfer's number, from 0.
+    /// By the number of the transfer, from 0.
     fates: Vec<Fate>,
-    /// The highest AUTO_INCREMENT number in a transfer that was acknowledged.
+    /// The highest AUTO_INCREMENT number of an acknowledged transfer.
     highest: u64,
 }
 
-/// The server rolled the transaction back, or is gone.
+/// The server rolled the transaction back, or the connection was lost.
 enum Trouble {
     Victim,
     Lost,
 }
 
 impl Teller {
-    /// Transfers until the connection is lost.
+    /// Makes transfers until the connection is lost.
     fn work(&mut self, socket: &Path, round: &Round) {
         let Ok(mut client) = connect(socket, Some(PATIENCE)) else {
             return;
@@ -113,7 +113,7 @@ impl Teller {
         Ok(())
     }
 
-    /// What is there is what it remembers; what it did not know, it knows now.
+    /// Compares the tables with what the teller remembers, and notes the outcomes that it did not know.
     fn compare(
         &mut self,
         halves: &BTreeMap<u64, Vec<(u64, i64)>>,
@@ -151,12 +151,12 @@ impl Teller {
     }
 }
 
-/// Says it to the server; gives the AUTO_INCREMENT number.
+/// Runs the statement. Returns the AUTO_INCREMENT number.
 fn say(client: &mut Client, sql: &str, round: &Round) -> Result<u64, Trouble> {
     match client.query(sql) {
         Ok(result) => Ok(result.last_insert_id),
         Err(ClientError::Server(error)) if error.code == 1213 => Err(Trouble::Victim),
-        // A server that is being killed may have time for this.
+        // A server that is being killed may still send this.
         Err(error) => {
             round.lost(sql, &error);
             Err(Trouble::Lost)

@@ -1,4 +1,5 @@
-//! Clerks write with autocommit, several rows a statement: each statement is there as a whole or not at all.
+//! Clerks write several rows a statement with autocommit. Each statement must be kept as a whole or not at
+//! all.
 
 use super::{Restarts, Round, random, rounds, stop_and_check};
 use crate::support::PATIENCE;
@@ -8,7 +9,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 const CLERKS: u64 = 5;
-/// Rows of a batch, which come, change and go together.
+/// The rows of a batch are inserted, changed and deleted together.
 const ROWS: u64 = 7;
 
 const TABLES: [&str; 2] = [
@@ -17,15 +18,15 @@ const TABLES: [&str; 2] = [
      body TEXT NOT NULL, PRIMARY KEY (clerk, batch, part), UNIQUE (part, batch, clerk), KEY (version))",
 ];
 
-/// The version of a batch; `None` if it is not there.
+/// The version of a batch. `None` if the batch is not there.
 type Version = Option<u64>;
 
 struct Clerk {
     number: u64,
     random: Random,
-    /// What each batch is, by its number.
+    /// The state of each batch, by its number.
     batches: Vec<Version>,
-    /// A statement that was not answered: the batch, and what it would have made of it.
+    /// The statement that was not answered: its batch, and the state that it would have given it.
     unanswered: Option<(usize, Version)>,
 }
 
@@ -46,7 +47,7 @@ impl Clerk {
                     self.batches[batch] = version;
                     round.acknowledged();
                 }
-                // InnoDB's gap locks may meet in a circle.
+                // InnoDB's gap locks may form a deadlock.
                 Err(error) if error.code() == Some(1213) => {}
                 Err(error) => return round.lost(&sql, &error),
             }
@@ -54,7 +55,7 @@ impl Clerk {
         }
     }
 
-    /// A statement, the batch that it is for, and what that is afterwards.
+    /// A statement, its batch, and the state of the batch afterwards.
     fn next(&mut self) -> (String, usize, Version) {
         let clerk = self.number;
         let there: Vec<usize> =
@@ -77,7 +78,7 @@ impl Clerk {
         (update, batch, self.batches[batch].map(|version| version + 1))
     }
 
-    /// How long a body is: now and then so long that a row needs pages of its own, one or several.
+    /// The length of a body. Some are so long that a row needs one or several pages of its own.
     fn length(&mut self, usual: u64) -> u64 {
         match self.random.below(20) {
             0 => 7_000,
@@ -122,7 +123,7 @@ fn verify(server: &Server, clerks: &mut [Clerk]) {
     }
     by_unique.sort_by_key(key);
     assert!(rows == by_unique, "the unique index and the rows differ");
-    // A body is one character over and over, all of it.
+    // A body is one repeated character.
     let torn =
         ask("SELECT COUNT(*) FROM office.paper WHERE body <> REPEAT(LEFT(body, 1), CHAR_LENGTH(body))");
     assert_eq!(torn, [["0"]], "a row has bytes of another");

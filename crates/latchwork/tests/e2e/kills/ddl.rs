@@ -1,4 +1,4 @@
-//! A session that creates, fills, indexes and drops tables until the server is gone.
+//! A session that creates, fills, indexes and drops tables until the server is killed.
 
 use super::Round;
 use crate::support::PATIENCE;
@@ -6,11 +6,11 @@ use crate::support::target::{Server, connect};
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// Tables that are there at a time.
+/// The number of tables at a time.
 const TABLES: u64 = 3;
 const ROWS: i64 = 500;
 
-/// What was said of a table last, and whether that was answered.
+/// The last statement about a table, and whether it was answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct State {
     /// CREATE, INSERT, CREATE INDEX, DROP.
@@ -52,7 +52,8 @@ impl Builder {
         }
     }
 
-    /// A table is as its last statement left it, or as it was before if that was not answered. Then all are dropped.
+    /// A table must be as its last statement left it, or as before if that statement was not answered. Then
+    /// all tables are dropped.
     pub fn verify(&mut self, server: &Server) {
         let mut client = server.connect();
         let mut ask =

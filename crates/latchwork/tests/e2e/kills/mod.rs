@@ -1,7 +1,7 @@
-//! SIGKILL under load, at random moments, again and again on the same directory: what was acknowledged is there, and
-//! nothing is there by half.
+//! SIGKILL under load, at random moments, many times on the same directory. What was acknowledged must be
+//! there, and nothing may be there in part.
 //!
-//! `LATCHWORK_KILL_ROUNDS=n` says how often, `LATCHWORK_SEED=n` what the sessions intend.
+//! `LATCHWORK_KILL_ROUNDS=n` sets the number of kills, and `LATCHWORK_SEED=n` what the sessions intend.
 
 mod bank;
 mod clerks;
@@ -16,9 +16,9 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// A few seconds each; the continuous runs take more.
+/// The default number of rounds. Each takes a few seconds.
 const ROUNDS: u64 = 5;
-/// The longest time that a kill waits after the load has got going, and after a restart has begun.
+/// The longest time between the start of the load, or of a restart, and the kill.
 const DELAY_MAX: Duration = Duration::from_millis(300);
 
 fn number_from(variable: &str, default: u64) -> u64 {
@@ -36,10 +36,10 @@ fn random() -> Random {
     Random::new(number_from("LATCHWORK_SEED", 1))
 }
 
-/// What the sessions of one round share with the one who kills.
+/// What the sessions of one round share with the thread that kills.
 #[derive(Debug, Default)]
 struct Round {
-    /// Commits that were acknowledged.
+    /// The number of acknowledged commits.
     done: AtomicU64,
     killed: AtomicBool,
 }
@@ -49,15 +49,15 @@ impl Round {
         self.done.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A session lost its connection: is that the kill?
+    /// True if a lost connection is the effect of the kill.
     fn lost(&self, statement: &str, error: &dyn std::fmt::Display) {
         assert!(self.killed.load(Ordering::SeqCst), "{statement}: {error}, and nobody had killed the server");
     }
 
-    /// Waits for a random amount of work and kills.
+    /// Waits for a random amount of work, and kills.
     fn kill(&self, mut server: Server, random: &mut Random) {
         let wanted = [0, 1, 50, 500][random.below(4) as usize];
-        // On a slow device patience may end first; then there is less to find again.
+        // On a slow device the wait may end first. Then there is less to find after the restart.
         wait_until(|| {
             assert!(server.is_running(), "the server has ended by itself");
             self.done.load(Ordering::Relaxed) >= wanted
@@ -72,10 +72,10 @@ fn some_of(time: Duration, random: &mut Random) -> Duration {
     Duration::from_micros(random.below(time.as_micros() as u64 + 1))
 }
 
-/// Starts after a kill; sometimes the restart itself is killed first.
+/// Starts the server after a kill. Sometimes the restart is killed once first.
 #[derive(Debug, Default)]
 struct Restarts {
-    /// How long the last one took, so that kills fall into the middle of the next.
+    /// How long the last restart took, so that kills happen in the middle of the next one.
     took: Duration,
 }
 
@@ -94,7 +94,8 @@ impl Restarts {
     }
 }
 
-/// An orderly end, a check of the directory where there is a program for it, and another start.
+/// Stops the server in order, checks the directory if there is a program for that, and starts the server
+/// again.
 fn stop_and_check(target: Target, server: Server, folder: &Path) -> Server {
     server.stop();
     if target == Target::Latchwork {

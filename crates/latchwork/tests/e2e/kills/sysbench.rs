@@ -1,4 +1,4 @@
-//! sysbench's oltp_read_write: each transaction updates rows, and deletes one and inserts it again.
+//! sysbench's oltp_read_write. Each of its transactions updates rows, deletes a row and inserts it again.
 
 use super::{Restarts, Round, random, rounds, stop_and_check};
 use crate::support::have;
@@ -14,14 +14,14 @@ fn verify(server: &Server) {
     let mut client = server.connect();
     let mut ask = |sql: &str| client.query(sql).unwrap_or_else(|error| panic!("{sql}: {error}")).to_text();
     let all = [TABLE_ROWS.to_string(), (TABLE_ROWS * (TABLE_ROWS + 1) / 2).to_string()];
-    // A half of a transaction would be a row too few or too many.
+    // Half a transaction would leave one row too few or too many.
     assert_eq!(ask("SELECT COUNT(*), SUM(id) FROM sbtest.sbtest1"), [all]);
     let by_index = ask("SELECT id, k FROM sbtest.sbtest1 WHERE k >= 0 ORDER BY id");
     let by_key = ask("SELECT id, k FROM sbtest.sbtest1 ORDER BY id");
     assert!(by_index == by_key, "the index of k and the rows differ");
 }
 
-/// How many COMMITs the server has seen, unless it is gone.
+/// The number of COMMITs that the server has seen. `None` if the server is gone.
 fn commits(client: &mut Client) -> Option<u64> {
     let result = client.query("SHOW GLOBAL STATUS LIKE 'Com_commit'").ok()?;
     Some(result.to_text()[0][1].parse().unwrap())
@@ -58,7 +58,7 @@ fn sysbench_finds_its_rows_after_kills() {
                 });
                 round.kill(server, &mut random);
             });
-            // It ends with an error when its server is gone.
+            // sysbench ends with an error when its server is gone.
             load.wait().unwrap();
             server = restarts.restart(target, scratch.path(), &mut random);
             verify(&server);

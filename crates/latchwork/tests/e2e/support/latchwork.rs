@@ -6,12 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc;
 
-/// A running server; killed when dropped.
+/// A running server. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct Latchwork {
     child: Child,
     pub socket: PathBuf,
-    /// The line it printed when it was ready.
+    /// The line that it printed when it was ready.
     pub ready: String,
     log: PathBuf,
 }
@@ -21,7 +21,7 @@ pub fn binary() -> Command {
     Command::new(env!("CARGO_BIN_EXE_latchwork"))
 }
 
-/// Starts `latchwork` with these arguments and waits for its end: for those that must refuse.
+/// Starts `latchwork` with arguments that it must refuse, and waits for its end.
 pub fn run<S: AsRef<std::ffi::OsStr>>(arguments: &[S]) -> Output {
     let child = binary()
         .args(arguments)
@@ -105,7 +105,7 @@ impl Latchwork {
         self.child.try_wait().unwrap().is_none()
     }
 
-    /// What it wrote to standard error so far.
+    /// What it has written to standard error so far.
     pub fn log(&self) -> String {
         text(&std::fs::read(&self.log).unwrap_or_default())
     }
@@ -124,7 +124,7 @@ impl Latchwork {
         self.child.wait().unwrap()
     }
 
-    /// SIGKILL: no chance to write anything.
+    /// SIGKILL: the server cannot write anything more.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();

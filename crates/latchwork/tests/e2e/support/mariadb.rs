@@ -1,4 +1,4 @@
-//! The distribution's MariaDB on a scratch folder: the judge of what is right.
+//! The distribution's MariaDB on a scratch folder. Its results are the expected ones.
 
 use super::{find, signal, text, wait_until};
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 /// The programs that [`MariaDb::start`] and the client need.
 pub const PROGRAMS: &[&str] = &["mariadbd", "mariadb-install-db", "mariadb"];
 
-/// A running server; killed when dropped.
+/// A running server. It is killed when this is dropped.
 #[derive(Debug)]
 pub struct MariaDb {
     child: Child,
@@ -82,7 +82,7 @@ impl MariaDb {
         assert!(wait_until(|| !self.is_running()), "MariaDB does not stop");
     }
 
-    /// SIGKILL: no chance to write anything.
+    /// SIGKILL: the server cannot write anything more.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -93,7 +93,8 @@ fn data(folder: &Path) -> PathBuf {
     folder.join("mariadb-data")
 }
 
-/// A server that starts removes the temporary tables that it finds, those of another one that is at work, too.
+/// A server that starts removes the temporary tables that it finds, even those of another server that is
+/// running.
 fn temporary(folder: &Path) -> PathBuf {
     folder.join("mariadb-tmp")
 }

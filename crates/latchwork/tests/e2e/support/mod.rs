@@ -14,10 +14,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-/// How long a server may take to start or stop before a test calls it hung. Not a measure of speed.
+/// A server that takes longer to start or stop is considered hung. This is no measure of speed.
 pub const PATIENCE: Duration = Duration::from_secs(90);
 
-/// True if the programs are there; else says which is missing, and fails if the run requires them all.
+/// True if the programs are there. Otherwise this prints which one is missing, and fails if the run requires
+/// them all.
 pub fn have(programs: &[&str]) -> bool {
     let missing: Vec<_> = programs.iter().filter(|program| find(program).is_none()).collect();
     if missing.is_empty() {
@@ -61,14 +62,15 @@ pub fn client(socket: &Path) -> Command {
     command
 }
 
-/// Runs a statement or script through the client; its standard output, or a panic with what it complained of.
+/// Runs a statement or script through the client. Returns its standard output, or panics with its error
+/// message.
 pub fn sql(socket: &Path, script: &str) -> String {
     let output = feed(client(socket).arg("--skip-column-names"), script);
     assert!(output.status.success(), "{}\n{}", short(script), short(&text(&output.stderr)));
     text(&output.stdout)
 }
 
-/// Runs a script that must fail; what the client complained of.
+/// Runs a script that must fail. Returns the client's error message.
 pub fn sql_error(socket: &Path, script: &str) -> String {
     let output = feed(&mut client(socket), script);
     assert!(!output.status.success(), "{}\nwent well: {}", short(script), text(&output.stdout));
@@ -85,7 +87,8 @@ pub fn feed(command: &mut Command, input: &str) -> Output {
         .unwrap_or_else(|error| panic!("{command:?}: {error}"));
     let mut pipe = child.stdin.take().unwrap();
     let input = input.to_string();
-    // A thread, since a client that answers while it reads would block on a full pipe otherwise.
+    // A thread writes the input, because a client that answers while it reads would otherwise block on a full
+    // pipe.
     let writer = std::thread::spawn(move || drop(pipe.write_all(input.as_bytes())));
     let output = child.wait_with_output().unwrap();
     writer.join().unwrap();
@@ -96,7 +99,7 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The two ends of a text that may be long.
+/// The beginning and the end of a text that may be long.
 pub fn short(text: &str) -> String {
     let characters = text.chars().count();
     if characters <= 800 {
@@ -107,7 +110,7 @@ pub fn short(text: &str) -> String {
     format!("{start} [...] {end}")
 }
 
-/// Polls until `done`; false when patience ends.
+/// Polls until `done`. False if that takes too long.
 pub fn wait_until(mut done: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + PATIENCE;
     while Instant::now() < end {

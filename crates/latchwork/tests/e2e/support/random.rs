@@ -1,4 +1,4 @@
-//! Random numbers that a seed gives again.
+//! Random numbers that a seed repeats.
 
 /// SplitMix64 (Steele et al. 2014).
 #[derive(Debug)]

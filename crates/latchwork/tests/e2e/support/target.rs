@@ -1,24 +1,24 @@
-//! One of two servers: what is proven of Latchwork is first shown of MariaDB's InnoDB.
+//! One of two servers: each test of Latchwork must also pass on MariaDB's InnoDB.
 
 use super::{Latchwork, MariaDb, have, mariadb};
 use std::path::Path;
 use std::time::Duration;
 use wire::client::{ClientError, ConnectOptions, Connection};
 
-/// What can be shown of a server from outside.
+/// What can be tested of a server from outside.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Proof {
     /// The scripts of `tests/isolation`.
     Isolation,
     /// Random histories.
     Histories,
-    /// SIGKILL: each statement by itself is there or not.
+    /// SIGKILL: each statement is kept as a whole or not at all.
     KilledStatements,
     /// SIGKILL: transactions of several statements, and DDL.
     KilledTransactions,
 }
 
-/// What Latchwork takes part in. MariaDB takes part in everything.
+/// The tests that run on Latchwork. All run on MariaDB.
 const LATCHWORK_PROVES: &[Proof] =
     &[Proof::Isolation, Proof::Histories, Proof::KilledStatements, Proof::KilledTransactions];
 
@@ -28,7 +28,7 @@ pub enum Target {
     Latchwork,
 }
 
-/// The targets whose programs are there; `LATCHWORK_TARGET=latchwork` or `=mariadb` picks one.
+/// The targets whose programs are there. `LATCHWORK_TARGET=latchwork` or `=mariadb` picks one.
 pub fn targets(proof: Proof) -> Vec<Target> {
     let mut targets = match std::env::var("LATCHWORK_TARGET").as_deref() {
         Ok("mariadb") => vec![Target::MariaDb],
@@ -43,7 +43,7 @@ pub fn targets(proof: Proof) -> Vec<Target> {
 
 pub type Client = Connection<std::os::unix::net::UnixStream>;
 
-/// A running server; killed when dropped.
+/// A running server. It is killed when this is dropped.
 #[derive(Debug)]
 pub enum Server {
     MariaDb(MariaDb),
@@ -98,7 +98,7 @@ impl Server {
         }
     }
 
-    /// SIGKILL: no chance to write anything.
+    /// SIGKILL: the server cannot write anything more.
     pub fn kill(self) {
         match self {
             Server::MariaDb(server) => server.kill(),
@@ -120,7 +120,7 @@ impl Server {
     }
 }
 
-/// `silence_max`: how long the server may take to answer before that is an error; `None` for ever.
+/// `silence_max` is how long the server may take to answer before that is an error. `None` is without limit.
 pub fn connect(socket: &Path, silence_max: Option<Duration>) -> Result<Client, ClientError> {
     let stream = std::os::unix::net::UnixStream::connect(socket)?;
     stream.set_read_timeout(silence_max)?;

@@ -1,4 +1,4 @@
-//! A script run through the `mariadb` client, statement by statement, with what each gave.
+//! Runs a script through the `mariadb` client, and gives the outcome of each statement.
 
 use super::{client, feed, text};
 use std::path::Path;
@@ -6,15 +6,16 @@ use std::path::Path;
 /// A statement and its outcome: rows with their header, counts, warnings, or the error.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Step {
-    /// White space collapsed, so that a difference can be listed on one line.
+    /// The text with white space collapsed, so that a difference can be listed on one line.
     pub statement: String,
     pub outcome: String,
 }
 
-/// Which warnings of SELECTs count. Those of other statements always do, one by one.
+/// Which warnings of SELECTs are compared. Those of other statements are always compared, one by one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum SelectWarnings {
-    /// Each warning once: how often a condition is evaluated, and so warns, is up to the executor.
+    /// Each warning once, because the executor decides how often a condition is evaluated, and so how often
+    /// it warns.
     Distinct,
     Ignored,
 }
@@ -38,7 +39,7 @@ impl Step {
         let mut lines: Vec<String> = Vec::new();
         for line in self.outcome.lines() {
             let is_warning = ["Warning (Code", "Note (Code"].iter().any(|start| line.starts_with(start));
-            // By which arithmetic a text was found to be no number, MariaDB decides case by case.
+            // MariaDB decides case by case in which arithmetic it tries to take a text for a number.
             let line = &["DECIMAL", "INTEGER"].iter().fold(line.to_string(), |line, name| {
                 line.replace(&format!("Truncated incorrect {name} value"), "Truncated incorrect DOUBLE value")
             });
@@ -61,7 +62,7 @@ pub fn run(socket: &Path, database: &str, script: &str) -> Vec<Step> {
     let output = feed(&mut command, script);
     let mut errors = errors(&text(&output.stderr)).into_iter();
     let mut steps = steps(&text(&output.stdout));
-    // After a statement that failed the client prints warnings at most.
+    // After a failed statement the client prints warnings, or nothing.
     for step in steps.iter_mut().filter(|step| !step.went_well()) {
         step.outcome = errors.next().unwrap_or_default();
     }
@@ -100,9 +101,9 @@ fn errors(output: &str) -> Vec<String> {
     errors
 }
 
-/// The part of a message that is the same wherever it comes from. A syntax error's words depend on the parser; the
-/// names of clauses (`field list`, `SELECT`) on the server's version; some messages put database and table before
-/// a column.
+/// The part of a message that both servers have in common. The words of a syntax error depend on the parser,
+/// and the names of clauses (`field list`, `SELECT`) on the server's version. Some messages put database and
+/// table before a column.
 fn without_position(code: &str, message: &str) -> String {
     match &code[..4.min(code.len())] {
         "1064" => String::new(),
