@@ -4,8 +4,8 @@
 //! socket, and only as the operating-system user who runs the server or as the machine's root. With a
 //! password it may connect over TCP too.
 //!
-//! The file is text, with one line for each account. It has no version: a line that is not of this form ends the
-//! start with an error, so this form must stay readable. Empty lines are skipped.
+//! The file is text, with one line for each account. It has no version: a line that is not of this form ends
+//! the start with an error, so this form must stay readable. Empty lines are skipped.
 //!
 //! | part of a line | what |
 //! |---|---|

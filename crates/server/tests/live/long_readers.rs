@@ -58,7 +58,7 @@ fn hot_rows_cost_a_long_reader_little_and_it_sees_them_as_they_were() {
         while !is_over.load(Ordering::SeqCst) {
             assert_eq!(number(&mut reader, "SELECT COUNT(*) FROM d.t WHERE v = 0"), 8);
             assert_eq!(number(&mut reader, "SELECT COUNT(*) FROM d.t FORCE INDEX (v) WHERE v > 0"), 0);
-            // Who enforces the limit may be interrupted at it.
+            // The thread that enforces the limit may be interrupted at it.
             wait_until("old versions within the limit", || version_bytes(&mut observer) <= LIMIT + SLACK);
         }
     });
