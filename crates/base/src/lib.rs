@@ -6,6 +6,7 @@ mod core_local;
 pub mod ids;
 mod owned;
 pub mod phases;
+pub mod random;
 pub mod region;
 pub mod sync;
 

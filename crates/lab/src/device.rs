@@ -1,14 +1,15 @@
-//! Limits on the block device under a folder, for servers: the kernel's block throttle, through a control group.
+//! Limits on the block device under a folder, for servers: the kernel's block throttle, through a control
+//! group.
 
 use crate::error::{Error, Result};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-/// A control group whose processes get so many operations a second from a device. Removed when dropped; processes that
-/// are left go back to the root.
+/// A control group whose processes may do a limited number of operations a second on a device. It is removed
+/// when dropped; processes that are left go back to the root group.
 #[derive(Debug)]
-pub struct DeviceLimit {
+pub(crate) struct DeviceLimit {
     group: PathBuf,
     kind: Kind,
     /// `8:0`.
@@ -27,8 +28,9 @@ const BLKIO: &str = "/sys/fs/cgroup/blkio";
 const UNIFIED: &str = "/sys/fs/cgroup";
 
 impl DeviceLimit {
-    /// A group without limits yet, for the device under `folder`. The error says in a sentence why there is none.
-    pub fn new(folder: &Path, name: &str) -> Result<DeviceLimit, String> {
+    /// Makes a group for the device under `folder`, without limits yet. The error is a sentence that says why
+    /// there is no group.
+    pub(crate) fn new(folder: &Path, name: &str) -> Result<DeviceLimit, String> {
         let device = device_of(folder)?;
         DeviceLimit::within(Path::new(BLKIO), Path::new(UNIFIED), name, device)
     }
@@ -53,13 +55,13 @@ impl DeviceLimit {
         Ok(DeviceLimit { group, kind, device })
     }
 
-    /// Takes a process in, with all threads that it has and will have.
-    pub fn add(&self, pid: u32) -> Result<()> {
+    /// Adds a process, with all its present and future threads.
+    pub(crate) fn add(&self, pid: u32) -> Result<()> {
         self.write("cgroup.procs", &pid.to_string())
     }
 
-    /// So many reads and as many writes a second from now on; `None` = as many as the device does.
-    pub fn set(&self, operations_per_second: Option<u32>) -> Result<()> {
+    /// Limits reads and writes to this number a second each, from now on. `None` removes the limit.
+    pub(crate) fn set(&self, operations_per_second: Option<u32>) -> Result<()> {
         let device = &self.device;
         match self.kind {
             Kind::Blkio => {
@@ -74,8 +76,8 @@ impl DeviceLimit {
         }
     }
 
-    /// What the group's processes have read from the device so far, in operations.
-    pub fn reads(&self) -> Option<u64> {
+    /// How many read operations the group's processes have done on the device so far.
+    pub(crate) fn reads(&self) -> Option<u64> {
         match self.kind {
             Kind::Blkio => {
                 let text = fs::read_to_string(self.group.join("blkio.throttle.io_serviced")).ok()?;
@@ -86,7 +88,7 @@ impl DeviceLimit {
     }
 
     /// For reports: `blkio throttle of cgroup v1 on device 8:0`.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         match self.kind {
             Kind::Blkio => format!("blkio throttle of cgroup v1 on device {}", self.device),
             Kind::Unified => format!("io.max of cgroup v2 on device {}", self.device),
@@ -101,7 +103,7 @@ impl DeviceLimit {
 
 impl Drop for DeviceLimit {
     fn drop(&mut self) {
-        // Whoever is left would keep the group from going away.
+        // A process that is left in the group would keep it from being removed.
         let root = self.group.parent().map(|root| root.join("cgroup.procs"));
         for pid in fs::read_to_string(self.group.join("cgroup.procs")).unwrap_or_default().lines() {
             let _ = root.as_ref().map(|root| fs::write(root, pid));
@@ -126,7 +128,7 @@ fn parse_stat(text: &str, device: &str) -> Option<u64> {
     })
 }
 
-/// The whole device under a folder: a partition's throttle is its disk's.
+/// The whole device under a folder. The kernel throttles disks, not partitions.
 fn device_of(folder: &Path) -> Result<String, String> {
     let metadata = fs::metadata(folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let (major, minor) = (rustix::fs::major(metadata.dev()), rustix::fs::minor(metadata.dev()));

@@ -1,11 +1,11 @@
-//! What can go wrong in a run, told to a person.
+//! Errors of a run. Their messages are sentences for the user.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
 
 #[non_exhaustive]
 #[derive(Debug)]
-pub enum Error {
+pub(crate) enum Error {
     /// The command line asks for something that does not exist or makes no sense.
     Usage(String),
     Io {
@@ -47,7 +47,7 @@ pub enum Error {
         driver: &'static str,
         why: String,
     },
-    /// A file that was to hold results of the lab does not.
+    /// A file should hold results of the lab, and does not.
     NoResults {
         path: PathBuf,
         why: String,
@@ -56,15 +56,15 @@ pub enum Error {
     Interrupted,
 }
 
-pub type Result<T, E = Error> = std::result::Result<T, E>;
+pub(crate) type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    pub fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
+    pub(crate) fn io(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> Error {
         let what = what.into();
         move |source| Error::Io { what, source }
     }
 
-    pub fn path(verb: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
+    pub(crate) fn path(verb: &str, path: &Path) -> impl FnOnce(std::io::Error) -> Error {
         Error::io(format!("cannot {verb} {}", path.display()))
     }
 }
@@ -116,7 +116,7 @@ fn shortened(statement: &str) -> String {
 }
 
 /// The last `lines_max` lines of a log file, or nothing if it cannot be read.
-pub fn log_tail(path: &PathBuf, lines_max: usize) -> String {
+pub(crate) fn log_tail(path: &PathBuf, lines_max: usize) -> String {
     let text =
         std::fs::read(path).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default();
     let lines: Vec<&str> = text.lines().collect();

@@ -1,7 +1,5 @@
-//! Ctrl-C and termination signals as a flag.
-//!
-//! The first signal sets the flag: the run stops at the next look, keeps what it measured and cleans
-//! up. A second one ends the process at once.
+//! Ctrl-C and termination signals set a flag. The first signal only sets it: the run stops at the next check,
+//! keeps what it measured and cleans up. A second one ends the process at once.
 
 use crate::error::{Error, Result};
 use base::sync::Arc;
@@ -10,18 +8,18 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// The exit status of a program that Ctrl-C ended.
-pub const EXIT_STATUS: u8 = 130;
+pub(crate) const EXIT_STATUS: u8 = 130;
 
-/// How often a wait looks at the flag.
+/// How often a wait checks the flag.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
 // The flag is std's own atomic, since that is what the signal handler's crate takes.
 #[derive(Clone, Default, Debug)]
-pub struct Interrupt(Arc<AtomicBool>);
+pub(crate) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// A flag that SIGINT, SIGTERM and SIGHUP set.
-    pub fn install() -> Result<Interrupt> {
+    pub(crate) fn install() -> Result<Interrupt> {
         let interrupt = Interrupt::default();
         for signal in [SIGINT, SIGTERM, SIGHUP] {
             let what = || Error::io(format!("cannot handle signal {signal}"));
@@ -37,22 +35,23 @@ impl Interrupt {
         Ok(interrupt)
     }
 
-    pub fn raise(&self) {
+    #[cfg(test)]
+    pub(crate) fn raise(&self) {
         // ORDER: a flag on its own; nothing is published through it.
         self.0.store(true, Ordering::Relaxed);
     }
 
-    pub fn is_raised(&self) -> bool {
+    pub(crate) fn is_raised(&self) -> bool {
         // ORDER: see `raise`.
         self.0.load(Ordering::Relaxed)
     }
 
-    pub fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if self.is_raised() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
     /// Sleeps until `deadline`, or fails as soon as the flag is up.
-    pub fn sleep_until(&self, deadline: Instant) -> Result<()> {
+    pub(crate) fn sleep_until(&self, deadline: Instant) -> Result<()> {
         loop {
             self.check()?;
             let left = deadline.saturating_duration_since(Instant::now());

@@ -8,7 +8,7 @@ const LINE_INTERVAL: Duration = Duration::from_secs(5);
 const BAR_CHARACTERS: usize = 24;
 
 #[derive(Debug)]
-pub struct Progress {
+pub(crate) struct Progress {
     terminal: bool,
     quiet: bool,
     stage: String,
@@ -18,12 +18,13 @@ pub struct Progress {
 }
 
 impl Progress {
-    pub fn stderr() -> Progress {
+    pub(crate) fn stderr() -> Progress {
         Progress::new(std::io::stderr().is_terminal(), false)
     }
 
     /// Shows nothing: for tests.
-    pub fn quiet() -> Progress {
+    #[cfg(test)]
+    pub(crate) fn quiet() -> Progress {
         Progress::new(false, true)
     }
 
@@ -32,7 +33,7 @@ impl Progress {
     }
 
     /// Starts a stage of `total` steps.
-    pub fn stage(&mut self, name: impl Into<String>, total: u64) {
+    pub(crate) fn stage(&mut self, name: impl Into<String>, total: u64) {
         self.finish();
         self.stage = name.into();
         self.total = total;
@@ -45,7 +46,7 @@ impl Progress {
     }
 
     /// `done` steps of the stage are done; `detail` says what happens now.
-    pub fn at(&mut self, done: u64, detail: &str) {
+    pub(crate) fn at(&mut self, done: u64, detail: &str) {
         let interval = if self.terminal { BAR_INTERVAL } else { LINE_INTERVAL };
         if self.quiet || self.shown.is_some_and(|shown| shown.elapsed() < interval) {
             return;
@@ -61,7 +62,7 @@ impl Progress {
     }
 
     /// Ends the stage and leaves a clean line.
-    pub fn finish(&mut self) {
+    pub(crate) fn finish(&mut self) {
         if self.terminal && self.shown.is_some() {
             self.write("\r\x1b[2K");
         }
@@ -69,7 +70,7 @@ impl Progress {
     }
 
     /// A message that stays.
-    pub fn note(&mut self, text: &str) {
+    pub(crate) fn note(&mut self, text: &str) {
         self.finish();
         self.line(text);
     }
@@ -110,7 +111,7 @@ fn render(stage: &str, done: u64, total: u64, elapsed: Duration, detail: &str) -
 }
 
 /// `45 s`, `3 min 05 s`, `2 h 10 min`.
-pub fn duration(duration: Duration) -> String {
+pub(crate) fn duration(duration: Duration) -> String {
     let seconds = duration.as_secs_f64().round() as u64;
     match seconds {
         0..60 => format!("{seconds} s"),

@@ -1,4 +1,4 @@
-//! Folders that go away with whoever made them.
+//! Folders that are removed when their owner is dropped.
 
 use crate::error::{Error, Result};
 use std::fs;
@@ -8,13 +8,14 @@ use std::path::{Path, PathBuf};
 /// What `st_blocks` counts in.
 const BLOCK_BYTES: u64 = 512;
 
-/// A folder that is removed with everything in it when this is dropped, also by a panic.
+/// A folder that is removed with everything in it when this value is dropped, also by a panic.
 #[derive(Debug)]
-pub struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// A new folder under `parent`, which is made if it is missing. Its path is absolute: servers have working folders of their own.
-    pub fn create(parent: &Path) -> Result<Scratch> {
+    /// Makes a new folder under `parent`, and `parent` itself if it is missing. Its path is absolute, since
+    /// servers change their working folder.
+    pub(crate) fn create(parent: &Path) -> Result<Scratch> {
         fs::create_dir_all(parent).map_err(Error::path("create", parent))?;
         let parent = std::path::absolute(parent).map_err(Error::path("find", parent))?;
         let pid = std::process::id();
@@ -29,12 +30,13 @@ impl Scratch {
         unreachable!("some number is free")
     }
 
-    pub fn path(&self) -> &Path {
+    #[cfg(test)]
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
     /// A new folder inside.
-    pub fn folder(&self, name: &str) -> Result<PathBuf> {
+    pub(crate) fn folder(&self, name: &str) -> Result<PathBuf> {
         let path = self.0.join(name);
         fs::create_dir(&path).map_err(Error::path("create", &path))?;
         Ok(path)
@@ -49,8 +51,8 @@ impl Drop for Scratch {
     }
 }
 
-/// What the files directly inside a folder take on the device: holes count nothing.
-pub fn bytes_under(folder: &Path) -> u64 {
+/// How many bytes the files directly inside a folder occupy on the device. Holes count nothing.
+pub(crate) fn bytes_under(folder: &Path) -> u64 {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * BLOCK_BYTES).sum()
 }

@@ -12,6 +12,16 @@ pub enum HitPath {
     Optimistic,
 }
 
+impl HitPath {
+    /// As the setting `key_cache_hit_path` has it.
+    pub fn name(self) -> &'static str {
+        match self {
+            HitPath::Locked => "locked",
+            HitPath::Optimistic => "optimistic",
+        }
+    }
+}
+
 /// Which threads write dirty pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum WriteBack {

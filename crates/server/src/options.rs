@@ -146,12 +146,8 @@ impl Options {
             engine::LatchImplementation::Direct => "direct",
             engine::LatchImplementation::WaitArray => "wait_array",
         };
-        let hit_path = match settings.hit_path {
-            engine::HitPath::Optimistic => "optimistic",
-            engine::HitPath::Locked => "locked",
-        };
         self.set("latch_implementation", Some(latches))?;
-        self.set("key_cache_hit_path", Some(hit_path))?;
+        self.set("key_cache_hit_path", Some(settings.hit_path.name()))?;
         self.set("use_sys_malloc", Some(if settings.use_sys_malloc { "ON" } else { "OFF" }))?;
         self.set("malloc_lib", Some(settings.malloc_lib))?;
         self.set("thread_concurrency", Some(&settings.thread_concurrency.to_string()))

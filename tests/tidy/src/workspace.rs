@@ -177,7 +177,9 @@ fn collect(root: &Path, folder: &Path, files: &mut Vec<(String, String)>) {
     for child in children {
         let name = child.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if child.is_dir() {
-            if !name.starts_with('.') && !matches!(name.as_str(), "target" | "lab-results") {
+            // A module may be called target, too: what cargo builds lies in no folder of sources.
+            let is_made = matches!(name.as_str(), "target" | "lab-results") && !folder.ends_with("src");
+            if !name.starts_with('.') && !is_made {
                 collect(root, &child, files);
             }
             continue;

@@ -1,12 +1,16 @@
 //! `--name value`, `--name=value` and the values' forms, the same for every experiment.
 
-use super::suggest;
-use crate::command::Format;
+mod suggest;
+
+pub(crate) use suggest::unknown as closest;
+
+use crate::report::Format;
 use crate::target::TargetSpec;
 use std::time::Duration;
 
-/// Gives each option with its value to `set`; a flag comes with an empty value. Errors are sentences for people.
-pub fn read(
+/// Gives each option with its value to `set`; a flag comes with an empty value. Errors are sentences for
+/// people.
+pub(crate) fn read(
     args: &[String],
     names: &[&'static str],
     flags: &[&str],
@@ -19,7 +23,7 @@ pub fn read(
 }
 
 /// The same for a command that takes files too, which are returned.
-pub fn read_with_files(
+pub(crate) fn read_with_files(
     args: &[String],
     names: &[&'static str],
     flags: &[&str],
@@ -45,7 +49,7 @@ pub fn read_with_files(
             continue;
         }
         if !names.contains(&name) {
-            return Err(suggest::unknown("option", name, names.iter().chain(flags).copied()));
+            return Err(closest("option", name, names.iter().chain(flags).copied()));
         }
         let value = match inline {
             Some(value) => value,
@@ -56,12 +60,14 @@ pub fn read_with_files(
     Ok(files)
 }
 
-pub fn split(value: &str) -> Result<Vec<&str>, String> {
+pub(crate) fn split(value: &str) -> Result<Vec<&str>, String> {
     let parts: Vec<&str> = value.split(',').map(str::trim).collect();
     if parts.iter().any(|part| part.is_empty()) { Err("an empty entry".to_string()) } else { Ok(parts) }
 }
 
-pub fn distinct<T: PartialEq>(items: impl Iterator<Item = Result<T, String>>) -> Result<Vec<T>, String> {
+pub(crate) fn distinct<T: PartialEq>(
+    items: impl Iterator<Item = Result<T, String>>,
+) -> Result<Vec<T>, String> {
     let mut distinct = Vec::new();
     for item in items {
         let item = item?;
@@ -73,24 +79,24 @@ pub fn distinct<T: PartialEq>(items: impl Iterator<Item = Result<T, String>>) ->
     Ok(distinct)
 }
 
-pub fn number(value: &str, min: u32, max: u32) -> Result<u32, String> {
+pub(crate) fn number(value: &str, min: u32, max: u32) -> Result<u32, String> {
     let number = value.parse::<u32>().ok().filter(|number| (min..=max).contains(number));
     number.ok_or_else(|| format!("`{value}` is not a whole number from {min} to {max}"))
 }
 
-pub fn numbers(value: &str, min: u32, max: u32) -> Result<Vec<u32>, String> {
+pub(crate) fn numbers(value: &str, min: u32, max: u32) -> Result<Vec<u32>, String> {
     let mut numbers = distinct(split(value)?.into_iter().map(|part| number(part, min, max)))?;
     numbers.sort_unstable();
     Ok(numbers)
 }
 
 /// `500000`, `500k`, `2M`: powers of ten.
-pub fn count(value: &str) -> Result<u64, String> {
+pub(crate) fn count(value: &str) -> Result<u64, String> {
     scaled(value, 1_000)
 }
 
 /// `512M`, `8G`: powers of two, as servers have it.
-pub fn bytes(value: &str) -> Result<u64, String> {
+pub(crate) fn bytes(value: &str) -> Result<u64, String> {
     scaled(value, 1_024)
         .and_then(|bytes| if bytes == 0 { Err("a cache has to have a size".to_string()) } else { Ok(bytes) })
 }
@@ -108,7 +114,7 @@ fn scaled(value: &str, step: u64) -> Result<u64, String> {
 }
 
 /// `8`, `0.5`, `500ms`, `8min`: seconds unless a unit says otherwise.
-pub fn duration(value: &str) -> Result<Duration, String> {
+pub(crate) fn duration(value: &str) -> Result<Duration, String> {
     let wrong = || format!("`{value}` is not a duration such as 2, 0.5, 500ms or 8min");
     let (number, unit) = if let Some(number) = value.strip_suffix("ms") {
         (number, 0.001)
@@ -124,7 +130,7 @@ pub fn duration(value: &str) -> Result<Duration, String> {
     Ok(Duration::from_secs_f64(seconds))
 }
 
-pub fn format(value: &str) -> Result<Format, String> {
+pub(crate) fn format(value: &str) -> Result<Format, String> {
     match value {
         "table" => Ok(Format::Table),
         "json" => Ok(Format::Json),
@@ -133,7 +139,7 @@ pub fn format(value: &str) -> Result<Format, String> {
 }
 
 /// Targets, none twice. The engine in process takes its settings one by one here, not as a preset.
-pub fn targets(value: &str, targets: &mut Vec<TargetSpec>) -> Result<(), String> {
+pub(crate) fn targets(value: &str, targets: &mut Vec<TargetSpec>) -> Result<(), String> {
     targets_with_presets(value, targets)?;
     match targets.iter().find(|target| matches!(target, TargetSpec::Embedded(Some(_)))) {
         Some(target) => Err(format!("{} is for `lab run smp`", target.name())),
@@ -142,7 +148,7 @@ pub fn targets(value: &str, targets: &mut Vec<TargetSpec>) -> Result<(), String>
 }
 
 /// Targets, none twice.
-pub fn targets_with_presets(value: &str, targets: &mut Vec<TargetSpec>) -> Result<(), String> {
+pub(crate) fn targets_with_presets(value: &str, targets: &mut Vec<TargetSpec>) -> Result<(), String> {
     for target in split(value)? {
         let target = TargetSpec::parse(target)?;
         if targets.contains(&target) {

@@ -1,25 +1,19 @@
 //! The command line: `lab list`, `lab doctor`, `lab run EXPERIMENT`, `lab report`,
 //! `lab compare`, `lab explain`.
 
-pub mod arguments;
-pub mod compare;
+mod compare;
 mod explain;
 mod help;
-mod options;
 mod report;
-mod suggest;
 
-pub use help::{PLACES, segments_options};
-pub use options::{DriverKind, Format, RunOptions};
-pub use suggest::unknown as closest;
-
+use crate::arguments::closest;
 use crate::doctor::{self, Verdict};
 use crate::error::{Error, Result};
-use crate::experiment;
+use crate::experiment::{self, SegmentsOptions};
 use crate::interrupt::{self, Interrupt};
 use crate::progress::Progress;
+use crate::report::print;
 use std::ffi::OsString;
-use std::io::Write;
 use std::process::ExitCode;
 
 /// What a wrong command line exits with, as shells and getopt have it.
@@ -55,7 +49,7 @@ fn wants_help(args: &[String]) -> bool {
     args.iter().any(|arg| arg == "--help" || arg == "-h")
 }
 
-/// The commands that succeed or fail, and nothing between.
+/// The commands that either succeed or fail.
 fn obey(args: &[String]) -> Result<()> {
     let (command, rest) = match args.split_first() {
         None => return print(help::OVERVIEW),
@@ -77,7 +71,7 @@ fn obey(args: &[String]) -> Result<()> {
         "compare" => print(compare::HELP),
         "explain" if wants_help => print(explain::HELP),
         "explain" => explain::run(rest, &Interrupt::install()?, &mut Progress::stderr()),
-        other => Err(Error::Usage(suggest::unknown("command", other, COMMANDS))),
+        other => Err(Error::Usage(closest("command", other, COMMANDS))),
     }
 }
 
@@ -98,7 +92,7 @@ fn run(args: &[String], wants_help: bool) -> Result<()> {
         return Err(Error::Usage(format!("`run` needs the name of an experiment: {names}")));
     };
     let Some(found) = experiment::find(name) else {
-        return Err(Error::Usage(suggest::unknown("experiment", name, experiment::names())));
+        return Err(Error::Usage(closest("experiment", name, experiment::names())));
     };
     if wants_help {
         return print(&help::of(found));
@@ -108,7 +102,7 @@ fn run(args: &[String], wants_help: bool) -> Result<()> {
 }
 
 fn examine(args: &[String]) -> Result<()> {
-    let options = RunOptions::parse(args).map_err(Error::Usage)?;
+    let options = SegmentsOptions::parse(args).map_err(Error::Usage)?;
     let findings = doctor::examine(&options.doctor_plan());
     print(&doctor::to_text(&findings, true))?;
     match findings.iter().map(|finding| finding.verdict).max() {
@@ -117,16 +111,6 @@ fn examine(args: &[String]) -> Result<()> {
         }
         Some(Verdict::Warning) => print("\nThe figures will suffer from the warnings.\n"),
         _ => print("\nThis machine is fit to measure on.\n"),
-    }
-}
-
-/// Writes to stdout; a reader that went away (`| head`) is no error.
-pub(crate) fn print(text: &str) -> Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Error::io("cannot write to standard output")(error))
-        }
-        _ => Ok(()),
     }
 }
 

@@ -1,12 +1,13 @@
 //! `lab report`: one page of results that were measured before.
 
-use super::{arguments, print};
+use crate::arguments;
 use crate::error::{Error, Result};
 use crate::report;
+use crate::report::print;
 use crate::results::Results;
 use std::path::PathBuf;
 
-pub const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 latchwork lab report RESULT [RESULT ...] [--out FILE] [--svg FILE]
 
 Makes one HTML page of any number of results (result.json of `lab run`, or its folder). The page is one file that
@@ -17,7 +18,7 @@ what was not measured in turns should not be compared by eye; `latchwork lab com
   --svg FILE   the first plot of the first result as a picture of its own, instead of a page
 ";
 
-pub fn run(args: &[String]) -> Result<()> {
+pub(crate) fn run(args: &[String]) -> Result<()> {
     let (mut out, mut svg) = (None, None);
     let files = arguments::read_with_files(args, &["--out", "--svg"], &[], |name, value| {
         let place = if name == "--svg" { &mut svg } else { &mut out };

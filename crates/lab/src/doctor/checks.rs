@@ -3,13 +3,13 @@
 use super::machine::bytes;
 use super::{Facts, Finding, Plan, Verdict};
 
-/// A server needs about this many descriptors beside those of its connections and its open tables.
+/// Descriptors that a server needs beside those of its connections and its open tables, about.
 const OPEN_FILES_BESIDE: u64 = 600;
-/// More than this share of the machine being busy before we start shows in the figures.
+/// If more than this share of the machine is busy before the run starts, the figures suffer.
 const BUSY_SHARE_MAX: f64 = 0.05;
 const STOLEN_SHARE_MAX: f64 = 0.01;
 
-pub fn all(facts: &Facts, plan: &Plan) -> Vec<Finding> {
+pub(crate) fn all(facts: &Facts, plan: &Plan) -> Vec<Finding> {
     [
         Some(build(facts)),
         open_files(facts, plan),
@@ -45,7 +45,7 @@ fn build(facts: &Facts) -> Finding {
 fn open_files(facts: &Facts, plan: &Plan) -> Option<Finding> {
     const CHECK: &str = "open files";
     let limit = facts.open_files_max?;
-    // Both ends of a connection count where client and server share the limit's process.
+    // If client and server share a process, both ends of a connection count against its limit.
     let needed = u64::from(plan.threads_max) * 2 + OPEN_FILES_BESIDE;
     let shown = if limit == u64::MAX { "unlimited".to_string() } else { limit.to_string() };
     let found = format!("limit {shown}, {needed} needed for {} threads", plan.threads_max);

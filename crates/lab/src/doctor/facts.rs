@@ -3,11 +3,11 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the run is going to need.
+/// What the run will need.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     pub threads_max: u32,
-    /// Memory for caches and data, all targets that run at the same time together.
+    /// Memory for caches and data of all targets that run at the same time, in bytes.
     pub memory_bytes: u64,
     pub disk_bytes: u64,
     /// Where the data will lie.
@@ -16,7 +16,7 @@ pub struct Plan {
 
 /// The machine as found. `None` = the kernel does not tell.
 #[derive(Clone, Default, PartialEq, Debug)]
-pub struct Facts {
+pub(crate) struct Facts {
     pub open_files_max: Option<u64>,
     pub open_files_hard_max: Option<u64>,
     pub processors: u64,
@@ -42,7 +42,7 @@ pub struct Facts {
     pub load_one_minute: Option<f64>,
     /// The share of all processors that is busy right now, 0 to 1.
     pub busy_share: Option<f64>,
-    /// The share that the hypervisor gave to others, 0 to 1.
+    /// The share of time that the hypervisor gave to other machines, 0 to 1.
     pub stolen_share: Option<f64>,
     /// What keeps the machine busy: name and processors.
     pub busiest: Vec<(String, f64)>,
@@ -51,7 +51,7 @@ pub struct Facts {
 }
 
 impl Facts {
-    pub fn gather(plan: &Plan) -> Facts {
+    pub(crate) fn gather(plan: &Plan) -> Facts {
         let files = rustix::process::getrlimit(rustix::process::Resource::Nofile);
         let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
         let folder = existing_ancestor(&plan.scratch);
@@ -139,7 +139,7 @@ fn mount_of(folder: &Path) -> Option<(String, String)> {
             let (device, point, kind) = (fields.next()?, fields.next()?, fields.next()?);
             folder.starts_with(point).then(|| (point.len(), device.to_string(), kind.to_string()))
         })
-        // Later mounts cover earlier ones on the same point.
+        // A later mount hides an earlier one at the same point.
         .max_by_key(|(len, ..)| *len)
         .map(|(_, device, kind)| (device, kind))
 }
@@ -152,7 +152,7 @@ fn io_scheduler(folder: &Path) -> Option<(String, String)> {
     let (device, _) = mount_of(folder)?;
     let device = fs::canonicalize(&device).ok()?;
     let name = device.file_name()?.to_str()?.to_string();
-    // A partition's queue is its disk's.
+    // A partition uses the queue of its disk.
     let class = fs::canonicalize(format!("/sys/class/block/{name}")).ok()?;
     let disk = if class.join("partition").exists() { class.parent()?.to_path_buf() } else { class };
     let schedulers = word(disk.join("queue/scheduler").to_str()?)?;

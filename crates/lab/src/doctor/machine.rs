@@ -1,4 +1,4 @@
-//! The machine a result was measured on, and how busy it is.
+//! The machine that a result was measured on, and how busy it is.
 
 use super::facts::{cgroup_memory, cgroup_processors, meminfo_bytes, word};
 use std::collections::HashMap;
@@ -8,9 +8,9 @@ use std::time::Duration;
 /// How long the load is watched.
 const WATCH: Duration = Duration::from_millis(300);
 
-/// How busy the machine is without us.
+/// How busy the machine is without the lab.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Load {
+pub(crate) struct Load {
     /// 0 to 1, over all processors.
     pub busy_share: f64,
     pub stolen_share: f64,
@@ -18,12 +18,12 @@ pub struct Load {
     pub busiest: Vec<(String, f64)>,
 }
 
-pub fn processors() -> u64 {
+pub(crate) fn processors() -> u64 {
     std::thread::available_parallelism().map_or(1, |count| count.get() as u64)
 }
 
 /// Name and value pairs, for the result.
-pub fn describe() -> Vec<(String, String)> {
+pub(crate) fn describe() -> Vec<(String, String)> {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let facts = [
         ("processor", processor_model()),
@@ -45,7 +45,7 @@ pub fn describe() -> Vec<(String, String)> {
 }
 
 /// The version, and the commit if the build knew it.
-pub fn version() -> String {
+pub(crate) fn version() -> String {
     let build = if cfg!(debug_assertions) { "debug build" } else { "release build" };
     match option_env!("LATCHWORK_COMMIT").filter(|commit| !commit.is_empty()) {
         Some(commit) => format!("{} (commit {commit}, {build})", env!("CARGO_PKG_VERSION")),
@@ -96,7 +96,7 @@ fn mitigations() -> Option<String> {
 }
 
 /// Watches the machine for a moment.
-pub fn load_now() -> Option<Load> {
+pub(crate) fn load_now() -> Option<Load> {
     let (before, processes_before) = (ticks()?, process_ticks());
     std::thread::sleep(WATCH);
     let (after, processes_after) = (ticks()?, process_ticks());
@@ -161,7 +161,7 @@ fn process_ticks() -> HashMap<u32, (String, u64)> {
 }
 
 /// `512 MiB`, `1.5 GiB`.
-pub fn bytes(count: u64) -> String {
+pub(crate) fn bytes(count: u64) -> String {
     const UNITS: [&str; 5] = ["bytes", "KiB", "MiB", "GiB", "TiB"];
     let mut value = count as f64;
     let mut unit = 0;
@@ -177,7 +177,7 @@ pub fn bytes(count: u64) -> String {
 }
 
 /// Memory that programs started now may take; 0 where the kernel does not tell.
-pub fn memory_available_bytes() -> u64 {
+pub(crate) fn memory_available_bytes() -> u64 {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = meminfo_bytes(&memory, "MemAvailable").unwrap_or(0);
     cgroup_memory().map_or(available, |limit| limit.min(available))

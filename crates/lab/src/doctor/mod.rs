@@ -1,20 +1,18 @@
-//! The preflight: what the published study told its readers to check, checked.
-//!
-//! Each check is a small function over [`Facts`], which are gathered once; so that every verdict can be
-//! tested without the machine that deserves it.
+//! The preflight checks what the published study told its readers to check. Each check is a small function
+//! over [`Facts`], which are gathered once. So every verdict can be tested on any machine.
 
 mod checks;
 mod facts;
-pub mod machine;
+pub(crate) mod machine;
 
-pub use facts::{Facts, Plan};
+pub(crate) use facts::{Facts, Plan};
 
-use crate::report::json::Json;
+use crate::json::Json;
 use std::borrow::Cow;
 
 /// How much a finding matters to the figures.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Good,
     /// Nothing to be done, but a reader of the figures should know.
     Note,
@@ -27,11 +25,11 @@ pub enum Verdict {
 impl Verdict {
     const ALL: [Verdict; 4] = [Verdict::Good, Verdict::Note, Verdict::Warning, Verdict::Problem];
 
-    pub fn named(name: &str) -> Option<Verdict> {
+    pub(crate) fn named(name: &str) -> Option<Verdict> {
         Verdict::ALL.into_iter().find(|verdict| verdict.name() == name)
     }
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Verdict::Good => "ok",
             Verdict::Note => "note",
@@ -42,7 +40,7 @@ impl Verdict {
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Finding {
+pub(crate) struct Finding {
     /// What was looked at: `open files`.
     pub check: Cow<'static, str>,
     pub verdict: Verdict,
@@ -70,7 +68,7 @@ impl Finding {
         Finding { check: check.into(), verdict, found: found.into(), advice: Some(advice.into()) }
     }
 
-    pub fn to_json(&self) -> Json {
+    pub(crate) fn to_json(&self) -> Json {
         Json::object([
             ("check", self.check.as_ref().into()),
             ("verdict", self.verdict.name().into()),
@@ -80,13 +78,13 @@ impl Finding {
     }
 }
 
-/// Looks at this machine with a run in mind.
-pub fn examine(plan: &Plan) -> Vec<Finding> {
+/// Checks this machine for a run.
+pub(crate) fn examine(plan: &Plan) -> Vec<Finding> {
     checks::all(&Facts::gather(plan), plan)
 }
 
 /// The findings as text, `verbose` with the good ones too.
-pub fn to_text(findings: &[Finding], verbose: bool) -> String {
+pub(crate) fn to_text(findings: &[Finding], verbose: bool) -> String {
     let mut text = String::new();
     for finding in findings {
         if !verbose && finding.verdict <= Verdict::Note {

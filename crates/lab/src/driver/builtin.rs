@@ -1,9 +1,8 @@
-//! The lab's own clients: as little work a query as a client can do.
-//!
-//! A query is one prepared packet whose parameters are written over in place; an answer's rows are counted by their
-//! headers and only the `k` of each is looked at. As many threads as there are processors drive all
-//! connections: a thread waits for whichever of its connections has an answer, so that with many connections one
-//! system call finds many answers and nobody is put to sleep for each.
+//! The lab's own clients do as little work a query as a client can. A query is one prepared packet whose
+//! parameters are overwritten in place. Rows of an answer are counted by their headers, and only the `k` of
+//! each is looked at. There are as many threads as processors, and each drives several connections. A thread
+//! waits for any of its connections: with many connections one system call finds many answers, and no thread
+//! sleeps and wakes for each.
 
 use super::exchange::Exchange;
 use super::socket::{Login, Socket, explained};
@@ -17,18 +16,18 @@ use crate::workload::{Script, Workload};
 use rustix::event::epoll;
 use std::time::{Duration, Instant};
 
-/// The column that a row is checked by, where its place in a binary row is fixed: behind the row's first byte,
-/// the bitmap of four columns, and the 4-byte id.
+/// The column that a row is checked by, and its place in a binary row: behind the row's first byte, the
+/// bitmap of four columns, and the 4-byte id.
 const K_OFFSET: usize = 1 + 1 + 4;
-/// A worker looks at the phases at least this often, even if no answer comes.
+/// A worker checks the phases at least this often, even if no answer comes.
 const ANSWER_WAIT: Duration = Duration::from_millis(50);
-/// A run that was interrupted does not wait for the last answers for ever.
+/// How long an interrupted run waits for the last answers.
 const END_PATIENCE: Duration = Duration::from_secs(2);
 /// Answers taken from one wait.
 const EVENTS_MAX: usize = 64;
 
-/// A connection that asks the same kind of thing over and over: a query, or a transaction of several.
-pub trait Asking: Send {
+/// A connection that repeats one kind of question: a query, or a transaction of several statements.
+pub(crate) trait Asking: Send {
     fn socket(&self) -> &Socket;
 
     /// Starts the next one.
@@ -37,12 +36,12 @@ pub trait Asking: Send {
     /// When the one under way was started.
     fn asked(&self) -> Instant;
 
-    /// Takes what has arrived; the number of rows once everything that was asked is answered.
+    /// Takes what has arrived. Returns the number of rows once everything that was asked is answered.
     fn receive(&mut self) -> Result<Option<u64>>;
 }
 
 /// Connects all clients, runs them, and counts. `checked`: rows must be rows of the table.
-pub fn run(
+pub(crate) fn run(
     login: &Login,
     load: &Load,
     checked: bool,
@@ -59,7 +58,7 @@ pub fn run(
 }
 
 /// Runs connected clients for a sample.
-pub fn drive<C: Asking>(
+pub(crate) fn drive<C: Asking>(
     clients: &mut [C],
     window: &Window,
     observed: &Observed<'_>,
@@ -89,8 +88,8 @@ fn one<C: Asking>(client: &mut C) -> Result<u64> {
     }
 }
 
-/// Drives several connections by one thread: each always has a query under way. In the end all of them come to theirs: engines without
-/// transactions would keep half a one.
+/// Drives several connections by one thread. Each connection always has a query under way. At the end all
+/// queries and transactions are completed: an engine without transactions would keep half of one.
 fn take_turns<C: Asking>(clients: &mut [C], phases: &Phases) -> Result<Recorder> {
     let waiting = Error::io("cannot wait for answers");
     let poll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|error| waiting(error.into()))?;
@@ -163,7 +162,7 @@ impl Client {
             packet: ExecutePacket::new(prepared.id, count),
             parameters: vec![0; count],
             script,
-            // Looking into rows needs the two integers in front, four bytes each.
+            // Rows can only be checked if the two integers in front have four bytes each.
             checked: checked
                 && prepared.columns.len() == 4
                 && prepared.columns[..2].iter().all(is_four_bytes),

@@ -7,7 +7,7 @@ use wire::PacketReader;
 use wire::client::{Connection, ResponseKind, ResponseScanner, ScanError, Summary};
 
 #[derive(Debug)]
-pub struct Exchange {
+pub(crate) struct Exchange {
     target: String,
     socket: Socket,
     reader: PacketReader,
@@ -15,7 +15,7 @@ pub struct Exchange {
 }
 
 impl Exchange {
-    pub fn new(target: &str, connection: Connection<Socket>) -> Exchange {
+    pub(crate) fn new(target: &str, connection: Connection<Socket>) -> Exchange {
         Exchange {
             target: target.to_string(),
             reader: PacketReader::new(usize::MAX),
@@ -24,20 +24,20 @@ impl Exchange {
         }
     }
 
-    pub fn socket(&self) -> &Socket {
+    pub(crate) fn socket(&self) -> &Socket {
         &self.socket
     }
 
-    pub fn send(&mut self, packet: &[u8]) -> Result<()> {
+    pub(crate) fn send(&mut self, packet: &[u8]) -> Result<()> {
         self.scanner.expect(ResponseKind::Results);
         self.reader.set_sequence(1);
-        // Small, and the only thing under way: it fits into the socket's buffer.
+        // The packet is small, and nothing else is under way: it fits into the socket's buffer.
         self.socket.write_all(packet).map_err(Error::io(format!("{} went away", self.target)))
     }
 
-    /// Takes what has arrived; true once the answer is complete. `row` sees each row's bytes and says whether it
-    /// may be in the answer.
-    pub fn receive(&mut self, mut row: impl FnMut(&[u8]) -> bool) -> Result<bool> {
+    /// Takes what has arrived. True once the answer is complete. `row` gets each row's bytes and says whether
+    /// the row may be in the answer.
+    pub(crate) fn receive(&mut self, mut row: impl FnMut(&[u8]) -> bool) -> Result<bool> {
         let count = match self.socket.read(self.reader.space()) {
             Ok(0) => return Err(self.protocol("it closed the connection in the middle of an answer")),
             Ok(count) => count,
@@ -65,11 +65,11 @@ impl Exchange {
     }
 
     /// Of the answer that is complete.
-    pub fn summary(&self) -> &Summary {
+    pub(crate) fn summary(&self) -> &Summary {
         self.scanner.summary()
     }
 
-    pub fn refused(&self, statement: &str, error: &wire::response::ServerError) -> Error {
+    pub(crate) fn refused(&self, statement: &str, error: &wire::response::ServerError) -> Error {
         Error::Sql {
             target: self.target.clone(),
             statement: statement.to_string(),
@@ -78,7 +78,7 @@ impl Exchange {
         }
     }
 
-    pub fn wrong_answer(&self, why: String) -> Error {
+    pub(crate) fn wrong_answer(&self, why: String) -> Error {
         Error::WrongAnswer { target: self.target.clone(), why }
     }
 

@@ -1,36 +1,55 @@
-//! Who asks: clients that run a workload against a target and count what comes back.
+//! Clients that run a workload against a target and count the answers.
 
-pub mod builtin;
+pub(crate) mod builtin;
 mod exchange;
-pub mod oltp;
-pub mod socket;
-pub mod sysbench;
-pub mod together;
-pub mod workers;
+pub(crate) mod oltp;
+pub(crate) mod socket;
+pub(crate) mod sysbench;
+pub(crate) mod together;
+pub(crate) mod workers;
 
 use crate::workload::Workload;
 use std::time::Duration;
 
+/// Which clients drive a server.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DriverKind {
+    /// The lab's own.
+    Builtin,
+    /// The distribution's sysbench, unmodified.
+    Sysbench,
+}
+
+impl DriverKind {
+    /// As `--driver` has it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            DriverKind::Builtin => "builtin",
+            DriverKind::Sysbench => "sysbench",
+        }
+    }
+}
+
 /// When a sample counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Window {
+pub(crate) struct Window {
     pub warmup: Duration,
     pub measure: Duration,
-    /// Which pass over all cells the sample belongs to.
+    /// The round that the sample belongs to.
     pub round: u32,
 }
 
 impl Load {
-    pub fn window(&self) -> Window {
+    pub(crate) fn window(&self) -> Window {
         Window { warmup: self.warmup, measure: self.measure, round: self.round }
     }
 }
 
 /// One sample's load.
 #[derive(Clone, Copy, Debug)]
-pub struct Load {
+pub(crate) struct Load {
     pub workload: Workload,
-    /// Clients, each with one query under way at any time.
+    /// Number of clients. Each has one query under way at any time.
     pub clients: u32,
     pub warmup: Duration,
     pub measure: Duration,

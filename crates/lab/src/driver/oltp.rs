@@ -17,7 +17,7 @@ use wire::{PacketWriter, WireValue};
 
 /// What all clients of a sample do.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Oltp {
+pub(crate) struct Oltp {
     pub mix: Mix,
     pub table: Sbtest,
     pub distribution: Distribution,
@@ -26,15 +26,16 @@ pub struct Oltp {
     pub checked: bool,
 }
 
-/// Transactions that did not get to their end, for a reason that is nobody's fault; by name.
-pub const FAILED: &str = "transactions/s given up (deadlocks, lock waits, duplicates)";
+/// The name of the count of transactions that gave up because of deadlocks and the like.
+pub(crate) const FAILED: &str = "transactions/s given up (deadlocks, lock waits, duplicates)";
 
-/// Errors after which sysbench tries again: a deadlock, a lock wait that took too long, a row that changed meanwhile. And
-/// a duplicate, which engines without transactions give when two sessions replace the same row.
-pub const TRY_AGAIN: [u16; 4] = [1213, 1205, 1020, 1062];
+/// Errors after which sysbench tries again: a deadlock, a lock wait that took too long, a row that changed
+/// meanwhile. Also a duplicate, which engines without transactions report when two sessions replace the same
+/// row.
+pub(crate) const TRY_AGAIN: [u16; 4] = [1213, 1205, 1020, 1062];
 
 /// Connects all clients, runs them, and counts transactions.
-pub fn run(
+pub(crate) fn run(
     login: &Login,
     oltp: &Oltp,
     sessions: u32,
@@ -49,7 +50,7 @@ pub fn run(
         clients.push(Client::connect(login, oltp, seed, number)?);
     }
     let mut sample = builtin::drive(&mut clients, window, observed, interrupt)?;
-    // Counted from the first to the last, the window and what lies around it.
+    // This is counted over the whole sample, not only in the window.
     let failed: u64 = clients.iter().map(|client| client.failed).sum();
     let running = clients.iter().map(|client| client.first.elapsed().as_secs_f64()).fold(0.0, f64::max);
     if failed > 0 {
@@ -81,7 +82,8 @@ impl Client {
         let mut connection = login.connect()?.into_connection();
         let mut statements = vec![None; Step::COUNT];
         if oltp.prepared {
-            // BEGIN and COMMIT stay text: servers did not prepare them when the study was made.
+            // BEGIN and COMMIT are always sent as text: servers could not prepare them when the study was
+            // made.
             for &step in oltp.mix.steps().iter().filter(|step| step.sql().contains('?')) {
                 if statements[step as usize].is_none() {
                     let sql = step.sql();

@@ -1,22 +1,39 @@
 //! A stream to a server, and the blocking client over it.
 
 use crate::error::{Error, Result};
-use crate::target::Address;
+use std::fmt;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use wire::client::{ClientError, ConnectOptions, Connection};
 use wire::constants::capability;
 
+/// Where a server listens.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Address {
+    Unix(PathBuf),
+    Tcp { host: String, port: u16 },
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Address::Unix(path) => write!(f, "{}", path.display()),
+            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
+        }
+    }
+}
+
 #[derive(Debug)]
-pub enum Socket {
+pub(crate) enum Socket {
     Unix(UnixStream),
     Tcp(TcpStream),
 }
 
 impl Socket {
-    pub fn connect(address: &Address) -> io::Result<Socket> {
+    pub(crate) fn connect(address: &Address) -> io::Result<Socket> {
         match address {
             Address::Unix(path) => UnixStream::connect(path).map(Socket::Unix),
             Address::Tcp { host, port } => {
@@ -31,15 +48,15 @@ impl Socket {
 
 impl Socket {
     /// Another handle of the same connection.
-    pub fn try_clone(&self) -> io::Result<Socket> {
+    pub(crate) fn try_clone(&self) -> io::Result<Socket> {
         match self {
             Socket::Unix(stream) => stream.try_clone().map(Socket::Unix),
             Socket::Tcp(stream) => stream.try_clone().map(Socket::Tcp),
         }
     }
 
-    /// Ends the connection under whoever waits for an answer on it.
-    pub fn hang_up(&self) {
+    /// Ends the connection while another thread waits for an answer on it.
+    pub(crate) fn hang_up(&self) {
         // One that is gone already has hung up.
         let _ = match self {
             Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
@@ -79,9 +96,9 @@ impl AsFd for Socket {
     }
 }
 
-/// Who connects to what, and what the target is called in messages.
+/// Address and account of a connection, and the target's name for messages.
 #[derive(Clone, Debug)]
-pub struct Login {
+pub(crate) struct Login {
     pub target: String,
     pub address: Address,
     pub user: String,
@@ -91,13 +108,13 @@ pub struct Login {
 
 /// A blocking client, for everything but the measured queries.
 #[derive(Debug)]
-pub struct Client {
+pub(crate) struct Client {
     target: String,
     connection: Connection<Socket>,
 }
 
 impl Login {
-    pub fn connect(&self) -> Result<Client> {
+    pub(crate) fn connect(&self) -> Result<Client> {
         let socket = Socket::connect(&self.address)
             .map_err(Error::io(format!("cannot connect to {} at {}", self.target, self.address)))?;
         let options = ConnectOptions {
@@ -115,28 +132,28 @@ impl Login {
 
 impl Client {
     /// Runs a statement and gives its rows as text.
-    pub fn rows(&mut self, sql: &str) -> Result<Vec<Vec<String>>> {
+    pub(crate) fn rows(&mut self, sql: &str) -> Result<Vec<Vec<String>>> {
         let result = self.connection.query(sql).map_err(|error| explained(&self.target, sql, error))?;
         Ok(result.to_text())
     }
 
     /// Runs a statement and forgets what it gives.
-    pub fn run(&mut self, sql: &[u8]) -> Result<()> {
+    pub(crate) fn run(&mut self, sql: &[u8]) -> Result<()> {
         let result = self.connection.query_summary(sql);
         result.map(drop).map_err(|error| explained(&self.target, &String::from_utf8_lossy(sql), error))
     }
 
-    pub fn connection(&mut self) -> &mut Connection<Socket> {
+    pub(crate) fn connection(&mut self) -> &mut Connection<Socket> {
         &mut self.connection
     }
 
-    pub fn into_connection(self) -> Connection<Socket> {
+    pub(crate) fn into_connection(self) -> Connection<Socket> {
         self.connection
     }
 }
 
 /// A client's error in the lab's words.
-pub fn explained(target: &str, statement: &str, error: ClientError) -> Error {
+pub(crate) fn explained(target: &str, statement: &str, error: ClientError) -> Error {
     let target = target.to_string();
     match error {
         ClientError::Io(source) => {

@@ -1,14 +1,13 @@
 //! The distribution's sysbench as the client, unmodified: `select_random_points` and the OLTP transactions.
 
 use super::oltp::{FAILED, Oltp, TRY_AGAIN};
-use super::socket::Login;
+use super::socket::{Address, Login};
 use super::workers::{self, Observed, Reading};
 use super::{Load, Window};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::measure::{Process, Recorder};
 use crate::results::Sample;
-use crate::target::Address;
 use crate::workload::Statement;
 use crate::workload::oltp::Mix;
 use std::io::{BufRead, BufReader, Read};
@@ -17,13 +16,13 @@ use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 const DRIVER: &str = "sysbench";
-/// The processes are looked at this long before the end, while all connections are still there.
+/// The processes are observed this long before the end, while all connections still exist.
 const LOOK_BEFORE_END: Duration = Duration::from_millis(100);
 /// What a run may take beyond its time before something is wrong.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Fails with advice if sysbench is not there.
-pub fn find() -> Result<String> {
+pub(crate) fn find() -> Result<String> {
     let output =
         Command::new(DRIVER).arg("--version").stdin(Stdio::null()).output().map_err(|_| Error::Missing {
             program: DRIVER.to_string(),
@@ -34,18 +33,18 @@ pub fn find() -> Result<String> {
 
 /// One of sysbench's workloads, with everything that depends on the workload.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub(crate) struct Script {
     name: &'static str,
     options: Vec<String>,
     rows: u32,
     threads: u32,
     seed: u64,
-    /// What is counted: transactions, of which some may be given up and tried again. Else queries.
+    /// True if transactions are counted, some of which may be given up and tried again. False if queries are.
     transactions: bool,
 }
 
 impl Script {
-    pub fn points(load: &Load) -> Script {
+    pub(crate) fn points(load: &Load) -> Script {
         let Statement::PointsByK { points } = load.workload.statement;
         let options =
             [format!("--random-points={points}"), "--rand-type=uniform".into(), "--db-ps-mode=auto".into()];
@@ -59,7 +58,7 @@ impl Script {
         }
     }
 
-    pub fn oltp(oltp: &Oltp, threads: u32, seed: u64) -> Script {
+    pub(crate) fn oltp(oltp: &Oltp, threads: u32, seed: u64) -> Script {
         let options = [
             format!("--rand-type={}", oltp.distribution.name()),
             format!("--db-ps-mode={}", if oltp.prepared { "auto" } else { "disable" }),
@@ -76,8 +75,8 @@ impl Script {
     }
 }
 
-/// Runs sysbench for one sample. It counts whole seconds, so that windows are rounded up to them.
-pub fn run(
+/// Runs sysbench for one sample. Sysbench counts in whole seconds, so windows are rounded up to them.
+pub(crate) fn run(
     login: &Login,
     script: &Script,
     window: &Window,
@@ -165,7 +164,7 @@ struct Running {
 
 impl Running {
     fn start(mut command: Command) -> Result<Running> {
-        // In a process group of its own: Ctrl-C is for the lab, which ends it.
+        // It runs in a process group of its own: Ctrl-C reaches the lab alone, and the lab ends sysbench.
         let mut child = command
             .process_group(0)
             .stdin(Stdio::null())
@@ -224,7 +223,7 @@ impl Running {
         Ok(std::mem::take(&mut self.text))
     }
 
-    /// What it said when it gave up. The histogram is short, so that its pipe never fills up before.
+    /// What sysbench printed when it gave up. The output before that is short and never fills the pipe.
     fn failure(&mut self) -> Error {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -252,10 +251,10 @@ impl Drop for Running {
 
 /// What sysbench 1.0 reports last.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Report {
+pub(crate) struct Report {
     pub queries: u64,
     pub transactions: u64,
-    /// Statements that failed in a way that sysbench was told to bear.
+    /// Statements that failed with an error that sysbench was told to ignore.
     pub failed: u64,
     pub seconds: f64,
     /// Milliseconds and counts.
@@ -263,7 +262,7 @@ pub struct Report {
 }
 
 /// Reads the report behind the last `SQL statistics:`: earlier ones belong to checkpoints.
-pub fn parse(output: &str) -> Result<Report, String> {
+pub(crate) fn parse(output: &str) -> Result<Report, String> {
     let tail =
         output.rfind("SQL statistics:").map(|at| &output[at..]).ok_or("no statistics in its output")?;
     let mut report = Report::default();

@@ -1,4 +1,4 @@
-//! Runs workers that each have an end: all begin at once, and the time until the last is done is what counts.
+//! Runs workers that each come to an end. All begin at once; the time until the last one is done counts.
 
 use super::socket::{Client, Socket};
 use super::workers::{self, Observed};
@@ -14,12 +14,12 @@ use std::time::{Duration, Instant};
 /// How often the interrupt is looked at, and progress told.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-/// The other ends of connections, to end them under a statement that takes its time.
+/// Handles of connections, to end a statement that takes too long after an interrupt.
 #[derive(Default, Debug)]
-pub struct Lines(Vec<Socket>);
+pub(crate) struct Lines(Vec<Socket>);
 
 impl Lines {
-    pub fn add(&mut self, client: &mut Client) -> Result<()> {
+    pub(crate) fn add(&mut self, client: &mut Client) -> Result<()> {
         let socket = client.connection().stream().try_clone();
         self.0.push(socket.map_err(Error::io("cannot copy a socket"))?);
         Ok(())
@@ -40,10 +40,11 @@ impl Drop for Done<'_> {
     }
 }
 
-/// Runs `workers`, each in a thread of its own. The threads, and what a worker gives beside its counts, last until the
-/// processes have been looked at: a thread that ends takes what it counted with it, and so does a server's whose connection
-/// ends. `watch` is called while they run. The sample's value is the seconds that it took.
-pub fn run<W, K>(
+/// Runs `workers`, each in a thread of its own. Threads and connections must last until the processes have
+/// been observed: a thread that ends takes its counters with it, and so does a server's thread whose
+/// connection ends. So the threads wait, and a worker returns what has to stay open. `watch` is called while
+/// they run. The sample's value is the number of seconds.
+pub(crate) fn run<W, K>(
     workers: Vec<W>,
     lines: &Lines,
     round: u32,
@@ -91,7 +92,7 @@ where
         // ORDER: a flag on its own.
         looked_at.store(true, Ordering::Relaxed);
         let mut total = Recorder::default();
-        // Of the workers' own clocks: this thread may have its turn only when they have long been at work.
+        // The workers read the clock themselves: this thread may get a processor only long after they began.
         let (mut first, mut last): (Option<Instant>, Option<Instant>) = (None, None);
         for handle in handles {
             let panicked =

@@ -1,4 +1,4 @@
-//! Runs a thread a client and puts what they saw together.
+//! Runs one thread a client and combines what they recorded.
 
 use super::Window;
 use crate::error::{Error, Result};
@@ -9,7 +9,7 @@ use base::sync::thread;
 use std::time::{Duration, Instant};
 
 /// Whose resources a sample reports, and the latch waits counted so far, if anyone counts them.
-pub struct Observed<'a> {
+pub(crate) struct Observed<'a> {
     pub server: Option<Process>,
     pub client: Option<Process>,
     pub latch_waits: &'a dyn Fn() -> Option<u64>,
@@ -17,7 +17,7 @@ pub struct Observed<'a> {
 
 /// A reading of everything that is observed.
 #[derive(Clone, Copy, Debug)]
-pub struct Reading {
+pub(crate) struct Reading {
     at: Instant,
     server: Option<Usage>,
     client: Option<Usage>,
@@ -25,7 +25,7 @@ pub struct Reading {
 }
 
 impl Observed<'_> {
-    pub fn read(&self) -> Reading {
+    pub(crate) fn read(&self) -> Reading {
         Reading {
             at: Instant::now(),
             latch_waits: (self.latch_waits)(),
@@ -35,12 +35,12 @@ impl Observed<'_> {
     }
 }
 
-/// Threads' stacks: small, since a run may start thousands.
+/// Stack of a thread. It is small, since a run may start thousands of threads.
 const STACK_BYTES: usize = 512 << 10;
 
 /// Runs `workers`, each in a thread of its own, from warm-up to the end of the measured window. A worker gets
 /// the phases to look at after every query and returns what it recorded.
-pub fn run<W>(
+pub(crate) fn run<W>(
     workers: Vec<W>,
     window: &Window,
     observed: &Observed<'_>,
@@ -90,7 +90,7 @@ where
 }
 
 /// A loop for workers: `query` runs one query and gives the number of its rows.
-pub fn repeat(phases: &Phases, mut query: impl FnMut() -> Result<u64>) -> Result<Recorder> {
+pub(crate) fn repeat(phases: &Phases, mut query: impl FnMut() -> Result<u64>) -> Result<Recorder> {
     let mut recorder = Recorder::default();
     let mut started = Instant::now();
     loop {
@@ -106,7 +106,13 @@ pub fn repeat(phases: &Phases, mut query: impl FnMut() -> Result<u64>) -> Result
 }
 
 /// Puts counts and readings together.
-pub fn sample(total: &Recorder, round: u32, window: Duration, before: &Reading, after: &Reading) -> Sample {
+pub(crate) fn sample(
+    total: &Recorder,
+    round: u32,
+    window: Duration,
+    before: &Reading,
+    after: &Reading,
+) -> Sample {
     let seconds = window.as_secs_f64();
     let per_second = total.queries as f64 / seconds;
     let spent = |from: Option<Usage>, to: Option<Usage>| from.zip(to).and_then(|(from, to)| from.until(&to));

@@ -1,12 +1,13 @@
-//! What all runs have in common: preflight, a scratch folder, results that outlive an interrupt, the report.
+//! What all runs have in common: the preflight, a scratch folder, results that an interrupt does not lose,
+//! the report.
 
 use super::Experiment;
-use crate::command::{Format, arguments, print};
+use crate::arguments;
 use crate::doctor::{self, Plan, Verdict, machine};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::progress::{self, Progress};
-use crate::report;
+use crate::report::{self, Format, print};
 use crate::results::{Results, Summary};
 use crate::scratch::Scratch;
 use std::fs;
@@ -14,9 +15,9 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where a run puts what it makes.
+/// Where a run puts its files.
 #[derive(Clone, Debug)]
-pub struct Place {
+pub(crate) struct Place {
     pub format: Format,
     /// `None`: a folder of the run's own in `lab-results`.
     pub out: Option<PathBuf>,
@@ -31,7 +32,7 @@ impl Default for Place {
 
 impl Place {
     /// Takes an option that says where things go.
-    pub fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+    pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "--format" => self.format = arguments::format(value)?,
             "--out" => self.out = Some(PathBuf::from(value)),
@@ -42,8 +43,15 @@ impl Place {
     }
 }
 
+/// The options that say where things go.
+pub(crate) const PLACES: &str = "\
+  --format table|json   on standard output (default: table); progress goes to standard error
+  --out FOLDER          result.json and report.html (default: lab-results/NAME-TIME)
+  --scratch FOLDER      where servers keep their data while running (default: the temporary folder)
+";
+
 /// What measuring works with.
-pub struct Run<'a> {
+pub(crate) struct Run<'a> {
     pub interrupt: &'a Interrupt,
     pub progress: &'a mut Progress,
     pub scratch: &'a Scratch,
@@ -53,14 +61,14 @@ pub struct Run<'a> {
 }
 
 impl Run<'_> {
-    /// Writes down what there is so far: a run that is killed keeps it.
-    pub fn save(&self) -> Result<()> {
+    /// Saves the results so far: they outlive a run that is killed.
+    pub(crate) fn save(&self) -> Result<()> {
         report::save_json(self.results, self.folder).map(drop)
     }
 }
 
 /// Results without cells, for an experiment that is given these arguments.
-pub fn blank(
+pub(crate) fn blank(
     experiment: &dyn Experiment,
     args: &[String],
     settings: &[(&str, String)],
@@ -91,9 +99,9 @@ pub fn blank(
     }
 }
 
-/// Makes the folder of a run that was not told where to leave its results: in `parent`, named by the time (Unix, seconds), and numbered if
-/// that one is another run's.
-pub fn own_folder(parent: &Path, experiment: &str, started: u64) -> Result<PathBuf> {
+/// Makes a folder for a run without `--out`: in `parent`, named by the time (Unix, seconds), and numbered if
+/// that name is taken.
+pub(crate) fn own_folder(parent: &Path, experiment: &str, started: u64) -> Result<PathBuf> {
     fs::create_dir_all(parent).map_err(Error::path("create", parent))?;
     let name = format!("{experiment}-{}", report::timestamp(started));
     let mut folder = parent.join(&name);
@@ -109,7 +117,9 @@ pub fn own_folder(parent: &Path, experiment: &str, started: u64) -> Result<PathB
 }
 
 /// Measures and reports. What was measured before an interrupt or an error is kept, summed up and shown.
-pub fn conduct(
+/// Errors are those of `measure`, an interrupt, a problem that the preflight found, and files that cannot be
+/// written.
+pub(crate) fn conduct(
     mut results: Results,
     place: &Place,
     interrupt: &Interrupt,
@@ -137,7 +147,7 @@ pub fn conduct(
         let scratch = Scratch::create(&place.scratch)?;
         let mut run = Run { interrupt, progress, scratch: &scratch, results: &mut results, folder: &folder };
         let measured = measure(&mut run);
-        // Whatever an interrupt made fail on its way, it was the interrupt.
+        // If an interrupt made something fail, the interrupt is the reason.
         measured.and_then(|()| interrupt.check()).map_err(|error| interrupt.check().err().unwrap_or(error))
     };
     if outcome.is_err() && results.cells.iter().all(|cell| cell.samples.is_empty()) {
@@ -180,7 +190,7 @@ fn publish(results: &Results, format: Format, folder: &Path, progress: &mut Prog
 }
 
 /// A duration among the settings of a report.
-pub fn seconds(duration: Duration) -> String {
+pub(crate) fn seconds(duration: Duration) -> String {
     if duration < Duration::from_secs(60) {
         format!("{} s", (duration.as_secs_f64() * 1_000.0).round() / 1_000.0)
     } else {
@@ -188,7 +198,7 @@ pub fn seconds(duration: Duration) -> String {
     }
 }
 
-pub fn unix_now() -> u64 {
+pub(crate) fn unix_now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 

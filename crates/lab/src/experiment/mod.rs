@@ -1,5 +1,5 @@
-//! The experiments. Each reads its options, measures its cells and says what they come to. [`frame`] does what all runs
-//! have in common; [`runner`] measures the cells, turn by turn.
+//! The experiments. Each reads its options, measures its cells and says what they come to. [`frame`] does
+//! what all runs have in common; [`runner`] measures the cells, turn by turn.
 
 mod frame;
 mod insert_contention;
@@ -9,12 +9,14 @@ mod smp;
 mod trace;
 mod working_set;
 
+pub(crate) use segments::{Options as SegmentsOptions, Segments};
+
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
 
 /// A question, and how to answer it here.
-pub trait Experiment: Sync {
+pub(crate) trait Experiment: Sync {
     fn name(&self) -> &'static str;
     /// One line.
     fn title(&self) -> &'static str;
@@ -26,22 +28,17 @@ pub trait Experiment: Sync {
     fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()>;
 }
 
-const ALL: [&dyn Experiment; 5] = [
-    &segments::Segments,
-    &insert_contention::InsertContention,
-    &working_set::WorkingSet,
-    &smp::Smp,
-    &trace::Trace,
-];
+const ALL: [&dyn Experiment; 5] =
+    [&Segments, &insert_contention::InsertContention, &working_set::WorkingSet, &smp::Smp, &trace::Trace];
 
-pub fn all() -> &'static [&'static dyn Experiment] {
+pub(crate) fn all() -> &'static [&'static dyn Experiment] {
     &ALL
 }
 
-pub fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     ALL.iter().map(|experiment| experiment.name()).collect()
 }
 
-pub fn find(name: &str) -> Option<&'static dyn Experiment> {
+pub(crate) fn find(name: &str) -> Option<&'static dyn Experiment> {
     ALL.iter().copied().find(|experiment| experiment.name() == name)
 }

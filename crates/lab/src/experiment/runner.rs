@@ -1,15 +1,15 @@
 //! Measures an experiment's cells: rounds, turns in an order drawn anew, results after every turn.
 //!
-//! A *line* is what takes turns: a target under one setting. A *step* is what all lines share while they take turns: a
-//! number of threads, a trace and a size. Each round visits every step; at each step every line has one turn, so that
-//! whatever changes on the machine meanwhile meets all lines alike.
+//! A *line* is what takes turns: a target under one setting. A *step* is what all lines share while they take
+//! turns: a number of threads, a trace and a size. Each round visits every step; at each step every line has
+//! one turn, so that whatever changes on the machine meanwhile meets all lines alike.
 
 use super::frame::Run;
 use crate::driver::Window;
 use crate::error::Result;
 use crate::progress::Progress;
 use crate::results::Cell;
-use crate::workload::Random;
+use base::random::Random;
 use std::time::Duration;
 
 /// Steps of the progress bar a turn.
@@ -17,7 +17,7 @@ const STEPS: u64 = 1_000;
 
 /// How often each cell is measured, and for how long.
 #[derive(Clone, Copy, Debug)]
-pub struct Schedule {
+pub(crate) struct Schedule {
     /// Of the order of turns.
     pub seed: u64,
     pub rounds: u32,
@@ -27,17 +27,17 @@ pub struct Schedule {
     pub time: Duration,
 }
 
-/// What an experiment measures. Lines, steps and cells mean to each experiment what it likes; the runner only asks for
-/// them in turn.
-pub trait Grid {
+/// What an experiment measures. Lines, steps and cells mean to each experiment what it likes; the runner only
+/// asks for them in turn.
+pub(crate) trait Grid {
     type Line: Clone + PartialEq;
     type Step: Copy;
 
     fn schedule(&self) -> Schedule;
     /// What the progress bar says above all turns.
     fn stage(&self) -> String;
-    /// All cells, without samples, in the order of the tables. A cell that is not among them is appended when it is
-    /// measured.
+    /// All cells, without samples, in the order of the tables. A cell that is not among them is appended when
+    /// it is measured.
     fn cells(&self) -> Vec<Cell>;
     /// The steps of a round, in order.
     fn steps(&self) -> Vec<Self::Step>;
@@ -60,7 +60,7 @@ pub trait Grid {
 
 /// A line's turn at a step.
 #[derive(Clone, Debug)]
-pub struct Turn<L, S> {
+pub(crate) struct Turn<L, S> {
     pub line: L,
     pub step: S,
     pub window: Window,
@@ -71,7 +71,7 @@ pub struct Turn<L, S> {
 
 /// What a turn came to.
 #[derive(Clone, Debug)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// Samples of one cell or several.
     Measured(Vec<Cell>),
     /// The target does not take this setting: the line has no further turns.
@@ -79,12 +79,13 @@ pub enum Outcome {
 }
 
 impl<L, S> Turn<L, S> {
-    pub fn round(&self) -> u32 {
+    pub(crate) fn round(&self) -> u32 {
         self.window.round
     }
 
-    /// Tells the progress bar that this share of the turn is done, from 0 to 1. `more` follows the turn's detail.
-    pub fn tell(&self, progress: &mut Progress, share: f64, more: &str) {
+    /// Tells the progress bar that this share of the turn is done, from 0 to 1. `more` follows the turn's
+    /// detail.
+    pub(crate) fn tell(&self, progress: &mut Progress, share: f64, more: &str) {
         let steps = (share.clamp(0.0, 1.0) * STEPS as f64) as u64;
         progress.at(self.number * STEPS + steps, &format!("{}{more}", self.detail));
     }
@@ -95,7 +96,7 @@ impl<L, S> Turn<L, S> {
 /// # Errors
 /// Those of [`Grid::measure`], an interrupt, and results that cannot be saved. What was measured before stays in the
 /// results.
-pub fn run<G: Grid>(grid: &mut G, run: &mut Run<'_>) -> Result<()> {
+pub(crate) fn run<G: Grid>(grid: &mut G, run: &mut Run<'_>) -> Result<()> {
     let Schedule { seed, rounds, warmup, time } = grid.schedule();
     let steps = grid.steps();
     let turns_a_round: usize = steps.iter().map(|&step| grid.lines(step).len()).sum();
@@ -142,8 +143,8 @@ mod tests {
     use crate::results::{Results, Sample};
     use crate::scratch::Scratch;
 
-    /// Four lines at two steps. The line `refused` is refused at its first turn. The line `ends` is finished after its
-    /// first.
+    /// Four lines at two steps. The line `refused` is refused at its first turn. The line `ends` is finished
+    /// after its first.
     #[derive(Default)]
     struct Letters {
         turns: Vec<(u32, u32, char)>,

@@ -5,7 +5,7 @@ mod parse;
 use std::fmt::{self, Write};
 
 #[derive(Clone, PartialEq, Debug)]
-pub enum Json {
+pub(crate) enum Json {
     Null,
     Bool(bool),
     /// Non-finite numbers print as `null`: JSON has none.
@@ -18,42 +18,42 @@ pub enum Json {
 }
 
 impl Json {
-    pub fn object<const N: usize>(fields: [(&str, Json); N]) -> Json {
+    pub(crate) fn object<const N: usize>(fields: [(&str, Json); N]) -> Json {
         Json::Object(fields.into_iter().map(|(name, value)| (name.to_string(), value)).collect())
     }
 
-    pub fn list<T: Into<Json>>(values: impl IntoIterator<Item = T>) -> Json {
+    pub(crate) fn list<T: Into<Json>>(values: impl IntoIterator<Item = T>) -> Json {
         Json::List(values.into_iter().map(Into::into).collect())
     }
 
     /// Adds a field to an object; anything else is left as it is.
-    pub fn push(&mut self, name: &str, value: impl Into<Json>) {
+    pub(crate) fn push(&mut self, name: &str, value: impl Into<Json>) {
         if let Json::Object(fields) = self {
             fields.push((name.to_string(), value.into()));
         }
     }
 
     /// Reads one value with nothing after it. Errors say what was expected and at which byte.
-    pub fn parse(text: &str) -> Result<Json, String> {
+    pub(crate) fn parse(text: &str) -> Result<Json, String> {
         parse::document(text)
     }
 
     /// A field of an object; `None` for anything else, and where there is no such field.
-    pub fn get(&self, name: &str) -> Option<&Json> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Json> {
         match self {
             Json::Object(fields) => fields.iter().find(|(known, _)| known == name).map(|(_, value)| value),
             _ => None,
         }
     }
 
-    pub fn as_text(&self) -> Option<&str> {
+    pub(crate) fn as_text(&self) -> Option<&str> {
         match self {
             Json::Text(text) => Some(text),
             _ => None,
         }
     }
 
-    pub fn as_number(&self) -> Option<f64> {
+    pub(crate) fn as_number(&self) -> Option<f64> {
         match self {
             Json::Number(value) => Some(*value),
             Json::Integer(value) => Some(*value as f64),
@@ -61,28 +61,28 @@ impl Json {
         }
     }
 
-    pub fn as_integer(&self) -> Option<u64> {
+    pub(crate) fn as_integer(&self) -> Option<u64> {
         match self {
             Json::Integer(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub fn as_bool(&self) -> Option<bool> {
+    pub(crate) fn as_bool(&self) -> Option<bool> {
         match self {
             Json::Bool(value) => Some(*value),
             _ => None,
         }
     }
 
-    pub fn as_list(&self) -> Option<&[Json]> {
+    pub(crate) fn as_list(&self) -> Option<&[Json]> {
         match self {
             Json::List(items) => Some(items),
             _ => None,
         }
     }
 
-    pub fn as_object(&self) -> Option<&[(String, Json)]> {
+    pub(crate) fn as_object(&self) -> Option<&[(String, Json)]> {
         match self {
             Json::Object(fields) => Some(fields),
             _ => None,
@@ -90,7 +90,7 @@ impl Json {
     }
 
     /// Indented by two spaces; lists and objects of plain values stay on one line.
-    pub fn to_pretty(&self) -> String {
+    pub(crate) fn to_pretty(&self) -> String {
         let mut out = String::new();
         self.pretty(0, &mut out);
         out.push('\n');

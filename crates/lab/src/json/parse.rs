@@ -2,10 +2,11 @@
 
 use super::Json;
 
-/// Lists and objects within one another; a file that nests deeper is none of ours, and would use up the stack.
+/// How deep lists and objects may be nested. The lab writes no file that nests deeper, and reading one could
+/// overflow the stack.
 const DEPTH_MAX: u32 = 64;
 
-pub fn document(text: &str) -> Result<Json, String> {
+pub(crate) fn document(text: &str) -> Result<Json, String> {
     let mut parser = Parser { text, at: 0 };
     let value = parser.value(0)?;
     parser.space();
@@ -51,7 +52,8 @@ impl Parser<'_> {
         Ok(Json::List(items))
     }
 
-    /// Takes the closing bracket, or the comma before another element, which stands next then.
+    /// Takes the closing bracket, or the comma before another element. After a comma the position is at that
+    /// element.
     fn closes(&mut self, bracket: u8, first: bool) -> Result<bool, String> {
         self.space();
         if self.peek() == Some(bracket) {

@@ -6,12 +6,12 @@ use base::sync::CachePadded;
 use base::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the conductor looks whether a worker has failed.
+/// How often the conductor checks whether a worker has failed.
 const LOOK_INTERVAL: Duration = Duration::from_millis(20);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Phase {
-    /// Workers run, nothing counts: before and shortly after the measured window.
+pub(crate) enum Phase {
+    /// Workers run and nothing counts: before the measured window, and shortly after it.
     Warming,
     /// A query counts if it ends in this phase.
     Measuring,
@@ -21,11 +21,11 @@ pub enum Phase {
 
 /// The phase that all workers of a sample look at. Read-mostly and alone on its cache lines.
 #[derive(Debug, Default)]
-pub struct Phases(CachePadded<AtomicU32>);
+pub(crate) struct Phases(CachePadded<AtomicU32>);
 
 impl Phases {
     #[inline(always)]
-    pub fn now(&self) -> Phase {
+    pub(crate) fn now(&self) -> Phase {
         // ORDER: workers only need to see the change soon; counts are read after joining them.
         match self.0.load(Ordering::Relaxed) {
             0 => Phase::Warming,
@@ -34,14 +34,14 @@ impl Phases {
         }
     }
 
-    /// Goes from one phase to another, unless a worker has stopped everything meanwhile.
+    /// Moves from one phase to another, unless a worker has stopped the sample meanwhile.
     fn turn(&self, from: Phase, to: Phase) {
         // ORDER: see `now`. A failure means that the phase is `Stopped`, which stays.
         let _ = self.0.compare_exchange(from as u32, to as u32, Ordering::Relaxed, Ordering::Relaxed);
     }
 
-    /// Ends the sample for everybody: a worker that failed need not be waited for.
-    pub fn stop(&self) {
+    /// Ends the sample for all workers: the others do not wait for one that failed.
+    pub(crate) fn stop(&self) {
         // ORDER: see `now`.
         self.0.store(Phase::Stopped as u32, Ordering::Relaxed);
     }
@@ -53,9 +53,10 @@ impl Phases {
         Ok(())
     }
 
-    /// Leads the workers through warm-up and measuring. `observe` runs at both ends of the measured
-    /// window; returned are its length and what was observed. The workers are always stopped in the end.
-    pub fn conduct<T>(
+    /// Leads the workers through warm-up and measured window. `observe` runs at both ends of the window.
+    /// Returns the length of the window and the two observations. In every case the workers are stopped at
+    /// the end.
+    pub(crate) fn conduct<T>(
         &self,
         warmup: Duration,
         measure: Duration,
@@ -75,8 +76,8 @@ impl Phases {
         self.turn(Phase::Warming, Phase::Measuring);
         let started = Instant::now();
         self.wait_until(started + measure, interrupt)?;
-        // Workers go on uncounted while the processes are looked at: a thread that ends takes its
-        // counters in /proc with it.
+        // Workers go on, uncounted, while the processes are observed: a thread that ends takes its counters
+        // in /proc with it.
         self.turn(Phase::Measuring, Phase::Warming);
         let window = started.elapsed();
         let after = observe();

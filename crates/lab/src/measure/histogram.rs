@@ -1,15 +1,15 @@
-//! What one worker saw: queries, rows, and an HDR histogram of latencies.
+//! What one worker recorded: queries, rows, and an HDR histogram of latencies.
 
 use crate::results::Latency;
 use hdrhistogram::Histogram;
 use std::time::Duration;
 
-/// Latencies are told apart to 1 % of their size, between a nanosecond and this.
+/// Latencies are recorded to 1 % of their size, between a nanosecond and this.
 const NANOSECONDS_MAX: u64 = 3_600_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 2;
 
 #[derive(Clone, Debug)]
-pub struct Recorder {
+pub(crate) struct Recorder {
     pub queries: u64,
     pub rows: u64,
     latencies: Histogram<u32>,
@@ -23,24 +23,24 @@ impl Default for Recorder {
 }
 
 impl Recorder {
-    pub fn query(&mut self, latency: Duration, rows: u64) {
+    pub(crate) fn query(&mut self, latency: Duration, rows: u64) {
         self.queries += 1;
         self.rows += rows;
         self.latencies.saturating_record(latency.as_nanos().min(u128::from(u64::MAX)) as u64);
     }
 
-    pub fn merge(&mut self, other: &Recorder) {
+    pub(crate) fn merge(&mut self, other: &Recorder) {
         self.queries += other.queries;
         self.rows += other.rows;
         self.latencies.add(&other.latencies).expect("recorders have the same bounds");
     }
 
-    /// Adds `count` queries of one latency, as a driver's own histogram tells them.
-    pub fn bucket(&mut self, latency: Duration, count: u32) {
+    /// Adds `count` queries of one latency, from the histogram of another driver.
+    pub(crate) fn bucket(&mut self, latency: Duration, count: u32) {
         self.latencies.saturating_record_n(latency.as_nanos().min(u128::from(u64::MAX)) as u64, count);
     }
 
-    pub fn latency(&self) -> Option<Latency> {
+    pub(crate) fn latency(&self) -> Option<Latency> {
         if self.latencies.is_empty() {
             return None;
         }

@@ -1,9 +1,9 @@
 //! Measuring: what a worker records, when it counts, and what the processes spent meanwhile.
 
-pub mod clock;
-pub mod histogram;
-pub mod usage;
+pub(crate) mod clock;
+pub(crate) mod histogram;
+pub(crate) mod usage;
 
-pub use clock::{Phase, Phases};
-pub use histogram::Recorder;
-pub use usage::{MEMORY, Process, Usage, resident_mib};
+pub(crate) use clock::{Phase, Phases};
+pub(crate) use histogram::Recorder;
+pub(crate) use usage::{MEMORY, Process, Usage, resident_mib};

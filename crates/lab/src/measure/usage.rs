@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 /// Whose threads to sum up.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Process {
+pub(crate) enum Process {
     /// A server that the lab can see.
     Other(u32),
     /// The lab itself, without threads whose name starts with this.
@@ -19,7 +19,7 @@ pub enum Process {
 
 /// A reading of a process's counters.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Usage {
+pub(crate) struct Usage {
     pub at: Instant,
     pub cpu: Duration,
     pub context_switches: u64,
@@ -27,14 +27,14 @@ pub struct Usage {
 
 /// What was spent between two readings.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Spent {
+pub(crate) struct Spent {
     pub cpus: f64,
     pub context_switches_per_s: f64,
 }
 
 impl Usage {
     /// Reads the counters; `None` if the process is gone or hides them.
-    pub fn of(process: &Process) -> Option<Usage> {
+    pub(crate) fn of(process: &Process) -> Option<Usage> {
         let at = Instant::now();
         let named = |name: &str, prefix: &str| name.starts_with(prefix);
         let (cpu, context_switches) = match process {
@@ -46,8 +46,9 @@ impl Usage {
         Some(Usage { at, cpu, context_switches })
     }
 
-    /// What was spent from `self` to `later`. Threads that ended in between may make sums shrink: then 0.
-    pub fn until(&self, later: &Usage) -> Option<Spent> {
+    /// What was spent from `self` to `later`. If threads ended in between, sums may shrink: then the result
+    /// is 0.
+    pub(crate) fn until(&self, later: &Usage) -> Option<Spent> {
         let seconds = later.at.saturating_duration_since(self.at).as_secs_f64();
         if seconds <= 0.0 {
             return None;
@@ -60,11 +61,11 @@ impl Usage {
     }
 }
 
-/// What [`resident_mib`] is called among a sample's extras.
-pub const MEMORY: &str = "resident memory, MiB";
+/// The name of [`resident_mib`] among a sample's extras.
+pub(crate) const MEMORY: &str = "resident memory, MiB";
 
-/// Resident memory of a whole process: of threads of the lab, the lab's.
-pub fn resident_mib(process: &Process) -> Option<f64> {
+/// Resident memory of a whole process, in MiB. For threads of the lab it is the lab's.
+pub(crate) fn resident_mib(process: &Process) -> Option<f64> {
     let path = match process {
         Process::Other(pid) => format!("/proc/{pid}/status"),
         Process::Own | Process::OwnNamed(_) | Process::OwnExcept(_) => "/proc/self/status".to_string(),
@@ -75,7 +76,7 @@ pub fn resident_mib(process: &Process) -> Option<f64> {
     Some(kib / 1024.0)
 }
 
-/// The sums over the threads in a task folder whose names `wanted` likes.
+/// The sums over those threads of a task folder whose names `wanted` accepts.
 fn tasks(folder: &str, wanted: impl Fn(&str) -> bool) -> Option<(Duration, u64)> {
     let mut cpu = Duration::ZERO;
     let mut switches = 0;

@@ -1,14 +1,14 @@
 //! Dates without a library.
 
 /// `20261121-101015`, UTC: for names of files.
-pub fn timestamp(unix_s: u64) -> String {
+pub(crate) fn timestamp(unix_s: u64) -> String {
     let (year, month, day) = civil(unix_s / 86_400);
     let (hour, minute, second) = clock(unix_s);
     format!("{year:04}{month:02}{day:02}-{hour:02}{minute:02}{second:02}")
 }
 
 /// `2026-11-21 10:10 UTC`.
-pub fn date(unix_s: u64) -> String {
+pub(crate) fn date(unix_s: u64) -> String {
     let (year, month, day) = civil(unix_s / 86_400);
     let (hour, minute, _) = clock(unix_s);
     format!("{year:04}-{month:02}-{day:02} {hour:02}:{minute:02} UTC")

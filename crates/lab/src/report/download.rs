@@ -3,12 +3,12 @@
 use crate::results::Results;
 
 /// A `data:` address of these bytes.
-pub fn data_uri(kind: &str, bytes: &[u8]) -> String {
+pub(crate) fn data_uri(kind: &str, bytes: &[u8]) -> String {
     format!("data:{kind};base64,{}", base64(bytes))
 }
 
 /// A row a sample.
-pub fn csv(results: &Results) -> String {
+pub(crate) fn csv(results: &Results) -> String {
     let extras = super::view::extras(results);
     let mut columns: Vec<String> = [
         "experiment",

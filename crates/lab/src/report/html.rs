@@ -1,7 +1,6 @@
-//! The report as one page that needs nothing else: styles, script, plots and the raw samples are inside.
-//!
-//! A part for each run, each with its own controls, since what was not measured in turns with the rest does not belong into
-//! one plot with it. Without scripts the page is whole, only still.
+//! The report as one HTML page that needs nothing else: styles, script, plots and the raw samples are inside.
+//! Each run is a part with its own plots and controls, since runs were not measured in turns with each other.
+//! Without scripts the page shows everything, but the controls do nothing.
 
 use super::plot::{self, COLOURS, Line, Plot, Scaling};
 use super::sentences;
@@ -12,11 +11,11 @@ use crate::results::{Cell, Results, TargetInfo};
 use crate::stats::Estimate;
 use std::fmt::Write;
 
-pub const STYLE: &str = include_str!("report.css");
+pub(crate) const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 
 /// The page.
-pub fn render(runs: &[Results]) -> String {
+pub(crate) fn render(runs: &[Results]) -> String {
     let title = match runs {
         [only] => only.title.clone(),
         _ => format!("{} runs", runs.len()),
@@ -64,7 +63,7 @@ fn part(results: &Results, number: usize, several: bool, page: &mut String) {
     page.push_str("</article>\n");
 }
 
-/// When, by what, and whether it ran to its end.
+/// When the run was, by which command, and whether it was complete.
 fn status(results: &Results) -> String {
     let processor = fact(&results.machine, "processor").unwrap_or("unknown processor");
     let count = fact(&results.machine, "processors").unwrap_or("?");
@@ -86,7 +85,7 @@ fn fact<'a>(facts: &'a [(String, String)], name: &str) -> Option<&'a str> {
     facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// What it came to, in sentences.
+/// The results in sentences.
 fn said(results: &Results, page: &mut String) {
     let sentences = sentences::summary(results);
     if sentences.is_empty() {
@@ -162,7 +161,7 @@ fn switches(results: &Results, page: &mut String) {
 }
 
 /// What is plotted of one block, each with a word for it.
-pub fn block_plots(results: &Results, block: &str) -> Vec<(&'static str, Plot)> {
+pub(crate) fn block_plots(results: &Results, block: &str) -> Vec<(&'static str, Plot)> {
     let lines = view::lines(results);
     let labels = view::labels(results);
     let of = |show: &dyn Fn(&Cell) -> Option<Estimate>| -> Vec<Line> {
@@ -321,7 +320,7 @@ fn findings(findings: &[Finding]) -> String {
 }
 
 /// Text for elements and attributes.
-pub fn escape(text: &str) -> String {
+pub(crate) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -341,8 +340,8 @@ mod tests {
     use super::*;
     use crate::results::tests::published_like;
 
-    /// Checks that every element that opens closes in its turn, that attributes are quoted, and that no stray
-    /// `<` or `&` is left; a stand-in for a validator, strict enough for what the lab writes.
+    /// Checks that every element is closed in the right order, that attributes are quoted, and that no stray
+    /// `<` or `&` is left. This stands in for a validator, and is strict enough for what the lab writes.
     fn assert_well_formed(page: &str) {
         let mut open: Vec<&str> = Vec::new();
         let mut rest = page.strip_prefix("<!DOCTYPE html>").expect("a doctype");
@@ -379,7 +378,7 @@ mod tests {
         }
     }
 
-    /// Encoded bytes may spell anything.
+    /// Base64 text may contain any word.
     fn without_data(page: &str) -> String {
         let mut parts = page.split("\"data:");
         let first = parts.next().unwrap_or_default().to_string();

@@ -2,42 +2,59 @@
 
 mod calendar;
 mod download;
-pub mod html;
-pub mod json;
-pub mod plot;
+pub(crate) mod html;
+pub(crate) mod plot;
 mod relative;
-pub mod sentences;
-pub mod text;
-pub mod view;
+pub(crate) mod sentences;
+pub(crate) mod text;
+pub(crate) mod view;
 
-pub use calendar::{date, timestamp};
+pub(crate) use calendar::{date, timestamp};
 
 use crate::error::{Error, Result};
 use crate::results::Results;
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 
-pub const JSON_FILE: &str = "result.json";
-pub const HTML_FILE: &str = "report.html";
+/// What a command prints on standard output.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Format {
+    Table,
+    Json,
+}
+
+/// Writes to standard output. A reader that went away (`| head`) is no error.
+pub(crate) fn print(text: &str) -> Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Error::io("cannot write to standard output")(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+pub(crate) const JSON_FILE: &str = "result.json";
+pub(crate) const HTML_FILE: &str = "report.html";
 
 /// The file of results that a user names, by itself or by its folder.
-pub fn json_path(name: impl AsRef<Path>) -> PathBuf {
+pub(crate) fn json_path(name: impl AsRef<Path>) -> PathBuf {
     let name = name.as_ref();
     if name.is_dir() { name.join(JSON_FILE) } else { name.to_path_buf() }
 }
 
-pub fn save_json(results: &Results, folder: &Path) -> Result<PathBuf> {
+pub(crate) fn save_json(results: &Results, folder: &Path) -> Result<PathBuf> {
     let path = folder.join(JSON_FILE);
     save(&path, &results.to_json().to_pretty()).map(|()| path)
 }
 
-pub fn save_html(results: &Results, folder: &Path) -> Result<PathBuf> {
+pub(crate) fn save_html(results: &Results, folder: &Path) -> Result<PathBuf> {
     let path = folder.join(HTML_FILE);
     save(&path, &html::render(std::slice::from_ref(results))).map(|()| path)
 }
 
 /// Writes a file so that a reader finds the old one or the new one, never half of one.
-pub fn save(path: &Path, text: &str) -> Result<()> {
+pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
     let mut draft = path.as_os_str().to_os_string();
     draft.push(".new");
     let draft = PathBuf::from(draft);
@@ -46,7 +63,7 @@ pub fn save(path: &Path, text: &str) -> Result<()> {
 }
 
 /// The first plot by itself, for a README: styles included, light and dark.
-pub fn picture(results: &Results) -> Option<String> {
+pub(crate) fn picture(results: &Results) -> Option<String> {
     let block = view::blocks(results).into_iter().next()?;
     let (_, plot) = html::block_plots(results, &block).into_iter().next()?;
     Some(plot.to_picture(html::STYLE))

@@ -1,10 +1,10 @@
-//! One plot as SVG: lines told apart by dashes, markers and labels at their ends as well as by colour. `report.js`
-//! lays a plot out again, by the same rules, when lines are hidden or an axis changes its scale; the browser test holds
-//! the two against each other.
+//! One plot as SVG. Lines differ by dashes, markers and labels at their ends, not by colour alone.
+//! `report.js` computes the layout again, by the same rules, when lines are hidden or an axis changes its
+//! scale; the browser test compares the two layouts.
 
 use super::html::escape;
-use super::json::Json;
 use super::view::grouped;
+use crate::json::Json;
 use crate::stats::Estimate;
 use std::fmt::Write;
 
@@ -28,11 +28,11 @@ const X_LABEL_STEP: f64 = 48.0;
 /// Between the labels at the lines' ends.
 const LABEL_STEP: f64 = 15.0;
 const TICKS_MAX: f64 = 6.0;
-/// What the intervals may add to the range of the medians, at each end.
+/// How much the intervals may add to the range of the medians, at each end.
 const ROOM_SHARE: f64 = 0.25;
-/// What a logarithmic axis takes for zero.
+/// The value that a logarithmic axis shows for zero.
 const LOG_FLOOR: f64 = 1e-6;
-pub const COLOURS: usize = 8;
+pub(crate) const COLOURS: usize = 8;
 const DASHES: [&str; 6] = ["none", "7 4", "2 3", "10 4 2 4", "14 5", "5 2 2 2 2 2"];
 /// Markers of about eight pixels around the origin.
 const MARKERS: [&str; 8] = [
@@ -48,7 +48,7 @@ const MARKERS: [&str; 8] = [
 
 /// A plot's data.
 #[derive(Clone, Debug)]
-pub struct Plot {
+pub(crate) struct Plot {
     pub title: String,
     pub y_name: String,
     pub x_name: String,
@@ -59,14 +59,14 @@ pub struct Plot {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Scaling {
+pub(crate) enum Scaling {
     Linear,
-    /// To the base of two across, where thread counts double; of ten upwards.
+    /// Logarithmic axes: to the base of two across, where thread counts double, and of ten upwards.
     Logarithmic,
 }
 
 #[derive(Clone, Debug)]
-pub struct Line {
+pub(crate) struct Line {
     /// Decides colour, dash and marker, the same in all plots.
     pub number: usize,
     pub label: String,
@@ -74,7 +74,7 @@ pub struct Line {
 }
 
 /// The dash pattern and marker of line `number`.
-pub fn style(number: usize) -> (&'static str, &'static str) {
+pub(crate) fn style(number: usize) -> (&'static str, &'static str) {
     (DASHES[number % DASHES.len()], MARKERS[number % MARKERS.len()])
 }
 
@@ -86,7 +86,7 @@ impl Plot {
     }
 
     /// The `<svg>` element. `id` is unique in the page.
-    pub fn to_svg(&self, id: &str) -> String {
+    pub(crate) fn to_svg(&self, id: &str) -> String {
         let scale = Scale::of(self);
         let mut svg = String::new();
         let _ = write!(
@@ -111,8 +111,8 @@ impl Plot {
         svg
     }
 
-    /// A file of its own, with the styles that it needs and what the figures are of.
-    pub fn to_picture(&self, style: &str) -> String {
+    /// A file of its own, with its styles and a title.
+    pub(crate) fn to_picture(&self, style: &str) -> String {
         let head = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" viewBox=\"0 -{CAPTION} {WIDTH} {}\" \
              role=\"img\"><style>{style}</style><rect y=\"-{CAPTION}\" width=\"100%\" height=\"100%\" \
@@ -261,8 +261,8 @@ struct Scale {
 }
 
 impl Scale {
-    /// Covers all medians and zero, and of their intervals as much as leaves the medians at least two thirds of the
-    /// height: one wild interval must not flatten every line.
+    /// Covers all medians and zero. Intervals are covered as far as the medians keep at least two thirds of
+    /// the height: one wide interval must not flatten every line.
     fn of(plot: &Plot) -> Scale {
         let linear = Scale::linear(plot);
         if plot.y_scale == Scaling::Logarithmic { linear.logarithmic(plot) } else { linear }
@@ -313,12 +313,12 @@ impl Scale {
         TOP + (self.high - value) / (self.high - self.low) * (HEIGHT - TOP - BOTTOM)
     }
 
-    /// For whiskers, which are cut at the edges.
+    /// Limits a whisker to the plotted area.
     fn y_inside(&self, value: f64) -> f64 {
         self.y(value).clamp(TOP, HEIGHT - BOTTOM)
     }
 
-    /// Where lines go across, and how far from each other: that decides what a tick's text has to tell.
+    /// The positions of grid lines and their distance, which decides how exact the labels must be.
     fn ticks(&self) -> Vec<(f64, f64)> {
         if self.y_scale == Scaling::Logarithmic {
             // Few decades have room for ticks within.
@@ -377,7 +377,7 @@ fn label_places(ends: &[Option<f64>]) -> Vec<Option<f64>> {
     places
 }
 
-/// With as many decimals as tell neighbours apart.
+/// A number with as many decimals as neighbouring labels need to differ.
 fn tick_text(value: f64, step: f64) -> String {
     let decimals = (-step.log10() - 1e-9).ceil().clamp(0.0, 6.0) as usize;
     if decimals == 0 { grouped(value) } else { format!("{value:.decimals$}") }
@@ -451,7 +451,7 @@ mod tests {
         let ticks: Vec<f64> = scale.ticks().into_iter().map(|(tick, _)| tick).collect();
         assert_eq!(ticks, [100.0, 1_000.0, 10_000.0, 100_000.0]);
         assert_eq!((scale.y(100_000.0), scale.y(100.0)), (TOP, HEIGHT - BOTTOM));
-        // Zero has no place on such an axis, and does no harm.
+        // A logarithmic axis has no place for zero; zero must do no harm.
         let with_zero = Plot { lines: vec![Line { points, ..plot.lines[0].clone() }], ..plot };
         assert!(!with_zero.to_svg("id").contains("inf"));
     }

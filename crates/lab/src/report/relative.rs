@@ -1,5 +1,5 @@
-//! Every line relative to one of them, which a reader chooses: the page shows the table for the most likely base, and its
-//! script fills in the figures for another.
+//! Every line relative to one of them, which the reader chooses. The page shows the table for the most likely
+//! base; its script fills in the figures for another.
 
 use super::html::escape;
 use super::sentences::ratio_text;
@@ -8,7 +8,7 @@ use crate::results::Results;
 use std::fmt::Write;
 
 /// The table with its choice of base; nothing where there is nothing to compare.
-pub fn html(results: &Results, number: usize) -> String {
+pub(crate) fn html(results: &Results, number: usize) -> String {
     let lines = view::lines(results);
     let Some(base) = default_base(results).filter(|_| lines.len() > 1) else {
         return String::new();

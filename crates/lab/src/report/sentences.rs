@@ -1,16 +1,17 @@
-//! What a run came to, in sentences: who is ahead by what ratio and where, where Latchwork is behind, and what share of
-//! the null server's figures each target reaches. All ratios compare samples of the same round.
+//! What a run came to, in sentences: which target is ahead, by what ratio and where; where Latchwork is
+//! behind; and what share of the null server's figures each target reaches. All ratios compare samples of the
+//! same round.
 
 use super::view;
 use crate::results::{Cell, Results};
 use crate::stats::Estimate;
 
-/// More rivals than this are told by the closest and the last alone.
+/// If there are more rivals than this, only the closest and the last are named.
 const RIVALS_MAX: usize = 4;
-/// More places than this are counted and not named.
+/// If there are more places than this, they are counted and not named.
 const PLACES_MAX: usize = 5;
 /// The target that answers with constant rows.
-pub const NULL: &str = "null";
+pub(crate) const NULL: &str = "null";
 
 /// A block and an x: where the contenders meet.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,7 +27,7 @@ struct Contender {
 }
 
 impl Contender {
-    /// What this project made, as opposed to what it is compared with.
+    /// True for targets of this project, false for those that it is compared with.
     fn is_ours(&self) -> bool {
         ["latchwork", "embedded"].iter().any(|own| self.name.starts_with(own))
     }
@@ -37,7 +38,7 @@ impl Contender {
 }
 
 /// The sentences, the most important first. None where nothing can be compared.
-pub fn summary(results: &Results) -> Vec<String> {
+pub(crate) fn summary(results: &Results) -> Vec<String> {
     let contenders = contenders(results);
     let mut sentences = leader(results, &contenders);
     sentences.extend(behind(results, &contenders));
@@ -49,8 +50,9 @@ pub fn summary(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// The position in [`view::lines`] of the line that is furthest behind, where there are lines enough to leave one out.
-pub fn worst_line(results: &Results) -> Option<usize> {
+/// The position in [`view::lines`] of the line that is furthest behind, where there are lines enough to leave
+/// one out.
+pub(crate) fn worst_line(results: &Results) -> Option<usize> {
     let lines = view::lines(results);
     let alone: Vec<Contender> = lines
         .iter()
@@ -104,8 +106,8 @@ fn worth(results: &Results, cell: &Cell) -> Option<f64> {
     (worth > 0.0 && worth.is_finite()).then_some(worth)
 }
 
-/// How far above (or, negative, below) the others each contender is: the mean logarithm of its share of the places'
-/// geometric means.
+/// How far each contender is above the others (below, if negative): the mean logarithm of its share of the
+/// places' geometric means.
 fn scores(results: &Results, contenders: &[Contender]) -> Vec<Option<f64>> {
     let mut sums = vec![(0.0, 0u32); contenders.len()];
     for place in places(results) {
@@ -127,7 +129,7 @@ fn scores(results: &Results, contenders: &[Contender]) -> Vec<Option<f64>> {
     sums.into_iter().map(|(sum, count)| (count > 0).then(|| sum / f64::from(count))).collect()
 }
 
-/// Who is first in how many places, and by how much over the others.
+/// Which contender is first in how many places, and by how much over the others.
 fn leader(results: &Results, contenders: &[Contender]) -> Vec<String> {
     let mut wins = vec![0usize; contenders.len()];
     let mut met = 0;
@@ -235,7 +237,7 @@ fn over<'a>(
             .iter()
             .map(|(_, cell, base, _)| results.ratio(&one(cell), &one(base)).map(|ratio| ratio.median.ln()))
             .collect();
-        // A round that was cut short would be a mean over other places.
+        // A round that was cut short would have other places in its mean.
         logs.map(|logs| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
     };
     let means: Vec<f64> = rounds.iter().filter_map(mean_of_round).collect();
@@ -364,7 +366,7 @@ fn interval(estimate: &Estimate, number: impl Fn(f64) -> String) -> String {
 }
 
 /// Of a ratio in a table or a sentence.
-pub fn ratio_text(ratio: f64) -> String {
+pub(crate) fn ratio_text(ratio: f64) -> String {
     format!("{ratio:.2}")
 }
 

@@ -4,7 +4,7 @@ use super::view::{self, Table};
 use crate::results::Results;
 
 /// All tables, the relative one first, and what they come to in sentences.
-pub fn render(results: &Results) -> String {
+pub(crate) fn render(results: &Results) -> String {
     let mut text = String::new();
     let mut tables = view::summary_tables(results);
     tables.extend(view::gain_tables(results));
@@ -27,7 +27,7 @@ pub fn render(results: &Results) -> String {
 }
 
 /// Names to the left, figures to the right, an empty line before each block but the first.
-pub fn table_text(table: &Table) -> String {
+pub(crate) fn table_text(table: &Table) -> String {
     let mut widths: Vec<usize> = table.columns.iter().map(|column| column.chars().count()).collect();
     for row in &table.rows {
         for (width, value) in widths.iter_mut().zip(row) {

@@ -6,7 +6,7 @@ use crate::stats::Estimate;
 
 /// A table: a block for each value of the block parameter, a row a series, a column an x.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Table {
+pub(crate) struct Table {
     pub title: String,
     /// What the figures mean, where the title does not say it all.
     pub note: String,
@@ -22,7 +22,7 @@ pub struct Table {
 }
 
 /// Target and series, in the order in which they were first measured.
-pub fn lines(results: &Results) -> Vec<(String, String)> {
+pub(crate) fn lines(results: &Results) -> Vec<(String, String)> {
     let mut lines = Vec::new();
     for cell in &results.cells {
         let line = (cell.target.clone(), cell.series.clone());
@@ -33,13 +33,13 @@ pub fn lines(results: &Results) -> Vec<(String, String)> {
     lines
 }
 
-/// What the lines are called, in the order of [`lines`].
-pub fn labels(results: &Results) -> Vec<String> {
+/// The names of the lines, in the order of [`lines`].
+pub(crate) fn labels(results: &Results) -> Vec<String> {
     lines(results).iter().map(|(target, series)| label(results, target, series)).collect()
 }
 
 /// The series alone where there is one target, the target alone where it has one series.
-pub fn label(results: &Results, target: &str, series: &str) -> String {
+pub(crate) fn label(results: &Results, target: &str, series: &str) -> String {
     if results.targets.len() < 2 {
         return series.to_string();
     }
@@ -48,7 +48,7 @@ pub fn label(results: &Results, target: &str, series: &str) -> String {
 }
 
 /// In the order in which they were first measured.
-pub fn blocks(results: &Results) -> Vec<String> {
+pub(crate) fn blocks(results: &Results) -> Vec<String> {
     let mut blocks: Vec<String> = Vec::new();
     for cell in &results.cells {
         if !blocks.contains(&cell.block) {
@@ -58,8 +58,8 @@ pub fn blocks(results: &Results) -> Vec<String> {
     blocks
 }
 
-/// What the experiment itself makes of its cells.
-pub fn summary_tables(results: &Results) -> Vec<Table> {
+/// The tables that the experiment made of its cells.
+pub(crate) fn summary_tables(results: &Results) -> Vec<Table> {
     let table = |summary: &Summary| Table {
         title: summary.title.clone(),
         note: summary.note.clone(),
@@ -72,7 +72,7 @@ pub fn summary_tables(results: &Results) -> Vec<Table> {
     results.summaries.iter().map(table).collect()
 }
 
-pub fn xs(results: &Results) -> Vec<u32> {
+pub(crate) fn xs(results: &Results) -> Vec<u32> {
     distinct(results.cells.iter().map(|cell| cell.x))
 }
 
@@ -84,7 +84,7 @@ fn distinct(values: impl Iterator<Item = u32>) -> Vec<u32> {
 }
 
 /// The published table: gains over the baseline, for each target that has one.
-pub fn gain_tables(results: &Results) -> Vec<Table> {
+pub(crate) fn gain_tables(results: &Results) -> Vec<Table> {
     let with_baseline = results.targets.iter().filter_map(|target| Some((target, target.baseline.as_ref()?)));
     with_baseline
         .filter_map(|(target, baseline)| {
@@ -105,7 +105,7 @@ pub fn gain_tables(results: &Results) -> Vec<Table> {
 }
 
 /// Throughput with its spread.
-pub fn absolute_table(results: &Results) -> Table {
+pub(crate) fn absolute_table(results: &Results) -> Table {
     let samples = results.cells.iter().filter_map(Cell::estimate).map(|estimate| estimate.confidence);
     let confidence = samples.fold(f64::INFINITY, f64::min);
     let note = if confidence.is_finite() && confidence > 0.0 {
@@ -116,8 +116,8 @@ pub fn absolute_table(results: &Results) -> Table {
     every_line(results, &results.unit, &note, |cell| cell.estimate().map(with_spread))
 }
 
-/// What came with the throughput; only the tables that something was measured for.
-pub fn other_tables(results: &Results) -> Vec<Table> {
+/// The tables of everything else that was measured, except empty ones.
+pub(crate) fn other_tables(results: &Results) -> Vec<Table> {
     type Field = fn(&Sample) -> Option<f64>;
     let query = if results.unit == "transactions/s" { "transaction" } else { "query" };
     let (server_cpu, client_cpu) =
@@ -147,7 +147,7 @@ pub fn other_tables(results: &Results) -> Vec<Table> {
 }
 
 /// The names of what the experiment measured besides, in the order in which they first came.
-pub fn extras(results: &Results) -> Vec<String> {
+pub(crate) fn extras(results: &Results) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in results.cells.iter().flat_map(|cell| &cell.samples).flat_map(|sample| &sample.extra) {
         if !names.contains(name) {
@@ -158,7 +158,7 @@ pub fn extras(results: &Results) -> Vec<String> {
 }
 
 /// Each target's best series against the best series of a reference target: MariaDB where there is one.
-pub fn comparison_table(results: &Results) -> Option<Table> {
+pub(crate) fn comparison_table(results: &Results) -> Option<Table> {
     let reference = reference_target(results)?;
     let better = if results.lower_is_better { "how many times as fast as" } else { "as a multiple of" };
     let title = match results.lower_is_better {
@@ -168,8 +168,8 @@ pub fn comparison_table(results: &Results) -> Option<Table> {
     best_against(results, &title, &reference, |ratio| format!("{ratio:.2}x"))
 }
 
-/// Each target's best series as a share of what a server without work would reach.
-pub fn null_table(results: &Results) -> Option<Table> {
+/// Each target's best series as a share of the null server's.
+pub(crate) fn null_table(results: &Results) -> Option<Table> {
     results.target(NULL)?;
     let title = format!("share of null: {} as a part of the null server's, in percent", results.unit);
     best_against(results, &title, NULL, |ratio| format!("{:.0}", ratio * 100.0))
@@ -205,7 +205,7 @@ fn best_against(
 }
 
 /// The first MariaDB, else the first target that is not the null server; `None` if it stands alone.
-pub fn reference_target(results: &Results) -> Option<String> {
+pub(crate) fn reference_target(results: &Results) -> Option<String> {
     if results.targets.len() < 2 {
         return None;
     }
@@ -228,8 +228,8 @@ fn every_line(results: &Results, title: &str, note: &str, show: impl Fn(&Cell) -
 
 type Line = (Vec<String>, String, String);
 
-pub const MISSING: &str = "-";
-/// More columns of figures than this are shown as rows.
+pub(crate) const MISSING: &str = "-";
+/// If there are more columns of figures than this, they become rows.
 const COLUMNS_MAX: usize = 9;
 
 fn grid(
@@ -290,7 +290,7 @@ fn grid_by(
     }
 }
 
-/// Where there are many x: a row an x, a column a series.
+/// The table for many x: one row an x, one column a series.
 fn tall_grid(
     results: &Results,
     title: &str,
@@ -324,8 +324,8 @@ fn tall_grid(
     Table { title: title.to_string(), note: note.to_string(), columns, names: 2, across, rows, block_starts }
 }
 
-/// As the published table has it: whole percents, one decimal below 1.
-pub fn percent(value: f64) -> String {
+/// As in the published table: whole percents, one decimal below 1.
+pub(crate) fn percent(value: f64) -> String {
     let text = if value.abs() < 0.95 { format!("{value:.1}") } else { format!("{value:.0}") };
     if text == "-0.0" { "0.0".to_string() } else { text }
 }
@@ -338,7 +338,7 @@ fn with_spread(estimate: Estimate) -> String {
 }
 
 /// Three significant digits below 100, whole numbers with separators above.
-pub fn short_number(value: f64) -> String {
+pub(crate) fn short_number(value: f64) -> String {
     match value.abs() {
         size if size >= 100.0 => grouped(value),
         size if size >= 10.0 => format!("{value:.1}"),
@@ -348,7 +348,7 @@ pub fn short_number(value: f64) -> String {
 }
 
 /// `1,234,567`.
-pub fn grouped(value: f64) -> String {
+pub(crate) fn grouped(value: f64) -> String {
     let digits = format!("{:.0}", value.abs());
     let mut text = String::new();
     for (position, digit) in digits.chars().enumerate() {

@@ -1,19 +1,18 @@
-//! What a run found out: settings, machine, and one [`Cell`] for every combination that was measured.
-//!
-//! Reports are made from this alone. A cell lies at `x` (say, 8 threads) in a block (say, 10 points), in a
-//! series (say, `32` segments) of a target; which parameters play those parts is the experiment's choice.
+//! What a run found out: settings, machine, and one [`Cell`] for each combination that was measured. Reports
+//! are made from this alone. A cell has a place: a target, a series of it (say, `32` segments), a block (say,
+//! 10 points) and an `x` (say, 8 threads). Each experiment chooses which of its parameters play these parts.
 
 mod read;
 
 use crate::doctor::Finding;
-use crate::report::json::Json;
+use crate::json::Json;
 use crate::stats::{self, Estimate};
 
 /// The version of the JSON's layout. Grows when a field changes its meaning or goes away.
-pub const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 1;
 
 #[derive(Clone, Debug)]
-pub struct Results {
+pub(crate) struct Results {
     pub experiment: String,
     /// One line for people.
     pub title: String,
@@ -21,7 +20,8 @@ pub struct Results {
     /// Seconds since 1970, UTC.
     pub started: u64,
     pub finished: Option<u64>,
-    /// False while measuring, and for ever if the run was interrupted before it had measured everything, or failed.
+    /// False while the run measures. It stays false if the run failed or was interrupted before it had
+    /// measured everything.
     pub complete: bool,
     pub command: Vec<String>,
     pub machine: Vec<(String, String)>,
@@ -30,7 +30,7 @@ pub struct Results {
     pub targets: Vec<TargetInfo>,
     /// Of every sample's value: `queries/s`.
     pub unit: String,
-    /// As with seconds; a gain is a smaller value then.
+    /// True for seconds, for example: then a gain is a smaller value.
     pub lower_is_better: bool,
     pub block_name: String,
     pub x_name: String,
@@ -38,14 +38,14 @@ pub struct Results {
     pub baseline_name: String,
     /// The plots' vertical axis is logarithmic.
     pub log_scale: bool,
-    /// What the experiment makes of its cells, shown before them.
+    /// Tables that the experiment made of its cells. They are shown before the cells.
     pub summaries: Vec<Summary>,
     pub cells: Vec<Cell>,
 }
 
-/// A table of an experiment's own: what its cells come to.
+/// A table that an experiment makes of its cells.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Summary {
+pub(crate) struct Summary {
     pub title: String,
     pub note: String,
     pub columns: Vec<String>,
@@ -55,7 +55,7 @@ pub struct Summary {
 }
 
 #[derive(Clone, Debug)]
-pub struct TargetInfo {
+pub(crate) struct TargetInfo {
     pub name: String,
     /// The series that this target's gains are relative to, if it has one.
     pub baseline: Option<String>,
@@ -64,7 +64,7 @@ pub struct TargetInfo {
 }
 
 #[derive(Clone, Debug)]
-pub struct Cell {
+pub(crate) struct Cell {
     pub target: String,
     pub series: String,
     /// `10` points, the name of a trace: what the cells of one plot have in common.
@@ -76,8 +76,8 @@ pub struct Cell {
 
 /// One measurement of a cell.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct Sample {
-    /// Which pass over all cells this belongs to; gains compare samples of the same round.
+pub(crate) struct Sample {
+    /// The round that this sample belongs to. Gains compare samples of the same round.
     pub round: u32,
     /// In the results' unit.
     pub value: f64,
@@ -95,13 +95,13 @@ pub struct Sample {
     pub context_switches_per_s: Option<f64>,
     /// Times that a thread had to wait for a latch of the cache, as the target counts them.
     pub latch_waits_per_s: Option<f64>,
-    /// What this experiment measures besides, by name.
+    /// What else this experiment measures, by name.
     pub extra: Vec<(String, f64)>,
 }
 
 /// Microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
-pub struct Latency {
+pub(crate) struct Latency {
     pub mean: f64,
     pub p50: f64,
     pub p95: f64,
@@ -112,7 +112,13 @@ pub struct Latency {
 
 impl Cell {
     /// A cell without samples.
-    pub fn new(target: &str, series: &str, block: &str, x: u32, parameters: Vec<(&str, String)>) -> Cell {
+    pub(crate) fn new(
+        target: &str,
+        series: &str,
+        block: &str,
+        x: u32,
+        parameters: Vec<(&str, String)>,
+    ) -> Cell {
         Cell {
             target: target.to_string(),
             series: series.to_string(),
@@ -124,22 +130,22 @@ impl Cell {
     }
 
     /// The cell with one more sample.
-    pub fn with(mut self, sample: Sample) -> Cell {
+    pub(crate) fn with(mut self, sample: Sample) -> Cell {
         self.samples.push(sample);
         self
     }
 
     /// The median over the samples of an extra.
-    pub fn median_extra(&self, name: &str) -> Option<f64> {
+    pub(crate) fn median_extra(&self, name: &str) -> Option<f64> {
         self.median_of(|sample| sample.extra.iter().find(|(known, _)| known == name).map(|(_, value)| *value))
     }
 
-    pub fn estimate(&self) -> Option<Estimate> {
+    pub(crate) fn estimate(&self) -> Option<Estimate> {
         Estimate::of(&self.samples.iter().map(|sample| sample.value).collect::<Vec<_>>())
     }
 
-    /// The median over the samples of something that not every target can tell.
-    pub fn median_of(&self, field: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
+    /// The median over the samples of a field that some targets do not report.
+    pub(crate) fn median_of(&self, field: impl Fn(&Sample) -> Option<f64>) -> Option<f64> {
         stats::median(&self.samples.iter().filter_map(field).collect::<Vec<_>>())
     }
 
@@ -154,38 +160,38 @@ impl Cell {
 }
 
 impl Results {
-    pub fn cell(&self, target: &str, series: &str, block: &str, x: u32) -> Option<&Cell> {
+    pub(crate) fn cell(&self, target: &str, series: &str, block: &str, x: u32) -> Option<&Cell> {
         self.cells
             .iter()
             .find(|cell| cell.target == target && cell.series == series && cell.block == block && cell.x == x)
     }
 
-    pub fn cell_mut(&mut self, target: &str, series: &str, block: &str, x: u32) -> Option<&mut Cell> {
+    pub(crate) fn cell_mut(&mut self, target: &str, series: &str, block: &str, x: u32) -> Option<&mut Cell> {
         self.cells
             .iter_mut()
             .find(|cell| cell.target == target && cell.series == series && cell.block == block && cell.x == x)
     }
 
     /// Gives the samples of `cell` to the cell of the same place, or appends it if there is none.
-    pub fn add(&mut self, cell: Cell) {
+    pub(crate) fn add(&mut self, cell: Cell) {
         match self.cell_mut(&cell.target, &cell.series, &cell.block, cell.x) {
             Some(known) => known.samples.extend(cell.samples),
             None => self.cells.push(cell),
         }
     }
 
-    pub fn target(&self, name: &str) -> Option<&TargetInfo> {
+    pub(crate) fn target(&self, name: &str) -> Option<&TargetInfo> {
         self.targets.iter().find(|target| target.name == name)
     }
 
-    /// How many times as good as `base` a cell is: 2 is twice the throughput, or half the time.
-    pub fn ratio(&self, cell: &Cell, base: &Cell) -> Option<Estimate> {
+    /// How many times as good as `base` a cell is. 2 means twice the throughput, or half the time.
+    pub(crate) fn ratio(&self, cell: &Cell, base: &Cell) -> Option<Estimate> {
         let pairs = if self.lower_is_better { base.pairs(cell) } else { cell.pairs(base) };
         stats::paired_ratio(&pairs)
     }
 
     /// The gain of a cell over its target's baseline, in percent; `None` for the baseline itself.
-    pub fn gain(&self, cell: &Cell) -> Option<Estimate> {
+    pub(crate) fn gain(&self, cell: &Cell) -> Option<Estimate> {
         let baseline = self.target(&cell.target)?.baseline.as_deref()?;
         if baseline == cell.series {
             return None;
@@ -201,7 +207,7 @@ impl Results {
     }
 
     /// Everything, as one JSON object.
-    pub fn to_json(&self) -> Json {
+    pub(crate) fn to_json(&self) -> Json {
         Json::object([
             ("latchwork_lab", FORMAT.into()),
             ("experiment", self.experiment.as_str().into()),
@@ -308,11 +314,11 @@ fn sample_json(sample: &Sample) -> Json {
 
 /// Results as the reports' tests see them.
 #[cfg(test)]
-pub mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// The published figures of the four-core machine, as if measured here, on two targets.
-    pub fn published_like() -> Results {
+    pub(crate) fn published_like() -> Results {
         let mut results = Results {
             experiment: "segments".to_string(),
             title: "The segmented key cache".to_string(),

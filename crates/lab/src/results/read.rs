@@ -3,13 +3,13 @@
 use super::{Cell, FORMAT, Latency, Results, Sample, Summary, TargetInfo};
 use crate::doctor::{Finding, Verdict};
 use crate::error::{Error, Result};
-use crate::report::json::Json;
+use crate::json::Json;
 use std::fs;
 use std::path::Path;
 
 impl Results {
     /// Reads a `result.json`.
-    pub fn load(path: &Path) -> Result<Results> {
+    pub(crate) fn load(path: &Path) -> Result<Results> {
         let text = fs::read_to_string(path).map_err(Error::path("read", path))?;
         let json = Json::parse(&text).map_err(|why| format!("this is not a result of the lab: {why}"));
         let read = json.and_then(|json| Results::from_json(&json));
@@ -17,7 +17,7 @@ impl Results {
     }
 
     /// The inverse of [`Results::to_json`]. Errors name the field that is missing or wrong.
-    pub fn from_json(json: &Json) -> Result<Results, String> {
+    pub(crate) fn from_json(json: &Json) -> Result<Results, String> {
         let format =
             integer(json, "latchwork_lab").map_err(|_| "this is not a result of the lab".to_string())?;
         if format != u64::from(FORMAT) {
@@ -92,7 +92,7 @@ fn cell(json: &Json) -> Result<Cell, String> {
     })
 }
 
-/// Numbers that are no field of [`Sample`] are what the experiment measured besides.
+/// Numbers that are no field of [`Sample`] are extras of the experiment.
 fn sample(json: &Json) -> Result<Sample, String> {
     let optional = |name: &str| json.get(name).and_then(Json::as_number);
     let mut sample = Sample {

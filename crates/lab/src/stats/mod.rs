@@ -6,14 +6,14 @@
 //! `k`-th largest covers the median with probability `1 - 2 * P(B < k)`. With three samples the widest
 //! such interval covers it with 75 %, with five 94 %, with six 97 %; the interval says which.
 
-pub mod student;
+pub(crate) mod student;
 
 /// The confidence that an interval reaches for, where there are samples enough.
-pub const CONFIDENCE_GOAL: f64 = 0.95;
+pub(crate) const CONFIDENCE_GOAL: f64 = 0.95;
 
 /// A value with the interval that the truth lies in with probability `confidence`.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Estimate {
+pub(crate) struct Estimate {
     pub median: f64,
     pub low: f64,
     pub high: f64,
@@ -25,7 +25,7 @@ pub struct Estimate {
 impl Estimate {
     /// The median of `values` and its narrowest symmetric order-statistic interval that reaches
     /// [`CONFIDENCE_GOAL`], or the whole range where none does. `None` without values or with a NaN.
-    pub fn of(values: &[f64]) -> Option<Estimate> {
+    pub(crate) fn of(values: &[f64]) -> Option<Estimate> {
         let sorted = sorted(values)?;
         let count = sorted.len();
         let (rank, confidence) = interval_rank(count);
@@ -39,20 +39,20 @@ impl Estimate {
     }
 
     /// The half-width of the interval relative to the median, as a fraction.
-    pub fn relative_spread(&self) -> f64 {
+    pub(crate) fn relative_spread(&self) -> f64 {
         if self.median == 0.0 { 0.0 } else { (self.high - self.low) / 2.0 / self.median.abs() }
     }
 }
 
 /// The median; the mean of the middle two where there is an even number. `None` without values or with a NaN.
-pub fn median(values: &[f64]) -> Option<f64> {
+pub(crate) fn median(values: &[f64]) -> Option<f64> {
     sorted(values).map(|sorted| median_of_sorted(&sorted))
 }
 
-/// How many times as large as `base` something is, from samples taken side by side: the two values of a pair belong
-/// to the same round, so that whatever slowed down a round slowed down both. The median of the rounds' ratios, and its
+/// How many times as large as `base` something is. The two values of a pair come from the same round:
+/// whatever slowed down the round slowed down both. The result is the median of the rounds' ratios, with its
 /// interval.
-pub fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
+pub(crate) fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     let ratios: Vec<f64> =
         pairs.iter().filter(|(_, base)| *base > 0.0).map(|(measured, base)| measured / base).collect();
     Estimate::of(&ratios)
@@ -72,7 +72,7 @@ fn median_of_sorted(sorted: &[f64]) -> f64 {
     if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
 }
 
-/// How many values to leave out at each end, and the probability that what is left covers the median.
+/// How many values to leave out at each end, and the probability that the rest covers the median.
 fn interval_rank(count: usize) -> (usize, f64) {
     // P(B <= rank) for B ~ binomial(count, 1/2), term by term from 2^-count; beyond a thousand samples
     // the first term underflows to 0, which only makes the interval wider than it need be.
@@ -111,7 +111,8 @@ mod tests {
 
     #[test]
     fn many_samples_leave_their_extremes_out() {
-        // The textbook table: n = 10 takes the 2nd to the 9th at 97.9 %, n = 20 the 6th to the 15th at 95.9 %.
+        // The textbook table: n = 10 takes the 2nd to the 9th at 97.9 %, n = 20 the 6th to the 15th at 95.9
+        // %.
         let values: Vec<f64> = (1..=10).map(f64::from).collect();
         let estimate = Estimate::of(&values).unwrap();
         assert_eq!((estimate.median, estimate.low, estimate.high), (5.5, 2.0, 9.0));

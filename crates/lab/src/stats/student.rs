@@ -1,8 +1,9 @@
 //! Student's t distribution, as far as intervals need it.
 
-/// The `t` that a two-sided interval of this confidence reaches to, with `degrees` of freedom, whole or not. The inverse
-/// of the distribution by bisection: a report asks for a few hundred.
-pub fn two_sided(confidence: f64, degrees: f64) -> f64 {
+/// The `t` that a two-sided interval of this confidence reaches to, with `degrees` of freedom, whole or not.
+/// It inverts the distribution by bisection: that is fast enough for a report, which asks a few hundred
+/// times.
+pub(crate) fn two_sided(confidence: f64, degrees: f64) -> f64 {
     let tails = 1.0 - confidence;
     let (mut low, mut high) = (0.0, 1.0);
     while both_tails(high, degrees) > tails {
@@ -20,8 +21,9 @@ fn both_tails(t: f64, degrees: f64) -> f64 {
     incomplete_beta(degrees / (degrees + t * t), degrees / 2.0, 0.5)
 }
 
-/// The regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun, 26.5.8), which converges
-/// fast below the mean of the distribution; above it the other tail is taken.
+/// The regularised incomplete beta function, by its continued fraction (Abramowitz and Stegun, 26.5.8). The
+/// fraction converges fast below the mean of the distribution. Above the mean the function computes the other
+/// tail.
 fn incomplete_beta(x: f64, a: f64, b: f64) -> f64 {
     if x <= 0.0 || x >= 1.0 {
         return x.clamp(0.0, 1.0);

@@ -1,17 +1,17 @@
-//! Fewer processors than the machine has, as the multi-core study varied its machines.
+//! Limits processes and threads to some of the machine's processors, as the multi-core study did.
 
 use crate::error::{Error, Result};
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
-/// While this lives, the calling thread may use the first few of its processors only, and so may whatever it starts:
-/// processes and threads inherit this and keep it.
+/// While this exists, the calling thread may use the first few of its processors only. Processes and threads
+/// that it starts meanwhile inherit the limit and keep it.
 #[derive(Debug)]
-pub struct Bound {
+pub(crate) struct Bound {
     before: CpuSet,
 }
 
 impl Bound {
-    pub fn to_first(cores: u32) -> Result<Bound> {
+    pub(crate) fn to_first(cores: u32) -> Result<Bound> {
         let cannot = || Error::io(format!("cannot keep to {cores} processors"));
         let before = sched_getaffinity(None).map_err(|error| cannot()(error.into()))?;
         let mut few = CpuSet::new();
@@ -24,18 +24,18 @@ impl Bound {
 
 impl Drop for Bound {
     fn drop(&mut self) {
-        // These processors were its own a moment ago.
+        // The thread had these processors before, so setting them again does not fail.
         let _ = sched_setaffinity(None, &self.before);
     }
 }
 
 /// Processors that the calling thread may use.
-pub fn available() -> u32 {
+pub(crate) fn available() -> u32 {
     sched_getaffinity(None).map_or(1, |set| set.count())
 }
 
 /// The processors that a process may use, as the kernel lists them: `0-3,8`.
-pub fn allowed(pid: u32) -> Option<String> {
+pub(crate) fn allowed(pid: u32) -> Option<String> {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let list = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
     Some(list.trim().to_string())

@@ -1,6 +1,6 @@
 //! The engine in this process: no sockets, no SQL, nothing but tables and their cache.
 
-use super::{Context, HitPath, Segments, Series, SeriesPlan, Setting, Target};
+use super::{Context, Segments, Series, SeriesPlan, Setting, Target};
 use crate::driver::Load;
 use crate::driver::workers::{self, Observed};
 use crate::error::{Error, Result};
@@ -21,12 +21,12 @@ use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 const ROWS_PER_STATEMENT: u32 = 10_000;
 /// Random queries whose answers are compared with the data's definition before anything is measured.
 const VERIFIED_POINTS: usize = 200;
-pub const PRIMARY: IndexId = IndexId(0);
+pub(crate) const PRIMARY: IndexId = IndexId(0);
 const BY_K: IndexId = IndexId(1);
 const K_COLUMN: usize = 1;
 
 #[derive(Debug)]
-pub struct Embedded {
+pub(crate) struct Embedded {
     cache_bytes: u64,
     open: Option<Open>,
 }
@@ -38,7 +38,7 @@ struct Open {
 }
 
 impl Embedded {
-    pub fn new(cache_bytes: u64) -> Embedded {
+    pub(crate) fn new(cache_bytes: u64) -> Embedded {
         Embedded { cache_bytes, open: None }
     }
 
@@ -89,16 +89,12 @@ impl Target for Embedded {
                 Segments::Count(count) => count,
                 Segments::Auto => automatic_segments(),
             };
-            let hit_path = match setting.hit_path {
-                HitPath::Locked => engine::HitPath::Locked,
-                HitPath::Optimistic => engine::HitPath::Optimistic,
-            };
-            let change =
-                CacheChange { segments: Some(segments), hit_path: Some(hit_path), ..CacheChange::default() };
+            let hit_path = Some(setting.hit_path);
+            let change = CacheChange { segments: Some(segments), hit_path, ..CacheChange::default() };
             let failed = |error: &dyn std::fmt::Display| wrong(&format!("the cache cannot be set: {error}"));
             open.database.set_cache(engine::DEFAULT_CACHE, change).map_err(|error| failed(&error))?;
         }
-        // Pages stay through a change of settings; this is for those that had to make room.
+        // Pages stay in the cache through a change of settings. This reads again those that were evicted.
         warm(&open.table, context)
     }
 
@@ -126,7 +122,7 @@ impl Target for Embedded {
 }
 
 /// Makes sbtest in an empty database, loads it, and makes sure that its rows are found.
-pub fn make_sbtest(
+pub(crate) fn make_sbtest(
     database: &Arc<Database>,
     source: &Sbtest,
     context: &mut Context<'_>,
@@ -193,7 +189,7 @@ fn load(database: &Database, table: &Table, source: &Sbtest, context: &mut Conte
 }
 
 /// A row of sbtest as the engine takes it.
-pub fn sbtest_values(row: &Row) -> [ValueRef<'_>; 4] {
+pub(crate) fn sbtest_values(row: &Row) -> [ValueRef<'_>; 4] {
     [
         ValueRef::UInt(row.id.into()),
         ValueRef::UInt(row.k.into()),
@@ -294,7 +290,7 @@ impl Client {
         let mut rows = 0u64;
         let mut astray = false;
         table.multi_get(read.reader(), BY_K, keys, batch, &mut |_, _, image| {
-            // The row is copied out, as whoever sends it to a client would.
+            // The row is copied out, as a server does before it sends the row.
             row.clear();
             row.extend_from_slice(image);
             astray |= !matches!(codec.view(row).get(K_COLUMN), ValueRef::UInt(k) if script.expects(k as u32));

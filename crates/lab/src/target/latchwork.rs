@@ -2,8 +2,8 @@
 
 use super::process::{ServerProcess, socket_path};
 use super::server::Flavour;
-use super::{Address, Context, Preset, Segments, SeriesPlan, Setting, TargetSpec};
-use crate::driver::socket::Login;
+use super::{Context, Preset, Segments, SeriesPlan, Setting, TargetSpec};
+use crate::driver::socket::{Address, Login};
 use crate::error::{Error, Result};
 use crate::measure::Process;
 use crate::workload::TABLE;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 const BINARY_VARIABLE: &str = "LATCHWORK_LAB_BINARY";
 
 #[derive(Debug)]
-pub struct Latchwork {
+pub(crate) struct Latchwork {
     preset: Option<Preset>,
     cache_bytes: u64,
     connections_max: u32,
@@ -23,7 +23,7 @@ pub struct Latchwork {
 }
 
 impl Latchwork {
-    pub fn new(preset: Option<Preset>, cache_bytes: u64, connections_max: u32) -> Latchwork {
+    pub(crate) fn new(preset: Option<Preset>, cache_bytes: u64, connections_max: u32) -> Latchwork {
         Latchwork {
             preset,
             cache_bytes,
@@ -35,7 +35,7 @@ impl Latchwork {
     }
 
     /// With more options for the server.
-    pub fn with_options(self, extra_options: Vec<String>) -> Latchwork {
+    pub(crate) fn with_options(self, extra_options: Vec<String>) -> Latchwork {
         Latchwork { extra_options, ..self }
     }
 }

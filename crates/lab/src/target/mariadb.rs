@@ -2,8 +2,8 @@
 
 use super::process::{ServerProcess, find_program, socket_path};
 use super::server::Flavour;
-use super::{Address, Context, Engine, HitPath, Segments, Series, SeriesPlan, Setting};
-use crate::driver::socket::Login;
+use super::{Context, Engine, HitPath, Segments, Series, SeriesPlan, Setting};
+use crate::driver::socket::{Address, Login};
 use crate::error::{Error, Result};
 use crate::measure::Process;
 use crate::workload::TABLE;
@@ -16,7 +16,7 @@ const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/libexec", "/usr/local/sbin
 const ADVICE: &str = "apt-get install mariadb-server, or leave the mariadb targets out";
 
 #[derive(Debug)]
-pub struct MariaDb {
+pub(crate) struct MariaDb {
     engine: Engine,
     /// A cache that holds table and index, for engines that cache both.
     cache_bytes: u64,
@@ -29,7 +29,7 @@ pub struct MariaDb {
 }
 
 impl MariaDb {
-    pub fn new(
+    pub(crate) fn new(
         engine: Engine,
         cache_bytes: u64,
         key_buffer_bytes: u64,
@@ -59,7 +59,7 @@ impl MariaDb {
             .ok_or_else(|| missing("mariadb-install-db"))?;
         let installed = Command::new(&installer)
             .args(common)
-            // What a data directory is made with has to be known then.
+            // Options that shape a new data directory.
             .args(self.extra_options.iter().filter(|option| option.starts_with("--innodb-page-size")))
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
             // Its temporary tables are named after a process; several of them must not meet in one folder.

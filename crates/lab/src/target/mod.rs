@@ -1,6 +1,6 @@
 //! What is measured: the engine in process, or any server that speaks the MySQL protocol.
 
-pub mod cores;
+pub(crate) mod cores;
 mod embedded;
 mod latchwork;
 mod mariadb;
@@ -11,15 +11,14 @@ mod server;
 mod setting;
 mod spec;
 
-pub use embedded::{PRIMARY, make_sbtest, sbtest_values};
-pub use engine::Preset;
-pub use server::{Flavour, OWN_SERVER_THREADS, load_rows};
-pub use setting::{HitPath, SEGMENTS_MAX, Segments, Setting};
-pub use spec::{Address, Engine, TargetSpec, hidden};
+pub(crate) use embedded::{PRIMARY, make_sbtest, sbtest_values};
+pub(crate) use engine::{HitPath, Preset};
+pub(crate) use server::{Flavour, OWN_SERVER_THREADS, load_rows};
+pub(crate) use setting::{SEGMENTS_MAX, Segments, Setting};
+pub(crate) use spec::{Engine, TargetSpec, hidden};
 
-use crate::command::RunOptions;
-use crate::driver::Load;
 use crate::driver::socket::Login;
+use crate::driver::{DriverKind, Load};
 use crate::error::Result;
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
@@ -29,7 +28,7 @@ use std::path::Path;
 
 /// One line of a chart: a target under one setting.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Series {
+pub(crate) struct Series {
     pub label: String,
     /// `None`: the target as it is, nothing to set.
     pub setting: Option<Setting>,
@@ -37,7 +36,7 @@ pub struct Series {
 
 /// What a target makes of the settings that a run asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct SeriesPlan {
+pub(crate) struct SeriesPlan {
     pub series: Vec<Series>,
     /// The label of the series that gains are relative to.
     pub baseline: Option<String>,
@@ -47,7 +46,7 @@ pub struct SeriesPlan {
 
 /// What a target gets from its run.
 #[derive(Debug)]
-pub struct Context<'a> {
+pub(crate) struct Context<'a> {
     pub interrupt: &'a Interrupt,
     pub progress: &'a mut Progress,
     /// An empty folder of the target's own.
@@ -55,7 +54,7 @@ pub struct Context<'a> {
 }
 
 /// Something that can be loaded, set and measured. Dropping it stops and removes what it started.
-pub trait Target {
+pub(crate) trait Target {
     fn name(&self) -> &str;
 
     /// Which settings make sense here. Called before `start`.
@@ -81,34 +80,45 @@ const CONNECTIONS_BESIDE: u32 = 32;
 /// The study's `max_connections`.
 const CONNECTIONS_MIN: u32 = 256;
 
+/// What a target is started with.
+#[derive(Clone, Debug)]
+pub(crate) struct TargetOptions {
+    /// Of a cache that holds rows and indexes.
+    pub cache_bytes: u64,
+    /// Of a cache that holds indexes only.
+    pub key_buffer_bytes: u64,
+    /// The most clients that will work at the same time.
+    pub clients_max: u32,
+    /// Who drives a server. The engine in process has the built-in driver always.
+    pub driver: DriverKind,
+    /// More options for MariaDB's servers.
+    pub mariadb_options: Vec<String>,
+}
+
 /// The target that `spec` names, not started yet.
-pub fn open(spec: &TargetSpec, options: &RunOptions) -> Result<Box<dyn Target>> {
-    let cache_bytes = options.whole_cache_bytes();
-    let connections_max = (options.threads_max() + CONNECTIONS_BESIDE).max(CONNECTIONS_MIN);
-    let flavour: Box<dyn server::Flavour> = match spec {
-        TargetSpec::Embedded(_) => return Ok(Box::new(embedded::Embedded::new(cache_bytes))),
+pub(crate) fn open(spec: &TargetSpec, options: &TargetOptions) -> Box<dyn Target> {
+    let connections_max = (options.clients_max + CONNECTIONS_BESIDE).max(CONNECTIONS_MIN);
+    let flavour: Box<dyn Flavour> = match spec {
+        TargetSpec::Embedded(_) => return Box::new(embedded::Embedded::new(options.cache_bytes)),
         TargetSpec::Latchwork(preset) => {
-            Box::new(latchwork::Latchwork::new(*preset, cache_bytes, connections_max))
+            Box::new(latchwork::Latchwork::new(*preset, options.cache_bytes, connections_max))
         }
-        TargetSpec::MariaDb(engine) => {
-            let key_buffer_bytes = options.key_buffer_bytes();
-            let extra_options = options.mariadb_options.clone();
-            Box::new(mariadb::MariaDb::new(
-                *engine,
-                cache_bytes,
-                key_buffer_bytes,
-                connections_max,
-                extra_options,
-            ))
-        }
+        TargetSpec::MariaDb(engine) => Box::new(mariadb::MariaDb::new(
+            *engine,
+            options.cache_bytes,
+            options.key_buffer_bytes,
+            connections_max,
+            options.mariadb_options.clone(),
+        )),
         TargetSpec::Null => Box::new(null::Null::default()),
         TargetSpec::Remote { .. } => remote_server(spec).expect("it is remote"),
     };
-    Ok(Box::new(server::Server::new(spec.name(), options.driver, flavour)))
+    Box::new(server::Server::new(spec.name(), options.driver, flavour))
 }
 
-/// Somebody's server, for an experiment that makes its own tables in its database; `None` if `spec` is another kind of target.
-pub fn remote_server(spec: &TargetSpec) -> Option<Box<dyn Flavour>> {
+/// A server that runs already, for an experiment that makes its own tables in the server's database. `None`
+/// if `spec` is another kind of target.
+pub(crate) fn remote_server(spec: &TargetSpec) -> Option<Box<dyn Flavour>> {
     let TargetSpec::Remote { address, user, password, database } = spec else {
         return None;
     };
@@ -122,8 +132,9 @@ pub fn remote_server(spec: &TargetSpec) -> Option<Box<dyn Flavour>> {
     Some(Box::new(remote::Remote { login }))
 }
 
-/// A server on a scratch folder for an experiment that makes its own tables; `None` if `spec` is not one that the lab starts.
-pub fn scratch_server(
+/// A server on a scratch folder, for an experiment that makes its own tables. `None` if the lab cannot start
+/// a server of this kind.
+pub(crate) fn scratch_server(
     spec: &TargetSpec,
     cache_bytes: u64,
     connections_max: u32,
@@ -141,8 +152,9 @@ pub fn scratch_server(
     }
 }
 
-/// The null server, for an experiment whose statements it has answers for; `None` if `spec` is another kind of target.
-pub fn null_server(spec: &TargetSpec) -> Option<Box<dyn Flavour>> {
+/// The null server, for an experiment whose statements it can answer. `None` if `spec` is another kind of
+/// target.
+pub(crate) fn null_server(spec: &TargetSpec) -> Option<Box<dyn Flavour>> {
     (*spec == TargetSpec::Null).then(|| Box::new(null::Null::default()) as Box<dyn Flavour>)
 }
 

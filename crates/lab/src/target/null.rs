@@ -1,9 +1,9 @@
-//! The null server: a thread a connection, the same rows for everyone, no work at all. What the clients and the
-//! sockets cost is what is left: the ceiling of what any server could do on this machine.
+//! The null server: one thread a connection, the same rows for every client, and no work. What remains is the
+//! cost of clients and sockets. No server on this machine can be faster.
 
 use super::server::{Flavour, OWN_SERVER_THREADS};
-use super::{Address, Context, Series, SeriesPlan, Setting};
-use crate::driver::socket::Login;
+use super::{Context, Series, SeriesPlan, Setting};
+use crate::driver::socket::{Address, Login};
 use crate::error::{Error, Result};
 use crate::measure::Process;
 use crate::workload::Sbtest;
@@ -25,7 +25,7 @@ use wire::{PacketReader, PacketWriter};
 const STACK_BYTES: usize = 256 << 10;
 
 #[derive(Debug, Default)]
-pub struct Null {
+pub(crate) struct Null {
     listening: Option<Listening>,
 }
 
@@ -98,7 +98,7 @@ impl Drop for Listening {
     fn drop(&mut self) {
         // ORDER: the acceptor looks after the connection below, which synchronises through the kernel.
         self.closing.store(true, Ordering::Relaxed);
-        // Wakes the acceptor; if nobody listens any more it has ended already.
+        // Wakes the acceptor. If it listens no more, it has ended already.
         let _ = UnixStream::connect(&self.address);
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
@@ -172,11 +172,11 @@ fn serve(mut stream: UnixStream) -> Option<()> {
     }
 }
 
-/// What the client asked of answers.
+/// The form of answers that the client asked for.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     eof_packets: bool,
-    /// It keeps a prepared statement's column definitions.
+    /// The client keeps a prepared statement's column definitions.
     cache_metadata: bool,
 }
 
@@ -193,13 +193,14 @@ enum Shape {
 }
 
 impl Shape {
-    /// The shape of a statement of `select_random_points` or of sysbench's OLTP transactions; others are done at once.
+    /// The shape of a statement of `select_random_points` or of sysbench's OLTP transactions; others are done
+    /// at once.
     fn of(sql: &[u8]) -> Shape {
         let Some(list) = sql.strip_prefix(b"SELECT ") else { return Shape::Done };
         let has = |word: &[u8]| list.windows(word.len()).any(|found| found == word);
         if list.starts_with(b"id, k, c, pad ") {
             let commas = list.iter().filter(|&&byte| byte == b',').count();
-            // A value more than there are commas between them; three are in the list of columns.
+            // One value more than there are commas; three commas are in the list of columns.
             return Shape::Whole((commas - 2) as u16);
         }
         if list.starts_with(b"SUM(") {

@@ -1,5 +1,5 @@
-//! A server that the lab started: kept in a process group of its own, so that Ctrl-C reaches the lab alone, and
-//! ended in any case.
+//! A server that the lab started. It has a process group of its own, so that Ctrl-C reaches the lab alone,
+//! and the lab always ends it.
 
 use crate::driver::socket::Login;
 use crate::error::{Error, Result, log_tail};
@@ -15,7 +15,7 @@ const STOP_PATIENCE: Duration = Duration::from_secs(120);
 const LOG_LINES: usize = 12;
 
 #[derive(Debug)]
-pub struct ServerProcess {
+pub(crate) struct ServerProcess {
     target: String,
     child: Child,
     log: PathBuf,
@@ -25,7 +25,12 @@ pub struct ServerProcess {
 impl ServerProcess {
     /// Starts `program` with what it prints going to `log`. If the lab dies without a chance to clean up, the
     /// kernel ends the server (where `setpriv` is there to ask it to).
-    pub fn start(target: &str, program: &Path, arguments: &[String], log: &Path) -> Result<ServerProcess> {
+    pub(crate) fn start(
+        target: &str,
+        program: &Path,
+        arguments: &[String],
+        log: &Path,
+    ) -> Result<ServerProcess> {
         let open = || {
             let file = std::fs::OpenOptions::new().create(true).append(true).open(log);
             file.map_err(Error::path("write", log))
@@ -43,12 +48,12 @@ impl ServerProcess {
         Ok(ServerProcess { target: target.to_string(), child, log: log.to_path_buf(), stopped: false })
     }
 
-    pub fn pid(&self) -> u32 {
+    pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }
 
-    /// Waits until someone can log in.
-    pub fn wait_until_ready(&mut self, login: &Login, interrupt: &Interrupt) -> Result<()> {
+    /// Waits until a client can log in.
+    pub(crate) fn wait_until_ready(&mut self, login: &Login, interrupt: &Interrupt) -> Result<()> {
         let deadline = Instant::now() + START_PATIENCE;
         loop {
             interrupt.check()?;
@@ -69,7 +74,7 @@ impl ServerProcess {
     }
 
     /// Asks the server to shut down and waits for it.
-    pub fn stop(&mut self) -> Result<()> {
+    pub(crate) fn stop(&mut self) -> Result<()> {
         if self.stopped {
             return Ok(());
         }
@@ -95,7 +100,7 @@ impl ServerProcess {
     }
 
     /// The error, with what the server said last.
-    pub fn failure(&self, why: &str) -> Error {
+    pub(crate) fn failure(&self, why: &str) -> Error {
         Error::Server {
             target: self.target.clone(),
             why: why.to_string(),
@@ -107,15 +112,15 @@ impl ServerProcess {
 impl Drop for ServerProcess {
     fn drop(&mut self) {
         if !self.stopped {
-            // Its data goes away with it, so there is nothing to wait for.
+            // Its data is removed as well, so nothing has to be written.
             let _ = self.child.kill();
             let _ = self.child.wait();
         }
     }
 }
 
-/// Where a server in `folder` listens. The kernel takes no long paths.
-pub fn socket_path(folder: &Path) -> Result<PathBuf> {
+/// The path of the socket of a server in `folder`. The kernel limits its length.
+pub(crate) fn socket_path(folder: &Path) -> Result<PathBuf> {
     const BYTES_MAX: usize = 100;
     let path = folder.join("socket");
     if path.as_os_str().len() > BYTES_MAX {
@@ -129,7 +134,7 @@ pub fn socket_path(folder: &Path) -> Result<PathBuf> {
 }
 
 /// The path of a program in PATH or one of `folders`.
-pub fn find_program(name: &str, folders: &[&str]) -> Option<PathBuf> {
+pub(crate) fn find_program(name: &str, folders: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .chain(folders.iter().map(PathBuf::from))
@@ -140,7 +145,7 @@ pub fn find_program(name: &str, folders: &[&str]) -> Option<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::target::Address;
+    use crate::driver::socket::Address;
 
     fn login(folder: &Path) -> Login {
         Login {

@@ -1,4 +1,4 @@
-//! A server that somebody runs already. Nothing is set on it, and the table goes away in the end.
+//! A server that runs already. The lab changes no setting of it, and drops the table at the end.
 
 use super::server::Flavour;
 use super::{Context, Series, SeriesPlan, Setting};
@@ -9,7 +9,7 @@ use crate::workload::TABLE;
 use std::path::Path;
 
 #[derive(Debug)]
-pub struct Remote {
+pub(crate) struct Remote {
     pub login: Login,
 }
 

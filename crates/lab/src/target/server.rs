@@ -2,10 +2,9 @@
 //! [`Flavour`].
 
 use super::{Context, Series, SeriesPlan, Setting, Target};
-use crate::command::DriverKind;
 use crate::driver::socket::{Client, Login, explained};
 use crate::driver::workers::Observed;
-use crate::driver::{Load, builtin, sysbench};
+use crate::driver::{DriverKind, Load, builtin, sysbench};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::measure::Process;
@@ -21,11 +20,11 @@ use wire::value::WireValue;
 const ROWS_PER_STATEMENT: u32 = 1_000;
 /// Random points whose rows are compared with the data's definition before anything is measured.
 const VERIFIED_POINTS: usize = 100;
-/// The threads of servers inside the lab, so that their time is not taken for the clients'.
-pub const OWN_SERVER_THREADS: &str = "null-server";
+/// The name of threads of servers inside the lab. Their processor time is not counted as the clients'.
+pub(crate) const OWN_SERVER_THREADS: &str = "null-server";
 
 /// One kind of server.
-pub trait Flavour {
+pub(crate) trait Flavour {
     /// See [`Target::series`].
     fn series(&self, asked: &[Setting]) -> SeriesPlan;
 
@@ -64,7 +63,7 @@ pub trait Flavour {
     fn stop(&mut self) -> Result<()>;
 }
 
-pub struct Server {
+pub(crate) struct Server {
     name: String,
     driver: DriverKind,
     driver_version: Option<String>,
@@ -82,7 +81,7 @@ struct Started {
 }
 
 impl Server {
-    pub fn new(name: String, driver: DriverKind, flavour: Box<dyn Flavour>) -> Server {
+    pub(crate) fn new(name: String, driver: DriverKind, flavour: Box<dyn Flavour>) -> Server {
         Server { name, driver, driver_version: None, flavour, started: None }
     }
 
@@ -147,7 +146,7 @@ impl Server {
 }
 
 /// Inserts the rows of sbtest into its table.
-pub fn load_rows(
+pub(crate) fn load_rows(
     client: &mut Client,
     name: &str,
     table: &Sbtest,
@@ -268,7 +267,8 @@ impl Target for Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // Someone else's server: the table goes on every way out. Ours go away as a whole.
+        // On a server that runs already the table is dropped on every way out. Servers of the lab are removed
+        // as a whole.
         if let Some(started) = self.started.take()
             && started.made_table
             && let Ok(mut client) = started.login.connect()

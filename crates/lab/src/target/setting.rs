@@ -1,35 +1,18 @@
 //! How a cache is set for a series.
 
+use super::HitPath;
 use std::fmt;
 
 /// `key_cache_segments`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Segments {
+pub(crate) enum Segments {
     /// The target's own choice for this machine.
     Auto,
     /// 0 = one mutex, no segmentation; 1 to 64.
     Count(u32),
 }
 
-pub const SEGMENTS_MAX: u32 = 64;
-
-/// `key_cache_hit_path`: how a cached page is read.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum HitPath {
-    /// The segment's mutex is taken and the page pinned.
-    Locked,
-    /// Version, read, version: nothing shared is written.
-    Optimistic,
-}
-
-impl HitPath {
-    pub fn name(self) -> &'static str {
-        match self {
-            HitPath::Locked => "locked",
-            HitPath::Optimistic => "optimistic",
-        }
-    }
-}
+pub(crate) const SEGMENTS_MAX: u32 = 64;
 
 impl fmt::Display for Segments {
     /// `off`, `32`, `auto`.
@@ -43,14 +26,15 @@ impl fmt::Display for Segments {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Setting {
+pub(crate) struct Setting {
     pub segments: Segments,
+    /// `key_cache_hit_path`: how a cached page is read.
     pub hit_path: HitPath,
 }
 
 impl Setting {
-    /// The series' label: the locked path is the study's and goes without saying.
-    pub fn label(self) -> String {
+    /// The series' label. The locked path is the study's, so its label does not name it.
+    pub(crate) fn label(self) -> String {
         match self.hit_path {
             HitPath::Locked => self.segments.to_string(),
             HitPath::Optimistic => format!("optimistic {}", self.segments),
@@ -58,7 +42,7 @@ impl Setting {
     }
 
     /// The setting among `settings` that gains are relative to: segments off, locked before optimistic.
-    pub fn baseline(settings: &[Setting]) -> Option<Setting> {
+    pub(crate) fn baseline(settings: &[Setting]) -> Option<Setting> {
         let off = |hit_path| Setting { segments: Segments::Count(0), hit_path };
         [off(HitPath::Locked), off(HitPath::Optimistic)]
             .into_iter()

@@ -1,12 +1,12 @@
 //! Names of targets as a user writes them.
 
 use super::Preset;
-use std::fmt;
+use crate::driver::socket::Address;
 use std::path::PathBuf;
 
 /// An engine of the distribution's MariaDB.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Engine {
+pub(crate) enum Engine {
     MyIsam,
     Aria,
     InnoDb,
@@ -14,10 +14,10 @@ pub enum Engine {
 }
 
 impl Engine {
-    pub const ALL: [Engine; 4] = [Engine::MyIsam, Engine::Aria, Engine::InnoDb, Engine::RocksDb];
+    pub(crate) const ALL: [Engine; 4] = [Engine::MyIsam, Engine::Aria, Engine::InnoDb, Engine::RocksDb];
 
     /// As in `ENGINE=`, in lower case.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Engine::MyIsam => "myisam",
             Engine::Aria => "aria",
@@ -27,24 +27,8 @@ impl Engine {
     }
 }
 
-/// Where a server listens.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Address {
-    Unix(PathBuf),
-    Tcp { host: String, port: u16 },
-}
-
-impl fmt::Display for Address {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Address::Unix(path) => write!(f, "{}", path.display()),
-            Address::Tcp { host, port } => write!(f, "{host}:{port}"),
-        }
-    }
-}
-
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub enum TargetSpec {
+pub(crate) enum TargetSpec {
     /// The engine in this process.
     Embedded(Option<Preset>),
     /// A Latchwork server that the lab starts.
@@ -59,12 +43,12 @@ pub enum TargetSpec {
 
 impl TargetSpec {
     /// As they are without a preset.
-    pub const EMBEDDED: TargetSpec = TargetSpec::Embedded(None);
-    pub const LATCHWORK: TargetSpec = TargetSpec::Latchwork(None);
+    pub(crate) const EMBEDDED: TargetSpec = TargetSpec::Embedded(None);
+    pub(crate) const LATCHWORK: TargetSpec = TargetSpec::Latchwork(None);
 
-    pub const SYNTAX: &str = "embedded[:PRESET], latchwork[:PRESET], null, mariadb:myisam|aria|innodb|rocksdb, mysql://user[:password]@host[:port]/db, or a socket's path";
+    pub(crate) const SYNTAX: &str = "embedded[:PRESET], latchwork[:PRESET], null, mariadb:myisam|aria|innodb|rocksdb, mysql://user[:password]@host[:port]/db, or a socket's path";
 
-    pub fn parse(text: &str) -> Result<TargetSpec, String> {
+    pub(crate) fn parse(text: &str) -> Result<TargetSpec, String> {
         match text {
             "embedded" => return Ok(TargetSpec::EMBEDDED),
             "latchwork" => return Ok(TargetSpec::LATCHWORK),
@@ -100,7 +84,7 @@ impl TargetSpec {
     }
 
     /// Without a password.
-    pub fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match self {
             TargetSpec::Embedded(preset) => with_preset("embedded", *preset),
             TargetSpec::Latchwork(preset) => with_preset("latchwork", *preset),
@@ -113,11 +97,11 @@ impl TargetSpec {
         }
     }
 
-    pub fn is_latchwork(&self) -> bool {
+    pub(crate) fn is_latchwork(&self) -> bool {
         matches!(self, TargetSpec::Latchwork(_))
     }
 
-    pub fn is_embedded(&self) -> bool {
+    pub(crate) fn is_embedded(&self) -> bool {
         matches!(self, TargetSpec::Embedded(_))
     }
 }
@@ -157,7 +141,7 @@ fn parse_url(whole: &str, rest: &str) -> Result<TargetSpec, String> {
 }
 
 /// A URL without its password, for messages and results.
-pub fn hidden(url: &str) -> String {
+pub(crate) fn hidden(url: &str) -> String {
     let Some((scheme, rest)) = url.split_once("://") else {
         return url.to_string();
     };

@@ -1,25 +1,24 @@
-//! What is asked of a target: the data, and the stream of queries of each client.
-//!
-//! A workload is written once. A [`Statement`] says what is asked in a form that both the engine in process
-//! and a server can take; a [`Script`] says with which parameters.
+//! What a target is asked: the data, and the stream of queries of each client. A workload is written once. A
+//! [`Statement`] says what is asked, in a form that both the engine in process and a server can take; a
+//! [`Script`] gives the parameters.
 
-pub mod oltp;
-mod random;
+pub(crate) mod oltp;
 mod sbtest;
 
-pub use random::Random;
-pub use sbtest::{DATABASE, Row, Sbtest, TABLE, random_c, random_pad};
+use base::random::Random;
+
+pub(crate) use sbtest::{DATABASE, Row, Sbtest, TABLE, random_c, random_pad};
 
 /// What every client of a run asks, over and over.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Statement {
+pub(crate) enum Statement {
     /// `SELECT id, k, c, pad FROM sbtest1 WHERE k IN (...)` with so many points: a batch of lookups
     /// in the secondary index, each followed by the fetch of a row.
     PointsByK { points: u32 },
 }
 
 impl Statement {
-    pub fn sql(self) -> String {
+    pub(crate) fn sql(self) -> String {
         match self {
             Statement::PointsByK { points } => {
                 let marks = vec!["?"; points as usize].join(", ");
@@ -28,7 +27,7 @@ impl Statement {
         }
     }
 
-    pub fn parameters(self) -> usize {
+    pub(crate) fn parameters(self) -> usize {
         match self {
             Statement::PointsByK { points } => points as usize,
         }
@@ -37,15 +36,15 @@ impl Statement {
 
 /// A statement over a table, for a number of clients.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Workload {
+pub(crate) struct Workload {
     pub table: Sbtest,
     pub statement: Statement,
 }
 
 impl Workload {
-    /// The parameters that client `client` of `clients` sends. As sysbench's `select_random_points` has it, each
-    /// client keeps to its own slice of the keys, drawn uniformly.
-    pub fn script(&self, client: u32, clients: u32, seed: u64) -> Script {
+    /// The parameters that client `client` of `clients` sends. As in sysbench's `select_random_points`, each
+    /// client draws uniformly from its own slice of the keys.
+    pub(crate) fn script(&self, client: u32, clients: u32, seed: u64) -> Script {
         let rows = u64::from(self.table.rows);
         let (client, clients) = (u64::from(client), u64::from(clients.max(1)));
         let low = rows * client / clients;
@@ -56,7 +55,7 @@ impl Workload {
 
 /// The parameters of one client's queries, one after the other. The same seed gives the same stream.
 #[derive(Clone, Debug)]
-pub struct Script {
+pub(crate) struct Script {
     random: Random,
     low: u32,
     span: u32,
@@ -65,15 +64,15 @@ pub struct Script {
 impl Script {
     /// Fills in the parameters of the next query.
     #[inline]
-    pub fn next(&mut self, parameters: &mut [u32]) {
+    pub(crate) fn next(&mut self, parameters: &mut [u32]) {
         for parameter in parameters {
             *parameter = self.low + self.random.below(self.span);
         }
     }
 
-    /// True if a row with this `k` can be in an answer: the light check that every row gets.
+    /// True if a row with this `k` can be in an answer. Every row gets this light check.
     #[inline(always)]
-    pub fn expects(&self, k: u32) -> bool {
+    pub(crate) fn expects(&self, k: u32) -> bool {
         k.wrapping_sub(self.low) < self.span
     }
 }

@@ -1,11 +1,11 @@
-//! Sysbench's OLTP transactions (`oltp_read_write`, `oltp_read_only`) and its `oltp_point_select`: the same statements in the same order, with
-//! parameters drawn in the same way.
+//! Sysbench's OLTP transactions (`oltp_read_write`, `oltp_read_only`) and its `oltp_point_select`: the same
+//! statements in the same order, with parameters drawn in the same way.
 
 use super::Random;
 use super::sbtest::{C_BYTES, PAD_BYTES, Sbtest, TABLE, random_c, random_pad};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mix {
+pub(crate) enum Mix {
     ReadWrite,
     ReadOnly,
     /// One read by primary key, without a transaction around it.
@@ -14,7 +14,7 @@ pub enum Mix {
 
 impl Mix {
     /// The workload's name in sysbench.
-    pub fn sysbench_name(self) -> &'static str {
+    pub(crate) fn sysbench_name(self) -> &'static str {
         match self {
             Mix::ReadWrite => "oltp_read_write",
             Mix::ReadOnly => "oltp_read_only",
@@ -23,7 +23,7 @@ impl Mix {
     }
 
     /// The statements of a transaction.
-    pub fn steps(self) -> &'static [Step] {
+    pub(crate) fn steps(self) -> &'static [Step] {
         match self {
             Mix::ReadWrite => &READ_WRITE,
             Mix::ReadOnly => &READ_ONLY,
@@ -34,7 +34,7 @@ impl Mix {
 
 /// A statement of a transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Step {
+pub(crate) enum Step {
     Begin,
     Point,
     Range,
@@ -79,13 +79,13 @@ const READ_ONLY: [Step; 16] = [
 ];
 
 /// Rows of a range.
-pub const RANGE_ROWS: u32 = 100;
+pub(crate) const RANGE_ROWS: u32 = 100;
 
 impl Step {
-    pub const COUNT: usize = Step::Commit as usize + 1;
+    pub(crate) const COUNT: usize = Step::Commit as usize + 1;
 
     /// With question marks for the parameters.
-    pub fn sql(self) -> String {
+    pub(crate) fn sql(self) -> String {
         match self {
             Step::Begin => "BEGIN".to_string(),
             Step::Point => format!("SELECT c FROM {TABLE} WHERE id=?"),
@@ -104,7 +104,7 @@ impl Step {
 
 /// A value of a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Parameter {
+pub(crate) enum Parameter {
     Number(u32),
     C([u8; C_BYTES]),
     Pad([u8; PAD_BYTES]),
@@ -112,14 +112,15 @@ pub enum Parameter {
 
 /// Which rows are asked for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Distribution {
+pub(crate) enum Distribution {
     Uniform,
-    /// Sysbench's own: three quarters of the draws are of the middle hundredth of the table, the others a bell around it.
+    /// Sysbench's own: three quarters of the draws come from the middle hundredth of the table, the others
+    /// from a bell curve around it.
     Special,
 }
 
 impl Distribution {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Distribution::Uniform => "uniform",
             Distribution::Special => "special",
@@ -127,7 +128,7 @@ impl Distribution {
     }
 
     /// A number from 1 to `rows`.
-    pub fn draw(self, random: &mut Random, rows: u32) -> u32 {
+    pub(crate) fn draw(self, random: &mut Random, rows: u32) -> u32 {
         match self {
             Distribution::Uniform => 1 + random.below(rows),
             Distribution::Special => 1 + special(random, rows),
@@ -135,7 +136,7 @@ impl Distribution {
     }
 }
 
-/// Sums of so many draws make the bell.
+/// The bell curve is the sum of this many draws.
 const BELL_DRAWS: u32 = 12;
 
 /// As sysbench's `sb_rand_special` with its default percentages, 1 and 75; from 0 to below `rows`.
@@ -150,7 +151,7 @@ fn special(random: &mut Random, rows: u32) -> u32 {
 
 /// The transactions of one client, statement after statement.
 #[derive(Clone, Debug)]
-pub struct Transactions {
+pub(crate) struct Transactions {
     steps: &'static [Step],
     rows: u32,
     distribution: Distribution,
@@ -160,7 +161,13 @@ pub struct Transactions {
 }
 
 impl Transactions {
-    pub fn new(mix: Mix, table: &Sbtest, distribution: Distribution, seed: u64, client: u32) -> Transactions {
+    pub(crate) fn new(
+        mix: Mix,
+        table: &Sbtest,
+        distribution: Distribution,
+        seed: u64,
+        client: u32,
+    ) -> Transactions {
         Transactions {
             steps: mix.steps(),
             rows: table.rows,
@@ -172,7 +179,7 @@ impl Transactions {
     }
 
     /// The next statement and its parameters. After the last of a transaction comes the first of the next.
-    pub fn next(&mut self, parameters: &mut Vec<Parameter>) -> Step {
+    pub(crate) fn next(&mut self, parameters: &mut Vec<Parameter>) -> Step {
         parameters.clear();
         let step = self.steps[self.position];
         self.position = (self.position + 1) % self.steps.len();
@@ -208,17 +215,17 @@ impl Transactions {
     }
 
     /// True where the next statement begins a transaction.
-    pub fn is_between(&self) -> bool {
+    pub(crate) fn is_between(&self) -> bool {
         self.position == 0
     }
 
     /// Gives up the transaction under way.
-    pub fn restart(&mut self) {
+    pub(crate) fn restart(&mut self) {
         self.position = 0;
     }
 
-    /// How many rows a read gives of a table that has all its rows; `None` where that depends on what they are.
-    pub fn expected_rows(&self, step: Step, parameters: &[Parameter]) -> Option<u64> {
+    /// How many rows a read returns if the table has all its rows. `None` where that depends on the rows.
+    pub(crate) fn expected_rows(&self, step: Step, parameters: &[Parameter]) -> Option<u64> {
         match (step, parameters) {
             (Point | Sum, _) => Some(1),
             (Range | Order, &[Parameter::Number(first), Parameter::Number(last)]) => {

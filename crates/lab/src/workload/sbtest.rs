@@ -1,29 +1,28 @@
 //! The table of the published study, each row a function of the seed and its id.
 
-use super::Random;
-use super::random::mix;
+use base::random::{Random, mix};
 use std::io::Write;
 
-pub const DATABASE: &str = "sbtest";
+pub(crate) const DATABASE: &str = "sbtest";
 /// The name that sysbench gives its first table.
-pub const TABLE: &str = "sbtest1";
+pub(crate) const TABLE: &str = "sbtest1";
 
 /// Groups of eleven digits in `c` and `pad`.
 const C_GROUPS: usize = 10;
 const PAD_GROUPS: usize = 5;
 const GROUP_DIGITS: usize = 11;
-pub const C_BYTES: usize = C_GROUPS * (GROUP_DIGITS + 1) - 1;
-pub const PAD_BYTES: usize = PAD_GROUPS * (GROUP_DIGITS + 1) - 1;
+pub(crate) const C_BYTES: usize = C_GROUPS * (GROUP_DIGITS + 1) - 1;
+pub(crate) const PAD_BYTES: usize = PAD_GROUPS * (GROUP_DIGITS + 1) - 1;
 
 /// The table `sbtest1` with ids 1 to `rows` and `k` uniform in the same range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Sbtest {
+pub(crate) struct Sbtest {
     pub rows: u32,
     pub seed: u64,
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     pub id: u32,
     pub k: u32,
     pub c: [u8; C_BYTES],
@@ -31,17 +30,17 @@ pub struct Row {
 }
 
 impl Sbtest {
-    pub fn k(&self, id: u32) -> u32 {
+    pub(crate) fn k(&self, id: u32) -> u32 {
         1 + Random::new(self.seed, u64::from(id)).below(self.rows)
     }
 
-    pub fn row(&self, id: u32) -> Row {
+    pub(crate) fn row(&self, id: u32) -> Row {
         let mut random = Random::new(mix(self.seed ^ 0xc0de), u64::from(id));
         Row { id, k: self.k(id), c: random_c(&mut random), pad: random_pad(&mut random) }
     }
 
     /// Distinct points to check a target's answers with: some that rows have, some at random.
-    pub fn verification_points(&self, count: usize) -> Vec<u32> {
+    pub(crate) fn verification_points(&self, count: usize) -> Vec<u32> {
         let mut random = Random::new(self.seed, u64::MAX);
         let mut points: Vec<u32> = (0..count)
             .map(|number| {
@@ -55,27 +54,27 @@ impl Sbtest {
     }
 
     /// The rows whose `k` is one of `points`, sorted by id; costs a pass over all ids.
-    pub fn rows_with(&self, points: &[u32]) -> Vec<Row> {
+    pub(crate) fn rows_with(&self, points: &[u32]) -> Vec<Row> {
         let mut sorted = points.to_vec();
         sorted.sort_unstable();
         let ids = 1..=self.rows;
         ids.filter(|&id| sorted.binary_search(&self.k(id)).is_ok()).map(|id| self.row(id)).collect()
     }
 
-    pub fn create_sql(&self, engine: &str) -> String {
+    pub(crate) fn create_sql(&self, engine: &str) -> String {
         format!(
             "CREATE TABLE {TABLE} (id INT UNSIGNED NOT NULL AUTO_INCREMENT, k INT UNSIGNED NOT NULL DEFAULT '0', \
              c CHAR(120) NOT NULL DEFAULT '', pad CHAR(60) NOT NULL DEFAULT '', PRIMARY KEY (id)) ENGINE={engine}"
         )
     }
 
-    /// Comes after the rows, so that the index is built by sorting.
-    pub fn index_sql(&self) -> String {
+    /// Runs after the rows are in, so that the index is built by sorting.
+    pub(crate) fn index_sql(&self) -> String {
         format!("CREATE INDEX k ON {TABLE} (k)")
     }
 
     /// Appends `INSERT INTO sbtest1 ... VALUES ...` with the rows `ids`.
-    pub fn insert_sql(&self, ids: std::ops::RangeInclusive<u32>, out: &mut Vec<u8>) {
+    pub(crate) fn insert_sql(&self, ids: std::ops::RangeInclusive<u32>, out: &mut Vec<u8>) {
         let _ = write!(out, "INSERT INTO {TABLE} (id, k, c, pad) VALUES ");
         for (position, id) in ids.enumerate() {
             let row = self.row(id);
@@ -90,14 +89,14 @@ impl Sbtest {
     }
 }
 
-/// A `c` of its own, as every row has one.
-pub fn random_c(random: &mut Random) -> [u8; C_BYTES] {
+/// A random `c`, as every row has one.
+pub(crate) fn random_c(random: &mut Random) -> [u8; C_BYTES] {
     let mut c = [b'-'; C_BYTES];
     fill_groups(random, &mut c);
     c
 }
 
-pub fn random_pad(random: &mut Random) -> [u8; PAD_BYTES] {
+pub(crate) fn random_pad(random: &mut Random) -> [u8; PAD_BYTES] {
     let mut pad = [b'-'; PAD_BYTES];
     fill_groups(random, &mut pad);
     pad

@@ -1,20 +1,21 @@
 //! `lab compare`: what changed between two runs, cell by cell.
 //!
-//! The runs were not measured in turns, so their samples are independent, and whatever changed on the machine between
-//! them is in the ratio. What differs in machine and settings is therefore said first.
+//! The runs were not measured in turns, so their samples are independent, and whatever changed on the machine
+//! between them is in the ratio. What differs in machine and settings is therefore said first.
 
 mod ratio;
 mod show;
 
-pub use ratio::{CONFIDENCE, Ratio, Verdict};
+pub(crate) use ratio::{CONFIDENCE, Ratio, Verdict};
 
-use super::{Format, arguments, print};
+use crate::arguments;
 use crate::error::{Error, Result};
 use crate::report;
+use crate::report::{Format, print};
 use crate::results::{Cell, Results};
 use std::process::ExitCode;
 
-pub const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 latchwork lab compare OLD NEW [--format table|json]
 
 Compares two results (result.json of `lab run`, or its folder): for each cell that both have, how many times as good the
@@ -36,8 +37,8 @@ Exit status
 /// A cell is slower.
 const EXIT_SLOWER: u8 = 3;
 
-/// What two runs have to say to each other.
-pub struct Comparison {
+/// What changed between two runs.
+pub(crate) struct Comparison {
     /// Sentences: what differs beside the figures.
     pub warnings: Vec<String>,
     pub cells: Vec<Compared>,
@@ -47,7 +48,7 @@ pub struct Comparison {
 }
 
 /// A cell of both runs.
-pub struct Compared {
+pub(crate) struct Compared {
     pub target: String,
     pub series: String,
     pub block: String,
@@ -58,7 +59,7 @@ pub struct Compared {
     pub ratio: Option<Ratio>,
 }
 
-pub fn run(args: &[String]) -> Result<ExitCode> {
+pub(crate) fn run(args: &[String]) -> Result<ExitCode> {
     let mut format = Format::Table;
     let files = arguments::read_with_files(args, &["--format"], &[], |_, value| {
         format = arguments::format(value)?;
@@ -84,11 +85,11 @@ pub fn run(args: &[String]) -> Result<ExitCode> {
 }
 
 impl Comparison {
-    pub fn of(old: &Results, new: &Results) -> Comparison {
+    pub(crate) fn of(old: &Results, new: &Results) -> Comparison {
         let twin = |results: &'_ Results, cell: &Cell| {
             results.cell(&cell.target, &cell.series, &cell.block, cell.x).is_some()
         };
-        // Figures of different kinds have nothing to do with each other.
+        // Figures in different units cannot be compared.
         let alike = old.experiment == new.experiment && old.unit == new.unit;
         let only = |cells: &[Cell], other: &Results| {
             cells.iter().filter(|cell| !alike || !twin(other, cell)).map(name).collect()
@@ -105,7 +106,7 @@ impl Comparison {
         }
     }
 
-    pub fn count(&self, verdict: Verdict) -> usize {
+    pub(crate) fn count(&self, verdict: Verdict) -> usize {
         let verdicts = self.cells.iter().filter_map(|cell| cell.ratio).map(|ratio| ratio.verdict());
         verdicts.filter(|found| *found == verdict).count()
     }
@@ -130,7 +131,7 @@ fn name(cell: &Cell) -> String {
     format!("{} {}, {}, {}", cell.target, cell.series, cell.block, cell.x)
 }
 
-/// Facts that change with every run and mean nothing.
+/// Facts that change with every run, and explain nothing.
 const PASSING: [&str; 2] = ["load averages", "memory available"];
 
 fn warnings(old: &Results, new: &Results) -> Vec<String> {

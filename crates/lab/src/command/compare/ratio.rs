@@ -3,21 +3,21 @@
 use crate::stats::student;
 
 /// What every interval of a comparison reaches for.
-pub const CONFIDENCE: f64 = 0.95;
-/// Ratios nearer to 1 than this are called no difference even where the interval is narrower still: runs minutes apart on
-/// one machine differ by as much.
-pub const INDIFFERENCE: f64 = 0.01;
+pub(crate) const CONFIDENCE: f64 = 0.95;
+/// If a ratio is nearer to 1 than this, the verdict is no difference, however narrow the interval: runs
+/// minutes apart on one machine differ by as much.
+pub(crate) const INDIFFERENCE: f64 = 0.01;
 
 /// How many times as good the second set is, and the interval.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub struct Ratio {
+pub(crate) struct Ratio {
     pub ratio: f64,
     /// None with a single sample on either side.
     pub interval: Option<(f64, f64)>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Verdict {
+pub(crate) enum Verdict {
     Faster,
     Slower,
     NoDifference,
@@ -26,7 +26,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Verdict::Faster => "faster",
             Verdict::Slower => "slower",
@@ -37,14 +37,14 @@ impl Verdict {
 }
 
 impl Ratio {
-    /// Welch's interval on logarithms: the two runs are independent, their spreads may differ, and noise acts on
-    /// throughput as a factor. The ratio is one of geometric means. `None` where a value is not positive.
-    pub fn of(old: &[f64], new: &[f64]) -> Option<Ratio> {
+    /// Welch's interval on logarithms: the two runs are independent, their spreads may differ, and noise acts
+    /// on throughput as a factor. The ratio is one of geometric means. `None` where a value is not positive.
+    pub(crate) fn of(old: &[f64], new: &[f64]) -> Option<Ratio> {
         let (old, new) = (Logs::of(old)?, Logs::of(new)?);
         let difference = new.mean - old.mean;
         let interval = old.variance_of_mean.zip(new.variance_of_mean).map(|(old_variance, new_variance)| {
             let variance = old_variance + new_variance;
-            // Welch and Satterthwaite. Without any spread there is nothing to divide by, nor to add.
+            // Welch and Satterthwaite. If there is no spread, the formula would divide by zero.
             let weights = old_variance.powi(2) / old.freedom + new_variance.powi(2) / new.freedom;
             let degrees = if weights > 0.0 { variance.powi(2) / weights } else { old.freedom + new.freedom };
             let reach = student::two_sided(CONFIDENCE, degrees) * variance.sqrt();
@@ -53,15 +53,15 @@ impl Ratio {
         Some(Ratio { ratio: difference.exp(), interval })
     }
 
-    /// The same, seen from the other side: of seconds instead of throughput.
-    pub fn inverse(self) -> Ratio {
+    /// The inverse: for seconds instead of throughput.
+    pub(crate) fn inverse(self) -> Ratio {
         Ratio {
             ratio: self.ratio.recip(),
             interval: self.interval.map(|(low, high)| (high.recip(), low.recip())),
         }
     }
 
-    pub fn verdict(&self) -> Verdict {
+    pub(crate) fn verdict(&self) -> Verdict {
         match self.interval {
             None => Verdict::TooFew,
             Some((low, _)) if low > 1.0 && self.ratio >= 1.0 + INDIFFERENCE => Verdict::Faster,
@@ -71,7 +71,7 @@ impl Ratio {
     }
 
     /// `faster by 12 % (9 to 15)`.
-    pub fn in_words(&self) -> String {
+    pub(crate) fn in_words(&self) -> String {
         let verdict = self.verdict();
         let percent = |ratio: f64| format!("{:.0}", (ratio - 1.0) * 100.0);
         match (verdict, self.interval) {
@@ -150,8 +150,9 @@ mod tests {
 
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
-        // The sequences are fixed, so this never flickers. 95 % of 4,000 is 3,800, give or take 14 (one deviation). Where the
-        // smaller set is much the noisier one, Welch's method falls short by two of a hundred, and the manual says so.
+        // The sequences are fixed, so this never flickers. 95 % of 4,000 is 3,800, give or take 14 (one
+        // deviation). Where the smaller set is much the noisier one, Welch's method falls short by two of a
+        // hundred, and the manual says so.
         for (counts, spreads) in
             [((3, 3), (0.05, 0.05)), ((5, 5), (0.02, 0.10)), ((3, 9), (0.10, 0.03)), ((20, 20), (0.2, 0.2))]
         {

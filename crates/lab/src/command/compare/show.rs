@@ -1,15 +1,15 @@
 //! A comparison as text and as JSON.
 
 use super::{CONFIDENCE, Compared, Comparison, Verdict};
-use crate::report::json::Json;
+use crate::json::Json;
 use crate::report::text::table_text;
 use crate::report::view::{self, Table};
 use crate::results::Results;
 
-/// More cells of one side than this are counted and not named.
+/// If one side has more cells than this, they are counted and not named.
 const NAMES_MAX: usize = 10;
 
-pub fn text(comparison: &Comparison, new: &Results) -> String {
+pub(crate) fn text(comparison: &Comparison, new: &Results) -> String {
     let mut text = String::new();
     for warning in &comparison.warnings {
         text.push_str(&format!("warning: {warning}\n"));
@@ -87,7 +87,7 @@ fn counts(comparison: &Comparison) -> String {
     )
 }
 
-pub fn json(comparison: &Comparison, new: &Results) -> Json {
+pub(crate) fn json(comparison: &Comparison, new: &Results) -> Json {
     let names = |names: &[String]| Json::list(names.iter().map(String::as_str));
     let cells = comparison.cells.iter().map(|cell| {
         let interval = cell.ratio.and_then(|ratio| ratio.interval);

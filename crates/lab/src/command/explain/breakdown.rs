@@ -1,9 +1,9 @@
-//! Figures of two readings, a query's share of them, and what they say.
+//! The figures between two readings, the share of one query, and advice.
 
 use crate::driver::socket::Client;
 use crate::error::Result;
+use crate::json::Json;
 use crate::measure::Usage;
-use crate::report::json::Json;
 use crate::report::view::{Table, short_number};
 use std::collections::HashMap;
 use std::hint::black_box;
@@ -46,7 +46,7 @@ const PHASES: [(&str, &str, &str); 9] = [
     ),
 ];
 
-/// What is told besides, by status variable.
+/// Further counters that are shown, by status variable.
 const COUNTERS: [(&str, &str); 5] = [
     ("Key_read_requests", "pages looked at"),
     ("Key_reads", "pages read from the device"),
@@ -59,7 +59,7 @@ const COUNTERS: [(&str, &str); 5] = [
 const CALIBRATION: u32 = 100_000;
 
 /// Of the server's counters.
-pub struct Reading {
+pub(crate) struct Reading {
     at: Instant,
     status: HashMap<String, f64>,
     latch_waits: f64,
@@ -67,7 +67,7 @@ pub struct Reading {
 }
 
 impl Reading {
-    pub fn take(client: &mut Client, usage: Option<Usage>) -> Result<Reading> {
+    pub(crate) fn take(client: &mut Client, usage: Option<Usage>) -> Result<Reading> {
         let rows = client.rows("SHOW GLOBAL STATUS")?;
         let numbers = rows.into_iter().filter_map(|row| {
             let [name, value] = <[String; 2]>::try_from(row).ok()?;
@@ -81,7 +81,7 @@ impl Reading {
 }
 
 /// All in microseconds or counts a query.
-pub struct Breakdown {
+pub(crate) struct Breakdown {
     queries: f64,
     queries_per_s: f64,
     /// In the order of [`PHASES`].
@@ -96,7 +96,7 @@ pub struct Breakdown {
 
 impl Breakdown {
     /// `None` without a query.
-    pub fn between(before: &Reading, after: &Reading) -> Option<Breakdown> {
+    pub(crate) fn between(before: &Reading, after: &Reading) -> Option<Breakdown> {
         let grown = |name: &str| {
             let value = |reading: &Reading| reading.status.get(name).copied().unwrap_or_default();
             (value(after) - value(before)).max(0.0)
@@ -135,12 +135,12 @@ impl Breakdown {
         waits.map(|(_, us)| us).sum()
     }
 
-    /// Time in phases that work, beyond the processor time: queueing for a processor, or waiting for a device.
+    /// Time in working phases beyond the processor time: the thread waited for a processor or for a device.
     fn off_processor(&self) -> Option<f64> {
         self.cpu.map(|cpu| self.total() - self.waits() - cpu)
     }
 
-    pub fn table(&self, title: &str) -> Table {
+    pub(crate) fn table(&self, title: &str) -> Table {
         let total = self.total();
         let share =
             |us: f64| if total > 0.0 { format!("{:.0}", us / total * 100.0) } else { "-".to_string() };
@@ -180,7 +180,7 @@ impl Breakdown {
         }
     }
 
-    pub fn counters(&self) -> Table {
+    pub(crate) fn counters(&self) -> Table {
         let mut rows: Vec<Vec<String>> =
             self.counters.iter().map(|(name, value)| vec![name.to_string(), short_number(*value)]).collect();
         rows.push(vec!["readings of the clock".to_string(), short_number(self.clock_readings)]);
@@ -195,8 +195,8 @@ impl Breakdown {
         }
     }
 
-    /// How the account compares with the operating system's, what it cost, and what to change first.
-    pub fn sentences(&self) -> Vec<String> {
+    /// How the account compares with the operating system's, what taking it cost, and what to change first.
+    pub(crate) fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if let (Some(cpu), Some(off)) = (self.cpu, self.off_processor()) {
             let working = short_number(self.total() - self.waits());
@@ -238,7 +238,7 @@ impl Breakdown {
         format!("First: {advice} ({share:.0} %).")
     }
 
-    pub fn to_json(&self, title: &str) -> Json {
+    pub(crate) fn to_json(&self, title: &str) -> Json {
         let phases =
             PHASES.iter().zip(&self.phases).map(|((phase, ..), us)| (phase.to_string(), (*us).into()));
         let counters = self.counters.iter().map(|(name, value)| (name.to_string(), (*value).into()));

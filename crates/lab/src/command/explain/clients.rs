@@ -1,4 +1,4 @@
-//! Clients that ask one thing over and over until they are told to stop.
+//! Clients that repeat one question until they are told to stop.
 
 use crate::driver::socket::{Client, Login, explained};
 use crate::error::{Error, Result};
@@ -10,13 +10,13 @@ use wire::value::WireValue;
 
 /// What they ask.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     Points { points: u32, is_text: bool },
     Updates { is_text: bool },
 }
 
 impl Kind {
-    pub fn title(self) -> String {
+    pub(crate) fn title(self) -> String {
         let form = if self.is_text() { "as text" } else { "prepared" };
         match self {
             Kind::Points { points, .. } => format!("{points} points, {form}"),
@@ -50,13 +50,13 @@ impl Kind {
     }
 }
 
-pub struct Clients {
+pub(crate) struct Clients {
     stopping: Arc<AtomicBool>,
     threads: Vec<thread::JoinHandle<Result<()>>>,
 }
 
 impl Clients {
-    pub fn start(login: &Login, kind: Kind, count: u32, table: &Sbtest) -> Result<Clients> {
+    pub(crate) fn start(login: &Login, kind: Kind, count: u32, table: &Sbtest) -> Result<Clients> {
         let stopping = Arc::new(AtomicBool::new(false));
         let mut clients = Clients { stopping: stopping.clone(), threads: Vec::new() };
         let workload = Workload { table: *table, statement: kind.statement() };
@@ -73,7 +73,7 @@ impl Clients {
     }
 
     /// The first error that a client met.
-    pub fn stop(mut self) -> Result<()> {
+    pub(crate) fn stop(mut self) -> Result<()> {
         // ORDER: a flag alone.
         self.stopping.store(true, Ordering::Relaxed);
         let ends = self.threads.drain(..).map(|thread| thread.join().expect("clients do not panic"));

@@ -1,15 +1,17 @@
-//! `lab explain`: what a query's time goes to on a Latchwork server, by the server's own account (`query_phases`).
+//! `lab explain`: what a query's time goes to on a Latchwork server, by the server's own account
+//! (`query_phases`).
 
 mod breakdown;
 mod clients;
 
-use super::{Format, arguments, print};
+use crate::arguments;
 use crate::driver::socket::{Client, Login};
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::measure::Usage;
 use crate::progress::Progress;
 use crate::report::text::table_text;
+use crate::report::{Format, print};
 use crate::scratch::Scratch;
 use crate::target::{self, Context, TargetSpec};
 use crate::workload::{DATABASE, Sbtest};
@@ -19,7 +21,7 @@ use std::path::PathBuf;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-pub const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 latchwork lab explain points|updates [options]
 
 Measures one cell on a Latchwork server that it starts, and tells what a query's time goes to: the network's system
@@ -115,7 +117,7 @@ impl Options {
     }
 }
 
-pub fn run(args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
+pub(crate) fn run(args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
     let options = Options::parse(args).map_err(Error::Usage)?;
     let breakdown = measure(&options, interrupt, progress)?;
     progress.finish();
@@ -133,7 +135,7 @@ pub fn run(args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> R
 fn measure(options: &Options, interrupt: &Interrupt, progress: &mut Progress) -> Result<Breakdown> {
     let scratch = Scratch::create(&options.scratch)?;
     let folder = scratch.folder("explain")?;
-    // Everything fits.
+    // The cache holds everything.
     let cache_bytes = (u64::from(options.rows) * 700).max(128 << 20).next_multiple_of(1 << 20);
     let connections_max = (options.threads + 32).max(256);
     let mut server =

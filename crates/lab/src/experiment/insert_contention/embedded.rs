@@ -11,9 +11,9 @@ use crate::error::{Error, Result};
 use crate::experiment::frame::Run;
 use crate::measure::{Phases, Process, Recorder};
 use crate::results::Sample;
-use crate::target::HitPath;
-use crate::workload::{DATABASE, Random};
+use crate::workload::DATABASE;
 use base::IndexId;
+use base::random::Random;
 use base::sync::Arc;
 use engine::{
     CacheChange, CacheOptions, Database, Direction, FlushLog, IndexDef, KeyList, KeyRange, LogOptions,
@@ -26,23 +26,19 @@ use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 const ROWS_PER_STATEMENT: u32 = 10_000;
 const BY_USER: IndexId = IndexId(1);
 
-pub struct Embedded {
+pub(crate) struct Embedded {
     database: Arc<Database>,
     tables: Vec<Arc<Table>>,
     calls: Vec<Arc<Table>>,
     setup: Setup,
 }
 
-pub fn open(setup: &Setup, folder: &Path) -> Result<Box<dyn Contended>> {
+pub(crate) fn open(setup: &Setup, folder: &Path) -> Result<Box<dyn Contended>> {
     let defaults = CacheOptions::default();
     let cache = CacheOptions {
         size_bytes: setup.cache_bytes as usize,
         segments: setup.segments.unwrap_or(defaults.segments),
-        hit_path: match setup.hit_path {
-            Some(HitPath::Locked) => engine::HitPath::Locked,
-            Some(HitPath::Optimistic) => engine::HitPath::Optimistic,
-            None => defaults.hit_path,
-        },
+        hit_path: setup.hit_path.unwrap_or(defaults.hit_path),
         ..defaults
     };
     let log = LogOptions { flush: FlushLog::WriteAtCommit, ..LogOptions::default() };

@@ -20,11 +20,11 @@ use options::{Case, Options};
 use tables::{Arrangement, ReadersCase};
 
 #[derive(Clone, Copy, Debug)]
-pub struct InsertContention;
+pub(crate) struct InsertContention;
 
 /// What every target is set up with.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup {
+pub(crate) struct Setup {
     /// All caches together.
     pub cache_bytes: u64,
     pub rows_per_statement: u32,
@@ -35,13 +35,14 @@ pub struct Setup {
 }
 
 /// A target that tables can be made in.
-pub trait Contended {
+pub(crate) trait Contended {
     fn facts(&self) -> Vec<(String, String)>;
     /// Makes an empty table for each writer, and its cache; or says what was refused.
     fn set_up(&mut self, arrangement: Arrangement, writers: u32) -> Result<Option<String>>;
     /// Each writer inserts into its own table.
     fn insert(&mut self, writers: u32, window: &Window, run: &Run<'_>) -> Result<Sample>;
-    /// Bytes that the indexes of the tables take a row, where that can be told; of the engine in process, rows are among them.
+    /// Bytes that the indexes of the tables take a row, if the target can tell. For the engine in process
+    /// this includes the rows.
     fn bytes_a_row(&mut self) -> Result<Option<f64>>;
     /// Two tables of calls.
     fn load_calls(&mut self, rows: u32, run: &mut Run<'_>) -> Result<()>;
@@ -50,7 +51,7 @@ pub trait Contended {
     fn stop(&mut self) -> Result<()>;
 }
 
-pub const BUSIEST: &str = "latch waits/s, the busiest segment";
+pub(crate) const BUSIEST: &str = "latch waits/s, the busiest segment";
 const BYTES_A_ROW: &str = "bytes a row, indexes (embedded: indexes and rows)";
 const PROCESSORS: &str = "processors busy, server (embedded: the whole process)";
 
@@ -149,7 +150,8 @@ fn schedule(options: &Options) -> Schedule {
     Schedule { seed: options.setup.seed, rounds: samples, warmup: time / 5, time }
 }
 
-/// Writers with a table each: a line is a target with its tables arranged in one way, a step a number of writers.
+/// Writers with a table each: a line is a target with its tables arranged in one way, a step a number of
+/// writers.
 struct Writers<'a> {
     options: &'a Options,
     targets: &'a mut Targets,

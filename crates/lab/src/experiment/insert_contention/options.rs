@@ -1,9 +1,8 @@
 //! The options of `lab run insert-contention`.
 
 use super::Setup;
-use crate::command::PLACES;
-use crate::command::arguments::{self, bytes, count, duration, number, numbers};
-use crate::experiment::frame::Place;
+use crate::arguments::{self, bytes, count, duration, number, numbers};
+use crate::experiment::frame::{PLACES, Place};
 use crate::target::{Engine, HitPath, SEGMENTS_MAX, TargetSpec};
 use std::time::Duration;
 
@@ -26,13 +25,13 @@ const NAMES: [&str; 15] = [
 ];
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Case {
+pub(crate) enum Case {
     Writers,
     Readers,
 }
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     pub targets: Vec<TargetSpec>,
     pub case: Case,
     pub writers: Vec<u32>,
@@ -45,7 +44,7 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn parse(args: &[String]) -> Result<Options, String> {
+    pub(crate) fn parse(args: &[String]) -> Result<Options, String> {
         let mut options = Options {
             targets: Vec::new(),
             case: Case::Writers,
@@ -115,12 +114,12 @@ impl Options {
         Ok(())
     }
 
-    pub fn threads_max(&self) -> u32 {
+    pub(crate) fn threads_max(&self) -> u32 {
         self.writers.iter().copied().max().unwrap_or(1)
     }
 }
 
-pub fn help() -> String {
+pub(crate) fn help() -> String {
     format!(
         "\
 What to measure

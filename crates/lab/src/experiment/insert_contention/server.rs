@@ -13,14 +13,15 @@ use crate::experiment::frame::Run;
 use crate::measure::{Phases, Process, Recorder};
 use crate::results::Sample;
 use crate::target::{Context, Flavour, TargetSpec, scratch_server};
-use crate::workload::{DATABASE, Random};
+use crate::workload::DATABASE;
+use base::random::Random;
 use std::path::Path;
 use wire::value::WireValue;
 
 const CONNECTIONS: u32 = 256;
 const ROWS_PER_STATEMENT: u32 = 5_000;
 
-pub struct Server {
+pub(crate) struct Server {
     name: String,
     engine: String,
     flavour: Box<dyn Flavour>,
@@ -29,7 +30,7 @@ pub struct Server {
     version: String,
 }
 
-pub fn open(
+pub(crate) fn open(
     spec: &TargetSpec,
     setup: &Setup,
     folder: &Path,

@@ -1,25 +1,25 @@
 //! The tables of the experiment, one a writer, and what they are asked.
 
-use crate::workload::Random;
+use base::random::Random;
 use std::io::Write;
 
 /// How the tables and their caches are set up: the published series.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Arrangement {
+pub(crate) struct Arrangement {
     pub cache_per_table: bool,
     /// `PACK_KEYS=0`: keys without prefix compression.
     pub unpacked: bool,
 }
 
 impl Arrangement {
-    pub const ALL: [Arrangement; 4] = [
+    pub(crate) const ALL: [Arrangement; 4] = [
         Arrangement { cache_per_table: false, unpacked: false },
         Arrangement { cache_per_table: true, unpacked: false },
         Arrangement { cache_per_table: false, unpacked: true },
         Arrangement { cache_per_table: true, unpacked: true },
     ];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match (self.cache_per_table, self.unpacked) {
             (false, false) => "shared cache",
             (true, false) => "cache per table",
@@ -29,18 +29,18 @@ impl Arrangement {
     }
 }
 
-pub fn table(number: u32) -> String {
+pub(crate) fn table(number: u32) -> String {
     format!("contended{number}")
 }
 
-pub fn cache(number: u32) -> String {
+pub(crate) fn cache(number: u32) -> String {
     format!("lab{number}")
 }
 
-pub const NAME_CHARS: usize = 40;
-pub const MAIL_CHARS: usize = 80;
+pub(crate) const NAME_CHARS: usize = 40;
+pub(crate) const MAIL_CHARS: usize = 80;
 
-pub fn create_sql(number: u32, arrangement: Arrangement, engine: &str) -> String {
+pub(crate) fn create_sql(number: u32, arrangement: Arrangement, engine: &str) -> String {
     let packing = if arrangement.unpacked { " PACK_KEYS=0" } else { "" };
     format!(
         "CREATE TABLE {} (id INT UNSIGNED NOT NULL AUTO_INCREMENT, name CHAR({NAME_CHARS}) NOT NULL, \
@@ -50,20 +50,20 @@ pub fn create_sql(number: u32, arrangement: Arrangement, engine: &str) -> String
     )
 }
 
-/// The rows of one writer, in an order that is nobody's index's.
+/// The rows of one writer, in an order that is not the order of any index.
 #[derive(Clone, Debug)]
-pub struct Rows {
+pub(crate) struct Rows {
     random: Random,
     pub next_id: u32,
 }
 
 impl Rows {
-    pub fn new(seed: u64, writer: u32) -> Rows {
+    pub(crate) fn new(seed: u64, writer: u32) -> Rows {
         Rows { random: Random::new(seed, 9_000 + u64::from(writer)), next_id: 1 }
     }
 
-    /// `name` and `mail` of the next row: what keys of this kind begin with, many have in common.
-    pub fn next(&mut self, name: &mut Vec<u8>, mail: &mut Vec<u8>) -> u32 {
+    /// `name` and `mail` of the next row. Many of them begin alike, as such keys do.
+    pub(crate) fn next(&mut self, name: &mut Vec<u8>, mail: &mut Vec<u8>) -> u32 {
         let (first, second) = (self.random.next_u64(), self.random.next_u64());
         name.clear();
         mail.clear();
@@ -74,7 +74,7 @@ impl Rows {
         self.next_id - 1
     }
 
-    pub fn insert_sql(&mut self, table: &str, rows: u32, sql: &mut Vec<u8>) {
+    pub(crate) fn insert_sql(&mut self, table: &str, rows: u32, sql: &mut Vec<u8>) {
         let (mut name, mut mail) = (Vec::new(), Vec::new());
         sql.clear();
         let _ = write!(sql, "INSERT INTO {table} (name, mail) VALUES ");
@@ -91,7 +91,7 @@ impl Rows {
 
 /// The four cases of the reader's comment: how many threads on which tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct ReadersCase {
+pub(crate) struct ReadersCase {
     pub name: &'static str,
     pub threads: u32,
     pub tables: u32,
@@ -99,7 +99,7 @@ pub struct ReadersCase {
 }
 
 impl ReadersCase {
-    pub const ALL: [ReadersCase; 4] = [
+    pub(crate) const ALL: [ReadersCase; 4] = [
         ReadersCase { name: "two threads, one table", threads: 2, tables: 1, published_ms: 143 },
         ReadersCase { name: "two threads, a table each", threads: 2, tables: 2, published_ms: 338 },
         ReadersCase { name: "one thread, two tables in turn", threads: 1, tables: 2, published_ms: 137 },
@@ -107,7 +107,7 @@ impl ReadersCase {
     ];
 
     /// The table that a thread asks with its n-th query.
-    pub fn table_of(self, thread: u32, query: u32) -> u32 {
+    pub(crate) fn table_of(self, thread: u32, query: u32) -> u32 {
         match (self.threads, self.tables) {
             (_, 1) => 0,
             (1, tables) => query % tables,
@@ -116,14 +116,14 @@ impl ReadersCase {
     }
 }
 
-pub fn calls(number: u32) -> String {
+pub(crate) fn calls(number: u32) -> String {
     format!("calls{number}")
 }
 
 /// Calls that each user made.
-pub const CALLS_PER_USER: u32 = 1_000;
+pub(crate) const CALLS_PER_USER: u32 = 1_000;
 
-pub fn create_calls_sql(number: u32, engine: &str) -> String {
+pub(crate) fn create_calls_sql(number: u32, engine: &str) -> String {
     format!(
         "CREATE TABLE {} (id INT UNSIGNED NOT NULL AUTO_INCREMENT, user_id INT UNSIGNED NOT NULL, \
          call_id INT UNSIGNED NOT NULL, PRIMARY KEY (id), KEY user_call (user_id, call_id)) ENGINE={engine}",
@@ -131,16 +131,16 @@ pub fn create_calls_sql(number: u32, engine: &str) -> String {
     )
 }
 
-/// Calls come as they are made: each row another user's.
-pub fn user_of(id: u32, users: u32) -> u32 {
+/// Each row belongs to another user than the one before, as calls arrive.
+pub(crate) fn user_of(id: u32, users: u32) -> u32 {
     id % users
 }
 
-pub fn users(rows: u32) -> u32 {
+pub(crate) fn users(rows: u32) -> u32 {
     (rows / CALLS_PER_USER).max(1)
 }
 
-pub const CALLS_QUERY: &str = "SELECT COUNT(*) FROM {table} WHERE user_id = ? AND call_id > 0";
+pub(crate) const CALLS_QUERY: &str = "SELECT COUNT(*) FROM {table} WHERE user_id = ? AND call_id > 0";
 
 #[cfg(test)]
 mod tests {

@@ -1,9 +1,12 @@
 //! `segments`: what splitting the key cache's mutex is worth (MariaDB 5.2.2's study of MyISAM).
 
+mod options;
+
+pub(crate) use options::Options;
+
 use super::Experiment;
-use super::frame::{self, Place, Run, seconds};
+use super::frame::{self, Run, seconds};
 use super::runner::{self, Grid, Outcome, Schedule, Turn};
-use crate::command::{RunOptions, segments_options};
 use crate::doctor::machine;
 use crate::driver::Load;
 use crate::error::{Error, Result};
@@ -15,7 +18,7 @@ use crate::workload::{Sbtest, Statement, Workload};
 use std::path::PathBuf;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Segments;
+pub(crate) struct Segments;
 
 impl Experiment for Segments {
     fn name(&self) -> &'static str {
@@ -33,19 +36,24 @@ impl Experiment for Segments {
     }
 
     fn options(&self) -> String {
-        segments_options()
+        options::help()
     }
 
     fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
-        let options = RunOptions::parse(args).map_err(Error::Usage)?;
-        let place =
-            Place { format: options.format, out: options.out.clone(), scratch: options.scratch.clone() };
+        let options = Options::parse(args).map_err(Error::Usage)?;
         let results = blank(self, args, &options);
-        frame::conduct(results, &place, interrupt, progress, |_| Vec::new(), |run| measure(&options, run))
+        frame::conduct(
+            results,
+            &options.place,
+            interrupt,
+            progress,
+            |_| Vec::new(),
+            |run| measure(&options, run),
+        )
     }
 }
 
-fn blank(experiment: &Segments, args: &[String], options: &RunOptions) -> Results {
+fn blank(experiment: &Segments, args: &[String], options: &Options) -> Results {
     let query = options.points.first().map(|&points| Statement::PointsByK { points }.sql());
     let settings = [
         ("rows", options.rows.to_string()),
@@ -73,12 +81,12 @@ struct Running {
     applied: Option<Series>,
 }
 
-fn measure(options: &RunOptions, run: &mut Run<'_>) -> Result<()> {
+fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
     let table = Sbtest { rows: options.rows, seed: options.seed };
     let mut running = Vec::new();
     for (number, spec) in options.targets.iter().enumerate() {
         run.interrupt.check()?;
-        let mut target = target::open(spec, options)?;
+        let mut target = target::open(spec, &options.target_options());
         let plan = target.series(&options.settings());
         for why in &plan.left_out {
             run.progress.note(&format!("{}: {why}", target.name()));
@@ -100,10 +108,10 @@ fn measure(options: &RunOptions, run: &mut Run<'_>) -> Result<()> {
     grid.running.iter_mut().try_for_each(|running| running.target.stop())
 }
 
-/// A line is a target under one of its settings, a step a number of threads. A turn measures the queries of every
-/// number of points: switching a target to another setting takes longer than a sample.
+/// A line is a target under one of its settings, a step a number of threads. A turn measures the queries of
+/// every number of points: switching a target to another setting takes longer than a sample.
 struct Points<'a> {
-    options: &'a RunOptions,
+    options: &'a Options,
     table: Sbtest,
     running: Vec<Running>,
 }
@@ -132,7 +140,7 @@ impl Grid for Points<'_> {
     type Step = u32;
 
     fn schedule(&self) -> Schedule {
-        let RunOptions { seed, samples, warmup, time, .. } = *self.options;
+        let Options { seed, samples, warmup, time, .. } = *self.options;
         Schedule { seed, rounds: samples, warmup, time }
     }
 

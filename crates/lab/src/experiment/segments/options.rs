@@ -1,9 +1,10 @@
-//! The options of `lab run`.
+//! The options of `lab run segments`, which `lab doctor` takes too.
 
-use super::arguments::{self, bytes, count, distinct, duration, number, numbers, split};
+use crate::arguments::{self, bytes, count, distinct, duration, number, numbers, split};
 use crate::doctor::Plan;
-use crate::target::{HitPath, SEGMENTS_MAX, Segments, Setting, TargetSpec};
-use std::path::PathBuf;
+use crate::driver::DriverKind;
+use crate::experiment::frame::{PLACES, Place};
+use crate::target::{HitPath, SEGMENTS_MAX, Segments, Setting, TargetOptions, TargetSpec};
 use std::time::Duration;
 
 /// Connections that any target has to take; the most that a run asks for.
@@ -17,29 +18,8 @@ const KEY_BUFFER_BYTES: u64 = 512 << 20;
 /// How long the quick form measures a target, all cells together.
 const QUICK_BUDGET: Duration = Duration::from_secs(45);
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum DriverKind {
-    Builtin,
-    Sysbench,
-}
-
-impl DriverKind {
-    pub fn name(self) -> &'static str {
-        match self {
-            DriverKind::Builtin => "builtin",
-            DriverKind::Sysbench => "sysbench",
-        }
-    }
-}
-
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Format {
-    Table,
-    Json,
-}
-
-#[derive(Clone, PartialEq, Debug)]
-pub struct RunOptions {
+#[derive(Clone, Debug)]
+pub(crate) struct Options {
     pub targets: Vec<TargetSpec>,
     pub threads: Vec<u32>,
     pub points: Vec<u32>,
@@ -55,13 +35,8 @@ pub struct RunOptions {
     pub seed: u64,
     /// `None`: enough to hold everything, and the study's key buffer for MyISAM.
     pub cache_bytes: Option<u64>,
-    pub paper: bool,
-    pub format: Format,
-    pub out: Option<PathBuf>,
-    pub scratch: PathBuf,
+    pub place: Place,
     pub mariadb_options: Vec<String>,
-    /// As given, passwords hidden.
-    pub command: Vec<String>,
 }
 
 /// Options as given, before what was left out is filled in.
@@ -80,9 +55,7 @@ struct Given {
     seed: Option<u64>,
     cache_bytes: Option<u64>,
     paper: bool,
-    format: Option<Format>,
-    out: Option<PathBuf>,
-    scratch: Option<PathBuf>,
+    place: Place,
     mariadb_options: Vec<String>,
 }
 
@@ -106,16 +79,16 @@ const NAMES: [&str; 17] = [
     "--help",
 ];
 
-impl RunOptions {
+impl Options {
     /// Reads `--name value` and `--name=value`. Errors are sentences for people.
-    pub fn parse(args: &[String]) -> Result<RunOptions, String> {
+    pub(crate) fn parse(args: &[String]) -> Result<Options, String> {
         let mut given = Given::default();
         arguments::read(args, &NAMES, &["--paper"], |name, value| given.set(name, value))?;
-        given.fill(args)
+        given.fill()
     }
 
     /// All combinations of segments and hit path, in the order given.
-    pub fn settings(&self) -> Vec<Setting> {
+    pub(crate) fn settings(&self) -> Vec<Setting> {
         let pairs = self
             .hit_paths
             .iter()
@@ -124,22 +97,33 @@ impl RunOptions {
     }
 
     /// A cache that holds the table and its index.
-    pub fn whole_cache_bytes(&self) -> u64 {
+    pub(crate) fn whole_cache_bytes(&self) -> u64 {
         self.cache_bytes.unwrap_or_else(|| {
             (u64::from(self.rows) * CACHE_BYTES_PER_ROW).max(CACHE_BYTES_MIN).next_multiple_of(1 << 20)
         })
     }
 
     /// A key buffer for an engine that caches indexes only.
-    pub fn key_buffer_bytes(&self) -> u64 {
+    pub(crate) fn key_buffer_bytes(&self) -> u64 {
         self.cache_bytes.unwrap_or(KEY_BUFFER_BYTES)
     }
 
-    pub fn threads_max(&self) -> u32 {
+    pub(crate) fn threads_max(&self) -> u32 {
         self.threads.iter().copied().max().unwrap_or(1)
     }
 
-    pub fn doctor_plan(&self) -> Plan {
+    /// What a target of this run is started with.
+    pub(crate) fn target_options(&self) -> TargetOptions {
+        TargetOptions {
+            cache_bytes: self.whole_cache_bytes(),
+            key_buffer_bytes: self.key_buffer_bytes(),
+            clients_max: self.threads_max(),
+            driver: self.driver,
+            mariadb_options: self.mariadb_options.clone(),
+        }
+    }
+
+    pub(crate) fn doctor_plan(&self) -> Plan {
         let targets = self.targets.len() as u64;
         // Each target has its own copy of the data in files (in the page cache), and a cache.
         let data = u64::from(self.rows) * 300;
@@ -147,7 +131,7 @@ impl RunOptions {
             threads_max: self.threads_max(),
             memory_bytes: targets * (self.whole_cache_bytes() + data) + (256 << 20),
             disk_bytes: targets * data * 2 + (256 << 20),
-            scratch: self.scratch.clone(),
+            scratch: self.place.scratch.clone(),
         }
     }
 }
@@ -185,17 +169,14 @@ impl Given {
             }
             "--seed" => self.seed = Some(value.parse().map_err(|_| "not a number".to_string())?),
             "--cache-size" => self.cache_bytes = Some(bytes(value)?),
-            "--format" => self.format = Some(arguments::format(value)?),
             "--paper" => self.paper = true,
-            "--out" => self.out = Some(PathBuf::from(value)),
-            "--scratch" => self.scratch = Some(PathBuf::from(value)),
             "--mariadb-option" => self.mariadb_options.push(value.to_string()),
-            _ => return Err(format!("see latchwork lab run --help for {name}")),
+            other => return self.place.set(other, value),
         }
         Ok(())
     }
 
-    fn fill(self, args: &[String]) -> Result<RunOptions, String> {
+    fn fill(self) -> Result<Options, String> {
         let targets = if self.targets.is_empty() { vec![TargetSpec::EMBEDDED] } else { self.targets };
         let driver = self.driver.unwrap_or(DriverKind::Builtin);
         if driver == DriverKind::Sysbench && targets.iter().all(TargetSpec::is_embedded) {
@@ -222,7 +203,7 @@ impl Given {
         let time =
             self.time.unwrap_or_else(|| if published { paper_share(20) } else { quick_time(cells, driver) });
         let warmup = self.warmup.unwrap_or_else(|| if published { paper_share(8) } else { time / 5 });
-        Ok(RunOptions {
+        Ok(Options {
             targets,
             threads,
             points,
@@ -235,12 +216,8 @@ impl Given {
             driver,
             seed: self.seed.unwrap_or(303),
             cache_bytes: self.cache_bytes,
-            paper: published,
-            format: self.format.unwrap_or(Format::Table),
-            out: self.out,
-            scratch: self.scratch.unwrap_or_else(std::env::temp_dir),
+            place: self.place,
             mariadb_options: self.mariadb_options,
-            command: args.iter().map(|arg| crate::target::hidden(arg)).collect(),
         })
     }
 }
@@ -272,12 +249,54 @@ fn hit_path(value: &str) -> Result<HitPath, String> {
         .ok_or_else(|| format!("`{value}` is not a hit path: locked, optimistic"))
 }
 
+pub(crate) fn help() -> String {
+    format!(
+        "\
+What to measure
+  --target T[,T]        {}
+                        (default: embedded; repeatable)
+  --segments N[,N]      key_cache_segments: 0 or off (one mutex, the baseline), 1 to 64, auto
+                        (default: 0,32,64,auto)
+  --hit-path P[,P]      key_cache_hit_path: locked (mutex taken, page pinned, as MyISAM does),
+                        optimistic (nothing shared is written) (default: both)
+  --threads N[,N]       clients at once, the columns of the tables (default: 1,8,64)
+  --points N[,N]        keys in the IN list, the blocks of the tables (default: 10,50,100)
+  --rows N              rows of sbtest1: 500k, 2M (default: 500k)
+  --cache-size BYTES    cache of every target: 512M, 8G (default: holds all; MyISAM's key buffer 512M)
+
+How to measure
+  --driver D            builtin or sysbench; the embedded target is always driven in process
+  --warmup S, --time S  before a sample, and its measured window: 2, 0.5, 500ms, 8min
+                        (default: so that a target takes about a minute)
+  --samples N           samples a cell, each in a round of its own (default: 3)
+  --seed N              of rows, queries and the order of turns (default: 303, as in the study)
+  --paper               the published sizes and durations: 20 million rows, 1 to 128 threads,
+                        8 minutes of warm-up and 20 measured a cell (split over the samples)
+  --mariadb-option=--X  one more option for the MariaDB servers (repeatable)
+
+Where it goes
+{PLACES}
+Cells take turns: every round measures each of them once, the series in an order drawn anew, so that a
+noisy moment meets all alike. Gains compare samples of the same round. Ctrl-C keeps the cells measured so far.
+
+Examples
+  latchwork lab run segments
+  latchwork lab run segments --target latchwork,mariadb:myisam,null --rows 2M --threads 8,64,128
+  latchwork lab run segments --target mariadb:myisam --driver sysbench --segments 0,32,64
+  latchwork lab run segments --hit-path optimistic --segments 0,auto --threads 1,2 --samples 9
+",
+        TargetSpec::SYNTAX.replace(", mysql", ",\n                        mysql")
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::experiment::frame;
+    use crate::report::Format;
 
-    fn parse(line: &str) -> Result<RunOptions, String> {
-        RunOptions::parse(&line.split_whitespace().map(str::to_string).collect::<Vec<_>>())
+    fn parse(line: &str) -> Result<Options, String> {
+        Options::parse(&line.split_whitespace().map(str::to_string).collect::<Vec<_>>())
     }
 
     #[test]
@@ -323,7 +342,7 @@ mod tests {
         assert_eq!((options.rows, options.samples, options.seed), (2_000_000, 5, 7));
         assert_eq!((options.warmup, options.time), (Duration::from_millis(500), Duration::from_secs(2)));
         assert_eq!(options.cache_bytes, Some(1 << 30));
-        assert_eq!(options.format, Format::Json);
+        assert_eq!(options.place.format, Format::Json);
         assert_eq!(options.mariadb_options, ["--aria-x=1"]);
     }
 
@@ -361,8 +380,10 @@ mod tests {
 
     #[test]
     fn passwords_do_not_reach_the_result() {
-        let options = parse("--target mysql://u:secret@h/d").unwrap();
-        assert!(!options.command.concat().contains("secret"));
+        let args = ["--target", "mysql://u:secret@h/d"].map(str::to_string);
+        let plan = Options::parse(&args).unwrap().doctor_plan();
+        let command = frame::blank(&super::super::Segments, &args, &[], &plan).command.concat();
+        assert!(command.contains("mysql://u:***@h/d") && !command.contains("secret"), "{command}");
         assert!(!parse("--target mysql://u:secret@h").unwrap_err().contains("secret"));
         assert!(!parse("--target=mysql://u:secret@h").unwrap_err().contains("secret"));
     }

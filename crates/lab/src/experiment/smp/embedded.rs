@@ -29,10 +29,10 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 use types::{Column, ColumnType, KeyPart, ValueRef};
 
-/// Gives this process the allocator and the heap that the preset of its engine has, if there is one among the targets. May start the
-/// lab again in its own place: to be called before it has a second thread, or anything that must be cleaned up. Returns the
-/// allocator's name.
-pub fn settle_memory(targets: &[TargetSpec]) -> Result<String> {
+/// Gives this process the allocator and the heap of the embedded target's preset, if there is one. This may
+/// start the lab again in the same process: it must be called before there is a second thread or anything to
+/// clean up. Returns the allocator's name.
+pub(crate) fn settle_memory(targets: &[TargetSpec]) -> Result<String> {
     let preset = targets.iter().find_map(|spec| match spec {
         TargetSpec::Embedded(Some(preset)) => Some(preset),
         _ => None,
@@ -47,9 +47,9 @@ pub fn settle_memory(targets: &[TargetSpec]) -> Result<String> {
     })
 }
 
-/// The engine, open, with what its preset says of latches and of the statements inside. Heap and allocator are those of the
+/// The open engine, with its preset's latches and limit of statements. Heap and allocator belong to the
 /// process: see [`settle_memory`].
-pub struct InProcess {
+pub(crate) struct InProcess {
     name: String,
     database: Arc<Database>,
     folder: PathBuf,
@@ -58,7 +58,7 @@ pub struct InProcess {
 }
 
 impl InProcess {
-    pub fn open(
+    pub(crate) fn open(
         spec: &TargetSpec,
         variant: Variant,
         cache_bytes: u64,
@@ -68,7 +68,7 @@ impl InProcess {
         let TargetSpec::Embedded(preset) = spec else {
             return Err(Error::Usage(format!("{} is not the engine in this process", spec.name())));
         };
-        // What the engine starts in the background keeps to the same processors as the sessions.
+        // Background threads of the engine keep to the same processors as the sessions.
         let _bound = Bound::to_first(variant.cores)?;
         let settings = preset.map(|preset| preset.settings());
         let mut cache = CacheOptions { size_bytes: cache_bytes as usize, ..CacheOptions::default() };
@@ -112,7 +112,7 @@ impl InProcess {
     }
 }
 
-pub struct EmbeddedTransactions {
+pub(crate) struct EmbeddedTransactions {
     pub engine: InProcess,
     pub oltp: Oltp,
     pub warmup: Duration,
@@ -192,7 +192,7 @@ fn count(session: &mut Session, table: &Table, index: IndexId) -> Result<u64> {
     Ok(rows)
 }
 
-/// One session: what a server does with the statements, without the server.
+/// One session does what a server does with the statements, without the server.
 struct Client {
     session: Session,
     table: Arc<Table>,
@@ -338,7 +338,7 @@ impl Client {
     }
 }
 
-pub struct EmbeddedInserts {
+pub(crate) struct EmbeddedInserts {
     pub engine: InProcess,
     pub rows: u32,
     pub seed: u64,

@@ -8,27 +8,27 @@ use crate::experiment::frame::Run;
 use crate::interrupt::Interrupt;
 use crate::measure::Recorder;
 use crate::results::Sample;
-use crate::workload::Random;
+use base::random::Random;
 use std::io::Write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 /// As published.
-pub const ROWS_PER_STATEMENT: u32 = 1_000;
+pub(crate) const ROWS_PER_STATEMENT: u32 = 1_000;
 
-pub struct Inserts {
+pub(crate) struct Inserts {
     pub instance: Instance,
     pub rows: u32,
     pub seed: u64,
 }
 
-pub fn table(number: u32) -> String {
+pub(crate) fn table(number: u32) -> String {
     format!("T{}", number + 1)
 }
 
-/// The rows of one session: `i` counts, `j` is anywhere in its index.
+/// The rows of one session: `i` ascends, `j` is random.
 #[derive(Clone, Debug)]
-pub struct Rows {
+pub(crate) struct Rows {
     random: Random,
     next: u32,
     rows: u32,
@@ -37,12 +37,12 @@ pub struct Rows {
 }
 
 impl Rows {
-    pub fn new(seed: u64, session: u32, rows: u32) -> Rows {
+    pub(crate) fn new(seed: u64, session: u32, rows: u32) -> Rows {
         Rows { random: Random::new(seed, 7_000 + u64::from(session)), next: 1, rows, sum: 0 }
     }
 
     /// The rows of the next statement; none at the end.
-    pub fn statement(&mut self) -> Vec<(u32, u32)> {
+    pub(crate) fn statement(&mut self) -> Vec<(u32, u32)> {
         let last = self.rows.min(self.next.saturating_add(ROWS_PER_STATEMENT - 1));
         let rows: Vec<(u32, u32)> =
             (self.next..=last).map(|i| (i, self.random.below(i32::MAX as u32))).collect();

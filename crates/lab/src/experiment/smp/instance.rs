@@ -15,7 +15,7 @@ use std::path::Path;
 
 /// What all servers of a run are started with.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub(crate) struct Settings {
     pub cache_bytes: u64,
     pub connections: u32,
     /// The published log and I/O threads.
@@ -27,9 +27,9 @@ pub struct Settings {
     pub latchwork_options: Vec<String>,
 }
 
-/// What tells a server from the others of its kind.
+/// What differs between servers of one kind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Variant {
+pub(crate) struct Variant {
     pub cores: u32,
     pub binary_log: bool,
 }
@@ -55,7 +55,7 @@ impl Settings {
         }
         match spec {
             TargetSpec::MariaDb(_) => {
-                // Its data goes away with it: nothing is written back for a next start.
+                // Its data is removed with it, so nothing need be written for a next start.
                 options.push("--innodb-fast-shutdown=2".to_string());
                 if variant.binary_log {
                     options.extend(["--log-bin=binlog", "--server-id=1"].map(str::to_string));
@@ -73,7 +73,7 @@ impl Settings {
     }
 }
 
-pub struct Instance {
+pub(crate) struct Instance {
     pub name: String,
     pub login: Login,
     /// For `ENGINE=`.
@@ -83,12 +83,12 @@ pub struct Instance {
     flavour: Box<dyn Flavour>,
     version: String,
     latches: bool,
-    /// What was made in somebody's database, and has to go again.
+    /// Tables that the lab made in the database of a server that ran already; they are dropped at the end.
     foreign_tables: Vec<String>,
 }
 
 impl Instance {
-    pub fn open(
+    pub(crate) fn open(
         spec: &TargetSpec,
         variant: Variant,
         settings: &Settings,
@@ -137,7 +137,7 @@ impl Instance {
         })
     }
 
-    pub fn facts(&self) -> Vec<(String, String)> {
+    pub(crate) fn facts(&self) -> Vec<(String, String)> {
         let mut facts = vec![("version".to_string(), self.version.clone())];
         facts.extend(self.flavour.facts());
         facts.push(("engine".to_string(), self.engine.clone()));
@@ -148,13 +148,14 @@ impl Instance {
         facts
     }
 
-    /// False for a server that answers the same whatever it was sent: nothing is loaded into it, nor counted.
-    pub fn keeps_rows(&self) -> bool {
+    /// False for the null server: nothing is loaded into it, and no rows are counted.
+    pub(crate) fn keeps_rows(&self) -> bool {
         self.flavour.keeps_rows()
     }
 
-    /// Makes a table, anew if it is ours. One of this name in somebody's database is not touched.
-    pub fn create(&mut self, client: &mut Client, table: &str, sql: &str) -> Result<()> {
+    /// Makes a table, and replaces one that the lab made. A table of this name that the lab did not make is
+    /// not touched.
+    pub(crate) fn create(&mut self, client: &mut Client, table: &str, sql: &str) -> Result<()> {
         if self.flavour.is_foreign() && !self.foreign_tables.iter().any(|made| made == table) {
             if !client.rows(&format!("SHOW TABLES LIKE '{table}'"))?.is_empty() {
                 let why = format!("there is a table {table} already; drop it, or name another database");
@@ -167,7 +168,7 @@ impl Instance {
     }
 
     /// Measures with the server's resources observed, and adds what they come to.
-    pub fn observe(&self, measure: impl FnOnce(&Observed<'_>) -> Result<Sample>) -> Result<Sample> {
+    pub(crate) fn observe(&self, measure: impl FnOnce(&Observed<'_>) -> Result<Sample>) -> Result<Sample> {
         let mut counters = self.login.connect()?;
         let before = self.latches(&mut counters)?;
         let counters = base::sync::Mutex::new(counters);
@@ -211,11 +212,11 @@ impl Instance {
         Ok(classes)
     }
 
-    pub fn wrong_answer(&self, why: String) -> Error {
+    pub(crate) fn wrong_answer(&self, why: String) -> Error {
         Error::WrongAnswer { target: self.name.clone(), why }
     }
 
-    pub fn stop(&mut self) -> Result<()> {
+    pub(crate) fn stop(&mut self) -> Result<()> {
         self.drop_tables()?;
         self.flavour.stop()
     }
@@ -230,7 +231,7 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // On every way out; those who stop in good order are told of failures.
+        // This runs on every way out. `stop` has reported failures before, if it was called.
         let _ = self.drop_tables();
     }
 }

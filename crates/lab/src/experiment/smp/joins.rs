@@ -8,22 +8,23 @@ use crate::experiment::frame::Run;
 use crate::interrupt::Interrupt;
 use crate::measure::Recorder;
 use crate::results::Sample;
-use crate::workload::{Random, Sbtest};
+use crate::workload::Sbtest;
+use base::random::Random;
 use std::io::Write;
 use std::time::Instant;
 
 /// The published query.
 const QUERY: &str = "SELECT COUNT(*) FROM T1, T2 WHERE T1.j > 0 AND T1.i = T2.i";
 const ROWS_PER_STATEMENT: u32 = 1_000;
-/// One row of so many has a `j` of 0, so that the condition has something to leave out.
+/// One row in this many has a `j` of 0, so that the condition excludes some rows.
 const ZEROS: u32 = 1_000;
 
-pub struct Joins {
+pub(crate) struct Joins {
     pub instance: Instance,
     pub table: Sbtest,
 }
 
-/// A table like sbtest but for its names; and without an index on `j`, so that T1 is scanned, as published.
+/// A table like sbtest under other names, and without an index on `j`: so T1 is scanned, as published.
 fn create_sql(table: &str, engine: &str) -> String {
     format!(
         "CREATE TABLE {table} (i INT UNSIGNED NOT NULL, j INT UNSIGNED NOT NULL DEFAULT '0', \
@@ -80,7 +81,7 @@ impl Bench for Joins {
                 client.run(&self.insert_sql(table, next..=last))?;
                 next = last + 1;
             }
-            // Plans are made from statistics: everybody gets them.
+            // Plans depend on statistics, so every server gets them.
             client.rows(&format!("ANALYZE TABLE {table}"))?;
         }
         let plan = client.rows(&format!("EXPLAIN {QUERY}"))?;

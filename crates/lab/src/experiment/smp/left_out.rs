@@ -7,17 +7,17 @@ use heap::Missing;
 
 /// A target that is not in the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LeftOut {
+pub(crate) struct LeftOut {
     pub target: String,
     pub missing: Missing,
 }
 
-/// Takes the targets out of `options` whose library is missing, and returns them. `missing` says what a `malloc_lib`
-/// lacks on this machine.
+/// Takes the targets out of `options` whose library is missing, and returns them. `missing` says what a
+/// `malloc_lib` lacks on this machine.
 ///
 /// # Errors
 /// A sentence that says what to install: if `--target` named such a target, or if no target is left.
-pub fn leave_out(
+pub(crate) fn leave_out(
     options: &mut Options,
     missing: impl Fn(&str) -> Option<Missing>,
 ) -> Result<Vec<LeftOut>, String> {
@@ -47,12 +47,12 @@ pub fn leave_out(
 }
 
 /// What to tell the user, a line each.
-pub fn sentences(left_out: &[LeftOut]) -> Vec<String> {
+pub(crate) fn sentences(left_out: &[LeftOut]) -> Vec<String> {
     left_out.iter().map(|LeftOut { target, missing }| format!("{target}: {missing}")).collect()
 }
 
 /// The table of the targets that were left out; `None` if there are none.
-pub fn summary(left_out: &[LeftOut]) -> Option<Summary> {
+pub(crate) fn summary(left_out: &[LeftOut]) -> Option<Summary> {
     let row = |LeftOut { target, missing }: &LeftOut| {
         [target.as_str(), missing.file, missing.package].map(str::to_string).to_vec()
     };

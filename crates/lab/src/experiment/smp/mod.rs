@@ -12,8 +12,8 @@ mod transactions;
 use super::Experiment;
 use super::frame::{self, Run};
 use super::runner::{self, Grid, Outcome, Schedule, Turn};
-use crate::command::DriverKind;
 use crate::doctor::{Plan, machine};
+use crate::driver::DriverKind;
 use crate::driver::oltp::Oltp;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
@@ -33,14 +33,14 @@ use reload::Dump;
 use std::path::Path;
 
 #[derive(Clone, Copy, Debug)]
-pub struct Smp;
+pub(crate) struct Smp;
 
 /// A workload on one target.
-pub trait Bench {
+pub(crate) trait Bench {
     fn facts(&self) -> Vec<(String, String)>;
-    /// Makes what all samples work on.
+    /// Makes and loads the tables that all samples use.
     fn load(&mut self, run: &mut Run<'_>) -> Result<()>;
-    /// Measures, and makes sure that the answers were right. `progress` takes the share that is done.
+    /// Measures, and checks the answers. `progress` takes the share that is done, from 0 to 1, and a detail.
     fn sample(
         &mut self,
         sessions: u32,
@@ -57,7 +57,8 @@ const PAPER_CACHE_BYTES: u64 = 8 << 30;
 const CONNECTIONS_BESIDE: u32 = 32;
 const CONNECTIONS_MIN: u32 = 256;
 const CACHE_BYTES_MIN: u64 = 64 << 20;
-/// Memory of a row of sbtest and its index entry, of a row of an insert, and of a byte of a dump; generously.
+/// Memory of a row of sbtest with its index entry, of an inserted row, and of a byte of a dump, rounded up
+/// generously.
 const BYTES_PER_ROW: u64 = 400;
 const BYTES_PER_INSERTED_ROW: u64 = 120;
 const BYTES_PER_DUMPED_BYTE: u64 = 3;
@@ -119,7 +120,8 @@ impl Experiment for Smp {
     }
 }
 
-/// The servers of a run: each target on each number of processors, MariaDB with the paper's binary log and without.
+/// The servers of a run: each target on each number of processors, MariaDB with the paper's binary log and
+/// without.
 fn variants(options: &Options) -> Vec<(&TargetSpec, Variant)> {
     let mut variants = Vec::new();
     for spec in &options.targets {
@@ -134,14 +136,15 @@ fn variants(options: &Options) -> Vec<(&TargetSpec, Variant)> {
     variants
 }
 
-/// Enough to hold what the workload touches; with `--paper` the published cache, or what this machine has for each server.
+/// The cache of each server: enough for what the workload touches. With `--paper` it is the published cache,
+/// or each server's share of this machine's memory.
 fn cache_bytes(options: &Options, kind: Kind, progress: &mut Progress) -> u64 {
     if let Some(bytes) = options.memory_bytes {
         return bytes;
     }
     if options.paper {
         let servers = servers(options, kind);
-        // Data files have to fit into the page cache of the system as well, or near enough.
+        // Half of the memory is for the data files in the system's page cache.
         let share = machine::memory_available_bytes() / 2 / servers.max(1);
         let bytes = PAPER_CACHE_BYTES.min(share) >> 20 << 20;
         if bytes < PAPER_CACHE_BYTES {
@@ -253,7 +256,7 @@ fn measure(options: &Options, kind: Kind, cache_bytes: u64, malloc: &str, run: &
     }
     let mut grid = Sessions { options, kind, x_name: run.results.x_name.clone(), lines };
     runner::run(&mut grid, run)?;
-    // What ends a run from here on takes nothing from its figures.
+    // Everything is measured: an error from here on does not make the figures incomplete.
     run.results.complete = true;
     run.progress.stage("stopping", 0);
     grid.lines.iter_mut().try_for_each(|line| line.bench.stop())
@@ -330,7 +333,7 @@ impl Grid for Sessions<'_> {
     }
 }
 
-/// What is done on each server, with what it needs.
+/// What is done on each server.
 #[derive(Clone)]
 enum Task {
     Transactions(Mix),

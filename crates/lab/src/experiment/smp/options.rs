@@ -1,8 +1,8 @@
 //! The options of `lab run smp`.
 
-use crate::command::arguments::{self, bytes, count, distinct, duration, number, numbers, split};
-use crate::command::{DriverKind, PLACES};
-use crate::experiment::frame::Place;
+use crate::arguments::{self, bytes, count, distinct, duration, number, numbers, split};
+use crate::driver::DriverKind;
+use crate::experiment::frame::{PLACES, Place};
 use crate::target::{Engine, Preset, TargetSpec, cores};
 use crate::workload::oltp::Distribution;
 use std::path::PathBuf;
@@ -43,7 +43,7 @@ const PAPER_WARMUP: Duration = Duration::from_secs(60);
 const SESSIONS_MAX: u32 = 1_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     ReadWrite,
     ReadOnly,
     Points,
@@ -53,10 +53,10 @@ pub enum Kind {
 }
 
 impl Kind {
-    pub const ALL: [Kind; 6] =
+    pub(crate) const ALL: [Kind; 6] =
         [Kind::ReadWrite, Kind::ReadOnly, Kind::Points, Kind::Joins, Kind::Inserts, Kind::Reload];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::ReadWrite => "readwrite",
             Kind::ReadOnly => "readonly",
@@ -68,11 +68,11 @@ impl Kind {
     }
 
     /// Transactions or queries a second; the others are timed to their end.
-    pub fn is_rate(self) -> bool {
+    pub(crate) fn is_rate(self) -> bool {
         matches!(self, Kind::ReadWrite | Kind::ReadOnly | Kind::Points)
     }
 
-    pub fn unit(self) -> &'static str {
+    pub(crate) fn unit(self) -> &'static str {
         match self {
             Kind::ReadWrite | Kind::ReadOnly => "transactions/s",
             Kind::Points => "queries/s",
@@ -83,7 +83,7 @@ impl Kind {
 
 /// How the rows of a dump are written down.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Form {
+pub(crate) enum Form {
     /// A line a row, for LOAD DATA.
     Load,
     /// INSERT statements of many rows.
@@ -91,16 +91,16 @@ pub enum Form {
 }
 
 impl Form {
-    pub const ALL: [Form; 2] = [Form::Load, Form::Insert];
+    pub(crate) const ALL: [Form; 2] = [Form::Load, Form::Insert];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Form::Load => "load",
             Form::Insert => "insert",
         }
     }
 
-    pub fn statement(self) -> &'static str {
+    pub(crate) fn statement(self) -> &'static str {
         match self {
             Form::Load => "LOAD DATA",
             Form::Insert => "INSERT",
@@ -109,7 +109,7 @@ impl Form {
 }
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     pub kinds: Vec<Kind>,
     pub targets: Vec<TargetSpec>,
     /// Those among them that `--target` named: the user wants these, and no others in their place.
@@ -126,7 +126,8 @@ pub struct Options {
     pub forms: Vec<Form>,
     pub dump: Option<PathBuf>,
     pub connections: u32,
-    /// Of each server's cache; `None`: what holds the data, or the published one as far as the machine has it.
+    /// Of each server's cache; `None`: what holds the data, or the published one as far as the machine has
+    /// it.
     pub memory_bytes: Option<u64>,
     warmup: Option<Duration>,
     time: Option<Duration>,
@@ -140,7 +141,7 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn parse(args: &[String]) -> Result<Options, String> {
+    pub(crate) fn parse(args: &[String]) -> Result<Options, String> {
         let mut options = Options {
             kinds: vec![Kind::ReadWrite],
             targets: Vec::new(),
@@ -250,7 +251,7 @@ impl Options {
         Ok(())
     }
 
-    pub fn sessions(&self, kind: Kind) -> Vec<u32> {
+    pub(crate) fn sessions(&self, kind: Kind) -> Vec<u32> {
         let published: &[u32] = match (kind, self.paper) {
             // Not sessions but the connections that load at the same time.
             (Kind::Reload, _) => return vec![self.connections],
@@ -263,24 +264,25 @@ impl Options {
     }
 
     /// True if the user chose the allocator of the Latchwork servers, whatever their presets say.
-    pub fn servers_have_a_malloc_of_their_own(&self) -> bool {
+    pub(crate) fn servers_have_a_malloc_of_their_own(&self) -> bool {
         let mut names = self.latchwork_options.iter().map(|option| option.replace('_', "-"));
         names.any(|name| name.starts_with("--malloc-lib"))
     }
 
     /// Rows that each session inserts.
-    pub fn rows_per_session(&self) -> u32 {
+    pub(crate) fn rows_per_session(&self) -> u32 {
         self.rows_per_session.unwrap_or(if self.paper { 1_000_000 } else { 50_000 })
     }
 
-    /// Of the rows of a shard, as text. The study's were over 100 GB for a cache of 8 GB: the same share of the cache here.
-    pub fn size_bytes(&self, memory_bytes: u64) -> u64 {
+    /// Of the rows of a shard, as text. The study's were over 100 GB for a cache of 8 GB: the same share of
+    /// the cache here.
+    pub(crate) fn size_bytes(&self, memory_bytes: u64) -> u64 {
         let published = || if self.paper { memory_bytes / 8 * 100 } else { 64 << 20 };
         self.size_bytes.unwrap_or_else(published)
     }
 
     /// The time before a sample, and the measured one, where `cells` are measured.
-    pub fn window(&self, cells: usize) -> (Duration, Duration) {
+    pub(crate) fn window(&self, cells: usize) -> (Duration, Duration) {
         // As with the other experiments, what the study measured in one go is split over the samples.
         let samples = f64::from(self.samples);
         let time = self.time.unwrap_or_else(|| {
@@ -315,7 +317,7 @@ fn rows(value: &str) -> Result<u32, String> {
     }
 }
 
-pub fn help() -> String {
+pub(crate) fn help() -> String {
     let presets = Preset::ALL.map(Preset::name).join(", ");
     format!(
         "\

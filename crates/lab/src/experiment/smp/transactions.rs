@@ -2,7 +2,7 @@
 
 use super::Bench;
 use super::instance::Instance;
-use crate::command::DriverKind;
+use crate::driver::DriverKind;
 use crate::driver::oltp::{self, Oltp};
 use crate::driver::{Window, sysbench};
 use crate::error::Result;
@@ -13,7 +13,7 @@ use crate::target::load_rows;
 use crate::workload::TABLE;
 use std::time::Duration;
 
-pub struct TransactionsBench {
+pub(crate) struct TransactionsBench {
     pub instance: Instance,
     pub oltp: Oltp,
     pub driver: DriverKind,
@@ -67,7 +67,7 @@ impl Bench for TransactionsBench {
 }
 
 impl TransactionsBench {
-    /// Every transaction puts back the row that it deletes: all are there between samples.
+    /// Every transaction inserts the row again that it deleted: between samples all rows are there.
     fn verify(&self) -> Result<()> {
         if !self.instance.keeps_rows() {
             return Ok(());

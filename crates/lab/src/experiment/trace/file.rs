@@ -1,14 +1,17 @@
-//! Traces that others recorded.
+//! Traces from files.
 //!
 //! | file | one request is |
 //! |---|---|
 //! | `.csv` | a line; the key is one of its fields |
-//! | `.oracleGeneral`, `.bin` | libCacheSim's 24 bytes: time (4), key (8), size (4), next access (8), little-endian |
-//! | `.lcs` | libCacheSim's own: a header of 8 KiB whose bytes 8 to 15 say the version, then records that begin with time (4) and key (8) |
+//! | `.oracleGeneral`, `.bin` | 24 bytes of libCacheSim: time (4), key (8), size (4), next access (8) |
+//! | `.lcs` | a record of libCacheSim's own format, which begins with time (4) and key (8) |
 //! | any other | a line; the line is the key |
 //!
-//! Keys may be anything; here they become numbers in the order in which they first come. Sizes are not looked at: every
-//! key takes one place.
+//! Numbers are little-endian. A `.lcs` file begins with a header of 8 KiB, whose bytes 8 to 15 are the
+//! version.
+//!
+//! Keys may be anything. Here they become numbers, in the order in which they first occur. Sizes are ignored:
+//! every key takes one place.
 
 use super::Requests;
 use crate::error::{Error, Result};
@@ -27,14 +30,14 @@ const KEY_AT: usize = 4;
 
 /// Which field of a CSV line is the key, and whether the first line is a headline.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Csv {
+pub(crate) struct Csv {
     /// From 1.
     pub column: usize,
     pub headline: bool,
 }
 
 /// Reads at most `requests` requests.
-pub fn read(path: &Path, csv: Csv, requests: usize) -> Result<Requests> {
+pub(crate) fn read(path: &Path, csv: Csv, requests: usize) -> Result<Requests> {
     let bytes = fs::read(path).map_err(Error::path("read", path))?;
     let name = path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     parse(&name, &bytes, csv, requests).map_err(|why| Error::Usage(format!("{}: {why}", path.display())))

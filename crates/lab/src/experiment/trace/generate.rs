@@ -1,7 +1,7 @@
 //! Traces made here: each a function of its name, the number of keys and the seed.
 
 use super::Requests;
-use crate::workload::Random;
+use base::random::{Random, Zipf};
 
 /// A scan comes after so many requests, and touches so large a share of the keys.
 const SCAN_EVERY: usize = 50_000;
@@ -12,11 +12,11 @@ const SHIFTS: usize = 8;
 const LOOP_SHARE: usize = 8;
 
 /// The generated traces, in the order in which they are shown.
-pub const NAMES: [&str; 8] =
+pub(crate) const NAMES: [&str; 8] =
     ["zipf-0.6", "zipf-0.8", "zipf-1.0", "zipf-1.2", "zipf-0.8-scans", "zipf-1.0-scans", "loop", "shifting"];
 
 /// The trace `name` over `keys` keys; `None` if there is none of that name.
-pub fn generate(name: &str, keys: u32, requests: usize, seed: u64) -> Option<Requests> {
+pub(crate) fn generate(name: &str, keys: u32, requests: usize, seed: u64) -> Option<Requests> {
     let trace = match name {
         "zipf-0.6" => zipf(0.6, keys, requests, seed),
         "zipf-0.8" => zipf(0.8, keys, requests, seed),
@@ -31,30 +31,10 @@ pub fn generate(name: &str, keys: u32, requests: usize, seed: u64) -> Option<Req
         "shifting" => shifting(keys, requests, seed),
         _ => return None,
     };
-    // The footprint is what the caches' sizes are shares of: all keys, also those that nobody asked for.
+    // The sizes of caches are shares of the footprint, which counts all keys, also those that are never asked
+    // for.
     let largest = trace.iter().copied().max().map_or(0, |key| key + 1);
     Some(Requests { name: name.to_string(), footprint: keys.max(largest), keys: trace })
-}
-
-/// Draws ranks from 0 with probability proportional to 1 / (rank + 1)^skew.
-struct Zipf(Vec<f64>);
-
-impl Zipf {
-    fn new(items: u32, skew: f64) -> Zipf {
-        let mut sum = 0.0;
-        let mut cumulated: Vec<f64> = Vec::with_capacity(items as usize);
-        for rank in 1..=items {
-            sum += f64::from(rank).powf(-skew);
-            cumulated.push(sum);
-        }
-        cumulated.iter_mut().for_each(|value| *value /= sum);
-        Zipf(cumulated)
-    }
-
-    fn draw(&self, random: &mut Random) -> u32 {
-        let wanted = (random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64;
-        self.0.partition_point(|&value| value < wanted).min(self.0.len() - 1) as u32
-    }
 }
 
 /// Which key has which rank: in an order drawn anew for each `epoch`.
@@ -69,7 +49,7 @@ fn zipf(skew: f64, keys: u32, requests: usize, seed: u64) -> Vec<u32> {
     (0..requests).map(|_| order[zipf.draw(&mut random) as usize]).collect()
 }
 
-/// Now and then somebody reads other keys one after the other, each once: the same ones every time.
+/// At intervals a scan reads other keys one after the other, each once, and the same keys every time.
 fn with_scans(trace: Vec<u32>, keys: u32) -> Vec<u32> {
     let scanned = keys / SCAN_SHARE as u32;
     let mut mixed = Vec::with_capacity(trace.len() * 2);
@@ -82,7 +62,7 @@ fn with_scans(trace: Vec<u32>, keys: u32) -> Vec<u32> {
     mixed
 }
 
-/// Skew 1.0; from time to time other keys are the hot ones.
+/// Skew 1.0. From time to time other keys become the hot ones.
 fn shifting(keys: u32, requests: usize, seed: u64) -> Vec<u32> {
     let (zipf, mut random) = (Zipf::new(keys, 1.0), Random::new(seed, 2));
     let mut trace = Vec::with_capacity(requests);

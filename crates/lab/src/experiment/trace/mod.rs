@@ -34,7 +34,7 @@ struct Requests {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct Trace;
+pub(crate) struct Trace;
 
 impl Experiment for Trace {
     fn name(&self) -> &'static str {
@@ -239,7 +239,8 @@ fn sample(
     Ok(sample)
 }
 
-/// The hits of all threads. Each has every n-th request, so that together they keep to the trace's order, near enough.
+/// The hits of all threads. Each thread has every n-th request, so that together they nearly keep the trace's
+/// order.
 fn replay(cache: &dyn Policy, keys: &[u32], threads: u32) -> u64 {
     let share = |thread: u32| {
         let keys = keys.iter().skip(thread as usize).step_by(threads as usize);
@@ -254,7 +255,7 @@ fn replay(cache: &dyn Policy, keys: &[u32], threads: u32) -> u64 {
     })
 }
 
-/// Below this many points of a percent a hit ratio is the same.
+/// Hit ratios that differ by less than this, in percentage points, count as the same.
 const POINTS_MIN: f64 = 0.05;
 /// A rate that is less than this share of the other's is lower.
 const RATE_SHARE: f64 = 0.95;

@@ -2,13 +2,12 @@
 
 use super::file::Csv;
 use super::{generate, policy};
-use crate::command::arguments::{self, count, distinct, number, numbers, split};
-use crate::command::{PLACES, closest};
-use crate::experiment::frame::Place;
+use crate::arguments::{self, closest, count, distinct, number, numbers, split};
+use crate::experiment::frame::{PLACES, Place};
 use std::path::PathBuf;
 
-/// Said when a run has to do without them.
-pub const WITHOUT_PEERS: &str = "\
+/// The note of a build without the caches of other projects.
+pub(crate) const WITHOUT_PEERS: &str = "\
 this build has no caches of other projects; with quick_cache, moka and foyer:
   cargo run --release --features peers -- lab run trace";
 
@@ -29,13 +28,13 @@ const NAMES: [&str; 13] = [
 ];
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Source {
+pub(crate) enum Source {
     Generated(&'static str),
     File(PathBuf),
 }
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     pub traces: Vec<Source>,
     pub policies: Vec<&'static str>,
     /// Thousandths of the keys.
@@ -50,7 +49,7 @@ pub struct Options {
 }
 
 impl Options {
-    pub fn parse(args: &[String]) -> Result<Options, String> {
+    pub(crate) fn parse(args: &[String]) -> Result<Options, String> {
         let mut options = Options {
             traces: Vec::new(),
             policies: policy::names(),
@@ -101,12 +100,12 @@ impl Options {
         Ok(())
     }
 
-    pub fn threads_max(&self) -> u32 {
+    pub(crate) fn threads_max(&self) -> u32 {
         self.threads.iter().copied().max().unwrap_or(1)
     }
 }
 
-/// A path is told from a name by its dot that no name ends with, or its slash.
+/// The name of a generated trace, or the path of a file.
 fn source(text: &str) -> Result<Source, String> {
     if let Some(name) = generate::NAMES.into_iter().find(|name| *name == text) {
         return Ok(Source::Generated(name));
@@ -137,7 +136,7 @@ fn size(value: &str) -> Result<u32, String> {
     Err(format!("`{value}` is not a share of the keys in percent, 0.1 to 100"))
 }
 
-pub fn help() -> String {
+pub(crate) fn help() -> String {
     format!(
         "\
 What to replay

@@ -1,26 +1,26 @@
-//! Caches of other projects, in builds with the feature `peers`. They keep eight bytes a key, and are told nothing but
-//! their number of places: each as its documentation has it.
+//! Caches of other projects, in builds with the feature `peers`. They store eight bytes a key, and are
+//! configured with their number of places only, as their documentation says.
 
 use super::policy::Policy;
 
 #[cfg(not(feature = "peers"))]
-pub const NAMES: [&str; 0] = [];
+pub(crate) const NAMES: [&str; 0] = [];
 
 #[cfg(not(feature = "peers"))]
-pub fn make(_: &str, _: usize) -> Option<Box<dyn Policy>> {
+pub(crate) fn make(_: &str, _: usize) -> Option<Box<dyn Policy>> {
     None
 }
 
 #[cfg(feature = "peers")]
-pub use with_peers::{NAMES, make};
+pub(crate) use with_peers::{NAMES, make};
 
 #[cfg(feature = "peers")]
 mod with_peers {
     use super::Policy;
 
-    pub const NAMES: [&str; 4] = ["quick_cache", "moka", "foyer LRU", "foyer S3-FIFO"];
+    pub(crate) const NAMES: [&str; 4] = ["quick_cache", "moka", "foyer LRU", "foyer S3-FIFO"];
 
-    pub fn make(name: &str, places: usize) -> Option<Box<dyn Policy>> {
+    pub(crate) fn make(name: &str, places: usize) -> Option<Box<dyn Policy>> {
         Some(match name {
             "quick_cache" => Box::new(QuickCache(quick_cache::sync::Cache::new(places))),
             "moka" => Box::new(Moka(moka::sync::Cache::new(places as u64))),

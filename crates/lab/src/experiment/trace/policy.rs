@@ -1,4 +1,4 @@
-//! What replays a trace: caches by one small face.
+//! The caches that replay a trace, behind one trait.
 
 use crate::error::{Error, Result};
 use base::checksum::checksum;
@@ -11,23 +11,24 @@ use std::hint::black_box;
 use std::io;
 
 /// A cache of keys below a footprint.
-pub trait Policy: Sync {
-    /// Asks for a key, which is in the cache afterwards unless the policy would not have it; true if it was before.
+pub(crate) trait Policy: Sync {
+    /// Asks for a key. True if the cache had it. Afterwards the cache has it, unless its policy refuses the
+    /// key.
     fn get(&self, key: u32) -> bool;
 }
 
 /// The caches that this build has, the first of them the one that the others are compared with.
-pub fn names() -> Vec<&'static str> {
+pub(crate) fn names() -> Vec<&'static str> {
     let mut names = vec!["LRU", OPTIMISTIC, LOCKED];
     names.extend(super::peers::NAMES);
     names
 }
 
-pub const OPTIMISTIC: &str = "latchwork";
-pub const LOCKED: &str = "latchwork locked";
+pub(crate) const OPTIMISTIC: &str = "latchwork";
+pub(crate) const LOCKED: &str = "latchwork locked";
 
 /// The cache `name` with room for `places` keys out of `footprint`.
-pub fn make(name: &str, places: usize, footprint: u32) -> Result<Box<dyn Policy>> {
+pub(crate) fn make(name: &str, places: usize, footprint: u32) -> Result<Box<dyn Policy>> {
     match name {
         "LRU" => Ok(Box::new(Lru::new(places))),
         OPTIMISTIC => Ok(Box::new(Pages::new(places, footprint, HitPath::Optimistic)?)),
@@ -37,10 +38,10 @@ pub fn make(name: &str, places: usize, footprint: u32) -> Result<Box<dyn Policy>
     }
 }
 
-/// Least recently used, exactly, behind one mutex: what everything is compared with.
+/// Exact LRU behind one mutex. Everything is compared with it.
 struct Lru(Mutex<List>);
 
-/// Places in a ring in the order of use: the head is a place of its own, before it the oldest, behind it the newest.
+/// Places in a ring, in the order of use. The head is a place of its own, between the newest and the oldest.
 struct List {
     places: HashMap<u32, u32, BuildHasherDefault<Mixed>>,
     nodes: Vec<Node>,
@@ -126,8 +127,8 @@ impl Hasher for Mixed {
     }
 }
 
-/// Latchwork's own page cache, as the engine uses it: a key is a page of the smallest size. What it reads on a miss comes
-/// from memory, with the checksum that it verifies.
+/// Latchwork's own page cache, as the engine uses it. A key is a page of the smallest size. A miss reads the
+/// page from memory and verifies its checksum.
 struct Pages {
     cache: Arc<Pool>,
 }
@@ -176,7 +177,7 @@ impl Policy for Pages {
     }
 }
 
-/// A file in memory whose pages can be told from their numbers, so that no footprint is too large.
+/// A file whose pages are computed from their numbers, so that any footprint fits.
 #[derive(Debug)]
 struct Numbered {
     pages: u32,
@@ -221,7 +222,7 @@ impl vfs::File for Numbered {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::workload::Random;
+    use base::random::Random;
 
     #[test]
     fn lru_gives_up_what_was_used_longest_ago() {
@@ -259,11 +260,11 @@ mod tests {
             for _ in 0..20 {
                 hits(cache.as_ref(), 0..32);
             }
-            // Fewer where the places are dealt out to parts that are full at different times.
+            // A cache whose places are divided among parts may keep fewer.
             assert!(hits(cache.as_ref(), 0..32) >= 16, "{name}");
             hits(cache.as_ref(), 0..10_000);
             let kept = hits(cache.as_ref(), 0..10_000);
-            // Some caches give up what is too much a little later.
+            // Some caches evict a little later.
             assert!(kept <= 1_000, "{name} had {kept} of 10000 keys in 64 places");
         }
         assert!(make("no such cache", 64, 100).is_err());

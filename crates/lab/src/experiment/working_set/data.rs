@@ -1,37 +1,38 @@
-//! The table of the sweep: sbtest's, without its index, in rows of a chosen size that compress about as asked.
+//! The table of the sweep: sbtest's, without its index, in rows of a chosen size that compress about as
+//! asked.
 
-use crate::workload::Random;
+use base::random::Random;
 use std::fmt::Write as _;
 use std::io::Write as _;
 
-pub const TABLE: &str = "sbtest1";
-/// `c` is as sysbench has it; `pad` makes up for the rest.
-pub const C_CHARS: usize = 120;
+pub(crate) const TABLE: &str = "sbtest1";
+/// `c` is as in sysbench; `pad` fills the rest.
+pub(crate) const C_CHARS: usize = 120;
 /// The id, `k`, and lengths.
 const FIXED_BYTES: usize = 10;
 const GROUP: usize = 12;
 /// What a row has at least.
-pub const ROW_BYTES_MIN: u32 = (C_CHARS + FIXED_BYTES + GROUP) as u32;
+pub(crate) const ROW_BYTES_MIN: u32 = (C_CHARS + FIXED_BYTES + GROUP) as u32;
 /// A `pad` longer than this would not lie in the page with its row.
-pub const ROW_BYTES_MAX: u32 = 1_000;
+pub(crate) const ROW_BYTES_MAX: u32 = 1_000;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Data {
+pub(crate) struct Data {
     pub rows: u32,
     pub seed: u64,
     /// About; 200 as sysbench has it.
     pub row_bytes: u32,
-    /// Of the characters of a row so many are its own; the others repeat them.
+    /// How many characters of a row are random; the others repeat them.
     pub own_chars: u32,
 }
 
 impl Data {
-    pub fn pad_chars(&self) -> usize {
+    pub(crate) fn pad_chars(&self) -> usize {
         (self.row_bytes as usize).saturating_sub(C_CHARS + FIXED_BYTES).max(GROUP)
     }
 
     /// `c` and `pad` of a row.
-    pub fn texts(&self, id: u32) -> (Vec<u8>, Vec<u8>) {
+    pub(crate) fn texts(&self, id: u32) -> (Vec<u8>, Vec<u8>) {
         let mut random = Random::new(self.seed ^ 0x5e7, u64::from(id));
         let own_chars = self.own_chars.max(1) as usize;
         let mut own = String::with_capacity(own_chars + GROUP);
@@ -44,11 +45,11 @@ impl Data {
     }
 
     /// Characters of `c` and `pad` together.
-    pub fn chars(&self) -> u32 {
+    pub(crate) fn chars(&self) -> u32 {
         (C_CHARS + self.pad_chars() - 2) as u32
     }
 
-    pub fn create_sql(&self, options: &str) -> String {
+    pub(crate) fn create_sql(&self, options: &str) -> String {
         format!(
             "CREATE TABLE {TABLE} (id INT UNSIGNED NOT NULL, k INT UNSIGNED NOT NULL, c CHAR({C_CHARS}) NOT NULL, \
              pad VARCHAR({}) NOT NULL, PRIMARY KEY (id)) CHARACTER SET latin1 {options}",
@@ -56,7 +57,7 @@ impl Data {
         )
     }
 
-    pub fn insert_sql(&self, ids: std::ops::RangeInclusive<u32>, out: &mut Vec<u8>) {
+    pub(crate) fn insert_sql(&self, ids: std::ops::RangeInclusive<u32>, out: &mut Vec<u8>) {
         let _ = write!(out, "INSERT INTO {TABLE} (id, k, c, pad) VALUES ");
         for (position, id) in ids.enumerate() {
             let (c, pad) = self.texts(id);
@@ -70,8 +71,9 @@ impl Data {
         }
     }
 
-    /// Ids in a random order: the first N of them are the N keys of the sweep, so that a longer list begins with the shorter.
-    pub fn scattered(&self) -> Vec<u32> {
+    /// Ids in a random order: the first N of them are the N keys of the sweep, so that a longer list begins
+    /// with the shorter.
+    pub(crate) fn scattered(&self) -> Vec<u32> {
         let mut ids: Vec<u32> = (1..=self.rows).collect();
         Random::new(self.seed, 77).shuffle(&mut ids);
         ids

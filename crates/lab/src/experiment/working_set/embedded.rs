@@ -21,7 +21,7 @@ use vfs::{Create, Limits, MemVfs, OsVfs, Throttled, Vfs};
 const ROWS_PER_STATEMENT: u32 = 10_000;
 const K_COLUMN: usize = 1;
 
-pub struct Embedded {
+pub(crate) struct Embedded {
     database: Arc<Database>,
     table: Arc<Table>,
     device: Throttled,
@@ -30,7 +30,7 @@ pub struct Embedded {
     updates: AtomicU64,
 }
 
-pub fn open(variant: Variant, setup: &Setup, folder: &Path, run: &mut Run<'_>) -> Result<Opened> {
+pub(crate) fn open(variant: Variant, setup: &Setup, folder: &Path, run: &mut Run<'_>) -> Result<Opened> {
     let device = Throttled::new(Arc::new(OsVfs), Limits::default());
     let cache = CacheOptions { size_bytes: setup.cache_bytes as usize, ..CacheOptions::default() };
     let options = Options {
@@ -63,9 +63,9 @@ pub fn open(variant: Variant, setup: &Setup, folder: &Path, run: &mut Run<'_>) -
     Ok(Opened::Ready(Box::new(opened)))
 }
 
-/// How well pages of these data compress, as the engine compresses them: the median of some pages' sizes over those of their
-/// images, found with a table in memory.
-pub fn compression(data: &Data) -> Result<f64> {
+/// How well pages of these data compress, as the engine compresses them: the size of a page over the size of
+/// its image, as the median of some pages. They are made in a table in memory.
+pub(crate) fn compression(data: &Data) -> Result<f64> {
     const ROWS: u32 = 2_000;
     let files = Arc::new(MemVfs::new());
     let folder = Path::new("/compression");
@@ -92,9 +92,9 @@ pub fn compression(data: &Data) -> Result<f64> {
 }
 
 /// The data with so many characters of their own in each row that their pages compress about `wanted` to one.
-pub fn compressible(data: Data, wanted: f64) -> Result<Data> {
+pub(crate) fn compressible(data: Data, wanted: f64) -> Result<Data> {
     let with = |own_chars| Data { own_chars, ..data };
-    // The more are its own, the worse it compresses.
+    // More random characters compress worse.
     let (mut few, mut many) = (1, data.chars());
     let best = compression(&with(few))?;
     if best < wanted {
@@ -229,7 +229,7 @@ impl Swept for Embedded {
         let reads = self.device.usage().reads - before;
         self.limit(false);
         let mut sample = sampled?;
-        // The warm-up asks as fast as the window does, and is counted with it.
+        // The warm-up is as fast as the window, and is counted with it.
         let lookups = (sample.value * elapsed).max(1.0);
         sample.extra.push((READS.to_string(), reads as f64 / lookups));
         sample.extra.extend(resident_mib(&Process::Own).map(|memory| (MEMORY.to_string(), memory)));

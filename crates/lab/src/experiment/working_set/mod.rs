@@ -22,22 +22,24 @@ use options::Options;
 use series::{Asked, Opened, READS, Swept, Variant};
 use std::time::{Duration, Instant};
 
-/// Throughput is "acceptable", as the study has it, and hardly changed, at these shares of that in memory.
+/// Keys count as held at these shares of the throughput in memory: "acceptable", as the study calls it, and
+/// nearly unchanged.
 const SHARES: [f64; 2] = [0.25, 0.9];
-/// Device reads a lookup at which keys count as held, whatever the machine makes of them.
+/// Keys also count as held up to this number of device reads a lookup, whatever the throughput is.
 const READS_MAX: f64 = 0.05;
-/// A series has collapsed below this share, if the device decides, and is not swept further once it was so at two sizes.
+/// A series has collapsed below this share of the throughput in memory, unless the device is hardly read.
+/// After so many sizes in a row it is not measured any more.
 const COLLAPSED: f64 = 0.05;
 const COLLAPSES: u32 = 2;
-/// A cache has come to rest once so many looks have not seen fewer device reads, or hardly any are left.
+/// A cache has settled after this many looks without fewer device reads, or when hardly any reads are left.
 const SETTLED_LOOKS: u32 = 4;
 const SETTLED_READS: f64 = 0.005;
-/// What a look has to see less, to have seen fewer.
+/// A look has seen fewer reads if they are below this share of the fewest so far.
 const SETTLING: f64 = 0.97;
 const LOOK: Duration = Duration::from_millis(500);
 
 #[derive(Clone, Copy, Debug)]
-pub struct WorkingSet;
+pub(crate) struct WorkingSet;
 
 impl Experiment for WorkingSet {
     fn name(&self) -> &'static str {
@@ -174,8 +176,8 @@ fn open(
     }
 }
 
-/// A line is a series, a step a number of keys. There is one round: each series takes all its samples of a number of
-/// keys in one turn, while the keys are in its cache.
+/// A line is a series, a step a number of keys. There is one round: each series takes all its samples of a
+/// number of keys in one turn, while the keys are in its cache.
 struct Sweep<'a> {
     options: &'a Options,
     lines: Vec<Line>,
@@ -198,7 +200,7 @@ impl Grid for Sweep<'_> {
         format!("sweeping up to {} sizes", self.steps().len())
     }
 
-    /// None in advance: where a series collapses is what the sweep finds out.
+    /// No cell is known in advance: the sweep finds out where a series collapses.
     fn cells(&self) -> Vec<Cell> {
         Vec::new()
     }
@@ -233,7 +235,7 @@ impl Grid for Sweep<'_> {
             ("writes", options.writes.to_string()),
         ];
         let mut cell = Cell::new(&line.target, &line.label, &clients, turn.step, parameters);
-        // Twice: what decides by its second use has had it.
+        // Twice: some policies keep a page only at its second use.
         line.swept.touch(keys)?;
         line.swept.touch(keys)?;
         if line.variant.follows_benefit() {
@@ -278,7 +280,7 @@ impl Line {
         self.collapses = if has_collapsed { self.collapses + 1 } else { 0 };
     }
 
-    /// Every update is in a row, once. So far all of them were among `keys`.
+    /// Checks that each update is in its row exactly once. So far all updates were among `keys`.
     fn check(&mut self, keys: &[u32]) -> Result<()> {
         let (found, made) = (self.swept.touch(keys)?, self.swept.updates());
         if found == made {
@@ -289,7 +291,7 @@ impl Line {
     }
 }
 
-/// Asks as the samples will, with the device unlimited, until the parts of the cache have what they are worth.
+/// Runs the samples' queries, with the device unlimited, until the parts of the cache have their final sizes.
 fn settle(line: &mut Line, keys: &[u32], options: &Options, run: &Run<'_>) -> Result<()> {
     let deadline = Instant::now() + options.settle;
     let window = Window { warmup: Duration::ZERO, measure: LOOK, round: 0 };
@@ -320,7 +322,7 @@ fn summaries(results: &Results) -> Vec<Summary> {
         let Some(&(_, in_memory)) = cells.first() else { continue };
         let mut row = vec![target, series, grouped(in_memory)];
         let last = cells.last().map(|(cell, _)| cell.x);
-        // The last size that meets a condition: a moment's noise on the way there takes nothing away.
+        // The last size that meets the condition counts: a short disturbance before it takes nothing away.
         let held = |holds: &dyn Fn(&Cell, f64) -> bool| {
             let cell = cells.iter().rev().find(|(cell, median)| holds(cell, *median)).map(|(cell, _)| *cell);
             let more = if cell.map(|cell| cell.x) == last { ">= " } else { "" };

@@ -2,9 +2,8 @@
 
 use super::data::{Data, ROW_BYTES_MAX, ROW_BYTES_MIN};
 use super::series::{Pages, RowTier, Setup, Variant};
-use crate::command::PLACES;
-use crate::command::arguments::{self, bytes, count, distinct, duration, number, split};
-use crate::experiment::frame::Place;
+use crate::arguments::{self, bytes, count, distinct, duration, number, split};
+use crate::experiment::frame::{PLACES, Place};
 use crate::target::TargetSpec;
 use std::time::Duration;
 
@@ -33,7 +32,7 @@ const NAMES: [&str; 21] = [
 ];
 
 #[derive(Clone, Debug)]
-pub struct Options {
+pub(crate) struct Options {
     pub targets: Vec<TargetSpec>,
     pub pages: Vec<Pages>,
     pub row_tier: Vec<RowTier>,
@@ -45,14 +44,14 @@ pub struct Options {
     step_percent: u32,
     pub writes: bool,
     pub time: Duration,
-    /// How long parts of a cache that follow the benefit have for it, at the most, at each size.
+    /// The longest time, at each size, that a cache gets to settle.
     pub settle: Duration,
     pub samples: u32,
     pub place: Place,
 }
 
-/// What is left to be chosen when it is known whether servers are among the targets: with them the sweep is shorter, for
-/// each of their series loads a server of its own.
+/// What is chosen once it is known whether servers are among the targets. With servers the sweep is shorter,
+/// since each of their series loads a server of its own.
 #[derive(Default)]
 struct Open {
     rows: Option<u32>,
@@ -63,7 +62,7 @@ struct Open {
 }
 
 impl Options {
-    pub fn parse(args: &[String]) -> Result<Options, String> {
+    pub(crate) fn parse(args: &[String]) -> Result<Options, String> {
         let data = Data { rows: 2_000_000, seed: 303, row_bytes: 200, own_chars: 1 };
         let mut options = Options {
             targets: Vec::new(),
@@ -110,7 +109,7 @@ impl Options {
             ));
         }
         if options.setup.row_bytes == 0 {
-            // As much as leaves the pages above the leaves their place.
+            // This leaves room for the pages above the leaves.
             options.setup.row_bytes = options.setup.cache_bytes / 16 * 15;
         }
         if options.setup.row_bytes >= options.setup.cache_bytes {
@@ -155,11 +154,11 @@ impl Options {
         Ok(())
     }
 
-    pub fn series(&self) -> Vec<(&TargetSpec, Variant)> {
+    pub(crate) fn series(&self) -> Vec<(&TargetSpec, Variant)> {
         let mut series = Vec::new();
         for spec in &self.targets {
             for &pages in &self.pages {
-                // Only ours has rows of their own: the others need not be told.
+                // Only Latchwork has a row tier: the other targets have no series for it.
                 let ours = spec.is_embedded() || spec.is_latchwork();
                 for &row_tier in self.row_tier.iter().filter(|row_tier| ours || **row_tier == RowTier::Off) {
                     series.push((spec, Variant { pages, row_tier }));
@@ -169,7 +168,7 @@ impl Options {
         series
     }
 
-    pub fn steps(&self) -> Vec<u32> {
+    pub(crate) fn steps(&self) -> Vec<u32> {
         let factor = 1.0 + f64::from(self.step_percent) / 100.0;
         let mut steps = Vec::new();
         let mut next = f64::from(self.from);
@@ -200,7 +199,7 @@ fn ratio(value: &str) -> Result<f64, String> {
     ratio.ok_or_else(|| format!("`{value}` is not a number from 1 to 20"))
 }
 
-pub fn help() -> String {
+pub(crate) fn help() -> String {
     format!(
         "\
 What to measure

@@ -7,13 +7,13 @@ use crate::error::Result;
 use crate::experiment::frame::Run;
 use crate::results::Sample;
 use crate::scratch::bytes_under;
-use crate::workload::Random;
+use base::random::Random;
 use std::fmt;
 use std::path::Path;
 
 /// How pages are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Pages {
+pub(crate) enum Pages {
     Large,
     Small,
     /// Large, compressed to the size of small ones.
@@ -21,9 +21,9 @@ pub enum Pages {
 }
 
 impl Pages {
-    pub const ALL: [Pages; 3] = [Pages::Large, Pages::Small, Pages::Compressed];
+    pub(crate) const ALL: [Pages; 3] = [Pages::Large, Pages::Small, Pages::Compressed];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Pages::Large => "16k",
             Pages::Small => "4k",
@@ -32,7 +32,7 @@ impl Pages {
     }
 
     /// Bytes of an open page.
-    pub fn size(self) -> usize {
+    pub(crate) fn size(self) -> usize {
         match self {
             Pages::Large | Pages::Compressed => 16 << 10,
             Pages::Small => 4 << 10,
@@ -40,21 +40,21 @@ impl Pages {
     }
 }
 
-/// What of the cache is for rows.
+/// The row tier's part of the cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RowTier {
+pub(crate) enum RowTier {
     Off,
     /// [`Setup::row_bytes`].
     Fixed,
-    /// As much as is of more use there than elsewhere.
+    /// As much as is more useful there than in the page cache.
     ByBenefit,
 }
 
 impl RowTier {
-    pub const ALL: [RowTier; 3] = [RowTier::Off, RowTier::Fixed, RowTier::ByBenefit];
+    pub(crate) const ALL: [RowTier; 3] = [RowTier::Off, RowTier::Fixed, RowTier::ByBenefit];
 
     /// As an option has it.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             RowTier::Off => "off",
             RowTier::Fixed => "on",
@@ -63,7 +63,7 @@ impl RowTier {
     }
 
     /// Its size in bytes as the engine takes it; `None` = by benefit.
-    pub fn bytes(self, setup: &Setup) -> Option<usize> {
+    pub(crate) fn bytes(self, setup: &Setup) -> Option<usize> {
         match self {
             RowTier::Off => Some(0),
             RowTier::Fixed => Some(setup.row_bytes as usize),
@@ -73,14 +73,14 @@ impl RowTier {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Variant {
+pub(crate) struct Variant {
     pub pages: Pages,
     pub row_tier: RowTier,
 }
 
 impl Variant {
-    /// True if parts of the cache grow and shrink with what they are worth: that takes a while to come to rest.
-    pub fn follows_benefit(self) -> bool {
+    /// True if parts of the cache grow and shrink with their benefit. They need time to settle.
+    pub(crate) fn follows_benefit(self) -> bool {
         self.pages == Pages::Compressed || self.row_tier == RowTier::ByBenefit
     }
 }
@@ -98,26 +98,26 @@ impl fmt::Display for Variant {
 
 /// What every series is set up with.
 #[derive(Clone, Copy, Debug)]
-pub struct Setup {
+pub(crate) struct Setup {
     pub data: Data,
     /// Pages and rows together.
     pub cache_bytes: u64,
-    /// The row tier's part of them, where there is one and nothing else decides.
+    /// The row tier's part of them, if its size is fixed.
     pub row_bytes: u64,
     pub clients: u32,
     /// `None` = as fast as it is.
     pub operations_per_second: Option<u32>,
 }
 
-/// Why a series is not in the run, or that it is.
-pub enum Opened {
+/// A series that is ready, or the reason why it is left out.
+pub(crate) enum Opened {
     Ready(Box<dyn Swept>),
     LeftOut(String),
 }
 
 /// What is asked of a series.
 #[derive(Clone, Copy, Debug)]
-pub struct Asked<'k> {
+pub(crate) struct Asked<'k> {
     /// Random ones of these, over and over.
     pub keys: &'k [u32],
     /// Every second operation is an update.
@@ -129,9 +129,10 @@ pub struct Asked<'k> {
 }
 
 /// A series that is loaded and can be asked.
-pub trait Swept {
+pub(crate) trait Swept {
     fn facts(&self) -> Vec<(String, String)>;
-    /// Reads every key once, with the device unlimited. Each update adds one to its row's `k`: their sum is returned.
+    /// Reads every key once, with the device unlimited. Each update adds one to its row's `k`: their sum is
+    /// returned.
     fn touch(&mut self, keys: &[u32]) -> Result<u64>;
     /// Updates so far.
     fn updates(&self) -> u64;
@@ -140,19 +141,19 @@ pub trait Swept {
     fn stop(&mut self) -> Result<()>;
 }
 
-pub const READS: &str = "device reads a lookup";
+pub(crate) const READS: &str = "device reads a lookup";
 
-/// What a cache of ours keeps besides open pages.
+/// What a Latchwork cache keeps beside open pages.
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Kept {
+pub(crate) struct Kept {
     pub rows: u64,
     pub row_bytes: u64,
     pub image_bytes: u64,
 }
 
 impl Kept {
-    /// As extras of a sample; nothing that is not there.
-    pub fn extras(self) -> impl Iterator<Item = (String, f64)> {
+    /// As extras of a sample, without those that are zero.
+    pub(crate) fn extras(self) -> impl Iterator<Item = (String, f64)> {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         [
             ("rows kept by themselves", self.rows as f64),
@@ -166,7 +167,7 @@ impl Kept {
 }
 
 /// Says so if the tables of a Latchwork data directory take about as much as their rows.
-pub fn not_compressed(data: &Path, setup: &Setup) -> Option<String> {
+pub(crate) fn not_compressed(data: &Path, setup: &Setup) -> Option<String> {
     let rows = u64::from(setup.data.rows) * u64::from(setup.data.row_bytes);
     let tables = bytes_under(&data.join("tables"));
     (tables > rows * 3 / 4)
@@ -174,7 +175,7 @@ pub fn not_compressed(data: &Path, setup: &Setup) -> Option<String> {
 }
 
 /// The limit for a server's device, or the sentence that says why there is none.
-pub fn device_limit(setup: &Setup, folder: &Path, name: &str) -> Result<Option<DeviceLimit>, String> {
+pub(crate) fn device_limit(setup: &Setup, folder: &Path, name: &str) -> Result<Option<DeviceLimit>, String> {
     if setup.operations_per_second.is_none() {
         return Ok(None);
     }
@@ -183,19 +184,20 @@ pub fn device_limit(setup: &Setup, folder: &Path, name: &str) -> Result<Option<D
 
 /// Which key an operation takes, and whether it writes: every second one, if any do.
 #[derive(Clone, Debug)]
-pub struct Choice {
+pub(crate) struct Choice {
     random: Random,
     writes: bool,
     count: u64,
 }
 
 impl Choice {
-    /// `turn`: another one for each time that a series is asked, or it would be asked again for what it has just had.
-    pub fn new(seed: u64, turn: u64, client: u32, writes: bool) -> Choice {
+    /// `turn` differs each time that a series is asked: with the same numbers it would ask for the keys that
+    /// it has just read.
+    pub(crate) fn new(seed: u64, turn: u64, client: u32, writes: bool) -> Choice {
         Choice { random: Random::new(seed, (turn + 1) << 32 | u64::from(client)), writes, count: 0 }
     }
 
-    pub fn next(&mut self, keys: &[u32]) -> (u32, bool) {
+    pub(crate) fn next(&mut self, keys: &[u32]) -> (u32, bool) {
         self.count += 1;
         (keys[self.random.below(keys.len() as u32) as usize], self.writes && self.count.is_multiple_of(2))
     }

@@ -22,7 +22,7 @@ use wire::value::WireValue;
 const ROWS_PER_STATEMENT: u32 = 1_000;
 const CONNECTIONS: u32 = 256;
 
-pub struct Server {
+pub(crate) struct Server {
     name: String,
     flavour: Box<dyn Flavour>,
     login: Login,
@@ -32,7 +32,7 @@ pub struct Server {
     updates: AtomicU64,
 }
 
-/// The options that make a server cache no more than it is told, and read from the device.
+/// Options that limit a server's cache, and make it read from the device.
 fn server_options(spec: &TargetSpec, variant: Variant, setup: &Setup) -> Vec<String> {
     let page_size = variant.pages.size();
     match spec {
@@ -55,7 +55,7 @@ fn server_options(spec: &TargetSpec, variant: Variant, setup: &Setup) -> Vec<Str
     }
 }
 
-pub fn open(
+pub(crate) fn open(
     spec: &TargetSpec,
     variant: Variant,
     setup: &Setup,
@@ -91,7 +91,7 @@ pub fn open(
     if let Err(error) = client.run(create.as_bytes()) {
         return left_out(flavour, error);
     }
-    // What was made is looked at: a server may accept what it then does not do.
+    // The table is checked: a server may accept an option and ignore it.
     let shown = client.rows(&format!("SHOW CREATE TABLE {TABLE}"))?.concat().concat();
     if variant.pages == Pages::Compressed && !shown.contains("ROW_FORMAT=COMPRESSED") {
         flavour.stop()?;
@@ -104,7 +104,7 @@ pub fn open(
     }
     load(&mut client, &name, setup, run)?;
     drop(client);
-    // Stopped, it writes what loading has left in memory; its memory then has nothing of loading either.
+    // Stopping writes everything to disk and frees the memory of loading.
     run.progress.stage(format!("{name}: starting again"), 0);
     flavour.stop()?;
     if spec.is_latchwork()
@@ -189,7 +189,7 @@ impl Server {
         Ok(rows.first().and_then(|row| row.get(1)?.parse().ok()))
     }
 
-    /// What servers of others do not count is 0.
+    /// Counters that another server does not have are 0.
     fn kept(&self) -> Result<Kept> {
         let status = |variable| self.status(variable).map(Option::unwrap_or_default);
         Ok(Kept {
@@ -259,7 +259,7 @@ impl Swept for Server {
         let after = self.reads()?;
         self.set_limit(false)?;
         let mut sample = sampled?;
-        // The warm-up asks as fast as the window does, and is counted with it.
+        // The warm-up is as fast as the window, and is counted with it.
         let lookups = (sample.value * elapsed).max(1.0);
         if let (Some(before), Some(after)) = (before, after) {
             sample.extra.push((READS.to_string(), after.saturating_sub(before) as f64 / lookups));

@@ -6,7 +6,7 @@ use crate::doctor::machine;
 use crate::error::{Error, Result};
 use crate::interrupt::Interrupt;
 use crate::progress::Progress;
-use crate::workload::Random;
+use base::random::Random;
 use lz4_flex::frame::{FrameDecoder, FrameEncoder};
 use std::fs::{self, File};
 use std::io::{BufReader, BufWriter, Write};
@@ -23,7 +23,7 @@ const ROWS_PER_LOOK: u32 = 10_000;
 
 /// A table of a dump.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Dumped {
+pub(crate) struct Dumped {
     pub name: String,
     pub kind: Kind,
     pub rows: u64,
@@ -35,7 +35,7 @@ pub struct Dumped {
 }
 
 #[derive(Clone, Debug)]
-pub struct Dump {
+pub(crate) struct Dump {
     folder: PathBuf,
     /// The largest first.
     pub tables: Vec<Dumped>,
@@ -43,7 +43,7 @@ pub struct Dump {
 
 impl Dump {
     /// The dump that lies in `folder`, or a new one of about `bytes`.
-    pub fn at(
+    pub(crate) fn at(
         folder: &Path,
         bytes: u64,
         forms: &[Form],
@@ -86,7 +86,7 @@ impl Dump {
             written += table.bytes;
             dump.tables.push(table);
         }
-        // Last, so that a folder with a manifest has everything.
+        // The manifest is written last: a folder that has one is complete.
         let lines: String = dump.tables.iter().map(line).collect();
         fs::write(&manifest, format!("{HEADER}\n{lines}")).map_err(Error::path("write", &manifest))?;
         Ok(dump)
@@ -154,21 +154,21 @@ impl Dump {
     }
 
     /// A table's file, decompressed on the way.
-    pub fn open(&self, table: &Dumped, form: Form) -> Result<FrameDecoder<BufReader<File>>> {
+    pub(crate) fn open(&self, table: &Dumped, form: Form) -> Result<FrameDecoder<BufReader<File>>> {
         let path = self.path(table, form);
         let file = File::open(&path).map_err(Error::path("open", &path))?;
         Ok(FrameDecoder::new(BufReader::new(file)))
     }
 
     /// How many tables, and how large.
-    pub fn describe(&self) -> String {
+    pub(crate) fn describe(&self) -> String {
         let rows: u64 = self.tables.iter().map(|table| table.rows).sum();
         let largest = self.tables.first().map_or(0, |table| table.bytes);
         let size = machine::bytes;
         format!("{} of {}, the largest {}, {rows} rows", self.tables.len(), size(self.bytes()), size(largest))
     }
 
-    pub fn bytes(&self) -> u64 {
+    pub(crate) fn bytes(&self) -> u64 {
         self.tables.iter().map(|table| table.bytes).sum()
     }
 }

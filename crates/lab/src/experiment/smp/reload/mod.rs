@@ -1,10 +1,10 @@
-//! `reload`: a dump of many tables goes into an empty server, several connections at the same time, the largest tables
-//! last and alone.
+//! `reload`: a dump of many tables goes into an empty server, several connections at the same time, the
+//! largest tables last and alone.
 
 mod dump;
 mod tables;
 
-pub use dump::Dump;
+pub(crate) use dump::Dump;
 
 use super::Bench;
 use super::instance::Instance;
@@ -25,7 +25,7 @@ use std::time::Instant;
 /// A table with more than this share of the dump is loaded alone.
 const ALONE: f64 = 0.1;
 
-pub struct Reload {
+pub(crate) struct Reload {
     pub instance: Instance,
     pub dump: Arc<Dump>,
     pub form: Form,
@@ -104,18 +104,18 @@ struct Loading<'a> {
     target: &'a str,
     dump: &'a Dump,
     form: Form,
-    /// Bytes of the dump that are on their way.
+    /// Bytes of the dump that were read so far.
     sent: &'a AtomicU64,
 }
 
 impl Loading<'_> {
-    /// Loads everything; gives the connections back, so that they last until the server has been looked at.
+    /// Loads everything. Returns the connections, so that they stay open until the server has been observed.
     fn all(&self, mut clients: Vec<Client>) -> Result<(Recorder, Vec<Client>)> {
         let total = self.dump.bytes() as f64;
         let (alone, together): (Vec<&Dumped>, Vec<&Dumped>) =
             self.dump.tables.iter().partition(|table| table.bytes as f64 > total * ALONE);
         let mut recorder = Recorder::default();
-        // The largest of them first: then the connections come to their ends at about the same time.
+        // The largest first: then the connections finish at about the same time.
         let queue = Mutex::new(together.into_iter());
         thread::scope(|scope| {
             let handles: Vec<_> = clients

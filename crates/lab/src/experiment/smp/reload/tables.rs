@@ -1,12 +1,12 @@
-//! The tables of a shard: of four kinds, their sizes as skewed as those of real ones.
+//! The tables of a shard: four kinds, with sizes as skewed as in practice.
 
-use crate::workload::Random;
 use crate::workload::{random_c, random_pad};
+use base::random::Random;
 use std::io::Write;
 
 /// What a table's rows are like.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Kind {
+pub(crate) enum Kind {
     /// As sbtest: fixed widths, one secondary index.
     Events,
     /// Variable widths, NULLs, decimals, times, two secondary indexes.
@@ -19,7 +19,7 @@ pub enum Kind {
 
 /// A value as it is written into a dump.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Field {
+pub(crate) enum Field {
     Null,
     /// Digits, which need no quotes.
     Plain(String),
@@ -27,7 +27,7 @@ pub enum Field {
 }
 
 const STATUSES: [&str; 4] = ["open", "paid", "sent", "returned"];
-/// Of what customers write: everything that a dump has to escape, and what is no ASCII.
+/// Text as customers write it: with every character that a dump has to escape, and some that are not ASCII.
 const REMARKS: [&str; 5] = [
     "as always",
     "it's \"urgent\"",
@@ -38,9 +38,9 @@ const REMARKS: [&str; 5] = [
 const LINKS_PER_SOURCE: u32 = 8;
 
 impl Kind {
-    pub const ALL: [Kind; 4] = [Kind::Events, Kind::Orders, Kind::Links, Kind::Users];
+    pub(crate) const ALL: [Kind; 4] = [Kind::Events, Kind::Orders, Kind::Links, Kind::Users];
 
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Events => "events",
             Kind::Orders => "orders",
@@ -49,7 +49,7 @@ impl Kind {
         }
     }
 
-    pub fn create_sql(self, table: &str, engine: &str) -> String {
+    pub(crate) fn create_sql(self, table: &str, engine: &str) -> String {
         let columns = match self {
             Kind::Events => {
                 "id INT UNSIGNED NOT NULL, k INT UNSIGNED NOT NULL, c CHAR(120) NOT NULL, pad CHAR(60) NOT NULL, \
@@ -72,8 +72,8 @@ impl Kind {
         format!("CREATE TABLE {table} ({columns}) ENGINE={engine} DEFAULT CHARSET=utf8mb4")
     }
 
-    /// What a row is summed up by: the same text as [`summed_up`] makes of its fields.
-    pub fn checksum_sql(self, table: &str) -> String {
+    /// The text that a row's checksum is computed from: the same as [`summed_up`] makes of its fields.
+    pub(crate) fn checksum_sql(self, table: &str) -> String {
         let columns = match self {
             Kind::Events => "id, k, c, pad",
             Kind::Orders => "id, customer, status, total, placed, COALESCE(note, 'NULL')",
@@ -84,7 +84,7 @@ impl Kind {
     }
 
     /// Row number `number`, from 1; rows come in the order of their primary key.
-    pub fn row(self, number: u32, random: &mut Random) -> Vec<Field> {
+    pub(crate) fn row(self, number: u32, random: &mut Random) -> Vec<Field> {
         let plain = |value: u64| Field::Plain(value.to_string());
         let text = |bytes: &[u8]| Field::Text(String::from_utf8_lossy(bytes).into_owned());
         match self {
@@ -139,7 +139,7 @@ fn time(random: &mut Random) -> String {
 }
 
 /// CRC-32, as the SQL function has it, of a row's fields with bars between them.
-pub fn summed_up(row: &[Field]) -> u64 {
+pub(crate) fn summed_up(row: &[Field]) -> u64 {
     let mut text = Vec::new();
     for (position, field) in row.iter().enumerate() {
         if position > 0 {
@@ -174,7 +174,7 @@ fn crc32(bytes: &[u8]) -> u32 {
 }
 
 /// A line of a file for LOAD DATA with its default format.
-pub fn write_line(row: &[Field], out: &mut Vec<u8>) {
+pub(crate) fn write_line(row: &[Field], out: &mut Vec<u8>) {
     for (position, field) in row.iter().enumerate() {
         if position > 0 {
             out.push(b'\t');
@@ -197,7 +197,7 @@ pub fn write_line(row: &[Field], out: &mut Vec<u8>) {
 }
 
 /// A row of an INSERT, in brackets. Never a line break, so that a statement is a line.
-pub fn write_values(row: &[Field], out: &mut Vec<u8>) {
+pub(crate) fn write_values(row: &[Field], out: &mut Vec<u8>) {
     for (position, field) in row.iter().enumerate() {
         out.push(if position == 0 { b'(' } else { b',' });
         match field {
