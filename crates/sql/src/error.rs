@@ -4,7 +4,7 @@ pub use crate::error_kind::ErrorKind;
 use std::fmt;
 
 /// The name that messages use where MariaDB would say MariaDB.
-pub const PRODUCT: &str = "Latchwork";
+pub(crate) const PRODUCT: &str = "Latchwork";
 
 /// A MySQL error: what went wrong, and the message, as `ERROR 1062 (23000): Duplicate entry ...`.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -62,6 +62,19 @@ impl SqlError {
     /// 1100.
     pub fn not_locked(alias: &str) -> SqlError {
         SqlError::new(ErrorKind::TableNotLocked, format!("Table '{alias}' was not locked with LOCK TABLES"))
+    }
+
+    /// 1412: another session changed the table between the planning and the doing.
+    pub fn definition_changed() -> SqlError {
+        SqlError::new(
+            ErrorKind::TableDefinitionChanged,
+            "Table definition has changed, please retry transaction",
+        )
+    }
+
+    /// True for the error of a statement that has changed nothing because its table is another one by now.
+    pub fn is_definition_changed(&self) -> bool {
+        self.kind == ErrorKind::TableDefinitionChanged
     }
 
     /// 1146.

@@ -1,28 +1,33 @@
 //! MySQL semantics: text in, rows out. Knows nothing of sockets or packets.
 //!
-//! The life of a statement: [`session`] takes the bytes, the statement cache finds its plan by the shape of the text,
-//! or [`parse`] and the planner make one; the executor runs the plan and sends rows to a [`ResultSink`].
+//! The life of a statement: `dispatch` takes the bytes, the statement cache finds its plan by the shape of the text, or
+//! the parser and the planner make one; the executor runs the plan and sends rows to a [`ResultSink`]. The README of
+//! this crate names the layers and the functions on that way.
 
+#![warn(unreachable_pub)]
+
+mod definition;
 mod dispatch;
-pub mod error;
+mod error;
 mod error_kind;
-pub mod exec;
-pub mod expr;
+mod exec;
+#[allow(unreachable_pub, unused_imports, dead_code)]
+mod expr;
 pub mod host;
 mod locks;
-pub mod names;
-pub mod plan;
-pub mod result;
-pub mod session;
+mod names;
+mod plan;
+mod result;
+mod session;
 mod statements;
-pub mod status;
-pub mod text;
+mod status;
+mod text;
 pub mod variables;
-pub mod warning;
-
-pub use text::parse;
+mod warning;
 
 pub use error::{ErrorKind, SqlError};
 pub use result::{ColumnMeta, Completion, FileParts, ResultSink};
 pub use session::{Instance, Prepared, Session, StatementFigures, with_values};
+/// For the fuzz targets, which feed it any bytes.
+pub use text::parse;
 pub use warning::{Level, Warning, Warnings};

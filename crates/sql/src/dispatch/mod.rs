@@ -2,29 +2,79 @@
 //!
 //! SELECT and what is built of it run through plans; every other kind has a function of its own that takes the session,
 //! the statement and the sink. To add one: give it a variant of [`Statement`] (or take it out of [`Statement::Other`] by
-//! its first word) and an arm in [`Session::run_statement`].
+//! its first word) and an arm in [`Session::run_parsed`].
 
-use crate::expr::{SlotKind, Slots};
+mod other;
+mod prepared;
+mod shape;
+
+use crate::expr::Slots;
 use crate::plan::plan::StatementPlan;
-use crate::session::PreparedText;
 use crate::session::plans::Plan;
-use crate::statements::dml;
-use crate::statements::prepared;
-use crate::statements::query::Literals;
+use crate::session::{DEFINITION_RETRIES, PreparedText};
 use crate::status::Counter;
+use crate::text::SlotKind;
 use crate::text::parse::{self, ExplainForm, Statement};
 use crate::text::{Literal, Scan, ScanEnd};
 use crate::{ColumnMeta, Completion, ErrorKind, Prepared, ResultSink, Session, SqlError};
+use shape::Literals;
 use sqlparser::ast;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use types::ValueRef;
 
 impl Session {
-    pub(crate) fn run_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    /// Runs one text statement. Statements separated by `;` give 1064 unless `set_multi_statements(true)`.
+    ///
+    /// # Errors
+    /// The statement's own error; nothing of it was sent to `sink` as an end.
+    pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+        self.counters.add(Counter::Questions, 1);
+        self.contain(|session| session.run_text(sql, sink))
+    }
+
+    /// Scans and plans a statement that is to be executed later.
+    ///
+    /// # Errors
+    /// 1064 and whatever names in the statement are wrong.
+    pub fn prepare(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
+        self.counters.add(Counter::ComStmtPrepare, 1);
+        let _parsing = base::phases::enter(base::phases::Phase::Parse);
+        self.prepare_text(sql)
+    }
+
+    /// Runs a prepared statement; `params` are typed as the client sent them.
+    ///
+    /// # Errors
+    /// 1243 for an unknown id, 1210 for a wrong number of parameters, and the statement's own.
+    pub fn execute(
+        &mut self,
+        id: u32,
+        params: &[ValueRef<'_>],
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        self.counters.add(Counter::Questions, 1);
+        self.counters.add(Counter::ComStmtExecute, 1);
+        self.contain(|session| session.run_prepared_by_id(id, params, "mysqld_stmt_execute", sink))
+    }
+
+    /// Runs a client's command from its beginning to its end: an error is noted for SHOW WARNINGS and ROW_COUNT().
+    ///
+    /// A panic ends the session. What it had under way is taken back before it unwinds any further: afterwards the
+    /// engine could not tell that apart from a change of a page that the panic broke off.
+    #[inline]
+    fn contain(&mut self, run: impl FnOnce(&mut Session) -> Result<(), SqlError>) -> Result<(), SqlError> {
         self.begin_statement();
-        let result = self.run_any_text(sql, sink);
+        let result = match catch_unwind(AssertUnwindSafe(|| run(self))) {
+            Ok(result) => result,
+            Err(panic) => {
+                self.give_up();
+                resume_unwind(panic)
+            }
+        };
         if let Err(error) = &result {
             self.state.warnings.error(error);
+            self.state.row_count = -1;
         }
         result
     }
@@ -39,12 +89,13 @@ impl Session {
         }
     }
 
-    fn run_any_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    /// Runs what a client sent: one statement, or several.
+    fn run_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         if let Some(result) = self.try_plain_insert(sql, &[], sink) {
             return result;
         }
         if Session::is_planned(sql)
-            && let Some(result) = self.run_planned(sql, sink)
+            && let Some(result) = self.run_by_shape(sql, sink)
         {
             return result;
         }
@@ -69,25 +120,39 @@ impl Session {
             return result;
         }
         if Session::is_planned(text.as_bytes())
-            && let Some(result) = self.run_planned(text.as_bytes(), sink)
+            && let Some(result) = self.run_by_shape(text.as_bytes(), sink)
         {
             return result;
         }
         let statement = parse::parse(text)?;
-        self.run_statement(&statement, sink)
+        self.run_parsed(&statement, sink)
     }
 
-    fn run_planned(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Option<Result<(), SqlError>> {
+    /// Runs a statement of text by its shape. `None` if it cannot be scanned as it is.
+    fn run_by_shape(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Option<Result<(), SqlError>> {
+        let mut kept = self.kept.take().unwrap_or_default();
+        let result = self.with_retries(sink, |session, sink| session.run_scanned(&mut kept, sql, sink));
+        self.kept = Some(kept);
+        result
+    }
+
+    /// Runs a statement, and runs it again if ALTER TABLE came between its planning and its first change.
+    #[inline]
+    fn with_retries(
+        &mut self,
+        sink: &mut dyn ResultSink,
+        mut run: impl FnMut(&mut Session, &mut dyn ResultSink) -> Option<Result<(), SqlError>>,
+    ) -> Option<Result<(), SqlError>> {
         // SHOW WARNINGS looks back at the last statement; a query starts with a clean list.
         self.state.warnings.clear();
-        let mut result = self.run_by_shape(sql, sink);
-        for _ in 0..dml::DEFINITION_RETRIES {
-            if sink.is_in_rows() || !matches!(&result, Some(Err(error)) if dml::is_definition_changed(error))
-            {
+        let mut result = run(self, sink);
+        for _ in 0..DEFINITION_RETRIES {
+            let changed = matches!(&result, Some(Err(error)) if error.is_definition_changed());
+            if !changed || sink.is_in_rows() {
                 break;
             }
             self.state.warnings.clear();
-            result = self.run_by_shape(sql, sink);
+            result = run(self, sink);
         }
         result
     }
@@ -127,7 +192,7 @@ impl Session {
         if !Session::is_planned(&prepared.text) {
             if let Statement::Other(other) = parse::parse(&text)? {
                 prepared::check_preparable(&other)?;
-                crate::statements::check_word(&other)?;
+                other::check_word(&other)?;
             }
             return Ok(none);
         }
@@ -143,7 +208,7 @@ impl Session {
         let mut bound = prepared.scan.clone();
         bound.bind_kinds(&kinds);
         let mut kept = self.kept.take().unwrap_or_default();
-        let plan = self.plan_scan(&bound, &prepared.text, &mut kept.plans);
+        let plan = self.plan_shape(&bound, &prepared.text, &mut kept.plans);
         self.kept = Some(kept);
         let plan = match plan {
             // An error in the shape's text is told by the text that the client sent.
@@ -175,22 +240,8 @@ impl Session {
         Arc::from(crate::exec::named_columns(&plan.query, &literal))
     }
 
-    pub(crate) fn execute_prepared(
-        &mut self,
-        id: u32,
-        params: &[ValueRef<'_>],
-        sink: &mut dyn ResultSink,
-    ) -> Result<(), SqlError> {
-        self.begin_statement();
-        let result = self.run_prepared_statement(id, params, "mysqld_stmt_execute", sink);
-        if let Err(error) = &result {
-            self.state.warnings.error(error);
-        }
-        result
-    }
-
     /// Runs a prepared statement; `command` is who asks, for messages.
-    pub(crate) fn run_prepared_statement(
+    pub(crate) fn run_prepared_by_id(
         &mut self,
         id: u32,
         params: &[ValueRef<'_>],
@@ -204,10 +255,10 @@ impl Session {
             self.state.warnings.clear();
             Err(SqlError::wrong_arguments(command))
         } else if self.state.database == statement.database {
-            self.execute_statement(&mut statement, params, sink)
+            self.run_prepared(&mut statement, params, sink)
         } else {
             let database = std::mem::replace(&mut self.state.database, statement.database.clone());
-            let result = self.execute_statement(&mut statement, params, sink);
+            let result = self.run_prepared(&mut statement, params, sink);
             self.state.database = database;
             result
         };
@@ -218,7 +269,7 @@ impl Session {
         result
     }
 
-    fn execute_statement(
+    fn run_prepared(
         &mut self,
         statement: &mut PreparedText,
         params: &[ValueRef<'_>],
@@ -228,30 +279,26 @@ impl Session {
             return result;
         }
         if statement.is_scanned {
-            self.state.warnings.clear();
-        }
-        if let Some(mut result) = self.run_prepared(statement, params, sink) {
-            for _ in 0..dml::DEFINITION_RETRIES {
-                if sink.is_in_rows() || !matches!(&result, Err(error) if dml::is_definition_changed(error)) {
-                    break;
-                }
-                self.state.warnings.clear();
-                result = self.run_prepared(statement, params, sink).unwrap_or(result);
+            let mut kept = self.kept.take().unwrap_or_default();
+            let result = self
+                .with_retries(sink, |session, sink| session.run_bound(&mut kept, statement, params, sink));
+            self.kept = Some(kept);
+            if let Some(result) = result {
+                return result;
             }
-            return result;
         }
         let text = String::from_utf8_lossy(&statement.text);
         let statement = parse::parse(&parse::fill_placeholders(&text, params))?;
-        self.run_statement(&statement, sink)
+        self.run_parsed(&statement, sink)
     }
 
     /// Runs one parsed statement.
-    pub(crate) fn run_statement(
+    pub(crate) fn run_parsed(
         &mut self,
         statement: &Statement,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        if !matches!(statement, Statement::Other(other) if crate::statements::keeps_warnings(other)) {
+        if !matches!(statement, Statement::Other(statement) if other::keeps_warnings(statement)) {
             self.state.warnings.clear();
         }
         match statement {
@@ -260,12 +307,12 @@ impl Session {
                 self.use_database(name)?;
                 sink.end(&Completion::default())
             }
-            Statement::Query(query) => self.run_parsed(&ast::Statement::Query(query.clone()), sink),
+            Statement::Query(query) => self.run_without_shape(&ast::Statement::Query(query.clone()), sink),
             Statement::Explain(inner, form) => self.explain(inner, *form, sink),
             Statement::Insert(change) | Statement::Update(change) | Statement::Delete(change) => {
-                self.run_parsed(change, sink)
+                self.run_without_shape(change, sink)
             }
-            Statement::Other(other) => crate::statements::run(self, other, sink),
+            Statement::Other(other) => other::run(self, other, sink),
         }
     }
 
@@ -277,7 +324,7 @@ impl Session {
     ) -> Result<(), SqlError> {
         match statement {
             Statement::Query(query) => {
-                let plan = self.plan_statement(&ast::Statement::Query(query.clone()), &[], vec![])?;
+                let plan = self.plan_parsed(&ast::Statement::Query(query.clone()), &[], vec![])?;
                 match plan {
                     Plan::Query(plan) => crate::plan::explain::send(&plan, form, sink),
                     Plan::Change(_) => Err(SqlError::internal("a query without a query's plan")),

@@ -21,7 +21,7 @@ pub(super) const ROWS_BETWEEN_CHECKS: u32 = 256;
 
 /// Memory that is kept from statement to statement.
 #[derive(Default, Debug)]
-pub struct Scratch {
+pub(crate) struct Scratch {
     keys: KeyList,
     sorted: KeyList,
     order: Vec<u32>,
@@ -43,12 +43,12 @@ pub struct Scratch {
 
 impl Scratch {
     /// The keys that [`named_rows`] found, in order.
-    pub fn sorted(&mut self) -> &mut KeyList {
+    pub(crate) fn sorted(&mut self) -> &mut KeyList {
         &mut self.sorted
     }
 
     /// Its memory, in bytes, small lists left out.
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         let lists = self.keys.bytes.capacity() + self.sorted.bytes.capacity() + self.order.capacity() * 4;
         lists
             + self.row.capacity()
@@ -60,7 +60,7 @@ impl Scratch {
 
 /// Whether the visitor needs primary keys.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wants {
+pub(crate) enum Wants {
     Rows,
     /// Rows with their primary keys: those who change them need these.
     Keys,
@@ -68,7 +68,7 @@ pub enum Wants {
 
 /// Which of an access's conditions are left to test.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Left {
+pub(crate) enum Left {
     Nothing,
     Residual,
     All,
@@ -76,7 +76,7 @@ pub enum Left {
 
 impl Left {
     /// The conditions.
-    pub fn of(self, access: &Access) -> &Option<Compiled> {
+    pub(crate) fn of(self, access: &Access) -> &Option<Compiled> {
         match self {
             Left::Nothing => &None,
             Left::Residual => &access.residual,
@@ -103,14 +103,14 @@ enum Keys {
 
 /// A row as an access finds it: its primary key (may be empty unless it is wanted), its columns, and which conditions
 /// it still has to meet.
-pub type Visitor<'v> = dyn FnMut(&[u8], &Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
+pub(crate) type Visitor<'v> = dyn FnMut(&[u8], &Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
 
 /// Calls `each` for the rows that an access path finds and `reader` sees. `outer` is the row of the tables before.
 ///
 /// # Errors
 /// Of the engine, of evaluating keys, and those of `each`.
 #[allow(clippy::too_many_arguments)]
-pub fn for_each_row(
+pub(crate) fn for_each_row(
     reader: Reader<'_>,
     table: &Table,
     access: &Access,
@@ -181,7 +181,7 @@ pub(super) fn ranges<'a>(
 ///
 /// # Errors
 /// Those of evaluating keys.
-pub fn named_rows(
+pub(crate) fn named_rows(
     access: &Access,
     outer: &Row<'_>,
     context: &Context<'_>,

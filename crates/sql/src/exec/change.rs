@@ -16,7 +16,7 @@ use std::collections::HashSet;
 ///
 /// # Errors
 /// Those of the subqueries and of `body`.
-pub fn with_read_slots<T>(
+pub(crate) fn with_read_slots<T>(
     read: &TableRead,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
@@ -28,7 +28,7 @@ pub fn with_read_slots<T>(
 
 /// Rows that may be meant, in the order in which they are to be changed.
 #[derive(Debug, Default)]
-pub struct Candidates {
+pub(crate) struct Candidates {
     pub keys: KeyList,
     /// How many rows LIMIT allows to change.
     pub wanted: u64,
@@ -40,7 +40,7 @@ pub struct Candidates {
 ///
 /// # Errors
 /// Of the engine and of evaluating conditions.
-pub fn candidates(
+pub(crate) fn candidates(
     reader: Reader<'_>,
     read: &TableRead,
     slots: Slots<'_>,

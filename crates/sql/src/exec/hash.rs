@@ -152,8 +152,8 @@ pub(super) fn encode_key(
 mod tests {
     use super::*;
     use crate::expr::golden::environment::TestEnvironment;
+    use crate::expr::value_keys::ValueKeys;
     use crate::expr::{ColumnRef, Expr, Slots};
-    use crate::plan::value_keys::ValueKeys;
     use types::{Collation, Column, ColumnType};
 
     #[test]

@@ -5,7 +5,7 @@ use types::{ColumnType, Date, DateTime, Decimal, Time, ValueRef};
 
 /// What looking for a value in an index comes to.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum KeyValue<'a> {
+pub(crate) enum KeyValue<'a> {
     /// The keys of this value, and no others, are equal.
     Exact(ValueRef<'a>),
     /// No value of the column is equal.
@@ -16,14 +16,14 @@ pub enum KeyValue<'a> {
 
 /// A side of a range.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Side {
+pub(crate) enum Side {
     Lower,
     Upper,
 }
 
 /// What a bound comes to.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum KeyBound<'a> {
+pub(crate) enum KeyBound<'a> {
     At {
         value: ValueRef<'a>,
         inclusive: bool,
@@ -37,7 +37,7 @@ pub enum KeyBound<'a> {
 
 /// True if what to look for where `column = value` is the value itself: the usual ones.
 #[inline]
-pub fn is_exact(value: &ValueRef<'_>, column: &ColumnType) -> bool {
+pub(crate) fn is_exact(value: &ValueRef<'_>, column: &ColumnType) -> bool {
     match (column, value) {
         (ColumnType::Int { bytes, unsigned: false }, ValueRef::Int(number)) => {
             let spare = 64 - 8 * u32::from(*bytes);
@@ -50,7 +50,7 @@ pub fn is_exact(value: &ValueRef<'_>, column: &ColumnType) -> bool {
 
 /// The value to look for where `column = value`.
 #[inline]
-pub fn equal<'a>(value: ValueRef<'a>, column: &ColumnType) -> KeyValue<'a> {
+pub(crate) fn equal<'a>(value: ValueRef<'a>, column: &ColumnType) -> KeyValue<'a> {
     match (column, value) {
         _ if is_exact(&value, column) => KeyValue::Exact(value),
         (ColumnType::Int { bytes, unsigned }, ValueRef::Int(number)) => {
@@ -98,7 +98,12 @@ fn other_equal<'a>(value: ValueRef<'a>, column: &ColumnType) -> KeyValue<'a> {
 }
 
 /// A bound of a range on a column, moved to a value that the column can have.
-pub fn bound<'a>(value: ValueRef<'a>, column: &ColumnType, inclusive: bool, side: Side) -> KeyBound<'a> {
+pub(crate) fn bound<'a>(
+    value: ValueRef<'a>,
+    column: &ColumnType,
+    inclusive: bool,
+    side: Side,
+) -> KeyBound<'a> {
     match column {
         _ if value.is_null() => KeyBound::Empty,
         ColumnType::Int { bytes, unsigned } => match number(value) {

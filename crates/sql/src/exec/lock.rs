@@ -17,7 +17,7 @@ use engine::{Error, LockMode, LockWait, Reader, Table, Writer};
 use std::cell::RefCell;
 
 /// Locks rows of a statement.
-pub trait LockRows {
+pub(crate) trait LockRows {
     /// Locks one row and shows its newest image to `keep`. False if there is no such row, if `keep` says that it is not meant,
     /// or if it is to be skipped because it is locked.
     ///
@@ -33,7 +33,7 @@ pub trait LockRows {
 }
 
 /// Locks rows by the statement's own writer, which may change others in between.
-pub struct WriterLocks<'a, 'w>(pub &'a RefCell<Writer<'w>>);
+pub(crate) struct WriterLocks<'a, 'w>(pub &'a RefCell<Writer<'w>>);
 
 impl LockRows for WriterLocks<'_, '_> {
     fn lock(
@@ -57,7 +57,7 @@ impl LockRows for WriterLocks<'_, '_> {
 
 /// How a statement locks the rows that it reads.
 #[derive(Clone, Copy)]
-pub struct RowLocks<'r> {
+pub(crate) struct RowLocks<'r> {
     /// Finds the rows that may be meant.
     pub candidates: Reader<'r>,
     pub rows: &'r dyn LockRows,

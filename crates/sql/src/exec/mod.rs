@@ -4,13 +4,13 @@
 //! comes behind takes each joined row as a [`RowConsumer`]: a projection, a grouping, a sort. Rows of the result go to a
 //! [`RowSink`]. Nothing is allocated for a row that is only projected.
 
-pub mod access;
+pub(crate) mod access;
 mod change;
 mod group;
 mod hash;
 mod join;
 mod key_set;
-pub mod key_value;
+pub(crate) mod key_value;
 mod lock;
 mod lookups;
 mod merge;
@@ -18,12 +18,12 @@ mod output;
 mod query;
 mod sort;
 
-pub use access::{Scratch, Wants, for_each_row};
-pub use change::{Candidates, candidates, with_read_slots};
-pub use lock::{LockRows, RowLocks, WriterLocks};
-pub use query::{
-    DerivedRows, Done, LiteralText, Runtime, collect_statement, limits, named_columns, number_behind,
-    run_statement,
+pub(crate) use access::Scratch;
+pub(crate) use change::{candidates, with_read_slots};
+pub(crate) use lock::{RowLocks, WriterLocks};
+pub(crate) use query::{
+    DerivedRows, Done, LiteralText, Runtime, SessionServices, named_columns, number_behind, run_to_client,
+    run_to_memory,
 };
 
 use crate::SqlError;
@@ -32,20 +32,20 @@ use types::ValueRef;
 
 /// Whether more rows are wanted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Flow {
+pub(crate) enum Flow {
     Continue,
     Stop,
 }
 
 /// Takes joined rows.
-pub trait RowConsumer {
+pub(crate) trait RowConsumer {
     /// # Errors
     /// Of evaluating expressions, and of the sink.
     fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError>;
 }
 
 /// Takes rows of a result.
-pub trait RowSink {
+pub(crate) trait RowSink {
     /// # Errors
     /// The sink's own.
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError>;
@@ -54,7 +54,7 @@ pub trait RowSink {
 /// An empty vector with the memory of `used`. The lifetimes of the values may differ; nothing is allocated, because the
 /// iterator is collected in place.
 #[inline]
-pub fn recycle<'a, 'b>(mut used: Vec<ValueRef<'a>>) -> Vec<ValueRef<'b>> {
+pub(crate) fn recycle<'a, 'b>(mut used: Vec<ValueRef<'a>>) -> Vec<ValueRef<'b>> {
     used.clear();
     used.into_iter().map(|_| ValueRef::Null).collect()
 }

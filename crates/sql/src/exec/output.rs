@@ -2,9 +2,9 @@
 
 use super::key_set::KeySet;
 use super::{Flow, RowConsumer, RowSink, recycle};
+use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Context, Row};
 use crate::plan::plan::{Output, SelectPlan};
-use crate::plan::value_keys::ValueKeys;
 use crate::{ResultSink, SqlError};
 use types::ValueRef;
 

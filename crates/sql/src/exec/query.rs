@@ -7,14 +7,15 @@ use super::lock::RowLocks;
 use super::output::{Collect, Distinct, Limited, Project, Seen, ToClient};
 use super::sort::{SortResult, SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
-use crate::expr::{Environment, ListSet, RunSubquery, Slots};
+use crate::expr::value_keys::is_of_type;
+use crate::expr::{Environment, InnerQuery, ListSet, RunSubquery, Slots};
 use crate::host::Interrupt;
 use crate::plan::bind::SubqueryUse;
 use crate::plan::names::{Name, Piece};
 use crate::plan::plan::*;
-use crate::plan::value_keys::is_of_type;
-use crate::{ColumnMeta, ErrorKind, ResultSink, Session, SqlError};
+use crate::{ColumnMeta, ErrorKind, ResultSink, SqlError};
 use bumpalo::Bump;
+use std::any::Any;
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -22,14 +23,25 @@ use types::{Decimal, Value, ValueRef};
 
 /// The text of the literal in a slot. True as second argument: the name of a column is this literal alone, which for a
 /// text is what it says, without quotes.
-pub type LiteralText<'r> = dyn Fn(usize, bool) -> String + 'r;
+pub(crate) type LiteralText<'r> = dyn Fn(usize, bool) -> String + 'r;
+
+/// What a running plan asks of its session, and rarely: once a statement at most.
+pub(crate) trait SessionServices {
+    /// The rows of a computed table, one value a column.
+    ///
+    /// # Errors
+    /// Those of the table.
+    fn virtual_rows(&self, table: &'static VirtualTable) -> Result<Vec<Vec<Value>>, SqlError>;
+
+    /// How many bytes the rows of a hash join may take.
+    fn join_bytes(&self) -> usize;
+}
 
 /// What a running statement needs of its session.
-pub struct Runtime<'r> {
+pub(crate) struct Runtime<'r> {
     pub environment: &'r dyn Environment,
     pub interrupt: &'r Interrupt,
-    /// For tables that are computed.
-    pub session: &'r Session,
+    pub session: &'r dyn SessionServices,
     /// The text of the literal in a slot: names of columns show it.
     pub literal_text: &'r LiteralText<'r>,
     /// How rows are read that are not locked.
@@ -44,7 +56,7 @@ pub struct Runtime<'r> {
 /// The rows of the derived tables of subqueries that run for each row, by their plans' addresses: they see nothing of what is around
 /// them, so that once is enough.
 #[derive(Default, Debug)]
-pub struct DerivedRows(RefCell<HashMap<usize, Rc<Materialized>>>);
+pub(crate) struct DerivedRows(RefCell<HashMap<usize, Rc<Materialized>>>);
 
 impl DerivedRows {
     fn get(
@@ -64,7 +76,7 @@ impl DerivedRows {
 
 impl<'r> Runtime<'r> {
     /// One that reads without locking.
-    pub fn without_locks(&self) -> Runtime<'r> {
+    pub(crate) fn without_locks(&self) -> Runtime<'r> {
         Runtime { locks: None, spare: RefCell::default(), derived: DerivedRows::default(), ..*self }
     }
 }
@@ -72,13 +84,17 @@ impl<'r> Runtime<'r> {
 impl RunSubquery for Runtime<'_> {
     fn run(
         &self,
-        plan: &QueryPlan,
+        plan: &dyn InnerQuery,
         slots: Slots<'_>,
         each: &mut dyn FnMut(&[ValueRef<'_>]) -> Result<bool, SqlError>,
     ) -> Result<(), SqlError> {
         self.interrupt.check()?;
+        let plan: &dyn Any = plan;
+        let plan = plan
+            .downcast_ref::<QueryPlan>()
+            .ok_or_else(|| SqlError::internal("a subquery without a plan"))?;
         let mut scratch = self.spare.borrow_mut().pop().unwrap_or_default();
-        let done = run_query(plan, slots, self, &mut scratch, &mut Each(each));
+        let done = run_query_plan(plan, slots, self, &mut scratch, &mut Each(each));
         self.spare.borrow_mut().push(scratch);
         done.map(|_| ())
     }
@@ -95,7 +111,7 @@ impl RowSink for Each<'_> {
 
 /// How a query ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Done {
+pub(crate) struct Done {
     pub sent: u64,
     /// FOUND_ROWS().
     pub found: u64,
@@ -105,7 +121,7 @@ pub struct Done {
 ///
 /// # Errors
 /// Whatever goes wrong; rows may have been sent.
-pub fn run_statement(
+pub(crate) fn run_to_client(
     plan: &StatementPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
@@ -117,30 +133,30 @@ pub fn run_statement(
     } else {
         sink.columns(&named_columns(&plan.query, runtime.literal_text))?;
     }
-    with_subqueries(plan, slots, runtime, scratch, &mut |slots, scratch| {
-        run_query(&plan.query, slots, runtime, scratch, &mut ToClient(sink))
+    run_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
+        run_query_plan(&plan.query, slots, runtime, scratch, &mut ToClient(sink))
     })
 }
 
 /// Runs a plan and keeps its rows: INSERT ... SELECT, CREATE TABLE ... SELECT.
 ///
 /// # Errors
-/// As [`run_statement`].
-pub fn collect_statement(
+/// As [`run_to_client`].
+pub(crate) fn run_to_memory(
     plan: &StatementPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
 ) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Collect::default();
-    with_subqueries(plan, slots, runtime, scratch, &mut |slots, scratch| {
-        run_query(&plan.query, slots, runtime, scratch, &mut rows)
+    run_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
+        run_query_plan(&plan.query, slots, runtime, scratch, &mut rows)
     })?;
     Ok(rows.0)
 }
 
 /// The columns of a query with the literals of this run in their names.
-pub fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -> Vec<ColumnMeta> {
+pub(crate) fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -> Vec<ColumnMeta> {
     let mut columns = query.columns.to_vec();
     for (at, name) in &query.names {
         columns[*at].name = match name {
@@ -159,17 +175,6 @@ pub fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -> Vec<C
 
 /// What runs once the results of subqueries are in the slots.
 pub(super) type Inner<'b, T> = dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<T, SqlError> + 'b;
-
-/// Runs the subqueries of a statement, then `body` with their results in its slots.
-fn with_subqueries(
-    plan: &StatementPlan,
-    slots: Slots<'_>,
-    runtime: &Runtime<'_>,
-    scratch: &mut Vec<Scratch>,
-    body: &mut Inner<'_, Done>,
-) -> Result<Done, SqlError> {
-    run_subqueries(&plan.subqueries, slots, runtime, scratch, body)
-}
 
 /// Runs subqueries, then `body` with their results behind the statement's slots.
 pub(super) fn run_subqueries<T>(
@@ -231,25 +236,25 @@ fn run_subquery(
         SubqueryUse::Exists => {
             let mut first =
                 Limited { offset: 0, count: 1, counts_on: false, seen: 0, sent: 0, out: &mut rows };
-            run_query(&subquery.query, slots, runtime, scratch, &mut first)?;
+            run_query_plan(&subquery.query, slots, runtime, scratch, &mut first)?;
             Ok(vec![Value::Int(i64::from(!rows.0.is_empty()))])
         }
         SubqueryUse::Scalar => {
             let mut two = Limited { offset: 0, count: 2, counts_on: false, seen: 0, sent: 0, out: &mut rows };
-            run_query(&subquery.query, slots, runtime, scratch, &mut two)?;
+            run_query_plan(&subquery.query, slots, runtime, scratch, &mut two)?;
             if rows.0.len() > 1 {
                 return Err(SqlError::subquery_of_several_rows());
             }
             Ok(vec![rows.0.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null)])
         }
         SubqueryUse::List | SubqueryUse::Rows { .. } => {
-            run_query(&subquery.query, slots, runtime, scratch, &mut rows)?;
+            run_query_plan(&subquery.query, slots, runtime, scratch, &mut rows)?;
             Ok(rows.0.into_iter().flatten().collect())
         }
     }
 }
 
-pub(super) fn run_query(
+pub(super) fn run_query_plan(
     plan: &QueryPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
@@ -263,7 +268,7 @@ pub(super) fn run_query(
 }
 
 /// The numbers that LIMIT comes to: offset, count.
-pub fn limits(
+pub(crate) fn limits(
     limit: &Limit,
     slots: &Slots<'_>,
     environment: &dyn Environment,
@@ -303,7 +308,7 @@ fn limit_of(value: ValueRef<'_>, environment: &dyn Environment) -> Result<u64, S
 }
 
 /// The number behind WAIT.
-pub fn number_behind(word: &str, value: LimitValue, slots: &Slots<'_>) -> Result<u64, SqlError> {
+pub(crate) fn number_behind(word: &str, value: LimitValue, slots: &Slots<'_>) -> Result<u64, SqlError> {
     match value {
         LimitValue::Number(number) => Ok(number),
         LimitValue::Slot(slot) => match slots.value(slot) {
@@ -380,13 +385,13 @@ fn read(
             Source::Derived(query) => {
                 let mut read = || {
                     let mut rows = Collect::default();
-                    run_query(query, slots, runtime, scratch, &mut rows)?;
+                    run_query_plan(query, slots, runtime, scratch, &mut rows)?;
                     Ok(rows.0)
                 };
                 // Only a subquery that runs for each row comes here again.
                 if slots.outer.is_empty() { Rc::new(read()?) } else { runtime.derived.get(query, read)? }
             }
-            Source::Virtual(table) => Rc::new((table.rows)(runtime.session)?),
+            Source::Virtual(table) => Rc::new(runtime.session.virtual_rows(table)?),
         };
         materialized.resize_with(part, || None);
         materialized.push(Some(rows));
@@ -465,7 +470,7 @@ fn run_branches(
     let mut branches = Branches { plan, seen: Seen::new(&plan.keys), distinct: false, stopped: false, out };
     for (at, branch) in plan.branches.iter().enumerate() {
         branches.distinct = plan.distinct_until.is_some_and(|last| at <= last);
-        run_query(branch, slots, runtime, scratch, &mut branches)?;
+        run_query_plan(branch, slots, runtime, scratch, &mut branches)?;
         if branches.stopped {
             break;
         }

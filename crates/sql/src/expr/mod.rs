@@ -17,6 +17,7 @@ mod node;
 mod result_type;
 mod row;
 mod row_set;
+pub mod value_keys;
 
 pub use aggregate::{Accumulator, Aggregate, AggregateKind, CompiledAggregate};
 pub use coerce::{CoerceIssue, Coerced, coerce};
@@ -28,11 +29,14 @@ pub use list_set::ListSet;
 pub use result_type::ResultType;
 pub use row::{Part, Row};
 
-use crate::plan::plan::QueryPlan;
+use crate::ColumnMeta;
+use crate::text::SlotKind;
 use crate::{ErrorKind, SqlError};
 use base::sync::Arc;
 use bumpalo::Bump;
+use std::any::Any;
 use std::cell::OnceCell;
+use std::fmt::Debug;
 use types::{Collation, ColumnType, Value, ValueRef};
 
 /// A bound expression.
@@ -180,10 +184,15 @@ pub struct OuterRef {
     pub name: String,
 }
 
+/// The plan of a subquery as expressions see it. The planner makes it, and the executor that runs it knows its type.
+pub trait InnerQuery: Any + Debug + Send + Sync {
+    fn columns(&self) -> &[ColumnMeta];
+}
+
 /// A subquery that is run for each row around it: a query with parameters.
 #[derive(Clone, Debug)]
 pub struct Subquery {
-    pub plan: Arc<QueryPlan>,
+    pub plan: Arc<dyn InnerQuery>,
     /// What the [`Expr::Outer`] in it stand for, as expressions over the row around it.
     pub parameters: Vec<Expr>,
     pub test: SubqueryTest,
@@ -219,42 +228,6 @@ pub enum Quantifier {
 impl PartialEq for Subquery {
     fn eq(&self, other: &Subquery) -> bool {
         Arc::ptr_eq(&self.plan, &other.plan) && self.parameters == other.parameters && self.test == other.test
-    }
-}
-
-/// What kind of value a slot holds: part of the identity of a statement's shape.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum SlotKind {
-    Null,
-    Int,
-    UInt,
-    Decimal,
-    Double,
-    Text,
-    /// A text of a subquery's column, which compares as any column's does.
-    TextOf(Collation),
-    Binary,
-    Date,
-    Time,
-    DateTime,
-    /// A list of values of several kinds.
-    Mixed,
-}
-
-impl SlotKind {
-    pub fn of(value: &ValueRef<'_>) -> SlotKind {
-        match value {
-            ValueRef::Null => SlotKind::Null,
-            ValueRef::Int(_) => SlotKind::Int,
-            ValueRef::UInt(_) => SlotKind::UInt,
-            ValueRef::Float(_) | ValueRef::Double(_) => SlotKind::Double,
-            ValueRef::Decimal(_) => SlotKind::Decimal,
-            ValueRef::Date(_) => SlotKind::Date,
-            ValueRef::Time(_) => SlotKind::Time,
-            ValueRef::DateTime(_) => SlotKind::DateTime,
-            ValueRef::Text(_) => SlotKind::Text,
-            ValueRef::Binary(_) => SlotKind::Binary,
-        }
     }
 }
 
@@ -485,7 +458,7 @@ pub trait RunSubquery {
     /// Those of running the query, and of `each`.
     fn run(
         &self,
-        plan: &QueryPlan,
+        plan: &dyn InnerQuery,
         slots: Slots<'_>,
         each: &mut dyn FnMut(&[ValueRef<'_>]) -> Result<bool, SqlError>,
     ) -> Result<(), SqlError>;

@@ -1,9 +1,9 @@
 //! What a compiled expression is made of.
 
+use super::InnerQuery;
 use super::functions::Evaluate;
 use super::result_type::Class;
 use super::{Arithmetic, Comparison, Function, IntervalUnit, Quantifier, VariableScope};
-use crate::plan::plan::QueryPlan;
 use base::sync::Arc;
 use types::{Collation, ColumnType, Value};
 
@@ -118,7 +118,7 @@ pub(super) enum Node {
 /// A subquery that is run for each row.
 #[derive(Debug)]
 pub(super) struct SubqueryNode {
-    pub plan: Arc<QueryPlan>,
+    pub plan: Arc<dyn InnerQuery>,
     pub parameters: Box<[Node]>,
     pub test: SubqueryTest,
 }

@@ -1,6 +1,6 @@
 //! The rows of a subquery as a set: they are searched once for each row that is compared with them.
 
-use crate::plan::value_keys::{ValueKeys, is_of_type};
+use super::value_keys::{ValueKeys, is_of_type};
 use foldhash::fast::RandomState;
 use std::collections::HashSet;
 use types::{Collation, Column, ColumnType, ValueRef};

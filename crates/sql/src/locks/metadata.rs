@@ -151,7 +151,7 @@ impl MetadataLocks {
 
     /// True if some table is locked against readers.
     #[inline]
-    pub fn keeps_readers_out(&self) -> bool {
+    pub(crate) fn keeps_readers_out(&self) -> bool {
         // ORDER: pairs with the increment in `lock`. A reader that opened its snapshot and then finds 0 here opened it before
         // the lock was granted, so nothing that is changed under the lock is in it.
         self.keeps_readers_out.load(Ordering::SeqCst) != 0
@@ -161,7 +161,7 @@ impl MetadataLocks {
     ///
     /// # Errors
     /// 1205 when the time is over, 1213 if waiting would never end, 1317 and 1927 after KILL.
-    pub fn lock(&self, table: TableId, mode: Mode, request: &Request<'_>) -> Result<(), SqlError> {
+    pub(crate) fn lock(&self, table: TableId, mode: Mode, request: &Request<'_>) -> Result<(), SqlError> {
         let owner = request.owner;
         {
             let mut shard = self.shard(table).lock();
@@ -239,7 +239,7 @@ impl MetadataLocks {
     }
 
     /// Takes back one [`MetadataLocks::lock`].
-    pub fn unlock(&self, table: TableId, mode: Mode, owner: u64) {
+    pub(crate) fn unlock(&self, table: TableId, mode: Mode, owner: u64) {
         let mut shard = self.shard(table).lock();
         let Some(lock) = shard.get_mut(&table) else { return };
         let Some(at) = lock.holders.iter().position(|held| held.owner == owner && held.mode == mode) else {

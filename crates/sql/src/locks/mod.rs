@@ -13,3 +13,13 @@ mod read_lock;
 
 pub(crate) use metadata::{MetadataLocks, Mode, Request};
 pub(crate) use read_lock::{ReadLock, WritingFlag};
+
+use engine::Table;
+
+/// A table that a statement uses, and by which name.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Used<'t> {
+    pub table: &'t Table,
+    pub alias: &'t str,
+    pub mode: Mode,
+}

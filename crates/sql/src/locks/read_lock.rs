@@ -43,13 +43,13 @@ pub(crate) struct Writing<'l> {
 
 impl ReadLock {
     /// The flag of a new session.
-    pub fn register(&self) -> WritingFlag {
+    pub(crate) fn register(&self) -> WritingFlag {
         let flag = WritingFlag::default();
         self.state.lock().sessions.push(flag.clone());
         flag
     }
 
-    pub fn retire(&self, flag: &WritingFlag) {
+    pub(crate) fn retire(&self, flag: &WritingFlag) {
         self.state.lock().sessions.retain(|known| !Arc::ptr_eq(known, flag));
     }
 
@@ -57,7 +57,7 @@ impl ReadLock {
     ///
     /// # Errors
     /// 1205, 1317, 1927.
-    pub fn write(&self, flag: &WritingFlag, request: &Request<'_>) -> Result<Writing<'_>, SqlError> {
+    pub(crate) fn write(&self, flag: &WritingFlag, request: &Request<'_>) -> Result<Writing<'_>, SqlError> {
         self.enter(flag, STATEMENT, &self.keeps_statements_out, request)
     }
 
@@ -65,7 +65,7 @@ impl ReadLock {
     ///
     /// # Errors
     /// 1205, 1317, 1927.
-    pub fn commit(&self, flag: &WritingFlag, request: &Request<'_>) -> Result<Writing<'_>, SqlError> {
+    pub(crate) fn commit(&self, flag: &WritingFlag, request: &Request<'_>) -> Result<Writing<'_>, SqlError> {
         self.enter(flag, COMMIT, &self.keeps_commits_out, request)
     }
 
@@ -111,7 +111,7 @@ impl ReadLock {
     ///
     /// # Errors
     /// 1205, 1317, 1927.
-    pub fn lock(&self, request: &Request<'_>) -> Result<(), SqlError> {
+    pub(crate) fn lock(&self, request: &Request<'_>) -> Result<(), SqlError> {
         let nobody = |doing: u8| {
             let sessions = self.state.lock().sessions.clone();
             // ORDER: see `enter`.
@@ -128,7 +128,7 @@ impl ReadLock {
         result
     }
 
-    pub fn unlock(&self) {
+    pub(crate) fn unlock(&self) {
         // ORDER: see `enter`.
         self.keeps_commits_out.fetch_sub(1, Ordering::SeqCst);
         self.keeps_statements_out.fetch_sub(1, Ordering::SeqCst);

@@ -8,7 +8,7 @@ use types::Collation;
 
 /// A character set, as SHOW CHARACTER SET describes it.
 #[derive(Debug)]
-pub struct Charset {
+pub(crate) struct Charset {
     pub name: &'static str,
     pub description: &'static str,
     pub collation_default: &'static str,
@@ -24,7 +24,7 @@ pub struct CollationInfo {
     pub column: Option<Collation>,
 }
 
-pub static CHARSETS: &[Charset] = &[
+pub(crate) static CHARSETS: &[Charset] = &[
     Charset { name: "ascii", description: "US ASCII", collation_default: "ascii_general_ci", bytes_max: 1 },
     Charset {
         name: "binary",
@@ -61,7 +61,7 @@ const fn collation(
     CollationInfo { name, charset, id, column }
 }
 
-pub static COLLATIONS: &[CollationInfo] = &[
+pub(crate) static COLLATIONS: &[CollationInfo] = &[
     collation("ascii_bin", "ascii", 65, Some(Collation::AsciiBin)),
     collation("ascii_general_ci", "ascii", 11, Some(Collation::AsciiGeneralCi)),
     collation("binary", "binary", 63, Some(Collation::Binary)),
@@ -79,13 +79,13 @@ pub static COLLATIONS: &[CollationInfo] = &[
 ];
 
 /// The character set of a name as a statement writes it, `utf8` being `utf8mb3`.
-pub fn charset(name: &str) -> Option<&'static Charset> {
+pub(crate) fn charset(name: &str) -> Option<&'static Charset> {
     let name = if name.eq_ignore_ascii_case("utf8") { "utf8mb3" } else { name };
     CHARSETS.iter().find(|charset| charset.name.eq_ignore_ascii_case(name))
 }
 
 /// The collation of a name as a statement writes it, `utf8_bin` being `utf8mb3_bin`.
-pub fn collation_named(name: &str) -> Option<&'static CollationInfo> {
+pub(crate) fn collation_named(name: &str) -> Option<&'static CollationInfo> {
     let exact = |name: &str| COLLATIONS.iter().find(|collation| collation.name.eq_ignore_ascii_case(name));
     exact(name).or_else(|| {
         let (head, tail) = name.split_at_checked(5)?;
@@ -94,12 +94,12 @@ pub fn collation_named(name: &str) -> Option<&'static CollationInfo> {
 }
 
 /// The collation of the protocol's number.
-pub fn collation_by_id(id: u16) -> Option<&'static CollationInfo> {
+pub(crate) fn collation_by_id(id: u16) -> Option<&'static CollationInfo> {
     COLLATIONS.iter().find(|collation| collation.id == id)
 }
 
 /// The description of a column's collation.
-pub fn describe(collation: Collation) -> &'static CollationInfo {
+pub(crate) fn describe(collation: Collation) -> &'static CollationInfo {
     let name = match collation {
         Collation::Utf8mb4GeneralCi => "utf8mb4_general_ci",
         Collation::Utf8mb4Bin => "utf8mb4_bin",
@@ -113,7 +113,7 @@ pub fn describe(collation: Collation) -> &'static CollationInfo {
 }
 
 /// True if `collation` is the default of its character set.
-pub fn is_default(collation: &CollationInfo) -> bool {
+pub(crate) fn is_default(collation: &CollationInfo) -> bool {
     charset(collation.charset).is_some_and(|charset| charset.collation_default == collation.name)
 }
 

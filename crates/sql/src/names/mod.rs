@@ -2,7 +2,10 @@
 
 use crate::{ErrorKind, SqlError};
 
-pub mod charsets;
+pub(crate) mod charsets;
+
+/// The database whose tables are computed.
+pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
 /// The most characters of any name.
 const CHARS_MAX: usize = 64;
@@ -54,12 +57,12 @@ fn check_length(name: &str) -> Result<(), SqlError> {
 }
 
 /// A name in backticks, as SHOW CREATE prints it.
-pub fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("`{}`", name.replace('`', "``"))
 }
 
 /// A text in quotes, as SHOW CREATE prints it.
-pub fn quoted_text(text: &str) -> String {
+pub(crate) fn quoted_text(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 2);
     out.push('\'');
     for character in text.chars() {

@@ -11,7 +11,7 @@ use types::{Collation, ColumnType, KeyCodec, KeyPart, Value};
 
 /// How the rows of one table are found.
 #[derive(Debug)]
-pub struct Access {
+pub(crate) struct Access {
     pub path: Path,
     /// What the path does not make sure of.
     pub residual: Option<Compiled>,
@@ -31,7 +31,7 @@ pub struct Access {
 }
 
 #[derive(Debug)]
-pub enum Path {
+pub(crate) enum Path {
     /// All rows, in the order of an index.
     Whole { index: IndexId, direction: Direction },
     /// The rows with these values in the first parts of an index.
@@ -50,13 +50,13 @@ pub enum Path {
 
 impl Access {
     /// The index that the rows are found by.
-    pub fn index(&self) -> IndexId {
+    pub(crate) fn index(&self) -> IndexId {
         match self.path {
             Path::Whole { index, .. } | Path::Points { index, .. } | Path::Ranges { index, .. } => index,
         }
     }
 
-    pub fn direction(&self) -> Direction {
+    pub(crate) fn direction(&self) -> Direction {
         match self.path {
             Path::Whole { direction, .. } | Path::Ranges { direction, .. } => direction,
             Path::Points { .. } => Direction::Forward,
@@ -66,14 +66,14 @@ impl Access {
 
 /// The values of one key part.
 #[derive(Debug)]
-pub struct Point {
+pub(crate) struct Point {
     pub values: PointValues,
     pub column_type: ColumnType,
     pub nullable: bool,
 }
 
 #[derive(Debug)]
-pub enum PointValues {
+pub(crate) enum PointValues {
     Slot(usize),
     /// All values of a slot.
     Slots(usize),
@@ -86,34 +86,34 @@ pub enum PointValues {
 
 /// The key part that a range is on.
 #[derive(Debug)]
-pub struct RangePart {
+pub(crate) struct RangePart {
     pub column_type: ColumnType,
     pub nullable: bool,
     pub descending: bool,
 }
 
 #[derive(Debug)]
-pub struct RangeInterval {
+pub(crate) struct RangeInterval {
     pub lower: Vec<RangeBound>,
     pub upper: Vec<RangeBound>,
 }
 
 #[derive(Debug)]
-pub struct RangeBound {
+pub(crate) struct RangeBound {
     pub value: BoundValue,
     pub inclusive: bool,
     pub like: Option<super::sarg::Escape>,
 }
 
 #[derive(Debug)]
-pub enum BoundValue {
+pub(crate) enum BoundValue {
     Slot(usize),
     Value(Compiled),
 }
 
 /// Which columns an index's keys hold.
 #[derive(Debug)]
-pub struct Covering {
+pub(crate) struct Covering {
     /// The table's columns in the order of the key's parts, own parts first, then the primary key's.
     pub columns: Vec<usize>,
     pub own: Arc<KeyCodec>,
@@ -127,7 +127,7 @@ pub struct Covering {
 
 /// Rows of the clustered index of which nothing but integers is read.
 #[derive(Debug)]
-pub struct IntegerRows {
+pub(crate) struct IntegerRows {
     pub columns: IntegerColumns,
     /// What is left to test, if that asks for no more than integers.
     pub tests: Option<IntegerTests>,
@@ -153,7 +153,7 @@ impl IntegerRows {
 
 /// An index as the planner sees it.
 #[derive(Clone, Debug)]
-pub struct IndexShape {
+pub(crate) struct IndexShape {
     pub id: IndexId,
     pub name: String,
     pub unique: bool,
@@ -161,7 +161,7 @@ pub struct IndexShape {
 }
 
 /// The indexes of a table; the clustered one first, without parts if its key is hidden.
-pub fn indexes(def: &TableDef) -> Vec<IndexShape> {
+pub(crate) fn indexes(def: &TableDef) -> Vec<IndexShape> {
     let primary = IndexShape {
         id: IndexId(0),
         name: "PRIMARY".to_string(),
@@ -179,7 +179,7 @@ pub fn indexes(def: &TableDef) -> Vec<IndexShape> {
 
 /// What the statement says about which indexes to use.
 #[derive(Clone, Debug, Default)]
-pub struct Hints {
+pub(crate) struct Hints {
     /// `None`: any.
     pub only: Option<Vec<String>>,
     pub ignore: Vec<String>,
@@ -187,14 +187,14 @@ pub struct Hints {
 }
 
 impl Hints {
-    pub fn allows(&self, name: &str) -> bool {
+    pub(crate) fn allows(&self, name: &str) -> bool {
         let is = |other: &String| other.eq_ignore_ascii_case(name);
         self.only.as_ref().is_none_or(|only| only.iter().any(is)) && !self.ignore.iter().any(is)
     }
 }
 
 /// The table that an access is chosen for.
-pub struct Target<'a> {
+pub(crate) struct Target<'a> {
     pub table: &'a Table,
     pub def: &'a TableDef,
     /// Its part of the row.
@@ -259,10 +259,9 @@ impl Candidate {
 }
 
 /// A chosen access, and whether its rows come in the wanted order.
-pub struct Chosen {
+pub(crate) struct Chosen {
     pub access: Access,
     pub ordered: bool,
-    pub cost: f64,
     /// One row at most for each row of the tables before.
     pub unique: bool,
     /// As [`Candidate::sorted_by`].
@@ -275,13 +274,12 @@ pub struct Chosen {
 ///
 /// # Errors
 /// As [`Compiled::new`].
-pub fn choose(target: &Target<'_>, conditions: &[Expr]) -> Result<Chosen, SqlError> {
+pub(crate) fn choose(target: &Target<'_>, conditions: &[Expr]) -> Result<Chosen, SqlError> {
     let best = best(target, conditions);
     let unique = best.is_unique() && best.points.iter().all(|point| matches!(point.test, Test::Equal { .. }));
-    let (ordered, cost) = (best.ordered, best.cost);
     let (mut access, needed) = build(target, conditions, &best)?;
     access.possible = possible(target, conditions);
-    Ok(Chosen { access, ordered, cost, unique, sorted_by: best.sorted_by(), needed })
+    Ok(Chosen { access, ordered: best.ordered, unique, sorted_by: best.sorted_by(), needed })
 }
 
 /// The cheapest candidate.

@@ -7,8 +7,9 @@ use super::walk::conjunction;
 use crate::expr::functions::time;
 use crate::expr::{
     Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, IntervalUnit, Quantifier,
-    SlotKind, Subquery, SubqueryTest, VariableScope,
+    Subquery, SubqueryTest, VariableScope,
 };
+use crate::text::SlotKind;
 use crate::{ErrorKind, SqlError};
 use base::sync::Arc;
 use sqlparser::ast;
@@ -17,14 +18,14 @@ use types::{Collation, ColumnType, Value};
 
 /// What a binder knows of a statement's slots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SlotInfo {
+pub(crate) struct SlotInfo {
     pub kind: SlotKind,
     pub list: bool,
 }
 
 /// What a subquery's result is used as.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SubqueryUse {
+pub(crate) enum SubqueryUse {
     /// One value, NULL if there is no row.
     Scalar,
     /// The list of an IN.
@@ -37,7 +38,7 @@ pub enum SubqueryUse {
 
 impl SubqueryUse {
     /// How many columns it must have.
-    pub fn columns(self) -> usize {
+    pub(crate) fn columns(self) -> usize {
         match self {
             SubqueryUse::Rows { columns } => columns,
             _ => 1,
@@ -46,7 +47,7 @@ impl SubqueryUse {
 }
 
 /// Whoever plans subqueries.
-pub trait Subqueries {
+pub(crate) trait Subqueries {
     /// Plans a subquery that stands where names mean columns of `scope` or, if there is no such column, one of `aliases`.
     ///
     /// # Errors
@@ -68,7 +69,7 @@ pub trait Subqueries {
 
 /// A planned subquery.
 #[derive(Debug)]
-pub enum Planned {
+pub(crate) enum Planned {
     /// It stands alone, and runs once: the slot of its result.
     Once { slot: usize, kind: SlotKind },
     /// As that, of rows of such values.
@@ -78,7 +79,7 @@ pub enum Planned {
 }
 
 /// Binds expressions of one clause.
-pub struct Binder<'a> {
+pub(crate) struct Binder<'a> {
     pub scope: &'a Scope,
     pub slots: &'a [SlotInfo],
     /// How messages call the clause: `field list`, `where clause`...
@@ -96,7 +97,7 @@ pub struct Binder<'a> {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AliasUse {
+pub(crate) enum AliasUse {
     None,
     /// ORDER BY and HAVING: an alias hides a column.
     First,
@@ -106,7 +107,7 @@ pub enum AliasUse {
 
 impl<'a> Binder<'a> {
     /// A binder for a clause that sees columns and nothing else.
-    pub fn new(scope: &'a Scope, slots: &'a [SlotInfo], place: &'static str) -> Binder<'a> {
+    pub(crate) fn new(scope: &'a Scope, slots: &'a [SlotInfo], place: &'static str) -> Binder<'a> {
         Binder {
             scope,
             slots,
@@ -122,7 +123,7 @@ impl<'a> Binder<'a> {
 
     /// # Errors
     /// 1054, 1052, 1305, 1235 and their like.
-    pub fn bind(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
+    pub(crate) fn bind(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
         use ast::Expr as Ast;
         Ok(match expr {
             Ast::Identifier(name) => self.identifier(std::slice::from_ref(name))?,
@@ -594,7 +595,7 @@ fn row_of(expr: &ast::Expr) -> Option<Vec<&ast::Expr>> {
 }
 
 /// The kind of slot that holds a value of a type.
-pub fn kind_of_type(column_type: &ColumnType) -> SlotKind {
+pub(crate) fn kind_of_type(column_type: &ColumnType) -> SlotKind {
     match column_type {
         ColumnType::Int { unsigned: true, .. } | ColumnType::Year => SlotKind::UInt,
         ColumnType::Int { .. } => SlotKind::Int,
@@ -612,7 +613,7 @@ pub fn kind_of_type(column_type: &ColumnType) -> SlotKind {
 ///
 /// # Errors
 /// 1064.
-pub fn constant(value: &ast::Value) -> Result<Value, SqlError> {
+pub(crate) fn constant(value: &ast::Value) -> Result<Value, SqlError> {
     Ok(match value {
         ast::Value::Number(text, _) => number(text)?,
         ast::Value::SingleQuotedString(text)
@@ -718,7 +719,7 @@ fn escape_of(escape: Option<&ast::Expr>) -> Result<Option<char>, SqlError> {
 
 /// # Errors
 /// 1273 for a collation that is not known.
-pub fn collation_of(name: &str) -> Result<Collation, SqlError> {
+pub(crate) fn collation_of(name: &str) -> Result<Collation, SqlError> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "utf8mb4_general_ci" | "utf8mb3_general_ci" | "utf8_general_ci" => Collation::Utf8mb4GeneralCi,
         "utf8mb4_bin" | "utf8mb3_bin" | "utf8_bin" => Collation::Utf8mb4Bin,
@@ -733,7 +734,7 @@ pub fn collation_of(name: &str) -> Result<Collation, SqlError> {
 
 /// # Errors
 /// 1064 for a unit that MySQL does not have.
-pub fn interval_unit(field: &ast::DateTimeField) -> Result<IntervalUnit, SqlError> {
+pub(crate) fn interval_unit(field: &ast::DateTimeField) -> Result<IntervalUnit, SqlError> {
     let name = crate::text::parse::tokens::unit_name(field);
     Ok(match name.as_str() {
         "MICROSECOND" => IntervalUnit::Microsecond,

@@ -1,7 +1,7 @@
 //! UPDATE and DELETE: the rows of one table that a condition means.
 
 use super::access::{Access, Hints, Target, choose};
-use super::bind::{Binder, SlotInfo};
+use super::bind::Binder;
 use super::object_name;
 use super::plan::*;
 use super::query::{Planner, is_descending};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 /// [`crate::exec::candidates`] finds their primary keys; the condition must be tested again on the newest image of a row
 /// while it is changed ([`TableRead::condition`]), because nothing holds the rows in between.
 #[derive(Debug)]
-pub struct TableRead {
+pub(crate) struct TableRead {
     pub table: Arc<Table>,
     pub def: Arc<TableDef>,
     pub scope: Scope,
@@ -28,22 +28,20 @@ pub struct TableRead {
     /// Empty if the access gives the wanted order.
     pub order: SortOrder,
     pub limit: Limit,
-    /// At most one row.
-    pub unique: bool,
     pub dependencies: Vec<Dependency>,
     /// Run first; their results are slots.
     pub subqueries: Vec<SubqueryPlan>,
 }
 
 impl TableRead {
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.dependencies.iter().all(Dependency::is_current)
     }
 }
 
 /// The clauses of UPDATE and DELETE that say which rows are meant.
 #[derive(Clone, Copy, Debug)]
-pub struct Meant<'a> {
+pub(crate) struct Meant<'a> {
     pub table: &'a ast::TableFactor,
     pub selection: Option<&'a ast::Expr>,
     pub order: &'a [ast::OrderByExpr],
@@ -51,18 +49,13 @@ pub struct Meant<'a> {
 }
 
 impl Planner<'_> {
-    /// The slots of the statement.
-    pub fn slots(&self) -> &[SlotInfo] {
-        self.slots
-    }
-
     /// Plans finding the rows that an UPDATE or DELETE of one table means. `changed` are the columns that are assigned to:
     /// an index that they are in must not be followed while it changes, which [`crate::exec::candidates`] sees to by
     /// finding all keys first.
     ///
     /// # Errors
     /// 1146, 1054 and their like; 1235 for several tables.
-    pub fn table_read(self, meant: &Meant<'_>) -> Result<TableRead, SqlError> {
+    pub(crate) fn table_read(self, meant: &Meant<'_>) -> Result<TableRead, SqlError> {
         let ast::TableFactor::Table { name, alias, .. } = meant.table else {
             return Err(SqlError::not_supported("changing anything but one table"));
         };
@@ -138,7 +131,6 @@ impl Planner<'_> {
         let condition = condition.map(|condition| Compiled::new(&condition, self.connection)).transpose()?;
         Ok(TableRead {
             access: chosen.access,
-            unique: chosen.unique,
             table,
             def,
             scope,

@@ -31,7 +31,11 @@ struct Line {
 ///
 /// # Errors
 /// The sink's.
-pub fn send(plan: &StatementPlan, form: ExplainForm, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+pub(crate) fn send(
+    plan: &StatementPlan,
+    form: ExplainForm,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
     if form == ExplainForm::Json {
         return super::explain_json::send(plan, sink);
     }
@@ -48,22 +52,6 @@ pub fn send(plan: &StatementPlan, form: ExplainForm, sink: &mut dyn ResultSink) 
         query(subquery, "DEPENDENT SUBQUERY", false, &mut ids, &mut lines);
     }
     send_lines(&lines, form == ExplainForm::Extended, sink)
-}
-
-/// Sends the line of one table alone: UPDATE and DELETE.
-///
-/// # Errors
-/// The sink's.
-pub fn send_access(
-    table: &str,
-    def: &engine::TableDef,
-    access: &Access,
-    sink: &mut dyn ResultSink,
-) -> Result<(), SqlError> {
-    let mut line = vec![Value::Int(1), Value::text("SIMPLE"), Value::text(table)];
-    line.extend(access_columns(access, def, false));
-    line.push(Value::text(if access.residual.is_some() { "Using where" } else { "" }));
-    send_lines(&[Line { values: line, filtered: Some(100.0) }], false, sink)
 }
 
 fn send_lines(lines: &[Line], extended: bool, sink: &mut dyn ResultSink) -> Result<(), SqlError> {

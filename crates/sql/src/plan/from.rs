@@ -1,7 +1,7 @@
 //! FROM: which tables there are, and under which conditions they are joined.
 
 use super::access::Hints;
-use super::bind::{Binder, SlotInfo};
+use super::bind::Binder;
 use super::names::Name;
 use super::object_name;
 use super::plan::{Dependency, Input, QueryPlan, Source};
@@ -9,7 +9,6 @@ use super::query::Planner;
 use super::scope::{Place, Scope, ScopeColumn, ScopeTable};
 use super::walk::{Parts, TABLES_MAX, conjuncts};
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
-use crate::statements::show::infoschema;
 use crate::{ColumnMeta, ErrorKind, SqlError};
 use engine::{Table, TableDef};
 use sqlparser::ast;
@@ -88,7 +87,7 @@ impl Planner<'_> {
     ///
     /// # Errors
     /// 1146 and its like.
-    pub fn scope_of_from(self, from: &[ast::TableWithJoins]) -> Result<Scope, SqlError> {
+    pub(crate) fn scope_of_from(self, from: &[ast::TableWithJoins]) -> Result<Scope, SqlError> {
         Ok(self.from(from)?.scope)
     }
 
@@ -299,7 +298,7 @@ impl Planner<'_> {
         name: &str,
         alias: &str,
     ) -> Result<(Source, ScopeTable), SqlError> {
-        if let Some(table) = infoschema::find(database, name) {
+        if let Some(table) = (self.virtual_tables)(database, name) {
             let scope = scope_of(database, name, &table.columns, None)?;
             return Ok((Source::Virtual(table), scope));
         }
@@ -328,7 +327,7 @@ impl Planner<'_> {
 ///
 /// # Errors
 /// As [`Compiled::new`].
-pub fn scope_of(
+pub(crate) fn scope_of(
     database: &str,
     name: &str,
     columns: &[Column],
@@ -388,7 +387,7 @@ fn flags(meta: &mut ColumnMeta, def: &TableDef, position: usize) {
     }
 }
 
-pub fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
+pub(crate) fn result_scope(plan: &QueryPlan, alias: &str) -> ScopeTable {
     let columns = plan
         .columns
         .iter()
@@ -454,18 +453,9 @@ fn check_hints(hints: &Hints, def: &TableDef, table: &str) -> Result<(), SqlErro
 ///
 /// # Errors
 /// As [`Compiled::new`].
-pub fn single_scope(database: &str, name: &str, table: &Arc<Table>) -> Result<Scope, SqlError> {
+pub(crate) fn single_scope(database: &str, name: &str, table: &Arc<Table>) -> Result<Scope, SqlError> {
     let def = table.def();
     let mut scope = Scope::default();
     scope.push(scope_of(database, name, &def.columns, Some(&def))?);
     Ok(scope)
-}
-
-/// Binds an expression that stands alone, without a table and without slots.
-///
-/// # Errors
-/// 1054 for any name in it.
-pub fn bind_constant(expr: &ast::Expr) -> Result<Expr, SqlError> {
-    let slots: &[SlotInfo] = &[];
-    Binder::new(&Scope::default(), slots, "field list").bind(expr)
 }

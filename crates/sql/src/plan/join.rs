@@ -2,15 +2,15 @@
 
 use super::access::{self, Candidate, IntegerRows, Path, PointValues, Target};
 use super::from::From;
-use super::methods::JoinMethods;
 use super::plan::{Body, HashKeys, LimitValue, Merge, Method, NestPlan, QueryPlan, Source, Step};
 use super::sarg::{Test, orders_agree};
 use super::scope::Place;
 use super::tree::Tree;
-use super::value_keys::ValueKeys;
 use super::walk::{Parts, conjunction, for_each_column, has_collate, has_side_effects, is_fixed, parts_of};
 use crate::SqlError;
+use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Comparison, Compiled, Expr};
+use crate::variables::join_methods::JoinMethods;
 use base::IndexId;
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -117,7 +117,6 @@ impl JoinPlan<'_> {
             let needed = self.needed_of(tree, part, before);
             // A first table that is read for a merge may come in another order than the one that is wanted.
             let leads = depth == 0 && self.wanted.part == part && order.first == self.wanted.columns;
-            let mut unique = false;
             let (local, joining): (Vec<Expr>, Vec<Expr>) = match choice.method {
                 Chosen::Hash => conditions.iter().cloned().partition(|condition| is_local(condition, part)),
                 _ => (conditions.clone(), vec![]),
@@ -146,7 +145,6 @@ impl JoinPlan<'_> {
                     // All rows by primary key, for a merge alone, is what EXPLAIN calls ALL.
                     chosen.access.in_order &= leads;
                     ordered |= leads && !self.wanted.columns.is_empty() && chosen.ordered;
-                    unique = chosen.unique && !is_hash;
                     if choice.method == Chosen::Follow {
                         let keys_only = !chosen.needed.contains(&true);
                         let merge = (depth == 1).then(|| self.merge(&steps[0], &target, &chosen));
@@ -173,7 +171,7 @@ impl JoinPlan<'_> {
                 filter.is_some() || access.as_ref().is_some_and(|access| access.residual.is_some());
             let filtered = if is_tested { (choice.rows / found.max(1.0)).clamp(0.0, 1.0) } else { 1.0 };
             let (ends, cost) = (tree.ends(part, before), choice.cost);
-            steps.push(Step { part, access, method, filter, begins, ends, unique, cost, filtered });
+            steps.push(Step { part, access, method, filter, begins, ends, cost, filtered });
             rows = choice.rows;
         }
         // Nests are named by their place in the plan.

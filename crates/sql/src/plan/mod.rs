@@ -3,31 +3,29 @@
 //! [`bind`] resolves names, [`access`] chooses how each table is read, [`select`] puts a query's plan together. A plan
 //! holds everything that does not depend on the values of a statement's slots, so that it can be kept and run again.
 
-pub mod access;
-pub mod bind;
+pub(crate) mod access;
+pub(crate) mod bind;
 mod bind_function;
-pub mod change;
+pub(crate) mod change;
 mod cost;
-pub mod explain;
+pub(crate) mod explain;
 mod explain_json;
-pub mod from;
+pub(crate) mod from;
 mod join;
-pub mod methods;
-pub mod names;
+pub(crate) mod names;
 #[allow(clippy::module_inception)]
-pub mod plan;
-pub mod query;
-pub mod sarg;
-pub mod scope;
-pub mod select;
+pub(crate) mod plan;
+pub(crate) mod query;
+pub(crate) mod sarg;
+pub(crate) mod scope;
+pub(crate) mod select;
 mod tree;
-pub mod value_keys;
-pub mod walk;
+pub(crate) mod walk;
 
 use sqlparser::ast;
 
 /// The parts of a name as they were written.
-pub fn object_name(name: &ast::ObjectName) -> Vec<String> {
+pub(crate) fn object_name(name: &ast::ObjectName) -> Vec<String> {
     name.0
         .iter()
         .map(|part| part.as_ident().map_or_else(|| part.to_string(), |ident| ident.value.clone()))

@@ -7,13 +7,13 @@ use crate::text::scan::{LIST, SLOT};
 
 /// A name with slots in it.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Name {
+pub(crate) enum Name {
     Fixed(String),
     Template(Vec<Piece>),
 }
 
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum Piece {
+pub(crate) enum Piece {
     Text(String),
     /// The text of the literal in a slot.
     Slot(usize),
@@ -52,7 +52,7 @@ const ENDS: [&str; 14] = [
 ];
 
 /// The texts of the items of the first select list in a shape; empty if there is none to be found.
-pub fn select_list(shape: &[u8]) -> Vec<Name> {
+pub(crate) fn select_list(shape: &[u8]) -> Vec<Name> {
     let mut items = Items { shape, at: 0, slot: 0, list: vec![], from: 0, from_slot: 0 };
     items.run();
     items.list

@@ -3,18 +3,17 @@
 use super::access::{Access, IntegerRows};
 use super::bind::SubqueryUse;
 use super::names::Name;
-use super::value_keys::ValueKeys;
 use crate::ColumnMeta;
-use crate::expr::{Compiled, CompiledAggregate};
-use crate::locks::Mode;
-use crate::session::transaction::Used;
-use crate::statements::show::infoschema::VirtualTable;
+use crate::expr::value_keys::ValueKeys;
+use crate::expr::{Compiled, CompiledAggregate, InnerQuery};
+use crate::locks::{Mode, Used};
 use engine::{Table, TableDef};
 use std::sync::Arc;
+use types::Column;
 
 /// A query ready to run: the subqueries that it stands on, and itself.
 #[derive(Debug)]
-pub struct StatementPlan {
+pub(crate) struct StatementPlan {
     pub query: QueryPlan,
     /// In the order in which they must run.
     pub subqueries: Vec<SubqueryPlan>,
@@ -29,15 +28,14 @@ pub struct StatementPlan {
 }
 
 #[derive(Debug)]
-pub struct SubqueryPlan {
+pub(crate) struct SubqueryPlan {
     pub query: QueryPlan,
-    pub slot: usize,
     pub use_as: SubqueryUse,
 }
 
 /// A table that a statement names.
 #[derive(Clone, Debug)]
-pub struct Dependency {
+pub(crate) struct Dependency {
     pub table: Arc<Table>,
     /// By which name the statement knows it: LOCK TABLES goes by that.
     pub alias: String,
@@ -45,7 +43,7 @@ pub struct Dependency {
 }
 
 impl Dependency {
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.table.version() == self.version
     }
 
@@ -54,15 +52,21 @@ impl Dependency {
     }
 }
 
+impl InnerQuery for QueryPlan {
+    fn columns(&self) -> &[ColumnMeta] {
+        &self.columns
+    }
+}
+
 impl StatementPlan {
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.dependencies.iter().all(Dependency::is_current)
     }
 }
 
 /// SELECT or UNION.
 #[derive(Debug)]
-pub struct QueryPlan {
+pub(crate) struct QueryPlan {
     pub columns: Arc<[ColumnMeta]>,
     /// Names with slots in them, by the column's position.
     pub names: Vec<(usize, Name)>,
@@ -70,13 +74,13 @@ pub struct QueryPlan {
 }
 
 #[derive(Debug)]
-pub enum Body {
+pub(crate) enum Body {
     Select(Box<SelectPlan>),
     Union(Box<UnionPlan>),
 }
 
 #[derive(Debug)]
-pub struct UnionPlan {
+pub(crate) struct UnionPlan {
     pub branches: Vec<QueryPlan>,
     /// Rows that are equal are kept once among the branches up to this one, counted from 0; `None` for UNION ALL throughout.
     pub distinct_until: Option<usize>,
@@ -89,7 +93,7 @@ pub struct UnionPlan {
 
 /// One SELECT.
 #[derive(Debug)]
-pub struct SelectPlan {
+pub(crate) struct SelectPlan {
     /// The tables, by their part of the row.
     pub inputs: Vec<Input>,
     /// In which order they are read.
@@ -118,7 +122,7 @@ pub struct SelectPlan {
 /// How a SELECT locks the rows that it reads: those of each of its tables that meet the conditions on that table, and on the
 /// tables before it in the join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct LockClause {
+pub(crate) struct LockClause {
     /// FOR UPDATE; else they are only kept from being changed.
     pub exclusive: bool,
     pub wait: LockPatience,
@@ -126,7 +130,7 @@ pub struct LockClause {
 
 /// What a locking SELECT does about a row that is locked by another transaction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LockPatience {
+pub(crate) enum LockPatience {
     /// Waits as long as `innodb_lock_wait_timeout` says.
     Default,
     /// WAIT n.
@@ -136,14 +140,27 @@ pub enum LockPatience {
 }
 
 #[derive(Debug)]
-pub struct Input {
+pub(crate) struct Input {
     pub source: Source,
     /// For EXPLAIN.
     pub name: String,
 }
 
+/// A table of `information_schema`, whose rows are computed for each statement that reads it.
 #[derive(Debug)]
-pub enum Source {
+pub(crate) struct VirtualTable {
+    /// In capitals, as `information_schema.TABLES` lists it. Found in any case.
+    pub name: &'static str,
+    pub columns: Vec<Column>,
+    /// Its position among the virtual tables.
+    pub number: usize,
+}
+
+/// Finds the virtual table of a database and a name.
+pub(crate) type FindVirtual = fn(&str, &str) -> Option<&'static VirtualTable>;
+
+#[derive(Debug)]
+pub(crate) enum Source {
     Table { table: Arc<Table>, def: Arc<TableDef> },
     Derived(Box<QueryPlan>),
     Virtual(&'static VirtualTable),
@@ -151,7 +168,7 @@ pub enum Source {
 
 /// Reading one table for each row of those before.
 #[derive(Debug)]
-pub struct Step {
+pub(crate) struct Step {
     pub part: usize,
     /// `None` for a derived or virtual table.
     pub access: Option<Access>,
@@ -162,8 +179,6 @@ pub struct Step {
     pub begins: Option<usize>,
     /// The nests that end here, the innermost first.
     pub ends: Vec<usize>,
-    /// One row at most.
-    pub unique: bool,
     /// For EXPLAIN: what reading it costs for all rows before it, in rows read in order.
     pub cost: f64,
     /// Which share of the rows found is expected to meet all conditions.
@@ -172,7 +187,7 @@ pub struct Step {
 
 /// How the rows of a table are found for each row of those before.
 #[derive(Debug)]
-pub enum Method {
+pub(crate) enum Method {
     /// By the access, anew for each.
     Each,
     /// By the access's unique index, for many rows of those before at a time.
@@ -190,7 +205,7 @@ pub enum Method {
 
 /// A merge of the first table with the second, whose primary key is one integer: leaf by leaf, by integers alone.
 #[derive(Debug)]
-pub struct Merge {
+pub(crate) struct Merge {
     /// The column of the first table that the second one's key is equal to, by its place among the integers read of it.
     pub outer: usize,
     /// Of the second table: the key first.
@@ -201,7 +216,7 @@ pub struct Merge {
 
 /// The two sides of a join's equations.
 #[derive(Debug)]
-pub struct HashKeys {
+pub(crate) struct HashKeys {
     pub inner: Vec<Compiled>,
     pub outer: Vec<Compiled>,
     /// Of either side's values. Equal values have equal keys; the opposite is tested again.
@@ -210,7 +225,7 @@ pub struct HashKeys {
 
 /// The inner side of an outer join: where none of its rows fits, NULLs stand in for all of its tables.
 #[derive(Debug)]
-pub struct NestPlan {
+pub(crate) struct NestPlan {
     /// Its steps.
     pub first: usize,
     pub last: usize,
@@ -220,13 +235,13 @@ pub struct NestPlan {
 
 /// One column of the result.
 #[derive(Debug)]
-pub enum Output {
+pub(crate) enum Output {
     Column { part: usize, column: usize },
     Value(Compiled),
 }
 
 #[derive(Debug)]
-pub struct Group {
+pub(crate) struct Group {
     /// Empty if all rows are one group, which is there even if no row is.
     pub keys: Vec<Compiled>,
     /// Of the keys' values.
@@ -240,7 +255,7 @@ pub struct Group {
 
 /// An order of rows. Without items it is any.
 #[derive(Debug)]
-pub struct SortOrder {
+pub(crate) struct SortOrder {
     pub items: Vec<SortValue>,
     /// Of the items' values.
     pub keys: ValueKeys,
@@ -250,7 +265,7 @@ pub struct SortOrder {
 
 impl SortOrder {
     /// The order of a result of `width` columns.
-    pub fn new(items: Vec<SortItem>, width: usize) -> SortOrder {
+    pub(crate) fn new(items: Vec<SortItem>, width: usize) -> SortOrder {
         let is_column = |(at, item): (usize, &SortItem)| {
             !item.descending && matches!(item.value, SortValue::Output(column) if column == at)
         };
@@ -263,34 +278,34 @@ impl SortOrder {
 
 /// One item of ORDER BY.
 #[derive(Debug)]
-pub struct SortItem {
+pub(crate) struct SortItem {
     pub value: SortValue,
     pub column: types::Column,
     pub descending: bool,
 }
 
 #[derive(Debug)]
-pub enum SortValue {
+pub(crate) enum SortValue {
     /// A column of the result.
     Output(usize),
     Value(Compiled),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Limit {
+pub(crate) struct Limit {
     pub count: Option<LimitValue>,
     pub offset: Option<LimitValue>,
 }
 
 /// The number behind LIMIT or WAIT.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LimitValue {
+pub(crate) enum LimitValue {
     Number(u64),
     Slot(usize),
 }
 
 #[derive(Debug)]
-pub enum Shortcut {
+pub(crate) enum Shortcut {
     /// Every aggregate is COUNT(*) or COUNT of a column that is never NULL.
     RowCount,
     /// For each aggregate the index whose first or last entry answers it.
@@ -298,7 +313,7 @@ pub enum Shortcut {
 }
 
 #[derive(Debug)]
-pub struct End {
+pub(crate) struct End {
     pub index: base::IndexId,
     pub column: usize,
     pub last: bool,

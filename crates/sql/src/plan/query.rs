@@ -1,12 +1,13 @@
 //! Queries: SELECT, UNION, parentheses, and the statement around them.
 
 use super::bind::{Planned, SlotInfo, Subqueries, SubqueryUse, kind_of_type};
-use super::methods::JoinMethods;
 use super::names::Name;
 use super::plan::*;
 use super::scope::Scope;
-use super::value_keys::ValueKeys;
-use crate::expr::{Compiled, Expr, OuterRef, SlotKind};
+use crate::expr::value_keys::ValueKeys;
+use crate::expr::{Compiled, Expr, OuterRef};
+use crate::text::SlotKind;
+use crate::variables::join_methods::JoinMethods;
 use crate::{ColumnMeta, ErrorKind, SqlError};
 use engine::Database;
 use sqlparser::ast;
@@ -15,7 +16,7 @@ use std::sync::Arc;
 use types::{Collation, Column, ColumnType};
 
 /// What planning needs to know.
-pub struct Planner<'a> {
+pub(crate) struct Planner<'a> {
     pub engine: &'a Database,
     pub database: Option<&'a str>,
     pub slots: &'a [SlotInfo],
@@ -31,6 +32,7 @@ pub struct Planner<'a> {
     pub(super) dependencies: RefCell<Vec<Dependency>>,
     pub(super) subqueries: RefCell<Vec<SubqueryPlan>>,
     /// The subqueries that run for each row around them.
+    pub(super) virtual_tables: FindVirtual,
     pub(super) dependents: RefCell<Vec<Arc<QueryPlan>>>,
     /// What the query being planned stands in, the outermost first.
     around: RefCell<Vec<Around>>,
@@ -39,9 +41,15 @@ pub struct Planner<'a> {
 }
 
 impl<'a> Planner<'a> {
-    pub fn new(engine: &'a Database, database: Option<&'a str>, slots: &'a [SlotInfo]) -> Planner<'a> {
+    pub(crate) fn new(
+        engine: &'a Database,
+        virtual_tables: FindVirtual,
+        database: Option<&'a str>,
+        slots: &'a [SlotInfo],
+    ) -> Planner<'a> {
         Planner {
             engine,
+            virtual_tables,
             database,
             slots,
             connection: Collation::Utf8mb4GeneralCi,
@@ -59,8 +67,8 @@ impl<'a> Planner<'a> {
     }
 
     /// One for a part of the statement that is looked at beforehand.
-    pub fn another(&self) -> Planner<'a> {
-        let mut planner = Planner::new(self.engine, self.database, self.slots);
+    pub(crate) fn another(&self) -> Planner<'a> {
+        let mut planner = Planner::new(self.engine, self.virtual_tables, self.database, self.slots);
         planner.connection = self.connection;
         planner.methods = self.methods;
         planner.knows_locked_only = self.knows_locked_only;
@@ -71,7 +79,7 @@ impl<'a> Planner<'a> {
     ///
     /// # Errors
     /// Unknown names, and what is not supported.
-    pub fn statement(self, query: &ast::Query) -> Result<StatementPlan, SqlError> {
+    pub(crate) fn statement(self, query: &ast::Query) -> Result<StatementPlan, SqlError> {
         let mut plan = self.query(query)?;
         if self.select_limit != u64::MAX {
             let limit = match &mut plan.body {
@@ -84,7 +92,7 @@ impl<'a> Planner<'a> {
     }
 
     /// Wraps up a plan that was made in pieces.
-    pub fn finish(self, query: QueryPlan) -> StatementPlan {
+    pub(crate) fn finish(self, query: QueryPlan) -> StatementPlan {
         StatementPlan {
             query,
             subqueries: self.subqueries.into_inner(),
@@ -164,7 +172,7 @@ impl<'a> Planner<'a> {
     }
 
     /// The value of a LIMIT: a number or a parameter, nothing else.
-    pub fn limit_value(&self, expr: &ast::Expr) -> Result<LimitValue, SqlError> {
+    pub(crate) fn limit_value(&self, expr: &ast::Expr) -> Result<LimitValue, SqlError> {
         let wrong = || SqlError::syntax(&expr.to_string(), 1);
         let ast::Expr::Value(value) = expr else { return Err(wrong()) };
         self.number_or_slot(&value.value).map(|(number, _)| number).ok_or_else(wrong)
@@ -332,7 +340,7 @@ impl Subqueries for Planner<'_> {
         let mut subqueries = self.subqueries.borrow_mut();
         let slot = self.slots.len() + subqueries.len();
         let kinds = plan.columns.iter().map(|column| kind_of_type(&column.column_type)).collect();
-        subqueries.push(SubqueryPlan { query: plan, slot, use_as });
+        subqueries.push(SubqueryPlan { query: plan, use_as });
         Ok(match use_as {
             SubqueryUse::Rows { .. } => Planned::Rows { slot, kinds },
             _ => Planned::Once { slot, kind },

@@ -1,12 +1,13 @@
 //! Conditions that an index can answer.
 
 use super::walk::{Parts, parts_of};
-use crate::expr::{Comparison, Expr, SlotKind};
+use crate::expr::{Comparison, Expr};
+use crate::text::SlotKind;
 use types::{ColumnType, Value};
 
 /// A condition on one column, as an index sees it.
 #[derive(Clone, Debug)]
-pub struct Sarg {
+pub(crate) struct Sarg {
     /// Position of the column in its table.
     pub column: usize,
     pub test: Test,
@@ -19,7 +20,7 @@ pub struct Sarg {
 }
 
 #[derive(Clone, Debug)]
-pub enum Test {
+pub(crate) enum Test {
     Equal {
         value: Expr,
         null_safe: bool,
@@ -37,13 +38,13 @@ pub enum Test {
 
 /// All of these bounds hold.
 #[derive(Clone, Debug, Default)]
-pub struct Interval {
+pub(crate) struct Interval {
     pub lower: Vec<Bound>,
     pub upper: Vec<Bound>,
 }
 
 #[derive(Clone, Debug)]
-pub struct Bound {
+pub(crate) struct Bound {
     pub value: Expr,
     pub inclusive: bool,
     /// The value is a LIKE pattern whose fixed beginning is the bound.
@@ -52,10 +53,10 @@ pub struct Bound {
 
 /// The escape character of a LIKE.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Escape(pub Option<char>);
+pub(crate) struct Escape(pub Option<char>);
 
 /// What an index can make of a condition on table `part` once the tables `before` are read.
-pub fn sarg(expr: &Expr, condition: usize, part: usize, before: Parts) -> Option<Sarg> {
+pub(crate) fn sarg(expr: &Expr, condition: usize, part: usize, before: Parts) -> Option<Sarg> {
     let finder = Finder { part, before };
     let (column, test, exact) = finder.test(expr)?;
     let needs = Parts(parts_of(expr).0 & !Parts::one(part).0);

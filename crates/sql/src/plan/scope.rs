@@ -6,11 +6,11 @@ use sqlparser::ast;
 use types::ColumnType;
 
 /// A column, by part and position.
-pub type Place = (usize, usize);
+pub(crate) type Place = (usize, usize);
 
 /// The tables of one FROM, in the order in which they are written: a table's place is its part of a row.
 #[derive(Clone, Debug, Default)]
-pub struct Scope {
+pub(crate) struct Scope {
     pub tables: Vec<ScopeTable>,
     /// The columns of `*`, by part and position, which are those that names without a table can mean: of columns that USING or
     /// NATURAL made one, only one.
@@ -21,7 +21,7 @@ pub struct Scope {
 
 /// One table as names see it.
 #[derive(Clone, Debug)]
-pub struct ScopeTable {
+pub(crate) struct ScopeTable {
     /// The alias, or the table's own name.
     pub name: String,
     /// Empty for a derived table.
@@ -35,7 +35,7 @@ pub struct ScopeTable {
 
 /// One column as names see it.
 #[derive(Clone, Debug)]
-pub struct ScopeColumn {
+pub(crate) struct ScopeColumn {
     pub name: String,
     pub column_type: ColumnType,
     pub nullable: bool,
@@ -44,14 +44,14 @@ pub struct ScopeColumn {
 
 impl Scope {
     /// Adds a table, all of whose columns are shown.
-    pub fn push(&mut self, table: ScopeTable) {
+    pub(crate) fn push(&mut self, table: ScopeTable) {
         let part = self.tables.len();
         self.shown.extend((0..table.columns.len()).map(|column| (part, column)));
         self.tables.push(table);
     }
 
     /// Adds the tables of another scope.
-    pub fn append(&mut self, other: Scope) {
+    pub(crate) fn append(&mut self, other: Scope) {
         let before = self.tables.len();
         self.shown.extend(other.shown.into_iter().map(|(part, column)| (before + part, column)));
         self.tables.extend(other.tables);
@@ -61,7 +61,7 @@ impl Scope {
     ///
     /// # Errors
     /// 1054 if there is none, 1052 if there are several.
-    pub fn among(&self, shown: &[Place], name: &str) -> Result<Place, SqlError> {
+    pub(crate) fn among(&self, shown: &[Place], name: &str) -> Result<Place, SqlError> {
         let mut named = shown
             .iter()
             .filter(|(part, column)| self.tables[*part].columns[*column].name.eq_ignore_ascii_case(name));
@@ -76,7 +76,7 @@ impl Scope {
     ///
     /// # Errors
     /// 1054 if there is none, 1052 if there are several. `place` is `field list`, `where clause` and so on.
-    pub fn resolve(&self, name: &[ast::Ident], place: &str) -> Result<Expr, SqlError> {
+    pub(crate) fn resolve(&self, name: &[ast::Ident], place: &str) -> Result<Expr, SqlError> {
         match self.find(name)? {
             Found::One(part, column) => Ok(self.column(part, column)),
             Found::None => Err(SqlError::unknown_column(&written(name), place)),
@@ -88,7 +88,7 @@ impl Scope {
     ///
     /// # Errors
     /// 1052.
-    pub fn part_of(&self, name: &[ast::Ident], place: &str) -> Result<Option<usize>, SqlError> {
+    pub(crate) fn part_of(&self, name: &[ast::Ident], place: &str) -> Result<Option<usize>, SqlError> {
         match self.find(name)? {
             Found::One(part, _) => Ok(Some(part)),
             Found::None => Ok(None),
@@ -97,7 +97,7 @@ impl Scope {
     }
 
     /// As [`Scope::resolve`], but `None` if there is no such column.
-    pub fn resolve_if_any(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError> {
+    pub(crate) fn resolve_if_any(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError> {
         match self.find(name)? {
             Found::One(part, column) => Ok(Some(self.column(part, column))),
             Found::None => Ok(None),
@@ -131,7 +131,7 @@ impl Scope {
     }
 
     /// The expression of a column.
-    pub fn column(&self, part: usize, column: usize) -> Expr {
+    pub(crate) fn column(&self, part: usize, column: usize) -> Expr {
         let table = &self.tables[part];
         let found = &table.columns[column];
         Expr::Column(ColumnRef {
@@ -144,7 +144,7 @@ impl Scope {
     }
 
     /// The description of a column in a result, under its own name.
-    pub fn meta(&self, part: usize, column: usize) -> ColumnMeta {
+    pub(crate) fn meta(&self, part: usize, column: usize) -> ColumnMeta {
         let table = &self.tables[part];
         let mut meta = table.columns[column].meta.clone();
         meta.table.clone_from(&table.name);
@@ -156,7 +156,11 @@ impl Scope {
     ///
     /// # Errors
     /// 1051 for a table that is not there.
-    pub fn wildcard(&self, database: Option<&str>, table: Option<&str>) -> Result<Vec<Place>, SqlError> {
+    pub(crate) fn wildcard(
+        &self,
+        database: Option<&str>,
+        table: Option<&str>,
+    ) -> Result<Vec<Place>, SqlError> {
         let Some(table) = table else {
             if self.tables.is_empty() {
                 return Err(SqlError::new(ErrorKind::NoTablesUsed, "No tables used"));
@@ -192,7 +196,7 @@ impl ScopeTable {
 }
 
 /// A name as it was written.
-pub fn written(name: &[ast::Ident]) -> String {
+pub(crate) fn written(name: &[ast::Ident]) -> String {
     let parts: Vec<&str> = name.iter().map(|ident| ident.value.as_str()).collect();
     parts.join(".")
 }

@@ -7,9 +7,9 @@ use super::join::{JoinPlan, Wanted};
 use super::names::Name;
 use super::plan::*;
 use super::query::{Planner, is_descending};
-use super::value_keys::ValueKeys;
 use super::walk::{conjuncts, for_each_column, is_fixed};
 use super::{object_name, walk};
+use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Aggregate, AggregateKind, Compiled, CompiledAggregate, Expr};
 use crate::{ColumnMeta, ErrorKind, SqlError};
 use sqlparser::ast;
@@ -419,7 +419,7 @@ fn string_name(value: &ast::Value) -> Option<String> {
 }
 
 /// The description of an expression in a result.
-pub fn meta_of(compiled: &Compiled, name: &str) -> ColumnMeta {
+pub(crate) fn meta_of(compiled: &Compiled, name: &str) -> ColumnMeta {
     let result = compiled.result_type();
     ColumnMeta {
         name: name.to_string(),
@@ -452,7 +452,7 @@ fn counts_every_row(aggregate: &Aggregate) -> bool {
         (AggregateKind::Count, [Expr::Column(column)]) => !column.nullable && !aggregate.distinct,
         (AggregateKind::Count, [Expr::Constant(value)]) => *value != Value::Null && !aggregate.distinct,
         (AggregateKind::Count, [Expr::Slot { kind, .. }]) => {
-            *kind != crate::expr::SlotKind::Null && !aggregate.distinct
+            *kind != crate::text::SlotKind::Null && !aggregate.distinct
         }
         _ => false,
     }
@@ -531,4 +531,4 @@ fn shortcut(parts: &Parts) -> Option<Shortcut> {
 }
 
 /// The collation of literals if the session says nothing else.
-pub const CONNECTION_COLLATION: Collation = Collation::Utf8mb4GeneralCi;
+pub(crate) const CONNECTION_COLLATION: Collation = Collation::Utf8mb4GeneralCi;

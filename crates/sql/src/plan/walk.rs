@@ -3,7 +3,7 @@
 use crate::expr::{ColumnRef, Expr, SubqueryTest};
 
 /// Calls `visit` for each direct operand.
-pub fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
+pub(crate) fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
     match expr {
         Expr::Constant(_)
         | Expr::Slot { .. }
@@ -64,7 +64,7 @@ pub fn for_each_operand<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Expr)) {
 }
 
 /// Calls `visit` for each column in an expression.
-pub fn for_each_column<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e ColumnRef)) {
+pub(crate) fn for_each_column<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e ColumnRef)) {
     if let Expr::Column(column) = expr {
         visit(column);
     }
@@ -73,44 +73,44 @@ pub fn for_each_column<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e ColumnRef))
 
 /// A set of the parts of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Parts(pub u64);
+pub(crate) struct Parts(pub u64);
 
 /// The most tables that a statement can join, as in MySQL.
-pub const TABLES_MAX: usize = 61;
+pub(crate) const TABLES_MAX: usize = 61;
 
 impl Parts {
-    pub fn one(part: usize) -> Parts {
+    pub(crate) fn one(part: usize) -> Parts {
         Parts(1 << part.min(63))
     }
-    pub fn with(self, part: usize) -> Parts {
+    pub(crate) fn with(self, part: usize) -> Parts {
         Parts(self.0 | Parts::one(part).0)
     }
-    pub fn has(self, part: usize) -> bool {
+    pub(crate) fn has(self, part: usize) -> bool {
         self.0 & Parts::one(part).0 != 0
     }
-    pub fn is_within(self, other: Parts) -> bool {
+    pub(crate) fn is_within(self, other: Parts) -> bool {
         self.0 & !other.0 == 0
     }
-    pub fn is_disjoint(self, other: Parts) -> bool {
+    pub(crate) fn is_disjoint(self, other: Parts) -> bool {
         self.0 & other.0 == 0
     }
-    pub fn iter(self) -> impl Iterator<Item = usize> {
+    pub(crate) fn iter(self) -> impl Iterator<Item = usize> {
         (0..64).filter(move |part| self.has(*part))
     }
-    pub fn is_empty(self) -> bool {
+    pub(crate) fn is_empty(self) -> bool {
         self.0 == 0
     }
 }
 
 /// The parts that an expression reads.
-pub fn parts_of(expr: &Expr) -> Parts {
+pub(crate) fn parts_of(expr: &Expr) -> Parts {
     let mut parts = Parts::default();
     for_each_column(expr, &mut |column| parts = parts.with(column.part));
     parts
 }
 
 /// True if the value is the same for every row of one execution: no columns, nothing random, no side effect.
-pub fn is_fixed(expr: &Expr) -> bool {
+pub(crate) fn is_fixed(expr: &Expr) -> bool {
     let here = match expr {
         Expr::Column(_) | Expr::UserVariable(_) | Expr::AssignUserVariable { .. } => false,
         Expr::Call { function, .. } => function.is_fixed(),
@@ -122,7 +122,7 @@ pub fn is_fixed(expr: &Expr) -> bool {
 }
 
 /// True if evaluating the expression once more or once less can be seen.
-pub fn has_side_effects(expr: &Expr) -> bool {
+pub(crate) fn has_side_effects(expr: &Expr) -> bool {
     let mut any = match expr {
         Expr::AssignUserVariable { .. } => true,
         Expr::Call { function, arguments } => function.has_side_effects(arguments.len()),
@@ -133,14 +133,14 @@ pub fn has_side_effects(expr: &Expr) -> bool {
 }
 
 /// True if a COLLATE changes how something in the expression compares.
-pub fn has_collate(expr: &Expr) -> bool {
+pub(crate) fn has_collate(expr: &Expr) -> bool {
     let mut any = matches!(expr, Expr::Collate { .. });
     for_each_operand(expr, &mut |operand| any |= has_collate(operand));
     any
 }
 
 /// Splits a condition at its top-level ANDs.
-pub fn conjuncts(expr: Expr) -> Vec<Expr> {
+pub(crate) fn conjuncts(expr: Expr) -> Vec<Expr> {
     match expr {
         Expr::And(operands) => operands.into_iter().flat_map(conjuncts).collect(),
         other => vec![other],
@@ -148,7 +148,7 @@ pub fn conjuncts(expr: Expr) -> Vec<Expr> {
 }
 
 /// The opposite of [`conjuncts`]; `None` for no condition.
-pub fn conjunction(mut conditions: Vec<Expr>) -> Option<Expr> {
+pub(crate) fn conjunction(mut conditions: Vec<Expr>) -> Option<Expr> {
     match conditions.len() {
         0 => None,
         1 => conditions.pop(),

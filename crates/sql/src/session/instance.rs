@@ -20,7 +20,7 @@ pub struct Instance {
     /// Plans that all sessions share.
     pub(crate) plans: crate::session::plans::SharedPlans,
     /// Statements borrow it while they run.
-    pub(crate) working_memory: base::CoreLocal<crate::statements::query::WorkingMemory>,
+    pub(crate) working_memory: base::CoreLocal<super::memory::WorkingMemory>,
 }
 
 impl Instance {

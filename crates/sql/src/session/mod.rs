@@ -1,32 +1,43 @@
-//! The door of the SQL layer: what a server or an embedding program calls.
+//! What a session keeps, and what all sessions of a server share.
+//!
+//! How a session runs statements is in the layers above: [`crate::statements`] and [`crate::dispatch`].
 
 pub(crate) mod environment;
 mod figures;
 mod instance;
+pub(crate) mod locked;
+mod lookup;
+mod memory;
 mod phases;
 pub(crate) mod plans;
+mod target;
 pub(crate) mod transaction;
 
 pub use figures::{StatementFigures, with_values};
 pub use instance::Instance;
+pub(crate) use memory::{Kept, WorkingMemory};
+pub(crate) use target::Target;
 
-use crate::expr::SlotKind;
+use locked::Locked;
+
 use crate::host::Interrupt;
 use crate::locks::WritingFlag;
+use crate::names;
 use crate::session::plans::{KeyHash, Plan};
 use crate::session::transaction::Transaction;
-use crate::statements::locks::Locked;
-use crate::statements::show::infoschema;
 use crate::status::Counter;
 use crate::text::Scan;
+use crate::text::SlotKind;
 use crate::variables::{Live, SessionVariables};
-use crate::{ColumnMeta, ResultSink, SqlError, Warnings};
+use crate::{ColumnMeta, SqlError, Warnings};
 use engine::Database;
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::time::Duration;
-use types::{Value, ValueRef};
+use types::Value;
+
+/// How often a statement is tried again that met ALTER TABLE between its planning and its first change.
+pub(crate) const DEFINITION_RETRIES: usize = 10;
 
 /// A prepared statement, as COM_STMT_PREPARE answers it.
 #[derive(Clone, Debug)]
@@ -66,7 +77,7 @@ pub struct Session {
     /// UPDATE counts the rows that it found, not those that it changed (the client's wish at connect).
     pub(crate) counts_found_rows: bool,
     /// Tables that INSERT and its like used last.
-    pub(crate) targets: crate::statements::dml::Targets,
+    pub(crate) targets: target::Targets,
     /// The session's half in the engine. A statement takes it out while it reads or changes tables.
     pub(crate) engine: Option<Box<engine::Session>>,
     /// What LOCK TABLES and FLUSH TABLES WITH READ LOCK have locked.
@@ -83,7 +94,7 @@ pub struct Session {
     /// `user@host`.
     account: String,
     /// `None` while a planned statement runs.
-    pub(crate) kept: Option<Box<crate::statements::query::Kept>>,
+    pub(crate) kept: Option<Box<memory::Kept>>,
     /// Scratch: what stands in front of a statement's key.
     pub(crate) prefix: Vec<u8>,
     /// A statement is taken out while it runs.
@@ -135,7 +146,7 @@ impl Session {
             state: SessionState::default(),
             variables,
             counts_found_rows: false,
-            targets: crate::statements::dml::Targets::default(),
+            targets: target::Targets::default(),
             before: figures::Counted::default(),
             multi_statements: false,
             account: format!("{user}@{host}"),
@@ -193,8 +204,8 @@ impl Session {
     /// # Errors
     /// 1049 if there is no such database.
     pub fn use_database(&mut self, name: &str) -> Result<(), SqlError> {
-        let name = if name.eq_ignore_ascii_case(infoschema::DATABASE) {
-            infoschema::DATABASE
+        let name = if name.eq_ignore_ascii_case(names::INFORMATION_SCHEMA) {
+            names::INFORMATION_SCHEMA
         } else if self.instance.database_exists(name) {
             name
         } else {
@@ -202,16 +213,6 @@ impl Session {
         };
         self.state.database = Some(Arc::from(name));
         Ok(())
-    }
-
-    /// Runs one text statement. Statements separated by `;` give 1064 unless `set_multi_statements(true)`.
-    ///
-    /// # Errors
-    /// The statement's own error; nothing of it was sent to `sink` as an end.
-    pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-        self.counters.add(Counter::Questions, 1);
-        let result = self.contain(|session| session.run_text(sql, sink));
-        self.keep_error(result)
     }
 
     pub fn set_multi_statements(&mut self, on: bool) {
@@ -224,51 +225,6 @@ impl Session {
         if phases::is_on() {
             phases::settle(&self.counters);
         }
-    }
-
-    /// # Errors
-    /// 1064 and whatever names in the statement are wrong.
-    pub fn prepare(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
-        self.counters.add(Counter::ComStmtPrepare, 1);
-        let _parsing = base::phases::enter(base::phases::Phase::Parse);
-        self.prepare_text(sql)
-    }
-
-    /// Runs a prepared statement; `params` are typed as the client sent them.
-    ///
-    /// # Errors
-    /// 1243 for an unknown id, 1210 for a wrong number of parameters, and the statement's own.
-    pub fn execute(
-        &mut self,
-        id: u32,
-        params: &[ValueRef<'_>],
-        sink: &mut dyn ResultSink,
-    ) -> Result<(), SqlError> {
-        self.counters.add(Counter::Questions, 1);
-        self.counters.add(Counter::ComStmtExecute, 1);
-        let result = self.contain(|session| session.execute_prepared(id, params, sink));
-        self.keep_error(result)
-    }
-
-    /// A panic ends the session. What it had under way is taken back before it unwinds any further: afterwards the engine
-    /// could not tell that apart from a change of a page that the panic broke off.
-    #[inline]
-    fn contain<T>(&mut self, run: impl FnOnce(&mut Session) -> T) -> T {
-        match catch_unwind(AssertUnwindSafe(|| run(self))) {
-            Ok(done) => done,
-            Err(panic) => {
-                self.give_up();
-                resume_unwind(panic)
-            }
-        }
-    }
-
-    /// ROW_COUNT() after a statement that failed.
-    fn keep_error(&mut self, result: Result<(), SqlError>) -> Result<(), SqlError> {
-        if result.is_err() {
-            self.state.row_count = -1;
-        }
-        result
     }
 
     /// What system variables say of the session's state.

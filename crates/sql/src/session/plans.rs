@@ -21,13 +21,13 @@ const KEY_BYTES_MAX: usize = 16 << 10;
 
 /// A statement ready to run.
 #[derive(Debug)]
-pub enum Plan {
+pub(crate) enum Plan {
     Query(StatementPlan),
     Change(Box<dyn ChangePlan>),
 }
 
 /// An INSERT, UPDATE or DELETE ready to run.
-pub trait ChangePlan: Send + Sync + std::fmt::Debug {
+pub(crate) trait ChangePlan: Send + Sync + std::fmt::Debug {
     /// False once a table that the plan stands on has changed.
     fn is_current(&self) -> bool;
 
@@ -40,7 +40,7 @@ pub trait ChangePlan: Send + Sync + std::fmt::Debug {
 }
 
 impl Plan {
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         match self {
             Plan::Query(plan) => plan.is_current(),
             Plan::Change(plan) => plan.is_current(),
@@ -57,7 +57,7 @@ impl Plan {
 
 /// A session's plans.
 #[derive(Debug, Default)]
-pub struct SessionPlans {
+pub(crate) struct SessionPlans {
     plans: HashMap<Box<[u8]>, Kept, KeyHash>,
     /// Grows with every use.
     clock: u64,
@@ -72,7 +72,7 @@ struct Kept {
 impl SessionPlans {
     /// The plan of a shape, if it is still good.
     #[inline]
-    pub fn find(&mut self, key: &[u8]) -> Option<&Arc<Plan>> {
+    pub(crate) fn find(&mut self, key: &[u8]) -> Option<&Arc<Plan>> {
         self.clock += 1;
         let kept = self.plans.get_mut(key)?;
         kept.used = self.clock;
@@ -83,7 +83,7 @@ impl SessionPlans {
     ///
     /// # Errors
     /// Those of planning.
-    pub fn make(
+    pub(crate) fn make(
         &mut self,
         key: &[u8],
         shared: &SharedPlans,
@@ -117,14 +117,14 @@ impl SessionPlans {
     }
 
     /// How many plans are kept.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.plans.len()
     }
 }
 
 /// The plans that all sessions share.
 #[derive(Debug, Default)]
-pub struct SharedPlans(RwLock<PlansByKey, PlansLatch>);
+pub(crate) struct SharedPlans(RwLock<PlansByKey, PlansLatch>);
 
 type PlansByKey = HashMap<Box<[u8]>, Arc<Plan>, KeyHash>;
 
@@ -153,7 +153,7 @@ impl SharedPlans {
 /// Hashes shapes: eight bytes a step, multiplied and folded. Not for keys of strangers that must not collide: the number
 /// of plans is small and a collision costs one comparison.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct KeyHash;
+pub(crate) struct KeyHash;
 
 impl BuildHasher for KeyHash {
     type Hasher = KeyHasher;
@@ -163,7 +163,7 @@ impl BuildHasher for KeyHash {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub struct KeyHasher(u64);
+pub(crate) struct KeyHasher(u64);
 
 impl KeyHasher {
     #[inline]

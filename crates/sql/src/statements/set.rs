@@ -215,7 +215,7 @@ fn system_assignment(
             Value::Decimal(value) => Assigned::Real(value.to_f64()),
             other => {
                 let mut out = String::new();
-                crate::statements::dml::push_text(other.as_ref(), &mut out);
+                crate::text::push_text(other.as_ref(), &mut out);
                 text = out;
                 Assigned::Text(&text)
             }
@@ -424,13 +424,11 @@ impl ResultSink for FirstValue {
 /// The value of an expression: a query of its own, whose warnings join the statement's.
 pub(crate) fn evaluate(session: &mut Session, text: &str) -> Result<Value, SqlError> {
     let statement = parse::parse(&format!("SELECT {text}"))?;
-    if !matches!(statement, Statement::Query(_)) {
-        return Err(SqlError::syntax(text, 1));
-    }
+    let Statement::Query(query) = statement else { return Err(SqlError::syntax(text, 1)) };
     let earlier = session.state.warnings.clone();
     let counts = (session.state.found_rows, session.state.row_count);
     let mut first = FirstValue::default();
-    let result = session.run_statement(&statement, &mut first);
+    let result = session.run_inner_query(&query, &mut first);
     (session.state.found_rows, session.state.row_count) = counts;
     let later = std::mem::replace(&mut session.state.warnings, earlier);
     for warning in later.list() {

@@ -2,6 +2,7 @@
 
 use crate::session::transaction::Characteristics;
 use crate::text::parse::Words;
+use crate::variables::Completes;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::Isolation;
 
@@ -127,15 +128,6 @@ fn completion(session: &Session, words: &mut Words<'_>) -> Result<Completion, Sq
         chain: chain.unwrap_or(default == Completes::Chain && release != Some(true)),
         release: release.unwrap_or(default == Completes::Release && chain != Some(true)),
     })
-}
-
-/// `completion_type`.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Completes {
-    #[default]
-    Alone,
-    Chain,
-    Release,
 }
 
 fn end(

@@ -11,12 +11,12 @@ macro_rules! counters {
     ($($name:ident = $text:literal $(of $($words:literal)|+)?,)*) => {
         /// What is counted, by MySQL's names.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-        pub enum Counter {
+        pub(crate) enum Counter {
             $($name,)*
         }
 
         impl Counter {
-            pub(super) const NAMES: &'static [&'static str] = &[$($text,)*];
+            pub(crate) const NAMES: &'static [&'static str] = &[$($text,)*];
 
             /// Statements that are told by their first word, or by their first two.
             const STATEMENTS: &'static [(&'static str, Counter)] = &[$($($(($words, Counter::$name),)+)?)*];
@@ -110,7 +110,7 @@ const COUNT: usize = Counter::NAMES.len();
 
 /// One session's counters. Only the session's thread writes them.
 #[derive(Debug)]
-pub struct SessionCounters {
+pub(crate) struct SessionCounters {
     /// On cache lines of their own: two sessions never write to one.
     cells: Box<CachePadded<[AtomicU64; COUNT]>>,
     /// Prepared statements that it has now.
@@ -127,25 +127,25 @@ impl Default for SessionCounters {
 impl SessionCounters {
     /// Adds to a counter. Only the session itself may call this.
     #[inline]
-    pub fn add(&self, counter: Counter, count: u64) {
+    pub(crate) fn add(&self, counter: Counter, count: u64) {
         let cell = &self.cells[counter as usize];
         // ORDER: only this thread writes; readers want a recent number and nothing with it.
         cell.store_owned(cell.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
     }
 
     #[inline]
-    pub fn get(&self, counter: Counter) -> u64 {
+    pub(crate) fn get(&self, counter: Counter) -> u64 {
         // ORDER: as in `add`.
         self.cells[counter as usize].load(Ordering::Relaxed)
     }
 
     /// Only the session itself may call this.
-    pub fn set_prepared(&self, statements: usize) {
+    pub(crate) fn set_prepared(&self, statements: usize) {
         // ORDER: as in `add`.
         self.prepared.store_owned(statements as u64, Ordering::Relaxed);
     }
 
-    pub(super) fn at(&self, position: usize) -> u64 {
+    pub(crate) fn at(&self, position: usize) -> u64 {
         // ORDER: as in `add`.
         self.cells[position].load(Ordering::Relaxed)
     }
@@ -160,7 +160,7 @@ impl SessionCounters {
 
 /// The counters of all sessions, those that ended included.
 #[derive(Debug)]
-pub struct StatusRegistry {
+pub(crate) struct StatusRegistry {
     state: Mutex<State, CountersLatch>,
     started: Instant,
 }
@@ -180,14 +180,14 @@ impl Default for StatusRegistry {
 
 impl StatusRegistry {
     /// Counters for a new session.
-    pub fn register(&self) -> Arc<SessionCounters> {
+    pub(crate) fn register(&self) -> Arc<SessionCounters> {
         let counters = Arc::new(SessionCounters::default());
         self.state.lock().live.push(counters.clone());
         counters
     }
 
     /// The session is over; what it counted stays in the sums.
-    pub fn retire(&self, counters: &Arc<SessionCounters>) {
+    pub(crate) fn retire(&self, counters: &Arc<SessionCounters>) {
         let mut state = self.state.lock();
         let Some(position) = state.live.iter().position(|live| Arc::ptr_eq(live, counters)) else { return };
         state.live.swap_remove(position);
@@ -195,13 +195,13 @@ impl StatusRegistry {
     }
 
     /// Prepared statements that sessions have now.
-    pub fn prepared(&self) -> u64 {
+    pub(crate) fn prepared(&self) -> u64 {
         // ORDER: as in `SessionCounters::add`.
         self.state.lock().live.iter().map(|session| session.prepared.load(Ordering::Relaxed)).sum()
     }
 
     /// FLUSH STATUS: a session counts from zero again. The sums go on, as in MySQL.
-    pub fn flush(&self, counters: &mut Arc<SessionCounters>) {
+    pub(crate) fn flush(&self, counters: &mut Arc<SessionCounters>) {
         // ORDER: as in `SessionCounters::add`.
         let prepared = counters.prepared.load(Ordering::Relaxed);
         let ended = std::mem::replace(counters, self.register());
@@ -209,7 +209,7 @@ impl StatusRegistry {
         self.retire(&ended);
     }
 
-    pub(super) fn sums(&self) -> Vec<u64> {
+    pub(crate) fn sums(&self) -> Vec<u64> {
         let state = self.state.lock();
         let mut sums = state.ended;
         for live in &state.live {
@@ -222,7 +222,7 @@ impl StatusRegistry {
         Counter::NAMES.iter().copied().zip(self.sums()).collect()
     }
 
-    pub(super) fn uptime_seconds(&self) -> u64 {
+    pub(crate) fn uptime_seconds(&self) -> u64 {
         self.started.elapsed().as_secs()
     }
 }

@@ -4,7 +4,5 @@
 //! shared write.
 
 mod counters;
-mod listing;
 
-pub use counters::{Counter, SessionCounters, StatusRegistry};
-pub(crate) use listing::{key_cache_shares, key_caches, reset_cache_counters, row_cache, rows};
+pub(crate) use counters::{Counter, SessionCounters, StatusRegistry};

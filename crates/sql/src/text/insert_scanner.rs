@@ -50,7 +50,7 @@ pub(crate) struct Scanner<'a> {
 }
 
 impl<'a> Scanner<'a> {
-    pub fn new(bytes: &'a [u8], backslash: bool, double_quoted_text: bool) -> Scanner<'a> {
+    pub(crate) fn new(bytes: &'a [u8], backslash: bool, double_quoted_text: bool) -> Scanner<'a> {
         Scanner { bytes, at: 0, parameters: 0, backslash, double_quoted_text }
     }
 
@@ -109,7 +109,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// Everything before the first row.
-    pub fn head(&mut self) -> Option<Head<'a>> {
+    pub(crate) fn head(&mut self) -> Option<Head<'a>> {
         let replace = self.accept_word("REPLACE");
         if !replace && !self.accept_word("INSERT") {
             return None;
@@ -148,7 +148,7 @@ impl<'a> Scanner<'a> {
 
     /// Replaces `row` by the values of the next row.
     #[inline]
-    pub fn row(&mut self, row: &mut Vec<Literal<'a>>) -> Option<()> {
+    pub(crate) fn row(&mut self, row: &mut Vec<Literal<'a>>) -> Option<()> {
         row.clear();
         if !self.accept(b'(') {
             return None;
@@ -173,7 +173,7 @@ impl<'a> Scanner<'a> {
 
     /// After a row: true if another follows, false at the end of the statement, `None` for anything else.
     #[inline]
-    pub fn another_row(&mut self) -> Option<bool> {
+    pub(crate) fn another_row(&mut self) -> Option<bool> {
         if self.accept(b',') {
             return Some(true);
         }
@@ -337,7 +337,7 @@ impl<'a> Scanner<'a> {
     }
 
     /// The bytes that an escaped text stands for.
-    pub fn unescape(&self, inner: &[u8], out: &mut Vec<u8>) {
+    pub(crate) fn unescape(&self, inner: &[u8], out: &mut Vec<u8>) {
         let mut at = 0;
         while at < inner.len() {
             let byte = inner[at];

@@ -1,11 +1,11 @@
 //! Literals as the scanner leaves them.
 
-use crate::expr::SlotKind;
-use types::ValueRef;
+use std::fmt::Write;
+use types::{Collation, ValueRef};
 
 /// Where the bytes of a string are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Place {
+pub(crate) enum Place {
     /// In the statement's own text: nothing to unescape.
     Text { from: u32, end: u32 },
     /// In the scan's buffer of unescaped strings.
@@ -14,7 +14,7 @@ pub enum Place {
 
 /// A literal, or the place of a parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Literal {
+pub(crate) enum Literal {
     Int(i64),
     UInt(u64),
     /// Digits and a point in the text, with a sign if `negative`.
@@ -32,7 +32,7 @@ pub enum Literal {
 
 impl Literal {
     /// `None` for a parameter, whose kind is known when it is bound.
-    pub fn kind(&self) -> Option<SlotKind> {
+    pub(crate) fn kind(&self) -> Option<SlotKind> {
         Some(match self {
             Literal::Int(_) => SlotKind::Int,
             Literal::UInt(_) => SlotKind::UInt,
@@ -46,7 +46,7 @@ impl Literal {
 
     /// The value, `text` being the statement, `unescaped` the scan's buffer.
     #[inline]
-    pub fn value<'a>(
+    pub(crate) fn value<'a>(
         &self,
         text: &'a [u8],
         unescaped: &'a [u8],
@@ -84,17 +84,76 @@ fn decimal_value<'a>(digits: &[u8], negative: bool) -> ValueRef<'a> {
 }
 
 /// The decimal number that digits with a point (and no exponent) mean; `None` if it has too many.
-pub fn decimal(text: &str) -> Option<types::Decimal> {
+pub(crate) fn decimal(text: &str) -> Option<types::Decimal> {
     let (value, length) = types::Decimal::parse_prefix(text.as_bytes());
     (length == text.len()).then_some(value)
 }
 
 impl Place {
     #[inline]
-    pub fn bytes<'a>(&self, text: &'a [u8], unescaped: &'a [u8]) -> &'a [u8] {
+    pub(crate) fn bytes<'a>(&self, text: &'a [u8], unescaped: &'a [u8]) -> &'a [u8] {
         match *self {
             Place::Text { from, end } => &text[from as usize..end as usize],
             Place::Unescaped { from, end } => &unescaped[from as usize..end as usize],
         }
     }
+}
+
+/// What kind of value a slot holds: part of the identity of a statement's shape.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum SlotKind {
+    Null,
+    Int,
+    UInt,
+    Decimal,
+    Double,
+    Text,
+    /// A text of a subquery's column, which compares as any column's does.
+    TextOf(Collation),
+    Binary,
+    Date,
+    Time,
+    DateTime,
+    /// A list of values of several kinds.
+    Mixed,
+}
+
+impl SlotKind {
+    pub(crate) fn of(value: &ValueRef<'_>) -> SlotKind {
+        match value {
+            ValueRef::Null => SlotKind::Null,
+            ValueRef::Int(_) => SlotKind::Int,
+            ValueRef::UInt(_) => SlotKind::UInt,
+            ValueRef::Float(_) | ValueRef::Double(_) => SlotKind::Double,
+            ValueRef::Decimal(_) => SlotKind::Decimal,
+            ValueRef::Date(_) => SlotKind::Date,
+            ValueRef::Time(_) => SlotKind::Time,
+            ValueRef::DateTime(_) => SlotKind::DateTime,
+            ValueRef::Text(_) => SlotKind::Text,
+            ValueRef::Binary(_) => SlotKind::Binary,
+        }
+    }
+}
+
+/// Appends a value as SELECT would print it.
+pub(crate) fn push_text(value: ValueRef<'_>, out: &mut String) {
+    // Writing to a string cannot fail.
+    let _ = match value {
+        ValueRef::Null => write!(out, "NULL"),
+        ValueRef::Int(value) => write!(out, "{value}"),
+        ValueRef::UInt(value) => write!(out, "{value}"),
+        ValueRef::Float(value) => {
+            types::number::write_f32(value, out);
+            Ok(())
+        }
+        ValueRef::Double(value) => {
+            types::number::write_f64(value, out);
+            Ok(())
+        }
+        ValueRef::Decimal(value) => write!(out, "{value}"),
+        ValueRef::Date(value) => write!(out, "{value}"),
+        ValueRef::Time(value) => write!(out, "{value}"),
+        ValueRef::DateTime(value) => write!(out, "{value}"),
+        ValueRef::Text(bytes) | ValueRef::Binary(bytes) => write!(out, "{}", String::from_utf8_lossy(bytes)),
+    };
 }

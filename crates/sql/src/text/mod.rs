@@ -6,11 +6,11 @@
 //! is one slot, whatever its length. A prepared statement is scanned when it is prepared; its parameters' kinds join the
 //! key when it is executed, so that both protocols share plans.
 
-pub mod literal;
+pub(crate) mod literal;
 
-pub mod insert_scanner;
+pub(crate) mod insert_scanner;
 pub mod parse;
-pub mod scan;
+pub(crate) mod scan;
 
-pub use literal::{Literal, Place};
-pub use scan::{Scan, ScanEnd, SlotShape};
+pub(crate) use literal::{Literal, SlotKind, push_text};
+pub(crate) use scan::{Scan, ScanEnd, SlotShape};

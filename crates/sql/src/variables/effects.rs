@@ -105,7 +105,7 @@ pub(super) fn change_cache(database: &Database, cache: &str, change: CacheChange
 pub(crate) struct EngineEffects(Weak<Database>);
 
 impl EngineEffects {
-    pub fn new(database: &Arc<Database>) -> EngineEffects {
+    pub(crate) fn new(database: &Arc<Database>) -> EngineEffects {
         EngineEffects(Arc::downgrade(database))
     }
 }

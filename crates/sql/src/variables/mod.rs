@@ -10,6 +10,7 @@ mod command_line;
 pub mod definition;
 mod effects;
 mod globals;
+pub mod join_methods;
 mod read;
 mod session;
 mod setting;
@@ -27,7 +28,7 @@ pub use effects::{
 };
 pub use globals::{Effects, Globals, Values};
 pub(crate) use read::unknown;
-pub use session::{Asked, Common, Live, SessionVariables, SqlMode, is_number};
+pub use session::{Asked, Common, Completes, Live, SessionVariables, SqlMode, is_number};
 pub use setting::Setting;
 pub use table::{Named, Variable, all, find, listed, segments_default};
 

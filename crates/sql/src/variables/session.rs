@@ -5,8 +5,7 @@ use super::definition::{Kind, Scope};
 use super::globals::{Globals, Values};
 use super::{Setting, Variable, find};
 use crate::names::charsets;
-use crate::plan::methods::JoinMethods;
-use crate::statements::transaction::Completes;
+use crate::variables::join_methods::JoinMethods;
 use crate::warning::Warnings;
 use crate::{ErrorKind, SqlError};
 use engine::Isolation;
@@ -407,4 +406,13 @@ fn unpack(values: &Values) -> Common {
 /// True for the kinds whose value `SELECT @@x` gives as a number.
 pub fn is_number(kind: &Kind) -> bool {
     matches!(kind, Kind::Unsigned { .. } | Kind::Signed { .. } | Kind::Double { .. } | Kind::Boolean { .. })
+}
+
+/// `completion_type`: what COMMIT and ROLLBACK do besides.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Completes {
+    #[default]
+    Alone,
+    Chain,
+    Release,
 }

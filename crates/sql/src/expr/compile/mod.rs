@@ -212,7 +212,7 @@ impl Compiler {
 
     fn subquery(&mut self, subquery: &Subquery) -> Result<Compiled, SqlError> {
         let (parameters, _) = self.list(&subquery.parameters)?;
-        let given = subquery.plan.columns.first().map(|meta| column_type(&meta.column_type, true));
+        let given = subquery.plan.columns().first().map(|meta| column_type(&meta.column_type, true));
         let given = given.unwrap_or_else(Typed::null);
         let (test, typed) = match &subquery.test {
             SubqueryTest::Value => (node::SubqueryTest::Value, given),
@@ -224,7 +224,7 @@ impl Compiler {
             }
             SubqueryTest::Quantified { operands, op, quantifier } => {
                 let given: Vec<Typed> =
-                    subquery.plan.columns.iter().map(|meta| column_type(&meta.column_type, true)).collect();
+                    subquery.plan.columns().iter().map(|meta| column_type(&meta.column_type, true)).collect();
                 let row = self.row_test(operands, &given, *op, *quantifier)?;
                 (node::SubqueryTest::Quantified(row), Typed::boolean(true))
             }

@@ -22,7 +22,7 @@ pub(super) fn value<'a>(
     match &subquery.test {
         SubqueryTest::Value => {
             let mut found = None;
-            subqueries.run(&subquery.plan, slots, &mut |row| match found {
+            subqueries.run(&*subquery.plan, slots, &mut |row| match found {
                 None => {
                     found = Some(in_arena(&row[0], context));
                     Ok(true)
@@ -33,7 +33,7 @@ pub(super) fn value<'a>(
         }
         SubqueryTest::Exists => {
             let mut exists = false;
-            subqueries.run(&subquery.plan, slots, &mut |_| {
+            subqueries.run(&*subquery.plan, slots, &mut |_| {
                 exists = true;
                 Ok(false)
             })?;
@@ -42,7 +42,7 @@ pub(super) fn value<'a>(
         SubqueryTest::In { operand, collation, negated } => {
             let operand = super::value(operand, row, context)?;
             let mut found = Some(false);
-            subqueries.run(&subquery.plan, slots, &mut |row| {
+            subqueries.run(&*subquery.plan, slots, &mut |row| {
                 match compare(&operand, &row[0], *collation, context) {
                     Some(order) if order.is_eq() => found = Some(true),
                     Some(_) => {}
@@ -55,8 +55,9 @@ pub(super) fn value<'a>(
         SubqueryTest::Quantified(test) => {
             let operands = operands(test, row, context)?;
             let mut outcome = Outcome::new(test.quantifier);
-            subqueries
-                .run(&subquery.plan, slots, &mut |row| outcome.take(test.compare(&operands, row, context)))?;
+            subqueries.run(&*subquery.plan, slots, &mut |row| {
+                outcome.take(test.compare(&operands, row, context))
+            })?;
             Ok(outcome.result().map_or(ValueRef::Null, |holds| ValueRef::Int(i64::from(holds))))
         }
     }

@@ -2,9 +2,8 @@
 
 use super::environment::TestEnvironment;
 use crate::expr::functions::time;
-use crate::expr::{
-    Arithmetic, Comparison, Compiled, Context, Expr, Function, IntervalUnit, Row, SlotKind, Slots,
-};
+use crate::expr::{Arithmetic, Comparison, Compiled, Context, Expr, Function, IntervalUnit, Row, Slots};
+use crate::text::SlotKind;
 use proptest::prelude::*;
 use types::{Collation, ColumnType, Date, DateTime, Decimal, Time, Value};
 

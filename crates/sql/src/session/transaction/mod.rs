@@ -7,7 +7,7 @@ mod run;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use run::{StatementLocks, Used, Writes};
+pub(crate) use run::{StatementLocks, Writes};
 
 use crate::locks::{Mode, Request};
 use crate::plan::plan::{LockClause, LockPatience};

@@ -2,13 +2,12 @@
 //! the transaction.
 
 use super::Characteristics;
-use crate::locks::{MetadataLocks, Mode};
+use crate::locks::{MetadataLocks, Mode, Used};
 use crate::plan::plan::Dependency;
-use crate::statements::dml::definition_changed;
 use crate::status::Counter;
 use crate::{ErrorKind, Session, SqlError};
 use base::TableId;
-use engine::{Reader, Readers, Table, Writer};
+use engine::{Reader, Readers, Writer};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Duration;
 
@@ -46,14 +45,6 @@ pub(crate) enum Writes {
     Rows,
     /// It locks rows, and waits so many seconds for one that is locked; `None` for as long as variables say.
     Locks { seconds: Option<u64> },
-}
-
-/// A table that a statement uses, and by which name.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Used<'t> {
-    pub table: &'t Table,
-    pub alias: &'t str,
-    pub mode: Mode,
 }
 
 impl Session {
@@ -113,7 +104,7 @@ impl Session {
             self.use_table(dependency.in_mode(Mode::Read), &mut locks)?;
         }
         if !dependencies.iter().all(Dependency::is_current) {
-            return Err(definition_changed());
+            return Err(SqlError::definition_changed());
         }
         self.begin_next()?;
         let mut engine = self.take_engine()?;
@@ -154,7 +145,7 @@ impl Session {
             self.use_table(*used, &mut locks)?;
         }
         if !is_current() {
-            return Err(definition_changed());
+            return Err(SqlError::definition_changed());
         }
         self.begin_next()?;
         let patience = Duration::from_secs(match writes {

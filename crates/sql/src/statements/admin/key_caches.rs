@@ -4,7 +4,8 @@
 //! under FLUSH TABLES WITH READ LOCK. A table keeps its definition meanwhile; its rows are read and changed all the while.
 
 use crate::locks::Mode;
-use crate::session::transaction::{StatementLocks, Used};
+use crate::locks::Used;
+use crate::session::transaction::StatementLocks;
 use crate::statements::show::{Listing, characters};
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, ResultSink, Session, SqlError};
@@ -132,7 +133,7 @@ fn names(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
 /// Refuses what no table has to be opened for.
 fn check(session: &Session, targets: &[Target]) -> Result<(), SqlError> {
     for Target { database, .. } in targets {
-        if database.eq_ignore_ascii_case(crate::statements::show::infoschema::DATABASE) {
+        if database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
             let (user, host) = (&session.user, &session.host);
             let text = format!("Access denied for user '{user}'@'{host}' to database '{database}'");
             return Err(SqlError::new(ErrorKind::DatabaseAccessDenied, text));

@@ -1,7 +1,8 @@
 //! CHECK, ANALYZE, OPTIMIZE, REPAIR and CHECKSUM TABLE.
 
 use crate::locks::Mode;
-use crate::session::transaction::{StatementLocks, Used};
+use crate::locks::Used;
+use crate::session::transaction::StatementLocks;
 use crate::statements::ddl;
 use crate::statements::show::{Listing, characters, number};
 use crate::text::parse::Words;

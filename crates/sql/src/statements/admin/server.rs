@@ -17,7 +17,7 @@ pub(crate) fn flush(
         match what.as_str() {
             "STATUS" => {
                 session.instance.status.flush(&mut session.counters);
-                crate::status::reset_cache_counters(session);
+                session.instance.database.caches().reset_counters();
             }
             // They stand alone.
             "TABLES" | "TABLE" => {

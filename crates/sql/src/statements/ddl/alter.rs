@@ -6,12 +6,14 @@
 use super::build::build;
 use super::copy::copy_rows;
 use super::database::check_writable;
-use super::definition::*;
 use super::index::{add_index, algorithm_and_lock, cannot_drop, check_auto_increment, remove_index};
-use super::metadata::TableMetadata;
-use super::parse::{charset_option, column_definition, default_value, key_definition, table_options};
 use super::table::{rename, surroundings, table_error};
-use super::types::name_or_string;
+use crate::definition::column_types::name_or_string;
+use crate::definition::metadata::TableMetadata;
+use crate::definition::parse::{
+    charset_option, column_definition, default_value, key_definition, table_options,
+};
+use crate::definition::*;
 use crate::text::parse::Words;
 use crate::variables::assign::engine_named;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
@@ -128,7 +130,7 @@ fn action(
         }
         let charset = name_or_string(words)?;
         let collate = if words.accept("COLLATE") { Some(name_or_string(words)?) } else { None };
-        let chosen = super::types::combine(Some(&charset), collate.as_deref(), false)?;
+        let chosen = crate::definition::column_types::combine(Some(&charset), collate.as_deref(), false)?;
         actions.push(Action::ConvertTo(chosen.unwrap_or(collation)));
     } else if words.accept("DISABLE") || words.accept("ENABLE") {
         words.expect("KEYS")?;

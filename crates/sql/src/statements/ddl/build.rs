@@ -1,9 +1,9 @@
 //! Checks what a statement said and makes the engine's definition of it.
 
-use super::definition::*;
-use super::metadata::TableMetadata;
-use super::options::{self, Asking, Meaning};
-use super::parse::invalid_default;
+use crate::definition::metadata::TableMetadata;
+use crate::definition::options::{self, Asking, Meaning};
+use crate::definition::parse::invalid_default;
+use crate::definition::*;
 use crate::expr::{CoerceIssue, coerce};
 use crate::variables::SqlMode;
 use crate::variables::assign::engine_named;
@@ -330,21 +330,6 @@ pub(super) fn settled_default(
     })
 }
 
-/// The value that a default writes; `None` for NULL, the time and none at all.
-pub fn literal(default: &ColumnDefault) -> Option<ValueRef<'_>> {
-    match default {
-        ColumnDefault::Unset | ColumnDefault::Null | ColumnDefault::Now => None,
-        ColumnDefault::Number(text) => Some(
-            text.parse()
-                .map(ValueRef::Int)
-                .or_else(|_| text.parse().map(ValueRef::UInt))
-                .unwrap_or(ValueRef::Text(text.as_bytes())),
-        ),
-        ColumnDefault::Text(text) => Some(ValueRef::Text(text.as_bytes())),
-        ColumnDefault::Binary(bytes) => Some(ValueRef::Binary(bytes)),
-    }
-}
-
 fn is_blob(column_type: &ColumnType) -> bool {
     matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. })
 }
@@ -374,17 +359,6 @@ fn check_row_size(columns: &[Column]) -> Result<(), SqlError> {
              to TEXT or BLOBs"
         ),
     ))
-}
-
-/// What a table's indexes are sorted by, as MySQL does it; those of the same rank stay as they were declared. Indexes are
-/// listed, and duplicates looked for, in this order: unique ones without NULL, other unique ones, those over prefixes of columns behind
-/// their like, then the rest. Like InnoDB, one that is added in place is listed in this order and looked at last.
-pub(crate) fn rank(columns: &[Column], index: &IndexDef) -> (bool, bool, bool) {
-    if !index.unique {
-        return (true, false, false);
-    }
-    let nullable = index.parts.iter().any(|part| columns[part.column].nullable);
-    (false, nullable, index.parts.iter().any(|part| part.prefix_chars.is_some()))
 }
 
 /// The parts of a key, checked against the columns and what a page of the table has room for.

@@ -1,8 +1,9 @@
 //! Copies the rows of one table into another with other columns.
 
-use super::metadata::TableMetadata;
+use crate::definition::defaults::{column_default, implicit_default};
+use crate::definition::metadata::TableMetadata;
 use crate::expr::{CoerceIssue, Coerced, coerce};
-use crate::statements::dml::{column_default, implicit_default, note_issue, write_error};
+use crate::statements::dml::{note_issue, write_error};
 use crate::{Session, SqlError};
 use base::IndexId;
 use bumpalo::Bump;

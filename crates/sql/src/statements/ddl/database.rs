@@ -1,54 +1,17 @@
 //! CREATE, ALTER and DROP DATABASE.
 
-use super::metadata::DatabaseMetadata;
-use super::parse::database_options;
-use crate::statements::show::infoschema;
+use crate::definition::metadata::DatabaseMetadata;
+use crate::definition::parse::database_options;
 use crate::text::parse::Words;
-use crate::{Completion, ErrorKind, ResultSink, Session, SqlError, names};
+use crate::{ErrorKind, ResultSink, Session, SqlError, names};
 use engine::Error;
-use types::Collation;
-
-impl Session {
-    /// The default collation of a database.
-    ///
-    /// # Errors
-    /// 1049.
-    pub(crate) fn database_collation(&self, database: &str) -> Result<Collation, SqlError> {
-        let databases = self.instance.database.databases();
-        let found = databases.iter().find(|(name, _)| name == database);
-        let (_, metadata) = found.ok_or_else(|| SqlError::unknown_database(database))?;
-        Ok(DatabaseMetadata::decode(metadata).collation)
-    }
-
-    /// The database that a name written `database.name` or `name` is in.
-    ///
-    /// # Errors
-    /// 1046.
-    pub(crate) fn resolve_database(&self, written: Option<String>) -> Result<String, SqlError> {
-        match written {
-            Some(database) => Ok(database),
-            None => self.state.database.as_deref().map(str::to_owned).ok_or_else(SqlError::no_database),
-        }
-    }
-
-    /// Ends a statement without a result set.
-    pub(crate) fn done(
-        &self,
-        affected_rows: u64,
-        info: String,
-        sink: &mut dyn ResultSink,
-    ) -> Result<(), SqlError> {
-        let warnings = self.state.warnings.count_u16();
-        sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
-    }
-}
 
 fn exists(name: &str) -> SqlError {
     SqlError::new(ErrorKind::DatabaseExists, format!("Can't create database '{name}'; database exists"))
 }
 
 fn is_reserved(name: &str) -> bool {
-    name.eq_ignore_ascii_case(infoschema::DATABASE)
+    name.eq_ignore_ascii_case(names::INFORMATION_SCHEMA)
 }
 
 /// 1044 for what no statement may change.

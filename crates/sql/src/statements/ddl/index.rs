@@ -2,9 +2,9 @@
 
 use super::build::{duplicate_key_name, generated_name, key_parts};
 use super::database::check_writable;
-use super::definition::{KeyKind, KeySpec};
-use super::parse::{index_options, key_parts as parse_key_parts};
 use super::table::table_error;
+use crate::definition::parse::{index_options, key_parts as parse_key_parts};
+use crate::definition::{KeyKind, KeySpec};
 use crate::statements::dml::duplicate_entry;
 use crate::text::parse::Words;
 use crate::{ErrorKind, ResultSink, Session, SqlError, names};

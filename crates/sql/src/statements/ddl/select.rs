@@ -1,8 +1,8 @@
 //! CREATE TABLE ... AS SELECT.
 
 use super::build::build;
-use super::definition::*;
 use super::table::{surroundings, table_error};
+use crate::definition::*;
 use crate::text::parse::{self, Statement};
 use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
@@ -42,13 +42,11 @@ pub(super) fn create_from_select(
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
     let statement = parse::parse(query)?;
-    if !matches!(statement, Statement::Query(_)) {
-        return Err(SqlError::syntax(query, 1));
-    }
+    let Statement::Query(query) = statement else { return Err(SqlError::syntax(query, 1)) };
     let mut result = Collected::default();
     // The query is a statement of its own; its warnings are added to ours.
     let earlier = session.state.warnings.clone();
-    session.run_statement(&statement, &mut result)?;
+    session.run_inner_query(&query, &mut result)?;
     let later = std::mem::replace(&mut session.state.warnings, earlier);
     add_warnings(&mut session.state.warnings, &later);
 
@@ -116,14 +114,14 @@ fn fill(
 ) -> Result<(), SqlError> {
     let clock = session.clock();
     let def = table.def();
-    let metadata = super::metadata::TableMetadata::of(&def)?;
+    let metadata = crate::definition::metadata::TableMetadata::of(&def)?;
     let defaults: Vec<Value> = def
         .columns
         .iter()
         .zip(&metadata.columns)
         .map(|(column, extras)| {
-            crate::statements::dml::column_default(column, extras, &clock)
-                .unwrap_or_else(|| crate::statements::dml::implicit_default(column))
+            crate::definition::defaults::column_default(column, extras, &clock)
+                .unwrap_or_else(|| crate::definition::defaults::implicit_default(column))
         })
         .collect();
     let instance = session.instance.clone();

@@ -1,12 +1,13 @@
 //! CREATE, DROP, RENAME and TRUNCATE TABLE.
 
-use super::build::{Surroundings, build, rank};
+use super::build::{Surroundings, build};
 use super::database::check_writable;
-use super::metadata::TableMetadata;
-use super::parse::{table_body, table_options};
-use super::types::collation_named;
+use crate::definition::column_types::collation_named;
+use crate::definition::metadata::TableMetadata;
+use crate::definition::parse::{table_body, table_options};
+use crate::definition::rank;
 use crate::locks::Mode;
-use crate::session::transaction::Used;
+use crate::locks::Used;
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::{Error, TableDef};
@@ -79,7 +80,7 @@ pub(crate) fn create_table(
     } else {
         let mut ignored = Vec::new();
         let options = table_options(words, &mut ignored)?;
-        super::definition::TableSpec { options, ignored, ..Default::default() }
+        crate::definition::TableSpec { options, ignored, ..Default::default() }
     };
     let _ = words.accept("IGNORE") || words.accept("REPLACE");
     let as_select = words.accept("AS") || words.is("SELECT") || words.is("WITH") || words.is("(");

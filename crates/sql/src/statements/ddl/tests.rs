@@ -1,6 +1,6 @@
 use super::build::{Surroundings, build};
-use super::metadata::TableMetadata;
-use super::parse::table_body;
+use crate::definition::metadata::TableMetadata;
+use crate::definition::parse::table_body;
 use crate::text::parse::Words;
 use crate::variables::SqlMode;
 use crate::{SqlError, Warnings};

@@ -1,11 +1,11 @@
 //! `SET column = expression` over the newest image of a row: what UPDATE and ON DUPLICATE KEY UPDATE share.
 
 use super::inserter::{copy_to, no_default};
-use super::target::Target;
 use crate::expr::{Compiled, Context, Part, Row, coerce};
 use crate::plan::bind::{Binder, SlotInfo};
 use crate::plan::object_name;
 use crate::plan::scope::Scope;
+use crate::session::Target;
 use crate::{SqlError, Warnings};
 use sqlparser::ast;
 use types::{Collation, RowView, Value, ValueRef};
@@ -64,7 +64,7 @@ impl Assignments {
     ///
     /// # Errors
     /// 1054, and those of the expressions.
-    pub fn new(
+    pub(super) fn new(
         assignments: &[ast::Assignment],
         place: &'static str,
         scope: &Scope,
@@ -87,12 +87,12 @@ impl Assignments {
     }
 
     /// True if a column is set to DEFAULT.
-    pub fn need_defaults(&self) -> bool {
+    pub(super) fn need_defaults(&self) -> bool {
         self.0.iter().any(|(_, right)| matches!(right, Right::Default))
     }
 
     /// True if a column is among those that are set.
-    pub fn sets(&self, column: usize) -> bool {
+    pub(super) fn sets(&self, column: usize) -> bool {
         self.0.iter().any(|(assigned, _)| *assigned == column)
     }
 
@@ -102,7 +102,7 @@ impl Assignments {
     /// # Errors
     /// Those of the expressions, and of values that do not fit.
     #[allow(clippy::too_many_arguments)]
-    pub fn apply<'a>(
+    pub(super) fn apply<'a>(
         &'a self,
         target: &'a Target,
         defaults: &'a [Option<Value>],
@@ -143,7 +143,7 @@ impl Assignments {
     /// # Errors
     /// As there.
     #[allow(clippy::too_many_arguments)]
-    pub fn set<'a>(
+    pub(super) fn set<'a>(
         &'a self,
         target: &Target,
         defaults: &'a [Option<Value>],
@@ -167,7 +167,10 @@ impl Assignments {
                 Right::Default => match &defaults[*column] {
                     Some(value) => value.as_ref(),
                     None if strictness.strict => return Err(no_default(&described.name)),
-                    None => copy_to(super::implicit_default(described).as_ref(), context.arena),
+                    None => copy_to(
+                        crate::definition::defaults::implicit_default(described).as_ref(),
+                        context.arena,
+                    ),
                 },
             };
             if value.is_null() && strictness.generates && target.def.auto_increment == Some(*column) {
@@ -190,7 +193,7 @@ impl Assignments {
 }
 
 /// What ON UPDATE CURRENT_TIMESTAMP columns become.
-pub(super) fn on_update(target: &Target, clock: &super::Clock) -> Vec<(usize, Value)> {
+pub(super) fn on_update(target: &Target, clock: &crate::definition::defaults::Clock) -> Vec<(usize, Value)> {
     let extras = target.metadata.columns.iter().enumerate();
     extras
         .filter(|(_, extras)| extras.on_update_now)

@@ -1,8 +1,8 @@
 //! The message of a duplicate key.
 
+use crate::text::push_text;
 use crate::{ErrorKind, SqlError};
 use engine::TableDef;
-use std::fmt::Write;
 use types::{KeyPart, RowView, ValueRef};
 
 /// 1062: `Duplicate entry '1-abc' for key 'k'`.
@@ -30,27 +30,4 @@ pub(crate) fn duplicate_entry(row: &RowView<'_>, def: &TableDef, parts: &[KeyPar
     }
     debug_assert!(parts.iter().all(|part| part.column < def.columns.len()));
     SqlError::new(ErrorKind::DuplicateEntry, format!("Duplicate entry '{entry}' for key '{key}'"))
-}
-
-/// Appends a value as SELECT would print it.
-pub(crate) fn push_text(value: ValueRef<'_>, out: &mut String) {
-    // Writing to a string cannot fail.
-    let _ = match value {
-        ValueRef::Null => write!(out, "NULL"),
-        ValueRef::Int(value) => write!(out, "{value}"),
-        ValueRef::UInt(value) => write!(out, "{value}"),
-        ValueRef::Float(value) => {
-            types::number::write_f32(value, out);
-            Ok(())
-        }
-        ValueRef::Double(value) => {
-            types::number::write_f64(value, out);
-            Ok(())
-        }
-        ValueRef::Decimal(value) => write!(out, "{value}"),
-        ValueRef::Date(value) => write!(out, "{value}"),
-        ValueRef::Time(value) => write!(out, "{value}"),
-        ValueRef::DateTime(value) => write!(out, "{value}"),
-        ValueRef::Text(bytes) | ValueRef::Binary(bytes) => write!(out, "{}", String::from_utf8_lossy(bytes)),
-    };
 }

@@ -1,7 +1,7 @@
 //! INSERT and REPLACE of literals, from the statement's bytes to row images.
 
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate};
-use super::{DEFINITION_RETRIES, is_definition_changed};
+use crate::session::DEFINITION_RETRIES;
 use crate::status::Counter;
 use crate::text::insert_scanner::{Head, Literal, Scanner};
 use crate::variables::SqlMode;
@@ -32,7 +32,7 @@ impl Session {
         self.state.warnings.clear();
         let mut result = self.plain_insert(&mut scanner, &head, sql.len(), parameters)?;
         for _ in 0..DEFINITION_RETRIES {
-            if !matches!(&result, Err(error) if is_definition_changed(error)) {
+            if !matches!(&result, Err(error) if error.is_definition_changed()) {
                 break;
             }
             self.state.warnings.clear();

@@ -3,9 +3,8 @@
 use super::assign::{Assignments, Strictness, is_default, on_update};
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
 use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
-use super::target::Target;
 use super::{UniqueKey, write_error};
-use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, collect_statement};
+use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, run_to_memory};
 use crate::expr::{Compiled, Context, Part, Row, Slots};
 use crate::locks::Mode;
 use crate::plan::bind::Binder;
@@ -13,6 +12,7 @@ use crate::plan::object_name;
 use crate::plan::plan::StatementPlan;
 use crate::plan::query::Planner;
 use crate::plan::scope::Scope;
+use crate::session::Target;
 use crate::session::environment::SessionEnvironment;
 use crate::session::plans::ChangePlan;
 use crate::session::transaction::Writes;
@@ -71,7 +71,7 @@ pub(super) fn plan_insert(
         [database, table] => (database.clone(), table.clone()),
         _ => return Err(SqlError::syntax(&name.to_string(), 1)),
     };
-    if database.eq_ignore_ascii_case(crate::statements::show::infoschema::DATABASE) {
+    if database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
         return Err(SqlError::new(
             ErrorKind::DatabaseAccessDenied,
             format!("Access denied for user '{}'@'{}' to database '{database}'", session.user, session.host),
@@ -278,7 +278,7 @@ impl InsertPlan {
                     spare: RefCell::default(),
                     derived: DerivedRows::default(),
                 };
-                let rows = collect_statement(plan, slots, &runtime, &mut Vec::new())?;
+                let rows = run_to_memory(plan, slots, &runtime, &mut Vec::new())?;
                 let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));
                 Ok(rows.iter().map(|row| row.iter().map(given).collect()).collect())
             }

@@ -1,8 +1,9 @@
 //! Rows on their way into a table: values to images, numbers for AUTO_INCREMENT, duplicates.
 
-use super::target::Target;
-use super::{UniqueKey, implicit_default, note_issue, write_error};
+use super::{UniqueKey, note_issue, write_error};
+use crate::definition::defaults::implicit_default;
 use crate::expr::{CoerceIssue, Coerced, coerce};
+use crate::session::Target;
 use crate::session::transaction::Writes;
 use crate::status::Counter;
 use crate::{ErrorKind, Session, SqlError};
@@ -31,7 +32,7 @@ pub(crate) enum Given<'a> {
 
 impl<'a> Given<'a> {
     /// The value of a row that a SELECT gave, where there is no DEFAULT.
-    pub fn value(&self) -> ValueRef<'a> {
+    pub(super) fn value(&self) -> ValueRef<'a> {
         match self {
             Given::Value(value) => *value,
             Given::Default => ValueRef::Null,
@@ -81,7 +82,7 @@ impl Inserter {
     ///
     /// # Errors
     /// 1054 and 1110 for columns that are not there, or twice.
-    pub fn new<S: AsRef<str>>(
+    pub(super) fn new<S: AsRef<str>>(
         session: &Session,
         target: Arc<Target>,
         names: Option<&[S]>,
@@ -138,34 +139,34 @@ impl Inserter {
     }
 
     /// For rows that come as whole lists of values ([`Inserter::push_row`]).
-    pub fn whole_rows(session: &Session, target: Arc<Target>, on_duplicate: OnDuplicate) -> Inserter {
+    pub(super) fn whole_rows(session: &Session, target: Arc<Target>, on_duplicate: OnDuplicate) -> Inserter {
         let columns = (0..target.def.columns.len()).collect();
         Inserter::of_columns(session, target, columns, on_duplicate)
     }
 
     /// More rows than one follow: NULL in a NOT NULL column is then only a warning in non-strict mode.
-    pub fn many_rows(&mut self) {
+    pub(super) fn many_rows(&mut self) {
         self.single_row = false;
     }
 
     /// Begins a row that [`Inserter::push_row`] ends; its number counts from 1.
-    pub fn begin_row(&mut self) -> u64 {
+    pub(super) fn begin_row(&mut self) -> u64 {
         self.rows += 1;
         self.rows
     }
 
     /// Adds the row begun last: a value for each column, made fit.
-    pub fn push_row(&mut self, values: &[ValueRef<'_>]) {
+    pub(super) fn push_row(&mut self, values: &[ValueRef<'_>]) {
         let target = self.target.clone();
         self.push_image(values, target.table.row_codec());
     }
 
     /// The images of the rows that have not been written.
-    pub fn batch(&self) -> &KeyList {
+    pub(super) fn batch(&self) -> &KeyList {
         &self.images
     }
 
-    pub fn reserve(&mut self, bytes: usize) {
+    pub(super) fn reserve(&mut self, bytes: usize) {
         self.images.bytes.reserve(bytes);
     }
 
@@ -174,7 +175,12 @@ impl Inserter {
     /// # Errors
     /// 1136 for a wrong number of values, 1364, and those of values that do not fit.
     #[inline]
-    pub fn add(&mut self, session: &mut Session, given: &[Given<'_>], arena: &Bump) -> Result<(), SqlError> {
+    pub(super) fn add(
+        &mut self,
+        session: &mut Session,
+        given: &[Given<'_>],
+        arena: &Bump,
+    ) -> Result<(), SqlError> {
         self.rows += 1;
         if given.len() != self.columns.len() {
             // `VALUES ()`: a row of defaults.
@@ -246,7 +252,7 @@ impl Inserter {
 
     /// A value made fit for its column. What bulk loads are made of is decided right here.
     #[inline]
-    pub fn fit<'v>(
+    pub(super) fn fit<'v>(
         &mut self,
         session: &mut Session,
         position: usize,
@@ -360,7 +366,7 @@ impl Inserter {
     ///
     /// # Errors
     /// 1062, 1467, and the engine's. Nothing is written then.
-    pub fn finish(self, session: &mut Session) -> Result<Inserted, SqlError> {
+    pub(super) fn finish(self, session: &mut Session) -> Result<Inserted, SqlError> {
         let target = self.target.clone();
         let tables = [target.used()];
         session.write_tables(
@@ -375,7 +381,7 @@ impl Inserter {
     ///
     /// # Errors
     /// As [`Inserter::finish`]; what was written is the statement's to undo.
-    pub fn write(
+    pub(super) fn write(
         mut self,
         session: &mut Session,
         reader: Reader<'_>,
@@ -392,7 +398,7 @@ impl Inserter {
     ///
     /// # Errors
     /// As [`Inserter::write`].
-    pub fn write_batch(
+    pub(super) fn write_batch(
         &mut self,
         session: &mut Session,
         reader: Reader<'_>,
@@ -439,7 +445,7 @@ impl Inserter {
     ///
     /// # Errors
     /// 1467, and the engine's.
-    pub fn load_batch(
+    pub(super) fn load_batch(
         &mut self,
         session: &mut Session,
         load: &mut Load<'_>,
@@ -456,12 +462,12 @@ impl Inserter {
     }
 
     /// Takes rows that have been through [`Inserter::load_batch`] as the next batch.
-    pub fn take_batch(&mut self, images: &mut KeyList) {
+    pub(super) fn take_batch(&mut self, images: &mut KeyList) {
         std::mem::swap(&mut self.images, images);
     }
 
     /// The rows are written once more, from the first one on.
-    pub fn start_over(&mut self) {
+    pub(super) fn start_over(&mut self) {
         self.written = 0;
     }
 
@@ -529,7 +535,7 @@ impl Inserter {
     ///
     /// # Errors
     /// 1467.
-    pub fn into_images(mut self, session: &mut Session) -> Result<(KeyList, Inserted), SqlError> {
+    pub(super) fn into_images(mut self, session: &mut Session) -> Result<(KeyList, Inserted), SqlError> {
         let mut inserted = Inserted { records: self.rows, ..Inserted::default() };
         self.number(session, &mut inserted)?;
         Ok((self.images, inserted))
@@ -600,11 +606,6 @@ fn columns_of<S: AsRef<str>>(target: &Target, names: &[S]) -> Result<Vec<usize>,
 /// 1364.
 pub(crate) fn no_default(column: &str) -> SqlError {
     SqlError::new(ErrorKind::NoDefaultForField, format!("Field '{column}' doesn't have a default value"))
-}
-
-/// 1412: another session changed the table between the planning and the doing.
-pub(crate) fn definition_changed() -> SqlError {
-    SqlError::new(ErrorKind::TableDefinitionChanged, "Table definition has changed, please retry transaction")
 }
 
 /// A copy whose bytes live in the arena.

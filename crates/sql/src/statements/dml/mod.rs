@@ -1,50 +1,25 @@
 //! Statements that change rows: INSERT, REPLACE, LOAD DATA, UPDATE, DELETE.
 
 mod assign;
-mod defaults;
 mod duplicate;
 mod fast;
 mod insert;
 mod inserter;
 mod load;
 mod on_duplicate;
-mod target;
 #[cfg(test)]
 pub(crate) mod tests;
 mod update;
 
-pub(crate) use defaults::{column_default, implicit_default};
 pub(crate) use duplicate::duplicate_entry;
 
-pub(crate) use defaults::Clock;
-pub(crate) use duplicate::push_text;
-pub(crate) use inserter::definition_changed;
 pub(crate) use load::load_data;
-pub(crate) use target::Targets;
 
 use crate::expr::{CoerceIssue, Coerced};
-use crate::{ErrorKind, Session, SqlError};
+use crate::{Session, SqlError};
 use base::IndexId;
 use engine::{Direction, Error, KeyRange, Reader, Table, TableDef};
 use std::ops::Bound;
-
-/// How often a statement is tried again that met ALTER TABLE between its planning and its first change.
-pub(crate) const DEFINITION_RETRIES: usize = 10;
-
-/// True for the error of a statement that has changed nothing because its table is another one by now.
-pub(crate) fn is_definition_changed(error: &SqlError) -> bool {
-    error.kind == ErrorKind::TableDefinitionChanged
-}
-
-impl Session {
-    /// The clock of the statement that runs.
-    pub(crate) fn clock(&self) -> Clock {
-        Clock {
-            unix_micros: (self.variables.timestamp() * 1e6) as i64,
-            zone_seconds: self.variables.common.zone_seconds,
-        }
-    }
-}
 
 /// Turns what did not fit into the statement's error or a warning. `row` counts from 1.
 pub(crate) fn note_issue(

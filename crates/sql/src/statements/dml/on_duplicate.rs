@@ -4,13 +4,13 @@
 //! A column of the source joins the SELECT's list behind those that are inserted, and the expression names its place there.
 
 use super::assign::{Assignments, is_default};
-use super::target::Target;
 use crate::SqlError;
 use crate::expr::{Function, functions};
 use crate::plan::bind::SlotInfo;
 use crate::plan::from::{result_scope, single_scope};
 use crate::plan::plan::StatementPlan;
 use crate::plan::scope::{Scope, written};
+use crate::session::Target;
 use sqlparser::ast;
 use types::Collation;
 
@@ -33,7 +33,7 @@ impl OnDuplicateUpdate {
     ///
     /// # Errors
     /// 1052 for a name that may mean several columns.
-    pub fn new(
+    pub(super) fn new(
         assignments: &[ast::Assignment],
         (database, table): (&str, &str),
         target: &Target,
@@ -53,12 +53,12 @@ impl OnDuplicateUpdate {
     }
 
     /// How many columns of the SELECT's row are not inserted.
-    pub fn not_inserted(&self) -> usize {
+    pub(super) fn not_inserted(&self) -> usize {
         self.wanted.len()
     }
 
     /// The SELECT with the columns that the expressions want.
-    pub fn extend(&self, query: &ast::Query) -> ast::Query {
+    pub(super) fn extend(&self, query: &ast::Query) -> ast::Query {
         let mut query = query.clone();
         if let ast::SetExpr::Select(select) = &mut *query.body {
             let item = |(number, expr): (usize, &ast::Expr)| ast::SelectItem::ExprWithAlias {
@@ -74,7 +74,7 @@ impl OnDuplicateUpdate {
     ///
     /// # Errors
     /// As [`Assignments::new`].
-    pub fn bind(
+    pub(super) fn bind(
         &self,
         target: &Target,
         source: Option<&StatementPlan>,

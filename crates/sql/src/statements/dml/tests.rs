@@ -32,7 +32,7 @@ pub(crate) struct Fixture {
 }
 
 impl Fixture {
-    pub fn new() -> Fixture {
+    pub(crate) fn new() -> Fixture {
         let folder = tempfile::tempdir().expect("a scratch folder");
         let options = Options {
             cache: CacheOptions { size_bytes: 1 << 22, segments: 2, ..CacheOptions::default() },
@@ -48,7 +48,7 @@ impl Fixture {
         fixture
     }
 
-    pub fn run(&mut self, sql: &str) -> Last {
+    pub(crate) fn run(&mut self, sql: &str) -> Last {
         let mut last = Last::default();
         if let Err(error) = self.session.query(sql.as_bytes(), &mut last) {
             panic!("{sql}: {error}");
@@ -56,7 +56,7 @@ impl Fixture {
         last
     }
 
-    pub fn fail(&mut self, sql: &str) -> (u16, String) {
+    pub(crate) fn fail(&mut self, sql: &str) -> (u16, String) {
         let mut last = Last::default();
         match self.session.query(sql.as_bytes(), &mut last) {
             Err(error) => (error.code(), error.message),
@@ -65,7 +65,7 @@ impl Fixture {
     }
 
     /// The rows of a table in the order of its primary key.
-    pub fn rows(&self, table: &str) -> Vec<Vec<Value>> {
+    pub(crate) fn rows(&self, table: &str) -> Vec<Vec<Value>> {
         let table = self.session.instance.database.table("test", table).expect("a table");
         let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
         let mut scan = table.scan(engine::Reader::newest(), base::IndexId(0), range, Direction::Forward);

@@ -1,18 +1,19 @@
 //! UPDATE and DELETE of one table.
 
 use super::assign::{Assignments, Strictness, on_update};
-use super::target::Target;
 use super::write_error;
 use crate::exec::{DerivedRows, RowLocks, Runtime, Scratch, WriterLocks, candidates, with_read_slots};
 use crate::expr::{Context, Part, Row, Slots};
 use crate::locks::Mode;
+use crate::locks::Used;
 use crate::plan::access::Path;
 use crate::plan::change::{Meant, TableRead};
 use crate::plan::plan::Limit;
 use crate::plan::query::Planner;
+use crate::session::Target;
 use crate::session::environment::SessionEnvironment;
 use crate::session::plans::ChangePlan;
-use crate::session::transaction::{Used, Writes};
+use crate::session::transaction::Writes;
 use crate::status::Counter;
 use crate::{Completion, ErrorKind, ResultSink, Session, SqlError, Warnings};
 use base::IndexId;

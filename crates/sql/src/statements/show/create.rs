@@ -1,12 +1,13 @@
 //! SHOW CREATE TABLE and SHOW CREATE DATABASE.
 
 use super::listing::{Listing, characters};
+use crate::definition::column_types::type_text;
+use crate::definition::metadata::TableMetadata;
+use crate::definition::options;
+use crate::definition::rank;
+use crate::definition::{ColumnDefault, ColumnExtras};
 use crate::names::charsets::describe;
 use crate::names::{quoted, quoted_text};
-use crate::statements::ddl::definition::{ColumnDefault, ColumnExtras};
-use crate::statements::ddl::metadata::TableMetadata;
-use crate::statements::ddl::options;
-use crate::statements::ddl::{rank, type_text};
 use crate::text::parse::Words;
 use crate::{ResultSink, Session, SqlError};
 use engine::{IndexDef, Table, TableDef};
@@ -110,7 +111,7 @@ fn push_comment(comment: &str, line: &mut String) {
 ///
 /// # Errors
 /// 1105 for a damaged catalogue.
-pub fn create_statement(table: &Table) -> Result<String, SqlError> {
+pub(super) fn create_statement(table: &Table) -> Result<String, SqlError> {
     let def = table.def();
     let metadata = TableMetadata::of(&def)?;
     let mut lines: Vec<String> =
@@ -164,7 +165,7 @@ pub(super) fn show_create(
         let if_not_exists = words.accept_all(&["IF", "NOT", "EXISTS"]);
         let name = words.name()?;
         words.end()?;
-        let info = if name.eq_ignore_ascii_case(crate::statements::show::infoschema::DATABASE) {
+        let info = if name.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
             describe(types::Collation::Utf8mb4GeneralCi)
         } else {
             describe(session.database_collation(&name)?)

@@ -1,8 +1,8 @@
 //! LIKE and WHERE of SHOW statements: comparisons of columns with literals, joined by AND, OR and NOT.
 
 use crate::SqlError;
-use crate::statements::dml::push_text;
 use crate::text::parse::{Word, Words};
+use crate::text::push_text;
 use std::cmp::Ordering;
 use types::{Collation, Value};
 
@@ -26,7 +26,7 @@ enum Operand {
 
 impl Filter {
     /// LIKE 'pattern' or WHERE condition, if the next words begin one.
-    pub fn parse(words: &mut Words<'_>, columns: &[&str]) -> Result<Option<Filter>, SqlError> {
+    pub(super) fn parse(words: &mut Words<'_>, columns: &[&str]) -> Result<Option<Filter>, SqlError> {
         if words.accept("LIKE") {
             return Ok(Some(Filter::Like { column: 0, pattern: words.string()?, negated: false }));
         }
@@ -36,7 +36,7 @@ impl Filter {
         Ok(None)
     }
 
-    pub fn keeps(&self, row: &[Value]) -> bool {
+    pub(super) fn keeps(&self, row: &[Value]) -> bool {
         self.truth(row) == Some(true)
     }
 

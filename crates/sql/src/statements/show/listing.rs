@@ -22,17 +22,17 @@ pub(crate) fn number() -> ColumnType {
 }
 
 impl Listing {
-    pub fn new<N: Into<String>>(columns: impl IntoIterator<Item = (N, ColumnType)>) -> Listing {
+    pub(crate) fn new<N: Into<String>>(columns: impl IntoIterator<Item = (N, ColumnType)>) -> Listing {
         let columns = columns.into_iter().map(|(name, kind)| (name.into(), kind)).collect();
         Listing { columns, rows: Vec::new() }
     }
 
     /// Columns of text only.
-    pub fn of_texts(columns: &[&str]) -> Listing {
+    pub(crate) fn of_texts(columns: &[&str]) -> Listing {
         Listing::new(columns.iter().map(|name| (*name, characters(64))))
     }
 
-    pub fn push(&mut self, row: Vec<Value>) {
+    pub(crate) fn push(&mut self, row: Vec<Value>) {
         debug_assert_eq!(row.len(), self.columns.len());
         self.rows.push(row);
     }
@@ -41,7 +41,7 @@ impl Listing {
     ///
     /// # Errors
     /// 1064; 1054 for a column that the result does not have.
-    pub fn filter(&mut self, words: &mut Words<'_>) -> Result<(), SqlError> {
+    pub(crate) fn filter(&mut self, words: &mut Words<'_>) -> Result<(), SqlError> {
         let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
         let filter = Filter::parse(words, &names)?;
         if let Some(filter) = filter {
@@ -54,7 +54,7 @@ impl Listing {
     ///
     /// # Errors
     /// Those of the sink.
-    pub fn send(self, session: &mut Session, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    pub(crate) fn send(self, session: &mut Session, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         let metas: Vec<ColumnMeta> = self
             .columns
             .iter()

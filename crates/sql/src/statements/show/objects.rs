@@ -1,9 +1,9 @@
 //! SHOW of databases, variables, status, warnings, connections, and of what there is none of.
 
 use super::listing::{Listing, characters, number};
-use crate::statements::show::infoschema;
+use crate::statements::show::infoschema::{self, status};
 use crate::text::parse::{Word, Words};
-use crate::{ErrorKind, Level, ResultSink, Session, SqlError, status};
+use crate::{ErrorKind, Level, ResultSink, Session, SqlError};
 use types::{ColumnType, Value};
 
 fn signed() -> ColumnType {

@@ -3,43 +3,18 @@
 use super::create::{index_order, now_text};
 use super::default_text;
 use super::listing::{Listing, characters, number};
+use crate::definition::column_types::type_text;
+use crate::definition::metadata::TableMetadata;
+use crate::definition::{ColumnDefault, ColumnExtras};
 use crate::names::charsets;
-use crate::statements::ddl::definition::{ColumnDefault, ColumnExtras};
-use crate::statements::ddl::metadata::TableMetadata;
-use crate::statements::ddl::type_text;
 use crate::statements::show::infoschema::{self, column_key, status_of, table_status_row};
 use crate::text::parse::{Word, Words};
-use crate::{ErrorKind, ResultSink, Session, SqlError};
+use crate::{ResultSink, Session, SqlError};
 use engine::{Error, Table};
 use std::sync::Arc;
 use types::{Column, ColumnType, Value};
 
 impl Session {
-    /// A table to look at.
-    ///
-    /// # Errors
-    /// 1049, 1146.
-    pub(crate) fn table(&self, database: &str, name: &str) -> Result<Arc<Table>, SqlError> {
-        self.instance.database.table(database, name).map_err(|error| match error {
-            Error::NoSuchTable => SqlError::no_such_table(database, name),
-            Error::NoSuchDatabase => SqlError::unknown_database(database),
-            other => other.into(),
-        })
-    }
-
-    /// A table to use: under LOCK TABLES one that is not there is one that was not locked.
-    ///
-    /// # Errors
-    /// 1049, 1146, 1100.
-    pub(crate) fn table_to_use(&self, database: &str, name: &str) -> Result<Arc<Table>, SqlError> {
-        self.table(database, name).map_err(|error| match error.kind {
-            ErrorKind::UnknownDatabase | ErrorKind::NoSuchTable if self.locked.has_tables() => {
-                SqlError::not_locked(name)
-            }
-            _ => error,
-        })
-    }
-
     /// The tables of a database.
     fn tables_of(&self, database: &str) -> Result<Vec<Arc<Table>>, SqlError> {
         self.instance.database.tables(database).map_err(|error| match error {
@@ -56,7 +31,7 @@ fn database_of(session: &Session, words: &mut Words<'_>) -> Result<String, SqlEr
 }
 
 fn is_infoschema(database: &str) -> bool {
-    database.eq_ignore_ascii_case(infoschema::DATABASE)
+    database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA)
 }
 
 /// A table's name behind FROM or IN, and its database, which may follow in a FROM of its own.

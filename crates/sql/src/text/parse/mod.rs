@@ -138,12 +138,12 @@ fn push_literal(value: ValueRef<'_>, out: &mut String) {
         }
         ValueRef::Text(_) | ValueRef::Date(_) | ValueRef::Time(_) | ValueRef::DateTime(_) => {
             let mut text = String::new();
-            crate::statements::dml::push_text(value, &mut text);
+            crate::text::push_text(value, &mut text);
             out.push('\'');
             out.push_str(&text.replace('\\', "\\\\").replace('\'', "''"));
             out.push('\'');
         }
-        _ => crate::statements::dml::push_text(value, out),
+        _ => crate::text::push_text(value, out),
     }
     out.push(' ');
 }

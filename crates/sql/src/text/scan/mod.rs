@@ -1,7 +1,7 @@
 //! The literal-normalising scanner.
 
 use super::literal::{Literal, Place};
-use crate::expr::SlotKind;
+use crate::text::SlotKind;
 mod words;
 
 use words::{After, Keyword, keyword};
@@ -16,7 +16,7 @@ const UNBOUND: u8 = b'?';
 
 /// A slot of a shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SlotShape {
+pub(crate) struct SlotShape {
     /// `None` if it holds a parameter.
     pub kind: Option<SlotKind>,
     /// It is the list of an IN.
@@ -30,7 +30,7 @@ pub struct SlotShape {
 
 /// How a scan ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum ScanEnd {
+pub(crate) enum ScanEnd {
     /// At the end of the text.
     Whole,
     /// At a `;` with more behind it.
@@ -41,7 +41,7 @@ pub enum ScanEnd {
 
 /// A scanned statement. Kept from statement to statement for its buffers.
 #[derive(Clone, Default, Debug)]
-pub struct Scan {
+pub(crate) struct Scan {
     /// What was there before the text (the default database), then the text without literals and comments.
     pub key: Vec<u8>,
     /// The text starts here in `key`.
@@ -57,7 +57,7 @@ pub struct Scan {
 
 impl Scan {
     /// Scans a statement; `prefix` is put in front of the key.
-    pub fn scan(&mut self, prefix: &[u8], text: &[u8]) -> ScanEnd {
+    pub(crate) fn scan(&mut self, prefix: &[u8], text: &[u8]) -> ScanEnd {
         self.key.clear();
         self.key.extend_from_slice(prefix);
         self.key_start = self.key.len();
@@ -91,7 +91,7 @@ impl Scan {
 
     /// Writes the kinds of bound parameters into the key, so that it is the key that the same text with literals of
     /// these kinds would have.
-    pub fn bind_kinds(&mut self, kinds: &[SlotKind]) {
+    pub(crate) fn bind_kinds(&mut self, kinds: &[SlotKind]) {
         for (slot, kind) in self.slots.iter().zip(kinds) {
             if slot.kind.is_none() {
                 self.key[slot.key_at as usize] = kind_byte(Some(*kind));
@@ -100,7 +100,7 @@ impl Scan {
     }
 
     /// The kind that a slot has in the key: that of the parameter bound to it.
-    pub fn kind_in_key(&self, slot: &SlotShape) -> SlotKind {
+    pub(crate) fn kind_in_key(&self, slot: &SlotShape) -> SlotKind {
         match self.key.get(slot.key_at as usize) {
             Some(b'i') => SlotKind::Int,
             Some(b'u') => SlotKind::UInt,
@@ -117,7 +117,7 @@ impl Scan {
     }
 
     /// The text for the parser: slots as numbered placeholders.
-    pub fn parser_text(&self) -> Vec<u8> {
+    pub(crate) fn parser_text(&self) -> Vec<u8> {
         let key = &self.key[self.key_start..];
         let mut out = Vec::with_capacity(key.len() + self.slots.len() * 4);
         let mut number = 0;

@@ -1,5 +1,5 @@
 use super::*;
-use crate::text::Place;
+use crate::text::literal::Place;
 
 fn scan(text: &str) -> Scan {
     let mut scan = Scan::default();

@@ -115,7 +115,7 @@ enum Ended {
 }
 
 impl Cutter {
-    pub fn new(mut format: Format) -> Cutter {
+    pub(super) fn new(mut format: Format) -> Cutter {
         if format.line_end == format.field_end {
             format.line_end.clear();
         }
@@ -130,17 +130,17 @@ impl Cutter {
         Cutter { format, plain, quoted, fields: Vec::new(), copied: Vec::new() }
     }
 
-    pub fn is_fixed(&self) -> bool {
+    pub(super) fn is_fixed(&self) -> bool {
         self.format.widths.is_some()
     }
 
     /// How many fields the last row has, of those that were asked for.
-    pub fn len(&self) -> usize {
+    pub(super) fn len(&self) -> usize {
         self.fields.len()
     }
 
     /// A field of the last row, cut from `bytes`; `None` for NULL.
-    pub fn field<'f>(&'f self, bytes: &'f [u8], number: usize) -> Option<&'f [u8]> {
+    pub(super) fn field<'f>(&'f self, bytes: &'f [u8], number: usize) -> Option<&'f [u8]> {
         let Field { place, start, end, is_null } = self.fields[number];
         if is_null {
             return None;
@@ -152,7 +152,7 @@ impl Cutter {
     }
 
     /// Passes a line without looking at its fields.
-    pub fn skip_line(&self, bytes: &[u8], from: usize, is_whole: bool) -> Found {
+    pub(super) fn skip_line(&self, bytes: &[u8], from: usize, is_whole: bool) -> Found {
         let mut cursor = Cursor { bytes, at: from, is_whole, starved: false };
         let line = self.rest_of_line(&mut cursor);
         match line {
@@ -163,7 +163,7 @@ impl Cutter {
     }
 
     /// Cuts the next row into at most `count` fields.
-    pub fn row(&mut self, bytes: &[u8], from: usize, is_whole: bool, count: usize) -> Found {
+    pub(super) fn row(&mut self, bytes: &[u8], from: usize, is_whole: bool, count: usize) -> Found {
         self.fields.clear();
         self.copied.clear();
         let mut cursor = Cursor { bytes, at: from, is_whole, starved: false };

@@ -11,8 +11,8 @@ mod rows;
 mod statement;
 
 use super::inserter::{Inserted, Inserter, OnDuplicate};
-use super::target::Target;
-use super::{DEFINITION_RETRIES, is_definition_changed};
+use crate::session::DEFINITION_RETRIES;
+use crate::session::Target;
 use crate::session::transaction::Writes;
 use crate::text::parse::Words;
 use crate::{Completion, ErrorKind, FileParts, Level, ResultSink, Session, SqlError, Warning, Warnings};
@@ -45,7 +45,7 @@ pub(crate) fn load_data(
         let mut begun = false;
         match run(session, &statement, target, sink, &mut begun) {
             // Nothing has been asked for yet.
-            Err(error) if !begun && tries < DEFINITION_RETRIES && is_definition_changed(&error) => tries += 1,
+            Err(error) if !begun && tries < DEFINITION_RETRIES && error.is_definition_changed() => tries += 1,
             result => break result?,
         }
     };

@@ -2,15 +2,15 @@
 
 use super::format::{Cutter, Row};
 use super::statement::{LoadStatement, Place};
+use crate::definition::ColumnDefault;
+use crate::definition::defaults::implicit_default;
 use crate::expr::{Context, ResultType, Slots};
 use crate::names::charsets::Charset;
 use crate::plan::from::single_scope;
+use crate::session::Target;
 use crate::session::environment::SessionEnvironment;
-use crate::statements::ddl::definition::ColumnDefault;
 use crate::statements::dml::assign::{Assignments, Strictness};
-use crate::statements::dml::implicit_default;
 use crate::statements::dml::inserter::{Given, Inserter, OnDuplicate, copy_to, no_default};
-use crate::statements::dml::target::Target;
 use crate::{ErrorKind, Session, SqlError, Warning, Warnings};
 use bumpalo::Bump;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ enum Charsets {
 impl Rows {
     /// # Errors
     /// 1054, 1409, and those of the expressions.
-    pub fn new(
+    pub(super) fn new(
         session: &mut Session,
         statement: &LoadStatement,
         target: Arc<Target>,
@@ -118,7 +118,7 @@ impl Rows {
     }
 
     /// How many fields a row has.
-    pub fn fields(&self) -> usize {
+    pub(super) fn fields(&self) -> usize {
         self.to.len()
     }
 
@@ -126,7 +126,7 @@ impl Rows {
     ///
     /// # Errors
     /// 1409: variables have no width. 1084: nor have texts and blobs, unless lines end.
-    pub fn widths(&self, has_line_end: bool) -> Result<Vec<usize>, SqlError> {
+    pub(super) fn widths(&self, has_line_end: bool) -> Result<Vec<usize>, SqlError> {
         let is_blob = |position: usize| {
             let column_type = &self.target.def.columns[position].column_type;
             matches!(column_type, ColumnType::Text { .. } | ColumnType::Blob { .. })
@@ -149,7 +149,7 @@ impl Rows {
     ///
     /// # Errors
     /// 1261, 1262, 1263, those of values that do not fit, and of expressions.
-    pub fn add(
+    pub(super) fn add(
         &mut self,
         session: &mut Session,
         inserter: &mut Inserter,

@@ -1,10 +1,10 @@
 //! COLUMNS.
 
-use super::{DATABASE, Definition, all};
+use super::{Definition, INFORMATION_SCHEMA, all};
+use crate::definition::ColumnExtras;
+use crate::definition::column_types::type_text;
+use crate::definition::metadata::TableMetadata;
 use crate::names::charsets::describe;
-use crate::statements::ddl::definition::ColumnExtras;
-use crate::statements::ddl::metadata::TableMetadata;
-use crate::statements::ddl::type_text;
 use crate::statements::show::{default_text, extra_text};
 use crate::{Session, SqlError};
 use engine::TableDef;
@@ -141,7 +141,7 @@ fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let plain = ColumnExtras::default();
     for table in all() {
         for (position, column) in table.columns.iter().enumerate() {
-            rows.push(row(DATABASE, table.name, position, column, &plain, "", false));
+            rows.push(row(INFORMATION_SCHEMA, table.name, position, column, &plain, "", false));
         }
     }
     session.each_table(|database, table| {

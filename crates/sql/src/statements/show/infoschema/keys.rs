@@ -1,7 +1,7 @@
 //! STATISTICS, KEY_COLUMN_USAGE, TABLE_CONSTRAINTS.
 
 use super::Definition;
-use crate::statements::ddl::metadata::TableMetadata;
+use crate::definition::metadata::TableMetadata;
 use crate::statements::show::index_rows;
 use crate::{Session, SqlError};
 use types::Value;

@@ -6,6 +6,7 @@ mod keys;
 mod latches;
 mod schemata;
 mod server;
+pub(crate) mod status;
 mod tables;
 mod transactions;
 
@@ -16,38 +17,48 @@ pub(crate) use server::{
 };
 pub(crate) use tables::{status_of, table_status_row};
 
-use crate::statements::ddl::virtual_columns;
+use crate::definition::parse::virtual_columns;
+use crate::names::INFORMATION_SCHEMA;
+use crate::plan::plan::VirtualTable;
 use crate::{Session, SqlError};
 use std::sync::OnceLock;
-use types::{Column, Value};
+use types::Value;
 
-/// The database that these tables are in.
-pub const DATABASE: &str = "information_schema";
-
-/// A table whose rows are computed for each statement that reads it.
-#[derive(Debug)]
-pub struct VirtualTable {
-    /// As `information_schema.TABLES` lists it: in capitals. Found in any case.
-    pub name: &'static str,
-    pub columns: Vec<Column>,
-    /// All rows, one value a column.
-    pub rows: fn(&Session) -> Result<Vec<Vec<Value>>, SqlError>,
-}
+/// Computes the rows of a table, one value a column.
+type Rows = fn(&Session) -> Result<Vec<Vec<Value>>, SqlError>;
 
 /// Name, columns as CREATE TABLE writes them, and where the rows come from.
-type Definition = (&'static str, &'static str, fn(&Session) -> Result<Vec<Vec<Value>>, SqlError>);
+type Definition = (&'static str, &'static str, Rows);
+
+/// Every virtual table with the function that computes its rows, sorted by name.
+struct Tables {
+    tables: Vec<VirtualTable>,
+    rows: Vec<Rows>,
+}
 
 /// The virtual table of a name, if `database` has one.
-pub fn find(database: &str, name: &str) -> Option<&'static VirtualTable> {
-    if !database.eq_ignore_ascii_case(DATABASE) {
+pub(crate) fn find(database: &str, name: &str) -> Option<&'static VirtualTable> {
+    if !database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
         return None;
     }
     all().iter().find(|table| table.name.eq_ignore_ascii_case(name))
 }
 
 /// Every virtual table, sorted by name.
-pub fn all() -> &'static [VirtualTable] {
-    static TABLES: OnceLock<Vec<VirtualTable>> = OnceLock::new();
+pub(crate) fn all() -> &'static [VirtualTable] {
+    &tables().tables
+}
+
+/// The rows of a virtual table as they are now.
+///
+/// # Errors
+/// Those of the table.
+pub(crate) fn rows(session: &Session, table: &VirtualTable) -> Result<Vec<Vec<Value>>, SqlError> {
+    (tables().rows[table.number])(session)
+}
+
+fn tables() -> &'static Tables {
+    static TABLES: OnceLock<Tables> = OnceLock::new();
     TABLES.get_or_init(|| {
         let groups = [
             columns::DEFINITIONS,
@@ -59,17 +70,17 @@ pub fn all() -> &'static [VirtualTable] {
             tables::DEFINITIONS,
             transactions::DEFINITIONS,
         ];
-        let mut all: Vec<VirtualTable> = groups
-            .into_iter()
-            .flatten()
-            .map(|(name, columns, rows)| VirtualTable {
-                name,
-                columns: virtual_columns(columns),
-                rows: *rows,
-            })
-            .collect();
-        all.sort_by_key(|table| table.name);
-        all
+        let mut definitions: Vec<&Definition> = groups.into_iter().flatten().collect();
+        definitions.sort_by_key(|(name, ..)| *name);
+        let table = |(number, (name, columns, _)): (usize, &&Definition)| VirtualTable {
+            name,
+            columns: virtual_columns(columns),
+            number,
+        };
+        Tables {
+            tables: definitions.iter().enumerate().map(table).collect(),
+            rows: definitions.iter().map(|(_, _, rows)| *rows).collect(),
+        }
     })
 }
 
@@ -77,7 +88,7 @@ pub fn all() -> &'static [VirtualTable] {
 pub(crate) fn database_names(session: &Session) -> Vec<String> {
     let mut names: Vec<String> =
         session.instance.database.databases().into_iter().map(|(name, _)| name).collect();
-    names.push(DATABASE.to_owned());
+    names.push(INFORMATION_SCHEMA.to_owned());
     names.sort();
     names
 }

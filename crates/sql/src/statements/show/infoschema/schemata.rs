@@ -1,8 +1,8 @@
 //! SCHEMATA.
 
-use super::{DATABASE, Definition};
+use super::{Definition, INFORMATION_SCHEMA};
+use crate::definition::metadata::DatabaseMetadata;
 use crate::names::charsets::describe;
-use crate::statements::ddl::metadata::DatabaseMetadata;
 use crate::{Session, SqlError};
 use types::{Collation, Value};
 
@@ -15,7 +15,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[(
 )];
 
 fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
-    let own = (DATABASE.to_owned(), DatabaseMetadata { collation: Collation::Utf8mb4GeneralCi }.encode());
+    let own =
+        (INFORMATION_SCHEMA.to_owned(), DatabaseMetadata { collation: Collation::Utf8mb4GeneralCi }.encode());
     let mut databases = session.instance.database.databases();
     databases.push(own);
     databases.sort();

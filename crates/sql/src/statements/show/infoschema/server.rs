@@ -1,9 +1,10 @@
 //! What describes the server: variables, status, connections, engines, character sets, key caches.
 
 use super::Definition;
+use super::status;
 use crate::names::charsets::{CHARSETS, COLLATIONS, is_default};
 use crate::variables::{self, Scope};
-use crate::{Session, SqlError, status};
+use crate::{Session, SqlError};
 use types::{Decimal, Value};
 
 const NAME_AND_VALUE: &str = "VARIABLE_NAME varchar(64) NOT NULL, VARIABLE_VALUE varchar(4096) NOT NULL";

@@ -1,9 +1,9 @@
 //! TABLES.
 
-use super::{DATABASE, Definition, all};
+use super::{Definition, INFORMATION_SCHEMA, all};
+use crate::definition::metadata::TableMetadata;
+use crate::definition::options::{Meaning, create_options};
 use crate::names::charsets::describe;
-use crate::statements::ddl::metadata::TableMetadata;
-use crate::statements::ddl::options::{Meaning, create_options};
 use crate::{Session, SqlError};
 use engine::Table;
 use types::{DateTime, Value};
@@ -74,7 +74,7 @@ fn rows(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     for table in all() {
         let mut row = vec![
             Value::text("def"),
-            Value::text(DATABASE),
+            Value::text(INFORMATION_SCHEMA),
             Value::text(table.name),
             Value::text("SYSTEM VIEW"),
         ];

@@ -2,7 +2,7 @@
 
 use super::Definition;
 use crate::host::{Process, TransactionUnderWay};
-use crate::statements::dml::push_text;
+use crate::text::push_text;
 use crate::{Session, SqlError};
 use engine::{Blocker, Isolation, LockMode, PendingLock, Wanted};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

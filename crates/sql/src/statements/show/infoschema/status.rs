@@ -1,7 +1,7 @@
 //! The rows of SHOW STATUS and of `information_schema.KEY_CACHES`.
 
-use super::Counter;
 use crate::Session;
+use crate::status::Counter;
 use engine::{DEFAULT_CACHE, NamedCache, ShareStatus};
 use std::sync::Arc;
 use types::{Decimal, Value};
@@ -186,11 +186,6 @@ fn rows_of(cache: &NamedCache) -> Vec<Vec<Value>> {
         .collect();
     rows.push(row(whole, Value::Null, share * count));
     rows
-}
-
-/// FLUSH STATUS: the cache's counters of requests start at zero.
-pub(crate) fn reset_cache_counters(session: &Session) {
-    session.instance.database.caches().reset_counters();
 }
 
 /// The rows of `information_schema.KEY_CACHE_SHARES`.

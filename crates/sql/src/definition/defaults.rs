@@ -1,8 +1,8 @@
 //! What a column gets that a statement does not mention.
 
+use super::literal;
+use super::{ColumnDefault, ColumnExtras};
 use crate::expr::coerce;
-use crate::statements::ddl::definition::{ColumnDefault, ColumnExtras};
-use crate::statements::ddl::literal;
 use bumpalo::Bump;
 use types::{Column, ColumnType, Date, DateTime, Decimal, Time, Value};
 

@@ -1,8 +1,8 @@
 //! CREATE TABLE's parentheses and options, which ALTER TABLE shares.
 
-use super::definition::*;
+use super::column_types::{collation_of_charset, column_type, combine, name_or_string, number};
 use super::options;
-use super::types::{collation_of_charset, column_type, combine, name_or_string, number};
+use super::*;
 use crate::expr::Function;
 use crate::expr::functions::clock;
 use crate::names;
@@ -11,7 +11,7 @@ use crate::{ErrorKind, SqlError};
 use types::{Collation, ColumnType};
 
 /// `(column or key, ...)` and the options behind it. `default` is the database's collation.
-pub(super) fn table_body(words: &mut Words<'_>, default: Collation) -> Result<TableSpec, SqlError> {
+pub(crate) fn table_body(words: &mut Words<'_>, default: Collation) -> Result<TableSpec, SqlError> {
     // A column's collation depends on the options behind the parentheses: those are read first.
     let mut ahead = words.clone();
     skip_parentheses(&mut ahead)?;
@@ -47,7 +47,7 @@ fn skip_parentheses(words: &mut Words<'_>) -> Result<(), SqlError> {
 }
 
 /// One column or key.
-pub(super) fn definition(
+pub(crate) fn definition(
     words: &mut Words<'_>,
     collation: Collation,
     spec: &mut TableSpec,
@@ -64,7 +64,7 @@ pub(super) fn definition(
 }
 
 /// `name type attributes`.
-pub(super) fn column_definition(
+pub(crate) fn column_definition(
     words: &mut Words<'_>,
     collation: Collation,
     ignored: &mut Vec<String>,
@@ -164,12 +164,12 @@ fn is_now(words: &mut Words<'_>, column: &ColumnSpec) -> Result<bool, SqlError> 
     Ok(true)
 }
 
-pub(super) fn invalid_default(column: &str) -> SqlError {
+pub(crate) fn invalid_default(column: &str) -> SqlError {
     SqlError::new(ErrorKind::InvalidDefault, format!("Invalid default value for '{column}'"))
 }
 
 /// What follows DEFAULT: a literal, NULL or the current time.
-pub(super) fn default_value(words: &mut Words<'_>, column: &ColumnSpec) -> Result<ColumnDefault, SqlError> {
+pub(crate) fn default_value(words: &mut Words<'_>, column: &ColumnSpec) -> Result<ColumnDefault, SqlError> {
     if words.accept_symbol("(") {
         let value = default_value(words, column)?;
         if !words.accept_symbol(")") {
@@ -276,7 +276,7 @@ fn reference(words: &mut Words<'_>) -> Result<(), SqlError> {
 }
 
 /// A key, if the next words begin one.
-pub(super) fn key_definition(
+pub(crate) fn key_definition(
     words: &mut Words<'_>,
     ignored: &mut Vec<String>,
 ) -> Result<Option<KeySpec>, SqlError> {
@@ -340,7 +340,7 @@ fn index_type(words: &mut Words<'_>) -> Result<(), SqlError> {
 }
 
 /// What may follow an index's columns; gives its comment.
-pub(super) fn index_options(words: &mut Words<'_>) -> Result<String, SqlError> {
+pub(crate) fn index_options(words: &mut Words<'_>) -> Result<String, SqlError> {
     let mut comment = String::new();
     loop {
         if words.is("USING") {
@@ -360,7 +360,7 @@ pub(super) fn index_options(words: &mut Words<'_>) -> Result<String, SqlError> {
 }
 
 /// `(column [(prefix)] [ASC | DESC], ...)`.
-pub(super) fn key_parts(words: &mut Words<'_>) -> Result<Vec<KeyPartSpec>, SqlError> {
+pub(crate) fn key_parts(words: &mut Words<'_>) -> Result<Vec<KeyPartSpec>, SqlError> {
     words.expect_symbol("(")?;
     let mut parts = Vec::new();
     loop {
@@ -391,7 +391,7 @@ pub(super) fn key_parts(words: &mut Words<'_>) -> Result<Vec<KeyPartSpec>, SqlEr
 }
 
 /// The options behind the parentheses of CREATE TABLE, up to whatever is none.
-pub(super) fn table_options(
+pub(crate) fn table_options(
     words: &mut Words<'_>,
     ignored: &mut Vec<String>,
 ) -> Result<TableOptions, SqlError> {
@@ -443,7 +443,7 @@ pub(super) fn table_options(
 }
 
 /// The words of a CHARSET option, in all their spellings.
-pub(super) fn charset_option(words: &mut Words<'_>) -> bool {
+pub(crate) fn charset_option(words: &mut Words<'_>) -> bool {
     words.accept_all(&["DEFAULT", "CHARACTER", "SET"])
         || words.accept_all(&["DEFAULT", "CHARSET"])
         || words.accept_all(&["DEFAULT", "CHAR", "SET"])
@@ -453,7 +453,7 @@ pub(super) fn charset_option(words: &mut Words<'_>) -> bool {
 }
 
 /// The options of CREATE DATABASE: its collation, if any is chosen.
-pub(super) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError> {
+pub(crate) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError> {
     let mut chosen = None;
     let mut charset: Option<String> = None;
     let mut collation: Option<String> = None;

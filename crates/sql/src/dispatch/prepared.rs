@@ -110,7 +110,7 @@ fn check_subqueries(words: &Words<'_>, clause: &str) -> Result<(), SqlError> {
 fn statement_text(session: &mut Session, words: &mut Words<'_>) -> Result<String, SqlError> {
     check_subqueries(words, "PREPARE..FROM")?;
     let mut text = String::new();
-    crate::statements::dml::push_text(set::value(session, words)?.as_ref(), &mut text);
+    crate::text::push_text(set::value(session, words)?.as_ref(), &mut text);
     Ok(text)
 }
 
@@ -140,5 +140,5 @@ fn prepare_text(session: &mut Session, text: &str) -> Result<u32, SqlError> {
 
 fn run(session: &mut Session, id: u32, values: &[Value], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
     let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
-    session.run_prepared_statement(id, &values, "EXECUTE", sink)
+    session.run_prepared_by_id(id, &values, "EXECUTE", sink)
 }

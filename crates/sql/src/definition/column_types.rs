@@ -1,7 +1,7 @@
 //! Column types as CREATE TABLE writes them.
 
-use super::definition::ColumnExtras;
-use super::definition::ColumnSpec;
+use super::ColumnExtras;
+use super::ColumnSpec;
 use crate::names::charsets;
 use crate::text::parse::{Word, Words};
 use crate::variables::assign::{unknown_charset, unknown_collation};
@@ -13,7 +13,7 @@ fn error(kind: ErrorKind, message: String) -> SqlError {
 }
 
 /// The number that a bare token spells.
-pub(super) fn number(words: &mut Words<'_>) -> Result<u64, SqlError> {
+pub(crate) fn number(words: &mut Words<'_>) -> Result<u64, SqlError> {
     match words.peek() {
         Word::Number(text) => {
             let value = text.parse().unwrap_or(u64::MAX);
@@ -60,7 +60,7 @@ enum Draft {
 
 /// Reads a type with everything that belongs to it (length, UNSIGNED, character set) into a new column.
 /// `table` is the collation of columns that name none.
-pub(super) fn column_type(
+pub(crate) fn column_type(
     words: &mut Words<'_>,
     name: String,
     table: Collation,
@@ -346,7 +346,7 @@ fn check_digits(name: &str, precision: u64, scale: u64, precision_max: u64) -> R
 ///
 /// # Errors
 /// 1273 for an unknown one, 1235 for one that no column can have here.
-pub(super) fn collation_named(name: &str) -> Result<Collation, SqlError> {
+pub(crate) fn collation_named(name: &str) -> Result<Collation, SqlError> {
     let found = charsets::collation_named(name).ok_or_else(|| unknown_collation(name))?;
     found.column.ok_or_else(|| SqlError::not_supported(&format!("columns with the collation {}", found.name)))
 }
@@ -355,7 +355,7 @@ pub(super) fn collation_named(name: &str) -> Result<Collation, SqlError> {
 ///
 /// # Errors
 /// 1115 for an unknown one.
-pub(super) fn collation_of_charset(name: &str) -> Result<Collation, SqlError> {
+pub(crate) fn collation_of_charset(name: &str) -> Result<Collation, SqlError> {
     let found = charsets::charset(name).ok_or_else(|| unknown_charset(name))?;
     // utf8mb3 is kept as utf8mb4, which holds every character of it.
     let default = if found.name == "utf8mb3" { "utf8mb4_general_ci" } else { found.collation_default };
@@ -389,7 +389,7 @@ fn collation_clause(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError
 }
 
 /// The collation that a character set, a collation and BINARY choose together.
-pub(super) fn combine(
+pub(crate) fn combine(
     charset: Option<&str>,
     collation: Option<&str>,
     binary: bool,
@@ -430,7 +430,7 @@ pub(super) fn combine(
 }
 
 /// A name, with or without quotes of any kind.
-pub(super) fn name_or_string(words: &mut Words<'_>) -> Result<String, SqlError> {
+pub(crate) fn name_or_string(words: &mut Words<'_>) -> Result<String, SqlError> {
     match words.peek() {
         Word::Text(_) => words.string(),
         _ => words.name(),
@@ -438,7 +438,7 @@ pub(super) fn name_or_string(words: &mut Words<'_>) -> Result<String, SqlError> 
 }
 
 /// The type as SHOW COLUMNS prints it: `int(11) unsigned`, `varchar(10)`.
-pub fn type_text(column_type: &ColumnType, extras: &ColumnExtras) -> String {
+pub(crate) fn type_text(column_type: &ColumnType, extras: &ColumnExtras) -> String {
     let sign = |unsigned: bool| {
         let zerofill = if extras.zerofill { " zerofill" } else { "" };
         format!("{}{zerofill}", if unsigned { " unsigned" } else { "" })

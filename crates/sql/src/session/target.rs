@@ -1,10 +1,10 @@
 //! A table as statements that change rows see it, kept from statement to statement.
 
-use super::{Clock, column_default};
+use crate::definition::defaults::{Clock, column_default};
+use crate::definition::metadata::TableMetadata;
 use crate::locks::Mode;
-use crate::session::transaction::Used;
-use crate::statements::ddl::metadata::TableMetadata;
-use crate::statements::show::infoschema;
+use crate::locks::Used;
+use crate::names;
 use crate::{ErrorKind, Session, SqlError};
 use engine::{Table, TableDef};
 use std::sync::Arc;
@@ -33,7 +33,7 @@ pub(crate) struct AutoIncrement {
 }
 
 impl Target {
-    pub fn new(table: Arc<Table>) -> Result<Target, SqlError> {
+    pub(crate) fn new(table: Arc<Table>) -> Result<Target, SqlError> {
         let version = table.version();
         let def = table.def();
         let metadata = TableMetadata::of(&def)?;
@@ -48,16 +48,16 @@ impl Target {
     }
 
     /// As a table that a statement writes to by its own name.
-    pub fn used(&self) -> Used<'_> {
+    pub(crate) fn used(&self) -> Used<'_> {
         Used { table: &self.table, alias: &self.def.name, mode: Mode::Write }
     }
 
-    pub fn is_current(&self) -> bool {
+    pub(crate) fn is_current(&self) -> bool {
         self.table.version() == self.version
     }
 
     /// What the columns get that a statement leaves out; `None` where it may not.
-    pub fn defaults(&self, clock: &Clock) -> Vec<Option<Value>> {
+    pub(crate) fn defaults(&self, clock: &Clock) -> Vec<Option<Value>> {
         self.def
             .columns
             .iter()
@@ -66,7 +66,7 @@ impl Target {
             .collect()
     }
 
-    pub fn column(&self, name: &str) -> Option<usize> {
+    pub(crate) fn column(&self, name: &str) -> Option<usize> {
         self.def.columns.iter().position(|column| column.name.eq_ignore_ascii_case(name))
     }
 }
@@ -102,14 +102,14 @@ impl Session {
             }
             self.targets.0.remove(position);
         }
-        if database.eq_ignore_ascii_case(infoschema::DATABASE) {
+        if database.eq_ignore_ascii_case(names::INFORMATION_SCHEMA) {
             return Err(SqlError::new(
                 ErrorKind::DatabaseAccessDenied,
                 format!(
                     "Access denied for user '{}'@'{}' to database '{}'",
                     self.user,
                     self.host,
-                    infoschema::DATABASE
+                    names::INFORMATION_SCHEMA
                 ),
             ));
         }

@@ -7,7 +7,7 @@
 //! now, 2 zerofill, 4 width, 8 float digits) | width `u8` | digits `u8`, `u8` | comment text.
 //! A database: version `u8` (1) | default collation `u8`.
 
-use super::definition::{ColumnDefault, ColumnExtras};
+use super::{ColumnDefault, ColumnExtras};
 use crate::SqlError;
 use types::Collation;
 
@@ -15,7 +15,7 @@ const VERSION: u8 = 1;
 
 /// What a table's bytes hold.
 #[derive(Clone, PartialEq, Debug)]
-pub struct TableMetadata {
+pub(crate) struct TableMetadata {
     pub collation: Collation,
     /// Seconds since 1970.
     pub created: u64,
@@ -30,7 +30,7 @@ pub struct TableMetadata {
 
 /// What a database's bytes hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct DatabaseMetadata {
+pub(crate) struct DatabaseMetadata {
     pub collation: Collation,
 }
 
@@ -60,12 +60,12 @@ fn text(out: &mut Vec<u8>, text: &[u8]) {
 }
 
 impl DatabaseMetadata {
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         vec![VERSION, collation_byte(self.collation)]
     }
 
     /// Bytes that are missing or of another version give the default: a database without options.
-    pub fn decode(bytes: &[u8]) -> DatabaseMetadata {
+    pub(crate) fn decode(bytes: &[u8]) -> DatabaseMetadata {
         match bytes {
             [VERSION, collation, ..] => DatabaseMetadata {
                 collation: COLLATIONS.get(usize::from(*collation)).copied().unwrap_or(COLLATIONS[0]),
@@ -76,7 +76,7 @@ impl DatabaseMetadata {
 }
 
 impl TableMetadata {
-    pub fn encode(&self) -> Vec<u8> {
+    pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION, collation_byte(self.collation)];
         out.extend_from_slice(&self.created.to_le_bytes());
         text(&mut out, self.engine.as_bytes());
@@ -100,7 +100,7 @@ impl TableMetadata {
 
     /// # Errors
     /// 1105 for bytes that this program did not write.
-    pub fn decode(bytes: &[u8]) -> Result<TableMetadata, SqlError> {
+    pub(crate) fn decode(bytes: &[u8]) -> Result<TableMetadata, SqlError> {
         let mut reader = Reader(bytes);
         if reader.byte()? != VERSION {
             return Err(damaged());
@@ -125,7 +125,7 @@ impl TableMetadata {
     }
 
     /// The comment of an index.
-    pub fn index_comment(&self, name: &str) -> &str {
+    pub(crate) fn index_comment(&self, name: &str) -> &str {
         let found = self.index_comments.iter().find(|(index, _)| index == name);
         found.map_or("", |(_, comment)| comment)
     }
@@ -135,7 +135,7 @@ impl TableMetadata {
     ///
     /// # Errors
     /// 1105 for bytes that this program did not write.
-    pub fn of(def: &engine::TableDef) -> Result<TableMetadata, SqlError> {
+    pub(crate) fn of(def: &engine::TableDef) -> Result<TableMetadata, SqlError> {
         if def.sql_metadata.is_empty() {
             return Ok(TableMetadata {
                 collation: Collation::Utf8mb4GeneralCi,

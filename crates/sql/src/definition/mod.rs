@@ -1,10 +1,17 @@
 //! What a statement said, before it is checked.
 
-use types::{Collation, ColumnType};
+pub(crate) mod column_types;
+pub(crate) mod defaults;
+pub(crate) mod metadata;
+pub(crate) mod options;
+pub(crate) mod parse;
+
+use engine::IndexDef;
+use types::{Collation, Column, ColumnType, ValueRef};
 
 /// A column's DEFAULT.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub enum ColumnDefault {
+pub(crate) enum ColumnDefault {
     /// None written: NULL for a nullable column, otherwise there is none.
     #[default]
     Unset,
@@ -19,7 +26,7 @@ pub enum ColumnDefault {
 
 /// What the SQL layer keeps of a column beside name, type and nullability.
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct ColumnExtras {
+pub(crate) struct ColumnExtras {
     pub default: ColumnDefault,
     pub on_update_now: bool,
     pub comment: String,
@@ -31,7 +38,7 @@ pub struct ColumnExtras {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub struct ColumnSpec {
+pub(crate) struct ColumnSpec {
     pub name: String,
     pub column_type: ColumnType,
     /// The column named its character set or collation itself.
@@ -44,7 +51,7 @@ pub struct ColumnSpec {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum KeyKind {
+pub(crate) enum KeyKind {
     Primary,
     Unique,
     Plain,
@@ -53,14 +60,14 @@ pub enum KeyKind {
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub struct KeyPartSpec {
+pub(crate) struct KeyPartSpec {
     pub column: String,
     pub prefix: Option<u32>,
     pub descending: bool,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-pub struct KeySpec {
+pub(crate) struct KeySpec {
     pub kind: KeyKind,
     pub name: Option<String>,
     pub parts: Vec<KeyPartSpec>,
@@ -68,20 +75,46 @@ pub struct KeySpec {
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct TableOptions {
+pub(crate) struct TableOptions {
     pub engine: Option<String>,
     pub auto_increment: Option<u64>,
     pub collation: Option<Collation>,
     pub comment: Option<String>,
-    /// Options that are kept and shown: see [`super::options`].
-    pub kept: Vec<super::options::Kept>,
+    /// Options that are kept and shown: see [`options`].
+    pub kept: Vec<options::Kept>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]
-pub struct TableSpec {
+pub(crate) struct TableSpec {
     pub columns: Vec<ColumnSpec>,
     pub keys: Vec<KeySpec>,
     pub options: TableOptions,
     /// What is accepted without effect: becomes warnings.
     pub ignored: Vec<String>,
+}
+
+/// The value that a default writes; `None` for NULL, the time and none at all.
+pub(crate) fn literal(default: &ColumnDefault) -> Option<ValueRef<'_>> {
+    match default {
+        ColumnDefault::Unset | ColumnDefault::Null | ColumnDefault::Now => None,
+        ColumnDefault::Number(text) => Some(
+            text.parse()
+                .map(ValueRef::Int)
+                .or_else(|_| text.parse().map(ValueRef::UInt))
+                .unwrap_or(ValueRef::Text(text.as_bytes())),
+        ),
+        ColumnDefault::Text(text) => Some(ValueRef::Text(text.as_bytes())),
+        ColumnDefault::Binary(bytes) => Some(ValueRef::Binary(bytes)),
+    }
+}
+
+/// What a table's indexes are sorted by, as MySQL does it; those of the same rank stay as they were declared. Indexes are
+/// listed, and duplicates looked for, in this order: unique ones without NULL, other unique ones, those over prefixes of columns behind
+/// their like, then the rest. Like InnoDB, one that is added in place is listed in this order and looked at last.
+pub(crate) fn rank(columns: &[Column], index: &IndexDef) -> (bool, bool, bool) {
+    if !index.unique {
+        return (true, false, false);
+    }
+    let nullable = index.parts.iter().any(|part| columns[part.column].nullable);
+    (false, nullable, index.parts.iter().any(|part| part.prefix_chars.is_some()))
 }

@@ -3,13 +3,13 @@
 //! Which of them go together is InnoDB's to say, in its words, for tables that do not ask for another engine: a script that
 //! it refuses is refused, and under `innodb_strict_mode = OFF` what it overlooks is overlooked.
 
-use super::types::number;
+use super::column_types::number;
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, SqlError, Warnings};
 use engine::PackKeys;
 
 /// An option and its value as SHOW CREATE TABLE prints it; `None` is the default, which is not shown.
-pub type Kept = (String, Option<String>);
+pub(crate) type Kept = (String, Option<String>);
 
 /// How an option's value is written.
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ const ROW_FORMATS: [&str; 6] = ["DYNAMIC", "FIXED", "COMPRESSED", "REDUNDANT", "
 ///
 /// # Errors
 /// 1064; 1912 for a value that an attribute cannot have.
-pub(super) fn option(words: &mut Words<'_>) -> Result<Option<Kept>, SqlError> {
+pub(crate) fn option(words: &mut Words<'_>) -> Result<Option<Kept>, SqlError> {
     if let Some(name) = attribute_name(words) {
         return attribute(words, name).map(|value| Some((name.to_owned(), value)));
     }
@@ -118,7 +118,7 @@ fn attribute(words: &mut Words<'_>, name: &str) -> Result<Option<String>, SqlErr
 }
 
 /// True for what pages can have: 1 to 64 KiB, a power of two.
-pub fn is_page_size(bytes: u64) -> bool {
+pub(crate) fn is_page_size(bytes: u64) -> bool {
     bytes.is_power_of_two() && (1 << 10..=64 << 10).contains(&bytes)
 }
 
@@ -136,14 +136,14 @@ fn switch(text: &str) -> Option<bool> {
 }
 
 /// 1911, if what comes next is an option that nobody knows.
-pub(super) fn unknown(words: &Words<'_>) -> Option<SqlError> {
+pub(crate) fn unknown(words: &Words<'_>) -> Option<SqlError> {
     let (Word::Bare(name) | Word::Name(name)) = words.peek() else { return None };
     let is_option = matches!(words.peek_second(), Word::Symbol(symbol) if symbol == "=");
     is_option.then(|| SqlError::new(ErrorKind::UnknownOption, format!("Unknown option '{name}'")))
 }
 
 /// Options under which SHOW CREATE TABLE prints them: first those before the comment, then those behind it.
-pub fn shown(options: &[(String, String)]) -> (Vec<String>, Vec<String>) {
+pub(crate) fn shown(options: &[(String, String)]) -> (Vec<String>, Vec<String>) {
     let in_order = |(name, _): &&(String, String)| OPTIONS.iter().position(|(known, _)| known == name);
     let mut plain: Vec<&(String, String)> =
         options.iter().filter(|(name, _)| !ATTRIBUTES.contains(&name.as_str())).collect();
@@ -156,7 +156,7 @@ pub fn shown(options: &[(String, String)]) -> (Vec<String>, Vec<String>) {
 }
 
 /// CREATE_OPTIONS of `information_schema.TABLES`.
-pub fn create_options(options: &[(String, String)]) -> String {
+pub(crate) fn create_options(options: &[(String, String)]) -> String {
     let (plain, attributes) = shown(options);
     let small = plain.iter().map(|option| match option.split_once('=') {
         Some((name, value)) => format!("{}={value}", name.to_ascii_lowercase()),
@@ -167,7 +167,7 @@ pub fn create_options(options: &[(String, String)]) -> String {
 
 /// What the options of a table say, as far as it matters to somebody.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Meaning<'o> {
+pub(crate) struct Meaning<'o> {
     row_format: Option<&'o str>,
     /// In KiB.
     key_block_size: Option<u64>,
@@ -178,7 +178,7 @@ pub struct Meaning<'o> {
 }
 
 impl<'o> Meaning<'o> {
-    pub fn of(options: &'o [(String, String)]) -> Meaning<'o> {
+    pub(crate) fn of(options: &'o [(String, String)]) -> Meaning<'o> {
         let text =
             |name: &str| options.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str());
         let number = |name: &str| text(name).and_then(|text| text.parse().ok());
@@ -201,12 +201,12 @@ impl<'o> Meaning<'o> {
     }
 
     /// True if pages are to be compressed.
-    pub fn is_compressed(&self, engine: &str) -> bool {
+    pub(crate) fn is_compressed(&self, engine: &str) -> bool {
         self.page_compressed || self.row_format(engine) == "Compressed"
     }
 
     /// ROW_FORMAT of `information_schema.TABLES`.
-    pub fn row_format(&self, engine: &str) -> &'static str {
+    pub(crate) fn row_format(&self, engine: &str) -> &'static str {
         match self.row_format {
             Some("FIXED") if !is_innodb(engine) => "Fixed",
             Some("COMPRESSED") => "Compressed",
@@ -225,7 +225,7 @@ fn is_innodb(engine: &str) -> bool {
 
 /// Who asks, and of which table.
 #[derive(Clone, Copy)]
-pub(super) struct Asking<'a> {
+pub(crate) struct Asking<'a> {
     pub database: &'a str,
     pub table: &'a str,
     pub engine: &'a str,
@@ -238,7 +238,7 @@ pub(super) struct Asking<'a> {
 ///
 /// # Errors
 /// 1005 of CREATE TABLE, 1478 of ALTER TABLE; what is wrong is in the warnings.
-pub(super) fn check(
+pub(crate) fn check(
     options: &[(String, String)],
     asking: Asking<'_>,
     warnings: &mut Warnings,

@@ -1,0 +1,246 @@
+//! Statements that are neither queries nor changes of rows, by their first word.
+
+use super::prepared;
+use crate::statements::admin::maintenance::{self, Operation};
+use crate::statements::admin::{self, key_caches};
+use crate::statements::{ddl, dml, locks, set, show, transaction};
+use crate::status::Counter;
+use crate::text::parse::{OtherStatement, Word, Words};
+use crate::{ResultSink, Session, SqlError};
+
+/// Runs a statement by its first word.
+///
+/// # Errors
+/// 1064 for a statement that is none, 1235 for one that is not supported, and the statement's own.
+pub(crate) fn run(
+    session: &mut Session,
+    statement: &OtherStatement,
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
+    let mut words = statement.words()?;
+    let at_start = words.error();
+    words.next();
+    let second = match words.peek() {
+        Word::Bare(word) => word.as_str(),
+        _ => "",
+    };
+    if let Some(counter) = Counter::of_statement(&statement.word, second) {
+        session.counters.add(counter, 1);
+    }
+    let word = statement.word.as_str();
+    let instance = session.instance.clone();
+    let _writing = match word {
+        "DROP" if second.eq_ignore_ascii_case("PREPARE") => None,
+        "CREATE" | "DROP" | "ALTER" | "TRUNCATE" | "RENAME" | "OPTIMIZE" => {
+            session.check_not_locked_out()?;
+            Some(instance.read_lock.write(&session.writing, &session.request())?)
+        }
+        _ => None,
+    };
+    match word {
+        "CREATE" => create(session, &mut words, sink),
+        "DROP" => drop(session, &mut words, sink),
+        "ALTER" => alter(session, &mut words, sink),
+        "TRUNCATE" => {
+            words.accept("TABLE");
+            ddl::truncate_table(session, &mut words, sink)
+        }
+        "RENAME" => {
+            if words.is("USER") {
+                return Err(SqlError::not_supported("RENAME USER"));
+            }
+            if !words.accept("TABLE") {
+                words.expect("TABLES")?;
+            }
+            ddl::rename_table(session, &mut words, sink)
+        }
+        "SET" => set::set(session, &mut words, sink),
+        "SHOW" => show::show(session, &mut words, sink),
+        "DESCRIBE" | "DESC" | "EXPLAIN" => show::describe(session, &mut words, sink),
+        "BEGIN" => transaction::begin(session, &mut words, sink),
+        "START" => transaction::start(session, &mut words, sink),
+        "COMMIT" => transaction::commit(session, &mut words, sink),
+        "ROLLBACK" => transaction::rollback(session, &mut words, sink),
+        "SAVEPOINT" => transaction::set_savepoint(session, &mut words, sink),
+        "RELEASE" => transaction::release_savepoint(session, &mut words, sink),
+        "LOCK" => locks::lock_tables(session, &mut words, sink),
+        "UNLOCK" => locks::unlock_tables(session, &mut words, sink),
+        "FLUSH" => admin::server::flush(session, &mut words, sink),
+        "KILL" => admin::server::kill(session, &mut words, sink),
+        "ANALYZE" => maintenance::run(session, &mut words, Operation::Analyze, sink),
+        "CHECK" => maintenance::run(session, &mut words, Operation::Check, sink),
+        "OPTIMIZE" => maintenance::run(session, &mut words, Operation::Optimize, sink),
+        "REPAIR" => maintenance::run(session, &mut words, Operation::Repair, sink),
+        "CHECKSUM" => maintenance::checksum(session, &mut words, sink),
+        "CACHE" => key_caches::cache_index(session, &mut words, sink),
+        "LOAD" if second.eq_ignore_ascii_case("INDEX") => key_caches::load_index(session, &mut words, sink),
+        "LOAD" if words.accept("DATA") => dml::load_data(session, &mut words, sink),
+        "DO" => {
+            set::evaluate(session, words.rest())?;
+            session.done(0, String::new(), sink)
+        }
+        "PREPARE" => prepared::prepare(session, &mut words, sink),
+        "EXECUTE" => prepared::execute(session, &mut words, sink),
+        "DEALLOCATE" => prepared::deallocate(session, &mut words, sink),
+        _ if is_foreign(word) => Err(SqlError::not_supported(word)),
+        _ => Err(at_start),
+    }
+}
+
+/// The first words of the statements that [`run`] knows.
+const KNOWN: &[&str] = &[
+    "ALTER",
+    "ANALYZE",
+    "BEGIN",
+    "CACHE",
+    "CHECK",
+    "CHECKSUM",
+    "COMMIT",
+    "CREATE",
+    "DEALLOCATE",
+    "DESC",
+    "DESCRIBE",
+    "DO",
+    "DROP",
+    "EXECUTE",
+    "EXPLAIN",
+    "FLUSH",
+    "KILL",
+    "LOAD",
+    "LOCK",
+    "OPTIMIZE",
+    "PREPARE",
+    "RELEASE",
+    "RENAME",
+    "REPAIR",
+    "ROLLBACK",
+    "SAVEPOINT",
+    "SET",
+    "SHOW",
+    "START",
+    "TRUNCATE",
+    "UNLOCK",
+];
+
+/// Known to MySQL and not here (of LOAD: LOAD XML).
+fn is_foreign(word: &str) -> bool {
+    const FOREIGN: &[&str] = &[
+        "BINLOG",
+        "CALL",
+        "CHANGE",
+        "GRANT",
+        "HANDLER",
+        "HELP",
+        "INSTALL",
+        "LOAD",
+        "PURGE",
+        "RESET",
+        "REVOKE",
+        "SHUTDOWN",
+        "SIGNAL",
+        "STOP",
+        "UNINSTALL",
+        "XA",
+    ];
+    FOREIGN.contains(&word)
+}
+
+/// 1064 for a statement that is none by its first word: the rest is looked at when it runs.
+pub(crate) fn check_word(statement: &OtherStatement) -> Result<(), SqlError> {
+    if KNOWN.contains(&statement.word.as_str()) || is_foreign(&statement.word) {
+        return Ok(());
+    }
+    Err(statement.words()?.error())
+}
+
+/// True for a statement that leaves the warnings of the one before in place. EXECUTE leaves them to what it executes.
+pub(crate) fn keeps_warnings(statement: &OtherStatement) -> bool {
+    if statement.word != "SHOW" {
+        return statement.word == "EXECUTE";
+    }
+    let Ok(mut words) = statement.words() else { return false };
+    words.next();
+    words.is("WARNINGS") || words.is("ERRORS") || words.is("COUNT")
+}
+
+/// 1235 for a kind of object that there is not, 1064 for a word that is none.
+fn unsupported(statement: &str, words: &mut Words<'_>) -> SqlError {
+    const KINDS: &[&str] = &[
+        "VIEW",
+        "TRIGGER",
+        "PROCEDURE",
+        "FUNCTION",
+        "EVENT",
+        "USER",
+        "ROLE",
+        "SERVER",
+        "SEQUENCE",
+        "PACKAGE",
+        "TEMPORARY",
+        "FULLTEXT",
+        "SPATIAL",
+        "DEFINER",
+        "ALGORITHM",
+        "SQL",
+        "AGGREGATE",
+        "TABLESPACE",
+        "LOGFILE",
+    ];
+    match KINDS.iter().find(|kind| words.is(kind)) {
+        Some(kind) => SqlError::not_supported(&format!("{statement} {kind}")),
+        None => words.error(),
+    }
+}
+
+fn create(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    let or_replace = words.accept_all(&["OR", "REPLACE"]);
+    if words.accept("TABLE") {
+        return ddl::create_table(session, words, or_replace, sink);
+    }
+    if words.accept("DATABASE") || words.accept("SCHEMA") {
+        return ddl::create_database(session, words, sink);
+    }
+    if words.accept_all(&["UNIQUE", "INDEX"]) {
+        return ddl::create_index(session, words, true, sink);
+    }
+    if words.accept("INDEX") {
+        return ddl::create_index(session, words, false, sink);
+    }
+    Err(unsupported("CREATE", words))
+}
+
+fn drop(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    if words.accept_all(&["TEMPORARY", "TABLE"]) || words.accept("TABLE") || words.accept("TABLES") {
+        return ddl::drop_table(session, words, sink);
+    }
+    if words.accept("DATABASE") || words.accept("SCHEMA") {
+        return ddl::drop_database(session, words, sink);
+    }
+    if words.accept("INDEX") {
+        return ddl::drop_index(session, words, sink);
+    }
+    if words.is("PREPARE") {
+        return prepared::deallocate(session, words, sink);
+    }
+    // There are none to drop.
+    for kind in ["VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT"] {
+        if words.accept(kind) && words.accept_all(&["IF", "EXISTS"]) {
+            words.qualified_name()?;
+            words.end()?;
+            return session.done(0, String::new(), sink);
+        }
+    }
+    Err(unsupported("DROP", words))
+}
+
+fn alter(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    words.accept("ONLINE");
+    words.accept("IGNORE");
+    if words.accept("TABLE") {
+        return ddl::alter_table(session, words, sink);
+    }
+    if words.is("DATABASE") || words.is("SCHEMA") {
+        return Err(SqlError::not_supported("ALTER DATABASE"));
+    }
+    Err(unsupported("ALTER", words))
+}

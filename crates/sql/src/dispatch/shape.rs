@@ -1,0 +1,253 @@
+//! Statements that are planned: from text or parameters to a plan.
+
+use crate::exec::{Scratch, recycle};
+use crate::expr::Slots;
+use crate::plan::bind::SlotInfo;
+use crate::plan::names::select_list;
+use crate::session::plans::{Plan, SessionPlans};
+use crate::session::{Kept, PreparedText, WorkingMemory};
+use crate::statements::dml;
+use crate::status::Counter;
+use crate::text::parse;
+use crate::text::{Scan, ScanEnd, SlotKind, SlotShape};
+use crate::{ErrorKind, ResultSink, Session, SqlError};
+use base::phases::{self, Phase};
+use sqlparser::ast;
+use std::sync::Arc;
+use types::ValueRef;
+
+impl Session {
+    /// True for the statements that are planned, by their first word.
+    pub(crate) fn is_planned(sql: &[u8]) -> bool {
+        let start = sql.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != b'(').unwrap_or(0);
+        let rest = &sql[start..];
+        let words: [&[u8]; 5] = [b"select", b"update", b"delete", b"insert", b"replace"];
+        words.iter().any(|word| {
+            rest.get(..word.len()).is_some_and(|head| head.eq_ignore_ascii_case(word))
+                && rest.get(word.len()).is_none_or(|byte| !byte.is_ascii_alphanumeric() && *byte != b'_')
+        })
+    }
+
+    /// Scans a statement of text, and runs the plan of its shape. `None` if it cannot be scanned as it is.
+    pub(super) fn run_scanned(
+        &mut self,
+        kept: &mut Kept,
+        sql: &[u8],
+        sink: &mut dyn ResultSink,
+    ) -> Option<Result<(), SqlError>> {
+        let Kept { scan, plans } = kept;
+        self.key_prefix();
+        let parsing = phases::enter(Phase::Parse);
+        let end = scan.scan(&self.prefix, sql);
+        drop(parsing);
+        if end != ScanEnd::Whole || scan.parameters > 0 {
+            return None;
+        }
+        let WorkingMemory { values, mut scratch } = self.take_working_memory();
+        let mut bound = recycle(values);
+        bound.extend(scan.literals.iter().map(|literal| literal.value(sql, &scan.unescaped, &[])));
+        let slots = Slots::new(&bound, &scan.starts);
+        let text = Literals { text: sql, shapes: &scan.slots, slots };
+        let planning = phases::enter(Phase::Plan);
+        let found = plans.find(&scan.key);
+        drop(planning);
+        let result = match found {
+            // The plan is borrowed, not cloned: its counter is shared with other sessions.
+            Some(plan) => self.run_plan(plan, slots, &text, &mut scratch, sink),
+            None => match self.plan_shape(scan, sql, plans) {
+                Ok(plan) => self.run_plan(&plan, slots, &text, &mut scratch, sink),
+                // Perhaps only the shape is wrong, a literal standing where syntax is: the parser will see.
+                Err(error) if error.kind == ErrorKind::Syntax => return None,
+                Err(error) => Err(error),
+            },
+        };
+        self.keep_working_memory(WorkingMemory { values: recycle(bound), scratch });
+        Some(result)
+    }
+
+    /// Binds parameters to a prepared statement that was scanned, and runs its plan. `None` if it cannot be scanned anew
+    /// for other settings.
+    pub(super) fn run_bound(
+        &mut self,
+        kept: &mut Kept,
+        prepared: &mut PreparedText,
+        parameters: &[ValueRef<'_>],
+        sink: &mut dyn ResultSink,
+    ) -> Option<Result<(), SqlError>> {
+        self.key_prefix();
+        if prepared.scan.key[..prepared.scan.key_start] != self.prefix {
+            // It is planned for other settings by now.
+            prepared.plan = None;
+            if prepared.scan.scan(&self.prefix, &prepared.text) != ScanEnd::Whole {
+                return None;
+            }
+        }
+        let PreparedText { text, scan, kinds, plan, .. } = prepared;
+        let WorkingMemory { values, mut scratch } = self.take_working_memory();
+        let mut bound = recycle(values);
+        bound.extend(scan.literals.iter().map(|literal| literal.value(text, &scan.unescaped, parameters)));
+        let slots = Slots::new(&bound, &scan.starts);
+        let same = kinds.len() == scan.slots.len()
+            && scan.slots.iter().zip(kinds.iter()).enumerate().all(|(at, (slot, kind))| {
+                slot.kind.is_some() || kind_of_slot(&slots, at, slot.list) == *kind
+            });
+        let current = plan.as_ref().filter(|plan| same && plan.is_current());
+        let literals = Literals { text, shapes: &scan.slots, slots };
+        let result = match current {
+            Some(plan) => self.run_plan(plan, slots, &literals, &mut scratch, sink),
+            None => {
+                kinds.clear();
+                kinds.extend(
+                    scan.slots
+                        .iter()
+                        .enumerate()
+                        .map(|(at, slot)| slot.kind.unwrap_or_else(|| kind_of_slot(&slots, at, slot.list))),
+                );
+                let mut with_kinds = scan.clone();
+                with_kinds.bind_kinds(kinds);
+                match self.plan_shape(&with_kinds, text, &mut kept.plans) {
+                    Ok(made) => {
+                        let made = plan.insert(made);
+                        self.run_plan(made, slots, &literals, &mut scratch, sink)
+                    }
+                    Err(error) => Err(error),
+                }
+            }
+        };
+        self.keep_working_memory(WorkingMemory { values: recycle(bound), scratch });
+        Some(result)
+    }
+
+    /// What a plan depends on beside the shape of the text: put in front of the key.
+    pub(crate) fn key_prefix(&mut self) {
+        self.prefix.clear();
+        if let Some(database) = &self.state.database {
+            self.prefix.extend_from_slice(database.as_bytes());
+        }
+        self.prefix.push(0);
+        let limit = self.variables.common.sql_select_limit;
+        if limit != u64::MAX {
+            self.prefix.extend_from_slice(&limit.to_le_bytes());
+        }
+        self.prefix.push(self.variables.common.join_methods.key());
+    }
+
+    /// The plan of a scanned statement: from the shared store, or made now.
+    pub(crate) fn plan_shape(
+        &self,
+        scan: &Scan,
+        sql: &[u8],
+        plans: &mut SessionPlans,
+    ) -> Result<Arc<Plan>, SqlError> {
+        let _planning = phases::enter(Phase::Plan);
+        plans.make(&scan.key, &self.instance.plans, || {
+            let parsing = phases::enter(Phase::Parse);
+            let text = scan.parser_text();
+            let text = std::str::from_utf8(&text).map_err(|_| invalid_text(sql))?;
+            let statement = parse::parse_ast(text)?;
+            drop(parsing);
+            let slots: Vec<SlotInfo> = kinds_in_key(scan);
+            self.plan_parsed(&statement, &slots, select_list(&scan.key[scan.key_start..]))
+        })
+    }
+
+    /// Plans a parsed statement.
+    ///
+    /// # Errors
+    /// Those of planning.
+    pub(crate) fn plan_parsed(
+        &self,
+        statement: &ast::Statement,
+        slots: &[SlotInfo],
+        names: Vec<crate::plan::names::Name>,
+    ) -> Result<Plan, SqlError> {
+        match statement {
+            ast::Statement::Query(query) => Ok(Plan::Query(self.plan_query(query, slots, names)?)),
+            change => {
+                let mut planner = self.planner(slots);
+                planner.names = names;
+                dml::plan_change(self, planner, change).map(Plan::Change)
+            }
+        }
+    }
+
+    fn run_plan(
+        &mut self,
+        plan: &Plan,
+        slots: Slots<'_>,
+        literals: &Literals<'_>,
+        scratch: &mut Vec<Scratch>,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        match plan {
+            Plan::Query(plan) => {
+                self.counters.add(Counter::ComSelect, 1);
+                self.run_query(plan, slots, &|slot, alone| literals.text_of(slot, alone), scratch, sink)
+            }
+            Plan::Change(plan) => plan.run(self, slots, sink),
+        }
+    }
+
+    /// Plans and runs a statement that was parsed without a shape.
+    pub(crate) fn run_without_shape(
+        &mut self,
+        statement: &ast::Statement,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let plan = self.plan_parsed(statement, &[], vec![])?;
+        let literals = Literals { text: &[], shapes: &[], slots: Slots::EMPTY };
+        let mut scratch = Vec::new();
+        self.run_plan(&plan, Slots::EMPTY, &literals, &mut scratch, sink)
+    }
+}
+
+/// The literals of a statement as they are written.
+pub(crate) struct Literals<'a> {
+    pub(crate) text: &'a [u8],
+    pub(crate) shapes: &'a [SlotShape],
+    pub(crate) slots: Slots<'a>,
+}
+
+impl Literals<'_> {
+    pub(crate) fn text_of(&self, slot: usize, alone: bool) -> String {
+        let Some(shape) = self.shapes.get(slot) else { return String::new() };
+        let text = match self.slots.list(slot) {
+            [ValueRef::Text(text)] if alone && shape.kind.is_some() => text,
+            _ => self.text.get(shape.from as usize..shape.end as usize).unwrap_or_default(),
+        };
+        String::from_utf8_lossy(text).into_owned()
+    }
+}
+
+/// The kind of what is bound to a slot.
+#[inline]
+fn kind_of_slot(slots: &Slots<'_>, at: usize, list: bool) -> SlotKind {
+    if !list {
+        return SlotKind::of(&slots.value(at));
+    }
+    let mut kind = None;
+    for value in slots.list(at) {
+        let this = SlotKind::of(value);
+        match kind {
+            None => kind = Some(this),
+            Some(known) if known != this => return SlotKind::Mixed,
+            Some(_) => {}
+        }
+    }
+    kind.unwrap_or(SlotKind::Null)
+}
+
+/// The kinds of a scan's slots; those of parameters as they were bound into its key.
+fn kinds_in_key(scan: &Scan) -> Vec<SlotInfo> {
+    scan.slots
+        .iter()
+        .map(|slot| SlotInfo { kind: slot.kind.unwrap_or_else(|| scan.kind_in_key(slot)), list: slot.list })
+        .collect()
+}
+
+fn invalid_text(sql: &[u8]) -> SqlError {
+    match parse::to_text(sql) {
+        Err(error) => error,
+        Ok(text) => SqlError::syntax(&text, 1),
+    }
+}

@@ -1,0 +1,77 @@
+//! What every statement asks of its session: tables and databases by name, the clock, and the end of a statement without rows.
+
+use super::Session;
+use crate::definition::defaults::Clock;
+use crate::definition::metadata::DatabaseMetadata;
+use crate::{Completion, ErrorKind, ResultSink, SqlError};
+use engine::{Error, Table};
+use std::sync::Arc;
+use types::Collation;
+
+impl Session {
+    /// A table to look at.
+    ///
+    /// # Errors
+    /// 1049, 1146.
+    pub(crate) fn table(&self, database: &str, name: &str) -> Result<Arc<Table>, SqlError> {
+        self.instance.database.table(database, name).map_err(|error| match error {
+            Error::NoSuchTable => SqlError::no_such_table(database, name),
+            Error::NoSuchDatabase => SqlError::unknown_database(database),
+            other => other.into(),
+        })
+    }
+
+    /// A table to use: under LOCK TABLES one that is not there is one that was not locked.
+    ///
+    /// # Errors
+    /// 1049, 1146, 1100.
+    pub(crate) fn table_to_use(&self, database: &str, name: &str) -> Result<Arc<Table>, SqlError> {
+        self.table(database, name).map_err(|error| match error.kind {
+            ErrorKind::UnknownDatabase | ErrorKind::NoSuchTable if self.locked.has_tables() => {
+                SqlError::not_locked(name)
+            }
+            _ => error,
+        })
+    }
+
+    /// The default collation of a database.
+    ///
+    /// # Errors
+    /// 1049.
+    pub(crate) fn database_collation(&self, database: &str) -> Result<Collation, SqlError> {
+        let databases = self.instance.database.databases();
+        let found = databases.iter().find(|(name, _)| name == database);
+        let (_, metadata) = found.ok_or_else(|| SqlError::unknown_database(database))?;
+        Ok(DatabaseMetadata::decode(metadata).collation)
+    }
+
+    /// The database that a name written `database.name` or `name` is in.
+    ///
+    /// # Errors
+    /// 1046.
+    pub(crate) fn resolve_database(&self, written: Option<String>) -> Result<String, SqlError> {
+        match written {
+            Some(database) => Ok(database),
+            None => self.state.database.as_deref().map(str::to_owned).ok_or_else(SqlError::no_database),
+        }
+    }
+
+    /// Ends a statement without a result set.
+    pub(crate) fn done(
+        &self,
+        affected_rows: u64,
+        info: String,
+        sink: &mut dyn ResultSink,
+    ) -> Result<(), SqlError> {
+        let warnings = self.state.warnings.count_u16();
+        sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
+    }
+
+    /// The clock of the statement that runs.
+    pub(crate) fn clock(&self) -> Clock {
+        Clock {
+            unix_micros: (self.variables.timestamp() * 1e6) as i64,
+            zone_seconds: self.variables.common.zone_seconds,
+        }
+    }
+}

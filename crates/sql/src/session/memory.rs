@@ -1,0 +1,37 @@
+//! What is kept from statement to statement, so that one need not allocate it anew.
+
+use super::Session;
+use super::plans::SessionPlans;
+use crate::exec::Scratch;
+use crate::text::Scan;
+use types::ValueRef;
+
+/// What a session keeps from statement to statement. Taken out of the session while one runs.
+#[derive(Debug, Default)]
+pub(crate) struct Kept {
+    pub(crate) scan: Scan,
+    pub(crate) plans: SessionPlans,
+}
+
+/// Memory for the statement that runs on a core, whoever's it is: keys, rows, values on their way.
+#[derive(Debug, Default)]
+pub(crate) struct WorkingMemory {
+    pub(crate) values: Vec<ValueRef<'static>>,
+    pub(crate) scratch: Vec<Scratch>,
+}
+
+/// A larger working memory is given back to the allocator after the statement that needed it.
+const WORKING_BYTES_MAX: usize = 4 << 20;
+
+impl Session {
+    pub(crate) fn take_working_memory(&self) -> WorkingMemory {
+        self.instance.working_memory.take().unwrap_or_default()
+    }
+
+    pub(crate) fn keep_working_memory(&self, memory: WorkingMemory) {
+        let bytes: usize = memory.scratch.iter().map(Scratch::capacity).sum();
+        if bytes + memory.values.capacity() * size_of::<ValueRef<'_>>() <= WORKING_BYTES_MAX {
+            self.instance.working_memory.put(memory);
+        }
+    }
+}
