@@ -6,9 +6,9 @@
 //!     target/release/examples/statement_cost points_10 200
 //! ```
 //!
-//! "Collected" divided by the number of statements is the figure. Files are in memory and no thread works in the
-//! background, so that nothing but the statements counts. Without callgrind it prints only how many rows came back.
-//! (rustix asks the vDSO for the number of the core; valgrind has none, hence the flag.)
+//! "Collected" divided by the number of statements is the figure. Files are in memory and no thread works in
+//! the background, so that nothing but the statements counts. Without callgrind it prints only how many rows
+//! came back. (rustix asks the vDSO for the number of the core; valgrind has none, hence the flag.)
 
 use engine::{CacheOptions, Database, FlushLog, LogOptions, Options, WriteBack};
 use latchwork_sql::{ColumnMeta, Completion, Instance, ResultSink, Session, SqlError};

@@ -82,7 +82,8 @@ impl SqlError {
         SqlError::new(ErrorKind::NoSuchTable, format!("Table '{database}.{name}' doesn't exist"))
     }
 
-    /// 1054: `place` is `field list`, `where clause`, `order clause`, `group statement`, `having clause`, `on clause`.
+    /// 1054: `place` is `field list`, `where clause`, `order clause`, `group statement`, `having clause`,
+    /// `on clause`.
     pub fn unknown_column(name: &str, place: &str) -> SqlError {
         SqlError::new(ErrorKind::UnknownColumn, format!("Unknown column '{name}' in '{place}'"))
     }
@@ -167,8 +168,8 @@ impl fmt::Display for SqlError {
 impl std::error::Error for SqlError {}
 
 impl From<engine::Error> for SqlError {
-    /// What an engine error is to a client that did nothing special. Errors with a name in them (duplicate keys, missing
-    /// tables) are made where the name is known; these are the rest.
+    /// What an engine error is to a client that did nothing special. Errors with a name in them (duplicate
+    /// keys, missing tables) are made where the name is known; these are the rest.
     fn from(error: engine::Error) -> SqlError {
         use engine::Error;
         let message = error.to_string();
@@ -224,8 +225,8 @@ impl From<engine::Error> for SqlError {
 mod tests {
     use super::{ErrorKind, SqlError};
 
-    /// Clients know both by 1412. The server tries a statement again only for the first: a snapshot that is too old
-    /// stays too old.
+    /// Clients know both by 1412. The server tries a statement again only for the first: a snapshot that is
+    /// too old stays too old.
     #[test]
     fn a_snapshot_that_is_too_old_is_no_change_of_a_definition() {
         let changed = SqlError::from(engine::Error::TableChanged);

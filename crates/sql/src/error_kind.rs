@@ -2,7 +2,8 @@
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident: $code:literal, $sqlstate:literal;)*) => {
-        /// What went wrong. Two kinds may share a number: a client sees the number, the server tells the kinds apart.
+        /// What went wrong. Two kinds may share a number: a client sees the number, the server tells the
+        /// kinds apart.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[non_exhaustive]
         pub enum ErrorKind { $($(#[$doc])* $kind),* }
@@ -157,7 +158,8 @@ kinds! {
     FixedRowsToVariables: 1409, "HY000";
     WrongValueForFunction: 1411, "HY000";
     TableDefinitionChanged: 1412, "HY000";
-    /// Not [`ErrorKind::TableDefinitionChanged`], which a statement may try again: this transaction has to end.
+    /// Not [`ErrorKind::TableDefinitionChanged`], which a statement may try again: this transaction has to
+    /// end.
     SnapshotTooOld: 1412, "HY000";
     StatementHasNoOpenCursor: 1421, "HY000";
     ScaleTooBig: 1425, "42000";

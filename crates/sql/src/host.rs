@@ -1,7 +1,7 @@
 //! What statements ask of the server around them: SHOW PROCESSLIST, KILL, SET PASSWORD, SHOW STATUS.
 //!
-//! The SQL layer knows nothing of sockets; a server attaches itself to the [`crate::Instance`]. Without one (an
-//! embedding program) these statements answer that there is no server.
+//! The SQL layer knows nothing of sockets; a server attaches itself to the [`crate::Instance`]. Without one
+//! (an embedding program) these statements answer that there is no server.
 
 use crate::{ErrorKind, SqlError};
 use base::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -21,7 +21,8 @@ pub trait Host: Send + Sync {
     /// SET PASSWORD. Takes effect for new connections, and survives a restart.
     ///
     /// # Errors
-    /// 1133 if there is no such account, 1372 if a hash is not one, 1290 while the server runs without accounts.
+    /// 1133 if there is no such account, 1372 if a hash is not one, 1290 while the server runs without
+    /// accounts.
     fn set_password(&self, user: &str, host: &str, password: NewPassword<'_>) -> Result<(), SqlError>;
 
     /// What PASSWORD('...') gives: `*` and 40 hexadecimal digits, empty for an empty password.
@@ -40,8 +41,8 @@ pub trait Host: Send + Sync {
 pub struct Memory {
     /// `Memory_resident`: what it takes up.
     pub resident: u64,
-    /// `Memory_heap_used`, `Memory_heap_mapped`: what is in the shared heap, and what that has of the operating system; 0 while the
-    /// system's allocator serves.
+    /// `Memory_heap_used`, `Memory_heap_mapped`: what is in the shared heap, and what that has of the
+    /// operating system; 0 while the system's allocator serves.
     pub heap_used: u64,
     pub heap_mapped: u64,
 }
@@ -68,7 +69,8 @@ pub struct Process {
 /// A session's transaction, as others see it. Its parts may be of different moments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransactionUnderWay {
-    /// When it first used a table, in microseconds since 1970; `None` for a statement outside of BEGIN and COMMIT.
+    /// When it first used a table, in microseconds since 1970; `None` for a statement outside of BEGIN and
+    /// COMMIT.
     pub begun_micros: Option<u64>,
     pub isolation: Isolation,
     pub read_only: bool,
@@ -114,8 +116,8 @@ pub struct ConnectionCounts {
     pub uptime_seconds: u64,
 }
 
-/// What others do with a session and see of it. Raised by KILL, looked at by long statements every few rows, and the
-/// place where a session sleeps that waits for others.
+/// What others do with a session and see of it. Raised by KILL, looked at by long statements every few rows,
+/// and the place where a session sleeps that waits for others.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     raised: AtomicU8,
@@ -183,7 +185,8 @@ impl Interrupt {
             Kill::Connection => Interrupt::CONNECTION,
             Kill::Statement => Interrupt::STATEMENT,
         };
-        // ORDER: a flag that carries no data; whoever polls it sees it soon, and whoever sleeps looks behind the bell's latch.
+        // ORDER: a flag that carries no data; whoever polls it sees it soon, and whoever sleeps looks behind
+        // the bell's latch.
         self.raised.fetch_or(bit, Ordering::Relaxed);
         if let Some(engine) = self.engine.get() {
             engine.interrupt();
@@ -191,7 +194,8 @@ impl Interrupt {
         self.ring();
     }
 
-    /// Called before each statement: a KILL QUERY that came too late is forgotten, a KILL is not. True if there was one.
+    /// Called before each statement: a KILL QUERY that came too late is forgotten, a KILL is not. True if
+    /// there was one.
     pub(crate) fn begin_statement(&self) -> bool {
         // ORDER: see `raise`. Nothing is written in the usual case.
         let late = self.raised.load(Ordering::Relaxed) & Interrupt::STATEMENT != 0;
@@ -232,7 +236,8 @@ impl Interrupt {
         self.bell.notify_all();
     }
 
-    /// Sleeps until the bell is rung or `until` has come. Called in a loop that looks again at what is waited for.
+    /// Sleeps until the bell is rung or `until` has come. Called in a loop that looks again at what is waited
+    /// for.
     ///
     /// # Errors
     /// 1205 when the time is over, 1317 and 1927 after KILL.
@@ -257,8 +262,8 @@ impl Interrupt {
         if woken { Ok(()) } else { Err(SqlError::lock_wait_timeout()) }
     }
 
-    /// Runs `wait`, which waits for the client while a statement runs: others may run meanwhile, where `thread_concurrency` is
-    /// a limit. For the session's own thread.
+    /// Runs `wait`, which waits for the client while a statement runs: others may run meanwhile, where
+    /// `thread_concurrency` is a limit. For the session's own thread.
     ///
     /// # Errors
     /// 1317 and 1927 after KILL, once `wait` has been run.

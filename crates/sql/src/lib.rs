@@ -1,8 +1,8 @@
 //! MySQL semantics: text in, rows out. Knows nothing of sockets or packets.
 //!
-//! The life of a statement: `dispatch` takes the bytes, the statement cache finds its plan by the shape of the text, or
-//! the parser and the planner make one; the executor runs the plan and sends rows to a [`ResultSink`]. The README of
-//! this crate names the layers and the functions on that way.
+//! The life of a statement: `dispatch` takes the bytes, the statement cache finds its plan by the shape of
+//! the text, or the parser and the planner make one; the executor runs the plan and sends rows to a
+//! [`ResultSink`]. The README of this crate names the layers and the functions on that way.
 
 #![warn(unreachable_pub)]
 

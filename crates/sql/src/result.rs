@@ -46,9 +46,9 @@ pub trait FileParts {
     fn next_part(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError>;
 }
 
-/// Receives one or more results, in order: for a result set `columns`, then `row`s, then `end`;
-/// for other statements just `end`. An error of the statement itself is returned by the session, not sent here.
-/// A sink's own failure (the client is gone) comes back as `Err` and stops the statement.
+/// Receives one or more results, in order: for a result set `columns`, then `row`s, then `end`; for other
+/// statements just `end`. An error of the statement itself is returned by the session, not sent here. A
+/// sink's own failure (the client is gone) comes back as `Err` and stops the statement.
 pub trait ResultSink {
     fn columns(&mut self, columns: &[ColumnMeta]) -> Result<(), SqlError>;
     fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError>;

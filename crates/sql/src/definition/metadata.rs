@@ -1,11 +1,15 @@
 //! What the SQL layer keeps in a table's and a database's opaque bytes.
 //!
-//! Little-endian. A table: version `u8` (1) | default collation `u8` | created `u64` (seconds since 1970) |
-//! engine, comment: text | options: count `u16`, then name and value texts | columns: count `u16`, then each |
-//! index comments: count `u16`, then name and comment texts. A text is length `u32` and UTF-8. A column: default
-//! tag `u8` (0 unset, 1 NULL, 2 number, 3 text, 4 binary, 5 now; 2 to 4 with a text) | flags `u8` (1 on update
-//! now, 2 zerofill, 4 width, 8 float digits) | width `u8` | digits `u8`, `u8` | comment text.
-//! A database: version `u8` (1) | default collation `u8`.
+//! Little-endian. A text is a length `u32` and UTF-8.
+//!
+//! A table: version `u8` (1), default collation `u8`, created `u64` (seconds since 1970); engine and comment:
+//! texts; options: count `u16`, then name and value texts; columns: count `u16`, then each; index comments:
+//! count `u16`, then name and comment texts.
+//!
+//! A column: default tag `u8` (0 unset, 1 NULL, 2 number, 3 text, 4 binary, 5 now; 2 to 4 with a text), flags
+//! `u8` (1 on update now, 2 zerofill, 4 width, 8 float digits), width `u8`, digits `u8`, `u8`, comment text.
+//!
+//! A database: version `u8` (1), default collation `u8`.
 
 use super::{ColumnDefault, ColumnExtras};
 use crate::SqlError;

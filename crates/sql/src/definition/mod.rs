@@ -108,9 +108,10 @@ pub(crate) fn literal(default: &ColumnDefault) -> Option<ValueRef<'_>> {
     }
 }
 
-/// What a table's indexes are sorted by, as MySQL does it; those of the same rank stay as they were declared. Indexes are
-/// listed, and duplicates looked for, in this order: unique ones without NULL, other unique ones, those over prefixes of columns behind
-/// their like, then the rest. Like InnoDB, one that is added in place is listed in this order and looked at last.
+/// What a table's indexes are sorted by, as MySQL does it; those of the same rank stay as they were declared.
+/// Indexes are listed, and duplicates looked for, in this order: unique ones without NULL, other unique ones,
+/// those over prefixes of columns behind their like, then the rest. Like InnoDB, one that is added in place
+/// is listed in this order and looked at last.
 pub(crate) fn rank(columns: &[Column], index: &IndexDef) -> (bool, bool, bool) {
     if !index.unique {
         return (true, false, false);

@@ -1,7 +1,7 @@
 //! Table options that are kept and shown, and what they mean here.
 //!
-//! Which of them go together is InnoDB's to say, in its words, for tables that do not ask for another engine: a script that
-//! it refuses is refused, and under `innodb_strict_mode = OFF` what it overlooks is overlooked.
+//! Which of them go together is InnoDB's to say, in its words, for tables that do not ask for another engine:
+//! a script that it refuses is refused, and under `innodb_strict_mode = OFF` what it overlooks is overlooked.
 
 use super::column_types::number;
 use crate::text::parse::{Word, Words};

@@ -477,8 +477,8 @@ pub(crate) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation
     Ok(chosen)
 }
 
-/// Columns as CREATE TABLE writes them between its parentheses: for the tables that are computed. A definition that
-/// does not parse gives no columns; a test looks for that.
+/// Columns as CREATE TABLE writes them between its parentheses: for the tables that are computed. A
+/// definition that does not parse gives no columns; a test looks for that.
 pub(crate) fn virtual_columns(definition: &str) -> Vec<types::Column> {
     let text = format!("({definition})");
     let Ok(mut words) = Words::new(&text) else { return Vec::new() };

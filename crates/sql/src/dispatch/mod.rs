@@ -1,8 +1,8 @@
 //! From a statement to whoever runs it.
 //!
-//! SELECT and what is built of it run through plans; every other kind has a function of its own that takes the session,
-//! the statement and the sink. To add one: give it a variant of [`Statement`] (or take it out of [`Statement::Other`] by
-//! its first word) and an arm in [`Session::run_parsed`].
+//! SELECT and what is built of it run through plans; every other kind has a function of its own that takes
+//! the session, the statement and the sink. To add one: give it a variant of [`Statement`] (or take it out of
+//! [`Statement::Other`] by its first word) and an arm in [`Session::run_parsed`].
 
 mod other;
 mod prepared;
@@ -58,10 +58,11 @@ impl Session {
         self.contain(|session| session.run_prepared_by_id(id, params, "mysqld_stmt_execute", sink))
     }
 
-    /// Runs a client's command from its beginning to its end: an error is noted for SHOW WARNINGS and ROW_COUNT().
+    /// Runs a client's command from its beginning to its end: an error is noted for SHOW WARNINGS and
+    /// ROW_COUNT().
     ///
-    /// A panic ends the session. What it had under way is taken back before it unwinds any further: afterwards the
-    /// engine could not tell that apart from a change of a page that the panic broke off.
+    /// A panic ends the session. What it had under way is taken back before it unwinds any further:
+    /// afterwards the engine could not tell that apart from a change of a page that the panic broke off.
     #[inline]
     fn contain(&mut self, run: impl FnOnce(&mut Session) -> Result<(), SqlError>) -> Result<(), SqlError> {
         self.begin_statement();
@@ -185,7 +186,8 @@ impl Session {
         Ok(Prepared { id, params, columns })
     }
 
-    /// Scans and plans a statement that is being prepared, as if its parameters were integers; gives its columns.
+    /// Scans and plans a statement that is being prepared, as if its parameters were integers; gives its
+    /// columns.
     fn prepare_plan(&mut self, prepared: &mut PreparedText) -> Result<Arc<[ColumnMeta]>, SqlError> {
         let none: Arc<[ColumnMeta]> = Arc::from([]);
         let text = String::from_utf8_lossy(&prepared.text).into_owned();

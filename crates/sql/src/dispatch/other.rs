@@ -153,7 +153,8 @@ pub(crate) fn check_word(statement: &OtherStatement) -> Result<(), SqlError> {
     Err(statement.words()?.error())
 }
 
-/// True for a statement that leaves the warnings of the one before in place. EXECUTE leaves them to what it executes.
+/// True for a statement that leaves the warnings of the one before in place. EXECUTE leaves them to what it
+/// executes.
 pub(crate) fn keeps_warnings(statement: &OtherStatement) -> bool {
     if statement.word != "SHOW" {
         return statement.word == "EXECUTE";

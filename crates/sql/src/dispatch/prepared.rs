@@ -1,4 +1,5 @@
-//! PREPARE, EXECUTE and DEALLOCATE PREPARE: prepared statements that have a name, beside those that clients know by a number.
+//! PREPARE, EXECUTE and DEALLOCATE PREPARE: prepared statements that have a name, beside those that clients
+//! know by a number.
 
 use crate::Session;
 use crate::statements::set;
@@ -31,7 +32,8 @@ fn unknown(name: &str, command: &str) -> SqlError {
     )
 }
 
-/// PREPARE name FROM 'statement', behind the first word. What had the name before goes even if the new statement is none.
+/// PREPARE name FROM 'statement', behind the first word. What had the name before goes even if the new
+/// statement is none.
 pub(crate) fn prepare(
     session: &mut Session,
     words: &mut Words<'_>,

@@ -65,8 +65,8 @@ impl Session {
         Some(result)
     }
 
-    /// Binds parameters to a prepared statement that was scanned, and runs its plan. `None` if it cannot be scanned anew
-    /// for other settings.
+    /// Binds parameters to a prepared statement that was scanned, and runs its plan. `None` if it cannot be
+    /// scanned anew for other settings.
     pub(super) fn run_bound(
         &mut self,
         kept: &mut Kept,

@@ -101,11 +101,12 @@ enum Keys {
     Unusable,
 }
 
-/// A row as an access finds it: its primary key (may be empty unless it is wanted), its columns, and which conditions
-/// it still has to meet.
+/// A row as an access finds it: its primary key (may be empty unless it is wanted), its columns, and which
+/// conditions it still has to meet.
 pub(crate) type Visitor<'v> = dyn FnMut(&[u8], &Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
 
-/// Calls `each` for the rows that an access path finds and `reader` sees. `outer` is the row of the tables before.
+/// Calls `each` for the rows that an access path finds and `reader` sees. `outer` is the row of the tables
+/// before.
 ///
 /// # Errors
 /// Of the engine, of evaluating keys, and those of `each`.
@@ -151,7 +152,8 @@ pub(crate) fn for_each_row(
     Ok(Flow::Continue)
 }
 
-/// The ranges of its index that a path reads, in the order in which it does; `None` if a value cannot be a key.
+/// The ranges of its index that a path reads, in the order in which it does; `None` if a value cannot be a
+/// key.
 pub(super) fn ranges<'a>(
     access: &'a Access,
     outer: &Row<'a>,
@@ -176,8 +178,8 @@ pub(super) fn ranges<'a>(
     Ok(ranges)
 }
 
-/// The primary keys that the rows of an access can have, if it names them: whoever locks rows need not find them first. They are
-/// in `scratch.sorted()`.
+/// The primary keys that the rows of an access can have, if it names them: whoever locks rows need not find
+/// them first. They are in `scratch.sorted()`.
 ///
 /// # Errors
 /// Those of evaluating keys.
@@ -200,8 +202,8 @@ pub(crate) fn named_rows(
     })
 }
 
-/// Every row, every condition left to test. In the order in which the path would have found them, because whoever asked
-/// may not sort them any more.
+/// Every row, every condition left to test. In the order in which the path would have found them, because
+/// whoever asked may not sort them any more.
 fn everything(
     reader: Reader<'_>,
     table: &Table,
@@ -415,7 +417,8 @@ impl Covering {
     }
 }
 
-/// Makes the keys of `points`, sorted and distinct, in `scratch.sorted`. Without points that is one empty key.
+/// Makes the keys of `points`, sorted and distinct, in `scratch.sorted`. Without points that is one empty
+/// key.
 fn point_keys(
     codec: &KeyCodec,
     points: &[Point],

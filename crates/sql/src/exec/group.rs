@@ -25,7 +25,8 @@ struct State {
     accumulators: Vec<Accumulator>,
 }
 
-/// Sorts rows into groups, and hands each group on as a row: the parts of its first row, then the aggregates' results.
+/// Sorts rows into groups, and hands each group on as a row: the parts of its first row, then the aggregates'
+/// results.
 pub(super) struct Grouper<'p, 'c> {
     plan: &'p SelectPlan,
     group: &'p Group,

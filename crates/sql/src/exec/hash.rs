@@ -1,8 +1,8 @@
 //! A hash table of a table's rows: joins by equations that no index answers.
 //!
-//! The table that is joined goes into the hash table once, whatever is read before it; so rows keep the order of the
-//! tables before, and outer joins need nothing special. Once its rows take more memory than they may, the others are
-//! kept by their primary keys and looked up when they are needed.
+//! The table that is joined goes into the hash table once, whatever is read before it; so rows keep the order
+//! of the tables before, and outer joins need nothing special. Once its rows take more memory than they may,
+//! the others are kept by their primary keys and looked up when they are needed.
 
 use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row};

@@ -101,7 +101,8 @@ impl<'p> Join<'p> {
         }
     }
 
-    /// The rows that an access finds, locked if they have to be, each with the condition that it has yet to meet.
+    /// The rows that an access finds, locked if they have to be, each with the condition that it has yet to
+    /// meet.
     #[allow(clippy::too_many_arguments)]
     fn rows(
         &self,
@@ -295,7 +296,8 @@ impl<'j> Running<'j, '_> {
         self.step(at + 1, row.0, scratch, consumer)
     }
 
-    /// Goes on with NULLs for a nest that had no row for `outer`. `scratch` begins with that of the nest's first step.
+    /// Goes on with NULLs for a nest that had no row for `outer`. `scratch` begins with that of the nest's
+    /// first step.
     pub(super) fn nulls(
         &self,
         nest: usize,
@@ -374,7 +376,8 @@ impl<'j> Running<'j, '_> {
         }
     }
 
-    /// Moves the step's cursor to the key of `outer` and hands on the rows there; `None` if that key cannot be one of the index.
+    /// Moves the step's cursor to the key of `outer` and hands on the rows there; `None` if that key cannot
+    /// be one of the index.
     #[allow(clippy::too_many_arguments)]
     fn follow(
         &self,

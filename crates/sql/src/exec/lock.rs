@@ -1,8 +1,10 @@
-//! Reading rows to lock them: FOR UPDATE, LOCK IN SHARE MODE, and what SERIALIZABLE and INSERT ... SELECT do unasked.
+//! Reading rows to lock them: FOR UPDATE, LOCK IN SHARE MODE, and what SERIALIZABLE and INSERT ... SELECT do
+//! unasked.
 //!
-//! A row is found, locked, and looked at again: only its newest image counts, which nobody can change any more. Locked are
-//! the rows of each table that meet the conditions which the access of that table has to meet. Where the order of an index
-//! counts, a row counts only in its newest place there: if it was found in an older one, it is left to be found again.
+//! A row is found, locked, and looked at again: only its newest image counts, which nobody can change any
+//! more. Locked are the rows of each table that meet the conditions which the access of that table has to
+//! meet. Where the order of an index counts, a row counts only in its newest place there: if it was found in
+//! an older one, it is left to be found again.
 
 use super::Flow;
 use super::access::{Scratch, Wants, for_each_row, named_rows};
@@ -18,8 +20,8 @@ use std::cell::RefCell;
 
 /// Locks rows of a statement.
 pub(crate) trait LockRows {
-    /// Locks one row and shows its newest image to `keep`. False if there is no such row, if `keep` says that it is not meant,
-    /// or if it is to be skipped because it is locked.
+    /// Locks one row and shows its newest image to `keep`. False if there is no such row, if `keep` says that
+    /// it is not meant, or if it is to be skipped because it is locked.
     ///
     /// # Errors
     /// 1205, 1213, 1317, and those of the engine.

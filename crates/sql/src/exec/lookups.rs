@@ -1,5 +1,6 @@
-//! Lookups of many rows at a time: the rows of the tables before are gathered, and those that a unique index has for them are
-//! looked up together, so that their cache misses overlap. What comes out keeps the order of the tables before.
+//! Lookups of many rows at a time: the rows of the tables before are gathered, and those that a unique index
+//! has for them are looked up together, so that their cache misses overlap. What comes out keeps the order of
+//! the tables before.
 
 use super::access::{Scratch, single_key};
 use super::join::{Running, passes};

@@ -1,7 +1,7 @@
 //! Merges by integers: the first table of a join in the order of its key, beside the second's primary key.
 //!
-//! Both sides come a leaf at a time, and only their integers are read. A join whose result reads no column, as COUNT(*) of
-//! one, makes no row of what it finds.
+//! Both sides come a leaf at a time, and only their integers are read. A join whose result reads no column,
+//! as COUNT(*) of one, makes no row of what it finds.
 
 use super::access::{Left, Scratch, ranges};
 use super::join::{Running, passes, with_part};
@@ -142,7 +142,8 @@ struct Merging<'m, 'j, 'p> {
 }
 
 impl<'j> Running<'j, '_> {
-    /// Reads the first two steps, and those behind them inside of that; `None` if a value cannot be a key of the first table.
+    /// Reads the first two steps, and those behind them inside of that; `None` if a value cannot be a key of
+    /// the first table.
     pub(super) fn merge(
         &self,
         merge: &'j Merge,

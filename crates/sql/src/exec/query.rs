@@ -21,8 +21,8 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use types::{Decimal, Value, ValueRef};
 
-/// The text of the literal in a slot. True as second argument: the name of a column is this literal alone, which for a
-/// text is what it says, without quotes.
+/// The text of the literal in a slot. True as second argument: the name of a column is this literal alone,
+/// which for a text is what it says, without quotes.
 pub(crate) type LiteralText<'r> = dyn Fn(usize, bool) -> String + 'r;
 
 /// What a running plan asks of its session, and rarely: once a statement at most.
@@ -53,8 +53,8 @@ pub(crate) struct Runtime<'r> {
     pub derived: DerivedRows,
 }
 
-/// The rows of the derived tables of subqueries that run for each row, by their plans' addresses: they see nothing of what is around
-/// them, so that once is enough.
+/// The rows of the derived tables of subqueries that run for each row, by their plans' addresses: they see
+/// nothing of what is around them, so that once is enough.
 #[derive(Default, Debug)]
 pub(crate) struct DerivedRows(RefCell<HashMap<usize, Rc<Materialized>>>);
 

@@ -23,7 +23,8 @@ pub(crate) enum Mode {
     KeepWritersOut,
     /// LOCK TABLES ... WRITE: nobody else reads or changes rows.
     KeepAllOut,
-    /// Its definition changes. Readers without a transaction go on: they see the old table until the new one is there.
+    /// Its definition changes. Readers without a transaction go on: they see the old table until the new one
+    /// is there.
     Define,
 }
 
@@ -152,8 +153,8 @@ impl MetadataLocks {
     /// True if some table is locked against readers.
     #[inline]
     pub(crate) fn keeps_readers_out(&self) -> bool {
-        // ORDER: pairs with the increment in `lock`. A reader that opened its snapshot and then finds 0 here opened it before
-        // the lock was granted, so nothing that is changed under the lock is in it.
+        // ORDER: pairs with the increment in `lock`. A reader that opened its snapshot and then finds 0 here
+        // opened it before the lock was granted, so nothing that is changed under the lock is in it.
         self.keeps_readers_out.load(Ordering::SeqCst) != 0
     }
 

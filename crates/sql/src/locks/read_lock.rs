@@ -6,13 +6,14 @@ use crate::host::{Interrupt, WaitsFor};
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, CachePadded, Mutex};
 
-/// What a session is doing that a read lock has to wait for. On a cache line of its own: a writer that nobody locks out
-/// writes to no memory that others read.
+/// What a session is doing that a read lock has to wait for. On a cache line of its own: a writer that nobody
+/// locks out writes to no memory that others read.
 pub(crate) type WritingFlag = Arc<CachePadded<AtomicU8>>;
 
 /// A statement that changes something.
 const STATEMENT: u8 = 1;
-/// A transaction's commit: it still goes through while the lock waits for statements, one of which may wait for it.
+/// A transaction's commit: it still goes through while the lock waits for statements, one of which may wait
+/// for it.
 const COMMIT: u8 = 2;
 
 /// The lock on everything.
@@ -84,8 +85,8 @@ impl ReadLock {
             return Ok(writing);
         }
         loop {
-            // ORDER: the flag is up before the counter is looked at, and `lock` does it the other way round: one of the two sees
-            // the other.
+            // ORDER: the flag is up before the counter is looked at, and `lock` does it the other way round:
+            // one of the two sees the other.
             flag.store(doing, Ordering::SeqCst);
             if kept_out.load(Ordering::SeqCst) == 0 {
                 return Ok(writing);

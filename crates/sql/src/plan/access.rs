@@ -242,7 +242,8 @@ impl Candidate {
             && self.points.iter().all(|point| !matches!(point.test, Test::Equal { null_safe: true, .. }))
     }
 
-    /// The columns that the rows come in the order of, each by itself: an equation makes every row have the same.
+    /// The columns that the rows come in the order of, each by itself: an equation makes every row have the
+    /// same.
     pub(super) fn sorted_by(&self) -> Vec<usize> {
         if self.direction == Direction::Backward {
             return vec![];

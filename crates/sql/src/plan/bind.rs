@@ -48,7 +48,8 @@ impl SubqueryUse {
 
 /// Whoever plans subqueries.
 pub(crate) trait Subqueries {
-    /// Plans a subquery that stands where names mean columns of `scope` or, if there is no such column, one of `aliases`.
+    /// Plans a subquery that stands where names mean columns of `scope` or, if there is no such column, one
+    /// of `aliases`.
     ///
     /// # Errors
     /// Those of planning; 1241 if it gives several columns where one is wanted.
@@ -332,7 +333,8 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// The operands of a chain of ANDs or ORs, which the parser nests to the left, without recursion over its length.
+    /// The operands of a chain of ANDs or ORs, which the parser nests to the left, without recursion over its
+    /// length.
     fn chain(
         &mut self,
         left: &ast::Expr,

@@ -15,8 +15,8 @@ use std::sync::Arc;
 
 /// Which rows of a table a statement changes, and in which order.
 ///
-/// [`crate::exec::candidates`] finds their primary keys; the condition must be tested again on the newest image of a row
-/// while it is changed ([`TableRead::condition`]), because nothing holds the rows in between.
+/// [`crate::exec::candidates`] finds their primary keys; the condition must be tested again on the newest
+/// image of a row while it is changed ([`TableRead::condition`]), because nothing holds the rows in between.
 #[derive(Debug)]
 pub(crate) struct TableRead {
     pub table: Arc<Table>,
@@ -49,9 +49,9 @@ pub(crate) struct Meant<'a> {
 }
 
 impl Planner<'_> {
-    /// Plans finding the rows that an UPDATE or DELETE of one table means. `changed` are the columns that are assigned to:
-    /// an index that they are in must not be followed while it changes, which [`crate::exec::candidates`] sees to by
-    /// finding all keys first.
+    /// Plans finding the rows that an UPDATE or DELETE of one table means. `changed` are the columns that are
+    /// assigned to: an index that they are in must not be followed while it changes, which
+    /// [`crate::exec::candidates`] sees to by finding all keys first.
     ///
     /// # Errors
     /// 1146, 1054 and their like; 1235 for several tables.

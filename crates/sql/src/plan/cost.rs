@@ -82,13 +82,15 @@ fn merged_intervals<'s>(sargs: impl Iterator<Item = &'s Sarg>) -> Option<Sarg> {
             into.lower.extend(from.lower.iter().cloned());
             into.upper.extend(from.upper.iter().cloned());
             before.needs.0 |= sarg.needs.0;
-            // Two conditions went in and only one can be marked as met: the other is tested again, which is cheap.
+            // Two conditions went in and only one can be marked as met: the other is tested again, which is
+            // cheap.
         }
     }
     merged
 }
 
-/// The columns that rows must have: those that others need, and those of conditions that the path does not meet.
+/// The columns that rows must have: those that others need, and those of conditions that the path does not
+/// meet.
 fn needed(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Vec<bool> {
     let mut needed = target.needed.to_vec();
     for (at, condition) in conditions.iter().enumerate() {
@@ -104,7 +106,8 @@ fn needed(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Ve
     needed
 }
 
-/// Finds out whether the rows come in the wanted order, and in which direction the index is to be read for that.
+/// Finds out whether the rows come in the wanted order, and in which direction the index is to be read for
+/// that.
 fn order(target: &Target<'_>, candidate: &mut Candidate) {
     if target.order.is_empty() || candidate.index.parts.is_empty() {
         return;

@@ -29,8 +29,8 @@ const HASH_BUILD: f64 = 2.0;
 const HASH_PROBE: f64 = 0.8;
 /// A method that is switched off is taken if there is no other.
 const OFF: f64 = 1e9;
-/// What a lookup for one row of a join costs beyond what the access says: keys in no order miss the processor's caches. Measured
-/// on a million rows in memory: eight times a row read in order.
+/// What a lookup for one row of a join costs beyond what the access says: keys in no order miss the
+/// processor's caches. Measured on a million rows in memory: eight times a row read in order.
 const LOOKUP: f64 = 4.0;
 /// Keys of more parts are looked up one by one.
 const GATHERED_PARTS_MAX: usize = 2;
@@ -218,8 +218,9 @@ impl JoinPlan<'_> {
         Some(Merge { outer, inner, reads_rows })
     }
 
-    /// True if rows of the tables before can be gathered for lookups of this one: each finds one row at most, the table is not one of
-    /// several that NULLs stand in for together, and nobody sees in which order conditions are tested.
+    /// True if rows of the tables before can be gathered for lookups of this one: each finds one row at most,
+    /// the table is not one of several that NULLs stand in for together, and nobody sees in which order
+    /// conditions are tested.
     fn can_gather(&self, tree: &Tree, part: usize, conditions: &[Expr], chosen: &access::Chosen) -> bool {
         let Path::Points { points, unique: true, .. } = &chosen.access.path else { return false };
         let is_single =

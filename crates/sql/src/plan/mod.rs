@@ -1,7 +1,8 @@
 //! From parsed statements to plans.
 //!
-//! [`bind`] resolves names, [`access`] chooses how each table is read, [`select`] puts a query's plan together. A plan
-//! holds everything that does not depend on the values of a statement's slots, so that it can be kept and run again.
+//! [`bind`] resolves names, [`access`] chooses how each table is read, [`select`] puts a query's plan
+//! together. A plan holds everything that does not depend on the values of a statement's slots, so that it
+//! can be kept and run again.
 
 pub(crate) mod access;
 pub(crate) mod bind;

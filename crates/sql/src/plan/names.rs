@@ -1,7 +1,7 @@
 //! How columns of a result are called that have no alias: by the text of their expression.
 //!
-//! The text comes from the statement's shape, so it has slots where the literals were; they are filled in when the
-//! statement runs.
+//! The text comes from the statement's shape, so it has slots where the literals were; they are filled in
+//! when the statement runs.
 
 use crate::text::scan::{LIST, SLOT};
 

@@ -23,7 +23,8 @@ pub(crate) struct StatementPlan {
     pub dependencies: Vec<Dependency>,
     /// True if one of its SELECTs locks rows, those of subqueries included.
     pub locks: bool,
-    /// False if the plan holds something that is only good once: rows of an information_schema table's definition.
+    /// False if the plan holds something that is only good once: rows of an information_schema table's
+    /// definition.
     pub cacheable: bool,
 }
 
@@ -82,7 +83,8 @@ pub(crate) enum Body {
 #[derive(Debug)]
 pub(crate) struct UnionPlan {
     pub branches: Vec<QueryPlan>,
-    /// Rows that are equal are kept once among the branches up to this one, counted from 0; `None` for UNION ALL throughout.
+    /// Rows that are equal are kept once among the branches up to this one, counted from 0; `None` for UNION
+    /// ALL throughout.
     pub distinct_until: Option<usize>,
     /// What values are made to be.
     pub columns: Vec<types::Column>,
@@ -119,8 +121,8 @@ pub(crate) struct SelectPlan {
     pub uses_temporary: bool,
 }
 
-/// How a SELECT locks the rows that it reads: those of each of its tables that meet the conditions on that table, and on the
-/// tables before it in the join.
+/// How a SELECT locks the rows that it reads: those of each of its tables that meet the conditions on that
+/// table, and on the tables before it in the join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LockClause {
     /// FOR UPDATE; else they are only kept from being changed.
@@ -203,10 +205,12 @@ pub(crate) enum Method {
     Hash(HashKeys),
 }
 
-/// A merge of the first table with the second, whose primary key is one integer: leaf by leaf, by integers alone.
+/// A merge of the first table with the second, whose primary key is one integer: leaf by leaf, by integers
+/// alone.
 #[derive(Debug)]
 pub(crate) struct Merge {
-    /// The column of the first table that the second one's key is equal to, by its place among the integers read of it.
+    /// The column of the first table that the second one's key is equal to, by its place among the integers
+    /// read of it.
     pub outer: usize,
     /// Of the second table: the key first.
     pub inner: IntegerRows,

@@ -219,8 +219,8 @@ fn is_text(operand: &Expr) -> bool {
     matches!(operand, Expr::Column(column) if column.column_type.is_text())
 }
 
-/// True if comparing the column with such a value is a comparison in the column's own order. A number beside a text
-/// column is not: then the texts are compared as numbers.
+/// True if comparing the column with such a value is a comparison in the column's own order. A number beside
+/// a text column is not: then the texts are compared as numbers.
 fn kind_fits(operand: &Expr, kind: SlotKind) -> bool {
     let Expr::Column(column) = operand else { return false };
     type_takes(&column.column_type, kind)

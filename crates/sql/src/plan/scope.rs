@@ -12,8 +12,8 @@ pub(crate) type Place = (usize, usize);
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub tables: Vec<ScopeTable>,
-    /// The columns of `*`, by part and position, which are those that names without a table can mean: of columns that USING or
-    /// NATURAL made one, only one.
+    /// The columns of `*`, by part and position, which are those that names without a table can mean: of
+    /// columns that USING or NATURAL made one, only one.
     pub shown: Vec<Place>,
     /// The tables before this one are out of sight: ON sees only what it joins.
     pub from: usize,

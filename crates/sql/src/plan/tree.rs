@@ -88,7 +88,8 @@ impl Tree {
         if asked.is_empty() { *outer } else { asked }
     }
 
-    /// True if a table can be read next: a nest comes behind what it is joined to, and its tables one after the other.
+    /// True if a table can be read next: a nest comes behind what it is joined to, and its tables one after
+    /// the other.
     pub(super) fn may_follow(&self, part: usize, before: Parts) -> bool {
         let is_open = |nest: &Nest| !before.is_disjoint(nest.parts) && !nest.parts.is_within(before);
         let begins = |nest: &usize| before.is_disjoint(self.nests[*nest].parts);
@@ -114,7 +115,8 @@ impl Tree {
             let parts = parts_of(condition);
             let is_inside = |part: &&usize| owner.is_none_or(|nest| self.nests[nest].parts.has(**part));
             let last = order.iter().rev().filter(is_inside).find(|part| parts.has(**part));
-            // What asks nothing of the nest itself is tested with its first row, what asks nothing at all of each row.
+            // What asks nothing of the nest itself is tested with its first row, what asks nothing at all of
+            // each row.
             let place = last.or_else(|| match owner {
                 Some(_) => order.iter().find(is_inside),
                 None if is_fixed(condition) => None,

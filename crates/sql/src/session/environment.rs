@@ -7,8 +7,8 @@ use crate::{ErrorKind, SqlError};
 use std::cell::{Cell, RefCell};
 use types::Value;
 
-/// A view of a session while a statement runs. What the statement leaves behind (warnings, user variables) is gathered
-/// here and handed over at the end.
+/// A view of a session while a statement runs. What the statement leaves behind (warnings, user variables) is
+/// gathered here and handed over at the end.
 pub(crate) struct SessionEnvironment<'s> {
     session: &'s Session,
     user: Cell<Option<&'s str>>,

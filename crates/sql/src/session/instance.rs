@@ -56,7 +56,8 @@ impl Instance {
         let _ = self.host.set(host);
     }
 
-    /// The server around this instance, for SHOW PROCESSLIST, KILL and SET PASSWORD. `None` in an embedding program.
+    /// The server around this instance, for SHOW PROCESSLIST, KILL and SET PASSWORD. `None` in an embedding
+    /// program.
     pub fn host(&self) -> Option<Arc<dyn Host>> {
         self.host.get()?.upgrade()
     }

@@ -59,7 +59,8 @@ impl Locked {
         self.locks_tables
     }
 
-    /// Under LOCK TABLES: as [`Locked::check`] for all tables of a statement, which needs a lock for each time that it names one.
+    /// Under LOCK TABLES: as [`Locked::check`] for all tables of a statement, which needs a lock for each
+    /// time that it names one.
     pub(crate) fn check_all<'t>(
         &self,
         tables: impl Iterator<Item = Used<'t>> + Clone,
@@ -77,7 +78,8 @@ impl Locked {
         Ok(())
     }
 
-    /// Under LOCK TABLES: 1100 for a table that is not locked by this name, 1099 for one that may only be read.
+    /// Under LOCK TABLES: 1100 for a table that is not locked by this name, 1099 for one that may only be
+    /// read.
     pub(crate) fn check(&self, used: Used<'_>) -> Result<(), SqlError> {
         let is_meant =
             |known: &&LockedTable| known.table == used.table.id() && known.named.alias == used.alias;
@@ -102,7 +104,8 @@ impl Session {
         if self.locked.has_tables() { Err(SqlError::not_locked(name)) } else { Ok(()) }
     }
 
-    /// Looks up and locks a table for a statement that changes its definition; under LOCK TABLES it has to be locked already.
+    /// Looks up and locks a table for a statement that changes its definition; under LOCK TABLES it has to be
+    /// locked already.
     ///
     /// # Errors
     /// 1146 and its like, 1099, 1100, 1205, 1317.
@@ -161,8 +164,8 @@ impl Session {
         }
     }
 
-    /// Locks all of these tables or none. In the order of their numbers, a table under several names for the most first, so that two
-    /// sessions do not wait for each other.
+    /// Locks all of these tables or none. In the order of their numbers, a table under several names for the
+    /// most first, so that two sessions do not wait for each other.
     fn lock_named(&mut self, mut wanted: Vec<(Arc<Table>, LockedTable)>) -> Result<(), SqlError> {
         wanted.sort_by_key(|(_, wanted)| (wanted.table.0, wanted.named.mode != Mode::KeepAllOut));
         let instance = self.instance.clone();

@@ -1,4 +1,5 @@
-//! What every statement asks of its session: tables and databases by name, the clock, and the end of a statement without rows.
+//! What every statement asks of its session: tables and databases by name, the clock, and the end of a
+//! statement without rows.
 
 use super::Session;
 use crate::definition::defaults::Clock;

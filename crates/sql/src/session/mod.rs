@@ -219,7 +219,8 @@ impl Session {
         self.multi_statements = on;
     }
 
-    /// Adds what the thread has spent on the last command, by phase, to the session's counters, while `query_phases` is on.
+    /// Adds what the thread has spent on the last command, by phase, to the session's counters, while
+    /// `query_phases` is on.
     #[inline]
     pub fn settle_phases(&self) {
         if phases::is_on() {
@@ -280,7 +281,8 @@ impl Session {
         self.kept.as_ref().map_or(0, |kept| kept.plans.len())
     }
 
-    /// Whether a transaction is open, whether it may only read, and whether autocommit is on: the status flags of OK packets.
+    /// Whether a transaction is open, whether it may only read, and whether autocommit is on: the status
+    /// flags of OK packets.
     pub fn status_flags(&self) -> u16 {
         const SERVER_STATUS_IN_TRANS: u16 = 1;
         const SERVER_STATUS_AUTOCOMMIT: u16 = 2;

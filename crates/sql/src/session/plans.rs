@@ -1,7 +1,7 @@
 //! Plans by the shape of their statement.
 //!
-//! Each session keeps the plans that it used last; behind them all sessions share a larger store. A hit in the
-//! session's own writes to no memory that others read, and takes no latch.
+//! Each session keeps the plans that it used last; behind them all sessions share a larger store. A hit in
+//! the session's own writes to no memory that others read, and takes no latch.
 
 use crate::expr::Slots;
 use crate::plan::plan::StatementPlan;
@@ -150,8 +150,8 @@ impl SharedPlans {
     }
 }
 
-/// Hashes shapes: eight bytes a step, multiplied and folded. Not for keys of strangers that must not collide: the number
-/// of plans is small and a collision costs one comparison.
+/// Hashes shapes: eight bytes a step, multiplied and folded. Not for keys of strangers that must not collide:
+/// the number of plans is small and a collision costs one comparison.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct KeyHash;
 

@@ -1,7 +1,7 @@
 //! What statements do. Each takes the session, the statement's words or its plan, and the sink.
 //!
 //! - [`show`]: SHOW and DESCRIBE, and the tables of `information_schema`.
-//! - [`query`]: SELECT.
+//! - [`query`]: SELECT and UNION.
 //! - [`dml`]: INSERT, REPLACE, LOAD DATA, UPDATE, DELETE.
 //! - [`ddl`]: CREATE, ALTER, DROP, RENAME, TRUNCATE.
 //! - [`admin`]: FLUSH, KILL, maintenance of tables, key caches.

@@ -46,7 +46,8 @@ impl Session {
         planner.statement(query)
     }
 
-    /// Plans and runs a query that a statement has inside of it, as a statement of its own with warnings of its own.
+    /// Plans and runs a query that a statement has inside of it, as a statement of its own with warnings of
+    /// its own.
     ///
     /// # Errors
     /// Those of planning and running.
@@ -112,8 +113,8 @@ impl Session {
         done
     }
 
-    /// `Some` for a query that locks rows: how those of its SELECTs lock that do not say so themselves. A SELECT in a SERIALIZABLE
-    /// transaction keeps what it has read from being changed.
+    /// `Some` for a query that locks rows: how those of its SELECTs lock that do not say so themselves. A
+    /// SELECT in a SERIALIZABLE transaction keeps what it has read from being changed.
     #[inline]
     fn lock_of_query(&self, plan: &StatementPlan) -> Option<Option<LockClause>> {
         let serializable = self.isolation() == Isolation::Serializable

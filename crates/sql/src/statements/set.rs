@@ -321,7 +321,8 @@ fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError>
     }
 }
 
-/// Evaluates what stands up to the next comma. For a system variable a bare word is text and DEFAULT is known.
+/// Evaluates what stands up to the next comma. For a system variable a bare word is text and DEFAULT is
+/// known.
 fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Result<Right, SqlError> {
     let start = words.rest();
     let first = words.clone();
@@ -351,7 +352,8 @@ fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Res
     evaluate(session, text).map(Right::Value)
 }
 
-/// The value of the expression that stands up to the next comma, the word USING or the end: for statements that take one beside SET.
+/// The value of the expression that stands up to the next comma, the word USING or the end: for statements
+/// that take one beside SET.
 pub(crate) fn value(session: &mut Session, words: &mut Words<'_>) -> Result<Value, SqlError> {
     let error = words.error();
     match expression(session, words, false)? {

@@ -6,8 +6,8 @@ use crate::variables::Completes;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::Isolation;
 
-/// Once each, in any order: READ ONLY or READ WRITE, and what else the statement knows. `each` returns false for a word that
-/// is none of its.
+/// Once each, in any order: READ ONLY or READ WRITE, and what else the statement knows. `each` returns false
+/// for a word that is none of its.
 fn read_only(words: &mut Words<'_>, known: &mut Option<bool>) -> bool {
     if known.is_some() {
         return false;

@@ -25,7 +25,8 @@ macro_rules! counters {
 }
 
 impl Counter {
-    /// What a statement of these first two words counts as. `word` is in capitals, `second` as it was written.
+    /// What a statement of these first two words counts as. `word` is in capitals, `second` as it was
+    /// written.
     pub(crate) fn of_statement(word: &str, second: &str) -> Option<Counter> {
         let mut by_first = None;
         for (words, counter) in Self::STATEMENTS {

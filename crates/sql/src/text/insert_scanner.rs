@@ -1,7 +1,8 @@
 //! Reads `INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y')` straight from the bytes of the statement.
 //!
-//! Only what bulk loads send is understood: a plain head, rows of literals or `?`, nothing behind them. Everything
-//! else gives `None`, and the parser proper looks at the statement instead; so this need not tell errors apart.
+//! Only what bulk loads send is understood: a plain head, rows of literals or `?`, nothing behind them.
+//! Everything else gives `None`, and the parser proper looks at the statement instead; so this need not tell
+//! errors apart.
 
 use std::borrow::Cow;
 

@@ -1,10 +1,10 @@
-//! The statement cache: a statement's *shape* is its text with every literal replaced by a slot, and a shape is planned
-//! once however its constants change.
+//! The statement cache: a statement's *shape* is its text with every literal replaced by a slot, and a shape
+//! is planned once however its constants change.
 //!
-//! [`scan`] reads the raw bytes once, copies what is not a literal into the key, and leaves the literals in slots. The
-//! key holds the slots' kinds too, because `a = 1` and `a = '1'` mean different comparisons. A list of literals behind IN
-//! is one slot, whatever its length. A prepared statement is scanned when it is prepared; its parameters' kinds join the
-//! key when it is executed, so that both protocols share plans.
+//! [`scan`] reads the raw bytes once, copies what is not a literal into the key, and leaves the literals in
+//! slots. The key holds the slots' kinds too, because `a = 1` and `a = '1'` mean different comparisons. A
+//! list of literals behind IN is one slot, whatever its length. A prepared statement is scanned when it is
+//! prepared; its parameters' kinds join the key when it is executed, so that both protocols share plans.
 
 pub(crate) mod literal;
 

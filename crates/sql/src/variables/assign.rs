@@ -43,8 +43,8 @@ fn wrong_type(name: &str) -> SqlError {
     SqlError::new(ErrorKind::WrongTypeForVariable, format!("Incorrect argument type to variable '{name}'"))
 }
 
-/// Checks a value other than DEFAULT against a variable. `name` is how the statement called it (an alias, say);
-/// `mode` is the session's: under STRICT_ALL_TABLES a value out of range is refused instead of limited.
+/// Checks a value other than DEFAULT against a variable. `name` is how the statement called it (an alias,
+/// say); `mode` is the session's: under STRICT_ALL_TABLES a value out of range is refused instead of limited.
 pub fn check(
     definition: &Definition,
     name: &str,
@@ -155,8 +155,8 @@ pub fn check(
     }
 }
 
-/// A number inside the range of variable `name`, then rounded down to the step, but not below the least. No cache is larger than the
-/// machine's memory.
+/// A number inside the range of variable `name`, then rounded down to the step, but not below the least. No
+/// cache is larger than the machine's memory.
 pub(super) fn limit_unsigned(name: &str, wanted: u64, min: u64, max: u64, step: u64) -> u64 {
     let max = if name == "key_buffer_size" { max.min(engine::cache_bytes_max() as u64) } else { max };
     let limited = wanted.min(max);

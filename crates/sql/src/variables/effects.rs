@@ -22,8 +22,8 @@ pub fn flush_method(name: &str) -> FlushMethod {
         // The second leaves out syncs that it takes to be needless; here there are none of that kind.
         "O_DIRECT" | "O_DIRECT_NO_FSYNC" => FlushMethod::ODirect,
         "nosync" => FlushMethod::NoSync,
-        // O_DSYNC opens the log so that each write is durable: here it is synced when it has to be, which comes to the same.
-        // littlesync is MariaDB's own experiment with fewer syncs.
+        // O_DSYNC opens the log so that each write is durable: here it is synced when it has to be, which
+        // comes to the same. littlesync is MariaDB's own experiment with fewer syncs.
         _ => FlushMethod::Fsync,
     }
 }

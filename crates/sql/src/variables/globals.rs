@@ -197,8 +197,8 @@ impl Globals {
         Ok(remarks)
     }
 
-    /// Gives the default key cache what the engine's options do not have, and makes those that the command line named, which
-    /// inherit its settings.
+    /// Gives the default key cache what the engine's options do not have, and makes those that the command
+    /// line named, which inherit its settings.
     ///
     /// # Errors
     /// 1231 for settings that cannot be met.

@@ -1,6 +1,7 @@
 //! Which methods the planner may join by.
 
-/// Methods that are switched off by `optimizer_switch`: `nested_loop_join=off,merge_join=off,hash_join=off`, any of them.
+/// Methods that are switched off by `optimizer_switch`: `nested_loop_join=off,merge_join=off,hash_join=off`,
+/// any of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JoinMethods {
     off: u8,

@@ -1,7 +1,8 @@
 //! Variables of key caches by name: `@@hot.key_buffer_size`.
 //!
-//! Those of the default cache are the global variables without a prefix. Of all others the engine's settings are the only
-//! record: a name that was never given one reads as a cache of size 0, and giving it one makes the cache.
+//! Those of the default cache are the global variables without a prefix. Of all others the engine's settings
+//! are the only record: a name that was never given one reads as a cache of size 0, and giving it one makes
+//! the cache.
 
 use super::read::to_value;
 use super::{Asked, Globals, Setting, Variable, effects, find, unknown};
@@ -9,7 +10,8 @@ use crate::{ErrorKind, SqlError};
 use engine::{CacheSettings, DEFAULT_CACHE, Database, HitPath};
 use types::Value;
 
-/// The variable that a cache's component is; 1193 if there is no such variable, 1272 if it belongs to no cache.
+/// The variable that a cache's component is; 1193 if there is no such variable, 1272 if it belongs to no
+/// cache.
 pub fn component(name: &str) -> Result<Variable, SqlError> {
     let variable = find(name).ok_or_else(|| unknown(name))?;
     if is_component(variable) {

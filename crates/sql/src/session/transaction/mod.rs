@@ -51,7 +51,8 @@ impl Session {
         }
     }
 
-    /// How rows are locked that a statement reads in order to change others: INSERT ... SELECT, subqueries of UPDATE and DELETE.
+    /// How rows are locked that a statement reads in order to change others: INSERT ... SELECT, subqueries of
+    /// UPDATE and DELETE.
     pub(crate) fn lock_of_reads(&self) -> Option<LockClause> {
         matches!(self.isolation(), Isolation::RepeatableRead | Isolation::Serializable)
             .then_some(LockClause { exclusive: false, wait: LockPatience::Default })
@@ -107,8 +108,8 @@ impl Session {
     /// Ends the transaction, if there is one, and unlocks its tables.
     ///
     /// # Errors
-    /// 1205, 1317 and 1927 while others keep everything from being committed: the transaction goes on. What the engine says:
-    /// the transaction is over.
+    /// 1205, 1317 and 1927 while others keep everything from being committed: the transaction goes on. What
+    /// the engine says: the transaction is over.
     pub(crate) fn end_transaction(&mut self, keep: bool) -> Result<(), SqlError> {
         if !self.state.transaction.open {
             self.state.transaction.next = Characteristics::default();
@@ -157,7 +158,8 @@ impl Session {
     /// Takes back whatever the session holds: it ends, or begins anew.
     pub(crate) fn give_up(&mut self) {
         if self.engine.is_some() {
-            // What the engine cannot take back it takes back at its next start, and refuses writes until then.
+            // What the engine cannot take back it takes back at its next start, and refuses writes until
+            // then.
             let _ = self.end_transaction(false);
         } else {
             self.forget_transaction();

@@ -1,5 +1,5 @@
-//! Running a statement on tables: the locks on tables that it needs, the engine's half of the session, and what an error does to
-//! the transaction.
+//! Running a statement on tables: the locks on tables that it needs, the engine's half of the session, and
+//! what an error does to the transaction.
 
 use super::Characteristics;
 use crate::locks::{MetadataLocks, Mode, Used};
@@ -154,7 +154,8 @@ impl Session {
         });
         let mut engine = self.take_engine()?;
         engine.set_lock_wait(patience);
-        // A panic goes on only once the statement is undone: while it unwinds, a change of a page would count as broken off.
+        // A panic goes on only once the statement is undone: while it unwinds, a change of a page would count
+        // as broken off.
         let result = match engine.write() {
             Ok(mut statement) => {
                 let (readers, writer) = statement.split();
@@ -195,7 +196,8 @@ impl Session {
         Ok(())
     }
 
-    /// Makes sure that nobody changes the table's definition: until the transaction ends, or the statement where there is none.
+    /// Makes sure that nobody changes the table's definition: until the transaction ends, or the statement
+    /// where there is none.
     fn use_table(&mut self, used: Used<'_>, locks: &mut StatementLocks<'_>) -> Result<(), SqlError> {
         let Used { table, mode, .. } = used;
         if self.state.transaction.open {

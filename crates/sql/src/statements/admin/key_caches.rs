@@ -1,7 +1,8 @@
 //! CACHE INDEX and LOAD INDEX INTO CACHE.
 //!
-//! Both work on a table as a whole: names of indexes are checked and have no effect, as in MariaDB. Neither commits, and both run
-//! under FLUSH TABLES WITH READ LOCK. A table keeps its definition meanwhile; its rows are read and changed all the while.
+//! Both work on a table as a whole: names of indexes are checked and have no effect, as in MariaDB. Neither
+//! commits, and both run under FLUSH TABLES WITH READ LOCK. A table keeps its definition meanwhile; its rows
+//! are read and changed all the while.
 
 use crate::locks::Mode;
 use crate::locks::Used;

@@ -171,13 +171,15 @@ fn keep_still<'l>(
     Ok(held)
 }
 
-/// Reads every row through every index, both ways: each row has its entries and each entry its row. What is wrong, if something is.
+/// Reads every row through every index, both ways: each row has its entries and each entry its row. What is
+/// wrong, if something is.
 fn check(session: &Session, table: &Table) -> Result<Option<String>, SqlError> {
     let instance = session.instance.clone();
     let _still = keep_still(session, &instance.locks, table)?;
     let def = table.def();
     let codec = table.row_codec();
-    // Of the rows' keys in each index: how many there are, and the sum of their hashes, in which the order does not matter.
+    // Of the rows' keys in each index: how many there are, and the sum of their hashes, in which the order
+    // does not matter.
     let mut expected: Vec<(u64, u64)> = vec![(0, 0); def.indexes.len() + 1];
     let mut key = Vec::new();
     let mut scan = table.scan(Reader::newest(), IndexId(0), everything(), Direction::Forward);
@@ -242,7 +244,8 @@ fn hash(bytes: &[u8]) -> u64 {
     hash ^ hash >> 29
 }
 
-/// CHECKSUM TABLE t, ... [QUICK | EXTENDED], behind CHECKSUM: the sum of the rows' checksums, whatever their order.
+/// CHECKSUM TABLE t, ... [QUICK | EXTENDED], behind CHECKSUM: the sum of the rows' checksums, whatever their
+/// order.
 pub(crate) fn checksum(
     session: &mut Session,
     words: &mut Words<'_>,

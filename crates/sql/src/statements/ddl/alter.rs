@@ -256,7 +256,8 @@ pub(super) fn run(
 ) -> Result<(), SqlError> {
     session.implicit_commit()?;
     let instance = session.instance.clone();
-    // Writers of the table, and transactions that have used it, are waited for; others wait and find it changed.
+    // Writers of the table, and transactions that have used it, are waited for; others wait and find it
+    // changed.
     let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
     let in_place = is_in_place(&actions);
     let copied = if in_place {
@@ -409,7 +410,8 @@ fn find_column(columns: &[ColumnSpec], name: &str, table: &str) -> Result<usize,
         .ok_or_else(|| SqlError::unknown_column(name, table))
 }
 
-/// The definition that the actions make of a table, and for each column the old one that its values come from.
+/// The definition that the actions make of a table, and for each column the old one that its values come
+/// from.
 fn changed(
     def: &TableDef,
     metadata: &TableMetadata,
@@ -539,7 +541,8 @@ fn convert(spec: &mut TableSpec, to: Collation) {
     }
 }
 
-/// Makes the changed table beside the old one, fills it and lets it take the old one's place. How many rows it has.
+/// Makes the changed table beside the old one, fills it and lets it take the old one's place. How many rows
+/// it has.
 fn copy(
     session: &mut Session,
     database: &str,

@@ -50,7 +50,8 @@ pub(super) fn copy_rows(
             if let Err((position, error)) = write.insert_many(to, &batch) {
                 return Err(write_error(error, to, batch.get(position)));
             }
-            // Each batch for itself: the copy is not seen by anyone, and a list to undo it all would be as big.
+            // Each batch for itself: the copy is not seen by anyone, and a list to undo it all would be as
+            // big.
             write.commit()?;
             write = instance.database.begin_write()?;
             batch.clear();

@@ -1,8 +1,9 @@
 //! Definitions: databases, tables and indexes.
 //!
 //! [`crate::definition`] reads a statement into plain structures, [`build`] checks those and makes the
-//! engine's `TableDef` of them, the others run it. What the engine does not need (defaults, comments, the engine's name
-//! that was asked for) is kept by [`crate::definition::metadata`] in the definition's opaque bytes.
+//! engine's `TableDef` of them, the others run it. What the engine does not need (defaults, comments, the
+//! engine's name that was asked for) is kept by [`crate::definition::metadata`] in the definition's opaque
+//! bytes.
 
 mod alter;
 mod build;

@@ -96,8 +96,9 @@ impl Assignments {
         self.0.iter().any(|(assigned, _)| *assigned == column)
     }
 
-    /// Sets the columns of a row's image, one after the other: a later assignment sees what an earlier one set. Appends the new
-    /// image to `out` and returns true if it differs from the old one. `others` are the rows of further tables in the scope.
+    /// Sets the columns of a row's image, one after the other: a later assignment sees what an earlier one
+    /// set. Appends the new image to `out` and returns true if it differs from the old one. `others` are the
+    /// rows of further tables in the scope.
     ///
     /// # Errors
     /// Those of the expressions, and of values that do not fit.

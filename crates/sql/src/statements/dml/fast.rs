@@ -10,7 +10,8 @@ use bumpalo::Bump;
 use types::{Decimal, ValueRef};
 
 impl Session {
-    /// Runs `sql` if it is a plain INSERT or REPLACE. `None`: it is something else (or wrong), nothing was done.
+    /// Runs `sql` if it is a plain INSERT or REPLACE. `None`: it is something else (or wrong), nothing was
+    /// done.
     pub(crate) fn try_plain_insert(
         &mut self,
         sql: &[u8],

@@ -285,7 +285,8 @@ impl InsertPlan {
         }
     }
 
-    /// ON DUPLICATE KEY UPDATE: inserts row by row, and where a key is there already, changes the row that has it.
+    /// ON DUPLICATE KEY UPDATE: inserts row by row, and where a key is there already, changes the row that
+    /// has it.
     #[allow(clippy::too_many_arguments)]
     fn insert_or_update(
         &self,

@@ -394,7 +394,8 @@ impl Inserter {
         Ok(inserted)
     }
 
-    /// Writes the rows collected since the last time. Gives those that were skipped, by their numbers, and why.
+    /// Writes the rows collected since the last time. Gives those that were skipped, by their numbers, and
+    /// why.
     ///
     /// # Errors
     /// As [`Inserter::write`].

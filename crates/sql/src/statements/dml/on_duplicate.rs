@@ -1,7 +1,8 @@
-//! ON DUPLICATE KEY UPDATE: what its expressions may name. `VALUES(c)` is a column of the row that could not be inserted, other
-//! names are columns of the row that is there, or of the tables that the SELECT reads.
+//! ON DUPLICATE KEY UPDATE: what its expressions may name. `VALUES(c)` is a column of the row that could not
+//! be inserted, other names are columns of the row that is there, or of the tables that the SELECT reads.
 //!
-//! A column of the source joins the SELECT's list behind those that are inserted, and the expression names its place there.
+//! A column of the source joins the SELECT's list behind those that are inserted, and the expression names
+//! its place there.
 
 use super::assign::{Assignments, is_default};
 use crate::SqlError;
@@ -14,8 +15,8 @@ use crate::session::Target;
 use sqlparser::ast;
 use types::Collation;
 
-/// The tables that the expressions see, by names that no table can have: the row that could not be inserted, and the
-/// SELECT's row.
+/// The tables that the expressions see, by names that no table can have: the row that could not be inserted,
+/// and the SELECT's row.
 const NEW_ROW: &str = "values ";
 const SOURCE_ROW: &str = "source ";
 

@@ -182,8 +182,8 @@ impl RowsPlan {
         sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
     }
 
-    /// Finds the keys of the rows that may be meant, then changes one row after the other: each one once nobody else does, and only
-    /// if it is meant then. With LIMIT more are looked for until enough were.
+    /// Finds the keys of the rows that may be meant, then changes one row after the other: each one once
+    /// nobody else does, and only if it is meant then. With LIMIT more are looked for until enough were.
     #[allow(clippy::too_many_arguments)]
     fn change(
         &self,

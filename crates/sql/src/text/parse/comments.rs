@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-/// The version that executable comments are compared with: MariaDB 10.11's number, whose dialect clients meet here.
+/// The version that executable comments are compared with: MariaDB 10.11's number, whose dialect clients meet
+/// here.
 const COMMENT_VERSION: u32 = 101_100;
 /// Comments for MySQL 5.7 to 9.x carry numbers that MariaDB leaves alone.
 const MYSQL_ONLY_VERSIONS: std::ops::RangeInclusive<u32> = 50_700..=99_999;

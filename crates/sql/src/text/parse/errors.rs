@@ -22,7 +22,8 @@ pub fn offset_in(text: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len())
 }
 
-/// An error of the `sqlparser` crate; its message ends in ` at Line: l, Column: c` unless the text simply ended.
+/// An error of the `sqlparser` crate; its message ends in ` at Line: l, Column: c` unless the text simply
+/// ended.
 pub(super) fn from_parser(text: &str, error: &ParserError) -> SqlError {
     let message = match error {
         ParserError::ParserError(message) | ParserError::TokenizerError(message) => message,

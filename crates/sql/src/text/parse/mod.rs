@@ -1,8 +1,9 @@
 //! The parser front: text to [`Statement`].
 //!
-//! SELECT, INSERT, UPDATE and DELETE go through the `sqlparser` crate. The other statements keep their text and their
-//! first word; whoever runs one parses it with [`OtherStatement::ast`] where `sqlparser` knows the statement, or by hand
-//! with a [`Words`] cursor where it does not (most SHOW forms, SET of structured variables, CACHE INDEX).
+//! SELECT, INSERT, UPDATE and DELETE go through the `sqlparser` crate. The other statements keep their text
+//! and their first word; whoever runs one parses it with [`OtherStatement::ast`] where `sqlparser` knows the
+//! statement, or by hand with a [`Words`] cursor where it does not (most SHOW forms, SET of structured
+//! variables, CACHE INDEX).
 
 mod comments;
 mod errors;

@@ -6,7 +6,8 @@ use sqlparser::dialect::MySqlDialect;
 use sqlparser::keywords::Keyword;
 use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace};
 
-/// MySQL's units of two parts, and the units of other dialects that stand for them between here and the binder.
+/// MySQL's units of two parts, and the units of other dialects that stand for them between here and the
+/// binder.
 const COMPOUND_UNITS: [(&str, Keyword, DateTimeField); 11] = [
     ("SECOND_MICROSECOND", Keyword::MICROSECONDS, DateTimeField::Microseconds),
     ("MINUTE_MICROSECOND", Keyword::MILLISECOND, DateTimeField::Millisecond),
@@ -29,9 +30,11 @@ pub fn unit_name(field: &DateTimeField) -> String {
     }
 }
 
-/// Cuts a statement into tokens. The crate's tokenizer loses its way in @@`name`: here that is the word `@@name`.
+/// Cuts a statement into tokens. The crate's tokenizer loses its way in @@`name`: here that is the word
+/// `@@name`.
 ///
-/// For the parser @@`default`.x becomes @@global.`default`.x: bare, and without a scope, the word is none of a cache.
+/// For the parser @@`default`.x becomes @@global.`default`.x: bare, and without a scope, the word is none of
+/// a cache.
 pub(super) fn tokenize(text: &str, for_parser: bool) -> Result<Vec<TokenWithSpan>, TokenizerError> {
     let dialect = MySqlDialect {};
     let cut = |text: &str| Tokenizer::new(&dialect, text).with_unescape(true).tokenize_with_location();
@@ -78,8 +81,8 @@ pub(super) fn tokenize(text: &str, for_parser: bool) -> Result<Vec<TokenWithSpan
     Ok(tokens)
 }
 
-/// Puts the tokens of a statement in the parser's terms: compound units, the operators MOD, `&&` and `||`, and
-/// LOCK IN SHARE MODE, and WAIT n behind FOR UPDATE.
+/// Puts the tokens of a statement in the parser's terms: compound units, the operators MOD, `&&` and `||`,
+/// and LOCK IN SHARE MODE, and WAIT n behind FOR UPDATE.
 pub fn translate(tokens: &mut [TokenWithSpan]) {
     for token in tokens.iter_mut() {
         match token.token {
@@ -127,7 +130,8 @@ pub fn translate(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// LOCK IN SHARE MODE becomes FOR SHARE, WAIT n a table called n, or by the name of a slot, behind OF ([`wait_seconds`]).
+/// LOCK IN SHARE MODE becomes FOR SHARE, WAIT n a table called n, or by the name of a slot, behind OF
+/// ([`wait_seconds`]).
 fn locking_clauses(tokens: &mut [TokenWithSpan]) {
     let words: Vec<usize> = tokens
         .iter()
@@ -160,8 +164,8 @@ fn locking_clauses(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// UPDATE IGNORE becomes UPDATE OR IGNORE. The other modifiers of UPDATE and DELETE mean nothing here: nobody has priority, and
-/// nothing can keep a row from being deleted that IGNORE would have to overlook.
+/// UPDATE IGNORE becomes UPDATE OR IGNORE. The other modifiers of UPDATE and DELETE mean nothing here: nobody
+/// has priority, and nothing can keep a row from being deleted that IGNORE would have to overlook.
 fn modifiers(tokens: &mut [TokenWithSpan]) {
     let mut words = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_)));
     let Some(first) = words.next() else { return };
@@ -188,8 +192,8 @@ fn modifiers(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// The n of WAIT n in a locking clause, as it would stand in an expression; `None` for a table's name, which only other
-/// dialects have there.
+/// The n of WAIT n in a locking clause, as it would stand in an expression; `None` for a table's name, which
+/// only other dialects have there.
 pub fn wait_seconds(of: &ObjectName) -> Option<Value> {
     let [ObjectNamePart::Identifier(name)] = of.0.as_slice() else { return None };
     name.quote_style?;

@@ -6,8 +6,8 @@ mod words;
 
 use words::{After, Keyword, keyword};
 
-/// Stands for a slot in a key; the byte after it tells the kind. Not in any sane statement outside of quotes: a text that
-/// has it is not scanned.
+/// Stands for a slot in a key; the byte after it tells the kind. Not in any sane statement outside of quotes:
+/// a text that has it is not scanned.
 pub(crate) const SLOT: u8 = 1;
 /// Stands for a slot that holds a list.
 pub(crate) const LIST: u8 = 2;
@@ -35,7 +35,8 @@ pub(crate) enum ScanEnd {
     Whole,
     /// At a `;` with more behind it.
     Semicolon,
-    /// Executable comments must be opened first, a quote is open, or a byte does not belong there: the parser will see.
+    /// Executable comments must be opened first, a quote is open, or a byte does not belong there: the parser
+    /// will see.
     Unscannable,
 }
 
@@ -89,8 +90,8 @@ impl Scan {
         end
     }
 
-    /// Writes the kinds of bound parameters into the key, so that it is the key that the same text with literals of
-    /// these kinds would have.
+    /// Writes the kinds of bound parameters into the key, so that it is the key that the same text with
+    /// literals of these kinds would have.
     pub(crate) fn bind_kinds(&mut self, kinds: &[SlotKind]) {
         for (slot, kind) in self.slots.iter().zip(kinds) {
             if slot.kind.is_none() {
@@ -296,7 +297,8 @@ impl Scanner<'_, '_> {
                     }
                 }
                 b'*' => {
-                    // Either an operator or all columns; neither a sign nor a literal alias can tell them apart.
+                    // Either an operator or all columns; neither a sign nor a literal alias can tell them
+                    // apart.
                     self.at += 1;
                     self.previous = Previous::Operator;
                 }
@@ -457,7 +459,8 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// The text from `from` to `end` is a literal: a slot takes its place in the key, unless it is syntax here.
+    /// The text from `from` to `end` is a literal: a slot takes its place in the key, unless it is syntax
+    /// here.
     fn literal(&mut self, from: usize, end: usize, literal: Literal) {
         self.at = end;
         let is_string = matches!(literal, Literal::Text(_));

@@ -1,4 +1,5 @@
-//! Variables of other engines and of the optimizer, kept so that clients and start scripts that name them go on.
+//! Variables of other engines and of the optimizer, kept so that clients and start scripts that name them go
+//! on.
 
 use super::super::definition::*;
 

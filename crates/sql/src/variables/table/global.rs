@@ -44,7 +44,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("query_phases", boolean(false)).works(),
     global("read_only", boolean(false)),
     global("require_secure_transport", boolean(false)),
-    // Its own: memory of the default key cache for rows whose pages are not in memory. -1: as much as is of use.
+    // Its own: memory of the default key cache for rows whose pages are not in memory. -1: as much as is of
+    // use.
     global("row_cache_size", signed(-1, -1, 9223372036854775807)).works(),
     global("secure_auth", boolean(true)),
     global("slave_net_timeout", unsigned(60, 1, 31536000, 1)),

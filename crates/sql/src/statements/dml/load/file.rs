@@ -53,8 +53,8 @@ impl Drop for ServerFile {
     }
 }
 
-/// Opens a file that LOAD DATA names: one without a folder lies in the folder of the default database, one with a relative folder
-/// in the data directory.
+/// Opens a file that LOAD DATA names: one without a folder lies in the folder of the default database, one
+/// with a relative folder in the data directory.
 ///
 /// # Errors
 /// 13, 29, 1085, 1290.

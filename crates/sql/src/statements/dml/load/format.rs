@@ -1,7 +1,7 @@
 //! How a file of LOAD DATA is cut into rows and fields.
 //!
-//! Cutting is a function of the bytes that have been read so far: a row that they do not hold to its end is cut again from its
-//! beginning when more of them are there, so nothing is remembered inside of a row.
+//! Cutting is a function of the bytes that have been read so far: a row that they do not hold to its end is
+//! cut again from its beginning when more of them are there, so nothing is remembered inside of a row.
 
 /// What ends and surrounds fields and lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -379,8 +379,8 @@ enum Quotes {
     Kept,
 }
 
-/// A value that is being cut: bytes of the file until the first that does not mean itself, then a copy. The opening
-/// quote is part of either.
+/// A value that is being cut: bytes of the file until the first that does not mean itself, then a copy. The
+/// opening quote is part of either.
 struct Value {
     start: usize,
     copied: Option<usize>,

@@ -1,9 +1,9 @@
 //! LOAD DATA: the rows of a file, the server's or the client's.
 //!
-//! The file is read in parts, rows are cut from them ([`format`]) and made images ([`rows`]), and these are inserted in batches, each
-//! sorted by index; or, of an empty table and outside of a transaction, they are gathered and its trees built of them in the end. Memory is
-//! bounded by the batch and the longest row. All of it is one statement: what fails, or is killed, or loses its client leaves nothing
-//! behind.
+//! The file is read in parts, rows are cut from them ([`format`]) and made images ([`rows`]), and these are
+//! inserted in batches, each sorted by index; or, of an empty table and outside of a transaction, they are
+//! gathered and its trees built of them in the end. Memory is bounded by the batch and the longest row. All
+//! of it is one statement: what fails, or is killed, or loses its client leaves nothing behind.
 
 mod file;
 mod format;
@@ -303,7 +303,8 @@ impl Load<'_> {
         }
     }
 
-    /// Rows that collide are inserted in the order of the file after all: it says which of them fail, are skipped or replace others.
+    /// Rows that collide are inserted in the order of the file after all: it says which of them fail, are
+    /// skipped or replace others.
     fn one_by_one(
         &mut self,
         session: &mut Session,

@@ -291,8 +291,8 @@ impl Rows {
         Ok(copy_to(implicit_default(column).as_ref(), arena))
     }
 
-    /// What a column gets whose field is missing: nothing of its type, not its default, unless that is NULL (or the time, which is
-    /// not known beforehand) and there are ends of fields.
+    /// What a column gets whose field is missing: nothing of its type, not its default, unless that is NULL
+    /// (or the time, which is not known beforehand) and there are ends of fields.
     fn missing<'v>(&self, position: usize, is_fixed: bool, arena: &'v Bump) -> ValueRef<'v> {
         let def = &self.target.def;
         let column = &def.columns[position];

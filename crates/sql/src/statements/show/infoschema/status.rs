@@ -160,7 +160,8 @@ fn key_status(session: &Session) -> [(&'static str, u64); 8] {
     ]
 }
 
-/// The rows of `information_schema.KEY_CACHES`: of each cache that has a size one a segment, then the cache as a whole.
+/// The rows of `information_schema.KEY_CACHES`: of each cache that has a size one a segment, then the cache
+/// as a whole.
 pub(crate) fn key_caches(session: &Session) -> Vec<Vec<Value>> {
     let caches = session.instance.database.caches().list();
     caches.iter().filter(|cache| cache.is_enabled()).flat_map(|cache| rows_of(cache)).collect()
