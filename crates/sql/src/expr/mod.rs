@@ -184,7 +184,8 @@ pub struct OuterRef {
     pub name: String,
 }
 
-/// The plan of a subquery as expressions see it. The planner makes it, and the executor that runs it knows its type.
+/// The plan of a subquery as expressions see it. The planner makes it. The executor that runs it knows its
+/// type.
 pub trait InnerQuery: Any + Debug + Send + Sync {
     fn columns(&self) -> &[ColumnMeta];
 }
