@@ -8,10 +8,18 @@
 //! files are synced and the batch goes to the beginning of the file, with a new lap number. What older laps
 //! hold is of no use any more.
 //!
-//! ```text
-//! batch: a block of header, then pages of one size, then zeroes up to a whole number of blocks of 4096 bytes
-//! header: 0 magic u64 | 8 lap u64 | 16 pages u32 | 20 page size u32 | 24 checksum u32 of bytes 0..24 | 28 zero ..
-//! ```
+//! A batch is a block with a header, then pages of one size, then zeroes up to a whole number of blocks of
+//! 4096 bytes. The header, little-endian:
+//!
+//! | byte | size | field |
+//! |---|---|---|
+//! | 0 | 8 | magic |
+//! | 8 | 8 | lap |
+//! | 16 | 4 | number of pages |
+//! | 20 | 4 | page size |
+//! | 24 | 4 | checksum of bytes 0..24 |
+//! | 28 | | zero |
+//!
 //! In data directories of format 2 the page size field is 0 and means the directory's page size, the header
 //! takes as much room as a page, and no zeroes follow the pages. Such batches are only read: by the first
 //! start after a crash of a build that wrote them.
@@ -36,6 +44,9 @@ const LAP_AT: usize = 8;
 const COUNT_AT: usize = 16;
 const PAGE_SIZE_AT: usize = 20;
 const CHECKSUM_AT: usize = 24;
+const _: () =
+    assert!(COUNT_AT == LAP_AT + 8 && PAGE_SIZE_AT == COUNT_AT + 4 && CHECKSUM_AT == PAGE_SIZE_AT + 4);
+const _: () = assert!(CHECKSUM_AT + 4 <= BLOCK);
 
 /// Every batch takes whole blocks of so many bytes, so that the file can be written past the operating
 /// system's cache with any page size.
