@@ -12,11 +12,12 @@ use std::path::Path;
 use vfs::{Overlay, Vfs};
 
 /// Verifies a data directory that nobody has open. Findings are in the report; `Err` means that it could not
-/// be examined at all. Nothing is written: a directory that was not shut down cleanly is recovered in memory, which takes as much of
-/// it as recovery changes, and examined as it is then.
+/// be examined at all. Nothing is written: a directory that was not shut down cleanly is recovered in memory,
+/// which takes as much of it as recovery changes, and examined as it is then.
 ///
 /// # Errors
-/// [`crate::Error::AlreadyOpen`] if a process has the directory open; [`crate::Error::WrongFormat`] if it is no data directory.
+/// [`crate::Error::AlreadyOpen`] if a process has the directory open; [`crate::Error::WrongFormat`] if it is
+/// no data directory.
 pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
     let overlay: Arc<dyn Vfs> = Arc::new(Overlay::new(vfs.clone()));
     let (control, _) = Control::open(overlay.clone(), dir, 0, false)?;
@@ -46,7 +47,8 @@ pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
     Ok(report)
 }
 
-/// Does what a start does, with everything written to `overlay` at the end. The lock is held as long as the database lives.
+/// Does what a start does, with everything written to `overlay` at the end. The lock is held as long as the
+/// database lives.
 fn recover(dir: &Path, overlay: &Arc<dyn Vfs>, control: Control, start: &Start) -> Result<Database> {
     let cache = CacheOptions { write_back: WriteBack::AtEvictionOnly, ..CacheOptions::default() };
     let options = Options { cache, vfs: overlay.clone(), ..Options::default() };
@@ -56,7 +58,8 @@ fn recover(dir: &Path, overlay: &Arc<dyn Vfs>, control: Control, start: &Start) 
 }
 
 impl Database {
-    /// Verifies an open database, as its cache has it. Waits for statements under way and keeps others out meanwhile.
+    /// Verifies an open database, as its cache has it. Waits for statements under way and keeps others out
+    /// meanwhile.
     pub fn check(&self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         self.core().purge.drain(self.core());

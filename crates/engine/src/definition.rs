@@ -17,17 +17,20 @@ pub struct Options {
     pub log: LogOptions,
     pub io: IoOptions,
     pub flush_method: FlushMethod,
-    /// Of the default cache's memory, how much is for rows whose pages are not in it (see crate `rowtier`), in bytes: 0 = none, `None` =
-    /// as much as is of more use there than elsewhere.
+    /// Of the default cache's memory, how much is for rows whose pages are not in it (see crate `rowtier`),
+    /// in bytes: 0 = none, `None` = as much as is of more use there than elsewhere.
     pub row_tier_bytes: Option<usize>,
-    /// Ask the row tier before pages in memory, and keep whatever is looked up: for tests, to whom faults of coherence show so.
+    /// Ask the row tier before pages in memory, and keep whatever is looked up: for tests, to whom faults of
+    /// coherence show so.
     pub row_tier_first: bool,
-    /// Bytes a page of tables that do not say: a power of two, 1 to 64 KiB. Fixed when the data directory is made.
+    /// Bytes a page of tables that do not say: a power of two, 1 to 64 KiB. Fixed when the data directory is
+    /// made.
     pub page_size: usize,
-    /// What latches are made of, in the whole process and from this opening on; `None`: what the process has chosen. Those of another database that are
-    /// made later are made likewise.
+    /// What latches are made of, in the whole process and from this opening on; `None`: what the process has
+    /// chosen. Those of another database that are made later are made likewise.
     pub latches: Option<LatchImplementation>,
-    /// How many statements may run at a time, of those that sessions begin with `try_read` and `write`; 0 = any number.
+    /// How many statements may run at a time, of those that sessions begin with `try_read` and `write`; 0 =
+    /// any number.
     pub thread_concurrency: u32,
     /// Create the data directory if it is missing or empty.
     pub create: bool,
@@ -90,8 +93,8 @@ pub struct LogOptions {
     pub file_size: u64,
     /// Bytes of the log's buffer in memory: a power of two.
     pub buffer_size: usize,
-    /// Bytes of log that recovery may have to read. Dirty pages are written out so that it stays below; statements wait
-    /// only when that does not help.
+    /// Bytes of log that recovery may have to read. Dirty pages are written out so that it stays below;
+    /// statements wait only when that does not help.
     pub capacity: u64,
 }
 
@@ -109,18 +112,22 @@ impl Default for LogOptions {
 
 /// How pages and log get to the device: the values of `flush_method`.
 ///
-/// Whatever it is, the log goes through the operating system's cache, a write at a time, and so do the scratch files of sorts.
+/// Whatever it is, the log goes through the operating system's cache, a write at a time, and so do the
+/// scratch files of sorts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FlushMethod {
-    /// Files of pages are written through the operating system's cache and synced. A page that this cache gave up may still be in
-    /// that one, so that memory which the key cache does not have is of use; what the key cache has may be there twice.
+    /// Files of pages are written through the operating system's cache and synced. A page that this cache
+    /// gave up may still be in that one, so that memory which the key cache does not have is of use; what the
+    /// key cache has may be there twice.
     Fsync,
-    /// Files of pages, and the doublewrite file, are read and written past the operating system's cache (`O_DIRECT`), and synced:
-    /// the device may have a cache of its own, and the file's length is not in what is written. Where the file system cannot do
-    /// it, [`FlushMethod::Fsync`] takes its place; [`Database::flush_method`](crate::Database::flush_method) tells.
+    /// Files of pages, and the doublewrite file, are read and written past the operating system's cache
+    /// (`O_DIRECT`), and synced: the device may have a cache of its own, and the file's length is not in what
+    /// is written. Where the file system cannot do it, [`FlushMethod::Fsync`] takes its place;
+    /// [`Database::flush_method`](crate::Database::flush_method) tells.
     ODirect,
-    /// Nothing is ever synced, neither pages nor log. A process that is killed loses nothing; a machine that stops may leave a
-    /// directory that cannot be opened again, however long ago its last change was. For data that can be made again.
+    /// Nothing is ever synced, neither pages nor log. A process that is killed loses nothing; a machine that
+    /// stops may leave a directory that cannot be opened again, however long ago its last change was. For
+    /// data that can be made again.
     NoSync,
 }
 
@@ -132,8 +139,8 @@ pub enum FlushLog {
     Lazily = 0,
     /// 1: synced before the statement is acknowledged; nothing acknowledged is lost.
     AtCommit = 1,
-    /// 2: handed to the operating system before the statement is acknowledged, synced once a second; a stopped machine loses
-    /// up to that much, a stopped process nothing.
+    /// 2: handed to the operating system before the statement is acknowledged, synced once a second; a
+    /// stopped machine loses up to that much, a stopped process nothing.
     WriteAtCommit = 2,
 }
 
@@ -172,13 +179,14 @@ const PACKED_STRING_MIN: u32 = 8;
 /// The bytes of a key that its slot has.
 const HEAD_BYTES: u8 = 4;
 
-/// Whether pages keep what all their keys begin with only once: the values of `PACK_KEYS`. It counts for the trees that are made
-/// from then on.
+/// Whether pages keep what all their keys begin with only once: the values of `PACK_KEYS`. It counts for the
+/// trees that are made from then on.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(u8)]
 pub enum PackKeys {
-    /// Where it saves much or makes searches faster: in indexes that begin with a string of eight characters or more, or with anything else of
-    /// more than four bytes, whose slots would otherwise tell keys apart by bytes that are all the same.
+    /// Where it saves much or makes searches faster: in indexes that begin with a string of eight characters
+    /// or more, or with anything else of more than four bytes, whose slots would otherwise tell keys apart by
+    /// bytes that are all the same.
     #[default]
     Default = 0,
     /// 0: nowhere.
@@ -188,7 +196,8 @@ pub enum PackKeys {
 }
 
 impl TableDef {
-    /// Whether the pages of an index (0 = clustered, n = `indexes[n - 1]`) leave out of their keys what all of them begin with.
+    /// Whether the pages of an index (0 = clustered, n = `indexes[n - 1]`) leave out of their keys what all
+    /// of them begin with.
     pub(crate) fn packs_keys(&self, index: usize) -> bool {
         let parts = match index.checked_sub(1) {
             None => self.primary.as_deref().unwrap_or(&[]),
@@ -242,7 +251,8 @@ impl KeyRange {
         KeyRange { lower: Bound::Included(prefix.to_vec()), upper: Bound::Included(prefix.to_vec()) }
     }
 
-    /// The range as a first key and the first key behind it (`None` = no bound). `None` if nothing can lie in it.
+    /// The range as a first key and the first key behind it (`None` = no bound). `None` if nothing can lie in
+    /// it.
     pub(crate) fn to_half_open(&self) -> Option<(Vec<u8>, Option<Vec<u8>>)> {
         let start = match &self.lower {
             Bound::Unbounded => Vec::new(),
@@ -313,7 +323,8 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// How many rows have the same values in the first `parts` parts of an index, on the average; `None` if there were no rows.
+    /// How many rows have the same values in the first `parts` parts of an index, on the average; `None` if
+    /// there were no rows.
     pub fn rows_of_prefix(&self, index: IndexId, parts: usize) -> Option<f64> {
         let distinct = *self.distinct.get(usize::from(index.0))?.get(parts.checked_sub(1)?)?;
         (distinct > 0).then(|| self.rows as f64 / distinct as f64)

@@ -1,21 +1,22 @@
 //! The log as the engine uses it: what may be appended when, and when it is durable.
 //!
-//! One log for all files. A record has a kind, one byte: [`kind::PAGES`] describes changes of pages (see `format::redo`), all from
-//! [`kind::LOGICAL`] on belong to the transactions.
+//! One log for all files. A record has a kind, one byte: [`kind::PAGES`] describes changes of pages (see
+//! `format::redo`), all from [`kind::LOGICAL`] on belong to the transactions.
 //!
-//! How to log a change: hold what makes the order of changes (page latches, a row's latch), [`Journal::append`], then
-//! change. If the append fails nothing has been changed, and nothing may be: the log takes nothing more, and
-//! `WriteCore::touch` refuses every statement from then on. Records are redone in the order of their LSNs, and
-//! the order in which appends return under one latch is the order of their LSNs.
+//! How to log a change: hold what makes the order of changes (page latches, a row's latch),
+//! [`Journal::append`], then change. If the append fails nothing has been changed, and nothing may be: the
+//! log takes nothing more, and `WriteCore::touch` refuses every statement from then on. Records are redone in
+//! the order of their LSNs, and the order in which appends return under one latch is the order of their LSNs.
 //!
-//! How to make it durable: [`Journal::commit`] with the end of the statement's last record, with no latch held.
+//! How to make it durable: [`Journal::commit`] with the end of the statement's last record, with no latch
+//! held.
 //!
-//! What a checkpoint may forget: everything below [`Journal::position`] as it was before the record was appended, unless a page
-//! that was changed then is still dirty, or `WriteCore::oldest_needed` says so. A transaction that
-//! wants its records kept registers `position()` *before* its first append.
+//! What a checkpoint may forget: everything below [`Journal::position`] as it was before the record was
+//! appended, unless a page that was changed then is still dirty, or `WriteCore::oldest_needed` says so. A
+//! transaction that wants its records kept registers `position()` *before* its first append.
 //!
-//! After a crash: pages first, then `recovery::Logical::record` gets each record of the other kinds in order, then, with
-//! the tables open and the log accepting appends again, `recovery::Logical::finish`.
+//! After a crash: pages first, then `recovery::Logical::record` gets each record of the other kinds in order,
+//! then, with the tables open and the log accepting appends again, `recovery::Logical::finish`.
 
 use crate::Result;
 use crate::definition::{FlushLog, LogOptions};
@@ -32,13 +33,13 @@ use wal::{Durability, Log, LogConfig};
 /// What records are about.
 pub(crate) mod kind {
     /// Changes of pages of one file that belong together: see `format::redo`.
-    pub const PAGES: u8 = 1;
+    pub(crate) const PAGES: u8 = 1;
     /// From here on the transactions' own.
-    pub const LOGICAL: u8 = 16;
+    pub(crate) const LOGICAL: u8 = 16;
 }
 
-/// A file of the log is made ahead when less than this share of the last is left. A statement that logs more than is left makes
-/// whoever writes the log make it.
+/// A file of the log is made ahead when less than this share of the last is left. A statement that logs more
+/// than is left makes whoever writes the log make it.
 const MARGIN_DIVISOR: u64 = 4;
 
 /// How the log of a directory is kept.
@@ -68,13 +69,13 @@ pub(crate) struct Journal {
 
 impl Journal {
     /// Makes a new log, in a folder that has none.
-    pub fn create(vfs: Arc<dyn Vfs>, dir: &Path, options: &LogOptions) -> Result<Journal> {
+    pub(crate) fn create(vfs: Arc<dyn Vfs>, dir: &Path, options: &LogOptions) -> Result<Journal> {
         let log = Log::create(vfs, log_config(dir, options))?;
         Ok(Journal::new(log, options))
     }
 
     /// Opens a log whose records end at `end`.
-    pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, options: &LogOptions, end: Lsn) -> Result<Journal> {
+    pub(crate) fn open(vfs: Arc<dyn Vfs>, dir: &Path, options: &LogOptions, end: Lsn) -> Result<Journal> {
         let log = Log::open_at(vfs, log_config(dir, options), end)?;
         Ok(Journal::new(log, options))
     }
@@ -100,17 +101,18 @@ impl Journal {
     /// # Errors
     /// [`Error::ReadOnly`] after a failure of the log's device. Nothing was logged then.
     #[inline]
-    pub fn append(&self, kind: u8, parts: &[&[u8]]) -> Result<Range<Lsn>> {
+    pub(crate) fn append(&self, kind: u8, parts: &[&[u8]]) -> Result<Range<Lsn>> {
         Ok(self.log.append(kind, parts)?)
     }
 
     /// Returns when everything below `up_to` is as safe as asked. Waits for the device.
-    pub fn flush(&self, up_to: Lsn, durability: Durability) -> Result<()> {
+    pub(crate) fn flush(&self, up_to: Lsn, durability: Durability) -> Result<()> {
         Ok(self.log.flush(up_to, durability)?)
     }
 
-    /// Makes what was logged below `up_to` as safe as `flush_log_at_trx_commit` asks. For the end of a statement.
-    pub fn commit(&self, up_to: Lsn) -> Result<()> {
+    /// Makes what was logged below `up_to` as safe as `flush_log_at_trx_commit` asks. For the end of a
+    /// statement.
+    pub(crate) fn commit(&self, up_to: Lsn) -> Result<()> {
         match self.flush_log() {
             FlushLog::Lazily => Ok(()),
             FlushLog::AtCommit => self.flush(up_to, Durability::Synced),
@@ -120,23 +122,23 @@ impl Journal {
 
     /// At or below the place of every record to come.
     #[inline]
-    pub fn position(&self) -> Lsn {
+    pub(crate) fn position(&self) -> Lsn {
         // ORDER: changed by recovery only, before other threads know the journal.
         Lsn(self.log.next_lsn().0.min(self.redoing.load(Ordering::Relaxed)))
     }
 
-    pub fn flush_log(&self) -> FlushLog {
+    pub(crate) fn flush_log(&self) -> FlushLog {
         // ORDER: a setting that is seen soon enough.
         FlushLog::from_u8(self.flush_log.load(Ordering::Relaxed))
     }
 
-    pub fn set_flush_log(&self, flush_log: FlushLog) {
+    pub(crate) fn set_flush_log(&self, flush_log: FlushLog) {
         // ORDER: as above.
         self.flush_log.store(flush_log as u8, Ordering::Relaxed);
     }
 
     /// Why nothing can be logged any more.
-    pub fn failure(&self) -> Option<String> {
+    pub(crate) fn failure(&self) -> Option<String> {
         self.log.poisoned().map(str::to_string)
     }
 
@@ -145,24 +147,24 @@ impl Journal {
     }
 
     /// Says which record is being redone, for pages that become dirty by it.
-    pub fn set_redoing(&self, lsn: Option<Lsn>) {
+    pub(crate) fn set_redoing(&self, lsn: Option<Lsn>) {
         // ORDER: as in `position`.
         self.redoing.store(lsn.map_or(u64::MAX, |lsn| lsn.0), Ordering::Relaxed);
     }
 
     /// True if a statement may begin without [`Journal::make_admissible`].
     #[inline]
-    pub fn admits(&self) -> bool {
+    pub(crate) fn admits(&self) -> bool {
         // ORDER: a threshold; who reads an old one asks once too often, or begins a little too far.
         self.log.next_lsn().0 < self.admitted.load(Ordering::Relaxed)
     }
 
-    /// Has the log make files ahead, and if it is full of what pages need, waits for a round of the checkpointer, or does
-    /// its work by `make_room`. With no latch held.
+    /// Has the log make files ahead, and if it is full of what pages need, waits for a round of the
+    /// checkpointer, or does its work by `make_room`. With no latch held.
     ///
     /// # Errors
     /// [`Error::Full`] if there is no room for the log's next file: nothing has been lost yet.
-    pub fn make_admissible(&self, make_room: impl FnOnce() -> Result<()>) -> Result<()> {
+    pub(crate) fn make_admissible(&self, make_room: impl FnOnce() -> Result<()>) -> Result<()> {
         self.prepare()?;
         if !self.admits() && !self.call.ask() {
             make_room()?;
@@ -172,12 +174,12 @@ impl Journal {
 
     /// Has the log make files ahead, for somebody who logs much and cannot wait.
     #[inline]
-    pub fn prepare_if_due(&self) -> Result<()> {
+    pub(crate) fn prepare_if_due(&self) -> Result<()> {
         if self.admits() { Ok(()) } else { self.prepare() }
     }
 
     /// Makes the log's next file if the last is nearly full.
-    pub fn prepare(&self) -> Result<()> {
+    pub(crate) fn prepare(&self) -> Result<()> {
         if self.log.prepared_lsn().0 < self.log.next_lsn().0 + self.margin {
             self.log.prepare_file()?;
         }
@@ -186,24 +188,24 @@ impl Journal {
     }
 
     /// Where what pages need begins, as of the last checkpoint.
-    pub fn needed(&self) -> Lsn {
+    pub(crate) fn needed(&self) -> Lsn {
         // ORDER: as in `admits`.
         Lsn(self.needed.load(Ordering::Relaxed))
     }
 
-    pub fn set_needed(&self, needed: Lsn) {
+    pub(crate) fn set_needed(&self, needed: Lsn) {
         let prepared = self.log.prepared_lsn().0.saturating_sub(self.margin);
         // ORDER: as in `admits`.
         self.needed.store(needed.0, Ordering::Relaxed);
         self.admitted.store(prepared.min(needed.0 + self.capacity), Ordering::Relaxed);
     }
 
-    pub fn capacity(&self) -> u64 {
+    pub(crate) fn capacity(&self) -> u64 {
         self.capacity
     }
 
     #[cfg(not(feature = "shuttle"))]
-    pub fn call(&self) -> &Arc<Call> {
+    pub(crate) fn call(&self) -> &Arc<Call> {
         &self.call
     }
 }
@@ -254,18 +256,18 @@ impl Call {
 /// What the thread does, which models go without.
 #[cfg(not(feature = "shuttle"))]
 impl Call {
-    pub fn set_served(&self, is_served: bool) {
+    pub(crate) fn set_served(&self, is_served: bool) {
         self.state.lock().is_served = is_served;
         self.changed.notify_all();
     }
 
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         self.state.lock().stop = true;
         self.changed.notify_all();
     }
 
     /// Sleeps until called; false when it is time to end.
-    pub fn wait(&self, tick: std::time::Duration) -> bool {
+    pub(crate) fn wait(&self, tick: std::time::Duration) -> bool {
         let mut state = self.state.lock();
         if !state.stop && !state.asked {
             state = self.changed.wait_timeout(state, tick).0;
@@ -275,7 +277,7 @@ impl Call {
     }
 
     /// A round has ended.
-    pub fn served(&self) {
+    pub(crate) fn served(&self) {
         self.state.lock().rounds += 1;
         self.changed.notify_all();
     }

@@ -8,24 +8,24 @@ base::latch_class!(pub GateLatch, "gate");
 
 base::latch_class!(pub RowStripe, "row");
 
-/// Stripes of row latches. Two writers of different rows meet on one with probability 1/4,096; the array takes
-/// 32 KiB.
+/// Stripes of row latches. Two writers of different rows meet on one with probability 1/4,096; the array
+/// takes 32 KiB.
 const STRIPES: usize = 4_096;
 
 /// Mutexes by (table, primary key), each held while a row is read and gets another stamp.
 #[derive(Debug)]
-pub struct RowLatches {
+pub(crate) struct RowLatches {
     stripes: Box<[Mutex<(), RowStripe>]>,
 }
 
 /// Holds the latch of a row.
 #[derive(Debug)]
-pub struct RowLatch<'l> {
+pub(crate) struct RowLatch<'l> {
     _stripe: MutexGuard<'l, ()>,
 }
 
 impl RowLatches {
-    pub fn new() -> RowLatches {
+    pub(crate) fn new() -> RowLatches {
         RowLatches { stripes: (0..STRIPES).map(|_| Mutex::of_class(())).collect() }
     }
 
@@ -42,7 +42,7 @@ impl RowLatches {
         hash as usize % STRIPES
     }
 
-    pub fn latch(&self, table: TableId, primary_key: &[u8]) -> RowLatch<'_> {
+    pub(crate) fn latch(&self, table: TableId, primary_key: &[u8]) -> RowLatch<'_> {
         RowLatch { _stripe: self.stripes[Self::stripe(table, primary_key)].lock() }
     }
 }
@@ -53,33 +53,33 @@ const GATE_SHARDS: usize = 8;
 /// A reader-writer latch that is cheap to pass and dear to close: each thread passes through a shard
 /// of its own, who closes it takes them all.
 #[derive(Debug, Default)]
-pub struct Gate {
+pub(crate) struct Gate {
     shards: [CachePadded<RwLock<(), GateLatch>>; GATE_SHARDS],
 }
 
 #[derive(Debug)]
-pub struct Passage<'g> {
+pub(crate) struct Passage<'g> {
     _shard: RwLockReadGuard<'g, ()>,
 }
 
 #[derive(Debug)]
-pub struct Closure<'g> {
+pub(crate) struct Closure<'g> {
     _shards: Vec<RwLockWriteGuard<'g, ()>>,
 }
 
 impl Gate {
-    pub fn pass(&self) -> Passage<'_> {
+    pub(crate) fn pass(&self) -> Passage<'_> {
         Passage { _shard: self.shards[thread_number() % GATE_SHARDS].read() }
     }
 
     /// Waits until everyone is through, and lets nobody in until dropped.
-    pub fn close(&self) -> Closure<'_> {
+    pub(crate) fn close(&self) -> Closure<'_> {
         Closure { _shards: self.shards.iter().map(|shard| shard.write()).collect() }
     }
 }
 
 /// A number of the calling thread, small and dense.
-pub fn thread_number() -> usize {
+pub(crate) fn thread_number() -> usize {
     static NEXT: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     thread_local! {
         // ORDER: the numbers only have to differ.
@@ -90,17 +90,17 @@ pub fn thread_number() -> usize {
 
 /// A counter that threads change without sharing a cache line. Exact when they rest.
 #[derive(Debug, Default)]
-pub struct SpreadCounter {
+pub(crate) struct SpreadCounter {
     shards: [CachePadded<AtomicU64>; GATE_SHARDS],
 }
 
 impl SpreadCounter {
-    pub fn add(&self, delta: i64) {
+    pub(crate) fn add(&self, delta: i64) {
         // ORDER: a sum of numbers; nothing is published through it.
         self.shards[thread_number() % GATE_SHARDS].fetch_add(delta as u64, Ordering::Relaxed);
     }
 
-    pub fn sum(&self) -> u64 {
+    pub(crate) fn sum(&self) -> u64 {
         // ORDER: as in `add`.
         let sum = self.shards.iter().fold(0u64, |sum, s| sum.wrapping_add(s.load(Ordering::Relaxed)));
         // Shards read one after the other may miss the addition to a subtraction seen.
@@ -108,7 +108,7 @@ impl SpreadCounter {
     }
 
     /// Nobody else uses the counter meanwhile.
-    pub fn set(&self, value: u64) {
+    pub(crate) fn set(&self, value: u64) {
         for (index, shard) in self.shards.iter().enumerate() {
             // ORDER: as in `add`.
             shard.store(if index == 0 { value } else { 0 }, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The embeddable storage engine: tables of rows in B+trees, over one page cache.
+//! The embeddable storage engine: tables of rows in B+trees, over named page caches.
 //!
 //! ```
 //! use latchwork_engine::{Database, Options, TableDef};
@@ -38,7 +38,10 @@
 //! # Ok(())
 //! # }
 //! ```
-//! A larger example: `examples/quick_start.rs`. Byte tables, access rules and latch order: the crate's README.
+//! A larger example: `examples/quick_start.rs`. Byte tables, access rules and latch order: the crate's
+//! README.
+
+#![warn(unreachable_pub)]
 
 mod check;
 mod database;

@@ -3,8 +3,9 @@
 use crate::definition::{HitPath, LatchImplementation};
 use LatchImplementation::{Direct, WaitArray};
 
-/// A set of settings by name, for comparisons. In a program of one's own `latches`, `hit_path` and `thread_concurrency` are [`crate::Options`]; the rest
-/// is the process's, which `latchwork serve --preset` sets.
+/// A set of settings by name, for comparisons. In a program of one's own `latches`, `hit_path` and
+/// `thread_concurrency` are [`crate::Options`]; the rest is the process's, which `latchwork serve --preset`
+/// sets.
 ///
 /// All of those servers latched every page that they read, so all presets do: what they differ by shows then.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -19,7 +19,7 @@ const ENTRY_HEADER: usize = 8;
 
 /// Takes entries in any order and gives them back in key order.
 #[derive(Debug)]
-pub struct Sorter {
+pub(crate) struct Sorter {
     vfs: Arc<dyn Vfs>,
     path: PathBuf,
     memory_bytes: usize,
@@ -73,7 +73,7 @@ fn head(key: &[u8]) -> u64 {
 
 impl Sorter {
     /// Uses about `memory_bytes`, and the scratch file `path` beyond them.
-    pub fn new(vfs: Arc<dyn Vfs>, path: &Path, memory_bytes: usize) -> Sorter {
+    pub(crate) fn new(vfs: Arc<dyn Vfs>, path: &Path, memory_bytes: usize) -> Sorter {
         Sorter {
             vfs,
             path: path.to_path_buf(),
@@ -86,7 +86,7 @@ impl Sorter {
         }
     }
 
-    pub fn push(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         if self.buffer.used() + key.len() + value.len() > self.memory_bytes && !self.buffer.items.is_empty() {
             self.spill()?;
         }
@@ -130,7 +130,7 @@ impl Sorter {
     }
 
     /// Hands out all entries in key order, equal keys in any order, until `each` fails.
-    pub fn finish<E: From<crate::Error>>(
+    pub(crate) fn finish<E: From<crate::Error>>(
         mut self,
         each: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {
@@ -138,7 +138,7 @@ impl Sorter {
     }
 
     /// As [`Sorter::finish`], and may be called again.
-    pub fn read<E: From<crate::Error>>(
+    pub(crate) fn read<E: From<crate::Error>>(
         &mut self,
         mut each: impl FnMut(&[u8], &[u8]) -> Result<(), E>,
     ) -> Result<(), E> {

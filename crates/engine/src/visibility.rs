@@ -26,8 +26,9 @@ enum Mode<'s> {
 pub struct Readers<'s> {
     /// By the statement's snapshot: what a plain SELECT would see.
     pub snapshot: Reader<'s>,
-    /// For the rows that the statement means to change or to lock. It finds candidates: the newest state of every row and, if another
-    /// transaction's change of it is pending, also what the row is without. Who has locked the row looks again.
+    /// For the rows that the statement means to change or to lock. It finds candidates: the newest state of
+    /// every row and, if another transaction's change of it is pending, also what the row is without. Who has
+    /// locked the row looks again.
     pub current: Reader<'s>,
 }
 
@@ -47,8 +48,8 @@ pub(crate) enum Sight {
 }
 
 impl<'s> Reader<'s> {
-    /// Sees every row as it is, changes included that have not been committed. For statistics, and for whoever has seen to it that
-    /// there are none.
+    /// Sees every row as it is, changes included that have not been committed. For statistics, and for
+    /// whoever has seen to it that there are none.
     pub fn newest() -> Reader<'static> {
         Reader(Mode::Newest)
     }
@@ -78,13 +79,15 @@ impl<'s> Reader<'s> {
     pub(crate) fn sees_all_until(&self, stamp_max: u64) -> bool {
         match &self.0 {
             Mode::Newest => true,
-            // No stamp of the page is above. Those below may still be active, unless all of them have ended before.
+            // No stamp of the page is above. Those below may still be active, unless all of them have ended
+            // before.
             Mode::Snapshot(view) => view.sees_all_until(Stamp(stamp_max)),
             Mode::Current { .. } => false,
         }
     }
 
-    /// Fails if the snapshot was taken before a tree that was built when the clock stood at `since`: it has no older versions.
+    /// Fails if the snapshot was taken before a tree that was built when the clock stood at `since`: it has
+    /// no older versions.
     pub(crate) fn check_since(&self, since: u64) -> Result<()> {
         match &self.0 {
             Mode::Snapshot(view) if view.number() < since => Err(Error::TableChanged),

@@ -1,4 +1,5 @@
-//! What a thread has read, for whoever wants to know what a statement cost. Counted by each thread for itself, and no part of what is modelled.
+//! What a thread has read, for whoever wants to know what a statement cost. Counted by each thread for
+//! itself, and no part of what is modelled.
 
 use std::cell::Cell;
 

@@ -24,12 +24,14 @@ impl Database {
 
     /// Changes settings of a cache while it is in use, and makes it if there is none of this name.
     ///
-    /// A new cache has the default one's settings and no size. One without a size is disabled: it can be set up, and no table
-    /// assigned to it. Size 0 drops a cache: its dirty pages are written, its tables go to the default one, and its
-    /// other settings are kept. If that fails the cache stays, and some of its tables may have gone.
+    /// A new cache has the default one's settings and no size. One without a size is disabled: it can be set
+    /// up, and no table assigned to it. Size 0 drops a cache: its dirty pages are written, its tables go to
+    /// the default one, and its other settings are kept. If that fails the cache stays, and some of its
+    /// tables may have gone.
     ///
     /// # Errors
-    /// [`Error::DefaultCache`] for size 0 of the default one; [`Error::BadOption`] for settings that cannot be met.
+    /// [`Error::DefaultCache`] for size 0 of the default one; [`Error::BadOption`] for settings that cannot
+    /// be met.
     pub fn set_cache(&self, name: &str, change: CacheChange) -> Result<()> {
         if name == DEFAULT_CACHE && change.size_bytes == Some(0) {
             return Err(Error::DefaultCache);
@@ -37,12 +39,13 @@ impl Database {
         Ok(self.core.caches.set(name, change)?)
     }
 
-    /// Moves a table with its indexes to another cache, while it is in use. It stays there until the database is closed, the cache dropped,
-    /// or the table assigned to another; TRUNCATE and whatever else gives it a new file leave it there.
+    /// Moves a table with its indexes to another cache, while it is in use. It stays there until the database
+    /// is closed, the cache dropped, or the table assigned to another; TRUNCATE and whatever else gives it a
+    /// new file leave it there.
     ///
     /// # Errors
-    /// [`Error::NoSuchCache`] if there is none of this name, or none with a size. If dirty pages cannot be written the
-    /// table stays where it is.
+    /// [`Error::NoSuchCache`] if there is none of this name, or none with a size. If dirty pages cannot be
+    /// written the table stays where it is.
     pub fn assign(&self, table: &Table, cache: &str) -> Result<()> {
         let cache = self.core.caches.get(cache).filter(|cache| cache.is_enabled());
         let cache = cache.ok_or(Error::NoSuchCache)?;
@@ -56,8 +59,9 @@ impl Database {
         table.state().space.file().cache().name().to_owned()
     }
 
-    /// Reads the pages of all indexes of a table into its cache: first those that lead to others, then, unless told otherwise, the leaves,
-    /// as many as the cache has room for. Rows with pages of their own are left where they are.
+    /// Reads the pages of all indexes of a table into its cache: first those that lead to others, then,
+    /// unless told otherwise, the leaves, as many as the cache has room for. Rows with pages of their own are
+    /// left where they are.
     pub fn preload(&self, table: &Table, ignore_leaves: bool) -> Result<Preloaded> {
         let mut sum = Preloaded::default();
         let _passage = table.gate.pass();

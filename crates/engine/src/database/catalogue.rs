@@ -9,27 +9,27 @@ use crate::{Error, Result};
 use base::{Stamp, TableId};
 
 #[derive(Debug)]
-pub struct Catalogue {
+pub(crate) struct Catalogue {
     tree: Tree,
     /// Numbers overflow chains.
     next_chain: u64,
 }
 
 impl Catalogue {
-    pub fn new(tree: Tree, next_chain: u64) -> Catalogue {
+    pub(crate) fn new(tree: Tree, next_chain: u64) -> Catalogue {
         Catalogue { tree, next_chain }
     }
 
-    pub fn tree(&self) -> &Tree {
+    pub(crate) fn tree(&self) -> &Tree {
         &self.tree
     }
 
-    pub fn next_chain(&self) -> u64 {
+    pub(crate) fn next_chain(&self) -> u64 {
         self.next_chain
     }
 
     /// Writes a record, in place of one with the same key.
-    pub fn put(&mut self, record: &Record) -> Result<()> {
+    pub(crate) fn put(&mut self, record: &Record) -> Result<()> {
         let (key, value) = encode(record);
         if key.len() > self.tree.key_bytes_max() {
             return Err(Error::KeyTooLong { bytes: key.len(), bytes_max: self.tree.key_bytes_max() });
@@ -53,11 +53,11 @@ impl Catalogue {
         done.map(drop)
     }
 
-    pub fn remove_database(&mut self, name: &str) -> Result<()> {
+    pub(crate) fn remove_database(&mut self, name: &str) -> Result<()> {
         self.remove(&database_key(name))
     }
 
-    pub fn remove_table(&mut self, id: TableId) -> Result<()> {
+    pub(crate) fn remove_table(&mut self, id: TableId) -> Result<()> {
         // CRASH: the statistics first: without their table they would stay for ever.
         self.remove(&statistics_key(id))?;
         self.remove(&table_key(id))
@@ -79,7 +79,7 @@ impl Catalogue {
     }
 
     /// Every record.
-    pub fn load(&self) -> Result<Vec<Record>> {
+    pub(crate) fn load(&self) -> Result<Vec<Record>> {
         let mut records = Vec::new();
         let mut rest = Remainder::new(Vec::new(), None);
         let mut chunk = Chunk::default();

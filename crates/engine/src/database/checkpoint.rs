@@ -1,15 +1,15 @@
 //! Checkpoints: what lets recovery begin late and the log stay small.
 //!
-//! A checkpoint says: what the log has below `needed` is on the device. Nobody waits for it and no page is written for it alone:
-//! it looks where the log is, then for the oldest change that is not on the device, syncs the files, and writes that
-//! down. What moves it on is the cache's write-back, and when the log grows towards its capacity, pages
-//! written because their changes are old.
+//! A checkpoint says: what the log has below `needed` is on the device. Nobody waits for it and no page is
+//! written for it alone: it looks where the log is, then for the oldest change that is not on the device,
+//! syncs the files, and writes that down. What moves it on is the cache's write-back, and when the log grows
+//! towards its capacity, pages written because their changes are old.
 //!
-//! Bounds: pages whose oldest change lies further back than five eighths of the capacity are written. At all of it, statements
-//! wait for that before they change a row (`WriteCore::touch`). A transaction whose first record lies further back than half of the
-//! capacity, and what purge has not come to since then, are logged again at the log's end; a transaction of more than an
-//! eighth of the capacity when the log has four times as much for it. So the log exceeds its capacity by what large
-//! transactions need, and by nothing else.
+//! Bounds: pages whose oldest change lies further back than five eighths of the capacity are written. At all
+//! of it, statements wait for that before they change a row (`WriteCore::touch`). A transaction whose first
+//! record lies further back than half of the capacity, and what purge has not come to since then, are logged
+//! again at the log's end; a transaction of more than an eighth of the capacity when the log has four times
+//! as much for it. So the log exceeds its capacity by what large transactions need, and by nothing else.
 
 use super::Database;
 use crate::format::file_header::TableNumbers;
@@ -18,8 +18,8 @@ use crate::{Error, Result};
 use base::sync::Arc;
 
 impl Database {
-    /// Takes a checkpoint: a start after a crash need not read what the log has of changes that are on the device by now.
-    /// The engine does it by itself.
+    /// Takes a checkpoint: a start after a crash need not read what the log has of changes that are on the
+    /// device by now. The engine does it by itself.
     pub fn checkpoint(&self) -> Result<()> {
         self.save_numbers()?;
         self.core().checkpoint()
@@ -56,7 +56,8 @@ mod background {
     use std::time::Duration;
     use wal::Durability;
 
-    /// How long what `flush_log_at_trx_commit` does not ask for may wait, and how often an idle log is looked at.
+    /// How long what `flush_log_at_trx_commit` does not ask for may wait, and how often an idle log is looked
+    /// at.
     const TICK: Duration = Duration::from_secs(1);
 
     /// The thread that takes checkpoints, makes log files ahead and syncs the log once a second.
@@ -67,7 +68,7 @@ mod background {
     }
 
     impl Checkpointer {
-        pub fn start(database: &Arc<Database>) -> Checkpointer {
+        pub(crate) fn start(database: &Arc<Database>) -> Checkpointer {
             let call = database.core().journal.call().clone();
             let database = Arc::downgrade(database);
             let own = call.clone();

@@ -1,5 +1,5 @@
-//! Changes of definition. One at a time, under the catalogue's latch; a table's gate is closed while its trees change,
-//! so that no row changes meanwhile. Readers go on.
+//! Changes of definition. One at a time, under the catalogue's latch; a table's gate is closed while its
+//! trees change, so that no row changes meanwhile. Readers go on.
 
 use super::catalogue::Catalogue;
 use super::{
@@ -31,6 +31,11 @@ const DEFINITION_PATIENCE: Patience = Patience::Limit(std::time::Duration::from_
 pub(super) const CLUSTERED_TREE: u32 = 1;
 
 impl Database {
+    ///
+    /// # Errors
+    /// [`Error::DatabaseExists`] if there is one of this name. [`Error::ReadOnly`] if the log or a device has
+    /// failed, [`Error::Closed`] after [`Database::close`], [`Error::Full`] if there is no room,
+    /// [`Error::Io`].
     pub fn create_database(&self, name: &str, sql_metadata: &[u8]) -> Result<()> {
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
@@ -44,22 +49,11 @@ impl Database {
         self.make_durable()
     }
 
-    /// Replaces a database's opaque metadata.
-    pub fn alter_database(&self, name: &str, sql_metadata: &[u8]) -> Result<()> {
-        let mut catalogue = self.catalogue.lock();
-        self.core.touch()?;
-        if !self.names.read().databases.contains_key(name) {
-            return Err(Error::NoSuchDatabase);
-        }
-        let sql_metadata = sql_metadata.to_vec();
-        catalogue.put(&Record::Database { name: name.to_string(), sql_metadata: sql_metadata.clone() })?;
-        if let Some(database) = self.names.write().databases.get_mut(name) {
-            database.sql_metadata = sql_metadata;
-        }
-        self.make_durable()
-    }
-
     /// Drops a database with all its tables.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDatabase`].
+    /// As any change of definitions: see [`Database::create_database`].
     pub fn drop_database(&self, name: &str) -> Result<()> {
         loop {
             let tables = self.tables(name)?;
@@ -98,6 +92,10 @@ impl Database {
     }
 
     /// Makes an empty table.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDatabase`]; [`Error::TableExists`].
+    /// As any change of definitions: see [`Database::create_database`].
     pub fn create_table(&self, def: TableDef) -> Result<Arc<Table>> {
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
@@ -124,8 +122,12 @@ impl Database {
         Ok(table)
     }
 
-    /// Makes an empty table that is to take another's place: nobody can find it yet, and nothing of it survives a crash. Its
-    /// definition has the other's name.
+    /// Makes an empty table that is to take another's place: nobody can find it yet, and nothing of it
+    /// survives a crash. Its definition has the other's name.
+    ///
+    /// # Errors
+    /// As [`Database::create_table`], but the table's name may be taken.
+    /// As any change of definitions: see [`Database::create_database`].
     pub fn create_replacement(&self, def: TableDef) -> Result<Arc<Table>> {
         self.core.touch()?;
         check_definition(&def)?;
@@ -134,8 +136,12 @@ impl Database {
         Ok(Table::new(id, self.core.tables().clone(), state, TableNumbers::default()))
     }
 
-    /// Puts a table from [`Database::create_replacement`] in the place of `old`, which is dropped. What has been committed to it is
-    /// kept; nobody uses it meanwhile.
+    /// Puts a table from [`Database::create_replacement`] in the place of `old`, which is dropped. What has
+    /// been committed to it is kept; nobody uses it meanwhile.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`] if `old` has been dropped; [`Error::LockWaitTimeout`] and others while it waits
+    /// for transactions. As any change of definitions: see [`Database::create_database`].
     pub fn replace_table(&self, old: &Table, new: &Arc<Table>) -> Result<()> {
         let _definition = self.lock_definition(old)?;
         let mut catalogue = self.catalogue.lock();
@@ -226,6 +232,10 @@ impl Database {
         }
     }
 
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDatabase`], [`Error::NoSuchTable`].
+    /// As any change of definitions: see [`Database::create_database`].
     pub fn drop_table(&self, database: &str, name: &str) -> Result<()> {
         let table = self.table(database, name)?;
         let _definition = self.lock_definition(&table)?;
@@ -248,6 +258,10 @@ impl Database {
     }
 
     /// Keeps what [`Table::analyze`] has found for the next start.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`].
+    /// As any change of definitions: see [`Database::create_database`].
     pub fn keep_statistics(&self, table: &Table) -> Result<()> {
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
@@ -263,6 +277,10 @@ impl Database {
     }
 
     /// Gives a table another name, or another database. No file is touched.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDatabase`], [`Error::NoSuchTable`]; [`Error::TableExists`] if the new name is taken.
+    /// As any change of definitions: see [`Database::create_database`].
     pub fn rename_table(&self, from: (&str, &str), to: (&str, &str)) -> Result<()> {
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
@@ -288,20 +306,11 @@ impl Database {
         self.make_durable()
     }
 
-    /// Replaces a table's opaque metadata.
-    pub fn alter_metadata(&self, table: &Table, sql_metadata: &[u8]) -> Result<()> {
-        let mut catalogue = self.catalogue.lock();
-        self.core.touch()?;
-        let state = table.live_state()?;
-        let mut def = (*state.def).clone();
-        def.sql_metadata = sql_metadata.to_vec();
-        let state = TableState { def: Arc::new(def), ..state.clone() };
-        catalogue.put(&record(table.id(), &state))?;
-        table.set_state(state);
-        self.make_durable()
-    }
-
     /// Removes all rows, by giving the table a new file. AUTO_INCREMENT starts again at 1.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`].
+    /// As any change of definitions: see [`Database::create_database`].
     pub fn truncate(&self, table: &Table) -> Result<()> {
         let _definition = self.lock_definition(table)?;
         let mut catalogue = self.catalogue.lock();
@@ -321,11 +330,19 @@ impl Database {
 
     /// Builds the index by sorting. Blocks writers of the table, not readers.
     /// The `Arc<Table>`s that sessions hold stay valid; `Table::def` and `Table::version` change.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`], [`Error::IndexExists`]; [`Error::DuplicateKey`] if the index is unique and
+    /// rows collide. As any change of definitions: see [`Database::create_database`].
     pub fn create_index(&self, table: &Table, index: IndexDef) -> Result<()> {
         self.create_index_within(table, index, SORT_BYTES)
     }
 
     /// [`Database::create_index`] that sorts in so many bytes of memory, and beyond them in a scratch file.
+    ///
+    /// # Errors
+    /// As [`Database::create_index`].
+    /// As any change of definitions: see [`Database::create_database`].
     pub fn create_index_within(&self, table: &Table, index: IndexDef, sort_bytes: usize) -> Result<()> {
         let _definition = self.lock_definition(table)?;
         let mut catalogue = self.catalogue.lock();
@@ -417,6 +434,10 @@ impl Database {
     }
 
     /// Drops a secondary index. Scans under way through it fail with [`Error::TableChanged`].
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`], [`Error::NoSuchIndex`].
+    /// As any change of definitions: see [`Database::create_database`].
     pub fn drop_index(&self, table: &Table, name: &str) -> Result<()> {
         let _definition = self.lock_definition(table)?;
         let mut catalogue = self.catalogue.lock();

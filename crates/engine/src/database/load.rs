@@ -1,8 +1,9 @@
-//! Filling an empty table: its trees are built in a new file, the clustered one from rows in key order (sorted first if they
-//! come in another), the others by sorting. The table takes the file as its own in the end, with all rows or not at all.
+//! Filling an empty table: its trees are built in a new file, the clustered one from rows in key order
+//! (sorted first if they come in another), the others by sorting. The table takes the file as its own in the
+//! end, with all rows or not at all.
 //!
-//! The rows carry the stamp of the statement's transaction, so that a snapshot that is older than its end sees an empty table in the
-//! new file as well. Until the end writers of the table wait, readers do not.
+//! The rows carry the stamp of the statement's transaction, so that a snapshot that is older than its end
+//! sees an empty table in the new file as well. Until the end writers of the table wait, readers do not.
 
 use super::ddl::{CLUSTERED_TREE, record};
 use super::{Database, SORT_BYTES};
@@ -77,8 +78,9 @@ enum Clustered {
 }
 
 impl Writer<'_> {
-    /// Begins to fill a table by building its trees from all rows at once, in a statement outside of a transaction that does nothing
-    /// else. `None` if the table is not empty, or another transaction is at work in it. Others who want to change it wait from now on.
+    /// Begins to fill a table by building its trees from all rows at once, in a statement outside of a
+    /// transaction that does nothing else. `None` if the table is not empty, or another transaction is at
+    /// work in it. Others who want to change it wait from now on.
     pub fn begin_load<'d>(&mut self, database: &'d Database, table: &'d Table) -> Result<Option<Load<'d>>> {
         self.core.touch()?;
         let transaction = &mut self.active.transaction;
@@ -96,7 +98,8 @@ impl Writer<'_> {
 }
 
 impl Database {
-    /// See [`crate::Writer::begin_load`], which holds the table's definition and whose transaction has `stamp`.
+    /// See [`crate::Writer::begin_load`], which holds the table's definition and whose transaction has
+    /// `stamp`.
     fn begin_load<'d>(&'d self, table: &'d Table, stamp: Stamp) -> Result<Option<Load<'d>>> {
         let Some((space, builder)) = self.empty_file(table, stamp)? else { return Ok(None) };
         let clustered = Clustered::Building { builder, last: Vec::new() };
@@ -139,8 +142,8 @@ impl Database {
 }
 
 impl<'d> Load<'d> {
-    /// Adds rows. False if one of them has the key of the one before it, or is too large for a leaf: the load cannot be finished
-    /// then, and all rows, these among them, are to be had from [`Load::give_up`].
+    /// Adds rows. False if one of them has the key of the one before it, or is too large for a leaf: the load
+    /// cannot be finished then, and all rows, these among them, are to be had from [`Load::give_up`].
     pub fn push(&mut self, rows: &KeyList) -> Result<bool> {
         let table = self.table;
         let state = table.live_state()?;
@@ -174,7 +177,8 @@ impl<'d> Load<'d> {
         self.rows
     }
 
-    /// Makes the rows the table's, durably; they are seen when the statement commits, which has nothing else to do.
+    /// Makes the rows the table's, durably; they are seen when the statement commits, which has nothing else
+    /// to do.
     pub fn finish(mut self) -> Result<Loaded<'d>> {
         let state = self.table.live_state()?;
         let stamp = self.header.stamp();
@@ -215,14 +219,15 @@ impl<'d> Load<'d> {
         let (database, table) = (self.rows.database, self.table);
         let core = &database.core;
         new.space.save(&TableNumbers { rows: self.rows.count, ..table.numbers() })?;
-        // CRASH: the log's end knows the stamp before the catalogue knows rows that carry it: no later transaction gets it again. By
-        // itself the record says nothing, for the transaction has changed no table by the log.
+        // CRASH: the log's end knows the stamp before the catalogue knows rows that carry it: no later
+        // transaction gets it again. By itself the record says nothing, for the transaction has changed no
+        // table by the log.
         log::committed(core, self.header.stamp())?;
         let mut catalogue = database.catalogue.lock();
         core.touch()?;
         let _closure = table.gate.close();
-        // CRASH: before this record the table is the empty one, and the new file is removed at the next start; after it the table
-        // has all rows.
+        // CRASH: before this record the table is the empty one, and the new file is removed at the next
+        // start; after it the table has all rows.
         catalogue.put(&record(table.id(), &new))?;
         table.set_state(new);
         self.rows.space = None;
@@ -241,7 +246,8 @@ impl LoadedRows<'_> {
         Ok(Sorter::new(database.files.vfs.clone(), &path, memory_bytes))
     }
 
-    /// Adds a row. False if it has the last one's key; it is kept all the same, as are those that must not be in a tree.
+    /// Adds a row. False if it has the last one's key; it is kept all the same, as are those that must not be
+    /// in a tree.
     fn push(&mut self, key: &[u8], value: &[u8], goes_on: bool) -> Result<bool> {
         let mut differs = true;
         if let Clustered::Building { builder, last } = &mut self.clustered {

@@ -120,13 +120,13 @@ struct DatabaseNames {
 }
 
 impl Database {
-    /// Opens a data directory, or makes one if `options.create` says so and there is none. After a crash it is brought to
-    /// where the log ends first.
+    /// Opens a data directory, or makes one if `options.create` says so and there is none. After a crash it
+    /// is brought to where the log ends first.
     ///
     /// # Errors
-    /// [`Error::AlreadyOpen`] if another process has it open; [`Error::WrongFormat`] if it is not a data directory, or
-    /// one of another version or page size; [`Error::Corrupt`] if the catalogue or a file header cannot be read;
-    /// [`Error::Log`] if the log does not hold what is needed.
+    /// [`Error::AlreadyOpen`] if another process has it open; [`Error::WrongFormat`] if it is not a data
+    /// directory, or one of another version or page size; [`Error::Corrupt`] if the catalogue or a file
+    /// header cannot be read; [`Error::Log`] if the log does not hold what is needed.
     pub fn open(dir: &Path, mut options: Options) -> Result<Arc<Database>> {
         let size = options.page_size;
         if !is_page_size(size) {
@@ -189,7 +189,8 @@ impl Database {
         Ok(database)
     }
 
-    /// Opens a data directory whose lock is held and whose log has been looked at, with no threads of its own.
+    /// Opens a data directory whose lock is held and whose log has been looked at, with no threads of its
+    /// own.
     pub(crate) fn recover(
         dir: &Path,
         options: &Options,
@@ -259,7 +260,8 @@ impl Database {
         let records = self.catalogue.lock().load()?;
         let mut names = self.names.write();
         let mut tables: BTreeMap<(String, String), Box<TableRecord>> = BTreeMap::new();
-        // What a crash has left of a database that was being dropped, or of a table that another was to replace.
+        // What a crash has left of a database that was being dropped, or of a table that another was to
+        // replace.
         let mut leftover = Vec::new();
         let mut statistics = BTreeMap::new();
         for record in records {
@@ -344,8 +346,8 @@ impl Database {
         Ok(Table::new(record.id, self.core.tables().clone(), state, numbers))
     }
 
-    /// Writes everything back and marks the directory clean, after waiting for statements under way. Later changes
-    /// fail with [`Error::Closed`], and so do reads of what is no longer in memory.
+    /// Writes everything back and marks the directory clean, after waiting for statements under way. Later
+    /// changes fail with [`Error::Closed`], and so do reads of what is no longer in memory.
     pub fn close(&self) -> Result<()> {
         let _closure = self.core.statements.close();
         if self.core.control.lock().is_unlocked() {
@@ -371,8 +373,8 @@ impl Database {
         Ok(())
     }
 
-    /// Writes all files' headers and pages, and takes a checkpoint behind which there is nothing. Nobody changes anything
-    /// meanwhile.
+    /// Writes all files' headers and pages, and takes a checkpoint behind which there is nothing. Nobody
+    /// changes anything meanwhile.
     fn write_back(&self) -> Result<()> {
         self.save_numbers()?;
         self.core.caches.flush_all()?;
@@ -404,7 +406,8 @@ impl Database {
         Session::new(self.core.clone())
     }
 
-    /// Opens a statement that is a transaction of its own. Dropped without `commit`, everything it did is undone.
+    /// Opens a statement that is a transaction of its own. Dropped without `commit`, everything it did is
+    /// undone.
     pub fn begin_write(&self) -> Result<WriteStatement<'_>> {
         WriteStatement::alone(&self.core)
     }
@@ -443,19 +446,20 @@ impl Database {
         Some((table, values))
     }
 
-    /// Sets how much memory old versions of rows may take. Beyond that the oldest snapshots are given up, and fail with
-    /// [`Error::SnapshotTooOld`] where they need what is gone.
+    /// Sets how much memory old versions of rows may take. Beyond that the oldest snapshots are given up, and
+    /// fail with [`Error::SnapshotTooOld`] where they need what is gone.
     pub fn set_version_limit(&self, bytes: u64) {
         self.core.transactions.set_version_limit(bytes);
     }
 
-    /// Sets how many statements may run at a time; 0 = any number. Those that run go on; those that began without a limit do not count.
-    /// See crate `transactions`, `gate`, for the queue.
+    /// Sets how many statements may run at a time; 0 = any number. Those that run go on; those that began
+    /// without a limit do not count. See crate `transactions`, `gate`, for the queue.
     pub fn set_thread_concurrency(&self, statements: u32) {
         self.core.transactions.set_concurrency(statements);
     }
 
-    /// Sets how often a statement that has waited for a row or its client may come back before those that begin; 500 at first.
+    /// Sets how often a statement that has waited for a row or its client may come back before those that
+    /// begin; 500 at first.
     pub fn set_concurrency_tickets(&self, tickets: u32) {
         self.core.transactions.set_concurrency_tickets(tickets);
     }
@@ -474,7 +478,8 @@ impl Database {
         self.recovery
     }
 
-    /// The flush method in effect: [`FlushMethod::Fsync`] where the file system could not do what the options asked for.
+    /// The flush method in effect: [`FlushMethod::Fsync`] where the file system could not do what the options
+    /// asked for.
     pub fn flush_method(&self) -> FlushMethod {
         self.files.flush_method
     }
@@ -488,8 +493,8 @@ impl Database {
         self.core.page_size
     }
 
-    /// Gives the row tier so many bytes of the default cache, 0 = none; with `None` its size follows the benefit. Everything keeps running; what
-    /// does not fit any more is forgotten.
+    /// Gives the row tier so many bytes of the default cache, 0 = none; with `None` its size follows the
+    /// benefit. Everything keeps running; what does not fit any more is forgotten.
     pub fn resize_row_tier(&self, bytes: Option<usize>) -> Result<()> {
         self.core.rows_kept.share.set(bytes)
     }
@@ -530,7 +535,8 @@ impl Database {
 
 impl Drop for Database {
     fn drop(&mut self) {
-        // A session may outlive the database, and holds the queue. What is queued refers to tables, and would keep their files open.
+        // A session may outlive the database, and holds the queue. What is queued refers to tables, and would
+        // keep their files open.
         self.core.purge.stop();
         self.core.purge.clear();
     }

@@ -1,9 +1,9 @@
 //! Examines files: every page, every order, every reference.
 //!
-//! For each file: the checksum and identity of every page in use; of every tree the shape of its pages, the order of
-//! their keys, fences that agree with the parents' separators, levels; that each page is used once and every page of
-//! the file is used, free or the header; of every table that its rows can be read, that each row has its entry in every
-//! index and each entry its row, and that the row count is right.
+//! For each file: the checksum and identity of every page in use; of every tree the shape of its pages, the
+//! order of their keys, fences that agree with the parents' separators, levels; that each page is used once
+//! and every page of the file is used, free or the header; of every table that its rows can be read, that
+//! each row has its entry in every index and each entry its row, and that the row count is right.
 
 mod report;
 mod source;
@@ -163,8 +163,8 @@ pub(crate) fn check_files(report: &mut CheckReport, vfs: &dyn Vfs, dir: &Path, p
     }
 }
 
-/// Opens a file and examines its header and free map; `contents` examines the rest. It gets the row count that the
-/// header names.
+/// Opens a file and examines its header and free map; `contents` examines the rest. It gets the row count
+/// that the header names.
 fn check_file<T>(
     report: &mut CheckReport,
     vfs: &dyn Vfs,
@@ -222,8 +222,8 @@ pub(crate) fn start<'r>(
     check
 }
 
-/// Frees the pages of a table that are neither in use nor free: what changes left that a crash cut short. Nobody else uses
-/// the table, and all its rows are as they are to stay. Gives their number.
+/// Frees the pages of a table that are neither in use nor free: what changes left that a crash cut short.
+/// Nobody else uses the table, and all its rows are as they are to stay. Gives their number.
 pub(crate) fn free_table_pages(table: &Table) -> Result<usize> {
     let state = table.live_state()?;
     let record = record_of(table, state);
@@ -239,7 +239,8 @@ pub(crate) fn free_table_pages(table: &Table) -> Result<usize> {
     })
 }
 
-/// Frees what `walk` does not meet of a file that is in doubt. A file with anything wrong in it is left alone.
+/// Frees what `walk` does not meet of a file that is in doubt. A file with anything wrong in it is left
+/// alone.
 pub(crate) fn free_lost_pages(space: &Tablespace, walk: impl FnOnce(&mut FileCheck<'_>)) -> Result<usize> {
     if !space.is_in_doubt() {
         return Ok(0);

@@ -7,8 +7,8 @@ use std::path::PathBuf;
 /// The result of a verification.
 #[derive(Clone, Default, Debug)]
 pub struct CheckReport {
-    /// The directory was not shut down cleanly, and what is reported is how a start would leave it: done in memory, for this
-    /// examination only.
+    /// The directory was not shut down cleanly, and what is reported is how a start would leave it: done in
+    /// memory, for this examination only.
     pub recovery: Option<Recovery>,
     /// Files, pages and rows examined.
     pub files: u64,

@@ -1,7 +1,7 @@
 //! A table's rows against its indexes.
 //!
-//! Entries are compared as sums of hashes, so that memory does not grow with the table; only where the sums differ are
-//! the entries themselves laid side by side.
+//! Entries are compared as sums of hashes, so that memory does not grow with the table; only where the sums
+//! differ are the entries themselves laid side by side.
 
 use super::FileCheck;
 use super::tree::Visitor;
@@ -116,7 +116,8 @@ impl FileCheck<'_> {
         });
         self.met.fill(false);
         let (root, tree) = record.roots[position];
-        // Entries of rows as they were may have been left behind by a crash: readers see that no row has them.
+        // Entries of rows as they were may have been left behind by a crash: readers see that no row has
+        // them.
         let mut garbage = 0;
         self.tree(root, tree, &mut |_, _, key, _| garbage += u64::from(!expected.remove(key)));
         self.report.garbage += garbage;

@@ -21,6 +21,11 @@ const RECORD_VERSION_1: u8 = 1;
 
 const STATISTICS_VERSION: u8 = 1;
 
+/// The key of a table's record, or of its statistics, in bytes: a letter and the id.
+const TABLE_KEY_BYTES: usize = 5;
+const _: () = assert!(TABLE_KEY_BYTES == 1 + size_of::<TableId>());
+const _: () = assert!(RECORD_VERSION_1 < RECORD_VERSION);
+
 /// The tree id of the catalogue in its file.
 pub(crate) const CATALOGUE_TREE: u32 = 1;
 /// Its root: the first page after the file header and the free map.
@@ -28,7 +33,7 @@ pub(crate) const CATALOGUE_ROOT: PageNo = PageNo(2);
 
 /// Where a table lies, and what it looks like.
 #[derive(Clone, PartialEq, Debug)]
-pub struct TableRecord {
+pub(crate) struct TableRecord {
     pub id: TableId,
     pub file: FileId,
     /// The id of the next tree made in the file.
@@ -40,7 +45,7 @@ pub struct TableRecord {
 
 /// An entry of the catalogue.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Record {
+pub(crate) enum Record {
     Database { name: String, sql_metadata: Vec<u8> },
     Table(Box<TableRecord>),
     Statistics(StatisticsRecord),
@@ -48,26 +53,31 @@ pub enum Record {
 
 /// What ANALYZE TABLE has found, and the trees that it has counted: with others the table has changed since.
 #[derive(Clone, PartialEq, Debug)]
-pub struct StatisticsRecord {
+pub(crate) struct StatisticsRecord {
     pub table: TableId,
     pub file: FileId,
     pub trees: Vec<u32>,
     pub statistics: Statistics,
 }
 
-pub fn database_key(name: &str) -> Vec<u8> {
+pub(crate) fn database_key(name: &str) -> Vec<u8> {
     [b"d", name.as_bytes()].concat()
 }
 
-pub fn table_key(id: TableId) -> Vec<u8> {
-    [b"t".as_slice(), &id.0.to_be_bytes()].concat()
+pub(crate) fn table_key(id: TableId) -> [u8; TABLE_KEY_BYTES] {
+    id_key(b't', id)
 }
 
-pub fn statistics_key(id: TableId) -> Vec<u8> {
-    [b"s".as_slice(), &id.0.to_be_bytes()].concat()
+pub(crate) fn statistics_key(id: TableId) -> [u8; TABLE_KEY_BYTES] {
+    id_key(b's', id)
 }
 
-pub fn encode(record: &Record) -> (Vec<u8>, Vec<u8>) {
+fn id_key(letter: u8, id: TableId) -> [u8; TABLE_KEY_BYTES] {
+    let [a, b, c, d] = id.0.to_be_bytes();
+    [letter, a, b, c, d]
+}
+
+pub(crate) fn encode(record: &Record) -> (Vec<u8>, Vec<u8>) {
     match record {
         Record::Database { name, sql_metadata } => (database_key(name), sql_metadata.clone()),
         Record::Table(table) => {
@@ -84,7 +94,7 @@ pub fn encode(record: &Record) -> (Vec<u8>, Vec<u8>) {
             out.option(table.def.page_size);
             out.u8(table.def.pack_keys as u8);
             out.u8(u8::from(table.def.compressed));
-            (table_key(table.id), out.0)
+            (table_key(table.id).to_vec(), out.0)
         }
         Record::Statistics(StatisticsRecord { table, file, trees, statistics }) => {
             let mut out = Writer(Vec::new());
@@ -98,13 +108,13 @@ pub fn encode(record: &Record) -> (Vec<u8>, Vec<u8>) {
                 out.u32(parts.len() as u32);
                 parts.iter().for_each(|distinct| out.u64(*distinct));
             }
-            (statistics_key(*table), out.0)
+            (statistics_key(*table).to_vec(), out.0)
         }
     }
 }
 
 /// Reads a record; `None` if it is none of this build's.
-pub fn decode(key: &[u8], value: &[u8]) -> Option<Record> {
+pub(crate) fn decode(key: &[u8], value: &[u8]) -> Option<Record> {
     let (kind, key) = key.split_first()?;
     match kind {
         b'd' => Some(Record::Database {

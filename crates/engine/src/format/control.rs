@@ -4,8 +4,8 @@
 //! latchwork.control, 64 bytes, little-endian
 //!  0 magic u64 | 8 format u32 | 12 page size u32 | 16 zero .. | 60 checksum u32 of bytes 0..60
 //! ```
-//! CRASH: it is made once, when everything else of a new directory is durable: written beside, synced, renamed. What
-//! changes while the directory is in use (the next ids) lives with the log's checkpoints.
+//! CRASH: it is made once, when everything else of a new directory is durable: written beside, synced,
+//! renamed. What changes while the directory is in use (the next ids) lives with the log's checkpoints.
 
 use crate::{Error, Result};
 use base::FileId;
@@ -25,6 +25,7 @@ const FORMAT: u32 = 3;
 const FORMAT_OLDEST: u32 = 2;
 const BYTES: usize = 64;
 const CHECKSUM_AT: usize = 60;
+const _: () = assert!(CHECKSUM_AT + 4 == BYTES);
 
 /// The first id that tables and their files get; file 1 is the catalogue.
 const FILE_FIRST: u32 = 2;
@@ -45,13 +46,13 @@ impl Default for NextIds {
 
 impl NextIds {
     /// What a checkpoint keeps for the engine.
-    pub fn to_words(self) -> [u64; OWNER_WORDS] {
+    pub(crate) fn to_words(self) -> [u64; OWNER_WORDS] {
         let mut words = [0; OWNER_WORDS];
         words[..3].copy_from_slice(&[self.file.into(), self.table.into(), self.stamp]);
         words
     }
 
-    pub fn from_words(words: &[u64; OWNER_WORDS]) -> NextIds {
+    pub(crate) fn from_words(words: &[u64; OWNER_WORDS]) -> NextIds {
         NextIds { file: words[0] as u32, table: words[1] as u32, stamp: words[2] }
     }
 }
@@ -68,9 +69,14 @@ pub(crate) struct Control {
 }
 
 impl Control {
-    /// Takes the directory's lock and reads its control file. True if the directory is new and `create` allows that: it is
-    /// locked then and has no control file, which [`Control::finish_creation`] makes.
-    pub fn open(vfs: Arc<dyn Vfs>, dir: &Path, page_size: usize, create: bool) -> Result<(Control, bool)> {
+    /// Takes the directory's lock and reads its control file. True if the directory is new and `create`
+    /// allows that: it is locked then and has no control file, which [`Control::finish_creation`] makes.
+    pub(crate) fn open(
+        vfs: Arc<dyn Vfs>,
+        dir: &Path,
+        page_size: usize,
+        create: bool,
+    ) -> Result<(Control, bool)> {
         if create {
             create_durable_dir(&*vfs, dir)?;
         }
@@ -95,43 +101,43 @@ impl Control {
         Ok((control, is_new))
     }
 
-    pub fn page_size(&self) -> usize {
+    pub(crate) fn page_size(&self) -> usize {
         self.page_size
     }
 
-    pub fn next_ids(&self) -> NextIds {
+    pub(crate) fn next_ids(&self) -> NextIds {
         self.next
     }
 
-    pub fn set_next_ids(&mut self, next: NextIds) {
+    pub(crate) fn set_next_ids(&mut self, next: NextIds) {
         self.next = next;
     }
 
     /// An id that no file has had.
-    pub fn take_file_id(&mut self) -> Result<FileId> {
+    pub(crate) fn take_file_id(&mut self) -> Result<FileId> {
         let id = self.next.file;
         self.next.file = id.checked_add(1).ok_or(Error::Full)?;
         Ok(FileId(id))
     }
 
     /// An id that no table has had.
-    pub fn take_table_id(&mut self) -> Result<base::TableId> {
+    pub(crate) fn take_table_id(&mut self) -> Result<base::TableId> {
         let id = self.next.table;
         self.next.table = id.checked_add(1).ok_or(Error::Full)?;
         Ok(base::TableId(id))
     }
 
     /// Lets another process open the directory.
-    pub fn unlock(&mut self) {
+    pub(crate) fn unlock(&mut self) {
         self.lock = None;
     }
 
-    pub fn is_unlocked(&self) -> bool {
+    pub(crate) fn is_unlocked(&self) -> bool {
         self.lock.is_none()
     }
 
     /// Everything else of a new directory is durable: from here on it is one.
-    pub fn finish_creation(&self) -> Result<()> {
+    pub(crate) fn finish_creation(&self) -> Result<()> {
         self.write()
     }
 
@@ -179,7 +185,8 @@ fn lock(vfs: &dyn Vfs, dir: &Path) -> Result<Arc<dyn File>> {
     }
 }
 
-/// A directory that already holds other things is not taken over. What a creation that was cut short left behind is ours.
+/// A directory that already holds other things is not taken over. What a creation that was cut short left
+/// behind is ours.
 fn refuse_foreign_files(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
     for path in vfs.list(dir)? {
         let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();

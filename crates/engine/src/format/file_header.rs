@@ -5,10 +5,11 @@
 //! 24 zero u64 | 32 magic u64 | 40 page size u32 | 44 groups that have a free map u32 | 48 in doubt u32 |
 //! 52 compressed u32 | 56 zero ..
 //! 64 rows u64 | 72 next AUTO_INCREMENT u64 | 80 next row id u64 | 88 next chain u64
+//! 96 garbage u64: 0, or 1 if deleted rows and old index entries may be left that purge has no list of
 //! ```
-//! The last four are as of the last checkpoint or clean shutdown. *In doubt* is a file with changes under way that take more than
-//! one record of the log, such as a row in overflow pages: after a crash some of its pages may be marked as used and belong to
-//! nothing, which the next start finds by walking through the file.
+//! The last five are as of the last checkpoint or clean shutdown. *In doubt* is a file with changes under way
+//! that take more than one record of the log, such as a row in overflow pages: after a crash some of its
+//! pages may be marked as used and belong to nothing, which the next start finds by walking through the file.
 
 use super::layout::{FILE_ID, FORMAT, FORMAT_AT, PAGE_NO, PageType, TYPE};
 use base::PageId;
@@ -28,11 +29,12 @@ const ROW_ID_AT: usize = 80;
 const CHAIN_AT: usize = 88;
 const GARBAGE_AT: usize = 96;
 /// Bytes of the header page that are used.
-pub const HEADER_USED: usize = 104;
+pub(crate) const HEADER_USED: usize = 104;
+const _: () = assert!(GARBAGE_AT + 8 == HEADER_USED && HEADER_USED <= pagecache::page::PAGE_SIZE_MIN);
 
 /// What a file's header remembers for its table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct TableNumbers {
+pub(crate) struct TableNumbers {
     pub rows: u64,
     pub next_auto_increment: u64,
     pub next_row_id: u64,
@@ -48,6 +50,9 @@ impl Default for TableNumbers {
     }
 }
 
+/// The length of [`Counters`] in the log, in bytes.
+pub(crate) const COUNTERS_BYTES: usize = 24;
+
 /// Numbers of a table that must not be given out again.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Counters {
@@ -57,7 +62,7 @@ pub(crate) struct Counters {
 }
 
 impl Counters {
-    pub fn to_bytes(self) -> [u8; 24] {
+    pub(crate) fn to_bytes(self) -> [u8; COUNTERS_BYTES] {
         let mut bytes = [0; 24];
         let words = [self.next_auto_increment, self.next_row_id, self.next_chain];
         for (at, word) in bytes.chunks_exact_mut(8).zip(words) {
@@ -66,7 +71,7 @@ impl Counters {
         bytes
     }
 
-    pub fn raise(&mut self, other: Counters) {
+    pub(crate) fn raise(&mut self, other: Counters) {
         self.next_auto_increment = self.next_auto_increment.max(other.next_auto_increment);
         self.next_row_id = self.next_row_id.max(other.next_row_id);
         self.next_chain = self.next_chain.max(other.next_chain);
@@ -75,7 +80,7 @@ impl Counters {
 
 /// A file header, read.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Header {
+pub(crate) struct Header {
     pub page_size: u32,
     pub is_compressed: bool,
     /// Groups of pages that have a free map.
@@ -84,7 +89,7 @@ pub struct Header {
     pub numbers: TableNumbers,
 }
 
-pub fn write_header(page: &mut PageMut<'_>, id: PageId, header: &Header) {
+pub(crate) fn write_header(page: &mut PageMut<'_>, id: PageId, header: &Header) {
     page.clear();
     page.set_u8(FORMAT_AT, FORMAT);
     page.set_u8(TYPE, PageType::FileHeader as u8);
@@ -115,8 +120,8 @@ pub(crate) fn format_in(header: &[u8]) -> Option<FileFormat> {
     (magic == MAGIC).then_some(format)
 }
 
-/// How a file lies on the device, if its header is on the device. Whatever a crash did to the rest of the header, these bytes are old or new,
-/// and the same.
+/// How a file lies on the device, if its header is on the device. Whatever a crash did to the rest of the
+/// header, these bytes are old or new, and the same.
 pub(crate) fn format_of(file: &dyn File) -> std::io::Result<Option<FileFormat>> {
     let mut bytes = [0; HEADER_USED];
     match file.read_at(&mut bytes, 0) {
@@ -127,7 +132,7 @@ pub(crate) fn format_of(file: &dyn File) -> std::io::Result<Option<FileFormat>> 
 }
 
 /// Reads a file header; the error says what is wrong with it.
-pub fn parse_header(page: Page<'_>, page_size: usize) -> Result<Header, String> {
+pub(crate) fn parse_header(page: Page<'_>, page_size: usize) -> Result<Header, String> {
     if !has_type(page, PageType::FileHeader) || page.u64_at(MAGIC_AT) != MAGIC {
         return Err("page 0 is not a file header".to_string());
     }

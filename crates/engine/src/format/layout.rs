@@ -1,4 +1,4 @@
-//! Where everything lies in a page. The byte table of `crates/engine/README.md`, as constants.
+//! Where everything lies in a page: the byte table of tree pages, and its constants.
 //!
 //! ```text
 //! header, 64 bytes, little-endian; the first 24 bytes are shared with the page cache
@@ -19,7 +19,7 @@
 //! 44  upper fence   u16 offset, u16 length   exclusive; offset 0 = plus infinity
 //! 48  tree          u32   the tree that the page belongs to, unique in its file
 //! 52  first child   u32   inner page: the child left of slot 0; overflow page: the next page
-//! 56  reserved      u64   0: the page's version, once old versions are kept
+//! 56  reserved      u64   0; old versions of rows are kept in memory, by crate `transactions`
 //! 64  slots, 8 bytes each, one aligned word, in key order:
 //!     cell offset u16 | key length u16 (without the prefix) | head u32
 //!     The head is the first four bytes of the key behind the prefix as a number of big-endian
@@ -31,34 +31,34 @@
 //! ```
 
 /// The format that this build writes.
-pub const FORMAT: u8 = 2;
+pub(crate) const FORMAT: u8 = 2;
 
-pub const FORMAT_AT: usize = 4;
-pub const TYPE: usize = 5;
-pub const LEVEL: usize = 6;
-pub const FLAGS: usize = 7;
+pub(crate) const FORMAT_AT: usize = 4;
+pub(crate) const TYPE: usize = 5;
+pub(crate) const LEVEL: usize = 6;
+pub(crate) const FLAGS: usize = 7;
 /// In the flags: cells keep whole keys, and the prefix is empty.
-pub const WHOLE_KEYS: u8 = 1;
-pub const LSN: usize = 8;
-pub const PAGE_NO: usize = 16;
-pub const FILE_ID: usize = 20;
-pub const STAMP_MAX: usize = 24;
-pub const SLOT_COUNT: usize = 32;
-pub const HEAP_START: usize = 34;
-pub const DEAD_BYTES: usize = 36;
-pub const PREFIX_LEN: usize = 38;
-pub const LOWER_FENCE: usize = 40;
-pub const UPPER_FENCE: usize = 44;
-pub const TREE: usize = 48;
-pub const FIRST_CHILD: usize = 52;
-pub const RESERVED: usize = 56;
-pub const HEADER_BYTES: usize = 64;
+pub(crate) const WHOLE_KEYS: u8 = 1;
+pub(crate) const LSN: usize = 8;
+pub(crate) const PAGE_NO: usize = 16;
+pub(crate) const FILE_ID: usize = 20;
+pub(crate) const STAMP_MAX: usize = 24;
+pub(crate) const SLOT_COUNT: usize = 32;
+pub(crate) const HEAP_START: usize = 34;
+pub(crate) const DEAD_BYTES: usize = 36;
+pub(crate) const PREFIX_LEN: usize = 38;
+pub(crate) const LOWER_FENCE: usize = 40;
+pub(crate) const UPPER_FENCE: usize = 44;
+pub(crate) const TREE: usize = 48;
+pub(crate) const FIRST_CHILD: usize = 52;
+pub(crate) const RESERVED: usize = 56;
+pub(crate) const HEADER_BYTES: usize = 64;
 
-pub const SLOT_BYTES: usize = 8;
+pub(crate) const SLOT_BYTES: usize = 8;
 /// The value length before a leaf cell's key.
-pub const LEAF_CELL_HEADER: usize = 2;
+pub(crate) const LEAF_CELL_HEADER: usize = 2;
 /// The child number before an inner cell's key.
-pub const INNER_CELL_HEADER: usize = 4;
+pub(crate) const INNER_CELL_HEADER: usize = 4;
 
 const _: () = assert!(RESERVED + 8 == HEADER_BYTES);
 const _: () = assert!(HEADER_BYTES.is_multiple_of(SLOT_BYTES), "slots are aligned words");
@@ -100,7 +100,7 @@ pub const fn key_bytes_max(page_size: usize) -> usize {
 }
 
 /// The largest cell with its slot, in bytes: a quarter of a page.
-pub const fn cell_bytes_max(page_size: usize) -> usize {
+pub(crate) const fn cell_bytes_max(page_size: usize) -> usize {
     page_size / 4
 }
 

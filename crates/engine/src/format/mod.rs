@@ -2,7 +2,8 @@
 //!
 //! - [`layout`], [`node`]: a page of a tree.
 //! - [`row`]: the header of a row in its leaf. [`overflow`]: the pages of a row that is too large for a leaf.
-//! - [`file_header`], [`free_map`]: the pages that a file of pages begins with, and which of its pages are in use.
+//! - [`file_header`], [`free_map`]: the pages that a file of pages begins with, and which of its pages are in
+//!   use.
 //! - [`control`]: the control file. [`catalogue`]: records of the catalogue.
 //! - [`redo`]: what the log says about pages.
 

@@ -8,8 +8,8 @@
 //! reference, in the leaf in place of the row image
 //!  0 length u64 | 8 chain number u64 | 16 first page u32
 //! ```
-//! Chain numbers are never used twice in a file. A reader who finds on each page the number, the position and the
-//! version he expects has read the chain that he was sent to; otherwise the row was changed under him.
+//! Chain numbers are never used twice in a file. A reader who finds on each page the number, the position and
+//! the version he expects has read the chain that he was sent to; otherwise the row was changed under him.
 
 use super::layout::{FILE_ID, FIRST_CHILD, FORMAT, FORMAT_AT, HEADER_BYTES, PAGE_NO, PageType, TYPE};
 use base::{PageId, PageNo};
@@ -21,18 +21,20 @@ const CHAIN_AT: usize = 40;
 const NEXT_AT: usize = FIRST_CHILD;
 
 /// The length of a reference, in bytes.
-pub const REFERENCE_BYTES: usize = 20;
+pub(crate) const REFERENCE_BYTES: usize = 20;
+const _: () = assert!(REFERENCE_BYTES == size_of::<u64>() + size_of::<u64>() + size_of::<PageNo>());
+const _: () = assert!(CHAIN_AT + 8 <= NEXT_AT && NEXT_AT + 4 <= HEADER_BYTES);
 
 /// Where a large row lies.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Reference {
+pub(crate) struct Reference {
     pub len: u64,
     pub chain: u64,
     pub first: PageNo,
 }
 
 impl Reference {
-    pub fn to_bytes(self) -> [u8; REFERENCE_BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; REFERENCE_BYTES] {
         let mut bytes = [0; REFERENCE_BYTES];
         bytes[..8].copy_from_slice(&self.len.to_le_bytes());
         bytes[8..16].copy_from_slice(&self.chain.to_le_bytes());
@@ -40,7 +42,7 @@ impl Reference {
         bytes
     }
 
-    pub fn from_bytes(bytes: &[u8]) -> Option<Reference> {
+    pub(crate) fn from_bytes(bytes: &[u8]) -> Option<Reference> {
         let (len, rest) = bytes.split_first_chunk()?;
         let (chain, rest) = rest.split_first_chunk()?;
         let first: &[u8; 4] = rest.try_into().ok()?;
@@ -54,13 +56,13 @@ impl Reference {
 
 /// A page of a chain, read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Link {
+pub(crate) struct Link {
     pub bytes: usize,
     pub next: PageNo,
 }
 
 /// What page `position` of chain `chain` says; `None` if it is another page by now.
-pub fn parse_link(page: Page<'_>, chain: u64, position: u32) -> Option<Link> {
+pub(crate) fn parse_link(page: Page<'_>, chain: u64, position: u32) -> Option<Link> {
     let is_link = page.u8_at(FORMAT_AT) == FORMAT
         && page.u8_at(TYPE) == PageType::Overflow as u8
         && page.u64_at(CHAIN_AT) == chain
@@ -71,7 +73,14 @@ pub fn parse_link(page: Page<'_>, chain: u64, position: u32) -> Option<Link> {
 }
 
 /// Makes a page of a chain.
-pub fn write_link(page: &mut PageMut<'_>, id: PageId, chain: u64, position: u32, next: PageNo, bytes: &[u8]) {
+pub(crate) fn write_link(
+    page: &mut PageMut<'_>,
+    id: PageId,
+    chain: u64,
+    position: u32,
+    next: PageNo,
+    bytes: &[u8],
+) {
     for word in 0..HEADER_BYTES / 8 {
         page.set_u64(word * 8, 0);
     }

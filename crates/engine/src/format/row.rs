@@ -10,73 +10,76 @@ use super::overflow::Reference;
 use base::Stamp;
 
 /// Bytes before the image.
-pub const ROW_HEADER_BYTES: usize = 8;
+pub(crate) const ROW_HEADER_BYTES: usize = 8;
+const _: () = assert!(ROW_HEADER_BYTES == size_of::<RowHeader>());
+const _: () = assert!(STAMP_MAX << STAMP_SHIFT >> STAMP_SHIFT == STAMP_MAX, "flags and stamp fill the word");
 
 /// The image lies in overflow pages.
 const FLAG_OVERFLOW: u64 = 1;
-/// The row has been deleted, by whoever the stamp names. It stays, with its index entries, for older snapshots.
+/// The row has been deleted, by whoever the stamp names. It stays, with its index entries, for older
+/// snapshots.
 const FLAG_DELETED: u64 = 2;
-/// Whoever the stamp names has inserted the row where there was none: who does not see the stamp sees no row, and needs
-/// no older version to know.
+/// Whoever the stamp names has inserted the row where there was none: who does not see the stamp sees no row,
+/// and needs no older version to know.
 const FLAG_FIRST: u64 = 4;
 
 const STAMP_SHIFT: u32 = 16;
 /// The largest stamp that a row can carry.
-pub const STAMP_MAX: u64 = (1 << 48) - 1;
+pub(crate) const STAMP_MAX: u64 = (1 << 48) - 1;
 
 /// The header of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct RowHeader(pub u64);
+pub(crate) struct RowHeader(pub u64);
 
 impl RowHeader {
     /// Of a row that is there.
-    pub fn new(stamp: Stamp, is_first: bool) -> RowHeader {
+    pub(crate) fn new(stamp: Stamp, is_first: bool) -> RowHeader {
         debug_assert!(stamp.0 <= STAMP_MAX);
         RowHeader(stamp.0 << STAMP_SHIFT | if is_first { FLAG_FIRST } else { 0 })
     }
 
     /// The same row, deleted by `stamp`.
-    pub fn deleted(self, stamp: Stamp, is_first: bool) -> RowHeader {
+    pub(crate) fn deleted(self, stamp: Stamp, is_first: bool) -> RowHeader {
         RowHeader(RowHeader::new(stamp, is_first).0 | FLAG_DELETED | self.0 & FLAG_OVERFLOW)
     }
 
     /// The same row, with its image in overflow pages.
-    pub fn with_chain(self) -> RowHeader {
+    pub(crate) fn with_chain(self) -> RowHeader {
         RowHeader(self.0 | FLAG_OVERFLOW)
     }
 
     #[inline(always)]
-    pub fn stamp(self) -> Stamp {
+    pub(crate) fn stamp(self) -> Stamp {
         Stamp(self.0 >> STAMP_SHIFT)
     }
 
     #[inline(always)]
-    pub fn is_overflow(self) -> bool {
+    pub(crate) fn is_overflow(self) -> bool {
         self.0 & FLAG_OVERFLOW != 0
     }
 
     #[inline(always)]
-    pub fn is_deleted(self) -> bool {
+    pub(crate) fn is_deleted(self) -> bool {
         self.0 & FLAG_DELETED != 0
     }
 
-    pub fn is_first(self) -> bool {
+    pub(crate) fn is_first(self) -> bool {
         self.0 & FLAG_FIRST != 0
     }
 
-    pub fn to_bytes(self) -> [u8; ROW_HEADER_BYTES] {
+    pub(crate) fn to_bytes(self) -> [u8; ROW_HEADER_BYTES] {
         self.0.to_le_bytes()
     }
 }
 
 /// Splits a cell into header and rest; `None` if it is too short to be a row.
-pub fn split_cell(cell: &[u8]) -> Option<(RowHeader, &[u8])> {
+pub(crate) fn split_cell(cell: &[u8]) -> Option<(RowHeader, &[u8])> {
     let (header, rest) = cell.split_first_chunk()?;
     Some((RowHeader(u64::from_le_bytes(*header)), rest))
 }
 
 /// The chain that a cell refers to, if it does.
-pub fn chain_of(cell: &[u8]) -> Option<Reference> {
+pub(crate) fn chain_of(cell: &[u8]) -> Option<Reference> {
     let (header, rest) = split_cell(cell)?;
     if header.is_overflow() { Reference::from_bytes(rest) } else { None }
 }

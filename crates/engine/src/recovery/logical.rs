@@ -1,8 +1,8 @@
 //! What recovery does besides pages: the transactions' part.
 //!
-//! While pages are redone the transactions' records are gathered. When the tables are open, the changes of transactions that had
-//! not ended are taken back, newest first, as their sessions would have done. Undoing what has been undone already, or was never
-//! done, changes nothing: so it may be cut short and begun anew.
+//! While pages are redone the transactions' records are gathered. When the tables are open, the changes of
+//! transactions that had not ended are taken back, newest first, as their sessions would have done. Undoing
+//! what has been undone already, or was never done, changes nothing: so it may be cut short and begun anew.
 
 use crate::format::file_header::Counters;
 use crate::format::overflow::Reference;
@@ -39,7 +39,7 @@ struct Logged {
 
 impl Logical {
     /// A record of kind `journal::kind::LOGICAL` or above, in the order of the log. Nothing is open yet.
-    pub fn record(&mut self, kind: u8, place: Range<Lsn>, payload: &[u8]) -> Result<()> {
+    pub(crate) fn record(&mut self, kind: u8, place: Range<Lsn>, payload: &[u8]) -> Result<()> {
         let record = Record::read(kind, place.start, payload)?;
         self.next_stamp = self.next_stamp.max(record.stamp().0 + 1);
         match record {
@@ -76,19 +76,20 @@ impl Logical {
     }
 
     /// How many transactions had not ended, and how many changes they had made.
-    pub fn unfinished(&self) -> (u64, u64) {
+    pub(crate) fn unfinished(&self) -> (u64, u64) {
         let changes = self.under_way.values().map(|logged| logged.len() as u64).sum();
         (self.under_way.len() as u64, changes)
     }
 
     /// The lowest id for new transactions that the records leave.
-    pub fn next_stamp(&self) -> u64 {
+    pub(crate) fn next_stamp(&self) -> u64 {
         self.next_stamp
     }
 
-    /// All pages are as the log says, the tables are open and the log accepts appends; nobody else uses the database yet.
-    /// May be cut short by a crash and is then begun anew, with what it has logged so far among the records.
-    pub fn finish(self, core: &WriteCore, tables: Vec<Arc<Table>>) -> Result<()> {
+    /// All pages are as the log says, the tables are open and the log accepts appends; nobody else uses the
+    /// database yet. May be cut short by a crash and is then begun anew, with what it has logged so far among
+    /// the records.
+    pub(crate) fn finish(self, core: &WriteCore, tables: Vec<Arc<Table>>) -> Result<()> {
         let tables: BTreeMap<FileId, Arc<Table>> =
             tables.into_iter().map(|table| (table.state().space.file_id(), table)).collect();
         for (file, counters) in &self.counters {

@@ -2,12 +2,14 @@
 //!
 //! 1. The log is read from its checkpoint to its end and made durable; from here on it accepts appends.
 //! 2. Pages that the crash tore are taken from the doublewrite file.
-//! 3. Records are read again: changes of pages are redone where the page is older, the others go to [`Logical`].
+//! 3. Records are read again: changes of pages are redone where the page is older, the others go to
+//!    [`Logical`].
 //! 4. All pages are written and synced. The database opens its tables.
 //! 5. [`Logical::finish`] ends what was unfinished.
 //!
-//! CRASH: at any point of this it may begin anew: redo leaves alone what it finds done, and the checkpoint stays until the end.
-//! After a clean shutdown there is nothing behind the checkpoint, and only the first step is left.
+//! CRASH: at any point of this it may begin anew: redo leaves alone what it finds done, and the checkpoint
+//! stays until the end. After a clean shutdown there is nothing behind the checkpoint, and only the first
+//! step is left.
 
 mod logical;
 
@@ -58,7 +60,7 @@ pub(crate) struct Start {
 
 impl Start {
     /// Reads the log in `dir`. Nothing is changed.
-    pub fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Start> {
+    pub(crate) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Start> {
         let log = dir.join(LOG_DIR);
         let checkpoint = Checkpoint::read(vfs, &log)?
             .ok_or_else(|| Error::Log { why: format!("'{}' has no checkpoint", log.display()) })?;
@@ -70,7 +72,7 @@ impl Start {
         Ok(Start { checkpoint, end: reader.position(), records })
     }
 
-    pub fn is_clean(&self) -> bool {
+    pub(crate) fn is_clean(&self) -> bool {
         self.records == 0
     }
 }
@@ -100,7 +102,8 @@ fn open_existing(vfs: &dyn Vfs, path: &Path) -> io::Result<Option<Arc<dyn File>>
 pub(crate) struct Redone {
     pub next: NextIds,
     pub logical: Logical,
-    /// Pages that miss a change that the log does not have any more. In a file that the catalogue names there are none.
+    /// Pages that miss a change that the log does not have any more. In a file that the catalogue names there
+    /// are none.
     pub broken: BTreeMap<PageId, String>,
 }
 
@@ -179,7 +182,8 @@ impl Redo<'_> {
             // Dropped since, or its making was cut short.
             return Ok(());
         };
-        // What a record changes in one page is redone together or not at all: the page's LSN tells records apart, not changes.
+        // What a record changes in one page is redone together or not at all: the page's LSN tells records
+        // apart, not changes.
         for of_page in changes.chunk_by(|one, other| one.page == other.page) {
             self.redo(&pages, of_page, end)?;
             for page in of_page.iter().flat_map(Change::freed) {
@@ -197,7 +201,8 @@ impl Redo<'_> {
         let path = path_of(self.dir, file);
         let attached = match open_existing(self.from.vfs(), &path)? {
             Some(opened) => {
-                // CRASH: without a header on the device, the record that made the file is still there, and is its first.
+                // CRASH: without a header on the device, the record that made the file is still there, and is
+                // its first.
                 let from_log = || changes.iter().find_map(Change::format);
                 let format = format_of(&*opened)?.or_else(from_log);
                 let format = format.unwrap_or(FileFormat::plain(self.page_size));
@@ -267,7 +272,7 @@ impl Redo<'_> {
 
 impl Redone {
     /// Refuses a file that misses a change.
-    pub fn check_whole(&self, dir: &Path, file: FileId) -> Result<()> {
+    pub(crate) fn check_whole(&self, dir: &Path, file: FileId) -> Result<()> {
         match self.broken.iter().find(|(id, _)| id.file == file) {
             Some((id, why)) => {
                 Err(Error::Corrupt { path: path_of(dir, file), page: id.page.0, lsn: 0, why: why.clone() })

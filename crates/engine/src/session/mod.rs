@@ -56,6 +56,13 @@ pub(crate) struct State {
     patience: Patience,
 }
 
+/// How a transaction ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Outcome {
+    Commit,
+    RollBack,
+}
+
 /// A place in a transaction to go back to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Savepoint(Mark);
@@ -73,34 +80,27 @@ impl Session {
         Ok(())
     }
 
-    /// Takes the transaction's snapshot now, not at its first read: START TRANSACTION WITH CONSISTENT SNAPSHOT.
+    /// Takes the transaction's snapshot now, not at its first read: START TRANSACTION WITH CONSISTENT
+    /// SNAPSHOT.
     pub fn open_snapshot(&mut self) {
         if self.state.keeps_snapshot() {
             self.state.reads.open();
         }
     }
 
-    /// True between [`Session::begin`] and the end of the transaction.
-    pub fn is_in_transaction(&self) -> bool {
-        self.state.begun.is_some()
-    }
-
-    /// True if the transaction has changed or locked something.
-    pub fn has_written(&self) -> bool {
-        self.state.active.is_some()
-    }
-
-    /// Keeps what the transaction did, as durably as `flush_log_at_trx_commit` asks. Nothing happens outside of one.
+    /// Keeps what the transaction did, as durably as `flush_log_at_trx_commit` asks. Nothing happens outside
+    /// of one.
     ///
     /// # Errors
-    /// [`crate::Error::ReadOnly`] if the log has failed: whether the transaction is kept shows at the next start.
+    /// [`crate::Error::ReadOnly`] if the log has failed: whether the transaction is kept shows at the next
+    /// start.
     pub fn commit(&mut self) -> Result<()> {
-        self.state.end(&self.core, true)
+        self.state.end(&self.core, Outcome::Commit)
     }
 
     /// Takes back what the transaction did. Nothing happens outside of one.
     pub fn roll_back(&mut self) -> Result<()> {
-        self.state.end(&self.core, false)
+        self.state.end(&self.core, Outcome::RollBack)
     }
 
     /// Where the transaction is now.
@@ -157,7 +157,8 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // What cannot be taken back now is taken back by the next start: the engine refuses writes until then.
+        // What cannot be taken back now is taken back by the next start: the engine refuses writes until
+        // then.
         let _ = self.roll_back();
     }
 }
@@ -206,13 +207,13 @@ impl State {
     }
 
     /// Ends the transaction, begun or of one statement.
-    fn end(&mut self, core: &WriteCore, keep: bool) -> Result<()> {
+    fn end(&mut self, core: &WriteCore, outcome: Outcome) -> Result<()> {
         self.begun = None;
         self.reads.close();
         self.current.close();
         match self.active.take() {
             None => Ok(()),
-            Some(active) if keep => active.commit(core),
+            Some(active) if outcome == Outcome::Commit => active.commit(core),
             Some(active) => active.roll_back(core),
         }
     }

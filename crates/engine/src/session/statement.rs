@@ -1,13 +1,13 @@
 //! Statements: those that read, and those that change rows, all or nothing.
 
-use super::{Isolation, State};
+use super::{Isolation, Outcome, State};
 use crate::definition::KeyList;
 use crate::latch::Passage;
 use crate::table::Table;
 use crate::visibility::{Reader, Readers};
 use crate::write::active::Active;
 use crate::write::core::WriteCore;
-use crate::write::undo::Mark;
+use crate::write::undo::{Enlistment, Mark};
 use crate::{Error, Result};
 use base::sync::Arc;
 use transactions::{LockMode, Patience};
@@ -53,7 +53,8 @@ impl Holder<'_> {
     }
 }
 
-/// A statement that changes or locks rows. Dropped without [`WriteStatement::commit`], everything it did is undone.
+/// A statement that changes or locks rows. Dropped without [`WriteStatement::commit`], everything it did is
+/// undone.
 #[derive(Debug)]
 pub struct WriteStatement<'s> {
     core: &'s Arc<WriteCore>,
@@ -87,7 +88,8 @@ impl<'s> WriteStatement<'s> {
         let passage = core.statements.pass();
         core.touch()?;
         if let Holder::Session(state) = &holder {
-            // Behind the passage: who waits for all passages to be given back must not wait for those who queue.
+            // Behind the passage: who waits for all passages to be given back must not wait for those who
+            // queue.
             state.reads.enter(state.patience)?;
         }
         let state = holder.state();
@@ -105,7 +107,8 @@ impl<'s> WriteStatement<'s> {
         Ok(WriteStatement { core, _passage: passage, holder, mark })
     }
 
-    /// The statement's reads, and its changes: both at once, for a change may depend on what a subquery reads.
+    /// The statement's reads, and its changes: both at once, for a change may depend on what a subquery
+    /// reads.
     pub fn split(&mut self) -> (Readers<'_>, Writer<'_>) {
         let core = self.core;
         let state = self.holder.state();
@@ -113,7 +116,8 @@ impl<'s> WriteStatement<'s> {
         let State { reads, current, active, .. } = state;
         let active = active.as_mut().expect("begun with the statement");
         let current = current.view().expect("opened with the statement");
-        // The transaction's snapshot is taken by its first plain read: until then a change reads what is committed now.
+        // The transaction's snapshot is taken by its first plain read: until then a change reads what is
+        // committed now.
         let snapshot = match reads.view() {
             _ if isolation == Isolation::ReadUncommitted => Reader::newest(),
             Some(view) => Reader::snapshot(view),
@@ -167,7 +171,7 @@ impl<'s> WriteStatement<'s> {
         }
         // The log is waited for outside.
         state.reads.exit();
-        state.end(core, true)
+        state.end(core, Outcome::Commit)
     }
 }
 
@@ -178,7 +182,7 @@ impl Drop for WriteStatement<'_> {
         let state = self.holder.state();
         // Errors have made the engine refuse writes; the next start takes back what could not be.
         if state.begun.is_none() {
-            let _ = state.end(core, false);
+            let _ = state.end(core, Outcome::RollBack);
         } else if let Some(active) = &mut state.active {
             let _ = active.take_back(core, mark);
         }
@@ -188,18 +192,18 @@ impl Drop for WriteStatement<'_> {
 }
 
 impl Writer<'_> {
-    /// Inserts a row image; a table without primary key gets its hidden key here. Waits for transactions that have a row with
-    /// the same primary or unique key.
+    /// Inserts a row image; a table without primary key gets its hidden key here. Waits for transactions that
+    /// have a row with the same primary or unique key.
     pub fn insert(&mut self, table: &Table, row: &[u8]) -> Result<()> {
-        let number = self.enlist(table)?;
+        let place = self.enlist(table)?;
         let mut key = Vec::new();
         table.primary_key(table.live_state()?, row, &mut key);
-        self.all_or_nothing(|core, active| table.insert_row(core, active, number, &key, row))
+        self.all_or_nothing(|core, active| table.insert_row(core, active, place, &key, row))
     }
 
-    /// Inserts many rows, or none: on a duplicate, `Err` names the index and the position in `rows` of the first row
-    /// that could not be inserted. Sorted where it pays, so that a thousand rows descend the trees far
-    /// fewer than a thousand times.
+    /// Inserts many rows, or none: on a duplicate, `Err` names the index and the position in `rows` of the
+    /// first row that could not be inserted. Sorted where it pays, so that a thousand rows descend the trees
+    /// far fewer than a thousand times.
     pub fn insert_many(&mut self, table: &Table, rows: &KeyList) -> Result<(), (usize, Error)> {
         let mark = self.active.mark();
         let mut done = 0;
@@ -215,8 +219,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Inserts those of many rows that collide with no other one, in their order; the others are told to `skipped`, each with its
-    /// position and [`Error::DuplicateKey`].
+    /// Inserts those of many rows that collide with no other one, in their order; the others are told to
+    /// `skipped`, each with its position and [`Error::DuplicateKey`].
     pub fn insert_or_skip(
         &mut self,
         table: &Table,
@@ -225,9 +229,9 @@ impl Writer<'_> {
     ) -> Result<()> {
         let mut done = 0;
         while done < rows.len() {
-            let number = self.enlist(table)?;
+            let place = self.enlist(table)?;
             let bulk =
-                self.all_or_nothing(|core, active| table.insert_bulk(core, active, number, rows, done))?;
+                self.all_or_nothing(|core, active| table.insert_bulk(core, active, place, rows, done))?;
             if !bulk.inserted {
                 for position in done..done + bulk.rows {
                     match self.insert(table, rows.get(position)) {
@@ -244,8 +248,8 @@ impl Writer<'_> {
 
     /// Inserts the next rows of `rows`; how many, or which failed.
     fn insert_some(&mut self, table: &Table, rows: &KeyList, from: usize) -> Result<usize, (usize, Error)> {
-        let number = self.enlist(table).map_err(|error| (from, error))?;
-        let bulk = table.insert_bulk(self.core, self.active, number, rows, from);
+        let place = self.enlist(table).map_err(|error| (from, error))?;
+        let bulk = table.insert_bulk(self.core, self.active, place, rows, from);
         let bulk = bulk.map_err(|error| (from, error))?;
         if !bulk.inserted {
             // Some row collides. One by one, it is the first in the caller's order that is reported.
@@ -256,32 +260,33 @@ impl Writer<'_> {
         Ok(bulk.rows)
     }
 
-    /// Updates one row, after waiting for other transactions that have changed or locked it: `change` sees the newest image and
-    /// appends a new one to its second argument, returning true, or leaves the row alone with false. True if the row was changed;
-    /// false also if there is no such row.
+    /// Updates one row, after waiting for other transactions that have changed or locked it: `change` sees
+    /// the newest image and appends a new one to its second argument, returning true, or leaves the row alone
+    /// with false. True if the row was changed; false also if there is no such row.
     pub fn update(
         &mut self,
         table: &Table,
         primary_key: &[u8],
         change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
     ) -> Result<bool> {
-        let number = self.enlist(table)?;
-        self.all_or_nothing(|core, active| table.update_row(core, active, number, primary_key, change))
+        let place = self.enlist(table)?;
+        self.all_or_nothing(|core, active| table.update_row(core, active, place, primary_key, change))
     }
 
-    /// Deletes one row if it is there and `condition` holds for its newest image, after waiting as [`Writer::update`] does.
+    /// Deletes one row if it is there and `condition` holds for its newest image, after waiting as
+    /// [`Writer::update`] does.
     pub fn delete(
         &mut self,
         table: &Table,
         primary_key: &[u8],
         condition: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool> {
-        let number = self.enlist(table)?;
-        self.all_or_nothing(|core, active| table.delete_row(core, active, number, primary_key, condition))
+        let place = self.enlist(table)?;
+        self.all_or_nothing(|core, active| table.delete_row(core, active, place, primary_key, condition))
     }
 
-    /// Locks a row until the transaction ends. False, and it is not locked, if it is not there, or `keep` says of its newest image
-    /// that it is not meant.
+    /// Locks a row until the transaction ends. False, and it is not locked, if it is not there, or `keep`
+    /// says of its newest image that it is not meant.
     pub fn lock(
         &mut self,
         table: &Table,
@@ -295,8 +300,9 @@ impl Writer<'_> {
         table.lock_row(self.core, self.active, primary_key, mode, patience, keep)
     }
 
-    /// To be called before a row is changed: gives the table's number among those of the transaction, once the log has room.
-    fn enlist(&mut self, table: &Table) -> Result<usize> {
+    /// To be called before a row is changed: gives the table's place among those of the transaction, once the
+    /// log has room.
+    fn enlist(&mut self, table: &Table) -> Result<Enlistment> {
         self.core.touch()?;
         self.active.enlist(table)
     }

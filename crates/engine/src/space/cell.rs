@@ -1,4 +1,5 @@
-//! A row's cell before it goes into a leaf: with its image, or with a reference to the chain that has been written for it.
+//! A row's cell before it goes into a leaf: with its image, or with a reference to the chain that has been
+//! written for it.
 
 use super::overflow;
 use super::tablespace::Tablespace;
@@ -8,7 +9,7 @@ use crate::{Error, Result};
 
 /// A row ready to be put into a leaf.
 #[derive(Debug)]
-pub struct Cell<'i> {
+pub(crate) struct Cell<'i> {
     header: [u8; ROW_HEADER_BYTES],
     body: Body<'i>,
 }
@@ -21,7 +22,7 @@ enum Body<'i> {
 
 impl<'i> Cell<'i> {
     /// Makes the cell of a row; an image longer than `inline_bytes_max` is written to overflow pages.
-    pub fn new(
+    pub(crate) fn new(
         space: &Tablespace,
         image: &'i [u8],
         inline_bytes_max: usize,
@@ -40,7 +41,7 @@ impl<'i> Cell<'i> {
     }
 
     /// The cell's bytes, in two parts.
-    pub fn parts(&self) -> [&[u8]; 2] {
+    pub(crate) fn parts(&self) -> [&[u8]; 2] {
         match &self.body {
             Body::Inline(image) => [&self.header, image],
             Body::Chain(_, reference) => [&self.header, reference],
@@ -48,7 +49,7 @@ impl<'i> Cell<'i> {
     }
 
     /// Gives the cell's pages back: it does not go into the tree after all.
-    pub fn discard(self, space: &Tablespace) {
+    pub(crate) fn discard(self, space: &Tablespace) {
         if let Body::Chain(reference, _) = self.body {
             // A page that cannot be given back is lost until the table is rebuilt; `check` reports it.
             let _ = overflow::free(space, reference);

@@ -12,13 +12,14 @@ use vfs::{Create, File, Vfs};
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     pub vfs: Arc<dyn Vfs>,
-    /// In effect. If it is [`FlushMethod::ODirect`], that is how files of pages and the doublewrite file are opened.
+    /// In effect. If it is [`FlushMethod::ODirect`], that is how files of pages and the doublewrite file are
+    /// opened.
     pub flush_method: FlushMethod,
 }
 
 impl Files {
     /// The directory is there and locked.
-    pub fn new(dir: &Path, options: &Options) -> Result<Files> {
+    pub(crate) fn new(dir: &Path, options: &Options) -> Result<Files> {
         let mut files = Files { vfs: options.vfs.clone(), flush_method: options.flush_method };
         if files.flush_method == FlushMethod::ODirect {
             // The first file that is opened so anyway.
@@ -35,8 +36,8 @@ impl Files {
         Ok(files)
     }
 
-    /// Opens a file that is read and written by pages of `page_size` bytes. Past the system's cache, if that is the way and the
-    /// device takes pieces so small.
+    /// Opens a file that is read and written by pages of `page_size` bytes. Past the system's cache, if that
+    /// is the way and the device takes pieces so small.
     pub(crate) fn open_pages(
         &self,
         path: &Path,

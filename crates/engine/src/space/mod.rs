@@ -1,4 +1,5 @@
-//! Open files of pages: which of their pages are free, chains of overflow pages, and attempts that may be repeated.
+//! Open files of pages: which of their pages are free, chains of overflow pages, and attempts that may be
+//! repeated.
 
 pub(crate) mod cell;
 pub(crate) mod files;

@@ -1,4 +1,5 @@
-//! Chains of overflow pages: written, read and freed. The pages and the reference to a chain are in `format::overflow`.
+//! Chains of overflow pages: written, read and freed. The pages and the reference to a chain are in
+//! `format::overflow`.
 
 use super::retry::{Interrupt, Mode, retry};
 use super::tablespace::Tablespace;
@@ -8,7 +9,7 @@ use crate::{Error, Result};
 use base::PageNo;
 
 /// Writes `image` into a new chain. On an error no page stays behind.
-pub fn store(space: &Tablespace, chain: u64, image: &[u8]) -> Result<Reference> {
+pub(crate) fn store(space: &Tablespace, chain: u64, image: &[u8]) -> Result<Reference> {
     space.doubt()?;
     let mut pages = Vec::new();
     let mut written = 0;
@@ -47,7 +48,7 @@ fn write_chain(
 }
 
 /// Appends a large row to `out`; false if the chain is gone, because the row was changed or deleted.
-pub fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) -> Result<bool> {
+pub(crate) fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) -> Result<bool> {
     let start = out.len();
     let whole = start as u64 + reference.len;
     let mut page = reference.first;
@@ -85,7 +86,7 @@ pub fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) -> Resu
 }
 
 /// Frees a chain that no row refers to any more.
-pub fn free(space: &Tablespace, reference: Reference) -> Result<()> {
+pub(crate) fn free(space: &Tablespace, reference: Reference) -> Result<()> {
     space.doubt()?;
     let mut pages = Vec::new();
     let mut page = reference.first;

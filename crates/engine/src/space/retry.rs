@@ -59,7 +59,8 @@ impl From<Error> for Interrupt {
     }
 }
 
-/// Calls `attempt`, which works on pages of `file`, until it gives a result. The attempt holds no latch when it returns.
+/// Calls `attempt`, which works on pages of `file`, until it gives a result. The attempt holds no latch when
+/// it returns.
 pub(crate) fn retry<T>(file: &CachedFile, mut attempt: impl FnMut(Mode) -> Attempt<T>) -> Result<T> {
     match attempt(Mode::Configured) {
         Ok(result) => Ok(result),

@@ -1,10 +1,11 @@
 //! The row tier's part of the default cache's bytes.
 //!
-//! Unless its size is fixed, it is a share of the budget as the pools of pages are: it takes what nobody has when it is full, and then gives and
-//! takes by what a byte is worth to it ([`pagecache::Budget`]).
+//! Unless its size is fixed, it is a share of the budget as the pools of pages are: it takes what nobody has
+//! when it is full, and then gives and takes by what a byte is worth to it ([`pagecache::Budget`]).
 //!
-//! What a byte more would be worth is told by a sample of the keys: of each it is noted when its row was kept last. Who has to
-//! read a row from the device that was kept not much longer ago than the tier holds rows for would have found it in a larger one.
+//! What a byte more would be worth is told by a sample of the keys: of each it is noted when its row was kept
+//! last. Who has to read a row from the device that was kept not much longer ago than the tier holds rows for
+//! would have found it in a larger one.
 
 use crate::Result;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -19,7 +20,8 @@ const CACHE_MIN: usize = 32;
 
 /// One key in so many is in the sample.
 const SAMPLE: u64 = 8;
-/// Bytes of the cache that one place of the sample is for: about as many as there can be sampled rows in the tier.
+/// Bytes of the cache that one place of the sample is for: about as many as there can be sampled rows in the
+/// tier.
 const BYTES_A_PLACE: usize = 2048;
 const PLACES_MAX: usize = 1 << 20;
 /// What a row is taken to have in the tier as long as there is none, in bytes.
@@ -48,7 +50,7 @@ struct Size {
 
 impl RowShare {
     /// `bytes`: see [`RowShare::set`].
-    pub fn new(tier: RowTier, budget: &Arc<Budget>, bytes: Option<usize>) -> Result<Arc<RowShare>> {
+    pub(crate) fn new(tier: RowTier, budget: &Arc<Budget>, bytes: Option<usize>) -> Result<Arc<RowShare>> {
         let size = Mutex::new(Size { bytes: 0, is_fixed: true });
         let places = (budget.total() / BYTES_A_PLACE).next_power_of_two().min(PLACES_MAX);
         let share = Arc::new(RowShare {
@@ -67,7 +69,7 @@ impl RowShare {
     }
 
     /// Fixes the tier's size, 0 = none; or, with `None`, has it follow the benefit from now on.
-    pub fn set(&self, bytes: Option<usize>) -> Result<()> {
+    pub(crate) fn set(&self, bytes: Option<usize>) -> Result<()> {
         {
             let mut size = self.size.lock();
             size.is_fixed = bytes.is_some();
@@ -88,8 +90,9 @@ impl RowShare {
         if self.budget.total() / CACHE_MIN >= BYTES_MIN { BYTES_MIN } else { 0 }
     }
 
-    /// A row of `bytes` bytes, whose key has this hash, has been read from the device and is about to be kept. To be called with no page latched.
-    pub fn note_fill(&self, hash: u64, bytes: usize) {
+    /// A row of `bytes` bytes, whose key has this hash, has been read from the device and is about to be
+    /// kept. To be called with no page latched.
+    pub(crate) fn note_fill(&self, hash: u64, bytes: usize) {
         // ORDER: here and below: figures, each for itself. Two fills at once may lose one of theirs.
         let now = self.fills.fetch_add(1, Relaxed) as u32;
         if (hash >> 16).is_multiple_of(SAMPLE) {

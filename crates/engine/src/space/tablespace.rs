@@ -1,8 +1,8 @@
 //! A file of pages: which of its pages are free, and how its header and its free map change.
 //!
-//! The free pages are listed in memory while the file is open, so that taking a page touches no page. What is true after a
-//! crash stands in the free map (`format::free_map`), which whoever uses a page or gives it back changes. The header is in
-//! `format::file_header`.
+//! The free pages are listed in memory while the file is open, so that taking a page touches no page. What is
+//! true after a crash stands in the free map (`format::free_map`), which whoever uses a page or gives it back
+//! changes. The header is in `format::file_header`.
 
 use super::retry::{Attempt, retry};
 use crate::error::is_disk_full;
@@ -31,7 +31,7 @@ const GROW_BYTES_MAX: usize = 16 << 20;
 
 /// The row tier, and how it is used.
 #[derive(Clone, Debug)]
-pub struct RowCache {
+pub(crate) struct RowCache {
     pub share: Arc<RowShare>,
     /// See `Options::row_tier_first`.
     pub is_first: bool,
@@ -39,7 +39,7 @@ pub struct RowCache {
 
 /// Where the pages of a file are kept in memory, and what describes their changes.
 #[derive(Clone, Copy, Debug)]
-pub struct Home<'h> {
+pub(crate) struct Home<'h> {
     pub caches: &'h Arc<Caches>,
     pub cache: &'h Arc<NamedCache>,
     pub journal: &'h Arc<Journal>,
@@ -48,7 +48,7 @@ pub struct Home<'h> {
 
 /// An open file of pages.
 #[derive(Debug)]
-pub struct Tablespace {
+pub(crate) struct Tablespace {
     file: Arc<CachedFile>,
     journal: Arc<Journal>,
     path: PathBuf,
@@ -73,7 +73,7 @@ struct Space {
 
 impl Tablespace {
     /// Makes a new file of a header page and the first free map.
-    pub fn create(
+    pub(crate) fn create(
         home: Home<'_>,
         file_id: FileId,
         path: &Path,
@@ -129,7 +129,7 @@ impl Tablespace {
     }
 
     /// Opens a file whose pages are as the log has them.
-    pub fn open(
+    pub(crate) fn open(
         home: Home<'_>,
         file_id: FileId,
         path: &Path,
@@ -147,17 +147,17 @@ impl Tablespace {
     }
 
     /// Rows of this file may be kept in `tier`. To be called before anyone else has the tablespace.
-    pub fn set_row_tier(&self, rows: &RowCache) {
+    pub(crate) fn set_row_tier(&self, rows: &RowCache) {
         let _ = self.row_tier.set(rows.clone());
     }
 
     #[inline(always)]
-    pub fn row_tier(&self) -> Option<&RowCache> {
+    pub(crate) fn row_tier(&self) -> Option<&RowCache> {
         self.row_tier.get()
     }
 
     #[inline(always)]
-    pub fn kept(&self) -> &Kept {
+    pub(crate) fn kept(&self) -> &Kept {
         &self.kept
     }
 
@@ -196,7 +196,7 @@ impl Tablespace {
     }
 
     /// Puts the table's numbers into the header, for the next start after a shutdown or a checkpoint.
-    pub fn save(&self, numbers: &TableNumbers) -> Result<()> {
+    pub(crate) fn save(&self, numbers: &TableNumbers) -> Result<()> {
         self.update_header(|header| header.numbers = *numbers)
     }
 
@@ -216,8 +216,9 @@ impl Tablespace {
 
     /// To be called before a change that takes more than one record: see above.
     #[inline]
-    pub fn doubt(&self) -> Result<()> {
-        // ORDER: who sees the flag comes after the header's record: it is read under no latch, but set after the append.
+    pub(crate) fn doubt(&self) -> Result<()> {
+        // ORDER: who sees the flag comes after the header's record: it is read under no latch, but set after
+        // the append.
         if self.in_doubt.load(Ordering::Acquire) { Ok(()) } else { self.begin_doubt() }
     }
 
@@ -230,13 +231,13 @@ impl Tablespace {
     }
 
     /// Every used page belongs to something, and nobody changes the file meanwhile.
-    pub fn end_doubt(&self) -> Result<()> {
+    pub(crate) fn end_doubt(&self) -> Result<()> {
         // ORDER: nobody else uses it meanwhile.
         self.in_doubt.store(false, Ordering::Relaxed);
         self.update_header(|header| header.in_doubt = false)
     }
 
-    pub fn is_in_doubt(&self) -> bool {
+    pub(crate) fn is_in_doubt(&self) -> bool {
         // ORDER: as in `doubt`.
         self.in_doubt.load(Ordering::Acquire)
     }
@@ -304,7 +305,8 @@ impl Tablespace {
         Ok(Maps { guards })
     }
 
-    /// Makes a tree page out of an allocated one: `build` fills it, and log and free map know of it from then on.
+    /// Makes a tree page out of an allocated one: `build` fills it, and log and free map know of it from then
+    /// on.
     pub(crate) fn create_node(&self, page: PageNo, build: impl Fn(PageMut<'_>, PageId)) -> Result<()> {
         self.create_page(page, build, |changes, page, content| changes.node_image(page, content))
     }
@@ -368,7 +370,7 @@ impl Tablespace {
 
     /// A page that belongs to the caller from now on. Its contents are anything.
     /// [`Error::Full`] if the file cannot grow. Not to be called under a latch: it may wait for the device.
-    pub fn allocate(&self) -> Result<PageNo> {
+    pub(crate) fn allocate(&self) -> Result<PageNo> {
         loop {
             let map = {
                 let mut space = self.space.lock();
@@ -387,7 +389,8 @@ impl Tablespace {
                 }
                 page
             };
-            // Not under the mutex: that could wait for a frame, which a thread that waits for the mutex may hold.
+            // Not under the mutex: that could wait for a frame, which a thread that waits for the mutex may
+            // hold.
             let group = group_of(map, self.page_size());
             retry(&self.file, |_| self.add_map(group, self.cache().write(self.page_id(PageNo(0)))?))?;
             let mut space = self.space.lock();
@@ -398,18 +401,18 @@ impl Tablespace {
     }
 
     /// Gives a page back. Nothing refers to it any more, and its frame has been freed.
-    pub fn release(&self, page: PageNo) {
+    pub(crate) fn release(&self, page: PageNo) {
         self.space.lock().free.push(page);
     }
 
     /// The number of pages in use or free, and the free ones: what `check` compares with the trees.
-    pub fn occupancy(&self) -> (u32, Vec<PageNo>) {
+    pub(crate) fn occupancy(&self) -> (u32, Vec<PageNo>) {
         let space = self.space.lock();
         (space.pages, space.free.clone())
     }
 
     /// Lets the cache go of the file. Later accesses fail.
-    pub fn close(&self, detach: Detach) -> Result<()> {
+    pub(crate) fn close(&self, detach: Detach) -> Result<()> {
         let result = self.file.close(detach);
         self.space.lock().file = None;
         Ok(result?)
@@ -417,30 +420,30 @@ impl Tablespace {
 
     /// The pool that has the file's pages: it may be another at the next attempt.
     #[inline(always)]
-    pub fn cache(&self) -> &Arc<Pool> {
+    pub(crate) fn cache(&self) -> &Arc<Pool> {
         self.file.pool()
     }
 
-    pub fn file(&self) -> &CachedFile {
+    pub(crate) fn file(&self) -> &CachedFile {
         &self.file
     }
 
     #[inline(always)]
-    pub fn file_id(&self) -> FileId {
+    pub(crate) fn file_id(&self) -> FileId {
         self.file.id()
     }
 
     #[inline(always)]
-    pub fn page_id(&self, page: PageNo) -> PageId {
+    pub(crate) fn page_id(&self, page: PageNo) -> PageId {
         PageId::new(self.file_id(), page)
     }
 
     #[inline(always)]
-    pub fn page_size(&self) -> usize {
+    pub(crate) fn page_size(&self) -> usize {
         self.file.page_size()
     }
 
-    pub fn path(&self) -> PathBuf {
+    pub(crate) fn path(&self) -> PathBuf {
         self.path.clone()
     }
 
@@ -474,7 +477,7 @@ pub(crate) struct Maps<'c> {
 
 impl Maps<'_> {
     /// Adds to a record that `pages` are used or free from here on.
-    pub fn describe(&mut self, changes: &mut Changes, used: bool, pages: &[PageNo]) {
+    pub(crate) fn describe(&mut self, changes: &mut Changes, used: bool, pages: &[PageNo]) {
         for guard in &mut self.guards {
             let number = guard.page_id().page;
             let map = FreeMapPage::new(guard.page_mut());
@@ -484,7 +487,7 @@ impl Maps<'_> {
     }
 
     /// Does what was described, in the record that ends at `lsn`.
-    pub fn change(&mut self, used: bool, pages: &[PageNo], lsn: Lsn) {
+    pub(crate) fn change(&mut self, used: bool, pages: &[PageNo], lsn: Lsn) {
         for guard in &mut self.guards {
             let mut map = FreeMapPage::new(guard.page_mut());
             for page in pages {

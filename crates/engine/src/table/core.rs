@@ -30,7 +30,8 @@ pub(crate) struct Core {
     pub transactions: Arc<Transactions>,
     /// What scans work in.
     pub scan_memory: CoreLocal<ScanMemory>,
-    /// Transactions that have locked keys of rows that are not there: while there are none, inserting many rows asks for no locks.
+    /// Transactions that have locked keys of rows that are not there: while there are none, inserting many
+    /// rows asks for no locks.
     absent_lockers: CachePadded<AtomicUsize>,
     /// Passed by statements that change rows; closed by `Database::close`.
     pub statements: Gate,
@@ -43,7 +44,7 @@ pub(crate) struct Core {
 }
 
 impl Core {
-    pub fn new(
+    pub(crate) fn new(
         caches: Arc<Caches>,
         rows_kept: RowCache,
         page_size: usize,
@@ -70,40 +71,41 @@ impl Core {
     }
 
     /// Where a table's file is to be kept.
-    pub fn home<'h>(&'h self, cache: &'h Arc<NamedCache>, def: &TableDef) -> Home<'h> {
+    pub(crate) fn home<'h>(&'h self, cache: &'h Arc<NamedCache>, def: &TableDef) -> Home<'h> {
         let page_size = def.page_size.map_or(self.page_size, |bytes| bytes as usize);
         let format = FileFormat { page_size, is_compressed: def.compressed };
         Home { caches: &self.caches, cache, journal: &self.journal, format }
     }
 
     /// A transaction is about to lock the key of a row that is not there, and to look again whether it is.
-    pub fn begin_absent_locks(&self) {
-        // ORDER: SeqCst, as is the other side's load: who latches the row's leaf to insert it and finds no locker has the latch before
-        // the locker looks into the leaf, which waits for it.
+    pub(crate) fn begin_absent_locks(&self) {
+        // ORDER: SeqCst, as is the other side's load: who latches the row's leaf to insert it and finds no
+        // locker has the latch before the locker looks into the leaf, which waits for it.
         self.absent_lockers.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }
 
-    pub fn end_absent_locks(&self) {
+    pub(crate) fn end_absent_locks(&self) {
         // ORDER: its locks have been given back before.
         self.absent_lockers.fetch_sub(1, Ordering::Release);
     }
 
-    /// True if a row that is inserted may have been locked while it was not there. Asked under its leaf's latch.
-    pub fn has_absent_locks(&self) -> bool {
+    /// True if a row that is inserted may have been locked while it was not there. Asked under its leaf's
+    /// latch.
+    pub(crate) fn has_absent_locks(&self) -> bool {
         fence(Ordering::SeqCst);
         // ORDER: see `begin_absent_locks`.
         self.absent_lockers.load(Ordering::SeqCst) > 0
     }
 
     /// The ids that nothing has had.
-    pub fn next_ids(&self) -> NextIds {
+    pub(crate) fn next_ids(&self) -> NextIds {
         NextIds { stamp: self.transactions.next_id().0, ..self.control.lock().next_ids() }
     }
 
     /// Refuses what would change the database, if it is closed or has given up writing.
     #[inline]
-    pub fn check_open(&self) -> Result<()> {
+    pub(crate) fn check_open(&self) -> Result<()> {
         // ORDER: flags that are seen soon enough; `close` waits for statements by the gate.
         if self.closed.load(Ordering::Relaxed) || self.refusing.load(Ordering::Relaxed) {
             return self.why_not();
@@ -124,23 +126,23 @@ impl Core {
     }
 
     /// A file that is not open because the database is closed.
-    pub fn explain(&self, error: Error) -> Error {
+    pub(crate) fn explain(&self, error: Error) -> Error {
         if matches!(error, Error::NoSuchTable) && self.is_closed() { Error::Closed } else { error }
     }
 
     /// Stops all writing: what is in memory can no longer be trusted to be whole statements.
-    pub fn refuse_writes(&self, why: String) {
+    pub(crate) fn refuse_writes(&self, why: String) {
         *self.why_refusing.lock() = why;
         // ORDER: as in `check_open`.
         self.refusing.store(true, Ordering::Relaxed);
     }
 
-    pub fn is_closed(&self) -> bool {
+    pub(crate) fn is_closed(&self) -> bool {
         // ORDER: as in `check_open`.
         self.closed.load(Ordering::Relaxed)
     }
 
-    pub fn set_closed(&self) {
+    pub(crate) fn set_closed(&self) {
         // ORDER: as in `check_open`.
         self.closed.store(true, Ordering::Relaxed);
     }

@@ -39,7 +39,8 @@ impl IntegerColumns {
 }
 
 impl Table {
-    /// Where these columns lie in the clustered index; `None` if one of them does not hold integers, or some that an `i64` does not.
+    /// Where these columns lie in the clustered index; `None` if one of them does not hold integers, or some
+    /// that an `i64` does not.
     pub fn integer_columns(&self, columns: impl IntoIterator<Item = usize>) -> Option<IntegerColumns> {
         let def = self.def();
         let columns: Vec<usize> = columns.into_iter().collect();
@@ -78,8 +79,8 @@ impl Integers {
 }
 
 impl Scan<'_> {
-    /// The next rows of a scan of the clustered index that goes forward, by some of their columns; false at the end. Not to be mixed with
-    /// the ways to get single rows.
+    /// The next rows of a scan of the clustered index that goes forward, by some of their columns; false at
+    /// the end. Not to be mixed with the ways to get single rows.
     pub fn next_integers(&mut self, columns: &IntegerColumns, out: &mut Integers) -> Result<bool> {
         debug_assert!(self.index_id.0 == 0 && self.direction == Direction::Forward);
         while !self.is_at_end() {

@@ -16,7 +16,8 @@ use types::KeyCodec;
 /// enough that what they found still lies in the processor's cache when it is delivered.
 const PREFIXES: usize = 64;
 
-/// Entries of a secondary index whose rows are looked up and delivered together. Without equal keys there are no more of them than prefixes.
+/// Entries of a secondary index whose rows are looked up and delivered together. Without equal keys there are
+/// no more of them than prefixes.
 const ENTRIES: usize = 256;
 
 /// What a cell is taken to be long before any has been seen, in bytes.
@@ -33,7 +34,8 @@ pub struct Batch {
     rows: Rows,
     own: Vec<u8>,
     image: Vec<u8>,
-    /// For runs of equal keys that go on in another leaf. Kept here, so that a run takes no latch for its memory.
+    /// For runs of equal keys that go on in another leaf. Kept here, so that a run takes no latch for its
+    /// memory.
     run: ScanMemory,
 }
 
@@ -287,9 +289,10 @@ impl LeafVisitor for OneCell<'_> {
 }
 
 impl Table {
-    /// Every row that `reader` sees and whose key in `index` starts with one of `prefixes` (sorted, distinct), in the order of the
-    /// prefixes. Descents are interleaved. `each` gets the position of the prefix, the primary key and the row image; it
-    /// returns false to stop early. `batch` keeps the buffers from call to call.
+    /// Every row that `reader` sees and whose key in `index` starts with one of `prefixes` (sorted,
+    /// distinct), in the order of the prefixes. Descents are interleaved. `each` gets the position of the
+    /// prefix, the primary key and the row image; it returns false to stop early. `batch` keeps the buffers
+    /// from call to call.
     pub fn multi_get(
         &self,
         reader: Reader<'_>,
@@ -363,8 +366,8 @@ impl Table {
         state.indexes[0].tree.lookup_many(primary.len(), key, rows)
     }
 
-    /// Hands out what the entries in `batch` lead to, whose first rows have been looked up, and the runs that were cut; false if the visitor wants
-    /// no more.
+    /// Hands out what the entries in `batch` lead to, whose first rows have been looked up, and the runs that
+    /// were cut; false if the visitor wants no more.
     fn deliver(
         &self,
         reader: Reader<'_>,
@@ -434,7 +437,8 @@ impl Table {
         Ok(true)
     }
 
-    /// As [`Table::find_rows`], when rows have been handed out already: they cannot be looked up anew in a table that was replaced meanwhile.
+    /// As [`Table::find_rows`], when rows have been handed out already: they cannot be looked up anew in a
+    /// table that was replaced meanwhile.
     #[cold]
     fn find_more_rows(
         &self,
@@ -448,7 +452,8 @@ impl Table {
         found.map_err(|error| self.core.explain(error))
     }
 
-    /// Hands out the rows of a prefix whose entries lie in more leaves than one, of which there may be any number.
+    /// Hands out the rows of a prefix whose entries lie in more leaves than one, of which there may be any
+    /// number.
     #[cold]
     fn deliver_run(
         &self,
@@ -487,8 +492,8 @@ impl Table {
     }
 }
 
-/// Whether two keys are the same. The bytes of one have just been stored: of the usual ones no more is loaded than was stored at once, for that would
-/// have to wait until it has left the store buffer.
+/// Whether two keys are the same. The bytes of one have just been stored: of the usual ones no more is loaded
+/// than was stored at once, for that would have to wait until it has left the store buffer.
 #[inline]
 fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     match (<&[u8; 4]>::try_from(a), <&[u8; 4]>::try_from(b)) {

@@ -1,11 +1,11 @@
 //! Tables: rows in a clustered index, secondary indexes that lead to them.
 
 pub(crate) mod core;
-pub mod integers;
-pub mod lookup;
-pub mod scan;
-pub mod state;
-pub mod statistics;
+pub(crate) mod integers;
+pub(crate) mod lookup;
+pub(crate) mod scan;
+pub(crate) mod state;
+pub(crate) mod statistics;
 
 #[cfg(test)]
 mod tests;
@@ -40,7 +40,8 @@ pub struct Table {
     /// Passed by whoever changes rows, closed by whoever changes the definition.
     pub(crate) gate: Gate,
     rows: SpreadCounter,
-    /// Deleted rows and old index entries that purge has not removed yet, and one for ever if a crash may have left some.
+    /// Deleted rows and old index entries that purge has not removed yet, and one for ever if a crash may
+    /// have left some.
     garbage: SpreadCounter,
     /// What ANALYZE TABLE has found; `None` before that, and once the definition has changed.
     statistics: RwLock<Option<Arc<Statistics>>>,
@@ -51,7 +52,7 @@ pub struct Table {
 
 /// One index of a table.
 #[derive(Clone, Debug)]
-pub struct Index {
+pub(crate) struct Index {
     pub tree: Tree,
     /// The clock when the tree was built: older snapshots do not find their versions through it.
     pub since: u64,
@@ -62,10 +63,10 @@ pub struct Index {
 
 /// An entry of a secondary index, made from a row: the row's parts, then its primary key. No value.
 ///
-/// Also in a unique index: the entries of deleted rows, and the old ones of changed rows, stay for a while, and a row with the same
-/// parts may come meanwhile.
+/// Also in a unique index: the entries of deleted rows, and the old ones of changed rows, stay for a while,
+/// and a row with the same parts may come meanwhile.
 #[derive(Default, Clone, PartialEq, Eq, Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     pub key: Vec<u8>,
     /// How many bytes of the key are the parts'.
     pub own: usize,
@@ -81,13 +82,13 @@ pub(crate) fn entry_of(codec: &KeyCodec, row: &RowView<'_>, primary_key: &[u8], 
 
 impl Index {
     /// Makes the entry of a row, reusing the memory of `entry`.
-    pub fn entry(&self, row: &RowView<'_>, primary_key: &[u8], entry: &mut Entry) {
+    pub(crate) fn entry(&self, row: &RowView<'_>, primary_key: &[u8], entry: &mut Entry) {
         entry_of(&self.codec, row, primary_key, entry);
     }
 
     /// Splits an entry into the index's own parts and the primary key; `None` if it is none of this index.
     #[inline]
-    pub fn split_entry<'e>(&self, key: &'e [u8]) -> Option<(&'e [u8], &'e [u8])> {
+    pub(crate) fn split_entry<'e>(&self, key: &'e [u8]) -> Option<(&'e [u8], &'e [u8])> {
         Some(key.split_at(self.codec.len_in(key)?))
     }
 }
@@ -182,10 +183,11 @@ impl Table {
         state.indexes.get(usize::from(index.0)).ok_or(Error::NoSuchIndex)
     }
 
-    /// Runs `work`, which reads `index`, on the current state, and again if the table's file was replaced under it.
+    /// Runs `work`, which reads `index`, on the current state, and again if the table's file was replaced
+    /// under it.
     ///
-    /// What was read from an index that has been dropped meanwhile does not count: its pages are free, and may hold
-    /// anything that they once held.
+    /// What was read from an index that has been dropped meanwhile does not count: its pages are free, and
+    /// may hold anything that they once held.
     pub(crate) fn with_state<'t, T>(
         &'t self,
         index: IndexId,
@@ -213,8 +215,8 @@ impl Table {
         }
     }
 
-    /// Fails if pages of the index that were just read in `state` may have been free, and hold anything that they once held: for who cannot
-    /// begin anew, as [`Table::with_state`] does.
+    /// Fails if pages of the index that were just read in `state` may have been free, and hold anything that
+    /// they once held: for who cannot begin anew, as [`Table::with_state`] does.
     pub(crate) fn check_tree(&self, state: &TableState, index: IndexId) -> Result<()> {
         let now = self.state();
         if !std::ptr::eq(state, now) && !now.has_tree_still(state, index) {
@@ -233,7 +235,8 @@ impl Table {
         })
     }
 
-    /// Appends the image of a row as `reader` sees it; false if it sees none. Of two candidates it is the newest.
+    /// Appends the image of a row as `reader` sees it; false if it sees none. Of two candidates it is the
+    /// newest.
     pub(crate) fn fetch(
         &self,
         reader: Reader<'_>,
@@ -308,8 +311,8 @@ impl Table {
         self.rows.sum()
     }
 
-    /// Deleted rows and old index entries that are still there. While there are none, index entries can be believed
-    /// without a look at their rows.
+    /// Deleted rows and old index entries that are still there. While there are none, index entries can be
+    /// believed without a look at their rows.
     pub(crate) fn garbage(&self) -> u64 {
         self.garbage.sum()
     }
@@ -356,7 +359,8 @@ impl Table {
         self.next_auto_increment.load(Ordering::Relaxed)
     }
 
-    /// An explicit value was stored (or ALTER TABLE ... AUTO_INCREMENT = n): the next number is at least `value + 1`.
+    /// An explicit value was stored (or ALTER TABLE ... AUTO_INCREMENT = n): the next number is at least
+    /// `value + 1`.
     pub fn raise_auto_increment(&self, value: u64) {
         let next = value.saturating_add(1);
         // Reading first keeps the line shared when there is nothing to raise.

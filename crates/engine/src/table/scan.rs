@@ -33,8 +33,8 @@ pub(crate) struct ScanMemory {
     own: Vec<u8>,
 }
 
-/// A cursor over the rows that its reader sees. It holds no latch between calls. By a snapshot it gives each row exactly once; a
-/// reader of newest states may or may not see rows inserted or deleted meanwhile.
+/// A cursor over the rows that its reader sees. It holds no latch between calls. By a snapshot it gives each
+/// row exactly once; a reader of newest states may or may not see rows inserted or deleted meanwhile.
 #[derive(Debug)]
 pub struct Scan<'t> {
     pub(super) table: &'t Table,
@@ -64,7 +64,8 @@ pub struct Scan<'t> {
     keys_only: bool,
     /// Entries that it has come to.
     pub(super) passed: u64,
-    /// What the row tier keeps of the rows that entries lead to: nothing, so that a scan does not push out what others want again.
+    /// What the row tier keeps of the rows that entries lead to: nothing, so that a scan does not push out
+    /// what others want again.
     pub(super) tier_use: TierUse,
     /// The caller has taken the memory back: the core gets none.
     memory_is_taken: bool,
@@ -219,8 +220,9 @@ impl<'t> Scan<'t> {
         self.table.index(self.state, self.index_id)
     }
 
-    /// Goes on with the entries that begin with `prefix`, wherever they lie in a forward scan of the whole index: those that have
-    /// been read already are found among these, so that prefixes which come in order cost little more than a scan.
+    /// Goes on with the entries that begin with `prefix`, wherever they lie in a forward scan of the whole
+    /// index: those that have been read already are found among these, so that prefixes which come in order
+    /// cost little more than a scan.
     pub fn seek(&mut self, prefix: &[u8]) {
         debug_assert!(self.direction == Direction::Forward && self.rest.end.is_none());
         self.pending = None;
@@ -358,8 +360,8 @@ impl<'t> Scan<'t> {
         self.see(header, Image::Chunk(self.next))
     }
 
-    /// What the reader sees of the row whose cell lies at `place`. The primary key has been set, and through a secondary index the
-    /// entry's parts in `key`.
+    /// What the reader sees of the row whose cell lies at `place`. The primary key has been set, and through
+    /// a secondary index the entry's parts in `key`.
     fn see(&mut self, header: RowHeader, place: Image) -> Result<Option<Image>> {
         let file = u64::from(self.state.space.file_id().0);
         match self.reader.look(header, file, &self.primary_key).map_err(|error| self.explain(error))? {
@@ -448,8 +450,8 @@ impl<'t> Scan<'t> {
         &self.primary_key
     }
 
-    /// The next key of the index (a secondary entry's own parts, then the primary key) whose row the reader sees, without
-    /// fetching the row if that can be: for COUNT(*) and covered queries.
+    /// The next key of the index (a secondary entry's own parts, then the primary key) whose row the reader
+    /// sees, without fetching the row if that can be: for COUNT(*) and covered queries.
     pub fn next_key(&mut self) -> Result<Option<&[u8]>> {
         loop {
             self.pending = None;

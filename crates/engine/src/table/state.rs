@@ -11,7 +11,7 @@ use base::sync::{Arc, OnceLock};
 
 /// A table's definition with its trees, fixed.
 #[derive(Clone, Debug)]
-pub struct TableState {
+pub(crate) struct TableState {
     pub def: Arc<TableDef>,
     pub space: Arc<Tablespace>,
     /// 0 = clustered, n = `def.indexes[n - 1]`.
@@ -24,7 +24,7 @@ pub struct TableState {
 
 impl TableState {
     /// True if `index` is the same tree here as in `older`.
-    pub fn has_tree_of(&self, older: &TableState, index: IndexId) -> bool {
+    pub(crate) fn has_tree_of(&self, older: &TableState, index: IndexId) -> bool {
         let tree = |state: &TableState| {
             let index = state.indexes.get(usize::from(index.0))?;
             Some((index.tree.space().file_id(), index.tree.id()))
@@ -33,7 +33,7 @@ impl TableState {
     }
 
     /// True if the tree of `index` in `older` is one of those here, of whichever index.
-    pub fn has_tree_still(&self, older: &TableState, index: IndexId) -> bool {
+    pub(crate) fn has_tree_still(&self, older: &TableState, index: IndexId) -> bool {
         let place = |index: &Index| (index.tree.space().file_id(), index.tree.id());
         let old = older.indexes.get(usize::from(index.0)).map(place);
         !self.dropped && old.is_some_and(|old| self.indexes.iter().any(|index| place(index) == old))
@@ -45,14 +45,14 @@ const BUCKETS: usize = 32;
 
 /// The states of a table, of which the last counts. Grows only.
 #[derive(Debug)]
-pub struct States {
+pub(crate) struct States {
     /// How many there are. Published after the state it counts.
     count: AtomicUsize,
     buckets: [OnceLock<Box<[OnceLock<TableState>]>>; BUCKETS],
 }
 
 impl States {
-    pub fn new(first: TableState) -> States {
+    pub(crate) fn new(first: TableState) -> States {
         let states = States { count: AtomicUsize::new(0), buckets: [const { OnceLock::new() }; BUCKETS] };
         states.push(first);
         states
@@ -67,14 +67,14 @@ impl States {
 
     /// The state as of now. Writes nothing shared.
     #[inline]
-    pub fn current(&self) -> &TableState {
+    pub(crate) fn current(&self) -> &TableState {
         // ORDER: pairs with the release in `push`: the state is complete before it is counted.
         let count = self.count.load(Ordering::Acquire);
         self.place(count - 1).get().expect("a counted state is in its place")
     }
 
     /// Makes `state` the current one. Callers take turns (the latch for definitions).
-    pub fn push(&self, state: TableState) {
+    pub(crate) fn push(&self, state: TableState) {
         // ORDER: only the holder of the definition latch changes it.
         let count = self.count.load(Ordering::Relaxed);
         let fresh = self.place(count).set(state).is_ok();

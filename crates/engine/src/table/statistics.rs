@@ -19,7 +19,8 @@ impl Table {
         *self.statistics.write() = Some(Arc::new(statistics));
     }
 
-    /// Counts the rows and the distinct keys of every index. Reads the whole table; `check` is called now and then and may end it.
+    /// Counts the rows and the distinct keys of every index. Reads the whole table; `check` is called now and
+    /// then and may end it.
     pub fn analyze<E: From<Error>>(
         &self,
         mut check: impl FnMut() -> std::result::Result<(), E>,

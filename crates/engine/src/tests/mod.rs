@@ -15,21 +15,21 @@ use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 use vfs::{Create, MemVfs, Vfs};
 
 /// How many cases a property is tried with: `default`, or what PROPTEST_CASES says.
-pub fn cases(default: u32) -> proptest::test_runner::Config {
+pub(crate) fn cases(default: u32) -> proptest::test_runner::Config {
     let cases = std::env::var("PROPTEST_CASES").ok().and_then(|text| text.parse().ok()).unwrap_or(default);
     proptest::test_runner::Config { cases, ..Default::default() }
 }
 
 /// How large a test's cache is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum CacheSize {
+pub(crate) enum CacheSize {
     Smallest,
     Normal,
 }
 
 impl CacheSize {
     /// What the environment asks for.
-    pub fn from_environment() -> CacheSize {
+    pub(crate) fn from_environment() -> CacheSize {
         match std::env::var("LATCHWORK_TEST_CACHE").as_deref() {
             Ok("smallest") => CacheSize::Smallest,
             _ => CacheSize::Normal,
@@ -38,7 +38,8 @@ impl CacheSize {
 
     fn bytes(self) -> usize {
         match self {
-            // Raised to the fewest frames there can be. In models these hold no split, which would look for frames for ever.
+            // Raised to the fewest frames there can be. In models these hold no split, which would look for
+            // frames for ever.
             CacheSize::Smallest => 1,
             CacheSize::Normal => 8 << 20,
         }
@@ -46,7 +47,7 @@ impl CacheSize {
 }
 
 /// Every combination of hit path and cache size that a test is to hold for.
-pub fn matrix() -> Vec<(HitPath, CacheSize)> {
+pub(crate) fn matrix() -> Vec<(HitPath, CacheSize)> {
     let mut all = Vec::new();
     for size in [CacheSize::Normal, CacheSize::Smallest] {
         for path in [HitPath::Optimistic, HitPath::Locked] {
@@ -59,12 +60,12 @@ pub fn matrix() -> Vec<(HitPath, CacheSize)> {
 }
 
 /// An empty tree in memory.
-pub fn tree(page_size: usize, hit_path: HitPath, size: CacheSize) -> Tree {
+pub(crate) fn tree(page_size: usize, hit_path: HitPath, size: CacheSize) -> Tree {
     tree_of(page_size, hit_path, size, false)
 }
 
 /// The same, with whole keys in its pages or not.
-pub fn tree_of(page_size: usize, hit_path: HitPath, size: CacheSize, whole_keys: bool) -> Tree {
+pub(crate) fn tree_of(page_size: usize, hit_path: HitPath, size: CacheSize, whole_keys: bool) -> Tree {
     let config = CacheConfig {
         hit_path,
         segments: 4,
@@ -75,7 +76,7 @@ pub fn tree_of(page_size: usize, hit_path: HitPath, size: CacheSize, whole_keys:
 }
 
 /// An empty file in memory, in caches of its own.
-pub fn tablespace(config: CacheConfig) -> Arc<Tablespace> {
+pub(crate) fn tablespace(config: CacheConfig) -> Arc<Tablespace> {
     let page_size = config.page_size;
     let caches = Caches::new(config).unwrap();
     let home = Home {
@@ -90,24 +91,25 @@ pub fn tablespace(config: CacheConfig) -> Arc<Tablespace> {
 }
 
 /// Settings of a small log.
-pub const LOG: LogOptions =
+pub(crate) const LOG: LogOptions =
     LogOptions { flush: FlushLog::AtCommit, file_size: 64 << 10, buffer_size: 64 << 10, capacity: 512 << 10 };
 
 /// A log in memory.
-pub fn journal() -> Arc<Journal> {
+pub(crate) fn journal() -> Arc<Journal> {
     Arc::new(Journal::create(Arc::new(MemVfs::new()), Path::new("data"), &LOG).unwrap())
 }
 
-/// Whether `LATCHWORK_TEST_ROW_TIER=first` asks for a tiny row tier that is asked first, and filled by every lookup.
+/// Whether `LATCHWORK_TEST_ROW_TIER=first` asks for a tiny row tier that is asked first, and filled by every
+/// lookup.
 fn row_tier_from_environment() -> bool {
     std::env::var("LATCHWORK_TEST_ROW_TIER").as_deref() == Ok("first")
 }
 
 /// Bytes of a row tier that has to evict.
-pub const TINY_ROW_TIER: usize = 300 << 10;
+pub(crate) const TINY_ROW_TIER: usize = 300 << 10;
 
 /// Options for a database on `vfs`, made if it is not there.
-pub fn options(vfs: Arc<dyn Vfs>, page_size: usize, hit_path: HitPath, size: CacheSize) -> Options {
+pub(crate) fn options(vfs: Arc<dyn Vfs>, page_size: usize, hit_path: HitPath, size: CacheSize) -> Options {
     Options {
         cache: CacheOptions { size_bytes: size.bytes(), hit_path, ..CacheOptions::default() },
         log: LOG,
@@ -120,20 +122,20 @@ pub fn options(vfs: Arc<dyn Vfs>, page_size: usize, hit_path: HitPath, size: Cac
     }
 }
 
-pub fn column(name: &str, column_type: ColumnType, nullable: bool) -> Column {
+pub(crate) fn column(name: &str, column_type: ColumnType, nullable: bool) -> Column {
     Column { name: name.to_string(), column_type, nullable }
 }
 
-pub fn part(column: usize) -> KeyPart {
+pub(crate) fn part(column: usize) -> KeyPart {
     KeyPart { column, prefix_chars: None, descending: false }
 }
 
-pub fn int() -> ColumnType {
+pub(crate) fn int() -> ColumnType {
     ColumnType::Int { bytes: 4, unsigned: false }
 }
 
 /// `t (id INT PRIMARY KEY, k INT NOT NULL, u INT NULL, c BLOB, KEY k (k), UNIQUE KEY u (u))` in database `d`.
-pub fn table_def() -> TableDef {
+pub(crate) fn table_def() -> TableDef {
     let index =
         |name: &str, unique, column| IndexDef { name: name.into(), unique, parts: vec![part(column)] };
     TableDef {
@@ -154,7 +156,7 @@ pub fn table_def() -> TableDef {
 }
 
 /// As [`table_def`], of fixed length throughout: `c CHAR(120)`.
-pub fn fixed_table_def() -> TableDef {
+pub(crate) fn fixed_table_def() -> TableDef {
     let mut def = table_def();
     def.columns[3].column_type = ColumnType::Char { chars: 120, collation: Collation::Utf8mb4Bin };
     def
@@ -162,7 +164,7 @@ pub fn fixed_table_def() -> TableDef {
 
 /// A row of [`table_def`].
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Row {
+pub(crate) struct Row {
     pub id: i32,
     pub k: i32,
     pub u: Option<i32>,
@@ -170,7 +172,7 @@ pub struct Row {
 }
 
 impl Row {
-    pub fn image(&self, table: &crate::Table) -> Vec<u8> {
+    pub(crate) fn image(&self, table: &crate::Table) -> Vec<u8> {
         let mut image = Vec::new();
         let u = self.u.map_or(ValueRef::Null, |u| ValueRef::Int(u.into()));
         let values =
@@ -179,7 +181,7 @@ impl Row {
         image
     }
 
-    pub fn read(table: &crate::Table, image: &[u8]) -> Row {
+    pub(crate) fn read(table: &crate::Table, image: &[u8]) -> Row {
         let row = table.row_codec().view(image);
         let int = |column| match row.get(column) {
             ValueRef::Int(value) => Some(value as i32),
@@ -195,6 +197,6 @@ impl Row {
 }
 
 /// The key of an INT NOT NULL part.
-pub fn int_key(value: i32) -> [u8; 4] {
+pub(crate) fn int_key(value: i32) -> [u8; 4] {
     (value as u32 ^ 1 << 31).to_be_bytes()
 }

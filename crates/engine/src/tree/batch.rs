@@ -1,10 +1,10 @@
 //! Batched lookups: a group of keys goes down the tree in lockstep.
 //!
-//! One lookup in a tree larger than the processor's cache is a chain of cache misses, each waiting
-//! for the one before: shortcut, frame, page header, slots, the cell. A group takes each step for all its keys
-//! before the next step of any, so that the misses of a step are under way at the same time.
-//! (Interleaved execution: Kocberber et al., "Asynchronous memory access chaining", VLDB 2015;
-//! Psaropoulos et al., "Interleaving with coroutines", VLDB 2017.)
+//! One lookup in a tree larger than the processor's cache is a chain of cache misses, each waiting for the
+//! one before: shortcut, frame, page header, slots, the cell. A group takes each step for all its keys before
+//! the next step of any, so that the misses of a step are under way at the same time. (Interleaved execution:
+//! Kocberber et al., "Asynchronous memory access chaining", VLDB 2015; Psaropoulos et al., "Interleaving with
+//! coroutines", VLDB 2017.)
 //!
 //! Only glances are held for a whole group, which are optimistic: a group of latches would order itself
 //! against writers. Whatever is unusual - a page that is not cached, a conflict, the hit path `locked` -
@@ -22,11 +22,13 @@ use rowtier::Probe;
 
 /// Keys that go down together, at most.
 ///
-/// A core of today keeps 10 to 16 cache misses in flight (line fill buffers), which 16 keys fill; but at the end of each step the last of them are waited
-/// for with nothing else to do. So more are better as long as what they have found stays in the processor's first cache: with 64, a
-/// row by a secondary key takes 0.92 of what it takes with 16, with 100 as much as with 16.
+/// A core of today keeps 10 to 16 cache misses in flight (line fill buffers), which 16 keys fill; but at the
+/// end of each step the last of them are waited for with nothing else to do. So more are better as long as
+/// what they have found stays in the processor's first cache: with 64, a row by a secondary key takes 0.92 of
+/// what it takes with 16, with 100 as much as with 16.
 const GROUP: usize = 64;
-/// Leaves that are asked for ahead of visits one by one: as many as stay near the processor until they are visited.
+/// Leaves that are asked for ahead of visits one by one: as many as stay near the processor until they are
+/// visited.
 pub(super) const WARM_UP: usize = 16;
 /// For few keys there is a group that is sooner made ready.
 const SMALL_GROUP: usize = 16;
@@ -34,21 +36,22 @@ const SMALL_GROUP: usize = 16;
 /// Where a lookup ended: a leaf, and the first slot whose key is not below the one looked for.
 /// The page is not validated yet: copy, and believe nothing.
 #[derive(Clone, Copy, Debug)]
-pub struct Found<'p> {
+pub(crate) struct Found<'p> {
     pub leaf: Node<'p>,
     pub index: usize,
     pub exact: bool,
 }
 
 /// Copies what it wants out of leaves.
-pub trait LeafVisitor {
-    /// Whether what the leaf has of key `position` is all that the visitor wants to know: the value of a whole key, or the entries that
-    /// begin with all of an index's own parts.
+pub(crate) trait LeafVisitor {
+    /// Whether what the leaf has of key `position` is all that the visitor wants to know: the value of a
+    /// whole key, or the entries that begin with all of an index's own parts.
     fn tier_use(&self, _position: usize) -> TierUse {
         TierUse::None
     }
-    /// What the leaf has of key `position` may be known without it: `append` appends it to where the visitor wants it, or says that it is not
-    /// known. Entries are as [`super::entry_ends`] takes them. Positions come in order. Not called where [`LeafVisitor::tier_use`] says `None`.
+    /// What the leaf has of key `position` may be known without it: `append` appends it to where the visitor
+    /// wants it, or says that it is not known. Entries are as [`super::entry_ends`] takes them. Positions
+    /// come in order. Not called where [`LeafVisitor::tier_use`] says `None`.
     fn take(&mut self, _position: usize, _append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         false
     }
@@ -62,7 +65,7 @@ pub trait LeafVisitor {
 
 impl Tree {
     /// Looks up `count` keys; `key(i)` gives the `i`th. Any order is right, sorted is fastest.
-    pub fn lookup_many<'k>(
+    pub(crate) fn lookup_many<'k>(
         &self,
         count: usize,
         key: impl Fn(usize) -> &'k [u8],
@@ -150,11 +153,12 @@ impl Tree {
     }
 
     /// Looks up one key.
-    pub fn lookup(&self, key: &[u8], visitor: &mut impl LeafVisitor) -> Result<()> {
+    pub(crate) fn lookup(&self, key: &[u8], visitor: &mut impl LeafVisitor) -> Result<()> {
         self.lookup_alone(key, 0, visitor, true)
     }
 
-    /// Brings the leaves of the next keys into the processor's cache, for one who is going to visit them one by one.
+    /// Brings the leaves of the next keys into the processor's cache, for one who is going to visit them one
+    /// by one.
     pub(super) fn warm_up<'k>(&self, count: usize, key: impl Fn(usize) -> &'k [u8]) {
         let Some(glances) = self.cache().glances() else { return };
         let count = count.min(WARM_UP);
@@ -269,7 +273,8 @@ impl<'t, 'k, const N: usize> Group<'t, 'k, N> {
     fn descend(&mut self) {
         let (tree, glances, keys) = (self.tree, self.glances, self.keys);
         let lookups = &mut self.lookups[..keys.len()];
-        // The next page may be torn until its parent has been validated: no harm is done by looking where it would be.
+        // The next page may be torn until its parent has been validated: no harm is done by looking where it
+        // would be.
         let set_out = |lookup: &mut Lookup<'t>, next: u32| {
             lookup.next = next;
             lookup.whereabouts = Some(glances.whereabouts(tree.page_id(PageNo(next))));

@@ -16,7 +16,7 @@ const FILL_DENOMINATOR: usize = 16;
 
 /// Makes a tree out of entries that come in key order.
 #[derive(Debug)]
-pub struct TreeBuilder {
+pub(crate) struct TreeBuilder {
     space: Arc<Tablespace>,
     root: PageNo,
     tree: u32,
@@ -59,7 +59,8 @@ impl Level {
         self.cells.push((key_end, self.bytes.len() as u32));
     }
 
-    /// Bytes of a page of the first `count` cells (and one of `more` key and value bytes) that ends at `upper`.
+    /// Bytes of a page of the first `count` cells (and one of `more` key and value bytes) that ends at
+    /// `upper`.
     fn page_bytes(
         &self,
         count: usize,
@@ -96,7 +97,7 @@ fn cell_header(level: usize) -> usize {
 
 impl TreeBuilder {
     /// See [`Tree::create`].
-    pub fn new(
+    pub(crate) fn new(
         space: Arc<Tablespace>,
         tree: u32,
         own: Option<Arc<KeyCodec>>,
@@ -114,7 +115,7 @@ impl TreeBuilder {
     }
 
     /// Adds the next entry; its key is above the last one's.
-    pub fn push(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(crate) fn push(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         let room = self.usable_bytes() / FILL_DENOMINATOR * FILL_NUMERATOR;
         let more = Some(key.len() + value.len());
         loop {
@@ -152,10 +153,11 @@ impl TreeBuilder {
         Ok(())
     }
 
-    /// Writes a page of as many cells as fit, before `next` (`None` = the end). The cells behind begin a new page.
+    /// Writes a page of as many cells as fit, before `next` (`None` = the end). The cells behind begin a new
+    /// page.
     ///
-    /// Fewer may fit than were let in: they were measured by the bytes that they share with one another, and the
-    /// upper fence may share less.
+    /// Fewer may fit than were let in: they were measured by the bytes that they share with one another, and
+    /// the upper fence may share less.
     fn close_page(&mut self, level: usize, next: Option<&[u8]>) -> Result<()> {
         let this = &self.levels[level];
         let separator_at = |count: usize| -> Option<Vec<u8>> {
@@ -197,14 +199,14 @@ impl TreeBuilder {
     }
 
     /// Gives the pages back: there will be no tree. The root has not been written.
-    pub fn discard(self) {
+    pub(crate) fn discard(self) {
         self.space.release(self.root);
         // If this fails nothing can be logged any more, and recovery finds the pages.
         let _ = self.space.free_pages(&self.pages);
     }
 
     /// Writes what is left and gives the tree.
-    pub fn finish(mut self) -> Result<Tree> {
+    pub(crate) fn finish(mut self) -> Result<Tree> {
         match self.write_rest() {
             Ok(()) => Ok(Tree::new(self.space.clone(), self.root, self.tree, self.own.take())),
             Err(error) => {

@@ -23,7 +23,7 @@ pub(super) fn is_underfull(node: Node<'_>) -> bool {
 
 /// How far a run of sorted inserts got in one leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum RunEnd {
+pub(crate) enum RunEnd {
     /// All of the run's keys are in.
     Done,
     /// The next key exists already, or has neighbours that begin alike; those before it are in.
@@ -32,7 +32,7 @@ pub enum RunEnd {
 
 /// What [`Tree::insert_beside`] found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Beside {
+pub(crate) struct Beside {
     /// The key was not there before.
     pub is_new: bool,
     /// Other keys begin alike, or may do so in a neighbouring leaf.
@@ -47,13 +47,15 @@ enum Step<T> {
 }
 
 impl Tree {
-    /// Inserts a key; false if it exists already, and nothing is changed. `value` is its parts, one behind the other.
-    pub fn insert(&self, key: &[u8], value: &[&[u8]], stamp: Stamp) -> Result<bool> {
+    /// Inserts a key; false if it exists already, and nothing is changed. `value` is its parts, one behind
+    /// the other.
+    pub(crate) fn insert(&self, key: &[u8], value: &[&[u8]], stamp: Stamp) -> Result<bool> {
         self.with_room(key, |mode| self.try_insert(key, value, stamp, mode))
     }
 
-    /// Inserts a key without value unless it is there, and looks for other keys that begin with its first `own` bytes.
-    pub fn insert_beside(&self, key: &[u8], own: usize, stamp: Stamp) -> Result<Beside> {
+    /// Inserts a key without value unless it is there, and looks for other keys that begin with its first
+    /// `own` bytes.
+    pub(crate) fn insert_beside(&self, key: &[u8], own: usize, stamp: Stamp) -> Result<Beside> {
         self.with_room(key, |mode| {
             let mut leaf = self.leaf_for_write(key, mode)?;
             let node = Node::new(leaf.page());
@@ -96,7 +98,8 @@ impl Tree {
         Ok(Step::Done(true))
     }
 
-    /// Logs what `describe` says of a leaf and does it. `keys` are those whose cells change, come or go. True if the row tier had any of them.
+    /// Logs what `describe` says of a leaf and does it. `keys` are those whose cells change, come or go. True
+    /// if the row tier had any of them.
     fn change_leaf<'k>(
         &self,
         leaf: &mut WriteGuard<'_>,
@@ -120,9 +123,10 @@ impl Tree {
     }
 
     /// Inserts sorted keys, as many at a time as fall into one leaf: `entry(i)` gives key and value parts of
-    /// the `i`th of `count`. Stops at the first key that exists, or beside which another key begins with the bytes that
-    /// `own` gives, or that `is_barred` names: asked under the leaf's latch. `done` counts those that are in, also on an error.
-    pub fn insert_run<'e, const PARTS: usize>(
+    /// the `i`th of `count`. Stops at the first key that exists, or beside which another key begins with the
+    /// bytes that `own` gives, or that `is_barred` names: asked under the leaf's latch. `done` counts those
+    /// that are in, also on an error.
+    pub(crate) fn insert_run<'e, const PARTS: usize>(
         &self,
         count: usize,
         stamp: Stamp,
@@ -219,7 +223,7 @@ impl Tree {
     }
 
     /// Replaces the value of a key; false if there is no such key.
-    pub fn replace(&self, key: &[u8], value: &[&[u8]], stamp: Stamp) -> Result<bool> {
+    pub(crate) fn replace(&self, key: &[u8], value: &[&[u8]], stamp: Stamp) -> Result<bool> {
         let (is_there, replacement) = self.with_room(key, |mode| {
             let mut leaf = self.leaf_for_write(key, mode)?;
             let (index, exact) = Node::new(leaf.page()).search(key);
@@ -250,7 +254,7 @@ impl Tree {
     }
 
     /// Removes a key; false if there is no such key.
-    pub fn remove(&self, key: &[u8]) -> Result<bool> {
+    pub(crate) fn remove(&self, key: &[u8]) -> Result<bool> {
         let (removed, underfull) = retry(self.file(), |mode| {
             let mut leaf = self.leaf_for_write(key, mode)?;
             let (index, exact) = Node::new(leaf.page()).search(key);
@@ -282,7 +286,8 @@ impl Tree {
     }
 }
 
-/// True if keys beside slot `index` (the key's own, or where it would be) begin with `own`, or may do so in a leaf beside this one.
+/// True if keys beside slot `index` (the key's own, or where it would be) begin with `own`, or may do so in a
+/// leaf beside this one.
 fn has_neighbours(node: Node<'_>, index: usize, exact: bool, own: &[u8]) -> bool {
     let behind = index + usize::from(exact);
     let left = match index.checked_sub(1) {

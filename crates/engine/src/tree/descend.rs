@@ -104,8 +104,8 @@ impl Tree {
         self.find_unless(toward, level, mode, note, None)
     }
 
-    /// As [`Tree::find`]. `absent` is asked before the page itself is read from the device; if it says that it is not needed any more:
-    /// `Ok(None)`.
+    /// As [`Tree::find`]. `absent` is asked before the page itself is read from the device; if it says that
+    /// it is not needed any more: `Ok(None)`.
     #[inline(always)]
     fn find_unless(
         &self,
@@ -152,8 +152,8 @@ impl Tree {
         Ok(Some(guard))
     }
 
-    /// As [`Tree::find_leaf`], of a key. `absent` is asked before the leaf is read from the device; `None` if it says that it is not needed
-    /// any more.
+    /// As [`Tree::find_leaf`], of a key. `absent` is asked before the leaf is read from the device; `None` if
+    /// it says that it is not needed any more.
     #[inline(always)]
     pub(super) fn find_leaf_unless(
         &self,
@@ -170,7 +170,8 @@ impl Tree {
         self.find(toward, 0, mode, &mut |_, _| ())?.ok_or(Interrupt::Conflict)
     }
 
-    /// As [`Tree::find_leaf`]; `note` hears of the position taken and the number of children at each inner page.
+    /// As [`Tree::find_leaf`]; `note` hears of the position taken and the number of children at each inner
+    /// page.
     pub(super) fn find_leaf_noting(
         &self,
         toward: Toward<'_>,
@@ -180,7 +181,8 @@ impl Tree {
         self.find(toward, 0, mode, note)?.ok_or(Interrupt::Conflict)
     }
 
-    /// The parent of the leaf that covers `key`, to be validated by the caller; `None` if the root is that leaf.
+    /// The parent of the leaf that covers `key`, to be validated by the caller; `None` if the root is that
+    /// leaf.
     pub(super) fn find_parent(&self, key: &[u8], mode: Mode) -> Attempt<Option<ReadGuard<'_>>> {
         self.find(Toward::Key(key), 1, mode, &mut |_, _| ())
     }

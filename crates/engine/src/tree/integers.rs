@@ -1,7 +1,7 @@
 //! Integers of a leaf's rows, read where they lie in the page: nothing else of a row is touched or copied.
 //!
-//! The first part of a clustered key is in most leaves all that the page's prefix and the slots' heads hold; then not
-//! even the rows are touched.
+//! The first part of a clustered key is in most leaves all that the page's prefix and the slots' heads hold;
+//! then not even the rows are touched.
 
 use super::Tree;
 use super::descend::Toward;
@@ -140,8 +140,8 @@ impl Integers {
 }
 
 impl Tree {
-    /// Reads the next rows from the front of `rest`, at most `limit` and at most a leaf's; false, and nothing read, if they must be
-    /// looked at one by one. Without rows it is not the end: `rest.done` is.
+    /// Reads the next rows from the front of `rest`, at most `limit` and at most a leaf's; false, and nothing
+    /// read, if they must be looked at one by one. Without rows it is not the end: `rest.done` is.
     pub(crate) fn read_integers(
         &self,
         rest: &mut Remainder,

@@ -22,12 +22,12 @@ mod tier;
 #[cfg(test)]
 mod tests;
 
-pub use batch::{Found, LeafVisitor};
-pub use change::RunEnd;
+pub(crate) use batch::{Found, LeafVisitor};
+pub(crate) use change::RunEnd;
 pub(crate) use integers::Source;
 pub use integers::{IntegerValues, Integers};
-pub use range::{Chunk, Remainder};
-pub use tier::{TierUse, entry_ends};
+pub(crate) use range::{Chunk, Remainder};
+pub(crate) use tier::{TierUse, entry_ends};
 
 use crate::format::layout;
 use crate::format::node::{Node, NodeHeader, NodeMut};
@@ -41,7 +41,7 @@ use types::KeyCodec;
 
 /// A tree of a tablespace. Its root never moves.
 #[derive(Clone, Debug)]
-pub struct Tree {
+pub(crate) struct Tree {
     space: Arc<Tablespace>,
     root: PageNo,
     /// Stands in every page of the tree; unique in the file, so that a page of a dropped tree is told.
@@ -52,19 +52,20 @@ pub struct Tree {
 
 /// A page, and one that named it a moment ago.
 #[derive(Clone, Copy, Debug)]
-pub struct Named {
+pub(crate) struct Named {
     parent: PageNo,
     page: PageNo,
 }
 
 impl Tree {
-    /// The tree whose root is `root`. `own`: of a secondary index, the parts that its entries have before the primary key.
-    pub fn new(space: Arc<Tablespace>, root: PageNo, id: u32, own: Option<Arc<KeyCodec>>) -> Tree {
+    /// The tree whose root is `root`. `own`: of a secondary index, the parts that its entries have before the
+    /// primary key.
+    pub(crate) fn new(space: Arc<Tablespace>, root: PageNo, id: u32, own: Option<Arc<KeyCodec>>) -> Tree {
         Tree { space, root, id, own }
     }
 
     /// Makes an empty tree with a root of its own; see [`Tree::new`] and [`NodeHeader::whole_keys`].
-    pub fn create(
+    pub(crate) fn create(
         space: Arc<Tablespace>,
         id: u32,
         own: Option<Arc<KeyCodec>>,
@@ -89,15 +90,15 @@ impl Tree {
         Ok(tree)
     }
 
-    pub fn root(&self) -> PageNo {
+    pub(crate) fn root(&self) -> PageNo {
         self.root
     }
 
-    pub fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.id
     }
 
-    pub fn space(&self) -> &Arc<Tablespace> {
+    pub(crate) fn space(&self) -> &Arc<Tablespace> {
         &self.space
     }
 
@@ -118,7 +119,7 @@ impl Tree {
 
     /// Gives all pages back to the tablespace. Nobody changes the tree meanwhile, and nobody will find it
     /// afterwards; readers who are still in it notice.
-    pub fn free_all(&self) -> Result<()> {
+    pub(crate) fn free_all(&self) -> Result<()> {
         self.space.doubt()?;
         let mut pages = vec![self.root];
         let mut parents = vec![self.root];
@@ -153,9 +154,9 @@ impl Tree {
         })
     }
 
-    /// Reads the pages that lead to others; gives their number, and the leaves that they name, each with the page that names it. What is
-    /// split or merged meanwhile may be missing.
-    pub fn read_inner(&self) -> Result<(u64, Vec<Named>)> {
+    /// Reads the pages that lead to others; gives their number, and the leaves that they name, each with the
+    /// page that names it. What is split or merged meanwhile may be missing.
+    pub(crate) fn read_inner(&self) -> Result<(u64, Vec<Named>)> {
         let (mut level, children) = self.children_of(self.root)?;
         if level == 0 {
             return Ok((0, vec![Named { parent: self.root, page: self.root }]));
@@ -185,7 +186,7 @@ impl Tree {
     }
 
     /// Reads leaves into the cache; gives their number.
-    pub fn read_leaves(&self, leaves: &[Named]) -> Result<u64> {
+    pub(crate) fn read_leaves(&self, leaves: &[Named]) -> Result<u64> {
         let mut read = 0;
         for one in leaves {
             let read_one = |_| {
@@ -207,12 +208,12 @@ impl Tree {
     }
 
     /// The longest key, in bytes.
-    pub fn key_bytes_max(&self) -> usize {
+    pub(crate) fn key_bytes_max(&self) -> usize {
         layout::key_bytes_max(self.space.page_size())
     }
 
     /// The longest value that a leaf takes beside a key of `key_len` bytes.
-    pub fn value_bytes_max(&self, key_len: usize) -> usize {
+    pub(crate) fn value_bytes_max(&self, key_len: usize) -> usize {
         let cell = layout::cell_bytes_max(self.space.page_size());
         cell.saturating_sub(key_len + layout::SLOT_BYTES + layout::LEAF_CELL_HEADER)
     }

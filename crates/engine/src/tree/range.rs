@@ -11,7 +11,7 @@ use pagecache::loads_of_this_thread;
 
 /// Entries of one leaf in private memory, in the order of the scan.
 #[derive(Default, Debug)]
-pub struct Chunk {
+pub(crate) struct Chunk {
     bytes: Vec<u8>,
     /// Where each entry's key and value end; the key starts where the entry before it ends.
     ends: Vec<(u32, u32)>,
@@ -23,34 +23,35 @@ pub struct Chunk {
     pub keys_only: bool,
 }
 
-/// The processor is asked for the cells of a range so many entries ahead: copying that many takes about as long as memory needs.
+/// The processor is asked for the cells of a range so many entries ahead: copying that many takes about as
+/// long as memory needs.
 const CELLS_AHEAD: usize = 8;
 /// No more than this of a cell is asked for ahead.
 const CELL_BYTES_AHEAD_MAX: usize = 512;
 
 #[allow(clippy::len_without_is_empty, reason = "an empty chunk means nothing: `Remainder::done` does")]
 impl Chunk {
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.ends.len()
     }
 
-    pub fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.bytes.clear();
         self.ends.clear();
     }
 
     /// Bytes of memory that it has.
-    pub fn capacity(&self) -> usize {
+    pub(crate) fn capacity(&self) -> usize {
         self.bytes.capacity() + self.ends.capacity() * size_of::<(u32, u32)>()
     }
 
     /// No entry is the work of a newer stamp.
-    pub fn stamp_max(&self) -> u64 {
+    pub(crate) fn stamp_max(&self) -> u64 {
         self.stamp_max
     }
 
     /// Key and value of an entry.
-    pub fn entry(&self, index: usize) -> (&[u8], &[u8]) {
+    pub(crate) fn entry(&self, index: usize) -> (&[u8], &[u8]) {
         let start = match index {
             0 => 0,
             _ => self.ends[index - 1].1 as usize,
@@ -60,7 +61,7 @@ impl Chunk {
     }
 
     /// The first entry whose key is not below `key`, in a chunk that ascends; quick if it lies near `near`.
-    pub fn lower_bound(&self, key: &[u8], near: usize) -> usize {
+    pub(crate) fn lower_bound(&self, key: &[u8], near: usize) -> usize {
         let is_below = |index: usize| self.entry(index).0 < key;
         let count = self.len();
         let (mut low, mut high) = (near.min(count), count);
@@ -130,9 +131,10 @@ impl Chunk {
     }
 }
 
-/// What of a range has not been read yet: keys from `start` (inclusive) to `end` (exclusive; `None` = no bound).
+/// What of a range has not been read yet: keys from `start` (inclusive) to `end` (exclusive; `None` = no
+/// bound).
 #[derive(Clone, Default, Debug)]
-pub struct Remainder {
+pub(crate) struct Remainder {
     pub start: Vec<u8>,
     pub end: Option<Vec<u8>>,
     /// Nothing is left.
@@ -145,7 +147,7 @@ pub struct Remainder {
 const AHEAD_FROM: usize = 256;
 
 impl Remainder {
-    pub fn new(start: Vec<u8>, end: Option<Vec<u8>>) -> Remainder {
+    pub(crate) fn new(start: Vec<u8>, end: Option<Vec<u8>>) -> Remainder {
         let done = end.as_ref().is_some_and(|end| *end <= start);
         Remainder { start, end, done, ahead: None }
     }
@@ -154,7 +156,7 @@ impl Remainder {
 impl Tree {
     /// Fills `chunk` with the next entries from the front of `rest`, at most `limit` and at most a leaf's.
     /// An empty chunk does not mean the end: `rest.done` does.
-    pub fn read_forward(&self, rest: &mut Remainder, chunk: &mut Chunk, limit: usize) -> Result<()> {
+    pub(crate) fn read_forward(&self, rest: &mut Remainder, chunk: &mut Chunk, limit: usize) -> Result<()> {
         let mut fence = Vec::new();
         let loads = loads_of_this_thread();
         let (cut, has_fence) = retry(self.file(), |mode| {
@@ -187,8 +189,9 @@ impl Tree {
         Ok(())
     }
 
-    /// Asks for the leaves that come next, if this thread has waited for the device since it had read `loads` pages, or has come to
-    /// the middle of the leaves asked for last. Who finds its leaves in the cache pays for one comparison.
+    /// Asks for the leaves that come next, if this thread has waited for the device since it had read `loads`
+    /// pages, or has come to the middle of the leaves asked for last. Who finds its leaves in the cache pays
+    /// for one comparison.
     pub(super) fn read_ahead(&self, rest: &mut Remainder, loads: u64) {
         let is_time = match &rest.ahead {
             Some(middle) => rest.start >= *middle,
@@ -200,8 +203,8 @@ impl Tree {
         }
     }
 
-    /// Asks for the leaf that covers `start` and for those behind it, as far as one parent names them and the range goes. Gives
-    /// where to ask again; `None` if they are all there, or if these are the parent's last.
+    /// Asks for the leaf that covers `start` and for those behind it, as far as one parent names them and the
+    /// range goes. Gives where to ask again; `None` if they are all there, or if these are the parent's last.
     fn ask_for_leaves(&self, start: &[u8], end: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
         let window = self.cache().read_ahead_window();
         if window < 2 {
@@ -228,7 +231,7 @@ impl Tree {
     }
 
     /// As [`Tree::read_forward`], from the back of `rest`; the chunk's entries descend.
-    pub fn read_backward(&self, rest: &mut Remainder, chunk: &mut Chunk, limit: usize) -> Result<()> {
+    pub(crate) fn read_backward(&self, rest: &mut Remainder, chunk: &mut Chunk, limit: usize) -> Result<()> {
         let mut fence = Vec::new();
         let cut = retry(self.file(), |mode| {
             chunk.clear();
@@ -257,7 +260,11 @@ impl Tree {
     }
 
     /// Calls `each` for every key that starts with `prefix`, which no latch holds still.
-    pub fn for_each_prefix(&self, prefix: &[u8], mut each: impl FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub(crate) fn for_each_prefix(
+        &self,
+        prefix: &[u8],
+        mut each: impl FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         let mut rest = Remainder::new(prefix.to_vec(), key_behind_prefix(prefix));
         let mut chunk = Chunk::default();
         while !rest.done {
@@ -270,10 +277,14 @@ impl Tree {
     }
 
     /// Reads at the place of `key`: `read` gets the leaf, the first slot not below the key, and whether it is
-    /// the key's. What it returns counts only once the page has been validated; `read` is called again if not,
-    /// so it begins by forgetting what it did before.
+    /// the key's. What it returns counts only once the page has been validated; `read` is called again if
+    /// not, so it begins by forgetting what it did before.
     #[inline]
-    pub fn read_leaf<R>(&self, key: &[u8], mut read: impl FnMut(Node<'_>, usize, bool) -> R) -> Result<R> {
+    pub(crate) fn read_leaf<R>(
+        &self,
+        key: &[u8],
+        mut read: impl FnMut(Node<'_>, usize, bool) -> R,
+    ) -> Result<R> {
         retry(self.file(), |mode| {
             let leaf = self.find_leaf(Toward::Key(key), mode)?;
             let node = Node::new(leaf.page());
@@ -285,7 +296,7 @@ impl Tree {
     }
 
     /// Appends the value of a key to `out`; false, and nothing appended, if there is none.
-    pub fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
+    pub(crate) fn get(&self, key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let start = out.len();
         let found = self.read_leaf(key, |leaf, index, exact| {
             out.truncate(start);
@@ -300,9 +311,9 @@ impl Tree {
         found
     }
 
-    /// A guess at the number of keys from `start` to `end`: exact within one leaf, else from the positions of the
-    /// two bounds among the children on their ways down.
-    pub fn estimate(&self, start: &[u8], end: Option<&[u8]>) -> Result<u64> {
+    /// A guess at the number of keys from `start` to `end`: exact within one leaf, else from the positions of
+    /// the two bounds among the children on their ways down.
+    pub(crate) fn estimate(&self, start: &[u8], end: Option<&[u8]>) -> Result<u64> {
         let lower = self.position(Toward::Key(start))?;
         let upper = self.position(end.map_or(Toward::End, Toward::Below))?;
         Ok(lower.distance_to(&upper))

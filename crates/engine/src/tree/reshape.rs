@@ -1,7 +1,7 @@
 //! Splits and merges, under the parent's exclusive latch.
 //!
-//! Latch order: parent, left child, right child, free maps. Each split or merge is one record of the log. Pages are allocated before the first latch is taken
-//! and given back after the last is released.
+//! Latch order: parent, left child, right child, free maps. Each split or merge is one record of the log.
+//! Pages are allocated before the first latch is taken and given back after the last is released.
 
 use super::Tree;
 use super::change::is_underfull;
@@ -155,7 +155,8 @@ impl Tree {
         made.map(|()| Split::Done)
     }
 
-    /// Moves the root's contents down into two new pages, whose guards are in `guards` afterwards, also on an error.
+    /// Moves the root's contents down into two new pages, whose guards are in `guards` afterwards, also on an
+    /// error.
     fn log_root_split<'s>(
         &'s self,
         root: &mut WriteGuard<'_>,
@@ -226,8 +227,8 @@ impl Tree {
         Ok(Merge::Done)
     }
 
-    /// Merges the children at `left_index` and behind it, if one is underfull and both fit a page. A root that would be
-    /// left with one child takes over that child's contents.
+    /// Merges the children at `left_index` and behind it, if one is underfull and both fit a page. A root
+    /// that would be left with one child takes over that child's contents.
     fn try_merge_pair(
         &self,
         parent: &mut WriteGuard<'_>,

@@ -1,15 +1,16 @@
 //! What a tree asks the row tier, and tells it.
 //!
-//! What lookups name is either a whole key, as in the clustered index, or all of a secondary index's own parts, which the keys of its entries
-//! begin with. What the leaf has of it is kept as it stands there:
+//! What lookups name is either a whole key, as in the clustered index, or all of a secondary index's own
+//! parts, which the keys of its entries begin with. What the leaf has of it is kept as it stands there:
 //!
 //! - of a whole key its value;
-//! - of own parts what each of the entries has behind them, after its length (`u16`), if all of them lie in one leaf.
+//! - of own parts what each of the entries has behind them, after its length (`u16`), if all of them lie in
+//!   one leaf.
 //!
 //! That there is nothing is not kept: who asks for what is not there seldom asks for it again.
 //!
-//! Whoever changes a key says so before, under its leaf's exclusive latch. Which part of the key lookups name only the tree knows,
-//! so that no caller can say less.
+//! Whoever changes a key says so before, under its leaf's exclusive latch. Which part of the key lookups name
+//! only the tree knows, so that no caller can say less.
 
 use super::{Found, Tree};
 use crate::space::row_share::RowShare;
@@ -27,7 +28,7 @@ const ENTRIES_BYTES_MAX: usize = 256;
 
 /// What a lookup of one key has of the row tier.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-pub enum TierUse {
+pub(crate) enum TierUse {
     /// Nothing: the key is no whole one, or its neighbours matter.
     None,
     /// What others have kept.
@@ -70,7 +71,8 @@ impl Replacement<'_> {
 }
 
 impl Tree {
-    /// The tree's number in the row tier. Files and trees beyond what it can tell apart, which count up and never come again, do without.
+    /// The tree's number in the row tier. Files and trees beyond what it can tell apart, which count up and
+    /// never come again, do without.
     fn tier_owner(&self) -> Option<u64> {
         let owner = u64::from(self.space.file_id().0) << TREE_BITS | u64::from(self.id);
         (self.id < 1 << TREE_BITS && owner <= rowtier::OWNER_MAX).then_some(owner)
@@ -89,7 +91,8 @@ impl Tree {
         self.any_tier().filter(|tier| tier.share.tier.is_on())
     }
 
-    /// A key's cell is about to change, come or go. Its leaf is latched exclusively. True if something was kept.
+    /// A key's cell is about to change, come or go. Its leaf is latched exclusively. True if something was
+    /// kept.
     #[inline]
     pub(super) fn forget_kept(&self, key: &[u8]) -> bool {
         self.any_tier().is_some_and(|TreeTier { share, kept, owner, .. }| {
@@ -97,7 +100,8 @@ impl Tree {
         })
     }
 
-    /// A row that was kept has changed, and its leaf is still latched exclusively: the row as it is now may be kept once the leaf is not.
+    /// A row that was kept has changed, and its leaf is still latched exclusively: the row as it is now may
+    /// be kept once the leaf is not.
     pub(super) fn begin_replacement(&self, key: &[u8]) -> Option<Replacement<'_>> {
         debug_assert!(self.own.is_none(), "what is kept of an index is more than one cell");
         let TreeTier { share, kept, owner, .. } = self.tier()?;
@@ -111,7 +115,8 @@ impl Tree {
         own.map_or(key, |own| &key[..own])
     }
 
-    /// Appends what a leaf has of `named` as the tier keeps it; false if that is nothing, may not be all, or is too much. The page is not validated yet.
+    /// Appends what a leaf has of `named` as the tier keeps it; false if that is nothing, may not be all, or
+    /// is too much. The page is not validated yet.
     pub(super) fn append_kept(&self, found: Found<'_>, named: &[u8], out: &mut Vec<u8>) -> bool {
         let Found { leaf, mut index, exact } = found;
         if self.own.is_none() {
@@ -137,7 +142,7 @@ impl Tree {
 }
 
 /// What entries have behind their own parts, out of what [`Tree::append_kept`] has made of them.
-pub fn entry_ends(kept: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub(crate) fn entry_ends(kept: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = kept;
     std::iter::from_fn(move || {
         let (length, behind) = rest.split_first_chunk()?;
@@ -174,8 +179,8 @@ impl<'t> TreeTier<'t> {
 }
 
 impl Fill<'_> {
-    /// True if the leaf had to be read from the device: it is in nobody's way in memory. One that was opened from a compressed page in memory is
-    /// not: what the tier is worth to others is counted in reads.
+    /// True if the leaf had to be read from the device: it is in nobody's way in memory. One that was opened
+    /// from a compressed page in memory is not: what the tier is worth to others is counted in reads.
     pub(super) fn is_due(&self) -> bool {
         self.loads_before.is_none_or(|before| pagecache::loads_of_this_thread() > before)
     }

@@ -3,7 +3,7 @@
 use super::core::WriteCore;
 use super::log;
 use super::purge::Garbage;
-use super::undo::{Change, Changes, Enlisted, Mark, RowChange, Undo, What};
+use super::undo::{Change, Changes, Enlisted, Enlistment, Mark, RowChange, Undo, What};
 use crate::definition::KeyList;
 use crate::table::Table;
 use crate::{Error, Result};
@@ -27,43 +27,45 @@ pub(crate) struct Active {
 }
 
 impl Active {
-    pub fn new(transaction: Transaction, patience: Patience, locks_absent: bool) -> Active {
+    pub(crate) fn new(transaction: Transaction, patience: Patience, locks_absent: bool) -> Active {
         let undo = Arc::new(Undo::new(transaction.id()));
         Active { transaction, patience, undo, scratch: Vec::new(), locks_absent, has_absent: false }
     }
 
-    pub fn locks_absent(&self) -> bool {
+    pub(crate) fn locks_absent(&self) -> bool {
         self.locks_absent
     }
 
-    /// To be called before a key is locked whose row is not there, and before it is looked for once more. False if it was called before.
-    pub fn begin_absent_locks(&mut self, core: &WriteCore) -> bool {
+    /// To be called before a key is locked whose row is not there, and before it is looked for once more.
+    /// False if it was called before.
+    pub(crate) fn begin_absent_locks(&mut self, core: &WriteCore) -> bool {
         if !self.has_absent {
             core.begin_absent_locks();
         }
         !std::mem::replace(&mut self.has_absent, true)
     }
 
-    pub fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> Stamp {
         self.transaction.id()
     }
 
-    pub fn mark(&self) -> Mark {
+    pub(crate) fn mark(&self) -> Mark {
         Mark(self.undo.lock().list.len())
     }
 
-    /// The number of a table among those that the transaction has changed. From now on nobody redefines the table until the
-    /// transaction has ended: its definition is locked by its id, shared, and exclusively by whoever redefines it.
-    pub fn enlist(&mut self, table: &Table) -> Result<usize> {
+    /// The place of a table among those that the transaction has changed. From now on nobody redefines the
+    /// table until the transaction has ended: its definition is locked by its id, shared, and exclusively by
+    /// whoever redefines it.
+    pub(crate) fn enlist(&mut self, table: &Table) -> Result<Enlistment> {
         if let Some(known) = self.undo.lock().tables.iter().rposition(|known| known.table.id() == table.id())
         {
-            return Ok(known);
+            return Ok(Enlistment(known));
         }
         self.transaction.lock(DEFINITIONS, &table.id().0.to_be_bytes(), LockMode::Shared, self.patience)?;
         let file = table.live_state()?.space.file_id();
         let mut changes = self.undo.lock();
         changes.tables.push(Enlisted { table: table.arc()?, file });
-        Ok(changes.tables.len() - 1)
+        Ok(Enlistment(changes.tables.len() - 1))
     }
 
     /// Logs a change that is about to be made, and remembers how to take it back.
@@ -78,27 +80,27 @@ impl Active {
         let garbage_of = change.leaves_garbage().then_some(change.table);
         changes.push(core, self.transaction.id(), change)?;
         if let Some(table) = garbage_of {
-            changes.tables[table].table.add_garbage(1);
+            changes.tables[table.0].table.add_garbage(1);
         }
         self.transaction.count_row_changed();
         Ok(())
     }
 
     /// A row is about to be changed.
-    pub fn push_row(&mut self, core: &WriteCore, table: usize, change: RowChange) -> Result<()> {
+    pub(crate) fn push_row(&mut self, core: &WriteCore, table: Enlistment, change: RowChange) -> Result<()> {
         self.push(core, Change { table, what: What::Row(change) })
     }
 
     /// Rows are about to be inserted together.
-    pub fn push_inserted(&mut self, core: &WriteCore, table: usize, keys: KeyList) -> Result<()> {
+    pub(crate) fn push_inserted(&mut self, core: &WriteCore, table: Enlistment, keys: KeyList) -> Result<()> {
         self.push(core, Change { table, what: What::Inserted(keys) })
     }
 
     /// The newest change turned out not to be necessary: nothing was changed.
-    pub fn pop_unused(&mut self) {
+    pub(crate) fn pop_unused(&mut self) {
         let mut changes = self.undo.lock();
         if let Some(Change { table, what: What::Row(change) }) = changes.pop() {
-            let Enlisted { table, file } = &changes.tables[table];
+            let Enlisted { table, file } = &changes.tables[table.0];
             if change.leaves_garbage {
                 table.add_garbage(-1);
             }
@@ -109,25 +111,26 @@ impl Active {
     }
 
     /// The newest change moves index entries, which stay behind.
-    pub fn note_garbage(&mut self) {
+    pub(crate) fn note_garbage(&mut self) {
         let Changes { tables, list, .. } = &mut *self.undo.lock();
         if let Some(Change { table, what: What::Row(change) }) = list.last_mut()
             && !change.leaves_garbage
         {
             change.leaves_garbage = true;
-            tables[*table].table.add_garbage(1);
+            tables[table.0].table.add_garbage(1);
         }
     }
 
     /// Of the rows inserted together last, only these are in.
-    pub fn set_inserted(&mut self, keys: KeyList) {
+    pub(crate) fn set_inserted(&mut self, keys: KeyList) {
         if let Some(Change { what: What::Inserted(last), .. }) = self.undo.lock().list.last_mut() {
             *last = keys;
         }
     }
 
-    /// Takes the newest changes back, down to `mark`. If that fails the engine refuses writes, and the next start takes them back.
-    pub fn take_back(&mut self, core: &WriteCore, mark: Mark) -> Result<()> {
+    /// Takes the newest changes back, down to `mark`. If that fails the engine refuses writes, and the next
+    /// start takes them back.
+    pub(crate) fn take_back(&mut self, core: &WriteCore, mark: Mark) -> Result<()> {
         if self.mark() <= mark {
             return Ok(());
         }
@@ -142,7 +145,7 @@ impl Active {
             return Ok(false);
         }
         let Some(change) = changes.pop() else { return Ok(false) };
-        let Enlisted { table, file } = changes.tables[change.table].clone();
+        let Enlisted { table, file } = changes.tables[change.table.0].clone();
         let state = table.state();
         if state.dropped || state.space.file_id() != file {
             return Ok(true);
@@ -175,7 +178,7 @@ impl Active {
     }
 
     /// Ends the transaction and keeps what it did.
-    pub fn commit(self, core: &WriteCore) -> Result<()> {
+    pub(crate) fn commit(self, core: &WriteCore) -> Result<()> {
         let has_absent = self.has_absent;
         let result = self.end_by_commit(core);
         if has_absent {
@@ -212,7 +215,7 @@ impl Active {
     }
 
     /// Ends the transaction and takes back all it did.
-    pub fn roll_back(self, core: &WriteCore) -> Result<()> {
+    pub(crate) fn roll_back(self, core: &WriteCore) -> Result<()> {
         let has_absent = self.has_absent;
         let result = self.end_by_roll_back(core);
         if has_absent {
@@ -242,7 +245,7 @@ fn garbage(tables: &[Enlisted], changes: Vec<Change>, stamp: Stamp, from: Lsn) -
         if let What::Row(RowChange { key, old: Some(old), leaves_garbage, leaves_chain, .. }) = what
             && (leaves_garbage || leaves_chain)
         {
-            let Enlisted { table, file } = &tables[table];
+            let Enlisted { table, file } = &tables[table.0];
             let (table, file) = (table.clone(), *file);
             let chain = leaves_chain.then_some(from);
             garbage.push(Garbage { table, file, key, old, stamp, chain, is_counted: leaves_garbage });

@@ -2,6 +2,7 @@
 
 use super::active::Active;
 use super::core::WriteCore;
+use super::undo::Enlistment;
 use crate::definition::KeyList;
 use crate::format::row::{ROW_HEADER_BYTES, RowHeader};
 use crate::table::state::TableState;
@@ -21,6 +22,12 @@ pub(crate) struct Bulk {
     pub rows: usize,
     /// They are in. If not, one of them collides, and none is.
     pub inserted: bool,
+}
+
+/// Rows of a list, from a position on.
+struct Part<'r> {
+    rows: &'r KeyList,
+    from: usize,
 }
 
 /// Entries of one index in key order.
@@ -64,13 +71,13 @@ fn head(key: &[u8]) -> u64 {
 }
 
 impl Table {
-    /// Inserts rows of `rows` from position `from` on, as many as are worth sorting together. On an error the caller takes back
-    /// what it did.
+    /// Inserts rows of `rows` from position `from` on, as many as are worth sorting together. On an error the
+    /// caller takes back what it did.
     pub(crate) fn insert_bulk(
         &self,
         core: &WriteCore,
         active: &mut Active,
-        number: usize,
+        table: Enlistment,
         rows: &KeyList,
         from: usize,
     ) -> Result<Bulk> {
@@ -105,20 +112,18 @@ impl Table {
             keys.ends.push(keys.bytes.len() as u32);
         }
         clustered.sort();
-        let inserted = self.insert_sorted(core, state, active, number, rows, from, &clustered)?;
+        let inserted = self.insert_sorted(core, state, active, table, Part { rows, from }, &clustered)?;
         Ok(Bulk { rows: count, inserted })
     }
 
     /// Inserts sorted rows; false, and none is in, if one of them has a key that is there already.
-    #[expect(clippy::too_many_arguments, reason = "rows, their keys, and who inserts them")]
     fn insert_sorted(
         &self,
         core: &WriteCore,
         state: &TableState,
         active: &mut Active,
-        number: usize,
-        rows: &KeyList,
-        from: usize,
+        table: Enlistment,
+        Part { rows, from }: Part<'_>,
         clustered: &Sorted,
     ) -> Result<bool> {
         let count = clustered.order.len();
@@ -127,7 +132,7 @@ impl Table {
         }
         let header = RowHeader::new(active.stamp(), true).to_bytes();
         let mark = active.mark();
-        active.push_inserted(core, number, clustered.keys.clone())?;
+        active.push_inserted(core, table, clustered.keys.clone())?;
         let mut inserted = 0;
         let row = |i: usize| (clustered.key(i), [&header[..], rows.get(from + clustered.position(i))]);
         // Somebody may have looked for the row, and locked its key because it was not there.

@@ -9,8 +9,8 @@ use base::sync::Arc;
 use std::ops::Deref;
 use wal::Checkpoint;
 
-/// The core of a database's tables, and what keeps records in the log besides dirty pages: the transactions under way, and what
-/// purge has not come to. Both refer to tables, so a table knows the [`Core`] alone.
+/// The core of a database's tables, and what keeps records in the log besides dirty pages: the transactions
+/// under way, and what purge has not come to. Both refer to tables, so a table knows the [`Core`] alone.
 #[derive(Debug)]
 pub(crate) struct WriteCore {
     core: Arc<Core>,
@@ -28,19 +28,19 @@ impl Deref for WriteCore {
 }
 
 impl WriteCore {
-    pub fn new(core: Core) -> WriteCore {
+    pub(crate) fn new(core: Core) -> WriteCore {
         WriteCore { core: Arc::new(core), under_way: UnderWay::default(), purge: Purge::default() }
     }
 
     /// What the tables share.
-    pub fn tables(&self) -> &Arc<Core> {
+    pub(crate) fn tables(&self) -> &Arc<Core> {
         &self.core
     }
 
-    /// To be called before anything is changed, with no latch held: refuses if the database is closed or has given up
-    /// writing, and waits if the log is full.
+    /// To be called before anything is changed, with no latch held: refuses if the database is closed or has
+    /// given up writing, and waits if the log is full.
     #[inline]
-    pub fn touch(&self) -> Result<()> {
+    pub(crate) fn touch(&self) -> Result<()> {
         self.check_open()?;
         if self.journal.admits() { Ok(()) } else { self.wait_for_log() }
     }
@@ -50,14 +50,14 @@ impl WriteCore {
         self.journal.make_admissible(|| self.make_room_in_log())
     }
 
-    /// The first record that something other than a dirty page still needs: the oldest transaction's. Asked by a checkpoint
-    /// after it has looked where the log ends.
-    pub fn oldest_needed(&self) -> Option<Lsn> {
+    /// The first record that something other than a dirty page still needs: the oldest transaction's. Asked
+    /// by a checkpoint after it has looked where the log ends.
+    pub(crate) fn oldest_needed(&self) -> Option<Lsn> {
         [self.under_way.oldest(), self.purge.oldest_needed()].into_iter().flatten().min()
     }
 
     /// Takes a checkpoint and gives up what the log does not need any more.
-    pub fn checkpoint(&self) -> Result<()> {
+    pub(crate) fn checkpoint(&self) -> Result<()> {
         let _turn = self.checkpointing.lock();
         self.log_again()?;
         // First the log's end, then who needs what of it: what is logged later is behind that end.
@@ -87,7 +87,7 @@ impl WriteCore {
     }
 
     /// Writes pages whose changes are old and takes a checkpoint.
-    pub fn make_room_in_log(&self) -> Result<()> {
+    pub(crate) fn make_room_in_log(&self) -> Result<()> {
         let old = self.journal.position().0.saturating_sub(self.journal.capacity() / 8 * 5);
         if self.journal.needed().0 < old {
             self.caches.write_older_than(Lsn(old))?;

@@ -1,22 +1,26 @@
 //! A transaction's records in the log, little-endian.
 //!
 //! ```text
-//! 16 ROW          stamp u64 | number u32 | file u32 | flags u8 | key length u16 | numbers 3 x u64 | key | old cell
+//! 16 ROW          stamp u64 | number u32 | file u32 | flags u8 | key length u16 | numbers 3 x u64 |
+//!                 key | old cell
 //!                 flags: 1 there was a row, 2 the old cell's overflow pages go with it
 //! 17 INSERTED     stamp u64 | number u32 | file u32 | count u32 | numbers 3 x u64 | ends count x u32 | keys
 //! 18 UNDONE       stamp u64 | number u32     what has this number or a higher one has been taken back
 //! 19 COMMITTED    stamp u64
 //! 20 ROLLED_BACK  stamp u64
-//! 21 CHAIN        stamp u64 | file u32 | reference 20 B     overflow pages that are to go: the transaction has committed
+//! 21 CHAIN        stamp u64 | file u32 | reference 20 bytes
+//!                 overflow pages that are to go: the transaction has committed
 //! ```
 //!
-//! ROW and INSERTED come before the pages are changed and say what undoes the change. Their number is the change's among the
-//! transaction's: a later record of a number takes the place of an earlier one. Checkpoints log both again, and CHAIN, at the log's end
-//! when the first ones would hold too much of it. `numbers` are the table's next AUTO_INCREMENT, row id and chain, so that none is given out again after a crash.
+//! ROW and INSERTED come before the pages are changed and say what undoes the change. Their number is the
+//! change's among the transaction's: a later record of a number takes the place of an earlier one.
+//! Checkpoints log both again, and CHAIN, at the log's end when the first ones would hold too much of it.
+//! `numbers` are the table's next AUTO_INCREMENT, row id and chain, so that none is given out again after a
+//! crash.
 
-use super::undo::{Change, Mark, RowChange, What};
+use super::undo::{Change, Enlistment, Mark, RowChange, What};
 use crate::definition::KeyList;
-use crate::format::file_header::Counters;
+use crate::format::file_header::{COUNTERS_BYTES, Counters};
 use crate::format::overflow::{REFERENCE_BYTES, Reference};
 use crate::journal::kind;
 use crate::table::Table;
@@ -35,7 +39,12 @@ const CHAIN: u8 = kind::LOGICAL + 5;
 const FLAG_OLD: u8 = 1;
 const FLAG_CHAIN: u8 = 2;
 
-fn head(stamp: Stamp, number: usize, file: FileId) -> [u8; 16] {
+/// What ROW and INSERTED begin with, in bytes: stamp, number, file.
+const HEAD_BYTES: usize = 16;
+const _: () = assert!(HEAD_BYTES == size_of::<Stamp>() + size_of::<u32>() + size_of::<FileId>());
+const _: () = assert!(COUNTERS_BYTES == size_of::<Counters>());
+
+fn head(stamp: Stamp, number: usize, file: FileId) -> [u8; HEAD_BYTES] {
     let mut bytes = [0; 16];
     bytes[..8].copy_from_slice(&stamp.0.to_le_bytes());
     bytes[8..12].copy_from_slice(&(number as u32).to_le_bytes());
@@ -111,7 +120,7 @@ pub(crate) enum Record {
 }
 
 impl Record {
-    pub fn stamp(&self) -> Stamp {
+    pub(crate) fn stamp(&self) -> Stamp {
         match self {
             Record::Change { stamp, .. }
             | Record::Undone { stamp, .. }
@@ -122,7 +131,7 @@ impl Record {
     }
 
     /// Reads a record.
-    pub fn read(kind: u8, place: Lsn, payload: &[u8]) -> Result<Record> {
+    pub(crate) fn read(kind: u8, place: Lsn, payload: &[u8]) -> Result<Record> {
         let record = decode(kind, payload);
         record
             .ok_or_else(|| Error::Log { why: format!("the record of kind {kind} at {place} cannot be read") })
@@ -153,7 +162,7 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Record> {
                 number,
                 file,
                 counters,
-                change: Change { table: 0, what: What::Row(change) },
+                change: Change { table: Enlistment(0), what: What::Row(change) },
             }
         }
         INSERTED => {
@@ -166,7 +175,7 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Record> {
             let is_whole = ends.is_sorted() && ends.last().copied().unwrap_or(0) as usize == bytes.len();
             let keys = is_whole.then(|| KeyList { bytes: bytes.to_vec(), ends })?;
             rest = &[];
-            let change = Change { table: 0, what: What::Inserted(keys) };
+            let change = Change { table: Enlistment(0), what: What::Inserted(keys) };
             Record::Change { stamp, number, file, counters, change }
         }
         UNDONE => Record::Undone { stamp, number: u32::from_le_bytes(take(&mut rest)?) },

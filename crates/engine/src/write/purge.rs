@@ -1,8 +1,8 @@
 //! Purge: removes what committed transactions have left behind once nobody sees it any more.
 //!
-//! A deleted row stays in its leaf, and the index entries of rows as they were stay in theirs, for the snapshots that still see
-//! them. What a transaction leaves is queued when it commits. A thread looks at the queue; a session that
-//! commits faster than the thread purges does some of the work itself.
+//! A deleted row stays in its leaf, and the index entries of rows as they were stay in theirs, for the
+//! snapshots that still see them. What a transaction leaves is queued when it commits. A thread looks at the
+//! queue; a session that commits faster than the thread purges does some of the work itself.
 
 use super::core::WriteCore;
 use super::log;
@@ -27,7 +27,8 @@ use transactions::Horizon;
 const PAUSE: Duration = Duration::from_millis(20);
 #[cfg(not(feature = "shuttle"))]
 const PAUSE_IDLE: Duration = Duration::from_millis(500);
-/// What is purged between two looks at the horizon: a snapshot that closes meanwhile lets the next ones go further.
+/// What is purged between two looks at the horizon: a snapshot that closes meanwhile lets the next ones go
+/// further.
 #[cfg(not(feature = "shuttle"))]
 const BATCH: usize = 256;
 /// A queue longer than this is worked on by those who make it longer.
@@ -54,7 +55,8 @@ pub(crate) struct Garbage {
 #[derive(Default, Debug)]
 pub(crate) struct Purge {
     queue: Mutex<Queue, PurgeQueueLatch>,
-    /// Held by who purges: one thread at a time. It may wait for a table's redefinition to end, so nobody else waits for it.
+    /// Held by who purges: one thread at a time. It may wait for a table's redefinition to end, so nobody
+    /// else waits for it.
     working: Mutex<()>,
     len: AtomicUsize,
     sweeps: Mutex<VecDeque<Sweep>>,
@@ -84,7 +86,7 @@ struct SignalState {
 
 impl Purge {
     /// Leaves work for later.
-    pub fn add(&self, garbage: Vec<Garbage>) {
+    pub(crate) fn add(&self, garbage: Vec<Garbage>) {
         if garbage.is_empty() {
             return;
         }
@@ -99,7 +101,7 @@ impl Purge {
     }
 
     /// How much waits.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         // ORDER: as in `add`.
         self.len.load(Ordering::Relaxed)
     }
@@ -122,7 +124,8 @@ impl Purge {
     /// Purges up to `limit` rows; how many it came to.
     fn run(&self, core: &WriteCore, limit: usize) -> usize {
         let _working = self.working.lock();
-        // First the horizon, then the versions: what is purged below has no versions left that only older snapshots had.
+        // First the horizon, then the versions: what is purged below has no versions left that only older
+        // snapshots had.
         let horizon = core.transactions.horizon();
         core.transactions.purge();
         let mut done = 0;
@@ -146,13 +149,13 @@ impl Purge {
     }
 
     /// The first record in the log that says what is still to be purged.
-    pub fn oldest_needed(&self) -> Option<Lsn> {
+    pub(crate) fn oldest_needed(&self) -> Option<Lsn> {
         let queue = self.queue.lock();
         queue.waiting.iter().filter_map(|garbage| garbage.chain).chain(queue.current).min()
     }
 
     /// Logs again what is still to be purged and has its record at or below `below`.
-    pub fn log_again(&self, core: &WriteCore, below: Lsn) -> Result<()> {
+    pub(crate) fn log_again(&self, core: &WriteCore, below: Lsn) -> Result<()> {
         let mut queue = self.queue.lock();
         let position = core.journal.position();
         for garbage in
@@ -166,9 +169,9 @@ impl Purge {
         Ok(())
     }
 
-    /// Has a whole table looked through, for what a crash has left: what nobody sees and nobody has a list of. It counts once in
-    /// [`Table::garbage`] until that is done.
-    pub fn sweep(&self, table: Arc<Table>) {
+    /// Has a whole table looked through, for what a crash has left: what nobody sees and nobody has a list
+    /// of. It counts once in [`Table::garbage`] until that is done.
+    pub(crate) fn sweep(&self, table: Arc<Table>) {
         self.sweeps.lock().push_back(Sweep::new(table));
     }
 
@@ -185,26 +188,26 @@ impl Purge {
     }
 
     /// Called by who has committed: helps if the thread cannot keep up.
-    pub fn help(&self, core: &WriteCore) {
+    pub(crate) fn help(&self, core: &WriteCore) {
         if self.len() > QUEUE_LONG {
             self.run(core, HELP);
         }
     }
 
     /// Purges everything that nobody sees.
-    pub fn drain(&self, core: &WriteCore) {
+    pub(crate) fn drain(&self, core: &WriteCore) {
         while self.run(core, usize::MAX) > 0 || self.sweep_on(core) {}
     }
 
     /// Forgets everything: the next start will meet it.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         *self.queue.lock() = Queue::default();
         self.sweeps.lock().clear();
     }
 
     /// Starts the thread. Models have none.
     #[cfg(not(feature = "shuttle"))]
-    pub fn start(&self, core: &Arc<WriteCore>) {
+    pub(crate) fn start(&self, core: &Arc<WriteCore>) {
         let (signal, weak) = (self.signal.clone(), Arc::downgrade(core));
         let spawned = thread::Builder::new().name("purge".to_owned()).spawn(move || work(&weak, &signal));
         // Without the thread sessions do the work, later.
@@ -212,7 +215,7 @@ impl Purge {
     }
 
     /// Ends the thread and waits for it.
-    pub fn stop(&self) {
+    pub(crate) fn stop(&self) {
         let thread = {
             let mut state = self.signal.state.lock();
             state.stop = true;

@@ -1,16 +1,18 @@
 //! Changing rows, each with its entries in the secondary indexes.
 //!
-//! Nothing that an older snapshot may want is removed: a deleted row stays in its leaf, marked, and so do the index entries of
-//! deleted and of changed rows, until purge finds that nobody sees them. A row appears first in the clustered index and disappears
-//! last from it. Readers who come through a secondary index check that the row they may see has the entry's parts.
+//! Nothing that an older snapshot may want is removed: a deleted row stays in its leaf, marked, and so do the
+//! index entries of deleted and of changed rows, until purge finds that nobody sees them. A row appears first
+//! in the clustered index and disappears last from it. Readers who come through a secondary index check that
+//! the row they may see has the entry's parts.
 //!
-//! A row that carries the stamp of a transaction under way is that transaction's. To make a row its own, a transaction
-//! holds the row's latch, finds that nobody else has it or has locked it, and writes its stamp; from then on it needs no latch.
+//! A row that carries the stamp of a transaction under way is that transaction's. To make a row its own, a
+//! transaction holds the row's latch, finds that nobody else has it or has locked it, and writes its stamp;
+//! from then on it needs no latch.
 
 use super::active::Active;
 use super::core::WriteCore;
 use super::purge::Garbage;
-use super::undo::{RowChange, What};
+use super::undo::{Enlistment, RowChange, What};
 use crate::format::row::{ROW_HEADER_BYTES, RowHeader, chain_of, split_cell};
 use crate::latch::RowLatch;
 use crate::space::cell::Cell;
@@ -29,6 +31,22 @@ struct Claimed<'c> {
     _latch: RowLatch<'c>,
     /// Its cell, with a header that has been read.
     cell: Option<(RowHeader, Arc<[u8]>)>,
+}
+
+/// A row that is about to be changed, as it is in its leaf.
+struct OldRow<'r> {
+    key: &'r [u8],
+    header: RowHeader,
+    cell: Arc<[u8]>,
+}
+
+/// What becomes of a row.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    /// It stays in its leaf with its image, marked.
+    Deleted,
+    /// It gets another image.
+    Changed,
 }
 
 /// A row that is there, and its latch.
@@ -104,7 +122,8 @@ impl Table {
                 return Ok(Claimed { _latch: latch, cell });
             }
             drop(latch);
-            // The explicit lock queues those who wait for the same row: only the first waits for the transaction's end.
+            // The explicit lock queues those who wait for the same row: only the first waits for the
+            // transaction's end.
             if !is_locked {
                 active.transaction.lock(file, key, LockMode::Exclusive, active.patience)?;
                 is_locked = true;
@@ -119,8 +138,8 @@ impl Table {
         }
     }
 
-    /// As `claim`, for a row that has to be there. Where it is not, its key is locked until the transaction ends, if the transaction
-    /// is of an isolation that repeats reads.
+    /// As `claim`, for a row that has to be there. Where it is not, its key is locked until the transaction
+    /// ends, if the transaction is of an isolation that repeats reads.
     fn claim_row<'c>(
         &self,
         core: &'c WriteCore,
@@ -159,8 +178,8 @@ impl Table {
         let mark = active.transaction.lock_mark();
         let mut is_locked = false;
         loop {
-            // Under the latch: who stamps the row asks for locks under it, and who rolls back restores it under it before he ends. So a
-            // stamp that is still there, and not active, is that of a commit.
+            // Under the latch: who stamps the row asks for locks under it, and who rolls back restores it
+            // under it before he ends. So a stamp that is still there, and not active, is that of a commit.
             let latch = core.rows.latch(self.id(), key);
             let cell = self.newest(state, key, &mut active.scratch)?;
             let stamp = cell.as_ref().map_or(Stamp(0), |(header, _)| header.stamp());
@@ -214,7 +233,7 @@ impl Table {
         &self,
         core: &WriteCore,
         active: &mut Active,
-        number: usize,
+        table: Enlistment,
         key: &[u8],
         image: &[u8],
     ) -> Result<()> {
@@ -247,7 +266,7 @@ impl Table {
                 leaves_chain,
                 leaves_garbage: was_there,
             };
-            active.push_row(core, number, change)?;
+            active.push_row(core, table, change)?;
             let cell = self.cell(state, key, image, header)?;
             let clustered = &state.indexes[0].tree;
             let done = match was_there {
@@ -278,7 +297,7 @@ impl Table {
         &self,
         core: &WriteCore,
         active: &mut Active,
-        number: usize,
+        table: Enlistment,
         key: &[u8],
         condition: &mut dyn FnMut(&[u8]) -> bool,
     ) -> Result<bool> {
@@ -290,26 +309,24 @@ impl Table {
         if !condition(&self.image_of(&state.space, &cell)?) {
             return Ok(false);
         }
-        self.mark_deleted(core, state, active, number, key, header, cell)?;
+        self.mark_deleted(core, state, active, table, OldRow { key, header, cell })?;
         Ok(true)
     }
 
     /// Marks a row deleted whose latch is held.
-    #[expect(clippy::too_many_arguments, reason = "a row, its place and who changes it")]
     fn mark_deleted(
         &self,
         core: &WriteCore,
         state: &TableState,
         active: &mut Active,
-        number: usize,
-        key: &[u8],
-        header: RowHeader,
-        cell: Arc<[u8]>,
+        table: Enlistment,
+        old: OldRow<'_>,
     ) -> Result<()> {
+        let OldRow { key, header, .. } = old;
         let is_own = header.stamp() == active.stamp();
         let deleted = header.deleted(active.stamp(), is_own && header.is_first()).to_bytes();
-        let body = cell.clone();
-        self.keep_old(core, state, active, number, key, header, cell, true)?;
+        let body = old.cell.clone();
+        self.keep_old(core, state, active, table, old, Next::Deleted)?;
         let value = [&deleted[..], &body[ROW_HEADER_BYTES..]];
         if !state.indexes[0].tree.replace(key, &value, active.stamp())? {
             return Err(state.space.corrupt(0, "a latched row has vanished"));
@@ -319,18 +336,17 @@ impl Table {
     }
 
     /// Keeps a row as it is, for older snapshots and for undo.
-    #[expect(clippy::too_many_arguments, reason = "a row, its place and who changes it")]
     fn keep_old(
         &self,
         core: &WriteCore,
         state: &TableState,
         active: &mut Active,
-        number: usize,
-        key: &[u8],
-        header: RowHeader,
-        cell: Arc<[u8]>,
-        is_deletion: bool,
+        table: Enlistment,
+        old: OldRow<'_>,
+        next: Next,
     ) -> Result<()> {
+        let OldRow { key, header, cell } = old;
+        let is_deletion = next == Next::Deleted;
         let has_version = header.stamp() != active.stamp();
         if has_version {
             let file = u64::from(state.space.file_id().0);
@@ -341,7 +357,7 @@ impl Table {
         let leaves_garbage = is_deletion;
         let change =
             RowChange { key: key.into(), old: Some(cell), has_version, leaves_chain, leaves_garbage };
-        active.push_row(core, number, change)
+        active.push_row(core, table, change)
     }
 
     /// Changes one row. On an error the caller takes back what it did.
@@ -349,7 +365,7 @@ impl Table {
         &self,
         core: &WriteCore,
         active: &mut Active,
-        number: usize,
+        table: Enlistment,
         key: &[u8],
         change: &mut dyn FnMut(&[u8], &mut Vec<u8>) -> bool,
     ) -> Result<bool> {
@@ -367,14 +383,14 @@ impl Table {
         }
         if !new_key.is_empty() && new_key != key {
             // Another primary key is another row.
-            self.mark_deleted(core, state, active, number, key, header, cell)?;
+            self.mark_deleted(core, state, active, table, OldRow { key, header, cell })?;
             drop(latch);
-            self.insert_row(core, active, number, &new_key, &new_image)?;
+            self.insert_row(core, active, table, &new_key, &new_image)?;
             return Ok(true);
         }
         let is_own = header.stamp() == active.stamp();
         let new_header = RowHeader::new(active.stamp(), is_own && header.is_first());
-        self.keep_old(core, state, active, number, key, header, cell, false)?;
+        self.keep_old(core, state, active, table, OldRow { key, header, cell }, Next::Changed)?;
         let cell = self.cell(state, key, &new_image, new_header)?;
         match state.indexes[0].tree.replace(key, &cell.parts(), active.stamp()) {
             Ok(true) => {}
@@ -389,8 +405,8 @@ impl Table {
         Ok(true)
     }
 
-    /// Adds a row's entries to all secondary indexes, those left out that `old_image` had as well. The row carries the
-    /// transaction's stamp.
+    /// Adds a row's entries to all secondary indexes, those left out that `old_image` had as well. The row
+    /// carries the transaction's stamp.
     fn insert_entries(
         &self,
         core: &WriteCore,
@@ -444,8 +460,8 @@ impl Table {
             if !inserted.has_neighbours {
                 return Ok(());
             }
-            // Entries of other rows with the same parts: of rows that are there, of those that have gone, and of those that
-            // another transaction is about to change.
+            // Entries of other rows with the same parts: of rows that are there, of those that have gone, and
+            // of those that another transaction is about to change.
             let mut busy = None;
             let mut is_duplicate = false;
             index.tree.for_each_prefix(parts, |other| {
@@ -517,7 +533,8 @@ impl Table {
         Ok(())
     }
 
-    /// Makes a row what it was, if it carries `stamp`; with `only_first`, only if it was inserted where there was none.
+    /// Makes a row what it was, if it carries `stamp`; with `only_first`, only if it was inserted where there
+    /// was none.
     pub(crate) fn restore(
         &self,
         state: &TableState,
@@ -560,8 +577,9 @@ impl Table {
         Ok(())
     }
 
-    /// Adds what a row lacks of index entries, if it is as `old` says. For recovery, which has no older versions: a row that was changed
-    /// there and back loses entries that it had before, when the way back is undone, and gets them here, when the way there is.
+    /// Adds what a row lacks of index entries, if it is as `old` says. For recovery, which has no older
+    /// versions: a row that was changed there and back loses entries that it had before, when the way back is
+    /// undone, and gets them here, when the way there is.
     pub(crate) fn complete_entries(&self, state: &TableState, key: &[u8], old: &[u8]) -> Result<()> {
         let mut scratch = Vec::new();
         let is_back = self.newest(state, key, &mut scratch)?.is_some_and(|(_, cell)| *cell == *old);
@@ -583,7 +601,8 @@ impl Table {
         versions.iter().map(|version| self.image_of(&state.space, version)).collect()
     }
 
-    /// Removes the index entries of `image` that none of the row's `wanted` images has. The row's latch is held.
+    /// Removes the index entries of `image` that none of the row's `wanted` images has. The row's latch is
+    /// held.
     fn drop_entries(&self, state: &TableState, key: &[u8], image: &[u8], wanted: &[Vec<u8>]) -> Result<()> {
         let row = self.row_codec().view(image);
         let (mut entry, mut other) = (Entry::default(), Entry::default());
@@ -600,8 +619,9 @@ impl Table {
         Ok(())
     }
 
-    /// Removes what nobody sees any more of a row as it was before a transaction changed it: the row itself if it is still as that
-    /// transaction deleted it, index entries that only the old one had, its overflow pages.
+    /// Removes what nobody sees any more of a row as it was before a transaction changed it: the row itself
+    /// if it is still as that transaction deleted it, index entries that only the old one had, its overflow
+    /// pages.
     pub(crate) fn purge_row(&self, state: &TableState, garbage: &Garbage) -> Result<()> {
         let Garbage { key, old, stamp, chain, .. } = garbage;
         let _latch = self.core.rows.latch(self.id(), key);
@@ -630,7 +650,8 @@ impl Table {
         Ok(())
     }
 
-    /// Removes an entry of a secondary index if no version of the row that it leads to has it. True if it was removed.
+    /// Removes an entry of a secondary index if no version of the row that it leads to has it. True if it was
+    /// removed.
     pub(crate) fn purge_entry(&self, state: &TableState, position: usize, entry: &[u8]) -> Result<bool> {
         let index = &state.indexes[position];
         let Some((own, key)) = index.split_entry(entry) else {

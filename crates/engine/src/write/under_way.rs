@@ -14,21 +14,21 @@ pub(crate) struct UnderWay(Mutex<HashMap<u64, (Lsn, Arc<Undo>)>, UnderWayLatch>)
 
 impl UnderWay {
     /// `from`: at or below the place of the transaction's first record.
-    pub fn begin(&self, stamp: Stamp, from: Lsn, undo: Arc<Undo>) {
+    pub(crate) fn begin(&self, stamp: Stamp, from: Lsn, undo: Arc<Undo>) {
         self.0.lock().insert(stamp.0, (from, undo));
     }
 
-    pub fn end(&self, stamp: Stamp) {
+    pub(crate) fn end(&self, stamp: Stamp) {
         self.0.lock().remove(&stamp.0);
     }
 
     /// The first record that a transaction under way needs.
-    pub fn oldest(&self) -> Option<Lsn> {
+    pub(crate) fn oldest(&self) -> Option<Lsn> {
         self.0.lock().values().map(|(from, _)| *from).min()
     }
 
     /// Logs again what transactions under way have at and below `below`, where that pays.
-    pub fn log_again(&self, core: &WriteCore, below: Lsn) -> Result<()> {
+    pub(crate) fn log_again(&self, core: &WriteCore, below: Lsn) -> Result<()> {
         let old: Vec<(u64, Arc<Undo>)> = {
             let under_way = self.0.lock();
             let old = under_way.iter().filter(|(_, (from, _))| *from <= below);

@@ -1,13 +1,14 @@
 //! What a transaction has changed, so that it can be taken back: in memory, oldest first.
 //!
-//! Its session changes it, and a checkpoint reads it to log the transaction again at the log's end when its records would
-//! hold the log. Under one hold of [`Undo`]'s lock each:
+//! Its session changes it, and a checkpoint reads it to log the transaction again at the log's end when its
+//! records would hold the log. Under one hold of [`Undo`]'s lock each:
 //!
 //! - a change is logged and added,
 //! - a change is taken back on the pages and removed,
 //! - the commit is logged, the list emptied, and what it leaves handed to purge.
 //!
-//! So the list is at every moment what a crash would have to take back, and no change is logged behind the commit. The lock comes before latches and the log; who holds it waits for no other transaction.
+//! So the list is at every moment what a crash would have to take back, and no change is logged behind the
+//! commit. The lock comes before latches and the log; who holds it waits for no other transaction.
 
 use super::core::WriteCore;
 use super::log;
@@ -51,17 +52,17 @@ pub(crate) struct Enlisted {
 }
 
 impl Undo {
-    pub fn new(stamp: Stamp) -> Undo {
+    pub(crate) fn new(stamp: Stamp) -> Undo {
         Undo { stamp, changes: Mutex::default() }
     }
 
-    pub fn lock(&self) -> MutexGuard<'_, Changes> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Changes> {
         self.changes.lock()
     }
 
-    /// Logs all changes again if the first is so far behind that it pays. Gives the place of the new first record, or nothing:
-    /// also if the session is at work, which is asked again at the next checkpoint.
-    pub fn log_again(&self, core: &WriteCore) -> Result<Option<Lsn>> {
+    /// Logs all changes again if the first is so far behind that it pays. Gives the place of the new first
+    /// record, or nothing: also if the session is at work, which is asked again at the next checkpoint.
+    pub(crate) fn log_again(&self, core: &WriteCore) -> Result<Option<Lsn>> {
         let Some(mut changes) = self.changes.try_lock() else { return Ok(None) };
         let position = core.journal.position();
         let Some(from) = changes.from else { return Ok(None) };
@@ -80,7 +81,7 @@ impl Undo {
 
 impl Changes {
     /// Logs a change that is about to be made, and adds it.
-    pub fn push(&mut self, core: &WriteCore, stamp: Stamp, change: Change) -> Result<()> {
+    pub(crate) fn push(&mut self, core: &WriteCore, stamp: Stamp, change: Change) -> Result<()> {
         self.restore(change);
         let logged = self.log(core, stamp, self.list.len() - 1);
         if logged.is_err() {
@@ -91,7 +92,7 @@ impl Changes {
 
     fn log(&self, core: &WriteCore, stamp: Stamp, number: usize) -> Result<()> {
         let Change { table, what } = &self.list[number];
-        let Enlisted { table, file } = &self.tables[*table];
+        let Enlisted { table, file } = &self.tables[table.0];
         match what {
             What::Row(change) => log::row(core, stamp, number, *file, table, change),
             What::Inserted(keys) => log::inserted(core, stamp, number, *file, table, keys),
@@ -99,12 +100,12 @@ impl Changes {
     }
 
     /// Adds a change that was popped and stays.
-    pub fn restore(&mut self, change: Change) {
+    pub(crate) fn restore(&mut self, change: Change) {
         self.bytes += change.bytes();
         self.list.push(change);
     }
 
-    pub fn pop(&mut self) -> Option<Change> {
+    pub(crate) fn pop(&mut self) -> Option<Change> {
         let change = self.list.pop()?;
         self.bytes = self.bytes.saturating_sub(change.bytes());
         Some(change)
@@ -115,16 +116,19 @@ impl Changes {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Mark(pub usize);
 
+/// The position of a table among those that a transaction has changed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Enlistment(pub usize);
+
 /// One change.
 #[derive(Debug)]
 pub(crate) struct Change {
-    /// The position of its table among the transaction's.
-    pub table: usize,
+    pub table: Enlistment,
     pub what: What,
 }
 
 impl Change {
-    pub fn leaves_garbage(&self) -> bool {
+    pub(crate) fn leaves_garbage(&self) -> bool {
         matches!(&self.what, What::Row(change) if change.leaves_garbage)
     }
 
@@ -161,7 +165,7 @@ pub(crate) struct RowChange {
 
 impl RowChange {
     /// The cell before, if it was that of a deleted row.
-    pub fn deleted_before(&self) -> Option<(RowHeader, Arc<[u8]>)> {
+    pub(crate) fn deleted_before(&self) -> Option<(RowHeader, Arc<[u8]>)> {
         let old = self.old.as_ref()?;
         let (header, _) = split_cell(old)?;
         header.is_deleted().then(|| (header, old.clone()))

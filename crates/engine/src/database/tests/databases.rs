@@ -192,7 +192,8 @@ fn a_corrupt_page_is_named_by_reads_and_by_check_and_the_rest_goes_on() {
     database.close().unwrap();
     drop((database, table));
     let path = table_file(&*vfs);
-    // The page of the last row: the leaf that the ascending load left at the right edge of the clustered index.
+    // The page of the last row: the leaf that the ascending load left at the right edge of the clustered
+    // index.
     let file = vfs.open(&path, Create::Never).unwrap();
     let needle = row(249).c;
     let pages = file.len().unwrap() / PAGE_SIZE as u64;

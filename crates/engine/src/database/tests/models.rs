@@ -2,7 +2,8 @@
 //!
 //! `cargo test -p latchwork-engine --features shuttle --lib models`
 //!
-//! A crash after each checkpoint, and at the end, shows whether the log says the right thing of each transaction.
+//! A crash after each checkpoint, and at the end, shows whether the log says the right thing of each
+//! transaction.
 
 use crate::tests::{CacheSize, Row, int_key, options, table_def};
 use crate::write::log;
@@ -19,7 +20,8 @@ const ITERATIONS: usize = 200;
 
 fn small(vfs: &SimVfs) -> Options {
     let options = options(Arc::new(vfs.clone()), 1_024, HitPath::Optimistic, CacheSize::Smallest);
-    // Hardly any capacity: a transaction is logged again as soon as four times as much has been logged since it began.
+    // Hardly any capacity: a transaction is logged again as soon as four times as much has been logged since
+    // it began.
     let log = LogOptions { file_size: 64 << 10, buffer_size: 16 << 10, capacity: 64, ..options.log };
     // A session that is forgotten keeps the cache, and its threads would wait for work for ever.
     let io = IoOptions { write_threads: 1, read_threads: 0, ..options.io };
@@ -38,7 +40,8 @@ fn update(statement: &mut crate::WriteStatement<'_>, table: &Table, row: &Row) {
     assert!(changed.unwrap());
 }
 
-/// Logs enough for the transaction to be worth logging again, and takes a checkpoint that no page keeps from letting go of the log.
+/// Logs enough for the transaction to be worth logging again, and takes a checkpoint that no page keeps from
+/// letting go of the log.
 fn fill_and_checkpoint(database: &Database) {
     let core = database.core();
     for _ in 0..80 {
@@ -64,7 +67,8 @@ fn recover(left: &SimVfs) -> Vec<(i32, u8)> {
     found
 }
 
-/// Runs `change` beside checkpoints. A crash in between leaves what was there before or all of `after`; one at the end, `after`.
+/// Runs `change` beside checkpoints. A crash in between leaves what was there before or all of `after`; one
+/// at the end, `after`.
 fn check(change: fn(&Database, &Table), after: &'static [(i32, u8)]) {
     let run = move || {
         let vfs = SimVfs::new();

@@ -1,14 +1,16 @@
 //! Where in a node a key probably lies: a sample of the node's heads, kept in the page's hints.
 //!
-//! Halving a leaf's slots reads a line of memory for almost every halving, each after the one before. The sample lies in the line that a
-//! hit reads for the page's version; between two of its heads the place is interpolated, and a search begins there. Keys that are dense, or spread
-//! evenly, are in the line that was guessed or beside it.
+//! Halving a leaf's slots reads a line of memory for almost every halving, each after the one before. The
+//! sample lies in the line that a hit reads for the page's version; between two of its heads the place is
+//! interpolated, and a search begins there. Keys that are dense, or spread evenly, are in the line that was
+//! guessed or beside it.
 
 use super::read::{Node, SLOTS_A_LINE};
 use pagecache::{HINT_WORDS, Hints};
 
 const HEADS: usize = 5;
-/// Of nodes with fewer slots there is nothing to guess: their slots take four lines, and small pages would have nothing but samples.
+/// Of nodes with fewer slots there is nothing to guess: their slots take four lines, and small pages would
+/// have nothing but samples.
 const SLOTS_MIN: usize = 32;
 
 /// A sample is good for a node that has grown or shrunk by one slot in so many, or by a line of them.
@@ -50,7 +52,8 @@ impl Sample {
         // Before the first head and behind the last one, the line through the nearest two goes on.
         let piece = below.clamp(1, HEADS - 1);
         let (low, high) = (self.heads[piece - 1], self.heads[piece]);
-        // Floating point, since a division of integers takes longer. Where two heads are equal the place is infinite or none, and becomes the first or last.
+        // Floating point, since a division of integers takes longer. Where two heads are equal the place is
+        // infinite or none, and becomes the first or last.
         let beyond = (i64::from(head) - i64::from(low)) as f32 / (i64::from(high) - i64::from(low)) as f32;
         let place = (piece as f32 + beyond) * (count as f32 / (HEADS + 1) as f32);
         (place as usize).min(count - 1)
@@ -63,8 +66,9 @@ fn place(i: usize, count: usize) -> usize {
     (i + 1) * count / (HEADS + 1)
 }
 
-/// Where to begin the search for `head` among `count` slots. Takes a sample if there is none, or the node has grown or shrunk
-/// by more than a line or two of slots since: where it grows at one end, all that was sampled is so far from where it is taken to be.
+/// Where to begin the search for `head` among `count` slots. Takes a sample if there is none, or the node has
+/// grown or shrunk by more than a line or two of slots since: where it grows at one end, all that was sampled
+/// is so far from where it is taken to be.
 #[inline(always)]
 pub(super) fn first_place(node: Node<'_>, hints: &Hints, head: u32, count: usize) -> usize {
     if count < SLOTS_MIN {

@@ -10,9 +10,11 @@ mod write;
 #[cfg(test)]
 mod tests;
 
-pub use read::{Node, Search};
-pub use split::{
+pub use read::Node;
+pub(crate) use read::Search;
+pub(crate) use split::{
     Part, SplitPoint, build_merged, build_part, build_root, cut, merged_bytes, shortest_separator,
 };
 pub(crate) use write::prefix_len_between;
-pub use write::{NodeHeader, NodeMut, with_scratch};
+pub(crate) use write::with_scratch;
+pub use write::{NodeHeader, NodeMut};

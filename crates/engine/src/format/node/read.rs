@@ -66,7 +66,7 @@ impl<'a> Node<'a> {
     }
 
     #[inline(always)]
-    pub fn page(self) -> Page<'a> {
+    pub(crate) fn page(self) -> Page<'a> {
         self.page
     }
 
@@ -82,7 +82,7 @@ impl<'a> Node<'a> {
 
     /// Format, type, level and flags, from the lowest byte on.
     #[inline(always)]
-    pub fn kind(self) -> u32 {
+    pub(crate) fn kind(self) -> u32 {
         const { assert!(FORMAT_AT == 4 && TYPE == 5 && LEVEL == 6 && FLAGS == 7) };
         (self.header_word(FORMAT_AT) >> 32) as u32
     }
@@ -98,15 +98,15 @@ impl<'a> Node<'a> {
     }
 
     #[inline(always)]
-    pub fn tree(self) -> u32 {
+    pub(crate) fn tree(self) -> u32 {
         self.header_word(TREE) as u32
     }
 
-    pub fn stamp_max(self) -> u64 {
+    pub(crate) fn stamp_max(self) -> u64 {
         self.page.word_at(STAMP_MAX)
     }
 
-    pub fn lsn(self) -> u64 {
+    pub(crate) fn lsn(self) -> u64 {
         self.page.word_at(LSN)
     }
 
@@ -123,11 +123,11 @@ impl<'a> Node<'a> {
     }
 
     /// True if cells keep whole keys: the tree was made so.
-    pub fn has_whole_keys(self) -> bool {
+    pub(crate) fn has_whole_keys(self) -> bool {
         self.page.u8_at(FLAGS) & WHOLE_KEYS != 0
     }
 
-    pub fn heap_start(self) -> usize {
+    pub(crate) fn heap_start(self) -> usize {
         match self.page.u16_at(HEAP_START) {
             0 => 1 << 16,
             start => usize::from(start),
@@ -149,7 +149,7 @@ impl<'a> Node<'a> {
     }
 
     /// True if the leaf's slot `index` could have a value of `value_len` bytes.
-    pub fn has_room_to_replace(self, index: usize, value_len: usize) -> bool {
+    pub(crate) fn has_room_to_replace(self, index: usize, value_len: usize) -> bool {
         let freed = self.cell_bytes(index) + SLOT_BYTES;
         let suffix_len = self.suffix_place(index).1;
         self.free_bytes() + freed >= LEAF_CELL_HEADER + suffix_len + value_len + SLOT_BYTES
@@ -181,12 +181,8 @@ impl<'a> Node<'a> {
         true
     }
 
-    pub fn lower_fence_len(self) -> usize {
-        self.fence(LOWER_FENCE).1
-    }
-
     #[inline]
-    pub fn has_upper_fence(self) -> bool {
+    pub(crate) fn has_upper_fence(self) -> bool {
         self.fence(UPPER_FENCE).0 != 0
     }
 
@@ -198,14 +194,14 @@ impl<'a> Node<'a> {
 
     /// True if `key` lies below the upper fence.
     #[inline]
-    pub fn is_below_upper_fence(self, key: &[u8]) -> bool {
+    pub(crate) fn is_below_upper_fence(self, key: &[u8]) -> bool {
         let (offset, len) = self.fence(UPPER_FENCE);
         offset == 0 || self.page.compare(offset, len, key) == Ordering::Greater
     }
 
     /// True if keys that start with `prefix`, as the last ones here do, may go on in the next leaf.
     #[inline]
-    pub fn upper_fence_starts_with(self, prefix: &[u8]) -> bool {
+    pub(crate) fn upper_fence_starts_with(self, prefix: &[u8]) -> bool {
         let (offset, len) = self.fence(UPPER_FENCE);
         offset != 0
             && len >= prefix.len()
@@ -213,7 +209,7 @@ impl<'a> Node<'a> {
     }
 
     /// True if keys that start with `prefix`, as the first ones here do, may begin in the leaf before.
-    pub fn lower_fence_starts_with(self, prefix: &[u8]) -> bool {
+    pub(crate) fn lower_fence_starts_with(self, prefix: &[u8]) -> bool {
         let (offset, len) = self.fence(LOWER_FENCE);
         len >= prefix.len() && self.page.compare(offset, prefix.len(), prefix) == Ordering::Equal
     }
@@ -277,7 +273,7 @@ impl<'a> Node<'a> {
 
     /// As [`Node::search`], from where the page's hints say.
     #[inline(always)]
-    pub fn search_near(self, key: &[u8], hints: &Hints) -> (usize, bool) {
+    pub(crate) fn search_near(self, key: &[u8], hints: &Hints) -> (usize, bool) {
         let mut search = self.begin_search(key, hints);
         self.settle(&mut search);
         self.finish(&search, key)
@@ -313,7 +309,8 @@ impl<'a> Node<'a> {
         base + usize::from(len == 1 && self.slot(base).head() < head)
     }
 
-    /// The same by lines of slots, from the one with slot `near` and then those beside it; in the end by halving.
+    /// The same by lines of slots, from the one with slot `near` and then those beside it; in the end by
+    /// halving.
     #[inline(always)]
     fn first_head_not_below_near(self, head: u32, count: usize, near: usize) -> usize {
         let mut line = near / SLOTS_A_LINE;
@@ -358,10 +355,10 @@ impl<'a> Node<'a> {
         below + usize::from(below == 7 && is_below(7))
     }
 
-    /// The same search, in three steps, so that many of them can advance in turn and their cache misses overlap. The first
-    /// asks for the slots where the second is going to look.
+    /// The same search, in three steps, so that many of them can advance in turn and their cache misses
+    /// overlap. The first asks for the slots where the second is going to look.
     #[inline(always)]
-    pub fn begin_search(self, key: &[u8], hints: &Hints) -> Search {
+    pub(crate) fn begin_search(self, key: &[u8], hints: &Hints) -> Search {
         let head = head_of(key.get(self.prefix_len()..).unwrap_or(&[]));
         let count = self.count();
         let place = guess::first_place(self, hints, head, count);
@@ -369,9 +366,10 @@ impl<'a> Node<'a> {
         Search { head, place: place as u32, count: count as u32 }
     }
 
-    /// Goes by the heads of the line of slots that was asked for. False if the place is not among them: then the line beside it has been asked for.
+    /// Goes by the heads of the line of slots that was asked for. False if the place is not among them: then
+    /// the line beside it has been asked for.
     #[inline(always)]
-    pub fn settle_in_line(self, search: &mut Search) -> bool {
+    pub(crate) fn settle_in_line(self, search: &mut Search) -> bool {
         let Search { head, place, count } = *search;
         let start = place as usize / SLOTS_A_LINE * SLOTS_A_LINE;
         let end = (start + SLOTS_A_LINE).min(count as usize);
@@ -389,20 +387,20 @@ impl<'a> Node<'a> {
 
     /// Goes by the heads from the guessed place to the right one.
     #[inline(always)]
-    pub fn settle(self, search: &mut Search) {
+    pub(crate) fn settle(self, search: &mut Search) {
         let Search { head, place, count } = *search;
         search.place = self.first_head_not_below_near(head, count as usize, place as usize) as u32;
     }
 
     /// Asks for the cell that the heads lead to, once settled; `bytes` is a guess of its length.
     #[inline(always)]
-    pub fn prefetch_found(self, search: &Search, bytes: usize) {
+    pub(crate) fn prefetch_found(self, search: &Search, bytes: usize) {
         self.prefetch_cell(search.place as usize, bytes);
     }
 
     /// As [`Node::search`] gives it, once settled.
     #[inline(always)]
-    pub fn finish(self, search: &Search, key: &[u8]) -> (usize, bool) {
+    pub(crate) fn finish(self, search: &Search, key: &[u8]) -> (usize, bool) {
         let suffix = key.get(self.prefix_len()..).unwrap_or(&[]);
         self.search_suffix(search.place as usize, search.count as usize, search.head, suffix)
     }
@@ -455,7 +453,7 @@ impl<'a> Node<'a> {
 
     /// For children of many keys.
     #[inline(always)]
-    pub fn children(self) -> Children<'a> {
+    pub(crate) fn children(self) -> Children<'a> {
         Children {
             node: self,
             prefix_len: self.prefix_len(),
@@ -474,7 +472,7 @@ impl<'a> Node<'a> {
 
     /// Appends what the key of slot `index` has behind the page's prefix.
     #[inline]
-    pub fn append_suffix(self, index: usize, out: &mut Vec<u8>) {
+    pub(crate) fn append_suffix(self, index: usize, out: &mut Vec<u8>) {
         let (offset, len) = self.suffix_place(index);
         self.page.append_to(offset, len, out);
     }
@@ -487,16 +485,17 @@ impl<'a> Node<'a> {
 
     /// Appends what all keys of the page begin with.
     #[inline]
-    pub fn append_prefix(self, out: &mut Vec<u8>) {
+    pub(crate) fn append_prefix(self, out: &mut Vec<u8>) {
         let prefix_len = self.prefix_len();
         if prefix_len > 0 {
             self.page.append_to(self.fence(LOWER_FENCE).0, prefix_len, out);
         }
     }
 
-    /// Appends key and value of a leaf's slot `index`, whose key starts with the page's `prefix`. Gives where the key ends in `out`.
+    /// Appends key and value of a leaf's slot `index`, whose key starts with the page's `prefix`. Gives where
+    /// the key ends in `out`.
     #[inline]
-    pub fn append_entry(self, index: usize, prefix: &[u8], out: &mut Vec<u8>) -> usize {
+    pub(crate) fn append_entry(self, index: usize, prefix: &[u8], out: &mut Vec<u8>) -> usize {
         let slot = self.slot(index);
         out.extend_from_slice(prefix);
         let key_end = out.len() + slot.key_len();
@@ -509,7 +508,7 @@ impl<'a> Node<'a> {
 
     /// Where the value of a leaf's slot `index` lies: offset and length in the page.
     #[inline(always)]
-    pub fn value_place(self, index: usize) -> (usize, usize) {
+    pub(crate) fn value_place(self, index: usize) -> (usize, usize) {
         let slot = self.slot(index);
         let len = self.value_len_at(slot);
         (slot.offset() + LEAF_CELL_HEADER + slot.key_len(), len)
@@ -517,15 +516,16 @@ impl<'a> Node<'a> {
 
     /// Where the value of a leaf's slot `index` starts in the page.
     #[inline(always)]
-    pub fn value_start(self, index: usize) -> usize {
+    pub(crate) fn value_start(self, index: usize) -> usize {
         let slot = self.slot(index);
         slot.offset() + LEAF_CELL_HEADER + slot.key_len()
     }
 
-    /// The first `bytes` bytes of the keys of slots `from..to`, at most eight, as numbers whose highest byte is the first. Those behind
-    /// are arbitrary. The cells are not touched if the page's prefix and the slots' heads have enough.
+    /// The first `bytes` bytes of the keys of slots `from..to`, at most eight, as numbers whose highest byte
+    /// is the first. Those behind are arbitrary. The cells are not touched if the page's prefix and the
+    /// slots' heads have enough.
     #[inline(always)]
-    pub fn first_words(self, from: usize, to: usize, bytes: usize) -> impl Iterator<Item = u64> {
+    pub(crate) fn first_words(self, from: usize, to: usize, bytes: usize) -> impl Iterator<Item = u64> {
         let prefix_len = self.prefix_len().min(8);
         let mut prefix = [0; 8];
         self.page.copy_to(self.fence(LOWER_FENCE).0, &mut prefix[..prefix_len]);
@@ -544,7 +544,7 @@ impl<'a> Node<'a> {
 
     /// Asks for the beginning of the cell of slot `index`.
     #[inline(always)]
-    pub fn prefetch_cell_start(self, index: usize) {
+    pub(crate) fn prefetch_cell_start(self, index: usize) {
         self.page.prefetch(self.slot(index).offset());
     }
 
@@ -594,9 +594,10 @@ impl<'a> Node<'a> {
     }
 }
 
-/// The children of an inner node that cover one key after another. Sorted keys have the same child many times over, which their heads tell.
+/// The children of an inner node that cover one key after another. Sorted keys have the same child many times
+/// over, which their heads tell.
 #[derive(Clone, Copy, Debug)]
-pub struct Children<'a> {
+pub(crate) struct Children<'a> {
     node: Node<'a>,
     prefix_len: usize,
     count: usize,
@@ -609,7 +610,7 @@ pub struct Children<'a> {
 impl Children<'_> {
     /// The child that covers `key`, which lies between the node's fences.
     #[inline(always)]
-    pub fn of(&mut self, key: &[u8]) -> u32 {
+    pub(crate) fn of(&mut self, key: &[u8]) -> u32 {
         let suffix = key.get(self.prefix_len..).unwrap_or(&[]);
         let head = head_of(suffix);
         if self.above >= i64::from(head) || i64::from(head) >= self.below {
@@ -633,7 +634,7 @@ impl Children<'_> {
 
 /// A search in progress: see [`Node::begin_search`].
 #[derive(Clone, Copy, Default, Debug)]
-pub struct Search {
+pub(crate) struct Search {
     head: u32,
     place: u32,
     count: u32,

@@ -6,7 +6,7 @@ use crate::format::layout::*;
 
 impl Node<'_> {
     /// What is wrong with the page by itself, if anything: header, slots, heads, cells, order, prefix.
-    pub fn shape_error(self) -> Option<String> {
+    pub(crate) fn shape_error(self) -> Option<String> {
         let page_size = self.page().size();
         let count = usize::from(self.page().u16_at(SLOT_COUNT));
         if count > (page_size - HEADER_BYTES) / SLOT_BYTES {

@@ -1,5 +1,5 @@
-//! Splitting a node in two and merging two into one. Whoever does it builds the new pages where nobody sees them, logs
-//! them, and then copies them over, so that a failure leaves the pages as they were.
+//! Splitting a node in two and merging two into one. Whoever does it builds the new pages where nobody sees
+//! them, logs them, and then copies them over, so that a failure leaves the pages as they were.
 
 use super::read::Node;
 use super::write::{NodeHeader, NodeMut, prefix_len_between, with_scratch};
@@ -17,14 +17,14 @@ pub struct SplitPoint {
 }
 
 /// The shortest key above `left` that is not above `right`.
-pub fn shortest_separator(left: &[u8], right: &[u8]) -> Vec<u8> {
+pub(crate) fn shortest_separator(left: &[u8], right: &[u8]) -> Vec<u8> {
     let common = left.iter().zip(right).take_while(|(a, b)| a == b).count();
     right[..(common + 1).min(right.len())].to_vec()
 }
 
 impl Node<'_> {
     /// Both fences; an upper one of `None` is plus infinity.
-    pub fn fences(self) -> (Vec<u8>, Option<Vec<u8>>) {
+    pub(crate) fn fences(self) -> (Vec<u8>, Option<Vec<u8>>) {
         let mut lower = Vec::new();
         self.append_lower_fence(&mut lower);
         let mut upper = Vec::new();
@@ -33,7 +33,7 @@ impl Node<'_> {
     }
 
     /// The whole key of slot `index`.
-    pub fn key(self, index: usize) -> Vec<u8> {
+    pub(crate) fn key(self, index: usize) -> Vec<u8> {
         let mut key = Vec::new();
         self.append_key(index, &mut key);
         key
@@ -155,13 +155,13 @@ impl<'b> Builder<'b> {
 
 /// Which part of a node that is cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
+pub(crate) enum Part {
     Left,
     Right,
 }
 
 /// Makes `page` the left or right part of `old`, cut at `point`.
-pub fn build_part(old: Node<'_>, part: Part, point: &SplitPoint, id: PageId, page: PageMut<'_>) {
+pub(crate) fn build_part(old: Node<'_>, part: Part, point: &SplitPoint, id: PageId, page: PageMut<'_>) {
     let (lower, upper) = old.fences();
     let separator = point.separator.as_slice();
     let (lower, upper) = match part {
@@ -191,7 +191,7 @@ pub fn build_part(old: Node<'_>, part: Part, point: &SplitPoint, id: PageId, pag
 }
 
 /// Leaves the left part of a node in its page.
-pub fn cut(node: &mut NodeMut<'_>, id: PageId, point: &SplitPoint) {
+pub(crate) fn cut(node: &mut NodeMut<'_>, id: PageId, point: &SplitPoint) {
     with_scratch(node.node().page().size(), |page| {
         build_part(node.node(), Part::Left, point, id, page.page_mut());
         node.replace_by(id, page);
@@ -199,7 +199,7 @@ pub fn cut(node: &mut NodeMut<'_>, id: PageId, point: &SplitPoint) {
 }
 
 /// Makes `page` the root over the two parts of `old`, which has been the root so far.
-pub fn build_root(
+pub(crate) fn build_root(
     old: Node<'_>,
     point: &SplitPoint,
     id: PageId,
@@ -224,7 +224,7 @@ pub fn build_root(
 }
 
 /// Bytes (of slots, cells and fences) that the merger of two siblings would take.
-pub fn merged_bytes(left: Node<'_>, right: Node<'_>, separator: &[u8]) -> usize {
+pub(crate) fn merged_bytes(left: Node<'_>, right: Node<'_>, separator: &[u8]) -> usize {
     let (lower, _) = left.fences();
     let (_, upper) = right.fences();
     let prefix_len = prefix_len_between(&lower, upper.as_deref(), left.has_whole_keys());
@@ -237,7 +237,7 @@ pub fn merged_bytes(left: Node<'_>, right: Node<'_>, separator: &[u8]) -> usize 
 }
 
 /// Makes `page` a node of everything in two siblings. [`merged_bytes`] has said that it fits.
-pub fn build_merged(left: Node<'_>, right: Node<'_>, separator: &[u8], id: PageId, page: PageMut<'_>) {
+pub(crate) fn build_merged(left: Node<'_>, right: Node<'_>, separator: &[u8], id: PageId, page: PageMut<'_>) {
     let (lower, _) = left.fences();
     let (_, upper) = right.fences();
     let header = NodeHeader {

@@ -14,8 +14,8 @@ fn leaf<'k>(lower: &'k [u8], upper: Option<&'k [u8]>) -> NodeHeader<'k> {
     NodeHeader { level: 0, tree: 5, lower, upper, stamp_max: 0, first_child: 0, whole_keys: false }
 }
 
-fn split(left: &mut NodeMut<'_>, left_id: PageId, right: NodeMut<'_>, right_id: PageId, point: &SplitPoint) {
-    build_part(left.node(), Part::Right, point, right_id, right.into_page());
+fn split(left: &mut NodeMut<'_>, left_id: PageId, right: PageMut<'_>, right_id: PageId, point: &SplitPoint) {
+    build_part(left.node(), Part::Right, point, right_id, right);
     cut(left, left_id, point);
 }
 
@@ -156,7 +156,7 @@ proptest! {
         prop_assume!(model.len() >= 2 && !model.contains_key(&incoming));
         let point = left.node().split_point(&incoming).unwrap();
         let mut right_page = PageBuf::new(1024);
-        split(&mut left, ID, NodeMut::new(right_page.page_mut()), OTHER, &point);
+        split(&mut left, ID, right_page.page_mut(), OTHER, &point);
         let right = Node::new(right_page.page());
         check_shape(left.node());
         check_shape(right);
@@ -291,7 +291,7 @@ fn an_inner_page_moves_its_middle_key_up_and_takes_it_back_when_merged() {
     let mut left = NodeMut::new(page.page_mut());
     let point = left.node().split_point(b"c").unwrap();
     let mut right_page = PageBuf::new(1024);
-    split(&mut left, ID, NodeMut::new(right_page.page_mut()), OTHER, &point);
+    split(&mut left, ID, right_page.page_mut(), OTHER, &point);
     let right = Node::new(right_page.page());
     assert_eq!(left.node().count() + right.count(), 4);
     let mut all = children(left.node());
@@ -315,7 +315,7 @@ fn an_inner_page_that_two_of_the_longest_keys_fill_can_be_split() {
     assert_eq!(count, 2);
     let point = left.node().split_point(&key(b'q')).unwrap();
     let mut right_page = PageBuf::new(1024);
-    split(&mut left, ID, NodeMut::new(right_page.page_mut()), OTHER, &point);
+    split(&mut left, ID, right_page.page_mut(), OTHER, &point);
     let mut all = children(left.node());
     all.extend(children(Node::new(right_page.page())));
     assert_eq!(all, [100, 101, 102]);
@@ -336,7 +336,7 @@ fn an_ascending_load_leaves_a_full_left_page() {
     let point = node.node().split_point(&next.to_be_bytes()).unwrap();
     assert_eq!(point.index, node.node().count());
     let mut right = PageBuf::new(1024);
-    split(&mut node, ID, NodeMut::new(right.page_mut()), OTHER, &point);
+    split(&mut node, ID, right.page_mut(), OTHER, &point);
     assert_eq!(node.node().count(), next as usize);
     assert_eq!(Node::new(right.page()).count(), 0);
     assert!(Node::new(right.page()).covers(&next.to_be_bytes()));

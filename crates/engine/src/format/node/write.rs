@@ -46,7 +46,7 @@ thread_local! {
 }
 
 /// Runs `work` with a private page of `size` bytes, whose contents are arbitrary.
-pub fn with_scratch<R>(size: usize, work: impl FnOnce(&mut PageBuf) -> R) -> R {
+pub(crate) fn with_scratch<R>(size: usize, work: impl FnOnce(&mut PageBuf) -> R) -> R {
     let reused = SCRATCH.with_borrow_mut(|pages| {
         let found = pages.iter().position(|page| page.page().size() == size);
         found.map(|index| pages.swap_remove(index))
@@ -63,7 +63,7 @@ impl<'a> NodeMut<'a> {
     }
 
     #[inline(always)]
-    pub fn node(&self) -> Node<'_> {
+    pub(crate) fn node(&self) -> Node<'_> {
         Node::new(self.page.as_page())
     }
 
@@ -122,23 +122,10 @@ impl<'a> NodeMut<'a> {
     }
 
     /// The newest stamp in the page is at least `stamp`.
-    pub fn raise_stamp(&mut self, stamp: u64) {
+    pub(crate) fn raise_stamp(&mut self, stamp: u64) {
         if stamp > self.node().stamp_max() {
             self.page.set_u64(STAMP_MAX, stamp);
         }
-    }
-
-    pub fn set_first_child(&mut self, child: u32) {
-        self.page.set_u32(FIRST_CHILD, child);
-    }
-
-    /// Points the child at a position, `0..=count`, elsewhere.
-    pub fn set_child(&mut self, index: usize, child: u32) {
-        if index == 0 {
-            return self.set_first_child(child);
-        }
-        let offset = self.node().slot(index - 1).offset();
-        self.page.set_u32(offset, child);
     }
 
     /// Inserts into a leaf, before slot `index` (from [`Node::search`]).
@@ -147,7 +134,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// As [`NodeMut::insert`], with what the page keeps of the key.
-    pub fn insert_suffix(&mut self, index: usize, suffix: &[u8], value: &[&[u8]]) -> Result<(), Full> {
+    pub(crate) fn insert_suffix(&mut self, index: usize, suffix: &[u8], value: &[&[u8]]) -> Result<(), Full> {
         let value_len: usize = value.iter().map(|part| part.len()).sum();
         let at = self.open_slot(index, suffix, LEAF_CELL_HEADER + suffix.len() + value_len)?;
         self.page.set_u16(at, value_len as u16);
@@ -161,12 +148,17 @@ impl<'a> NodeMut<'a> {
     }
 
     /// Inserts a separator and the child right of it into an inner page.
-    pub fn insert_child(&mut self, index: usize, separator: &[u8], child: u32) -> Result<(), Full> {
+    pub(crate) fn insert_child(&mut self, index: usize, separator: &[u8], child: u32) -> Result<(), Full> {
         self.insert_child_suffix(index, &separator[self.node().prefix_len()..], child)
     }
 
     /// As [`NodeMut::insert_child`], with what the page keeps of the separator.
-    pub fn insert_child_suffix(&mut self, index: usize, suffix: &[u8], child: u32) -> Result<(), Full> {
+    pub(crate) fn insert_child_suffix(
+        &mut self,
+        index: usize,
+        suffix: &[u8],
+        child: u32,
+    ) -> Result<(), Full> {
         let at = self.open_slot(index, suffix, INNER_CELL_HEADER + suffix.len())?;
         self.page.set_u32(at, child);
         self.page.write(at + INNER_CELL_HEADER, suffix);
@@ -194,7 +186,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// Removes slot `index`; in an inner page, with the child right of it.
-    pub fn remove(&mut self, index: usize) {
+    pub(crate) fn remove(&mut self, index: usize) {
         let count = self.node().count();
         assert!(index < count, "no such slot");
         let cell_bytes = self.node().cell_bytes(index);
@@ -210,7 +202,7 @@ impl<'a> NodeMut<'a> {
     }
 
     /// Replaces the value of a leaf's slot, in place if the length stays. On `Full` the node is unchanged.
-    pub fn replace(&mut self, index: usize, value: &[&[u8]]) -> Result<(), Full> {
+    pub(crate) fn replace(&mut self, index: usize, value: &[&[u8]]) -> Result<(), Full> {
         let (offset, old_len) = self.node().value_place(index);
         let value_len: usize = value.iter().map(|part| part.len()).sum();
         if value_len == old_len {
@@ -228,13 +220,6 @@ impl<'a> NodeMut<'a> {
         self.node().append_key(index, &mut key);
         self.remove(index);
         self.insert(index, &key, value)
-    }
-
-    /// Writes bytes into the value of a leaf's slot; the caller knows that they lie inside it.
-    pub fn patch(&mut self, index: usize, at: usize, bytes: &[u8]) {
-        let (offset, len) = self.node().value_place(index);
-        assert!(at + bytes.len() <= len, "patch beyond the value");
-        self.page.write(offset + at, bytes);
     }
 
     /// Squeezes the dead bytes out of the heap.
@@ -264,19 +249,14 @@ impl<'a> NodeMut<'a> {
     }
 
     /// The log's position behind the record of the last change.
-    pub fn set_lsn(&mut self, lsn: Lsn) {
+    pub(crate) fn set_lsn(&mut self, lsn: Lsn) {
         self.page.set_u64(LSN, lsn.0);
     }
 
     /// Takes over everything of `source` but the page's own identity.
-    pub fn replace_by(&mut self, id: PageId, source: &PageBuf) {
+    pub(crate) fn replace_by(&mut self, id: PageId, source: &PageBuf) {
         self.page.copy_from(source.page());
         self.page.set_u32(PAGE_NO, id.page.0);
         self.page.set_u32(FILE_ID, id.file.0);
-    }
-
-    /// The page below, to build in.
-    pub fn into_page(self) -> PageMut<'a> {
-        self.page
     }
 }

@@ -112,15 +112,16 @@ impl<'r> Bytes<'r> {
 
 impl Change<'_> {
     /// How it says that the file lies on the device, if it makes the file's header.
-    pub fn format(&self) -> Option<FileFormat> {
+    pub(crate) fn format(&self) -> Option<FileFormat> {
         match self.op {
             Op::Image { low, .. } if self.page == PageNo(0) => format_in(low),
             _ => None,
         }
     }
 
-    /// Makes the change in the page that it was made for. The error says why it cannot be; the page is then unchanged.
-    pub fn apply(&self, id: PageId, page: PageMut<'_>) -> Result<(), String> {
+    /// Makes the change in the page that it was made for. The error says why it cannot be; the page is then
+    /// unchanged.
+    pub(crate) fn apply(&self, id: PageId, page: PageMut<'_>) -> Result<(), String> {
         let mut page = page;
         match &self.op {
             Op::Image { low, tail } => {
@@ -185,7 +186,7 @@ impl Change<'_> {
     }
 
     /// The page that a bit of the free map says is free from here on.
-    pub fn freed(&self) -> &[PageNo] {
+    pub(crate) fn freed(&self) -> &[PageNo] {
         match &self.op {
             Op::Occupy { used: false, pages } => pages,
             _ => &[],
@@ -193,12 +194,12 @@ impl Change<'_> {
     }
 
     /// True if the page may have held anything before.
-    pub fn is_image(&self) -> bool {
+    pub(crate) fn is_image(&self) -> bool {
         matches!(self.op, Op::Image { .. })
     }
 
     /// The stamp of the row that was changed.
-    pub fn stamp(&self) -> u64 {
+    pub(crate) fn stamp(&self) -> u64 {
         match self.op {
             Op::Insert { stamp, .. } | Op::Replace { stamp, .. } => stamp,
             _ => 0,

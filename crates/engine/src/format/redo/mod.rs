@@ -1,7 +1,8 @@
 //! What the log says about pages, and how it is done again.
 //!
-//! A record of kind `PAGES` holds the changes of one file's pages that belong together: a row in its leaf; a split, with both
-//! children, the parent and the free map. It is redone whole. Byte table of its payload, little-endian:
+//! A record of kind `PAGES` holds the changes of one file's pages that belong together: a row in its leaf; a
+//! split, with both children, the parent and the free map. It is redone whole. Byte table of its payload,
+//! little-endian:
 //!
 //! ```text
 //! file id u32, then changes one behind the other, each:
@@ -15,10 +16,11 @@
 //!  7 use pages     count u32 | page numbers u32 ...
 //!  8 free pages    count u32 | page numbers u32 ...
 //! ```
-//! The page's LSN becomes the *end* of the record: the log has to be durable up to there before the page is written, and
-//! a change is redone iff the page's LSN is older. A change is made for one version of the page only, which it names;
-//! an image for any. So a page that misses an earlier change (it was freed, so nobody wrote it out) is recognised, and counts
-//! as broken until an image replaces it or the free map says that it is free.
+//! The page's LSN becomes the *end* of the record: the log has to be durable up to there before the page is
+//! written, and a change is redone iff the page's LSN is older. A change is made for one version of the page
+//! only, which it names; an image for any. So a page that misses an earlier change (it was freed, so nobody
+//! wrote it out) is recognised, and counts as broken until an image replaces it or the free map says that it
+//! is free.
 //!
 //! The same functions change pages in use and pages redone: those of `NodeMut` and of `FreeMapPage`.
 
@@ -43,6 +45,10 @@ pub(super) const IMAGE: u8 = 6;
 pub(super) const USE_PAGES: u8 = 7;
 pub(super) const FREE_PAGES: u8 = 8;
 
+/// What each change begins with, in bytes: its code, the page, the LSN that the page had.
+const CHANGE_HEAD_BYTES: usize = 13;
+const _: () = assert!(CHANGE_HEAD_BYTES == size_of::<u8>() + size_of::<PageNo>() + size_of::<Lsn>());
+
 thread_local! {
     /// The last record's memory, for the next.
     static SPARE: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
@@ -58,16 +64,16 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    pub fn new(file: FileId) -> Changes {
+    pub(crate) fn new(file: FileId) -> Changes {
         let mut bytes = SPARE.take();
         bytes.clear();
         bytes.extend_from_slice(&file.0.to_le_bytes());
         Changes { bytes }
     }
 
-    /// Appends the record. The pages that it names are latched exclusively and marked dirty; they are changed after it, and
-    /// [`set_lsn`] is called with what this returns.
-    pub fn log(self, journal: &Journal) -> Result<Lsn> {
+    /// Appends the record. The pages that it names are latched exclusively and marked dirty; they are changed
+    /// after it, and [`set_lsn`] is called with what this returns.
+    pub(crate) fn log(self, journal: &Journal) -> Result<Lsn> {
         Ok(journal.append(kind::PAGES, &[&self.bytes])?.end)
     }
 
@@ -86,7 +92,7 @@ impl Changes {
         self.bytes.extend_from_slice(&value.to_le_bytes());
     }
 
-    pub fn insert(
+    pub(crate) fn insert(
         &mut self,
         number: PageNo,
         node: Node<'_>,
@@ -105,7 +111,7 @@ impl Changes {
         value.iter().for_each(|part| self.bytes.extend_from_slice(part));
     }
 
-    pub fn insert_child(
+    pub(crate) fn insert_child(
         &mut self,
         number: PageNo,
         node: Node<'_>,
@@ -121,7 +127,14 @@ impl Changes {
         self.bytes.extend_from_slice(suffix);
     }
 
-    pub fn replace(&mut self, number: PageNo, node: Node<'_>, index: usize, value: &[&[u8]], stamp: Stamp) {
+    pub(crate) fn replace(
+        &mut self,
+        number: PageNo,
+        node: Node<'_>,
+        index: usize,
+        value: &[&[u8]],
+        stamp: Stamp,
+    ) {
         self.start(REPLACE, number, node.page());
         self.u16(index);
         self.u16(value.iter().map(|part| part.len()).sum());
@@ -129,27 +142,28 @@ impl Changes {
         value.iter().for_each(|part| self.bytes.extend_from_slice(part));
     }
 
-    pub fn remove(&mut self, number: PageNo, node: Node<'_>, index: usize) {
+    pub(crate) fn remove(&mut self, number: PageNo, node: Node<'_>, index: usize) {
         self.start(REMOVE, number, node.page());
         self.u16(index);
     }
 
-    pub fn cut(&mut self, number: PageNo, node: Node<'_>, point: &SplitPoint) {
+    pub(crate) fn cut(&mut self, number: PageNo, node: Node<'_>, point: &SplitPoint) {
         self.start(CUT, number, node.page());
         self.u16(point.index);
         self.u16(point.separator.len());
         self.bytes.extend_from_slice(&point.separator);
     }
 
-    /// All of a tree page but the gap between slots and heap. `page` is what it will be; it need not be in its place yet.
-    pub fn node_image(&mut self, number: PageNo, page: Page<'_>) {
+    /// All of a tree page but the gap between slots and heap. `page` is what it will be; it need not be in
+    /// its place yet.
+    pub(crate) fn node_image(&mut self, number: PageNo, page: Page<'_>) {
         let node = Node::new(page);
         let heap = node.heap_start().min(page.size());
         self.image(number, page, HEADER_BYTES + node.count() * SLOT_BYTES, page.size() - heap);
     }
 
     /// The first `low` and the last `tail` bytes of a page; what is between counts as zero.
-    pub fn image(&mut self, number: PageNo, page: Page<'_>, low: usize, tail: usize) {
+    pub(crate) fn image(&mut self, number: PageNo, page: Page<'_>, low: usize, tail: usize) {
         self.start(IMAGE, number, page);
         self.u32(low as u32);
         self.u32(tail as u32);
@@ -158,7 +172,7 @@ impl Changes {
     }
 
     /// Pages that a page of the free map calls used from here on, or free.
-    pub fn occupy(&mut self, number: PageNo, page: Page<'_>, used: bool, pages: &[PageNo]) {
+    pub(crate) fn occupy(&mut self, number: PageNo, page: Page<'_>, used: bool, pages: &[PageNo]) {
         self.start(if used { USE_PAGES } else { FREE_PAGES }, number, page);
         self.u32(pages.len() as u32);
         pages.iter().for_each(|page| self.u32(page.0));

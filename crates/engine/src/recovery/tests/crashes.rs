@@ -1,7 +1,8 @@
-//! Machines that stop: a workload of random statements, cut at every sync or between, on a device that loses, tears and
-//! reorders what was not synced; then a start, which may be cut as well.
+//! Machines that stop: a workload of random statements, cut at every sync or between, on a device that loses,
+//! tears and reorders what was not synced; then a start, which may be cut as well.
 //!
-//! What fails is repeated by `LATCHWORK_CRASH=<seed> cargo test -p latchwork-engine recovery`, which runs that workload only.
+//! What fails is repeated by `LATCHWORK_CRASH=<seed> cargo test -p latchwork-engine recovery`, which runs
+//! that workload only.
 
 use crate::tests::{CacheSize, column, int, int_key, options, part};
 use crate::{
@@ -354,8 +355,8 @@ fn everything(vfs: &SimVfs) -> BTreeMap<PathBuf, Vec<u8>> {
     files
 }
 
-/// `check` of what a crash left says of it what a start finds, and changes nothing. Gives the number of rows; `None` if the
-/// making of the directory was cut short.
+/// `check` of what a crash left says of it what a start finds, and changes nothing. Gives the number of rows;
+/// `None` if the making of the directory was cut short.
 fn check_untouched(left: &SimVfs) -> Option<u64> {
     let before = (everything(left), left.events());
     let report = match crate::check(Path::new(DIR), Arc::new(left.clone())) {

@@ -1,7 +1,7 @@
 //! Transactions against crashes: what was acknowledged is there, what was not is wholly there or not at all.
 //!
-//! The machine is stopped before each sync and, at steps, after an event; what a power failure then leaves is drawn by seeds
-//! (`vfs::sim`). Each image is recovered, compared, checked, used a little, and crashed again.
+//! The machine is stopped before each sync and, at steps, after an event; what a power failure then leaves is
+//! drawn by seeds (`vfs::sim`). Each image is recovered, compared, checked, used a little, and crashed again.
 
 use crate::tests::{CacheSize, Row, column, int, int_key, options, table_def};
 use crate::{
@@ -440,8 +440,8 @@ fn a_row_that_was_changed_there_and_back_keeps_its_index_entries_when_that_is_ta
     }
 }
 
-/// Runs `define` on two tables of two rows each, cut at every event, and says what there is afterwards: the tables' names, each with
-/// its columns and rows. It has to be what there was `before` or `after`.
+/// Runs `define` on two tables of two rows each, cut at every event, and says what there is afterwards: the
+/// tables' names, each with its columns and rows. It has to be what there was `before` or `after`.
 fn cut_definitions(define: impl Fn(&Database) -> crate::Result<()>, expected: [&[(&str, usize, usize)]; 2]) {
     let prepare = |vfs: &SimVfs| {
         let database = Database::open(Path::new("data"), small(vfs, WriteBack::AtEvictionOnly))?;

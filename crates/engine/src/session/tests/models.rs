@@ -1,5 +1,5 @@
-//! Models: a row that is claimed by whoever changes it, against an explicit lock on it, and a unique key, against who gives it up or takes
-//! it and takes that back, under a randomised scheduler.
+//! Models: a row that is claimed by whoever changes it, against an explicit lock on it, and a unique key,
+//! against who gives it up or takes it and takes that back, under a randomised scheduler.
 //!
 //! `cargo test -p latchwork-engine --features shuttle --lib models`
 
@@ -168,7 +168,8 @@ fn a_row_that_is_read_in_share_mode_is_nobodys_to_change() {
 
 /// The `u` of the model's row where it has one.
 const TAKEN: i32 = 7;
-/// A change of whose row a key is, so many times in each schedule: what is to be met by chance is a step between two of the other's.
+/// A change of whose row a key is, so many times in each schedule: what is to be met by chance is a step
+/// between two of the other's.
 const ROUNDS: i32 = 8;
 
 impl Model {
@@ -206,8 +207,8 @@ fn update_u(statement: &mut WriteStatement<'_>, table: &Table, u: i32) {
     assert!(changed.unwrap(), "the row is there");
 }
 
-/// The model's row has the key [`TAKEN`]. What `change` does in a round is taken back while another row is inserted with the key that
-/// `key` names: whether that is free is what it was before.
+/// The model's row has the key [`TAKEN`]. What `change` does in a round is taken back while another row is
+/// inserted with the key that `key` names: whether that is free is what it was before.
 fn keys_are_as_they_were(change: fn(&mut WriteStatement<'_>, &Table, i32), key: fn(i32) -> i32) {
     let run = move || {
         let model = Model::new();
@@ -260,7 +261,8 @@ fn the_unique_key_of_a_row_that_was_not_inserted_after_all_is_still_free() {
     );
 }
 
-/// Leaves and their parents are split in the fewest frames that hold a split, which are more than a model's smallest cache has.
+/// Leaves and their parents are split in the fewest frames that hold a split, which are more than a model's
+/// smallest cache has.
 #[test]
 fn rows_of_one_statement_split_their_leaf_while_one_of_them_is_looked_for() {
     check(|| {

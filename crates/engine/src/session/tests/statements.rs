@@ -480,7 +480,8 @@ impl Dice {
     }
 }
 
-/// Random statements of several sessions against maps: each sees what it should by every index, at every moment.
+/// Random statements of several sessions against maps: each sees what it should by every index, at every
+/// moment.
 fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
     const IDS: u64 = 24;
     let (database, table) = with_table(hit_path, size);

@@ -1,4 +1,5 @@
-//! Models: the row tier between readers, writers, rollbacks, evictions and definitions, under a randomised scheduler.
+//! Models: the row tier between readers, writers, rollbacks, evictions and definitions, under a randomised
+//! scheduler.
 //!
 //! `cargo test -p latchwork-engine --features shuttle --lib models`
 

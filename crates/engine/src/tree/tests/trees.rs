@@ -9,7 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
-/// Walks the whole tree and checks order, fences, levels, and that its pages and the free ones are all there are.
+/// Walks the whole tree and checks order, fences, levels, and that its pages and the free ones are all there
+/// are.
 pub(crate) fn check(tree: &Tree) -> Vec<(Vec<u8>, Vec<u8>)> {
     let mut pages = BTreeSet::new();
     let mut entries = Vec::new();
@@ -331,7 +332,8 @@ fn an_estimate_is_exact_within_a_leaf_and_near_across_leaves() {
     }
 }
 
-/// Threads insert, remove, look up and scan at once, in pages so small that they split and merge all the time.
+/// Threads insert, remove, look up and scan at once, in pages so small that they split and merge all the
+/// time.
 fn stress(hit_path: HitPath, size: CacheSize, rounds: u32) {
     const KEYS: u32 = 600;
     let tree = tree(1024, hit_path, size);
