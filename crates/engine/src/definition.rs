@@ -66,7 +66,7 @@ pub struct CacheOptions {
     pub hit_path: HitPath,
     pub division_limit: u32,
     pub age_threshold: u32,
-    /// Who writes dirty pages, purges and takes checkpoints; anything but `Background` is for tests.
+    /// Which threads write dirty pages, purge and take checkpoints; anything but `Background` is for tests.
     pub write_back: WriteBack,
 }
 

@@ -155,7 +155,7 @@ impl Journal {
     /// True if a statement may begin without [`Journal::make_admissible`].
     #[inline]
     pub(crate) fn admits(&self) -> bool {
-        // ORDER: a threshold; who reads an old one asks once too often, or begins a little too far.
+        // ORDER: a threshold: a thread that reads an old one asks once too often, or begins a little too far.
         self.log.next_lsn().0 < self.admitted.load(Ordering::Relaxed)
     }
 
@@ -172,7 +172,7 @@ impl Journal {
         Ok(())
     }
 
-    /// Has the log make files ahead, for somebody who logs much and cannot wait.
+    /// Has the log make files ahead, for a thread that logs much and cannot wait.
     #[inline]
     pub(crate) fn prepare_if_due(&self) -> Result<()> {
         if self.admits() { Ok(()) } else { self.prepare() }

@@ -51,7 +51,7 @@ impl RowLatches {
 const GATE_SHARDS: usize = 8;
 
 /// A reader-writer latch that is cheap to pass and dear to close: each thread passes through a shard
-/// of its own, who closes it takes them all.
+/// of its own, the thread that closes it takes them all.
 #[derive(Debug, Default)]
 pub(crate) struct Gate {
     shards: [CachePadded<RwLock<(), GateLatch>>; GATE_SHARDS],

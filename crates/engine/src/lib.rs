@@ -63,7 +63,7 @@ mod visibility;
 mod work;
 mod write;
 
-/// A page of a tree, for those who feed it bytes of strangers.
+/// A page of a tree, for the fuzzer, which feeds it arbitrary bytes.
 pub mod node {
     pub use crate::format::node::{Node, NodeHeader, NodeMut};
 }

@@ -27,8 +27,8 @@ pub struct Readers<'s> {
     /// By the statement's snapshot: what a plain SELECT would see.
     pub snapshot: Reader<'s>,
     /// For the rows that the statement means to change or to lock. It finds candidates: the newest state of
-    /// every row and, if another transaction's change of it is pending, also what the row is without. Who has
-    /// locked the row looks again.
+    /// every row and, if another transaction's change of it is pending, also what the row is without it. A
+    /// statement that has locked the row looks again.
     pub current: Reader<'s>,
 }
 

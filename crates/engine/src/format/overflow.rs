@@ -8,8 +8,8 @@
 //! reference, in the leaf in place of the row image
 //!  0 length u64 | 8 chain number u64 | 16 first page u32
 //! ```
-//! Chain numbers are never used twice in a file. A reader who finds on each page the number, the position and
-//! the version he expects has read the chain that he was sent to; otherwise the row was changed under him.
+//! Chain numbers are never used twice in a file. A reader that finds the expected number and position on each
+//! page has read the chain that it was sent to. Otherwise the row was changed meanwhile.
 
 use super::layout::{FILE_ID, FIRST_CHILD, FORMAT, FORMAT_AT, HEADER_BYTES, PAGE_NO, PageType, TYPE};
 use base::{PageId, PageNo};

@@ -19,8 +19,8 @@ const FLAG_OVERFLOW: u64 = 1;
 /// The row has been deleted, by whoever the stamp names. It stays, with its index entries, for older
 /// snapshots.
 const FLAG_DELETED: u64 = 2;
-/// Whoever the stamp names has inserted the row where there was none: who does not see the stamp sees no row,
-/// and needs no older version to know.
+/// The stamp's transaction inserted the row where there was none. A reader that does not see the stamp sees
+/// no row, and needs no older version to know.
 const FLAG_FIRST: u64 = 4;
 
 const STAMP_SHIFT: u32 = 16;

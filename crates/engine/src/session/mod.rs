@@ -31,7 +31,7 @@ pub enum Isolation {
     /// All plain reads see what had been committed at the first of them.
     #[default]
     RepeatableRead,
-    /// As `RepeatableRead`. Who wants more locks the rows it reads.
+    /// As `RepeatableRead`. A client that wants more locks the rows it reads.
     Serializable,
 }
 

@@ -88,8 +88,8 @@ impl<'s> WriteStatement<'s> {
         let passage = core.statements.pass();
         core.touch()?;
         if let Holder::Session(state) = &holder {
-            // Behind the passage: who waits for all passages to be given back must not wait for those who
-            // queue.
+            // Behind the passage: a thread that waits for all passages to be given back must not wait for
+            // those that queue.
             state.reads.enter(state.patience)?;
         }
         let state = holder.state();

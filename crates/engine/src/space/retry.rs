@@ -1,4 +1,4 @@
-//! Attempts: every operation on a tree is a function that can be called again.
+//! Attempts: every operation on a tree is a function that can be called again (engine R3, R5, R21).
 
 use crate::{Error, Result};
 use pagecache::{CachedFile, Conflict};

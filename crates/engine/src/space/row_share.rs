@@ -3,9 +3,9 @@
 //! Unless its size is fixed, it is a share of the budget as the pools of pages are: it takes what nobody has
 //! when it is full, and then gives and takes by what a byte is worth to it ([`pagecache::Budget`]).
 //!
-//! What a byte more would be worth is told by a sample of the keys: of each it is noted when its row was kept
-//! last. Who has to read a row from the device that was kept not much longer ago than the tier holds rows for
-//! would have found it in a larger one.
+//! A sample of the keys tells what one more byte would be worth. For each key of the sample it is noted when
+//! its row was kept last. A miss on a row that left the tier a short time ago is counted: a larger tier would
+//! have had it.
 
 use crate::Result;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};

@@ -217,8 +217,8 @@ impl Tablespace {
     /// To be called before a change that takes more than one record: see above.
     #[inline]
     pub(crate) fn doubt(&self) -> Result<()> {
-        // ORDER: who sees the flag comes after the header's record: it is read under no latch, but set after
-        // the append.
+        // ORDER: a thread that sees the flag comes after the header's record: it is read under no latch, but
+        // set after the append.
         if self.in_doubt.load(Ordering::Acquire) { Ok(()) } else { self.begin_doubt() }
     }
 

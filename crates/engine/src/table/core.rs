@@ -79,8 +79,8 @@ impl Core {
 
     /// A transaction is about to lock the key of a row that is not there, and to look again whether it is.
     pub(crate) fn begin_absent_locks(&self) {
-        // ORDER: SeqCst, as is the other side's load: who latches the row's leaf to insert it and finds no
-        // locker has the latch before the locker looks into the leaf, which waits for it.
+        // ORDER: SeqCst, as is the other side's load: a writer that latches the row's leaf to insert it and
+        // finds no locker has the latch before the locker looks into the leaf, which waits for it.
         self.absent_lockers.fetch_add(1, Ordering::SeqCst);
         fence(Ordering::SeqCst);
     }

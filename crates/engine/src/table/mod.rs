@@ -216,7 +216,7 @@ impl Table {
     }
 
     /// Fails if pages of the index that were just read in `state` may have been free, and hold anything that
-    /// they once held: for who cannot begin anew, as [`Table::with_state`] does.
+    /// they once held: for a caller that cannot begin anew, as [`Table::with_state`] does.
     pub(crate) fn check_tree(&self, state: &TableState, index: IndexId) -> Result<()> {
         let now = self.state();
         if !std::ptr::eq(state, now) && !now.has_tree_still(state, index) {
@@ -344,7 +344,7 @@ impl Table {
                 Ordering::Relaxed,
             ) {
                 Ok(_) => {
-                    // Nothing is logged here: who stores the number waits for room in the log.
+                    // Nothing is logged here: the insert that stores the number waits for room in the log.
                     self.core.check_open()?;
                     return Ok(next);
                 }

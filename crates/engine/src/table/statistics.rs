@@ -41,7 +41,7 @@ impl Table {
         if version == self.version() {
             *kept = Some(Arc::new(statistics));
             // Plans were made by other numbers.
-            // ORDER: see `version`; who plans anew takes the latch.
+            // ORDER: see `version`; a session that plans anew takes the latch.
             self.version.fetch_add(1, Ordering::Release);
         }
         Ok(rows)

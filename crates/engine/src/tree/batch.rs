@@ -157,8 +157,8 @@ impl Tree {
         self.lookup_alone(key, 0, visitor, true)
     }
 
-    /// Brings the leaves of the next keys into the processor's cache, for one who is going to visit them one
-    /// by one.
+    /// Brings the leaves of the next keys into the processor's cache, for a caller that is going to visit
+    /// them one by one.
     pub(super) fn warm_up<'k>(&self, count: usize, key: impl Fn(usize) -> &'k [u8]) {
         let Some(glances) = self.cache().glances() else { return };
         let count = count.min(WARM_UP);

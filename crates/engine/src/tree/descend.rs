@@ -1,4 +1,4 @@
-//! The way down.
+//! The way down (engine R2, R3).
 //!
 //! ```text
 //! guard root -> read child number -> guard child -> validate parent -> drop parent -> ...

@@ -143,7 +143,7 @@ pub(crate) struct Remainder {
     pub(crate) ahead: Option<Vec<u8>>,
 }
 
-/// Who takes so many entries at a time means to go on, and is read ahead for.
+/// A scan that takes so many entries at a time means to go on, so leaves are read ahead for it.
 const AHEAD_FROM: usize = 256;
 
 impl Remainder {
@@ -190,8 +190,8 @@ impl Tree {
     }
 
     /// Asks for the leaves that come next, if this thread has waited for the device since it had read `loads`
-    /// pages, or has come to the middle of the leaves asked for last. Who finds its leaves in the cache pays
-    /// for one comparison.
+    /// pages, or has come to the middle of the leaves asked for last. A scan that finds its leaves in the
+    /// cache pays for one comparison.
     pub(super) fn read_ahead(&self, rest: &mut Remainder, loads: u64) {
         let is_time = match &rest.ahead {
             Some(middle) => rest.start >= *middle,

@@ -1,7 +1,7 @@
-//! Splits and merges, under the parent's exclusive latch.
+//! Splits and merges, under the parent's exclusive latch (engine R6, R7).
 //!
-//! Latch order: parent, left child, right child, free maps. Each split or merge is one record of the log.
-//! Pages are allocated before the first latch is taken and given back after the last is released.
+//! Latch order (engine R4): parent, left child, right child, free maps. Each split or merge is one record of
+//! the log. Pages are allocated before the first latch is taken and given back after the last is released.
 
 use super::Tree;
 use super::change::is_underfull;

@@ -1,4 +1,4 @@
-//! What a tree asks the row tier, and tells it.
+//! What a tree asks the row tier, and tells it (engine R20).
 //!
 //! What lookups name is either a whole key, as in the clustered index, or all of a secondary index's own
 //! parts, which the keys of its entries begin with. What the leaf has of it is kept as it stands there:
@@ -7,7 +7,8 @@
 //! - of own parts what each of the entries has behind them, after its length (`u16`), if all of them lie in
 //!   one leaf.
 //!
-//! That there is nothing is not kept: who asks for what is not there seldom asks for it again.
+//! The tier does not keep that there is nothing under a key: a key that is not there is seldom asked for
+//! again.
 //!
 //! Whoever changes a key says so before, under its leaf's exclusive latch. Which part of the key lookups name
 //! only the tree knows, so that no caller can say less.

@@ -60,7 +60,7 @@ impl WriteCore {
     pub(crate) fn checkpoint(&self) -> Result<()> {
         let _turn = self.checkpointing.lock();
         self.log_again()?;
-        // First the log's end, then who needs what of it: what is logged later is behind that end.
+        // First the log's end, then what of it is needed: what is logged later is behind that end.
         let end = self.journal.position();
         let by_pages = self.caches.oldest_change().unwrap_or(end).min(end);
         let needed = self.oldest_needed().unwrap_or(end).min(by_pages);

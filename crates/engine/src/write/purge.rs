@@ -31,7 +31,7 @@ const PAUSE_IDLE: Duration = Duration::from_millis(500);
 /// further.
 #[cfg(not(feature = "shuttle"))]
 const BATCH: usize = 256;
-/// A queue longer than this is worked on by those who make it longer.
+/// Sessions whose commits make the queue longer than this purge a part of it.
 const QUEUE_LONG: usize = 20_000;
 /// What a session purges at a commit then: more than most commits leave.
 const HELP: usize = 64;
@@ -43,7 +43,7 @@ pub(crate) struct Garbage {
     pub file: FileId,
     pub key: Box<[u8]>,
     pub old: Arc<[u8]>,
-    /// Who changed it.
+    /// The transaction that changed it.
     pub stamp: Stamp,
     /// The overflow pages of `old` go with it. After a crash the log says so, from here on at the earliest.
     pub chain: Option<Lsn>,
@@ -55,8 +55,8 @@ pub(crate) struct Garbage {
 #[derive(Default, Debug)]
 pub(crate) struct Purge {
     queue: Mutex<Queue, PurgeQueueLatch>,
-    /// Held by who purges: one thread at a time. It may wait for a table's redefinition to end, so nobody
-    /// else waits for it.
+    /// Held while a thread purges: one thread at a time. It may wait for a table's redefinition to end, so
+    /// nobody else waits for it.
     working: Mutex<()>,
     len: AtomicUsize,
     sweeps: Mutex<VecDeque<Sweep>>,
@@ -93,7 +93,7 @@ impl Purge {
         // ORDER: a number for reports and for the decision to help.
         self.len.fetch_add(garbage.len(), Ordering::Relaxed);
         self.queue.lock().waiting.extend(garbage);
-        // ORDER: who misses the flag is made up for by the pause running out.
+        // ORDER: if the flag is missed, the thread wakes when its pause runs out.
         if self.signal.idle.load(Ordering::Relaxed) && self.signal.idle.swap(false, Ordering::Relaxed) {
             drop(self.signal.state.lock());
             self.signal.changed.notify_one();
@@ -187,7 +187,7 @@ impl Purge {
         true
     }
 
-    /// Called by who has committed: helps if the thread cannot keep up.
+    /// Called after a commit: purges a part of the queue if the thread cannot keep up.
     pub(crate) fn help(&self, core: &WriteCore) {
         if self.len() > QUEUE_LONG {
             self.run(core, HELP);

@@ -1,9 +1,9 @@
-//! Changing rows, each with its entries in the secondary indexes.
+//! Changing rows, each with its entries in the secondary indexes (engine R10, R11, R14, R16).
 //!
 //! Nothing that an older snapshot may want is removed: a deleted row stays in its leaf, marked, and so do the
 //! index entries of deleted and of changed rows, until purge finds that nobody sees them. A row appears first
-//! in the clustered index and disappears last from it. Readers who come through a secondary index check that
-//! the row they may see has the entry's parts.
+//! in the clustered index and disappears last from it. A reader that comes through a secondary index checks
+//! that the row it may see has the entry's parts.
 //!
 //! A row that carries the stamp of a transaction under way is that transaction's. To make a row its own, a
 //! transaction holds the row's latch, finds that nobody else has it or has locked it, and writes its stamp;
@@ -131,7 +131,7 @@ impl Table {
             let (mode, patience) = (LockMode::Exclusive, active.patience);
             if is_taken && let Err(error) = active.transaction.wait_for_end(stamp, file, key, mode, patience)
             {
-                // Who gives up leaves the queue.
+                // A transaction that gives up leaves the queue.
                 active.transaction.give_back_locks(mark);
                 return Err(error.into());
             }
@@ -178,8 +178,9 @@ impl Table {
         let mark = active.transaction.lock_mark();
         let mut is_locked = false;
         loop {
-            // Under the latch: who stamps the row asks for locks under it, and who rolls back restores it
-            // under it before he ends. So a stamp that is still there, and not active, is that of a commit.
+            // Under the latch: a writer asks for locks under it before it stamps the row, and a rollback
+            // restores the row under it before the transaction ends. So a stamp that is still there, and not
+            // active, is that of a commit.
             let latch = core.rows.latch(self.id(), key);
             let cell = self.newest(state, key, &mut active.scratch)?;
             let stamp = cell.as_ref().map_or(Stamp(0), |(header, _)| header.stamp());

@@ -8,7 +8,7 @@
 //! - the commit is logged, the list emptied, and what it leaves handed to purge.
 //!
 //! So the list is at every moment what a crash would have to take back, and no change is logged behind the
-//! commit. The lock comes before latches and the log; who holds it waits for no other transaction.
+//! commit. The lock comes before latches and the log; its holder waits for no other transaction.
 
 use super::core::WriteCore;
 use super::log;

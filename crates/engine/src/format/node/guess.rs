@@ -52,8 +52,8 @@ impl Sample {
         // Before the first head and behind the last one, the line through the nearest two goes on.
         let piece = below.clamp(1, HEADS - 1);
         let (low, high) = (self.heads[piece - 1], self.heads[piece]);
-        // Floating point, since a division of integers takes longer. Where two heads are equal the place is
-        // infinite or none, and becomes the first or last.
+        // Floating point, because a division of integers takes longer. If both heads are equal, this divides
+        // by zero: the cast below turns infinity into the last slot, and "not a number" into the first.
         let beyond = (i64::from(head) - i64::from(low)) as f32 / (i64::from(high) - i64::from(low)) as f32;
         let place = (piece as f32 + beyond) * (count as f32 / (HEADS + 1) as f32);
         (place as usize).min(count - 1)

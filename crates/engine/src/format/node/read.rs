@@ -8,7 +8,7 @@ use pagecache::Hints;
 use pagecache::page::Page;
 use std::cmp::Ordering;
 
-/// A tree page seen by a reader who may have to throw away what he read.
+/// A tree page as a reader sees it that may have to throw away what it read.
 #[derive(Clone, Copy, Debug)]
 pub struct Node<'a> {
     page: Page<'a>,

@@ -22,7 +22,8 @@
 //! wrote it out) is recognised, and counts as broken until an image replaces it or the free map says that it
 //! is free.
 //!
-//! The same functions change pages in use and pages redone: those of `NodeMut` and of `FreeMapPage`.
+//! The same functions change pages in use and pages redone (engine R17, R18): those of `NodeMut` and of
+//! `FreeMapPage`.
 
 mod apply;
 
