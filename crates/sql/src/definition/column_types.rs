@@ -142,40 +142,14 @@ pub(crate) fn column_type(
             column.own_collation = true;
             Draft::Done(ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Utf8mb4Bin })
         }
-        "BINARY" => {
-            let bytes = length(words)?.unwrap_or(1);
-            if bytes > 255 {
-                return Err(too_long(&column.name, 255));
-            }
-            Draft::Done(ColumnType::Binary { bytes: bytes as u32 })
-        }
-        "VARBINARY" => {
-            let bytes = length(words)?.ok_or_else(|| words.error())?;
-            if bytes > 65_532 {
-                return Err(too_long(&column.name, 65_532));
-            }
-            Draft::Done(ColumnType::Varbinary { bytes: bytes as u32 })
-        }
-        "TINYBLOB" => Draft::Done(ColumnType::Blob { bytes_max: 255 }),
-        "BLOB" => {
-            let bytes = length(words)?.unwrap_or(65_535);
-            Draft::Done(ColumnType::Blob { bytes_max: blob_class(bytes, &column.name)? })
-        }
-        "MEDIUMBLOB" => Draft::Done(ColumnType::Blob { bytes_max: 16_777_215 }),
-        "LONGBLOB" => Draft::Done(ColumnType::Blob { bytes_max: u32::MAX }),
-        "DATE" => Draft::Done(ColumnType::Date),
-        "TIME" => Draft::Done(ColumnType::Time { fsp: fsp(words, &column.name)? }),
-        "DATETIME" => Draft::Done(ColumnType::DateTime { fsp: fsp(words, &column.name)? }),
-        "TIMESTAMP" => Draft::Done(ColumnType::Timestamp { fsp: fsp(words, &column.name)? }),
-        "YEAR" => {
-            length(words)?;
-            Draft::Done(ColumnType::Year)
-        }
         "BIT" | "ENUM" | "SET" | "GEOMETRY" | "POINT" | "LINESTRING" | "POLYGON" | "MULTIPOINT"
         | "MULTILINESTRING" | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "UUID" | "INET4" | "INET6" => {
             return Err(SqlError::not_supported(&format!("columns of type {keyword}")));
         }
-        _ => return Err(unknown),
+        _ => match binary_or_time(words, &keyword, &column.name)? {
+            Some(column_type) => Draft::Done(column_type),
+            None => return Err(unknown),
+        },
     };
     column.column_type = match draft {
         Draft::Done(done) => done,
@@ -191,6 +165,42 @@ pub(crate) fn column_type(
         }
     };
     Ok(column)
+}
+
+/// The types of bytes and of time, which have no character set. `None` for another word.
+fn binary_or_time(words: &mut Words<'_>, keyword: &str, name: &str) -> Result<Option<ColumnType>, SqlError> {
+    Ok(Some(match keyword {
+        "BINARY" => {
+            let bytes = length(words)?.unwrap_or(1);
+            if bytes > 255 {
+                return Err(too_long(name, 255));
+            }
+            ColumnType::Binary { bytes: bytes as u32 }
+        }
+        "VARBINARY" => {
+            let bytes = length(words)?.ok_or_else(|| words.error())?;
+            if bytes > 65_532 {
+                return Err(too_long(name, 65_532));
+            }
+            ColumnType::Varbinary { bytes: bytes as u32 }
+        }
+        "TINYBLOB" => ColumnType::Blob { bytes_max: 255 },
+        "BLOB" => {
+            let bytes = length(words)?.unwrap_or(65_535);
+            ColumnType::Blob { bytes_max: blob_class(bytes, name)? }
+        }
+        "MEDIUMBLOB" => ColumnType::Blob { bytes_max: 16_777_215 },
+        "LONGBLOB" => ColumnType::Blob { bytes_max: u32::MAX },
+        "DATE" => ColumnType::Date,
+        "TIME" => ColumnType::Time { fsp: fsp(words, name)? },
+        "DATETIME" => ColumnType::DateTime { fsp: fsp(words, name)? },
+        "TIMESTAMP" => ColumnType::Timestamp { fsp: fsp(words, name)? },
+        "YEAR" => {
+            length(words)?;
+            ColumnType::Year
+        }
+        _ => return Ok(None),
+    }))
 }
 
 fn finish_text(draft: Draft, collation: Collation, name: &str) -> Result<ColumnType, SqlError> {

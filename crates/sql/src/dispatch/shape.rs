@@ -7,6 +7,7 @@ use crate::plan::names::select_list;
 use crate::session::plans::{Plan, SessionPlans};
 use crate::session::{Kept, PreparedText, WorkingMemory};
 use crate::statements::dml;
+use crate::statements::query::Query;
 use crate::status::Counter;
 use crate::text::parse;
 use crate::text::{Scan, ScanEnd, SlotKind, SlotShape};
@@ -182,7 +183,8 @@ impl Session {
         match plan {
             Plan::Query(plan) => {
                 self.counters.add(Counter::ComSelect, 1);
-                self.run_query(plan, slots, &|slot, alone| literals.text_of(slot, alone), scratch, sink)
+                let literal_text = &|slot, alone| literals.text_of(slot, alone);
+                self.run_query(&Query { plan, slots, literal_text }, scratch, sink)
             }
             Plan::Change(plan) => plan.run(self, slots, sink),
         }

@@ -105,22 +105,39 @@ enum Keys {
 /// conditions it still has to meet.
 pub(crate) type Visitor<'v> = dyn FnMut(&[u8], &Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
 
-/// Calls `each` for the rows that an access path finds and `reader` sees. `outer` is the row of the tables
-/// before.
+/// Which rows of which table are looked for, and by which reader.
+#[derive(Clone, Copy)]
+pub(crate) struct Find<'f> {
+    /// Only rows that it sees are found.
+    pub reader: Reader<'f>,
+    pub table: &'f Table,
+    pub access: &'f Access,
+    /// The row of the tables before.
+    pub outer: Row<'f>,
+    pub context: &'f Context<'f>,
+}
+
+/// A range of an index, and how it is read.
+struct Span<'s> {
+    index: IndexId,
+    range: KeyRange,
+    direction: Direction,
+    read: Read<'s>,
+    left: Left,
+}
+
+/// Calls `each` for the rows that an access path finds.
 ///
 /// # Errors
 /// Of the engine, of evaluating keys, and those of `each`.
-#[allow(clippy::too_many_arguments)]
 pub(crate) fn for_each_row(
-    reader: Reader<'_>,
-    table: &Table,
-    access: &Access,
-    outer: &Row<'_>,
-    context: &Context<'_>,
+    find: &Find<'_>,
     scratch: &mut Scratch,
     wants: Wants,
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
+    let Find { access, context, .. } = *find;
+    let outer = &find.outer;
     scratch.wants_keys = wants == Wants::Keys;
     let read = match (&access.integers, &access.covering) {
         // Primary keys come with whole rows.
@@ -132,19 +149,17 @@ pub(crate) fn for_each_row(
     if let Path::Points { index, codec, points, unique } = &access.path {
         return match point_keys(codec, points, outer, context, scratch)? {
             Keys::Nothing => Ok(Flow::Continue),
-            Keys::Unusable => {
-                everything(reader, table, IndexId(0), Direction::Forward, context, scratch, each)
-            }
-            Keys::Found => points_found(reader, table, *index, *unique, read, context, scratch, each),
+            Keys::Unusable => everything(find, IndexId(0), Direction::Forward, scratch, each),
+            Keys::Found => points_found(find, *index, *unique, read, scratch, each),
         };
     }
     let (index, direction) = (access.index(), access.direction());
     let Some(ranges) = ranges(access, outer, context, scratch)? else {
-        return everything(reader, table, index, direction, context, scratch, each);
+        return everything(find, index, direction, scratch, each);
     };
     for range in ranges {
-        let flow =
-            scan(reader, table, index, range, direction, read, Left::Residual, context, scratch, each)?;
+        let span = Span { index, range, direction, read, left: Left::Residual };
+        let flow = scan(find, span, scratch, each)?;
         if flow == Flow::Stop {
             return Ok(Flow::Stop);
         }
@@ -205,28 +220,26 @@ pub(crate) fn named_rows(
 /// Every row, every condition left to test. In the order in which the path would have found them, because
 /// whoever asked may not sort them any more.
 fn everything(
-    reader: Reader<'_>,
-    table: &Table,
+    find: &Find<'_>,
     index: IndexId,
     direction: Direction,
-    context: &Context<'_>,
     scratch: &mut Scratch,
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
-    scan(reader, table, index, KeyRange::all(), direction, Read::Whole, Left::All, context, scratch, each)
+    let span = Span { index, range: KeyRange::all(), direction, read: Read::Whole, left: Left::All };
+    scan(find, span, scratch, each)
 }
 
-#[allow(clippy::too_many_arguments)]
+/// Hands on the rows that have the keys in `scratch.sorted`.
 fn points_found(
-    reader: Reader<'_>,
-    table: &Table,
+    find: &Find<'_>,
     index: IndexId,
     unique: bool,
     read: Read<'_>,
-    context: &Context<'_>,
     scratch: &mut Scratch,
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
+    let Find { reader, table, .. } = *find;
     let codec = table.row_codec();
     if unique && index.0 == 0 && scratch.sorted.len() == 1 && !scratch.wants_keys {
         let mut image = std::mem::take(&mut scratch.row);
@@ -245,18 +258,8 @@ fn points_found(
         for position in 0..keys.len() {
             let key = keys.get(position).to_vec();
             let range = KeyRange { lower: Bound::Included(key.clone()), upper: Bound::Included(key) };
-            flow = scan(
-                reader,
-                table,
-                index,
-                range,
-                Direction::Forward,
-                read,
-                Left::Residual,
-                context,
-                scratch,
-                each,
-            );
+            let span = Span { index, range, direction: Direction::Forward, read, left: Left::Residual };
+            flow = scan(find, span, scratch, each);
             if !matches!(flow, Ok(Flow::Continue)) {
                 break;
             }
@@ -280,19 +283,15 @@ fn points_found(
     outcome
 }
 
-#[allow(clippy::too_many_arguments)]
+/// Hands on the rows of a range, one after the other.
 fn scan(
-    reader: Reader<'_>,
-    table: &Table,
-    index: IndexId,
-    range: KeyRange,
-    direction: Direction,
-    read: Read<'_>,
-    left: Left,
-    context: &Context<'_>,
+    find: &Find<'_>,
+    span: Span<'_>,
     scratch: &mut Scratch,
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
+    let Find { reader, table, context, .. } = *find;
+    let Span { index, range, direction, read, left } = span;
     let codec = table.row_codec();
     let mut scan = match read {
         Read::Keys(_) => table.scan_keys(reader, index, range, direction),

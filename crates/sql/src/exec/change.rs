@@ -1,7 +1,7 @@
 //! The rows that an UPDATE or DELETE may mean.
 
 use super::Flow;
-use super::access::{Scratch, Wants, for_each_row, named_rows};
+use super::access::{Find, Scratch, Wants, for_each_row, named_rows};
 use super::lock::Done;
 use super::query::{Inner, Runtime, limits, run_subqueries};
 use super::sort::KeySorter;
@@ -71,38 +71,31 @@ pub(crate) fn candidates(
     // Sorted ones are needed all: the first may turn out not to be meant.
     let mut sorter = KeySorter::new(&read.order, &sort_arena, u64::MAX);
     let mut done = Done::new(&read.access);
-    for_each_row(
-        reader,
-        &read.table,
-        &read.access,
-        &Row::EMPTY,
-        &outer_context,
-        &mut scratch[0],
-        Wants::Keys,
-        &mut |primary_key, part, left| {
-            runtime.interrupt.check()?;
-            arena.reset();
-            let context =
-                Context { slots, arena: &arena, environment: runtime.environment, subqueries: Some(runtime) };
-            let row = Row(std::slice::from_ref(part));
-            let filter = left.of(&read.access);
-            if let Some(filter) = filter
-                && !filter.is_true(&row, &context)?
-            {
-                return Ok(Flow::Continue);
-            }
-            if !read.order.items.is_empty() {
-                sorter.add(primary_key, &row, &context)?;
-                return Ok(Flow::Continue);
-            }
-            if !done.is_first(primary_key) {
-                return Ok(Flow::Continue);
-            }
-            found.keys.push(primary_key);
-            found.complete = (found.keys.len() as u64) < limit;
-            Ok(if found.complete { Flow::Continue } else { Flow::Stop })
-        },
-    )?;
+    let find =
+        Find { reader, table: &read.table, access: &read.access, outer: Row::EMPTY, context: &outer_context };
+    for_each_row(&find, &mut scratch[0], Wants::Keys, &mut |primary_key, part, left| {
+        runtime.interrupt.check()?;
+        arena.reset();
+        let context =
+            Context { slots, arena: &arena, environment: runtime.environment, subqueries: Some(runtime) };
+        let row = Row(std::slice::from_ref(part));
+        let filter = left.of(&read.access);
+        if let Some(filter) = filter
+            && !filter.is_true(&row, &context)?
+        {
+            return Ok(Flow::Continue);
+        }
+        if !read.order.items.is_empty() {
+            sorter.add(primary_key, &row, &context)?;
+            return Ok(Flow::Continue);
+        }
+        if !done.is_first(primary_key) {
+            return Ok(Flow::Continue);
+        }
+        found.keys.push(primary_key);
+        found.complete = (found.keys.len() as u64) < limit;
+        Ok(if found.complete { Flow::Continue } else { Flow::Stop })
+    })?;
     if !read.order.items.is_empty() {
         let mut sorted = KeyList::default();
         sorter.finish(&mut sorted);

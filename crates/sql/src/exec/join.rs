@@ -1,6 +1,6 @@
 //! Joins: for each row of the tables before, the rows of the next one.
 
-use super::access::{ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row, single_key};
+use super::access::{Find, ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row, single_key};
 use super::hash::{HashedRows, Kept, encode_key};
 use super::lock::lock_each_row;
 use super::lookups::Gathered;
@@ -70,7 +70,9 @@ impl<'p> Join<'p> {
                     consumer.row(&row, &context)
                 };
                 let context = self.context(&outer_arena);
-                self.rows(table, access, 0, &[Part::Nulls], &context, &mut scratch[0], &mut each)
+                let (reader, outer) = (self.runtime.reader, Row(&[Part::Nulls]));
+                let find = Find { reader, table, access, outer, context: &context };
+                self.rows(0, &find, &mut scratch[0], &mut each)
             }
             steps => {
                 let arenas: Vec<Bump> = steps.iter().map(|_| Bump::new()).collect();
@@ -103,34 +105,20 @@ impl<'p> Join<'p> {
 
     /// The rows that an access finds, locked if they have to be, each with the condition that it has yet to
     /// meet.
-    #[allow(clippy::too_many_arguments)]
     fn rows(
         &self,
-        table: &Table,
-        access: &Access,
         part: usize,
-        outer: &[Part<'_>],
-        context: &Context<'_>,
+        find: &Find<'_>,
         scratch: &mut Scratch,
         each: &mut EachRow<'_>,
     ) -> Result<Flow, SqlError> {
+        let Find { table, access, .. } = *find;
         if let (Some(locks), Some(clause)) = (&self.runtime.locks, self.lock) {
-            return lock_each_row(
-                locks,
-                clause,
-                table,
-                access,
-                part,
-                outer,
-                context,
-                scratch,
-                &mut |image| each(&Part::Image(table.row_codec().view(image)), &None),
-            );
+            return lock_each_row(locks, clause, part, find, scratch, &mut |image| {
+                each(&Part::Image(table.row_codec().view(image)), &None)
+            });
         }
-        let (reader, outer) = (self.runtime.reader, Row(outer));
-        for_each_row(reader, table, access, &outer, context, scratch, Wants::Rows, &mut |_, part, left| {
-            each(part, left.of(access))
-        })
+        for_each_row(find, scratch, Wants::Rows, &mut |_, part, left| each(part, left.of(access)))
     }
 
     pub(super) fn context<'a>(&self, arena: &'a Bump) -> Context<'a>
@@ -336,13 +324,15 @@ impl<'j> Running<'j, '_> {
         let step = &plan.steps[at];
         let arena = Bump::new();
         let context = self.join.context(&arena);
+        let reader = self.join.runtime.reader;
         match (&plan.inputs[step.part].source, &step.access, &step.method) {
             (Source::Table { table, .. }, Some(access), Method::Follow { keys_only, .. })
                 if lock.is_none() =>
             {
-                match self.follow(at, table, access, *keys_only, outer, &context, each)? {
+                let find = Find { reader, table, access, outer: Row(outer), context: &context };
+                match self.follow(at, table, *keys_only, &find, each)? {
                     Some(flow) => Ok(flow),
-                    None => self.join.rows(table, access, step.part, outer, &context, scratch, each),
+                    None => self.join.rows(step.part, &find, scratch, each),
                 }
             }
             (Source::Table { .. }, Some(access), Method::Hash(keys)) if lock.is_none() => {
@@ -353,10 +343,11 @@ impl<'j> Running<'j, '_> {
                         self.states[at].hashed.get_or_init(|| rows)
                     }
                 };
-                self.probe(at, rows, keys, outer, &context, scratch, each)
+                self.probe(at, (rows, keys), &Row(outer), &context, scratch, each)
             }
             (Source::Table { table, .. }, Some(access), _) => {
-                self.join.rows(table, access, step.part, outer, &context, scratch, each)
+                let find = Find { reader, table, access, outer: Row(outer), context: &context };
+                self.join.rows(step.part, &find, scratch, each)
             }
             (_, _, method) => {
                 let rows = materialized
@@ -371,28 +362,26 @@ impl<'j> Running<'j, '_> {
                         self.states[at].hashed.get_or_init(|| hashed)
                     }
                 };
-                self.probe(at, hashed, keys, outer, &context, scratch, each)
+                self.probe(at, (hashed, keys), &Row(outer), &context, scratch, each)
             }
         }
     }
 
     /// Moves the step's cursor to the key of `outer` and hands on the rows there; `None` if that key cannot
     /// be one of the index.
-    #[allow(clippy::too_many_arguments)]
     fn follow(
         &self,
         at: usize,
         table: &'j Table,
-        access: &Access,
         keys_only: bool,
-        outer: &[Part<'_>],
-        context: &Context<'_>,
+        find: &Find<'_>,
         each: &mut EachRow<'_>,
     ) -> Result<Option<Flow>, SqlError> {
+        let Find { access, context, .. } = *find;
         let Path::Points { index, codec, points, .. } = &access.path else { return Ok(None) };
         let mut followed = self.states[at].followed.borrow_mut();
         let Followed { scan, key } = &mut *followed;
-        match single_key(codec, points, &Row(outer), context, key)? {
+        match single_key(codec, points, &find.outer, context, key)? {
             None => return Ok(None),
             Some(false) => return Ok(Some(Flow::Continue)),
             Some(true) => {}
@@ -437,28 +426,20 @@ impl<'j> Running<'j, '_> {
         let mut hashed = HashedRows::new(self.states[at].arena, self.join.runtime.session.join_bytes());
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
         let mut arena = Bump::new();
-        let (reader, outer) = (self.join.runtime.reader, Row(&nothing));
-        for_each_row(
-            reader,
-            table,
-            access,
-            &outer,
-            context,
-            scratch,
-            Wants::Keys,
-            &mut |primary_key, part, left| {
-                self.check(at)?;
-                arena.reset();
-                with_part(&nothing, step.part, *part, |parts| {
-                    let context = self.join.context(&arena);
-                    let row = Row(parts);
-                    if passes(left.of(access), &row, &context)? {
-                        hashed.insert(keys, &row, &context, step.part, primary_key)?;
-                    }
-                    Ok(Flow::Continue)
-                })
-            },
-        )?;
+        let reader = self.join.runtime.reader;
+        let find = Find { reader, table, access, outer: Row(&nothing), context };
+        for_each_row(&find, scratch, Wants::Keys, &mut |primary_key, part, left| {
+            self.check(at)?;
+            arena.reset();
+            with_part(&nothing, step.part, *part, |parts| {
+                let context = self.join.context(&arena);
+                let row = Row(parts);
+                if passes(left.of(access), &row, &context)? {
+                    hashed.insert(keys, &row, &context, step.part, primary_key)?;
+                }
+                Ok(Flow::Continue)
+            })
+        })?;
         Ok(hashed)
     }
 
@@ -483,19 +464,17 @@ impl<'j> Running<'j, '_> {
     }
 
     /// Hands on the rows of a hash table that have the key of `outer`.
-    #[allow(clippy::too_many_arguments)]
     fn probe(
         &self,
         at: usize,
-        hashed: &HashedRows<'_>,
-        keys: &HashKeys,
-        outer: &[Part<'_>],
+        (hashed, keys): (&HashedRows<'_>, &HashKeys),
+        outer: &Row<'_>,
         context: &Context<'_>,
         scratch: &mut Scratch,
         each: &mut EachRow<'_>,
     ) -> Result<Flow, SqlError> {
         let key = &mut scratch.key;
-        if !encode_key(&keys.outer, keys, &Row(outer), context, key)? {
+        if !encode_key(&keys.outer, keys, outer, context, key)? {
             return Ok(Flow::Continue);
         }
         let step = &self.join.plan.steps[at];

@@ -7,11 +7,11 @@
 //! an older one, it is left to be found again.
 
 use super::Flow;
-use super::access::{Scratch, Wants, for_each_row, named_rows};
+use super::access::{Find, Scratch, Wants, for_each_row, named_rows};
 use super::join::passes;
 use super::key_set::KeySet;
 use crate::SqlError;
-use crate::expr::{Context, Part, Row};
+use crate::expr::{Part, Row};
 use crate::plan::access::Access;
 use crate::plan::plan::{LockClause, LockPatience, SelectPlan};
 use base::IndexId;
@@ -74,19 +74,17 @@ impl RowLocks<'_> {
 }
 
 /// Locks the rows of an access and hands each on, by its newest image, that meets the access's conditions.
-#[allow(clippy::too_many_arguments)]
+/// `part` is the table's place in the row.
 pub(super) fn lock_each_row(
     locks: &RowLocks<'_>,
     clause: LockClause,
-    table: &Table,
-    access: &Access,
     part: usize,
-    outer: &[Part<'_>],
-    context: &Context<'_>,
+    find: &Find<'_>,
     scratch: &mut Scratch,
     each: &mut dyn FnMut(&[u8]) -> Result<Flow, SqlError>,
 ) -> Result<Flow, SqlError> {
-    let outer_row = Row(outer);
+    let find = Find { reader: locks.candidates, ..*find };
+    let Find { table, access, outer: Row(outer), context, .. } = find;
     let mut image = Vec::new();
     let mut newest_place = Vec::new();
     // `None` for a row that is not where it was found any more.
@@ -112,7 +110,7 @@ pub(super) fn lock_each_row(
             false => Ok((!moved).then_some(Flow::Continue)),
         }
     };
-    if named_rows(access, &outer_row, context, scratch)? {
+    if named_rows(access, &find.outer, context, scratch)? {
         let keys = std::mem::take(scratch.sorted());
         let mut flow = Ok(Flow::Continue);
         for position in 0..keys.len() {
@@ -127,34 +125,25 @@ pub(super) fn lock_each_row(
     let mut done = Done::new(access);
     let index = access.index();
     let mut place = (access.in_order && index != IndexId(0)).then(|| Place { index, key: Vec::new() });
-    for_each_row(
-        locks.candidates,
-        table,
-        access,
-        &outer_row,
-        context,
-        scratch,
-        Wants::Keys,
-        &mut |primary_key, found, left| {
-            let filter = left.of(access);
-            if let (Some(place), Part::Image(view)) = (&mut place, &found) {
-                place.key.clear();
-                table.key_codec(place.index).encode_row(view, &mut place.key);
+    for_each_row(&find, scratch, Wants::Keys, &mut |primary_key, found, left| {
+        let filter = left.of(access);
+        if let (Some(place), Part::Image(view)) = (&mut place, &found) {
+            place.key.clear();
+            table.key_codec(place.index).encode_row(view, &mut place.key);
+        }
+        let mut parts = outer.to_vec();
+        parts[part] = *found;
+        if !passes(filter, &Row(&parts), context)? || !done.is_first(primary_key) {
+            return Ok(Flow::Continue);
+        }
+        match lock(primary_key, place.as_ref())? {
+            Some(flow) => Ok(flow),
+            None => {
+                done.forget(primary_key);
+                Ok(Flow::Continue)
             }
-            let mut parts = outer.to_vec();
-            parts[part] = *found;
-            if !passes(filter, &Row(&parts), context)? || !done.is_first(primary_key) {
-                return Ok(Flow::Continue);
-            }
-            match lock(primary_key, place.as_ref())? {
-                Some(flow) => Ok(flow),
-                None => {
-                    done.forget(primary_key);
-                    Ok(Flow::Continue)
-                }
-            }
-        },
-    )
+        }
+    })
 }
 
 /// Where in an index a row was found.

@@ -17,7 +17,8 @@ impl Compiled {
     /// `connection` is the collation of literals.
     ///
     /// # Errors
-    /// 1582 for a wrong number of arguments, 1267 for collations that do not mix, 1235 for what is not supported.
+    /// 1582 for a wrong number of arguments, 1267 for collations that do not mix, 1235 for what is not
+    /// supported.
     pub fn new(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
         let (node, typed) = compile::compile(expr, connection)?;
         Ok(Compiled { node, typed })
@@ -52,8 +53,8 @@ impl Compiled {
         Ok(evaluate::truth(&self.node, row, context)? == Some(true))
     }
 
-    /// Appends bytes that are the same for values that GROUP BY and DISTINCT take for equal, and tell their own
-    /// end: so keys of several expressions can be put together.
+    /// Appends bytes that are the same for values that GROUP BY and DISTINCT take for equal, and tell their
+    /// own end: so keys of several expressions can be put together.
     pub fn write_group_key(&self, value: &ValueRef<'_>, out: &mut Vec<u8>) {
         let mut fixed = |tag: u8, bytes: &[u8]| {
             out.push(tag);

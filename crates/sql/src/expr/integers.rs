@@ -1,4 +1,5 @@
-//! Conditions on integer columns alone, tested on batches of integers: no value is made of what is only compared.
+//! Conditions on integer columns alone, tested on batches of integers: no value is made of what is only
+//! compared.
 
 use super::node::Node;
 use super::{Comparison, Compiled, ListSet, Slots};
@@ -74,7 +75,8 @@ impl Bound<'_> {
 }
 
 impl Compiled {
-    /// The tests that the condition consists of; `None` if it asks for more than that, or of other columns than `columns` of `part`.
+    /// The tests that the condition consists of; `None` if it asks for more than that, or of other columns
+    /// than `columns` of `part`.
     pub fn integer_tests(&self, part: usize, columns: &[usize]) -> Option<IntegerTests> {
         let mut tests = Vec::new();
         collect(&self.node, part, columns, &mut tests)?;

@@ -9,7 +9,8 @@ use types::{Collation, ValueRef};
 /// Shorter lists are searched one by one.
 const LIST_MIN: usize = 16;
 
-/// The values of a list, or its rows of several values, if all of a column compare in one way. NULL is in no set of values.
+/// The values of a list, or its rows of several values, if all of a column compare in one way. NULL is in no
+/// set of values.
 #[derive(Debug)]
 pub struct ListSet {
     values: Values,

@@ -1,7 +1,7 @@
 //! Bound expressions: names resolved to columns, literals to slots, functions to [`Function`]s.
 //!
-//! An expression is evaluated over a [`Row`] in a [`Context`]. Values borrow from the row, the statement's slots or the
-//! context's arena, so that evaluating allocates nothing on the heap.
+//! An expression is evaluated over a [`Row`] in a [`Context`]. Values borrow from the row, the statement's
+//! slots or the context's arena, so that evaluating allocates nothing on the heap.
 
 mod aggregate;
 mod coerce;
@@ -337,8 +337,8 @@ pub enum VariableScope {
     Global,
 }
 
-/// The values of a statement's slots. Slot `i` holds `values[starts[i]..starts[i + 1]]`: one value, or for the
-/// list of an IN any number.
+/// The values of a statement's slots. Slot `i` holds `values[starts[i]..starts[i + 1]]`: one value, or for
+/// the list of an IN any number.
 #[derive(Clone, Copy, Debug)]
 pub struct Slots<'a> {
     pub values: &'a [ValueRef<'a>],
@@ -431,7 +431,8 @@ pub trait Environment {
     fn sql_mode(&self) -> SqlMode {
         SqlMode::default()
     }
-    /// Fails once the statement was killed or its time is over: SLEEP ends early, and long scans that find nothing.
+    /// Fails once the statement was killed or its time is over: SLEEP ends early, and long scans that find
+    /// nothing.
     ///
     /// # Errors
     /// 1317 and its like.
@@ -440,8 +441,8 @@ pub trait Environment {
     }
 }
 
-/// What an expression is evaluated in. Values live as long as the row that the expression is evaluated over; the arena is
-/// emptied from row to row.
+/// What an expression is evaluated in. Values live as long as the row that the expression is evaluated over;
+/// the arena is emptied from row to row.
 #[derive(Clone, Copy)]
 pub struct Context<'a> {
     pub slots: Slots<'a>,
@@ -453,7 +454,8 @@ pub struct Context<'a> {
 
 /// Runs the subqueries of expressions.
 pub trait RunSubquery {
-    /// Calls `each` for every row until it says false. `slots` are the statement's, with the subquery's parameters.
+    /// Calls `each` for every row until it says false. `slots` are the statement's, with the subquery's
+    /// parameters.
     ///
     /// # Errors
     /// Those of running the query, and of `each`.

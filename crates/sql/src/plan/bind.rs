@@ -280,6 +280,8 @@ impl<'a> Binder<'a> {
     }
 
     fn binary(&mut self, left: &ast::Expr, op: &Operator, right: &ast::Expr) -> Result<Expr, SqlError> {
+        // The parser calls `&&` PGOverlap and `||` StringConcat, for what they are in PostgreSQL: here they
+        // are AND and OR.
         let is_and = |op: &Operator| matches!(op, Operator::And | Operator::PGOverlap);
         let is_or = |op: &Operator| matches!(op, Operator::Or | Operator::StringConcat);
         if is_and(op) {
@@ -314,19 +316,10 @@ impl<'a> Binder<'a> {
         if let Some(op) = comparison_of(op) {
             return Ok(Expr::Compare { op, left, right });
         }
-        let arithmetic = |op| Expr::Arithmetic { op, left: left.clone(), right: right.clone() };
+        if let Some(op) = arithmetic_of(op) {
+            return Ok(Expr::Arithmetic { op, left, right });
+        }
         Ok(match op {
-            Operator::Plus => arithmetic(Arithmetic::Add),
-            Operator::Minus => arithmetic(Arithmetic::Subtract),
-            Operator::Multiply => arithmetic(Arithmetic::Multiply),
-            Operator::Divide => arithmetic(Arithmetic::Divide),
-            Operator::MyIntegerDivide => arithmetic(Arithmetic::IntegerDivide),
-            Operator::Modulo => arithmetic(Arithmetic::Modulo),
-            Operator::BitwiseAnd => arithmetic(Arithmetic::BitAnd),
-            Operator::BitwiseOr => arithmetic(Arithmetic::BitOr),
-            Operator::BitwiseXor | Operator::PGBitwiseXor => arithmetic(Arithmetic::BitXor),
-            Operator::PGBitwiseShiftLeft => arithmetic(Arithmetic::ShiftLeft),
-            Operator::PGBitwiseShiftRight => arithmetic(Arithmetic::ShiftRight),
             Operator::Xor => Expr::Xor(left, right),
             Operator::Regexp => Expr::Regexp { operand: left, pattern: right, negated: false },
             other => return Err(SqlError::not_supported(&format!("the operator {other}"))),
@@ -559,6 +552,23 @@ impl Planned {
             Planned::Rows { .. } => Err(SqlError::internal("rows where a value should be")),
         }
     }
+}
+
+fn arithmetic_of(op: &Operator) -> Option<Arithmetic> {
+    Some(match op {
+        Operator::Plus => Arithmetic::Add,
+        Operator::Minus => Arithmetic::Subtract,
+        Operator::Multiply => Arithmetic::Multiply,
+        Operator::Divide => Arithmetic::Divide,
+        Operator::MyIntegerDivide => Arithmetic::IntegerDivide,
+        Operator::Modulo => Arithmetic::Modulo,
+        Operator::BitwiseAnd => Arithmetic::BitAnd,
+        Operator::BitwiseOr => Arithmetic::BitOr,
+        Operator::BitwiseXor | Operator::PGBitwiseXor => Arithmetic::BitXor,
+        Operator::PGBitwiseShiftLeft => Arithmetic::ShiftLeft,
+        Operator::PGBitwiseShiftRight => Arithmetic::ShiftRight,
+        _ => return None,
+    })
 }
 
 /// The comparison that an operator is.

@@ -198,28 +198,9 @@ impl Planner<'_> {
 
     fn assemble(&self, parts: Parts) -> Result<QueryPlan, SqlError> {
         let Parts { from, items, conditions, keys, aggregates, having, order, limit, .. } = &parts;
-        let width = from.inputs.len();
         let shortcut = shortcut(&parts);
-        let mut needed: Vec<Vec<bool>> =
-            from.scope.tables.iter().map(|table| vec![false; table.columns.len()]).collect();
-        let mut mark = |expr: &Expr| {
-            for_each_column(expr, &mut |column| {
-                if let Some(needed) = needed.get_mut(column.part) {
-                    needed[column.column] = true;
-                }
-            });
-        };
         let counted: Vec<bool> = aggregates.iter().map(counts_every_row).collect();
-        items.iter().for_each(|item| mark(&item.expr));
-        keys.iter().for_each(&mut mark);
-        order.iter().for_each(|order| mark(&order.expr));
-        having.iter().for_each(&mut mark);
-        for (aggregate, counted) in aggregates.iter().zip(&counted) {
-            if !counted {
-                aggregate.arguments.iter().for_each(&mut mark);
-                aggregate.order.iter().for_each(|(expr, _)| mark(expr));
-            }
-        }
+        let needed = needed_columns(&parts, &counted);
         let wanted = wanted_order(&parts);
         let join = JoinPlan {
             from,
@@ -263,29 +244,7 @@ impl Planner<'_> {
             });
         }
         let sorted_by_group = joined.ordered && wanted.by_group;
-        let group = if parts.is_grouped {
-            let compiled: Vec<Compiled> = keys.iter().map(compile).collect::<Result<_, _>>()?;
-            let mut keeps_row = false;
-            let mut look = |expr: &Expr| {
-                for_each_column(expr, &mut |column| keeps_row |= column.part < width);
-            };
-            items.iter().for_each(|item| look(&item.expr));
-            order.iter().for_each(|order| look(&order.expr));
-            having.iter().for_each(&mut look);
-            Some(Group {
-                values: ValueKeys::new(compiled.iter().map(pseudo_column)),
-                keys: compiled,
-                aggregates: aggregates
-                    .iter()
-                    .zip(&counted)
-                    .map(|(aggregate, counted)| self.compile_aggregate(aggregate, *counted))
-                    .collect::<Result<_, _>>()?,
-                keeps_row,
-                ordered: sorted_by_group && !keys.is_empty(),
-            })
-        } else {
-            None
-        };
+        let group = self.group(&parts, &counted, sorted_by_group)?;
         let order_is_met = joined.ordered && wanted.meets_order;
         let sort: Vec<SortItem> = if order_is_met || (parts.is_grouped && keys.is_empty()) {
             vec![]
@@ -311,6 +270,35 @@ impl Planner<'_> {
             inputs: parts.from.inputs,
         };
         Ok(QueryPlan { columns: Arc::from(metas), names, body: Body::Select(Box::new(plan)) })
+    }
+
+    /// The grouping, if there is one. `is_sorted`: rows come in the order of its keys.
+    fn group(&self, parts: &Parts, counted: &[bool], is_sorted: bool) -> Result<Option<Group>, SqlError> {
+        if !parts.is_grouped {
+            return Ok(None);
+        }
+        let Parts { from, items, keys, aggregates, having, order, .. } = parts;
+        let compile = |expr: &Expr| Compiled::new(expr, self.connection);
+        let compiled: Vec<Compiled> = keys.iter().map(compile).collect::<Result<_, _>>()?;
+        let width = from.inputs.len();
+        let mut keeps_row = false;
+        let mut look = |expr: &Expr| {
+            for_each_column(expr, &mut |column| keeps_row |= column.part < width);
+        };
+        items.iter().for_each(|item| look(&item.expr));
+        order.iter().for_each(|order| look(&order.expr));
+        having.iter().for_each(&mut look);
+        Ok(Some(Group {
+            values: ValueKeys::new(compiled.iter().map(pseudo_column)),
+            keys: compiled,
+            aggregates: aggregates
+                .iter()
+                .zip(counted)
+                .map(|(aggregate, counted)| self.compile_aggregate(aggregate, *counted))
+                .collect::<Result<_, _>>()?,
+            keeps_row,
+            ordered: is_sorted && !keys.is_empty(),
+        }))
     }
 
     fn compile_aggregate(&self, aggregate: &Aggregate, counted: bool) -> Result<CompiledAggregate, SqlError> {
@@ -443,6 +431,32 @@ pub(crate) fn meta_of(compiled: &Compiled, name: &str) -> ColumnMeta {
 fn pseudo_column(compiled: &Compiled) -> Column {
     let result = compiled.result_type();
     Column { name: String::new(), column_type: result.column_type.clone(), nullable: true }
+}
+
+/// By table and column: whether the result needs it. Arguments of aggregates that only count rows (`counted`)
+/// need none.
+fn needed_columns(parts: &Parts, counted: &[bool]) -> Vec<Vec<bool>> {
+    let Parts { from, items, keys, aggregates, having, order, .. } = parts;
+    let mut needed: Vec<Vec<bool>> =
+        from.scope.tables.iter().map(|table| vec![false; table.columns.len()]).collect();
+    let mut mark = |expr: &Expr| {
+        for_each_column(expr, &mut |column| {
+            if let Some(needed) = needed.get_mut(column.part) {
+                needed[column.column] = true;
+            }
+        });
+    };
+    items.iter().for_each(|item| mark(&item.expr));
+    keys.iter().for_each(&mut mark);
+    order.iter().for_each(|order| mark(&order.expr));
+    having.iter().for_each(&mut mark);
+    for (aggregate, counted) in aggregates.iter().zip(counted) {
+        if !counted {
+            aggregate.arguments.iter().for_each(&mut mark);
+            aggregate.order.iter().for_each(|(expr, _)| mark(expr));
+        }
+    }
+    needed
 }
 
 /// COUNT(*), or COUNT of something that is never NULL.

@@ -20,6 +20,15 @@ use sqlparser::ast;
 use std::cell::RefCell;
 use types::Value;
 
+/// A query that is to run.
+#[derive(Clone, Copy)]
+pub(crate) struct Query<'q> {
+    pub plan: &'q StatementPlan,
+    pub slots: Slots<'q>,
+    /// The text of the literal in a slot: names of columns show it.
+    pub literal_text: &'q LiteralText<'q>,
+}
+
 impl Session {
     /// A planner for a statement of this session, with these slots.
     pub(crate) fn planner<'a>(&'a self, slots: &'a [SlotInfo]) -> Planner<'a> {
@@ -59,23 +68,22 @@ impl Session {
         self.state.warnings.clear();
         let plan = self.plan_query(query, &[], vec![])?;
         self.counters.add(Counter::ComSelect, 1);
-        self.run_query(&plan, Slots::EMPTY, &|_, _| String::new(), &mut Vec::new(), sink)
+        let query = Query { plan: &plan, slots: Slots::EMPTY, literal_text: &|_, _| String::new() };
+        self.run_query(&query, &mut Vec::new(), sink)
     }
 
     /// Runs a query's plan and ends the result.
     pub(crate) fn run_query(
         &mut self,
-        plan: &StatementPlan,
-        slots: Slots<'_>,
-        literal_text: &LiteralText<'_>,
+        query: &Query<'_>,
         scratch: &mut Vec<Scratch>,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        let done = match self.lock_of_query(plan) {
-            None => self.read_tables(&plan.dependencies, |session, reader| {
-                session.run_on_tables(plan, slots, literal_text, scratch, sink, reader, None)
+        let done = match self.lock_of_query(query.plan) {
+            None => self.read_tables(&query.plan.dependencies, |session, reader| {
+                session.run_on_tables(query, scratch, sink, reader, None)
             }),
-            Some(unasked) => self.run_locking(plan, slots, literal_text, scratch, sink, unasked),
+            Some(unasked) => self.run_locking(query, scratch, sink, unasked),
         };
         let done = done?;
         self.counters.add(Counter::RowsSent, done.sent);
@@ -85,12 +93,9 @@ impl Session {
     }
 
     /// Runs a query's plan on tables that are open to it.
-    #[allow(clippy::too_many_arguments)]
     fn run_on_tables(
         &mut self,
-        plan: &StatementPlan,
-        slots: Slots<'_>,
-        literal_text: &LiteralText<'_>,
+        query: &Query<'_>,
         scratch: &mut Vec<Scratch>,
         sink: &mut dyn ResultSink,
         reader: Reader<'_>,
@@ -102,13 +107,13 @@ impl Session {
             environment: &environment,
             interrupt,
             session,
-            literal_text,
+            literal_text: query.literal_text,
             reader,
             locks,
             spare: RefCell::default(),
             derived: DerivedRows::default(),
         };
-        let done = run_to_client(plan, slots, &runtime, scratch, sink);
+        let done = run_to_client(query.plan, query.slots, &runtime, scratch, sink);
         environment.into_leftovers().settle(self);
         done
     }
@@ -128,13 +133,12 @@ impl Session {
 
     fn run_locking(
         &mut self,
-        plan: &StatementPlan,
-        slots: Slots<'_>,
-        literal_text: &LiteralText<'_>,
+        query: &Query<'_>,
         scratch: &mut Vec<Scratch>,
         sink: &mut dyn ResultSink,
         unasked: Option<LockClause>,
     ) -> Result<Done, SqlError> {
+        let Query { plan, slots, .. } = *query;
         let clause = match &plan.query.body {
             Body::Select(select) => select.lock,
             Body::Union(_) => None,
@@ -155,7 +159,7 @@ impl Session {
             let writer = RefCell::new(writer);
             let rows = &WriterLocks(&writer);
             let locks = RowLocks { candidates: readers.current, rows, unasked };
-            session.run_on_tables(plan, slots, literal_text, scratch, sink, readers.snapshot, Some(locks))
+            session.run_on_tables(query, scratch, sink, readers.snapshot, Some(locks))
         })
     }
 }

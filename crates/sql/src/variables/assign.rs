@@ -109,17 +109,7 @@ pub fn check(
             Assigned::Real(_) => Err(wrong_type(name)),
             _ => Err(wrong_value(name, &value.quoted())),
         },
-        Kind::Choice { names, .. } => {
-            let position = match value {
-                Assigned::Int(position) => usize::try_from(position).ok().filter(|at| *at < names.len()),
-                Assigned::UInt(position) => usize::try_from(position).ok().filter(|at| *at < names.len()),
-                Assigned::Text(text) => choice(names, text),
-                Assigned::Real(_) => return Err(wrong_type(name)),
-                Assigned::Null | Assigned::Default => None,
-            };
-            let position = position.ok_or_else(|| wrong_value(name, &value.quoted()))?;
-            Ok(Setting::Choice(position as u8))
-        }
+        Kind::Choice { names, .. } => checked_choice(names, name, value),
         Kind::Set { names, .. } => {
             let bits = match value {
                 Assigned::Text(text) => set_bits(names, text).map_err(|part| wrong_value(name, part))?,
@@ -132,20 +122,7 @@ pub fn check(
             Ok(Setting::Set(bits))
         }
         Kind::Charset { .. } => charset(definition, name, value),
-        Kind::Collation { .. } => {
-            let found = match value {
-                Assigned::Text(text) => {
-                    charsets::collation_named(text).ok_or_else(|| unknown_collation(text))?
-                }
-                Assigned::Int(id) => u16::try_from(id)
-                    .ok()
-                    .and_then(charsets::collation_by_id)
-                    .ok_or_else(|| unknown_collation(&id.to_string()))?,
-                Assigned::Null => return Err(wrong_value(name, "NULL")),
-                _ => return Err(wrong_type(name)),
-            };
-            Ok(Setting::Text(found.name.into()))
-        }
+        Kind::Collation { .. } => checked_collation(name, value),
         Kind::Text { .. } => match value {
             Assigned::Text(text) => checked_text(definition, text),
             Assigned::Null if is_nullable(definition.name) => Ok(Setting::Text("".into())),
@@ -212,6 +189,31 @@ pub(crate) fn engine_named(name: &str) -> Result<&'static str, SqlError> {
     ENGINES.iter().find(|engine| engine.eq_ignore_ascii_case(name)).copied().ok_or_else(|| {
         SqlError::new(ErrorKind::UnknownStorageEngine, format!("Unknown storage engine '{name}'"))
     })
+}
+
+fn checked_choice(names: &[&str], name: &str, value: Assigned<'_>) -> Result<Setting, SqlError> {
+    let position = match value {
+        Assigned::Int(position) => usize::try_from(position).ok().filter(|at| *at < names.len()),
+        Assigned::UInt(position) => usize::try_from(position).ok().filter(|at| *at < names.len()),
+        Assigned::Text(text) => choice(names, text),
+        Assigned::Real(_) => return Err(wrong_type(name)),
+        Assigned::Null | Assigned::Default => None,
+    };
+    let position = position.ok_or_else(|| wrong_value(name, &value.quoted()))?;
+    Ok(Setting::Choice(position as u8))
+}
+
+fn checked_collation(name: &str, value: Assigned<'_>) -> Result<Setting, SqlError> {
+    let found = match value {
+        Assigned::Text(text) => charsets::collation_named(text).ok_or_else(|| unknown_collation(text))?,
+        Assigned::Int(id) => u16::try_from(id)
+            .ok()
+            .and_then(charsets::collation_by_id)
+            .ok_or_else(|| unknown_collation(&id.to_string()))?,
+        Assigned::Null => return Err(wrong_value(name, "NULL")),
+        _ => return Err(wrong_type(name)),
+    };
+    Ok(Setting::Text(found.name.into()))
 }
 
 fn checked_text(definition: &Definition, text: &str) -> Result<Setting, SqlError> {

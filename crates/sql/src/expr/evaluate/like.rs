@@ -57,8 +57,8 @@ fn step(pattern: &Reader<'_>, at: usize, escape: Option<char>) -> Option<(Step, 
     })
 }
 
-/// True if `text` is of the pattern: `%` is any text, `_` any character, `escape` takes the next one as it is.
-/// Characters are equal as the collation has it; trailing spaces count.
+/// True if `text` is of the pattern: `%` is any text, `_` any character, `escape` takes the next one as it
+/// is. Characters are equal as the collation has it; trailing spaces count.
 pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<char>, collation: Collation) -> bool {
     let text = Reader { bytes: text, collation };
     let pattern = Reader { bytes: pattern, collation };
@@ -95,8 +95,8 @@ pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<char>, collation:
     }
 }
 
-/// The characters that every matching text starts with, and whether the pattern is nothing but them and a `%` at the end.
-/// For index ranges.
+/// The characters that every matching text starts with, and whether the pattern is nothing but them and a `%`
+/// at the end. For index ranges.
 pub fn like_start(pattern: &[u8], escape: Option<char>) -> (Vec<u8>, bool) {
     let pattern = Reader { bytes: pattern, collation: Collation::Utf8mb4Bin };
     let (mut at, mut start) = (0, Vec::new());

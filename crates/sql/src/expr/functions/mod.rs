@@ -1,8 +1,8 @@
-//! The built-in functions. One entry holds everything about one function: its names, how many arguments it takes,
-//! the type of its result, how it is evaluated, and its help text.
+//! The built-in functions. One entry holds everything about one function: its names, how many arguments it
+//! takes, the type of its result, how it is evaluated, and its help text.
 //!
-//! To add a function, add an entry to the file of its category. There is no second list: the binder finds it by
-//! name, the compiler asks the entry for the type, a call holds the entry's evaluation, and HELP and
+//! To add a function, add an entry to the file of its category. There is no second list: the binder finds it
+//! by name, the compiler asks the entry for the type, a call holds the entry's evaluation, and HELP and
 //! `docs/functions.md` read the help text.
 //!
 //! ```text
@@ -21,8 +21,8 @@
 //! }
 //! ```
 //!
-//! Instead of `typing` and `evaluate` an entry may have `node`, if the compiler makes another node of the call,
-//! `aggregate`, or `bound`, if the binder makes another expression of it.
+//! Instead of `typing` and `evaluate` an entry may have `node`, if the compiler makes another node of the
+//! call, `aggregate`, or `bound`, if the binder makes another expression of it.
 
 /// The value of an option; for `None` the function gives NULL.
 macro_rules! or_null {
@@ -184,8 +184,8 @@ pub(crate) enum Syntax {
 pub(crate) enum Constancy {
     /// The same value for all rows of one execution.
     Fixed,
-    /// As `Fixed` without arguments. With arguments a call changes the session, so that one call more or less can
-    /// be seen.
+    /// As `Fixed` without arguments. With arguments a call changes the session, so that one call more or less
+    /// can be seen.
     ChangesSession,
     /// Another value from row to row, but one call more or less cannot be seen.
     Varies,
@@ -283,7 +283,8 @@ impl std::fmt::Debug for Function {
     }
 }
 
-/// The functions by name and alias. Made at the first look-up; statements whose plan is cached do not look here.
+/// The functions by name and alias. Made at the first look-up; statements whose plan is cached do not look
+/// here.
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
     Function::all().flat_map(|function| function.names().map(move |name| (name, function))).collect()
 });

@@ -94,24 +94,7 @@ pub(super) fn build(
         }
         None => None,
     };
-    let mut indexes: Vec<IndexDef> = Vec::new();
-    let secondary = spec.keys.iter().filter(|key| key.kind != KeyKind::Primary);
-    let taken: Vec<String> = secondary.clone().filter_map(|key| key.name.clone()).collect();
-    for key in secondary {
-        let parts = key_parts(&columns, key, key_bytes_max)?;
-        let name = match &key.name {
-            Some(name) => {
-                names::check_index(name)?;
-                if indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name)) {
-                    return Err(duplicate_key_name(name));
-                }
-                name.clone()
-            }
-            None => generated_name(&columns[parts[0].column].name, &indexes, &taken),
-        };
-        index_comments.push((name.clone(), key.comment.clone()));
-        indexes.push(IndexDef { name, unique: key.kind == KeyKind::Unique, parts });
-    }
+    let mut indexes = secondary_indexes(&columns, &spec.keys, key_bytes_max, &mut index_comments)?;
     if indexes.len() + usize::from(primary.is_some()) > INDEXES_MAX {
         return Err(error(
             ErrorKind::TooManyKeys,
@@ -151,6 +134,34 @@ pub(super) fn build(
         compressed,
         sql_metadata: metadata.encode(),
     })
+}
+
+/// The indexes beside the primary key, in the order in which they are written. Appends their comments.
+fn secondary_indexes(
+    columns: &[Column],
+    keys: &[KeySpec],
+    key_bytes_max: usize,
+    index_comments: &mut Vec<(String, String)>,
+) -> Result<Vec<IndexDef>, SqlError> {
+    let mut indexes: Vec<IndexDef> = Vec::new();
+    let secondary = keys.iter().filter(|key| key.kind != KeyKind::Primary);
+    let taken: Vec<String> = secondary.clone().filter_map(|key| key.name.clone()).collect();
+    for key in secondary {
+        let parts = key_parts(columns, key, key_bytes_max)?;
+        let name = match &key.name {
+            Some(name) => {
+                names::check_index(name)?;
+                if indexes.iter().any(|index| index.name.eq_ignore_ascii_case(name)) {
+                    return Err(duplicate_key_name(name));
+                }
+                name.clone()
+            }
+            None => generated_name(&columns[parts[0].column].name, &indexes, &taken),
+        };
+        index_comments.push((name.clone(), key.comment.clone()));
+        indexes.push(IndexDef { name, unique: key.kind == KeyKind::Unique, parts });
+    }
+    Ok(indexes)
 }
 
 /// The engine that was asked for. There is one engine; whoever names another is told so.

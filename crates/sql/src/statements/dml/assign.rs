@@ -95,39 +95,93 @@ impl Assignments {
     pub(super) fn sets(&self, column: usize) -> bool {
         self.0.iter().any(|(assigned, _)| *assigned == column)
     }
+}
+
+/// The assignments of a statement with what all of its rows need for them.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Assigning<'a> {
+    pub assignments: &'a Assignments,
+    pub target: &'a Target,
+    /// By column: what DEFAULT means. May be empty if no column is set to DEFAULT.
+    pub defaults: &'a [Option<Value>],
+    /// What ON UPDATE CURRENT_TIMESTAMP columns become if a row changes.
+    pub now: &'a [(usize, Value)],
+    pub strictness: Strictness,
+}
+
+/// A row whose columns are set.
+#[derive(Clone, Copy)]
+pub(super) struct Assigned<'a> {
+    pub image: RowView<'a>,
+    /// The rows of further tables in the scope.
+    pub others: &'a [Part<'a>],
+    /// As messages count rows, from 1.
+    pub number: u64,
+}
+
+/// What became of a row that the engine was to change.
+#[derive(Debug, Default)]
+pub(super) struct Outcome {
+    /// The image that was written; empty if the row stayed as it was.
+    pub written: Vec<u8>,
+    /// Why the row could not be changed.
+    pub error: Option<SqlError>,
+}
+
+impl<'a> Assigning<'a> {
+    /// Appends a row's new image to `out` and returns true, or leaves `out` alone if the row stays as it is:
+    /// what the engine asks for while it holds the row.
+    pub(super) fn change(
+        &self,
+        row: &Assigned<'a>,
+        context: &Context<'a>,
+        warnings: &mut Warnings,
+        out: &mut Vec<u8>,
+        outcome: &mut Outcome,
+    ) -> bool {
+        let start = out.len();
+        match self.apply(row, context, warnings, out) {
+            Ok(true) => {
+                outcome.written.clear();
+                outcome.written.extend_from_slice(&out[start..]);
+                true
+            }
+            Ok(false) => {
+                out.truncate(start);
+                false
+            }
+            Err(error) => {
+                out.truncate(start);
+                outcome.error = Some(error);
+                false
+            }
+        }
+    }
 
     /// Sets the columns of a row's image, one after the other: a later assignment sees what an earlier one
-    /// set. Appends the new image to `out` and returns true if it differs from the old one. `others` are the
-    /// rows of further tables in the scope.
+    /// set. Appends the new image to `out` and returns true if it differs from the old one.
     ///
     /// # Errors
     /// Those of the expressions, and of values that do not fit.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn apply<'a>(
-        &'a self,
-        target: &'a Target,
-        defaults: &'a [Option<Value>],
-        now: &'a [(usize, Value)],
-        image: RowView<'a>,
-        others: &[Part<'a>],
-        row_number: u64,
-        strictness: Strictness,
+    fn apply(
+        &self,
+        row: &Assigned<'a>,
         context: &Context<'a>,
         warnings: &mut Warnings,
         out: &mut Vec<u8>,
     ) -> Result<bool, SqlError> {
         let mut values: Vec<ValueRef<'a>> = Vec::new();
-        image.read_into(&mut values);
-        self.set(target, defaults, &mut values, others, row_number, strictness, context, warnings)?;
-        let codec = target.table.row_codec();
+        row.image.read_into(&mut values);
+        self.set(&mut values, row.others, row.number, context, warnings)?;
+        let codec = self.target.table.row_codec();
         let start = out.len();
         codec.encode(&values, out);
-        if &out[start..] == image.image() {
+        if &out[start..] == row.image.image() {
             return Ok(false);
         }
         let mut stamped = false;
-        for (column, value) in now {
-            if !self.sets(*column) {
+        for (column, value) in self.now {
+            if !self.assignments.sets(*column) {
                 values[*column] = value.as_ref();
                 stamped = true;
             }
@@ -139,23 +193,20 @@ impl Assignments {
         Ok(true)
     }
 
-    /// Sets the columns in a row's values, as [`Assignments::apply`] does in its image.
+    /// Sets the columns in the values of row `number`. `others` are the rows of further tables in the scope.
     ///
     /// # Errors
-    /// As there.
-    #[allow(clippy::too_many_arguments)]
-    pub(super) fn set<'a>(
-        &'a self,
-        target: &Target,
-        defaults: &'a [Option<Value>],
+    /// Those of the expressions, and of values that do not fit.
+    pub(super) fn set(
+        &self,
         values: &mut [ValueRef<'a>],
         others: &[Part<'a>],
-        row_number: u64,
-        strictness: Strictness,
+        number: u64,
         context: &Context<'a>,
         warnings: &mut Warnings,
     ) -> Result<(), SqlError> {
-        for (column, right) in &self.0 {
+        let Assigning { assignments, target, defaults, strictness, .. } = *self;
+        for (column, right) in &assignments.0 {
             let described = &target.def.columns[*column];
             let value = match right {
                 Right::Value(compiled) => {
@@ -183,9 +234,9 @@ impl Assignments {
                 let def = &*target.def;
                 let refuse = strictness.strict && issue.is_error_when_strict();
                 if refuse && !strictness.ignore {
-                    return Err(issue.to_error_in(&def.database, &def.name, &described.name, row_number));
+                    return Err(issue.to_error_in(&def.database, &def.name, &described.name, number));
                 }
-                super::warn_of_issue(issue, def, &described.name, row_number, warnings);
+                super::warn_of_issue(issue, def, &described.name, number, warnings);
             }
             values[*column] = coerced.value;
         }

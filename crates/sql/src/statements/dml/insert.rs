@@ -1,6 +1,6 @@
 //! INSERT and REPLACE that are more than literals: expressions, SET, SELECT, ON DUPLICATE KEY UPDATE.
 
-use super::assign::{Assignments, Strictness, is_default, on_update};
+use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, is_default, on_update};
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
 use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
 use super::{UniqueKey, write_error};
@@ -19,7 +19,7 @@ use crate::session::transaction::Writes;
 use crate::status::Counter;
 use crate::{ErrorKind, ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
-use engine::{Error, KeyList, Reader, Readers, Writer};
+use engine::{Error, Reader, Readers, Writer};
 use sqlparser::ast;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -221,7 +221,8 @@ impl InsertPlan {
         match &self.update {
             None => inserter.write(session, readers.current, &mut writer),
             Some(update) => {
-                self.insert_or_update(session, inserter, update, &rows, slots, readers.current, &mut writer)
+                let ends = (readers.current, &mut writer);
+                self.insert_or_update(session, inserter, update, &rows, slots, ends)
             }
         }
     }
@@ -287,7 +288,6 @@ impl InsertPlan {
 
     /// ON DUPLICATE KEY UPDATE: inserts row by row, and where a key is there already, changes the row that
     /// has it.
-    #[allow(clippy::too_many_arguments)]
     fn insert_or_update(
         &self,
         session: &mut Session,
@@ -295,17 +295,22 @@ impl InsertPlan {
         update: &Assignments,
         rows: &[Vec<Given<'_>>],
         slots: Slots<'_>,
-        reader: Reader<'_>,
-        writer: &mut Writer<'_>,
+        (reader, writer): (Reader<'_>, &mut Writer<'_>),
     ) -> Result<Inserted, SqlError> {
         let (images, mut inserted) = inserter.into_images(session)?;
         let clock = session.clock();
         let defaults = self.target.defaults(&clock);
         let now = on_update(&self.target, &clock);
-        let strictness = Strictness {
-            strict: session.variables.common.sql_mode.is_strict(),
-            ignore: self.on_duplicate == OnDuplicate::Skip,
-            generates: false,
+        let assigning = Assigning {
+            assignments: update,
+            target: &self.target,
+            defaults: &defaults,
+            now: &now,
+            strictness: Strictness {
+                strict: session.variables.common.sql_mode.is_strict(),
+                ignore: self.on_duplicate == OnDuplicate::Skip,
+                generates: false,
+            },
         };
         let mut warnings = session.state.warnings.clone();
         let environment = SessionEnvironment::new(session);
@@ -318,20 +323,9 @@ impl InsertPlan {
                     0 => Vec::new(),
                     _ => row.iter().map(Given::value).collect(),
                 };
-                self.insert_or_update_one(
-                    reader,
-                    writer,
-                    &images,
-                    &source,
-                    position,
-                    update,
-                    &defaults,
-                    &now,
-                    strictness,
-                    &context,
-                    &mut warnings,
-                    &mut inserted,
-                )?;
+                let new =
+                    NewRow { image: images.get(position), source: &source, number: position as u64 + 1 };
+                new.insert_or_update(&assigning, &context, reader, writer, &mut warnings, &mut inserted)?;
             }
             Ok(())
         })();
@@ -340,27 +334,31 @@ impl InsertPlan {
         leftovers.settle(session);
         result.map(|()| inserted)
     }
+}
 
-    #[allow(clippy::too_many_arguments)]
-    fn insert_or_update_one<'a>(
-        &'a self,
+/// A row of INSERT ... ON DUPLICATE KEY UPDATE.
+struct NewRow<'a> {
+    image: &'a [u8],
+    /// The values that the statement gave for it, which the assignments may name; empty if they name none.
+    source: &'a [ValueRef<'a>],
+    /// As messages count rows, from 1.
+    number: u64,
+}
+
+impl<'a> NewRow<'a> {
+    /// Inserts the row, or changes the one that has a key of it.
+    fn insert_or_update(
+        &self,
+        assigning: &Assigning<'a>,
+        context: &Context<'a>,
         reader: Reader<'_>,
         writer: &mut Writer<'_>,
-        images: &'a KeyList,
-        source: &'a [ValueRef<'a>],
-        position: usize,
-        update: &'a Assignments,
-        defaults: &'a [Option<Value>],
-        now: &'a [(usize, Value)],
-        strictness: Strictness,
-        context: &Context<'a>,
         warnings: &mut Warnings,
         inserted: &mut Inserted,
     ) -> Result<(), SqlError> {
-        let table = &self.target.table;
-        let image = images.get(position);
+        let table = &*assigning.target.table;
         loop {
-            let index = match writer.insert(table, image) {
+            let index = match writer.insert(table, self.image) {
                 Ok(()) => {
                     inserted.affected += 1;
                     return Ok(());
@@ -368,54 +366,27 @@ impl InsertPlan {
                 Err(Error::DuplicateKey { index }) => index,
                 Err(error) => return Err(error.into()),
             };
-            let key = UniqueKey::of(table, index, image);
+            let key = UniqueKey::of(table, index, self.image);
             let mut found = false;
             let mut changed = false;
             for primary_key in key.rows(reader, table)? {
-                let mut wrong = None;
-                let mut written = Vec::new();
+                let mut outcome = Outcome::default();
                 let result = writer.update(table, &primary_key, &mut |old, out| {
                     if !key.is_in(table, old) {
                         return false;
                     }
                     found = true;
-                    let old = table.row_codec().view(context.arena.alloc_slice_copy(old));
-                    let new = [Part::Image(table.row_codec().view(image)), Part::Values(source)];
-                    let start = out.len();
-                    let number = position as u64 + 1;
-                    let result = update.apply(
-                        &self.target,
-                        defaults,
-                        now,
-                        old,
-                        &new,
-                        number,
-                        strictness,
-                        context,
-                        warnings,
-                        out,
-                    );
-                    match result {
-                        Ok(true) => {
-                            written.clear();
-                            written.extend_from_slice(&out[start..]);
-                            true
-                        }
-                        Ok(false) => {
-                            out.truncate(start);
-                            false
-                        }
-                        Err(error) => {
-                            out.truncate(start);
-                            wrong = Some(error);
-                            false
-                        }
-                    }
+                    let codec = table.row_codec();
+                    let image = codec.view(context.arena.alloc_slice_copy(old));
+                    let new = [Part::Image(codec.view(self.image)), Part::Values(self.source)];
+                    let others: &'a [Part<'a>] = context.arena.alloc_slice_copy(&new);
+                    let row = Assigned { image, others, number: self.number };
+                    assigning.change(&row, context, warnings, out, &mut outcome)
                 });
-                if let Some(error) = wrong {
+                if let Some(error) = outcome.error {
                     return Err(error);
                 }
-                changed = result.map_err(|error| write_error(error, table, &written))?;
+                changed = result.map_err(|error| write_error(error, table, &outcome.written))?;
                 if found {
                     break;
                 }

@@ -1,6 +1,6 @@
 //! UPDATE and DELETE of one table.
 
-use super::assign::{Assignments, Strictness, on_update};
+use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, on_update};
 use super::write_error;
 use crate::exec::{DerivedRows, RowLocks, Runtime, Scratch, WriterLocks, candidates, with_read_slots};
 use crate::expr::{Context, Part, Row, Slots};
@@ -149,8 +149,11 @@ impl ChangePlan for RowsPlan {
                 let mut scratch: Vec<Scratch> = Vec::new();
                 let read = &self.read;
                 let result = with_read_slots(read, slots, &runtime, &mut scratch, &mut |slots, scratch| {
-                    let reader = readers.current;
-                    self.change(session, reader, &writer, slots, &runtime, scratch, &mut warnings)
+                    // A row is looked at again with its latch held: a subquery over it must not wait for
+                    // locks.
+                    let unlocked = runtime.without_locks();
+                    let rows = Rows::new(self, session, slots, &unlocked, &mut warnings);
+                    rows.change_all(readers.current, &writer, slots, &runtime, scratch)
                 });
                 let leftovers = environment.into_leftovers();
                 session.state.warnings = warnings;
@@ -181,48 +184,6 @@ impl RowsPlan {
         session.state.row_count = affected_rows as i64;
         sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
     }
-
-    /// Finds the keys of the rows that may be meant, then changes one row after the other: each one once
-    /// nobody else does, and only if it is meant then. With LIMIT more are looked for until enough were.
-    #[allow(clippy::too_many_arguments)]
-    fn change(
-        &self,
-        session: &Session,
-        reader: Reader<'_>,
-        writer: &RefCell<Writer<'_>>,
-        slots: Slots<'_>,
-        runtime: &Runtime<'_>,
-        scratch: &mut Vec<Scratch>,
-        warnings: &mut Warnings,
-    ) -> Result<Changed, SqlError> {
-        // A row is looked at again with its latch held: a subquery over it must not wait for locks.
-        let unlocked = runtime.without_locks();
-        let mut rows = Rows::new(self, session, slots, &unlocked, warnings);
-        let mut asked = 0;
-        let mut seen: HashSet<Vec<u8>> = HashSet::new();
-        loop {
-            let found = candidates(reader, &self.read, slots, runtime, scratch, asked)?;
-            let limited = found.wanted != u64::MAX;
-            for position in 0..found.keys.len() {
-                if rows.done.matched >= found.wanted {
-                    break;
-                }
-                session.interrupt.check()?;
-                let key = found.keys.get(position);
-                if limited && !seen.insert(key.to_vec()) {
-                    continue;
-                }
-                rows.change(&mut writer.borrow_mut(), key)?;
-                if limited && let Some(key) = rows.moved_to() {
-                    seen.insert(key);
-                }
-            }
-            if found.complete || rows.done.matched >= found.wanted {
-                return Ok(rows.done);
-            }
-            asked = asked.max(found.wanted).saturating_mul(4);
-        }
-    }
 }
 
 /// The rows of a statement on their way.
@@ -235,8 +196,8 @@ struct Rows<'a> {
     now: Vec<(usize, Value)>,
     strictness: Strictness,
     arena: Bump,
-    /// The image that was written last.
-    written: Vec<u8>,
+    /// Of the row that was changed last.
+    outcome: Outcome,
     done: Changed,
 }
 
@@ -266,8 +227,44 @@ impl<'a> Rows<'a> {
             now,
             strictness: Strictness { strict, ignore: plan.ignore, generates: false },
             arena: Bump::new(),
-            written: Vec::new(),
+            outcome: Outcome::default(),
             done: Changed::default(),
+        }
+    }
+
+    /// Finds the keys of the rows that may be meant, then changes one row after the other: each one once
+    /// nobody else does, and only if it is meant then. With LIMIT more are looked for until enough were.
+    fn change_all(
+        mut self,
+        reader: Reader<'_>,
+        writer: &RefCell<Writer<'_>>,
+        slots: Slots<'_>,
+        runtime: &Runtime<'_>,
+        scratch: &mut Vec<Scratch>,
+    ) -> Result<Changed, SqlError> {
+        let mut asked = 0;
+        let mut seen: HashSet<Vec<u8>> = HashSet::new();
+        loop {
+            let found = candidates(reader, &self.plan.read, slots, runtime, scratch, asked)?;
+            let limited = found.wanted != u64::MAX;
+            for position in 0..found.keys.len() {
+                if self.done.matched >= found.wanted {
+                    break;
+                }
+                runtime.interrupt.check()?;
+                let key = found.keys.get(position);
+                if limited && !seen.insert(key.to_vec()) {
+                    continue;
+                }
+                self.change(&mut writer.borrow_mut(), key)?;
+                if limited && let Some(key) = self.moved_to() {
+                    seen.insert(key);
+                }
+            }
+            if found.complete || self.done.matched >= found.wanted {
+                return Ok(self.done);
+            }
+            asked = asked.max(found.wanted).saturating_mul(4);
         }
     }
 
@@ -275,9 +272,9 @@ impl<'a> Rows<'a> {
     fn moved_to(&self) -> Option<Vec<u8>> {
         let table = &self.plan.read.table;
         table.def().primary.as_ref()?;
-        (!self.written.is_empty()).then(|| {
+        (!self.outcome.written.is_empty()).then(|| {
             let mut key = Vec::new();
-            table.key_codec(IndexId(0)).encode_row(&table.row_codec().view(&self.written), &mut key);
+            table.key_codec(IndexId(0)).encode_row(&table.row_codec().view(&self.outcome.written), &mut key);
             key
         })
     }
@@ -285,8 +282,8 @@ impl<'a> Rows<'a> {
     /// Changes the row with this key, if it is meant.
     fn change(&mut self, writer: &mut Writer<'_>, key: &[u8]) -> Result<(), SqlError> {
         self.arena.reset();
-        self.written.clear();
-        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, written, done } = self;
+        self.outcome.written.clear();
+        let Rows { plan, slots, runtime, warnings, defaults, now, strictness, arena, outcome, done } = self;
         let table = &plan.read.table;
         let context =
             Context { slots: *slots, arena, environment: runtime.environment, subqueries: Some(*runtime) };
@@ -313,51 +310,24 @@ impl<'a> Rows<'a> {
             return failure.map_or(Ok(()), Err);
         };
         let mut matched = false;
-        let mut wrong = None;
+        let assigning =
+            Assigning { assignments, target: &plan.target, defaults, now, strictness: *strictness };
         let number = done.matched + 1;
         let result = writer.update(table, key, &mut |image, out| {
-            let Some(view) = is_meant(image) else { return false };
+            let Some(image) = is_meant(image) else { return false };
             matched = true;
-            let start = out.len();
-            let (target, strictness) = (&plan.target, *strictness);
-            let result = assignments.apply(
-                target,
-                defaults,
-                now,
-                view,
-                &[],
-                number,
-                strictness,
-                &context,
-                warnings,
-                out,
-            );
-            match result {
-                Ok(true) => {
-                    written.clear();
-                    written.extend_from_slice(&out[start..]);
-                    true
-                }
-                Ok(false) => {
-                    out.truncate(start);
-                    false
-                }
-                Err(error) => {
-                    out.truncate(start);
-                    wrong = Some(error);
-                    false
-                }
-            }
+            let row = Assigned { image, others: &[], number };
+            assigning.change(&row, &context, warnings, out, outcome)
         });
-        if let Some(error) = wrong.or(failure) {
+        if let Some(error) = outcome.error.take().or(failure) {
             return Err(error);
         }
         let changed = match result {
             Err(Error::DuplicateKey { .. }) if plan.ignore => {
-                written.clear();
+                outcome.written.clear();
                 false
             }
-            result => result.map_err(|error| write_error(error, table, written))?,
+            result => result.map_err(|error| write_error(error, table, &outcome.written))?,
         };
         done.matched += u64::from(matched);
         done.changed += u64::from(changed);

@@ -221,39 +221,17 @@ impl Scanner<'_, '_> {
                 },
                 b'@' => self.variable(),
                 b'?' => {
-                    let index = self.out.parameters;
-                    if index == u16::MAX {
+                    if !self.parameter() {
                         return ScanEnd::Unscannable;
                     }
-                    self.out.parameters += 1;
-                    self.literal(self.at, self.at + 1, Literal::Parameter(index));
                 }
                 b'(' => {
-                    if self.type_word && self.verbatim_depth.is_none() {
-                        self.verbatim_depth = Some(self.depth);
-                    }
-                    self.depth += 1;
-                    self.at += 1;
-                    if self.in_pending {
-                        self.in_pending = false;
-                        self.type_word = false;
-                        self.previous = Previous::Operator;
+                    if self.open() {
                         self.list();
                         continue;
                     }
-                    self.previous = Previous::Operator;
                 }
-                b')' => {
-                    self.depth = self.depth.saturating_sub(1);
-                    if self.by_depth.is_some_and(|depth| self.depth < depth) {
-                        self.by_depth = None;
-                    }
-                    if self.verbatim_depth == Some(self.depth) {
-                        self.verbatim_depth = None;
-                    }
-                    self.at += 1;
-                    self.previous = Previous::Operand;
-                }
+                b')' => self.close(),
                 b'-' => {
                     if self.is_line_comment() {
                         self.skip_comment_to(self.line_end());
@@ -266,16 +244,8 @@ impl Scanner<'_, '_> {
                     continue;
                 }
                 b'/' if self.text.get(self.at + 1) == Some(&b'*') => {
-                    match self.text.get(self.at + 2) {
-                        Some(b'!') => return ScanEnd::Unscannable,
-                        Some(b'M') if self.text.get(self.at + 3) == Some(&b'!') => {
-                            return ScanEnd::Unscannable;
-                        }
-                        _ => {}
-                    }
-                    match self.block_comment_end() {
-                        Some(end) => self.skip_comment_to(end),
-                        None => return ScanEnd::Unscannable,
+                    if !self.block_comment() {
+                        return ScanEnd::Unscannable;
                     }
                     continue;
                 }
@@ -312,6 +282,66 @@ impl Scanner<'_, '_> {
         }
         self.copy_to(self.text.len());
         ScanEnd::Whole
+    }
+
+    /// `?`. False if there are too many.
+    #[inline]
+    fn parameter(&mut self) -> bool {
+        let index = self.out.parameters;
+        if index == u16::MAX {
+            return false;
+        }
+        self.out.parameters += 1;
+        self.literal(self.at, self.at + 1, Literal::Parameter(index));
+        true
+    }
+
+    /// `(`. True if the list of an IN begins behind it.
+    #[inline]
+    fn open(&mut self) -> bool {
+        if self.type_word && self.verbatim_depth.is_none() {
+            self.verbatim_depth = Some(self.depth);
+        }
+        self.depth += 1;
+        self.at += 1;
+        self.previous = Previous::Operator;
+        let is_list = self.in_pending;
+        if is_list {
+            self.in_pending = false;
+            self.type_word = false;
+        }
+        is_list
+    }
+
+    /// `)`.
+    #[inline]
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.by_depth.is_some_and(|depth| self.depth < depth) {
+            self.by_depth = None;
+        }
+        if self.verbatim_depth == Some(self.depth) {
+            self.verbatim_depth = None;
+        }
+        self.at += 1;
+        self.previous = Previous::Operand;
+    }
+
+    /// A comment from `/*` to `*/`. False if it has no end, or if it is one that is executed.
+    fn block_comment(&mut self) -> bool {
+        let is_executed = match self.text.get(self.at + 2) {
+            Some(b'!') => true,
+            Some(b'M') => self.text.get(self.at + 3) == Some(&b'!'),
+            _ => false,
+        };
+        if is_executed {
+            return false;
+        }
+        match self.block_comment_end() {
+            Some(end) => self.skip_comment_to(end),
+            None => return false,
+        }
+        true
     }
 
     /// Copies what has been read up to `end` into the key.

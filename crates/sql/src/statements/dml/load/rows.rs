@@ -9,7 +9,7 @@ use crate::names::charsets::Charset;
 use crate::plan::from::single_scope;
 use crate::session::Target;
 use crate::session::environment::SessionEnvironment;
-use crate::statements::dml::assign::{Assignments, Strictness};
+use crate::statements::dml::assign::{Assigning, Assignments, Strictness};
 use crate::statements::dml::inserter::{Given, Inserter, OnDuplicate, copy_to, no_default};
 use crate::{ErrorKind, Session, SqlError, Warning, Warnings};
 use bumpalo::Bump;
@@ -197,16 +197,14 @@ impl Rows {
                     let mut values = values;
                     let slots = Slots::new(&[], &[]);
                     let context = Context { slots, arena, environment: &environment, subqueries: None };
-                    let set = assignments.set(
-                        &target,
-                        &self.defaults,
-                        &mut values,
-                        &[],
-                        number,
-                        self.strictness,
-                        &context,
-                        &mut warnings,
-                    );
+                    let assigning = Assigning {
+                        assignments,
+                        target: &target,
+                        defaults: &self.defaults,
+                        now: &[],
+                        strictness: self.strictness,
+                    };
+                    let set = assigning.set(&mut values, &[], number, &context, &mut warnings);
                     set.map(|()| inserter.push_row(&values))
                 };
                 environment.into_leftovers().settle(session);
