@@ -5,15 +5,16 @@ use std::path::Path;
 use std::process::ExitCode;
 
 const HELP: &str = "\
-latchwork check DIR: verify a data directory
+latchwork check DIR: check a data directory
 
-Reads every page of every table: checksums, order of keys, references, and that each row has its entry in every
-index and each entry its row. Writes nothing. No server may have the directory open.
+Reads every page of every table. Checks checksums, the order of keys and references, and that each row has its entry
+in every index and each entry has its row. Writes nothing. No server may have the directory open.
 
-A directory that was not shut down cleanly is recovered in memory first, and examined as the next start will leave it.
+A directory that was not shut down cleanly is first recovered in memory, and then checked as the next start would
+leave it.
 
-Findings go to standard output, a line each, then a verdict.
-Exit status: 0 all is well; 1 something is wrong, or the directory cannot be read; 2 wrong use.
+Standard output has a line for each finding, and then the result.
+Exit status: 0 if nothing is wrong; 1 if something is wrong, or the directory cannot be read; 2 for wrong use.
 ";
 
 pub fn main(arguments: impl Iterator<Item = OsString>) -> ExitCode {

@@ -11,9 +11,9 @@ const HELP: &str = "\
 latchwork: a MySQL-compatible server whose caches do not fight over latches, and a lab that measures it
 
   latchwork serve --datadir DIR --socket FILE   run the server; stop it with SIGTERM or Ctrl-C
-  latchwork lab run segments                    measure the segmented key cache, here and now
-  latchwork lab doctor                          is this machine fit for measuring?
-  latchwork check DIR                           verify every page of a data directory; exit status 1 if one is wrong
+  latchwork lab run segments                    measure the segmented key cache on this machine
+  latchwork lab doctor                          check whether this machine is fit for measuring
+  latchwork check DIR                           check every page of a data directory; exit status 1 if one is wrong
 
   latchwork COMMAND --help                      the options of a command
   latchwork --version

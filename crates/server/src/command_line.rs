@@ -13,49 +13,51 @@ latchwork serve: a MySQL-compatible server
   latchwork serve --datadir DIR --socket FILE        then, in another terminal:
   mariadb --socket FILE                              (as the same user; root, no password)
 
-Where
-  --datadir DIR               the data directory; made if it is missing   (latchwork-data)
-  --socket FILE               unix socket                       (DIR/latchwork.sock)
-  --port N                    TCP port; 0 takes a free one      (3306)
-  --bind-address ADDRESS      TCP address; * for all            (127.0.0.1)
+Data and addresses (defaults are in parentheses)
+  --datadir DIR               the data directory; it is made if it is missing   (latchwork-data)
+  --socket FILE               the unix socket                   (DIR/latchwork.sock)
+  --port N                    the TCP port; 0 takes a free one  (3306)
+  --bind-address ADDRESS      the TCP address; * for all        (127.0.0.1)
   --skip-networking           no TCP
-  --log-error FILE            the log                           (standard error)
+  --log-error FILE            the file of the log               (standard error)
 
-Who
-  root gets in without a password only through the socket, and only for the user who runs the server.
+Who may connect
+  Without a password, root may connect only through the socket, and only as the user who runs the server.
   To open TCP, connect through the socket and run: SET PASSWORD = PASSWORD('...')
-  --skip-grant-tables         let everyone in
-  --max_connections N         refuse more with error 1040       (151)
+  --skip-grant-tables         everyone may connect
+  --max_connections N         more connections are refused with error 1040   (151)
 
 Memory
   --key_buffer_size BYTES     the cache of tables and indexes; K, M, G   (128M)
-                              innodb_buffer_pool_size is the same thing
+                              innodb_buffer_pool_size is another name for it
   --key_cache_segments N      0 = one mutex; 1 to 64            (by the number of processors)
-  --key_cache_hit_path PATH   optimistic, or locked as MyISAM's
-  --NAME.key_buffer_size BYTES   another key cache, called NAME; the other key_cache_ options likewise
-  --row_cache_size BYTES      of the key cache, for single rows; 0 = none   (-1: as is of use)
+  --key_cache_hit_path PATH   optimistic, or locked as in MyISAM
+  --NAME.key_buffer_size BYTES   one more key cache, called NAME; the other key_cache_ options in the same way
+  --row_cache_size BYTES      the part of the key cache for single rows; 0 = none, -1 = as much as helps   (-1)
   --latchwork_version_limit BYTES   old versions of rows, for snapshots (256M)
   --malloc-lib LIBRARY        system, mimalloc, jemalloc, tcmalloc, or a library's path   (system)
-  --use-sys-malloc=OFF        all memory out of one heap behind one mutex, as servers had it before 2008
+  --use-sys-malloc=OFF        take all memory from one heap behind one mutex, as servers did before 2008
 
 Latches
-  --latch_implementation WHAT direct, or wait_array as servers had them before 2008   (direct)
+  --latch_implementation KIND direct, or wait_array as in servers before 2008   (direct)
   --latch_statistics          count what happens at latches, for SHOW ENGINE LATCHWORK MUTEX
-  --query_phases              tell what statements spend their time on, in SHOW STATUS LIKE 'Phase_%'
+  --query_phases              count what statements spend their time on, for SHOW STATUS LIKE 'Phase_%'
 
 Comparisons
-  --preset NAME               base, tc4, smpfix, notcmalloc, onlymalloc: latch_implementation, use_sys_malloc, malloc_lib,
-                              thread_concurrency and key_cache_hit_path=locked as in the published servers; options given by themselves win
+  --preset NAME               base, tc4, smpfix, notcmalloc or onlymalloc. Sets latch_implementation, use_sys_malloc,
+                              malloc_lib and thread_concurrency as in one of the published servers, and
+                              key_cache_hit_path=locked. An option that is given by itself wins.
   --thread_concurrency N      at most so many statements at a time; 0 = any number   (0)
 
-What happens
+Monitoring
   --metrics-address HOST:PORT answer GET /metrics in Prometheus's text format   (off)
-  --slow_query_log            log statements longer than --long_query_time seconds (10) to --slow_query_log_file
+  --slow_query_log            write statements that take longer than --long_query_time seconds (default 10)
+                              to the file --slow_query_log_file
 
 Files
-  --config FILE               options in MySQL's ini form, groups [mysqld], [server], [mariadb], [latchwork];
-                              no file is read without it
-  --init-file FILE            statements that run before connections are taken: CACHE INDEX, for example
+  --config FILE               read options from a file in MySQL's ini form, from its groups [mysqld], [server],
+                              [mariadb] and [latchwork]; without this option no file is read
+  --init-file FILE            run these statements before accepting connections: CACHE INDEX, for example
 
 Every system variable is an option: --name=value, with - or _. SHOW VARIABLES lists them.
 ";

@@ -325,7 +325,7 @@ fn describe_flush_method(globals: &sql::variables::Globals, database: &Database,
     }
     if method == engine::FlushMethod::NoSync {
         log.warning(
-            "--flush_method=nosync: nothing is made durable; if this machine stops, the data directory may be lost as a whole",
+            "--flush_method=nosync: nothing is made durable. If this machine stops, the whole data directory may be lost",
         );
     }
     globals.describe("innodb_flush_method", name);
