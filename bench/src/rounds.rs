@@ -3,6 +3,7 @@
 use crate::Result;
 use crate::options::Options;
 use crate::stores::{Lookup, Store};
+use base::random::Random;
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -13,23 +14,6 @@ pub struct Samples {
     pub name: String,
     /// Lookups a second, all threads together, one figure a round.
     pub rates: Vec<f64>,
-}
-
-/// A linear congruential step with a well-mixed output (SplitMix64, Steele et al. 2014).
-pub struct Random(u64);
-
-impl Random {
-    pub fn new(seed: u64) -> Random {
-        Random(seed)
-    }
-    pub fn below(&mut self, limit: u32) -> u32 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^= mixed >> 31;
-        ((mixed as u32 as u64 * limit as u64) >> 32) as u32
-    }
 }
 
 /// Keys are drawn in blocks, so that the clock and the stop flag are looked at rarely.
@@ -72,7 +56,7 @@ fn one_turn(store: &dyn Store, lookup: Lookup, rows: u32, threads: usize, length
                 let (stop, start) = (&stop, &start);
                 scope.spawn(move || -> std::result::Result<(u64, Duration), String> {
                     let reader = store.reader(lookup).map_err(|error| error.to_string());
-                    let mut random = Random::new(0x5eed + thread as u64);
+                    let mut random = Random::new(0x5eed, thread as u64);
                     let mut ids = vec![0; BLOCK_KEYS];
                     start.wait();
                     let mut reader = reader?;

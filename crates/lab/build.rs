@@ -10,7 +10,8 @@ fn git(arguments: &[&str]) -> Option<String> {
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // The log of HEAD changes with every commit and checkout; git says where it is, also in a linked worktree.
+    // The log of HEAD changes with every commit and checkout. Git says where it is, also in a linked
+    // worktree.
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }

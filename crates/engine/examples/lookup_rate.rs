@@ -7,6 +7,7 @@
 //! 200 bytes a row. To see where the time goes: `perf record -g target/release/examples/lookup_rate`.
 
 use base::IndexId;
+use base::random::Random;
 use latchwork_engine::{
     Batch, CacheOptions, Database, HitPath, IndexDef, KeyList, Options, Reader, Table, TableDef,
 };
@@ -37,11 +38,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     database.create_index(&table, IndexDef { name: "k".into(), unique: false, parts: vec![part(1)] })?;
     report("rows into CREATE INDEX", u64::try_from(rows)?, span.end());
 
-    let mut random = Random(1);
+    let mut random = Random::new(1, 0);
     let mut image = Vec::new();
     measure("get by primary key", time, 1, || {
         image.clear();
-        table.get(Reader::newest(), &int_key(random.below(rows)), &mut image)?;
+        table.get(Reader::newest(), &int_key(random.below(rows as u32) as i32), &mut image)?;
         Ok(())
     })?;
     for (index, name) in [(IndexId(0), "primary key"), (IndexId(1), "key k, then row")] {
@@ -50,7 +51,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             let mut batch = Batch::default();
             let mut found = 0u64;
             measure(&format!("multi_get of {points} by {name}"), time, points, || {
-                let mut keys: Vec<i32> = (0..points).map(|_| random.below(rows)).collect();
+                let mut keys: Vec<i32> = (0..points).map(|_| random.below(rows as u32) as i32).collect();
                 keys.sort_unstable();
                 keys.dedup();
                 prefixes.clear();
@@ -98,7 +99,7 @@ fn part(column: usize) -> KeyPart {
 
 /// Inserts `rows` rows in primary key order, as the server's INSERT does.
 fn load(database: &Database, table: &Table, rows: i32) -> Result<(), Box<dyn Error>> {
-    let mut random = Random(2);
+    let mut random = Random::new(2, 0);
     let (mut images, mut image) = (KeyList::default(), Vec::new());
     let mut took = (Duration::ZERO, Duration::ZERO);
     for first in (0..rows).step_by(4_000) {
@@ -107,7 +108,7 @@ fn load(database: &Database, table: &Table, rows: i32) -> Result<(), Box<dyn Err
             image.clear();
             let values = [
                 ValueRef::Int(id.into()),
-                ValueRef::Int(random.below(rows).into()),
+                ValueRef::Int(random.below(rows as u32).into()),
                 ValueRef::Text(&[b'0' + (id % 10) as u8; 119]),
                 ValueRef::Text(&[b'a' + (id % 10) as u8; 59]),
             ];
@@ -177,17 +178,4 @@ fn cpu_time() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
     let nanoseconds = text.split(' ').next().and_then(|number| number.parse().ok());
     Duration::from_nanos(nanoseconds.unwrap_or(0))
-}
-
-/// A small generator of numbers that differ enough (xorshift*).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: i32) -> i32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
-        ((high * bound as u64) >> 32) as i32
-    }
 }

@@ -16,6 +16,7 @@
 //! `compressed`. All but `memory` have 128 MiB in all.
 
 use base::IndexId;
+use base::random::Random;
 use latchwork_engine::{
     Batch, CacheOptions, Database, Direction, FlushLog, FlushMethod, IndexDef, KeyList, KeyRange, LogOptions,
     Options, Reader, Table, TableDef,
@@ -169,7 +170,7 @@ fn fill(folder: &Path, rows: i32, compressed: bool) -> Outcome<()> {
 }
 
 fn load(database: &Database, table: &Table, rows: i32) -> Outcome<()> {
-    let (mut images, mut image, mut random) = (KeyList::default(), Vec::new(), Random(7));
+    let (mut images, mut image, mut random) = (KeyList::default(), Vec::new(), Random::new(7, 0));
     for first in (0..rows).step_by(4_000) {
         images.clear();
         for id in first..rows.min(first + 4_000) {
@@ -193,19 +194,6 @@ fn load(database: &Database, table: &Table, rows: i32) -> Outcome<()> {
 
 fn int_key(value: i32) -> [u8; 4] {
     (value as u32 ^ 1 << 31).to_be_bytes()
-}
-
-/// A small generator of numbers that differ enough (xorshift*).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: i32) -> i32 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
-        ((high * bound as u64) >> 32) as i32
-    }
 }
 
 /// A table and what looks into it.
@@ -303,13 +291,14 @@ fn absent(folder: &Path, rows: i32) -> Outcome<()> {
     println!("{wanted} rows of {rows}, and after each lookup one of another key that no row has:");
     for (name, tier) in [("pages alone", 0), ("pages and rows", ROW_BYTES / 8)] {
         let mut looker = Looker::open(folder, options(BYTES / 8, tier))?;
-        let (mut random, mut other) = (Random(3), Random(5));
+        let (mut random, mut other) = (Random::new(3, 0), Random::new(5, 0));
         let (mut reads, mut time, lookups) = (0, Duration::ZERO, 100_000);
         for round in 0..4 * lookups / GROUP {
             looker.by = By::AbsentId;
-            looker.run(GROUP, || other.below(rows))?;
+            looker.run(GROUP, || other.below(rows as u32) as i32)?;
             looker.by = By::Id;
-            let (its_reads, took) = looker.run(GROUP, || spread(random.below(wanted), wanted, rows, 0))?;
+            let (its_reads, took) =
+                looker.run(GROUP, || spread(random.below(wanted as u32) as i32, wanted, rows, 0))?;
             if round >= 3 * lookups / GROUP {
                 reads += its_reads;
                 time += took;
@@ -347,8 +336,8 @@ fn compare(looker: &mut Looker, name: &str, wanted: i32, has_tier: bool) -> Outc
         next += 1;
         spread((next * 99_991 % i64::from(wanted)) as i32, wanted, rows, 0)
     })?;
-    let mut random = Random(3);
-    let mut draw = || spread(random.below(wanted), wanted, rows, 0);
+    let mut random = Random::new(3, 0);
+    let mut draw = || spread(random.below(wanted as u32) as i32, wanted, rows, 0);
     let lookups = if has_tier { 1_000_000 } else { 100_000 };
     looker.run(lookups, &mut draw)?;
     let (reads, took) = looker.run(lookups, &mut draw)?;
@@ -369,19 +358,20 @@ fn shifting(folder: &Path, rows: i32, wanted: i32) -> Outcome<()> {
     let limits = Limits { operations_per_second: Some(READS_A_SECOND), ..Limits::default() };
     let vfs = Arc::new(Throttled::new(Arc::new(OsVfs), limits));
     let mut looker = Looker::open(folder, Options { vfs, ..options(BYTES, ROW_BYTES) })?;
-    let mut random = Random(3);
+    let mut random = Random::new(3, 0);
     println!("{wanted} rows of {rows}, each as likely as the others; then as many others:");
     for epoch in 0..4 {
         // The time to read each row once, of rows that are not read again. They are read in random order: in
         // key order the operating system would read ahead.
         let sample = 20_000;
-        let (_, once) =
-            looker.run(sample, || spread(random.below(wanted), wanted, rows, 1_000 + epoch) / 2 * 2 + 1)?;
+        let (_, once) = looker.run(sample, || {
+            spread(random.below(wanted as u32) as i32, wanted, rows, 1_000 + epoch) / 2 * 2 + 1
+        })?;
         let once = once.as_secs_f64() * f64::from(wanted) / sample as f64;
         // Time, reads and rate after each window.
         let (start, before, mut windows) = (Instant::now(), looker.reads(), Vec::new());
         while start.elapsed().as_secs_f64() < 2.5 * once {
-            let draw = || spread(random.below(wanted), wanted, rows, epoch) / 2 * 2;
+            let draw = || spread(random.below(wanted as u32) as i32, wanted, rows, epoch) / 2 * 2;
             let (_, took) = looker.run(GROUP * 200, draw)?;
             windows.push((start.elapsed().as_secs_f64(), looker.reads() - before, 1.0 / took.as_secs_f64()));
         }
@@ -410,8 +400,8 @@ fn clustered(folder: &Path, rows: i32) -> Outcome<()> {
     println!("{wanted} rows of {rows}, one behind the other, each as likely as the others:");
     for tier in [0, BYTES / 8] {
         let mut looker = Looker::open(folder, options(BYTES, tier))?;
-        let mut random = Random(3);
-        let mut draw = || random.below(wanted);
+        let mut random = Random::new(3, 0);
+        let mut draw = || random.below(wanted as u32) as i32;
         looker.run(2_000_000, &mut draw)?;
         let mut rates: Vec<f64> = Vec::new();
         for _ in 0..9 {
@@ -445,7 +435,7 @@ fn scan(folder: &Path, rows: i32) -> Outcome<()> {
 
 fn compare_scans(what: &str, looker: &mut Looker, rows: i32, rounds: usize) -> Outcome<()> {
     const TIER: usize = BYTES / 4;
-    let mut random = Random(3);
+    let mut random = Random::new(3, 0);
     let mut times = [Vec::new(), Vec::new()];
     let mut kept = 0;
     for round in 0..2 * rounds {
@@ -453,7 +443,7 @@ fn compare_scans(what: &str, looker: &mut Looker, rows: i32, rounds: usize) -> O
         looker.database.resize_row_tier(Some(on * TIER))?;
         // The tier is filled by lookups. Rounds without a tier do as many lookups, so that the pages are in
         // the same state in both.
-        looker.run(30_000, || random.below(rows))?;
+        looker.run(30_000, || random.below(rows as u32) as i32)?;
         let before = looker.database.row_tier_status();
         let start = Instant::now();
         let mut scan = looker.table.scan(Reader::newest(), IndexId(0), KeyRange::all(), Direction::Forward);
@@ -496,8 +486,8 @@ fn memory(folder: &Path, rows: i32, rounds: usize) -> Outcome<()> {
     let table = database.create_table(definition(false))?;
     load(&database, &table, rows)?;
     let mut looker = Looker::of(database, table);
-    let mut random = Random(3);
-    looker.run(rows as usize, || random.below(rows))?;
+    let mut random = Random::new(3, 0);
+    looker.run(rows as usize, || random.below(rows as u32) as i32)?;
     let lookups = 200_000;
     let mut image = Vec::new();
     for (by, single) in [(By::Id, true), (By::Id, false), (By::Unique, false)] {
@@ -512,13 +502,13 @@ fn memory(folder: &Path, rows: i32, rounds: usize) -> Outcome<()> {
                     image.clear();
                     assert!(looker.table.get(
                         Reader::newest(),
-                        &By::Id.key(random.below(rows), rows),
+                        &By::Id.key(random.below(rows as u32) as i32, rows),
                         &mut image
                     )?);
                 }
                 start.elapsed()
             } else {
-                looker.run(lookups, || random.below(rows))?.1
+                looker.run(lookups, || random.below(rows as u32) as i32)?.1
             };
             times[on].push(took.as_secs_f64() * 1e9 / lookups as f64);
         }

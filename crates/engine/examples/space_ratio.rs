@@ -7,6 +7,7 @@
 //! insert of a row that was deleted. *Live* is the bytes of the rows and of the index entries alone: keys and
 //! images, without headers and pages. A hundred changes are one commit, which waits for no device.
 
+use base::random::Random;
 use latchwork_engine::{
     CacheOptions, Database, FlushLog, IndexDef, KeyList, LogOptions, Options, Table, TableDef,
 };
@@ -37,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let database = Database::open(&dir, options)?;
     database.create_database("d", b"")?;
     let table = database.create_table(definition())?;
-    let mut load = Load { random: Random(1), lens: vec![None; rows], deleted: Vec::new(), bytes: 0 };
+    let mut load = Load { random: Random::new(1, 0), lens: vec![None; rows], deleted: Vec::new(), bytes: 0 };
     load.fill(&database, &table)?;
     let start = Instant::now();
     println!(
@@ -112,7 +113,7 @@ impl Load {
     }
 
     fn draw_len(&mut self) -> usize {
-        LEN_MIN + self.random.below(LEN_MAX - LEN_MIN + 1)
+        LEN_MIN + self.random.index(LEN_MAX - LEN_MIN + 1)
     }
 
     fn set(&mut self, id: usize, len: Option<usize>) {
@@ -125,7 +126,7 @@ impl Load {
         for first in (0..self.lens.len()).step_by(4_000) {
             images.clear();
             for id in first..self.lens.len().min(first + 4_000) {
-                let k = self.random.below(self.lens.len()) as i64;
+                let k = self.random.index(self.lens.len()) as i64;
                 encode(table, id, k, self.draw_len(), &mut image);
                 self.set(id, Some(image.len()));
                 images.push(&image);
@@ -141,8 +142,8 @@ impl Load {
         let mut statement = database.begin_write()?;
         let mut new = Vec::new();
         for _ in 0..CHANGES_A_COMMIT {
-            let id = self.random.below(self.lens.len());
-            let (what, k) = (self.random.below(10), self.random.below(self.lens.len()) as i64);
+            let id = self.random.index(self.lens.len());
+            let (what, k) = (self.random.index(10), self.random.index(self.lens.len()) as i64);
             match (what, self.lens[id]) {
                 (0, Some(_)) => {
                     statement.delete(table, &int_key(id), &mut |_| true)?;
@@ -150,14 +151,14 @@ impl Load {
                     self.deleted.push(id);
                 }
                 (1, _) if !self.deleted.is_empty() => {
-                    let at = self.random.below(self.deleted.len());
+                    let at = self.random.index(self.deleted.len());
                     let id = self.deleted.swap_remove(at);
                     encode(table, id, k, self.draw_len(), &mut new);
                     statement.insert(table, &new)?;
                     self.set(id, Some(new.len()));
                 }
                 (_, Some(_)) => {
-                    let (len, moves) = (self.draw_len(), self.random.below(4) == 0);
+                    let (len, moves) = (self.draw_len(), self.random.index(4) == 0);
                     let mut bytes = 0;
                     statement.update(table, &int_key(id), &mut |old, out| {
                         let ValueRef::Int(old_k) = table.row_codec().view(old).get(1) else { return false };
@@ -183,17 +184,4 @@ fn encode(table: &Table, id: usize, k: i64, len: usize, out: &mut Vec<u8>) {
 
 fn int_key(id: usize) -> [u8; 4] {
     (id as u32 ^ 1 << 31).to_be_bytes()
-}
-
-/// A small generator of numbers that differ enough (xorshift*).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        let high = self.0.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32;
-        ((high * bound as u64) >> 32) as usize
-    }
 }

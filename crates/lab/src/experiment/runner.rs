@@ -94,8 +94,8 @@ impl<L, S> Turn<L, S> {
 /// Measures the whole grid. What was measured is saved after every turn.
 ///
 /// # Errors
-/// Those of [`Grid::measure`], an interrupt, and results that cannot be saved. What was measured before stays in the
-/// results.
+/// Those of [`Grid::measure`], an interrupt, and results that cannot be saved. What was measured before stays
+/// in the results.
 pub(crate) fn run<G: Grid>(grid: &mut G, run: &mut Run<'_>) -> Result<()> {
     let Schedule { seed, rounds, warmup, time } = grid.schedule();
     let steps = grid.steps();

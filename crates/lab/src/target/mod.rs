@@ -89,7 +89,7 @@ pub(crate) struct TargetOptions {
     pub key_buffer_bytes: u64,
     /// The most clients that will work at the same time.
     pub clients_max: u32,
-    /// Who drives a server. The engine in process has the built-in driver always.
+    /// Of servers. The engine in process always has the built-in driver.
     pub driver: DriverKind,
     /// More options for MariaDB's servers.
     pub mariadb_options: Vec<String>,
