@@ -2,6 +2,7 @@
 
 use super::MANY;
 use super::arguments::{Arguments, Result, int};
+use super::text::{BYTES_MAX, too_long};
 use super::typing::small_int;
 use crate::expr::evaluate::convert::{self, Number};
 use crate::expr::result_type::Typed;
@@ -126,6 +127,21 @@ functions! {
                not looked at.",
         example: "FORMAT(12345.678, 1)" => "12,345.7",
     }
+    TO_BASE64 {
+        name: "to_base64",
+        arguments: "text",
+        arity: 1..=1,
+        typing: |t| {
+            let digits = t.chars(0).saturating_mul(4).div_ceil(3).saturating_mul(4);
+            Ok(t.plain(digits.saturating_add(digits / BASE64_LINE as u32), true))
+        },
+        evaluate: |a| {
+            let bytes = or_null!(a.text(0)?);
+            Ok(if bytes.len() > BYTES_MAX / 2 { too_long(a) } else { a.give(&to_base64(bytes)) })
+        },
+        help: "Gives the bytes of a text in the base-64 digits of RFC 4648, in lines of 76 characters.",
+        example: "TO_BASE64('abc')" => "YWJj",
+    }
     MD5 {
         name: "md5",
         arguments: "text",
@@ -154,6 +170,26 @@ functions! {
         help: "Gives the CRC-32 checksum of a text.",
         example: "CRC32('a')" => "3904355907",
     }
+}
+
+/// Characters of a line of base-64 digits.
+const BASE64_LINE: usize = 76;
+
+fn to_base64(bytes: &[u8]) -> Vec<u8> {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut digits = Vec::with_capacity(bytes.len().div_ceil(3) * 4);
+    for (index, chunk) in bytes.chunks(3).enumerate() {
+        if index > 0 && (index * 4).is_multiple_of(BASE64_LINE) {
+            digits.push(b'\n');
+        }
+        let bits = chunk.iter().fold(0u32, |bits, byte| bits << 8 | *byte as u32) << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place) & 63) as usize];
+            // Digits that no byte reaches are padding.
+            digits.push(if place <= chunk.len() { digit } else { b'=' });
+        }
+    }
+    digits
 }
 
 fn hex_of<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {

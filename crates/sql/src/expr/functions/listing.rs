@@ -116,7 +116,7 @@ fn every_function_takes_as_few_and_as_many_arguments_as_its_entry_says() {
 fn document() -> String {
     let mut out = String::from(
         "# Functions\n\nThe built-in functions by category. `[, x]` may be left out, `...` may be repeated. A client \
-         gets the same texts\nfrom `HELP 'name'` and `HELP 'functions'`. This file is made from the entries in \
+         gets the\nsame texts from `HELP 'name'` and `HELP functions`. This file is made from the entries in\n\
          `crates/sql/src/expr/functions`.\n",
     );
     for category in CATEGORIES {
