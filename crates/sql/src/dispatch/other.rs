@@ -56,6 +56,7 @@ pub(crate) fn run(
         }
         "SET" => set::set(session, &mut words, sink),
         "SHOW" => show::show(session, &mut words, sink),
+        "HELP" => show::help(session, &mut words, sink),
         "DESCRIBE" | "DESC" | "EXPLAIN" => show::describe(session, &mut words, sink),
         "BEGIN" => transaction::begin(session, &mut words, sink),
         "START" => transaction::start(session, &mut words, sink),
@@ -105,6 +106,7 @@ const KNOWN: &[&str] = &[
     "EXECUTE",
     "EXPLAIN",
     "FLUSH",
+    "HELP",
     "KILL",
     "LOAD",
     "LOCK",
@@ -130,7 +132,6 @@ fn is_foreign(word: &str) -> bool {
         "CHANGE",
         "GRANT",
         "HANDLER",
-        "HELP",
         "INSTALL",
         "LOAD",
         "PURGE",

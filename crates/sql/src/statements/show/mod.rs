@@ -1,13 +1,15 @@
-//! SHOW, DESCRIBE.
+//! SHOW, DESCRIBE, HELP.
 
 mod create;
 mod filter;
+mod help;
 pub(crate) mod infoschema;
 mod listing;
 mod objects;
 mod tables;
 
 pub(crate) use create::default_text;
+pub(crate) use help::help;
 pub(crate) use listing::{Listing, characters, number};
 pub(crate) use tables::{describe, extra_text, index_rows};
 
