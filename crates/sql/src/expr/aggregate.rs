@@ -54,7 +54,7 @@ pub struct Aggregate {
     pub order: Vec<(Expr, bool)>,
 }
 
-/// An aggregate ready to run: shared by all groups, each of which has its [`Accumulator`].
+/// An aggregate ready to run. All groups share it, and each has its own [`Accumulator`].
 #[derive(Debug)]
 pub struct CompiledAggregate {
     kind: AggregateKind,
@@ -77,11 +77,13 @@ pub struct Accumulator {
 #[derive(Debug)]
 enum State {
     Count(u64),
-    /// The sum so far, and of how many; `None` = nothing yet.
+    /// The sum, `None` if there is none yet, and the count of its numbers.
     Sum(Option<Number>, u64),
-    /// MIN and MAX.
-    Extreme(Value),
-    Bits(u64),
+    /// MIN and MAX, and the order in which a better value stands to the one here.
+    Extreme(Value, Ordering),
+    BitAnd(u64),
+    BitOr(u64),
+    BitXor(u64),
     /// Welford's running mean and sum of squared differences (Technometrics 4, 1962).
     Variance {
         count: u64,
@@ -105,7 +107,18 @@ impl CompiledAggregate {
             AggregateKind::CountRows => 0..=0,
             AggregateKind::GroupConcat => 1..=usize::MAX,
             AggregateKind::Count if aggregate.distinct => 1..=usize::MAX,
-            _ => 1..=1,
+            AggregateKind::Count
+            | AggregateKind::Sum
+            | AggregateKind::Average
+            | AggregateKind::Minimum
+            | AggregateKind::Maximum
+            | AggregateKind::BitAnd
+            | AggregateKind::BitOr
+            | AggregateKind::BitXor
+            | AggregateKind::StandardDeviation
+            | AggregateKind::SampleStandardDeviation
+            | AggregateKind::Variance
+            | AggregateKind::SampleVariance => 1..=1,
         };
         if !wanted.contains(&arguments.len()) {
             return Err(SqlError::wrong_parameter_count(aggregate.kind.name()));
@@ -136,11 +149,16 @@ impl CompiledAggregate {
         let state = match self.kind {
             AggregateKind::CountRows | AggregateKind::Count => State::Count(0),
             AggregateKind::Sum | AggregateKind::Average => State::Sum(None, 0),
-            AggregateKind::Minimum | AggregateKind::Maximum => State::Extreme(Value::Null),
-            AggregateKind::BitAnd => State::Bits(u64::MAX),
-            AggregateKind::BitOr | AggregateKind::BitXor => State::Bits(0),
+            AggregateKind::Minimum => State::Extreme(Value::Null, Ordering::Less),
+            AggregateKind::Maximum => State::Extreme(Value::Null, Ordering::Greater),
+            AggregateKind::BitAnd => State::BitAnd(u64::MAX),
+            AggregateKind::BitOr => State::BitOr(0),
+            AggregateKind::BitXor => State::BitXor(0),
             AggregateKind::GroupConcat => State::Texts(Vec::new()),
-            _ => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
+            AggregateKind::StandardDeviation
+            | AggregateKind::SampleStandardDeviation
+            | AggregateKind::Variance
+            | AggregateKind::SampleVariance => State::Variance { count: 0, mean: 0.0, squares: 0.0 },
         };
         Accumulator { state, seen: HashSet::new() }
     }
@@ -186,25 +204,15 @@ impl CompiledAggregate {
                 });
                 *count += 1;
             }
-            State::Extreme(extreme) => {
-                let wanted = match self.kind {
-                    AggregateKind::Minimum => Ordering::Less,
-                    _ => Ordering::Greater,
-                };
-                let better = extreme.is_null()
-                    || evaluate::compare(&value, &extreme.as_ref(), self.collation, context) == Some(wanted);
-                if better {
+            State::Extreme(extreme, wanted) => {
+                let order = || evaluate::compare(&value, &extreme.as_ref(), self.collation, context);
+                if extreme.is_null() || order() == Some(*wanted) {
                     *extreme = value.to_value();
                 }
             }
-            State::Bits(bits) => {
-                let number = evaluate::to_number(&value, context).map_or(0, evaluate::number_to_int) as u64;
-                match self.kind {
-                    AggregateKind::BitAnd => *bits &= number,
-                    AggregateKind::BitOr => *bits |= number,
-                    _ => *bits ^= number,
-                }
-            }
+            State::BitAnd(bits) => *bits &= bits_of(&value, context),
+            State::BitOr(bits) => *bits |= bits_of(&value, context),
+            State::BitXor(bits) => *bits ^= bits_of(&value, context),
             State::Variance { count, mean, squares } => {
                 let number = evaluate::to_number(&value, context).map_or(0.0, Number::to_f64);
                 *count += 1;
@@ -224,7 +232,7 @@ impl CompiledAggregate {
         Ok(())
     }
 
-    /// True the first time that a value comes; texts that the collation makes equal are one.
+    /// True if the value is new to the group. Texts that are equal in the collation are the same value.
     fn is_new<'a>(
         &'a self,
         value: &ValueRef<'a>,
@@ -262,8 +270,8 @@ impl CompiledAggregate {
             State::Sum(Some(sum), count) => {
                 evaluate::divide(sum, Number::UInt(count)).map_or(Value::Null, finished)
             }
-            State::Extreme(value) => value,
-            State::Bits(bits) => Value::UInt(bits),
+            State::Extreme(value, _) => value,
+            State::BitAnd(bits) | State::BitOr(bits) | State::BitXor(bits) => Value::UInt(bits),
             State::Variance { count, squares, .. } => {
                 let sample = matches!(
                     self.kind,
@@ -274,10 +282,9 @@ impl CompiledAggregate {
                     return Value::Null;
                 }
                 let variance = squares / divisor as f64;
-                Value::Double(match self.kind {
-                    AggregateKind::Variance | AggregateKind::SampleVariance => variance,
-                    _ => variance.sqrt(),
-                })
+                let is_variance =
+                    matches!(self.kind, AggregateKind::Variance | AggregateKind::SampleVariance);
+                Value::Double(if is_variance { variance } else { variance.sqrt() })
             }
             State::Texts(texts) => self.join(texts, context),
         }
@@ -339,6 +346,10 @@ fn joined<'a>(
     Ok(Some(ValueRef::Text(context.arena.alloc_slice_copy(&joined))))
 }
 
+fn bits_of(value: &ValueRef<'_>, context: &Context<'_>) -> u64 {
+    evaluate::to_number(value, context).map_or(0, evaluate::number_to_int) as u64
+}
+
 fn finished(number: Number) -> Value {
     match number {
         Number::Decimal(number) => Value::Decimal(number.rounded()),
@@ -373,8 +384,12 @@ fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation)
             };
             Typed::text(GROUP_CONCAT_BYTES_MAX as u32, collation, true)
         }
+        K::StandardDeviation | K::SampleStandardDeviation | K::Variance | K::SampleVariance if is_double => {
+            Typed::double(true)
+        }
         // Of exact numbers, variances show four more digits.
-        _ if is_double => Typed::double(true),
-        _ => Typed::double_with(scale as u32 + super::DIVISION_INCREMENT as u32, true),
+        K::StandardDeviation | K::SampleStandardDeviation | K::Variance | K::SampleVariance => {
+            Typed::double_with(scale as u32 + super::DIVISION_INCREMENT as u32, true)
+        }
     }
 }

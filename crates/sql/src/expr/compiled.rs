@@ -6,7 +6,7 @@ use super::{Context, Expr, ResultType, Row, compile, evaluate};
 use crate::SqlError;
 use types::{Collation, ValueRef};
 
-/// An expression ready to run. Made once a plan, shared by all that run it.
+/// An expression ready to run. A plan makes it once, and all executions share it.
 #[derive(Debug)]
 pub struct Compiled {
     pub(super) node: Node,
@@ -44,7 +44,7 @@ impl Compiled {
         })
     }
 
-    /// True if the value is true: neither false nor NULL. What WHERE, ON and HAVING ask.
+    /// True if the value is neither false nor NULL. WHERE, ON and HAVING ask this.
     ///
     /// # Errors
     /// As [`Compiled::evaluate`].

@@ -1,4 +1,4 @@
-//! The values of an IN's list as a set: long lists are searched once for each row.
+//! The values of an IN's list as a set, because a list is searched for each row.
 
 use super::Slots;
 use super::row_set::RowSet;
@@ -91,7 +91,8 @@ impl ListSet {
         ListSet { values, has_null: list.iter().any(ValueRef::is_null) }
     }
 
-    /// Whether a value is in the list, `None` as ever if that is not known; nothing if the set cannot tell.
+    /// Whether a value is in the list. The inner `None` is SQL's unknown, the outer one says that the set
+    /// cannot tell.
     pub fn find(&self, value: &ValueRef<'_>, collation: Collation) -> Option<Option<bool>> {
         if value.is_null() {
             return Some(None);

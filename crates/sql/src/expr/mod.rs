@@ -66,7 +66,7 @@ pub enum Expr {
         left: Box<Expr>,
         right: Box<Expr>,
     },
-    /// Three-valued; at least two operands.
+    /// True, false or NULL. There are at least two operands.
     And(Vec<Expr>),
     Or(Vec<Expr>),
     Xor(Box<Expr>, Box<Expr>),
@@ -99,13 +99,14 @@ pub enum Expr {
         kind: SlotKind,
         negated: bool,
     },
-    /// A row of operands compared with the rows of a subquery that stands alone, whose values lie in a slot.
+    /// A row of operands compared with the rows of a subquery that reads no row around it. The subquery ran
+    /// before, and its values lie in a slot.
     Quantified {
         operands: Vec<Expr>,
         op: Comparison,
         quantifier: Quantifier,
         index: usize,
-        /// Of a row's values.
+        /// The kinds of a row's values.
         kinds: Vec<SlotKind>,
     },
     Like {
@@ -194,7 +195,7 @@ pub trait InnerQuery: Any + Debug + Send + Sync {
 #[derive(Clone, Debug)]
 pub struct Subquery {
     pub plan: Arc<dyn InnerQuery>,
-    /// What the [`Expr::Outer`] in it stand for, as expressions over the row around it.
+    /// The values of the [`Expr::Outer`] in it, as expressions over the row around it.
     pub parameters: Vec<Expr>,
     pub test: SubqueryTest,
 }
@@ -222,7 +223,7 @@ pub enum SubqueryTest {
 pub enum Quantifier {
     Any,
     All,
-    /// With the only one; NULL if there is none.
+    /// With the only row. The result is NULL if there is no row.
     Only,
 }
 
@@ -346,7 +347,7 @@ pub struct Slots<'a> {
     pub starts: &'a [u32],
     /// In a subquery: the values of its parameters.
     pub outer: &'a [ValueRef<'a>],
-    /// By slot, once it has been asked for: its list as a set. Empty if no list is long.
+    /// The list of each slot as a set, made when it is first asked for. Empty if no list is long.
     pub sets: &'a [OnceCell<ListSet>],
 }
 
@@ -378,7 +379,8 @@ impl<'a> Slots<'a> {
 pub struct SqlMode {
     /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES: a value that does not fit its column is an error.
     pub strict: bool,
-    /// ERROR_FOR_DIVISION_BY_ZERO: dividing by zero warns (1365); in strict mode storing such a value fails.
+    /// ERROR_FOR_DIVISION_BY_ZERO: a division by zero warns (1365), and strict mode refuses to store its
+    /// value.
     pub error_for_division_by_zero: bool,
     /// NO_ZERO_DATE and NO_ZERO_IN_DATE.
     pub no_zero_date: bool,
@@ -435,7 +437,7 @@ pub trait Environment {
     /// nothing.
     ///
     /// # Errors
-    /// 1317 and its like.
+    /// 1317 for a statement that was killed or whose time is over.
     fn check_interrupt(&self) -> Result<(), SqlError> {
         Ok(())
     }

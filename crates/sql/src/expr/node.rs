@@ -7,7 +7,7 @@ use super::{Arithmetic, Comparison, Function, IntervalUnit, Quantifier, Variable
 use base::sync::Arc;
 use types::{Collation, ColumnType, Value};
 
-/// One step of an evaluation. Which collation compares, and what choices convert to, is settled.
+/// One step of an evaluation. The compiler has settled collations and conversions.
 #[derive(Debug)]
 pub(super) enum Node {
     Constant(Value),
@@ -144,7 +144,7 @@ pub(super) struct RowTest {
 #[derive(Debug)]
 pub(super) struct Call {
     pub function: &'static Function,
-    /// The function's: evaluating a call is one indirect call.
+    /// The function's evaluation. It lies here so that a call is one indirect call.
     pub evaluate: Evaluate,
     pub arguments: Box<[Node]>,
     /// What texts in it compare by.
@@ -157,7 +157,8 @@ pub(super) struct Call {
     pub class: Class,
     /// Digits after the point that the result shows.
     pub decimals: u8,
-    /// Facts about arguments that CHARSET(), COLLATION() and COERCIBILITY() tell.
+    /// The first argument's collation and the number of its derivation, for CHARSET(), COLLATION() and
+    /// COERCIBILITY().
     pub argument_collation: (Collation, i64),
 }
 

@@ -184,14 +184,14 @@ impl Typed {
         Typed::new(ColumnType::Double { unsigned: false }, nullable)
     }
 
-    /// A double that shows so many digits after the point; all it has if they are more than 30.
+    /// A double that shows so many digits after the point, or all that it has if that is more than 30.
     pub(super) fn double_with(decimals: u32, nullable: bool) -> Typed {
         let mut typed = Typed::double(nullable);
         typed.result.decimals = decimals.min(DECIMALS_FLOATING as u32) as u8;
         typed
     }
 
-    /// The digits after the point that a double made of this shows: a text has as many as it has.
+    /// The digits after the point that a double made of this shows. A text does not limit them.
     pub(super) fn digits_as_double(&self) -> u32 {
         match self.class {
             Class::Text | Class::Binary => DECIMALS_FLOATING as u32,

@@ -1,4 +1,4 @@
-//! The rows of a subquery as a set: they are searched once for each row that is compared with them.
+//! The rows of a subquery as a set, because they are searched for each row that is compared with them.
 
 use super::value_keys::{ValueKeys, is_of_type};
 use foldhash::fast::RandomState;
@@ -10,9 +10,10 @@ use types::{Collation, Column, ColumnType, ValueRef};
 pub(super) struct RowSet {
     columns: Vec<Column>,
     keys: ValueKeys,
-    /// The keys of all rows, those with NULLs included: no row that is searched has one.
+    /// The keys of all rows. Rows with NULLs are included, and do no harm: a row that is searched has no
+    /// NULL.
     rows: HashSet<Vec<u8>, RandomState>,
-    /// Of equal rows with NULLs the first one, by its place.
+    /// The places of rows with NULLs. Of equal ones the first is kept.
     with_nulls: Vec<usize>,
 }
 
@@ -47,7 +48,7 @@ impl RowSet {
         key
     }
 
-    /// True if one of the rows is equal; nothing if the set cannot tell, as of a row with a NULL.
+    /// True if one of the rows is equal. `None` if the set cannot tell, which is so for a row with a NULL.
     pub(super) fn has(&self, row: &[ValueRef<'_>]) -> Option<bool> {
         let can_tell = row.iter().zip(&self.columns).all(|(value, column)| has_key(value, column));
         can_tell.then(|| self.rows.contains(&self.key(row)))

@@ -1,4 +1,4 @@
-//! Values made fit for a column.
+//! Converts values to the type of a column.
 
 mod numbers;
 mod texts;
@@ -40,7 +40,7 @@ pub enum CoerceIssue {
     OutOfRange,
     /// 1406.
     DataTooLong,
-    /// 1265: digits or characters were cut that nobody misses; only a note, in strict mode too.
+    /// 1265: digits of a fraction or blanks were cut. Only a note, in strict mode too.
     TruncatedNote,
     /// 1265.
     Truncated,
@@ -99,7 +99,7 @@ impl CoerceIssue {
 #[inline]
 pub fn coerce<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) -> Coerced<'a> {
     match (&column.column_type, value) {
-        // The values of almost all statements: nothing to do but look.
+        // Almost all statements have such values, and nothing has to be done to them.
         (ColumnType::Int { bytes: 4, unsigned: false }, ValueRef::Int(number))
             if i32::try_from(number).is_ok() =>
         {
@@ -148,7 +148,7 @@ fn coerce_any<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) -> Coer
     }
 }
 
-/// What a type holds where it holds nothing: 0, the empty text, the zero date.
+/// The zero of a type: 0, the empty text, the zero date.
 fn zero_of(column_type: &ColumnType) -> ValueRef<'static> {
     match *column_type {
         ColumnType::Int { unsigned: false, .. } => ValueRef::Int(0),

@@ -8,7 +8,7 @@ fn incorrect(kind: &'static str, text: &[u8]) -> CoerceIssue {
     CoerceIssue::Incorrect { kind, value: shown(text) }
 }
 
-/// What is left behind the number that a text starts with: nothing, blanks, or more than that.
+/// What follows the number that a text starts with: nothing, blanks, or something else.
 fn issue_of_rest(kind: &'static str, text: &[u8], length: usize) -> Option<CoerceIssue> {
     match &text[length..] {
         _ if length == 0 => Some(incorrect(kind, text)),

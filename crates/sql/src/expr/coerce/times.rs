@@ -25,7 +25,7 @@ fn moment(value: &ValueRef<'_>) -> Option<Reading<DateTime>> {
     match *value {
         ValueRef::DateTime(moment) => exact(moment, true),
         ValueRef::Date(date) => exact(DateTime::from_date(date), false),
-        // Which day it is, only the session knows.
+        // Only the session knows which day it is.
         ValueRef::Time(_) => None,
         ValueRef::Text(text) | ValueRef::Binary(text) => read_date_time(text),
         _ => {

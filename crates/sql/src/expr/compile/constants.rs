@@ -1,4 +1,4 @@
-//! Types of literals and slots, and constants made fit for what they are compared with.
+//! Types of literals and slots. Constants become values of the kind that they are compared with.
 
 use super::super::SlotKind;
 use super::super::node::Node;
@@ -55,8 +55,8 @@ pub(super) fn slot_type(kind: SlotKind, connection: Collation) -> Typed {
     }
 }
 
-/// If one side is a date or time and the other a text constant, reads the text once and for all. A text that
-/// is none stays and warns when the statement runs.
+/// If one side is a date or time and the other a constant text, the text is read here and not for each row. A
+/// text that is no date or time stays, and warns when the statement runs.
 pub(super) fn align(left: &mut (Node, Typed), right: &mut (Node, Typed)) {
     align_constant(&mut left.0, right.1.class);
     align_constant(&mut right.0, left.1.class);

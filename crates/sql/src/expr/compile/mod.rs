@@ -14,7 +14,7 @@ use crate::SqlError;
 use crate::variables::{self, Kind};
 use types::{Collation, ColumnType, Value};
 
-/// How deep an expression may be nested: evaluation recurses.
+/// How deep an expression may be nested. Evaluation is recursive, and the stack is limited.
 const DEPTH_MAX: u32 = 500;
 
 type Compiled = (Node, Typed);
@@ -199,7 +199,7 @@ impl Compiler {
         })
     }
 
-    /// What a system variable's kind makes of it. One that is not known says so when it is read.
+    /// The type of a system variable. An unknown one is an error when it is read.
     fn system_variable(&self, name: &str) -> Typed {
         match variables::find(name).map(|variable| variable.definition().kind) {
             Some(Kind::Unsigned { .. }) => Typed::int(8, true, true).with_display(21),
@@ -255,7 +255,7 @@ impl Compiler {
         // A negative literal is a literal.
         let negated = match &*node {
             Node::Constant(Value::Int(number)) => number.checked_neg().map(Value::Int),
-            // The smallest integer, whose magnitude is none of the signed ones.
+            // The smallest integer: its magnitude does not fit a signed one.
             Node::Constant(Value::UInt(number)) => i64::try_from(-(*number as i128)).ok().map(Value::Int),
             Node::Constant(Value::Double(number)) => Some(Value::Double(-number)),
             Node::Constant(Value::Decimal(number)) => Some(Value::Decimal(number.negate())),

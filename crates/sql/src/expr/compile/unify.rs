@@ -6,7 +6,7 @@ use super::collations;
 use crate::SqlError;
 use types::{Collation, ColumnType};
 
-/// The type of a value that is one of these, and what each has to be turned into.
+/// The type that holds values of all these types, and the conversion that each value needs.
 pub(in super::super) fn unify(
     types: &[&Typed],
     operation: &str,

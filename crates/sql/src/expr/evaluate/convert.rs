@@ -1,4 +1,4 @@
-//! Values from one kind to another, as MySQL does it without being asked.
+//! Conversions of values from one kind to another, as MySQL makes them implicitly.
 
 use super::super::Context;
 use crate::{ErrorKind, SqlError};
@@ -51,7 +51,7 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     String::from_utf8_lossy(&bytes[..bytes.len().min(BYTES_MAX)]).into_owned()
 }
 
-/// Warning 1292 about a text that is not what it is taken for.
+/// Warning 1292: a text is not wholly of the kind that it is converted to.
 pub(crate) fn warn_truncated(kind: &str, text: &[u8], context: &Context<'_>) {
     context
         .environment
@@ -143,7 +143,7 @@ pub(crate) fn number_to_int(number: Number) -> i128 {
     number_to_whole(number).clamp(i64::MIN as i128, u64::MAX as i128)
 }
 
-/// The nearest whole number, however far beyond 64 bits: so that a column sees that it does not fit.
+/// The nearest whole number. It may be far beyond 64 bits, so that a column notices that it does not fit.
 pub(crate) fn number_to_whole(number: Number) -> i128 {
     match number {
         Number::Int(number) => number as i128,
@@ -241,7 +241,7 @@ pub(crate) fn now(context: &Context<'_>, fsp: u8) -> DateTime {
     DateTime::from_unix_micros(context.environment.now_micros() + zone, fsp)
 }
 
-/// What a value is as date and time; `None` for NULL and for what is none, which warns (1292).
+/// A value as a date and time. `None` for NULL, and with warning 1292 for a value that is none.
 pub(crate) fn to_date_time(value: &ValueRef<'_>, context: &Context<'_>) -> Option<DateTime> {
     let reading = match *value {
         ValueRef::Null => return None,
@@ -297,7 +297,7 @@ pub(crate) fn to_date(value: &ValueRef<'_>, context: &Context<'_>) -> Option<Dat
     }
 }
 
-/// What a value is as a time; `None` for NULL and for what is none, which warns (1292).
+/// A value as a time. `None` for NULL, and with warning 1292 for a value that is none.
 pub(crate) fn to_time(value: &ValueRef<'_>, context: &Context<'_>) -> Option<Time> {
     let reading = match *value {
         ValueRef::Null => return None,

@@ -224,7 +224,7 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
     })
 }
 
-/// IN with values that are there already. Integers, the common case, without a branch on kinds a value.
+/// IN with values that are known already. `None` is SQL's unknown.
 fn in_values(
     operand: &ValueRef<'_>,
     list: &[ValueRef<'_>],

@@ -128,7 +128,7 @@ impl RowTest {
     }
 }
 
-/// What a comparison with several rows comes to.
+/// The result of a comparison with several rows.
 pub(super) struct Outcome {
     quantifier: Quantifier,
     rows: usize,

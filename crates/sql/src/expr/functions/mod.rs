@@ -145,20 +145,20 @@ pub(super) const MANY: usize = usize::MAX;
 /// A built-in function. Entries are statics, and two are the same function if they lie at the same address.
 pub struct Function {
     /// The name that messages use, in small letters.
-    pub name: &'static str,
-    pub aliases: &'static [&'static str],
+    pub(crate) name: &'static str,
+    pub(crate) aliases: &'static [&'static str],
     /// The arguments as people write them.
-    pub arguments: &'static str,
+    pub(crate) arguments: &'static str,
     /// How many arguments it takes.
-    pub arity: RangeInclusive<usize>,
+    pub(crate) arity: RangeInclusive<usize>,
     pub(crate) syntax: Syntax,
     pub(crate) constancy: Constancy,
     pub(super) collation: CollationRule,
     pub(super) body: Body,
     /// One or two sentences.
-    pub help: &'static str,
+    pub(crate) help: &'static str,
     /// An expression, and its value as text.
-    pub example: Option<(&'static str, &'static str)>,
+    pub(crate) example: Option<(&'static str, &'static str)>,
 }
 
 /// How a function is written where it is not `name(argument, ...)`.
@@ -228,22 +228,22 @@ pub(super) enum NodeKind {
 
 impl Function {
     /// The function of a name, whatever its case. `None` is error 1305.
-    pub fn lookup(name: &str) -> Option<&'static Function> {
+    pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
         BY_NAME.get(name.to_ascii_lowercase().as_str()).copied()
     }
 
     /// All functions, by category.
-    pub fn all() -> impl Iterator<Item = &'static Function> {
+    pub(crate) fn all() -> impl Iterator<Item = &'static Function> {
         CATEGORIES.iter().flat_map(|category| category.functions).copied()
     }
 
     /// The name and the aliases.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
+    pub(crate) fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
     /// The aggregate that a call is; `None` if it has one value for each row.
-    pub fn aggregate(&self) -> Option<AggregateKind> {
+    pub(crate) fn aggregate(&self) -> Option<AggregateKind> {
         match self.body {
             Body::Aggregate(kind) => Some(kind),
             Body::Call { .. } | Body::Node(_) | Body::Bound => None,
@@ -251,7 +251,7 @@ impl Function {
     }
 
     /// True if all rows of one execution get the same value for the same arguments.
-    pub fn is_fixed(&self) -> bool {
+    pub(crate) fn is_fixed(&self) -> bool {
         match self.constancy {
             Constancy::Fixed | Constancy::ChangesSession => true,
             Constancy::Varies | Constancy::Visible => false,
@@ -259,7 +259,7 @@ impl Function {
     }
 
     /// True if one call more or less with so many arguments can be seen.
-    pub fn has_side_effects(&self, arguments: usize) -> bool {
+    pub(crate) fn has_side_effects(&self, arguments: usize) -> bool {
         match self.constancy {
             Constancy::Fixed | Constancy::Varies => false,
             Constancy::ChangesSession => arguments > 0,
