@@ -107,7 +107,8 @@ pub(crate) struct Waiting {
 
 /// A pool of frames for pages of one size. See the README of this crate for its rules.
 ///
-/// Its fields are grouped by the threads that touch them. The groups lie inside the pool: no pointer leads to them.
+/// Its fields are grouped by the threads that touch them. The groups lie
+/// inside the pool: no pointer leads to them.
 #[derive(Debug)]
 pub struct Pool {
     pub(crate) hot: CachePadded<Hot>,

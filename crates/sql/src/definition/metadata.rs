@@ -1,21 +1,43 @@
 //! What the SQL layer keeps in a table's and a database's opaque bytes.
 //!
-//! Little-endian. A text is a length `u32` and UTF-8.
+//! Little-endian. A text is a length `u32` and UTF-8. A table:
 //!
-//! A table: version `u8` (1), default collation `u8`, created `u64` (seconds since 1970); engine and comment:
-//! texts; options: count `u16`, then name and value texts; columns: count `u16`, then each; index comments:
-//! count `u16`, then name and comment texts.
+//! | byte | size | field |
+//! |---|---|---|
+//! | 0 | 1 | version, 1 |
+//! | 1 | 1 | default collation |
+//! | 2 | 8 | created, in seconds since 1970 |
+//! | 10 | | engine and comment: two texts |
+//! | | 2 | number of options; each is two texts, name and value |
+//! | | 2 | number of columns; each as below |
+//! | | 2 | number of index comments; each is two texts, name and comment |
 //!
-//! A column: default tag `u8` (0 unset, 1 NULL, 2 number, 3 text, 4 binary, 5 now; 2 to 4 with a text), flags
-//! `u8` (1 on update now, 2 zerofill, 4 width, 8 float digits), width `u8`, digits `u8`, `u8`, comment text.
+//! A column. If the tag of its default is 2 to 4, a text follows the tag; positions leave it out:
 //!
-//! A database: version `u8` (1), default collation `u8`.
+//! | byte | size | field |
+//! |---|---|---|
+//! | 0 | 1 | tag of the default: 0 unset, 1 NULL, 2 number, 3 text, 4 binary, 5 now |
+//! | 1 | 1 | flags: 1 on update now, 2 zerofill, 4 width, 8 float digits |
+//! | 2 | 1 | width |
+//! | 3 | 2 | float digits: two bytes |
+//! | 5 | | comment: a text |
+//!
+//! A database:
+//!
+//! | byte | size | field |
+//! |---|---|---|
+//! | 0 | 1 | version, 1 |
+//! | 1 | 1 | default collation |
 
 use super::{ColumnDefault, ColumnExtras};
 use crate::SqlError;
 use types::Collation;
 
 const VERSION: u8 = 1;
+/// Bytes of a table before its first text.
+const TABLE_HEAD_BYTES: usize = 10;
+const _: () = assert!(size_of_val(&VERSION) + size_of::<u8>() + size_of::<u64>() == TABLE_HEAD_BYTES);
+const _: () = assert!(COLLATIONS.len() <= u8::MAX as usize + 1, "a byte stands for a collation");
 
 /// What a table's bytes hold.
 #[derive(Clone, PartialEq, Debug)]
@@ -83,6 +105,7 @@ impl TableMetadata {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut out = vec![VERSION, collation_byte(self.collation)];
         out.extend_from_slice(&self.created.to_le_bytes());
+        debug_assert_eq!(out.len(), TABLE_HEAD_BYTES);
         text(&mut out, self.engine.as_bytes());
         text(&mut out, self.comment.as_bytes());
         out.extend_from_slice(&(self.options.len() as u16).to_le_bytes());

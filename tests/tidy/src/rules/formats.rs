@@ -58,8 +58,8 @@ fn has_byte_table(comments: &[Line]) -> bool {
         if line.text.starts_with("```") {
             fenced = !fenced;
         }
-        let width = fenced || line.text.starts_with('|');
-        rows += usize::from(begins_with_position(&line.text) || (width && has_width(&line.text)));
+        let in_table = fenced || line.text.starts_with('|');
+        rows += usize::from(in_table && (begins_with_position(&line.text) || has_width(&line.text)));
     }
     rows >= 2
 }
@@ -96,6 +96,8 @@ mod tests {
         assert!(items_found(check, &[LISTED, (PATH, text)]).is_empty());
         assert_eq!(items_found(check, &[LISTED, (PATH, TABLE)]), ["assertion"]);
         assert_eq!(items_found(check, &[LISTED, (PATH, "const _: () = assert!(1 == 1);")]), ["byte table"]);
+        let errors = "/// 1105 for bytes.\nfn a() {}\n/// 1105 for bytes.\nconst _: () = assert!(1 == 1);";
+        assert_eq!(items_found(check, &[LISTED, (PATH, errors)]), ["byte table"]);
         let list = "//! 1. One two three.\n//! 2. Four five six.\nconst _: () = assert!(1 == 1);";
         assert_eq!(items_found(check, &[LISTED, (PATH, list)]), ["byte table"]);
     }
