@@ -35,8 +35,8 @@ fn result(folder: &Path) -> serde_json::Value {
     serde_json::from_slice(&fs::read(folder.join("out/result.json")).unwrap()).unwrap()
 }
 
-/// Every cell has `samples` samples; there were queries, and rows where the driver counts them. (On a busy machine a
-/// window of milliseconds may pass without a query.)
+/// Every cell has `samples` samples; there were queries, and rows where the driver counts them. (On a busy
+/// machine a window of milliseconds may pass without a query.)
 fn assert_measured(result: &serde_json::Value, cells: usize, samples: usize, rows_counted: bool) {
     assert_eq!(result["complete"], true);
     let measured = result["cells"].as_array().unwrap();
@@ -152,7 +152,8 @@ fn trace_replays_generated_traces_and_files_and_names_the_rows_it_loses() {
             assert!((0.0..=100.0).contains(&sample["value"].as_f64().unwrap()));
             assert!(sample["million operations/s, threads: 2"].as_f64().unwrap() > 0.0);
         }
-        // A policy without chance or threads gives the same ratio every time; LRU gets nothing out of a long loop.
+        // A policy without chance or threads gives the same ratio every time; LRU gets nothing out of a long
+        // loop.
         if cell["series"] == "LRU" {
             assert_eq!(cell["samples"][0]["value"], cell["samples"][1]["value"]);
             assert!(cell["parameters"]["trace"] == "zipf-0.8" || cell["median"].as_f64() == Some(0.0));
@@ -313,7 +314,8 @@ fn smp_has_sysbench_prepared_statements_engines_without_transactions_and_fewer_p
     assert_measured(&result(folder.path()), 2, 1, false);
     let sizes = "run smp --target latchwork,mariadb:myisam,mariadb:aria --prepared --distribution uniform --rows 2000 \
                  --sessions 12 --samples 2 --time 200ms --cores 1";
-    // Twelve sessions are in the middle of their transactions when the window ends; none leaves a row deleted.
+    // Twelve sessions are in the middle of their transactions when the window ends; none leaves a row
+    // deleted.
     succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
     let result = result(folder.path());
     assert_measured(&result, 3, 2, true);
@@ -686,8 +688,9 @@ fn serve(folder: &Path, options: &[&str]) -> (Stopping, PathBuf, wire::client::C
     (server, socket, client)
 }
 
-/// Listens at a socket of its own and passes everything on to the server at `socket`, but for the first statement that
-/// begins so: in its place the server gets one that does nothing, and the client is told that all is well.
+/// Listens at a socket of its own and passes everything on to the server at `socket`, but for the first
+/// statement that begins so: in its place the server gets one that does nothing, and the client is told that
+/// all is well.
 fn lose_a_statement(folder: &Path, socket: &Path, beginning: &'static str) -> PathBuf {
     let address = folder.join("losing");
     let _ = fs::remove_file(&address);

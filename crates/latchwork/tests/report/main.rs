@@ -70,7 +70,8 @@ fn the_report_works_in_a_browser() {
     assert_eq!(seen(&mut browser), [true; 4]);
     let (legend, other) = ("#run-0 .legend button", "#run-0 .legend button:nth-of-type(2)");
 
-    // A click on a series hides it, another shows it again, where the page's script puts what the page came with.
+    // A click on a series hides it, another shows it again, where the page's script puts what the page came
+    // with.
     let as_loaded = shapes(&mut browser);
     browser.click(legend);
     assert_eq!(seen(&mut browser), [false, true, true, true]);
@@ -117,7 +118,8 @@ fn the_report_works_in_a_browser() {
     another_base_changes_the_table(&mut browser);
     the_samples_are_inside(&mut browser, folder.path());
 
-    // On a telephone the page is as wide as the screen, and a plot's letters can still be read: it is scrolled in its frame.
+    // On a telephone the page is as wide as the screen, and a plot's letters can still be read: it is
+    // scrolled in its frame.
     let width = |browser: &mut Chromium, pixels: u32| {
         let screen =
             serde_json::json!({"width": pixels, "height": 800, "deviceScaleFactor": 1, "mobile": false});

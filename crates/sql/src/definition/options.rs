@@ -223,7 +223,7 @@ fn is_innodb(engine: &str) -> bool {
     !["MyISAM", "Aria", "MEMORY"].iter().any(|other| other.eq_ignore_ascii_case(engine))
 }
 
-/// Who asks, and of which table.
+/// The statement whose options are checked.
 #[derive(Clone, Copy)]
 pub(crate) struct Asking<'a> {
     pub database: &'a str,

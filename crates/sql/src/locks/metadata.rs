@@ -1,4 +1,4 @@
-//! Who uses which table.
+//! Which session uses which table.
 
 use crate::SqlError;
 use crate::host::{Interrupt, WaitsFor};
@@ -49,7 +49,7 @@ impl Mode {
     }
 }
 
-/// Who asks, and how long it is ready to wait.
+/// The session that asks, and how long it is ready to wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'r> {
     /// The session.
@@ -310,7 +310,7 @@ mod tests {
             let other = Arc::new(Interrupt::default());
             let newcomer = Request { owner: 3, interrupt: &other, until: soon() };
             assert_eq!(locks.lock(TABLE, Mode::Read, &newcomer).unwrap_err().code(), 1205);
-            // Who is inside already does not queue.
+            // A session that is inside already does not queue.
             locks.lock(TABLE, Mode::Read, &request).expect("inside");
             locks.unlock(TABLE, Mode::Read, 1);
             locks.unlock(TABLE, Mode::Write, 1);

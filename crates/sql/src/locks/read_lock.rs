@@ -29,7 +29,7 @@ pub(crate) struct ReadLock {
 #[derive(Debug, Default)]
 struct State {
     sessions: Vec<WritingFlag>,
-    /// Who is to be woken when something changes.
+    /// The waiters to wake when something changes.
     waiting: Vec<Arc<Interrupt>>,
 }
 

@@ -12,7 +12,7 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct Instance {
     pub(crate) database: Arc<Database>,
     pub(crate) globals: Globals,
-    /// Who uses which table.
+    /// Which session uses which table.
     pub(crate) locks: MetadataLocks,
     pub(crate) read_lock: ReadLock,
     pub(crate) status: StatusRegistry,

@@ -66,7 +66,7 @@ impl Session {
         }
     }
 
-    /// Who asks for locks on tables, and for how long.
+    /// The owner that asks for locks on tables, and for how long.
     pub(crate) fn request(&self) -> Request<'_> {
         let wait = Duration::from_secs(self.variables.common.lock_wait_seconds);
         Request { owner: self.id, interrupt: &self.interrupt, until: Instant::now() + wait }

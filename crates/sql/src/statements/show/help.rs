@@ -1,8 +1,8 @@
 //! HELP: the functions and their texts, from the entries of [`crate::expr::functions`].
 //!
-//! The answer has one of three forms, as MySQL's has. One function is a row of `name`, `description` and `example`.
-//! The members of one category are rows of `source_category_name`, `name` and `is_it_category`. Several functions
-//! or categories, and nothing, are rows of `name` and `is_it_category`.
+//! The answer has one of three forms, as MySQL's has. One function is a row of `name`, `description` and
+//! `example`. The members of one category are rows of `source_category_name`, `name` and `is_it_category`.
+//! Several functions or categories, and nothing, are rows of `name` and `is_it_category`.
 
 use super::filter::like;
 use super::listing::{Listing, characters};

@@ -24,7 +24,7 @@ use types::ValueRef;
 /// release build, nested subqueries and calls); threads that run statements have the stack for it.
 const RECURSION_LIMIT: usize = 100;
 
-/// A statement, sorted by who runs it.
+/// A statement, sorted by the module that runs it.
 #[derive(Clone, Debug)]
 pub enum Statement {
     /// SELECT, UNION and their like.

@@ -133,7 +133,7 @@ fn locks(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for (transaction, mode, wanted) in requested.chain(held) {
         let id = Value::text(lock_id(transaction, wanted));
-        // Who waits for a row is in the way of those behind.
+        // A transaction that waits for a row blocks those behind it in the queue.
         if rows.iter().any(|row| row[0] == id) {
             continue;
         }
