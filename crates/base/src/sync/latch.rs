@@ -22,7 +22,7 @@ mod wait_array;
 mod word;
 
 #[cfg(all(test, feature = "shuttle"))]
-mod models;
+mod model_tests;
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests;
 
