@@ -1,4 +1,4 @@
-//! Counters that each thread keeps to itself, for what happens too often to be counted in shared memory.
+//! Counters of each thread's own, for what happens too often to be counted in shared memory.
 //!
 //! All threads write a counter that they share, and its cache line moves between cores. So each thread counts
 //! in cells of its own, on cache lines of its own, and a reader adds the cells up. Only the owner writes a
@@ -43,7 +43,7 @@ impl Cells {
 /// sets are numbered in turn.
 const SLOTS: usize = 16;
 
-/// What a slot points to before it is used; never counted in, since no set has the id 0.
+/// What an unused slot points to. Nothing is counted there, because no set has the id 0.
 static NOBODYS: [Line; 0] = [];
 
 struct Local {
@@ -118,7 +118,7 @@ impl OwnedCounters {
         self.mine().count(counter);
     }
 
-    /// The calling thread's counters of this set, for one who counts often.
+    /// The calling thread's counters of this set, for code that counts often.
     #[inline(always)]
     pub fn mine(&self) -> ThreadCounters<'_> {
         LOCAL.with(|local| {
@@ -223,7 +223,7 @@ mod exit {
         fn drop(&mut self) {
             for (_, cells) in &self.cells {
                 // ORDER: pairs with the Acquire of the adopting thread. Fails if the cells went to another
-                // set meanwhile: then they are no longer ours to give.
+                // set meanwhile. Then this thread no longer owns them.
                 let _ = cells.claim.compare_exchange(self.claim, 0, Release, Relaxed);
             }
         }

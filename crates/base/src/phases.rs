@@ -5,7 +5,7 @@
 //! the phases of a statement add up to its time, however they are nested. Nothing shared is written; the
 //! thread that runs the statement takes the figures when it ends.
 //!
-//! Like the latch meter this is below the models: a switch that orders nothing, and cells of one thread.
+//! Like the latch meter this is not modelled: it has a switch that orders nothing, and cells of one thread.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -28,7 +28,7 @@ pub enum Phase {
     Row,
     /// Appending to the log and waiting for it to be durable.
     Log,
-    /// Waiting for a latch; told while latches are metered.
+    /// Waiting for a latch. Counted only while latches are metered.
     LatchWait,
     /// Waiting for a row that another transaction holds.
     LockWait,
@@ -51,7 +51,7 @@ static SWITCHED: AtomicU64 = AtomicU64::new(0);
 
 struct Clock {
     phase: Cell<Phase>,
-    /// When the phase began; `None` on threads that serve nobody.
+    /// When the phase began. `None` on threads that serve no client.
     since: Cell<Option<Instant>>,
     /// The value of `SWITCHED` that the account belongs to.
     switched: Cell<u64>,
@@ -89,13 +89,13 @@ impl Drop for InPhase {
 /// True while threads keep account of their phases.
 #[inline(always)]
 pub fn is_on() -> bool {
-    // ORDER: a switch; accounts may begin and end a little late.
+    // ORDER: Relaxed: accounts may begin and end a little late.
     SWITCHED.load(Relaxed) % 2 == 1
 }
 
 /// Switches the accounts on or off.
 pub fn set_on(on: bool) {
-    // Two at once that want the same: one of them does it.
+    // If two threads switch to the same at once, one of them does it.
     let switch = |now: u64| ((now % 2 == 1) != on).then_some(now + 1);
     // ORDER: as in `is_on`. There is nothing to do where it is so already.
     let _ = SWITCHED.fetch_update(Relaxed, Relaxed, switch);
@@ -145,7 +145,7 @@ fn change(phase: Phase) -> Option<Phase> {
             clock.since.set(Some(now));
             Some(before)
         })
-        // A thread that is ending keeps none.
+        // A thread that is ending has no account.
         .ok()
         .flatten()
 }

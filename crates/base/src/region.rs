@@ -91,8 +91,8 @@ impl<T: Zeroable> Region<T> {
         // The last piece of memory may be shared with what lies behind the range.
         let end = if range.end == self.len { end } else { end / 4096 * 4096 };
         if start < end {
-            // SAFETY: the elements are atomics; the caller has made sure that nobody relies on the
-            // values in the range, and a racing reader sees either the old value or zero.
+            // SAFETY: the elements are atomics. The caller makes sure that no thread relies on the values in
+            // the range, and a racing reader sees either the old value or zero.
             let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
         }
     }

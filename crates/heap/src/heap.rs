@@ -26,7 +26,7 @@ struct State {
     waits: Waits,
 }
 
-/// What happened at the mutex, counted by whoever has it.
+/// What happened at the mutex, counted by its holder.
 #[derive(Clone, Copy)]
 struct Waits {
     acquisitions: u64,
@@ -95,7 +95,7 @@ impl Heap {
         }
     }
 
-    /// Whoever has this must not allocate.
+    /// The holder of this guard must not allocate.
     fn state(&self) -> MutexGuard<'_, State> {
         let (mut state, met) = self.state.lock_quietly();
         state.waits.acquisitions += 1;

@@ -4,8 +4,8 @@
 //! first lines of `main`. From then on all memory comes out of one range of addresses, so that the address of
 //! a block says where it came from when it is freed. When the range is full, the system serves requests.
 //!
-//! [`settle`] does both that a program can be told about its memory: another allocator in the system's place,
-//! and this heap.
+//! [`settle`] does both things that a program can be told about its memory: another allocator instead of the
+//! system's, and this heap.
 //!
 //! The heap is here so that others can be compared with it: `use_sys_malloc=OFF`. What threads lose at its
 //! mutex shows among the latches, as the class `memory heap`.
@@ -23,7 +23,7 @@ use std::sync::atomic::{
     Ordering::{Acquire, Relaxed, Release},
 };
 
-/// The heap, once it is shared. Not of `base::sync`: whose atomics may be a model's.
+/// The heap, once it is shared. Not an atomic of `base::sync`, because those may be a model's.
 static SHARED: AtomicPtr<Heap> = AtomicPtr::new(std::ptr::null_mut());
 
 /// For `#[global_allocator]`. While it is not shared, it costs a load and a comparison more than the system's
@@ -82,7 +82,7 @@ pub fn share() -> Result<(), ShareError> {
     }
     let probe = std::hint::black_box(Box::new(0u8));
     if !heap.contains(&*probe) {
-        // ORDER: nobody allocates by it.
+        // ORDER: Relaxed: the number is not used to allocate.
         SHARED.store(std::ptr::null_mut(), Relaxed);
         return Err(ShareError::NotInstalled);
     }

@@ -3,10 +3,10 @@
 use std::cell::Cell;
 use std::io;
 
-/// Taken from the operating system at a time, at least.
+/// The least number of bytes that are taken from the operating system at a time.
 const STEP: usize = 1 << 20;
 
-/// Where the heap's memory comes from. Nothing goes back: what is freed is used again.
+/// Where the heap's memory comes from. Nothing goes back to the system, because what is freed is used again.
 #[derive(Debug)]
 pub struct Range {
     start: *mut u8,
@@ -102,7 +102,7 @@ fn reserve(len: usize) -> io::Result<*mut u8> {
 #[cfg(not(miri))]
 fn make_usable(begin: *mut u8, size: usize) -> Option<()> {
     use rustix::mm::{MprotectFlags, mprotect};
-    // SAFETY: inside of the range's own mapping, where nothing is yet.
+    // SAFETY: the bytes are inside the range's own mapping, and not in use yet.
     unsafe { mprotect(begin.cast(), size, MprotectFlags::READ | MprotectFlags::WRITE).ok() }
 }
 
@@ -113,7 +113,7 @@ fn give_back(start: *mut u8, len: usize) {
     let _ = unsafe { rustix::mm::munmap(start.cast(), len) };
 }
 
-/// The interpreter knows no mappings without access: there all of the range is memory from the start.
+/// The interpreter has no mappings without access. There all of the range is memory from the start.
 #[cfg(miri)]
 fn reserve(len: usize) -> io::Result<*mut u8> {
     use std::alloc::{GlobalAlloc, Layout, System};

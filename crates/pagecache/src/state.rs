@@ -1,4 +1,4 @@
-//! The state word of a frame: one u64 that says what the frame holds, who may touch it, and in which
+//! The state word of a frame: one u64 that says what the frame holds, how it may be used, and in which
 //! version its page is.
 //!
 //! | bits   | field     | meaning                                                                |

@@ -461,10 +461,10 @@ impl Pool {
         // Threads that change the file go on until a page that they need has gone. So clean pages go first,
         // and with them the way to the dirty ones. After that hardly any page becomes dirty, and the rest is
         // written together.
-        let late = self.purge_some(file, how == Detach::Discard)?;
+        let late = self.purge_some(file, how)?;
         if late {
             self.write_all(file)?;
-            while self.purge_some(file, false)? {
+            while self.purge_some(file, Detach::Flush)? {
                 self.write_all(file)?;
             }
             self.sync_file(file)?;
@@ -473,7 +473,7 @@ impl Pool {
     }
 
     /// Gives up pages of the file. Dirty ones only with [`Detach::Discard`]. True if dirty ones are left.
-    fn purge_some(&self, file: &Arc<OpenFile>, discard: bool) -> Result<bool, Error> {
+    fn purge_some(&self, file: &Arc<OpenFile>, how: Detach) -> Result<bool, Error> {
         let mut left = false;
         let _relocating = self.growth.relocating.lock();
         for number in 0..self.growth.free.frames_made() {
@@ -489,7 +489,7 @@ impl Pool {
                 if !self.latch_frame(id, frame, Keep::Exclusive)? {
                     continue;
                 }
-                let is_late = !discard && header.flags() & DIRTY != 0;
+                let is_late = how == Detach::Flush && header.flags() & DIRTY != 0;
                 if !is_late && self.drop_latched_page(id, frame) {
                     break;
                 }

@@ -4,7 +4,7 @@
 //!
 //! The traces are made by a fixed pseudo-random sequence, so that the figures are the same everywhere.
 
-use latchwork_rowtier::{Config, Kept, Replacement, RowTier};
+use latchwork_rowtier::{Announced, Config, Replacement, RowTier};
 use std::collections::{BTreeMap, HashMap};
 
 const ROWS: u32 = 100_000;
@@ -103,7 +103,7 @@ fn tier_ratio(trace: &Trace, bytes: usize, replacement: Replacement) -> f64 {
     let config = Config { block_words: 2 << 10, replacement, ..Config::new(bytes) };
     let tier = RowTier::with_config(config).expect("address space for the simulation");
     tier.resize(bytes);
-    let (kept, mut out) = (Kept::default(), Vec::new());
+    let (kept, mut out) = (Announced::default(), Vec::new());
     ratio(trace, |row| {
         let key = u64::from(row).to_be_bytes();
         out.clear();

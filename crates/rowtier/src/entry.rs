@@ -4,7 +4,8 @@
 //! word 0: key length 14 bits | value length 14 bits | owner 36 bits
 //! then the key and the value, each from a word's start, zeroes behind
 //! ```
-//! Words are read while they may be written: whatever they say is within bounds, or nothing at all.
+//! Words are read while they may be written. Whatever a torn word says, a read stays within bounds or finds
+//! nothing (rowtier R1).
 
 use crate::hash::{Hash, word_of};
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -49,7 +50,7 @@ pub fn words_of(key_len: usize, value_len: usize) -> Option<usize> {
         .then(|| Header { key_len, value_len, owner: 0 }.words())
 }
 
-/// The words of the entry that `words` begins with, and its hash. No other thread writes there meanwhile.
+/// The words of the entry that `words` begins with, and its hash. Nobody writes there meanwhile.
 pub fn measure(words: &[AtomicU64]) -> (usize, Hash) {
     let header = Header::from_word(words[0].load(Relaxed));
     let key = words[1..].iter().take(header.key_len.div_ceil(8)).map(|word| word.load(Relaxed));
@@ -82,8 +83,8 @@ pub fn write(words: &[AtomicU64], owner: u64, key: &[u8], value: &[&[u8]]) {
     }
 }
 
-/// Appends the value of the entry at `place` to `out` if it is this key's. Nothing of it counts before the
-/// bucket has been found unchanged.
+/// Appends the value of the entry at `place` to `out` if it is this key's. The value means nothing before the
+/// bucket has been found unchanged (rowtier R1).
 #[inline]
 pub fn read(words: &[AtomicU64], place: usize, owner: u64, key: &[u8], out: &mut Vec<u8>) -> bool {
     let Some(words) = words.get(place..) else { return false };
@@ -128,7 +129,7 @@ mod tests {
                 assert!(read(&words, 3, 9, key, &mut out));
                 assert_eq!(out, [&[1], value.as_slice()].concat());
                 assert!(!read(&words, 3, 8, key, &mut out) && !read(&words, 3, 9, b"zz", &mut out));
-                // Cut short, and beyond the end: what a torn slot may say.
+                // An entry cut short, and one beyond the end, as a torn slot may name them.
                 assert!(!read(&words[..length + 2], 3, 9, key, &mut out));
                 assert!(!read(&words, length + 3, 9, key, &mut out));
                 assert!(!read(&words, usize::MAX / 16, 9, key, &mut out));

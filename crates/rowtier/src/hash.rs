@@ -1,4 +1,4 @@
-//! What a key is found by.
+//! The hash by which a key is found.
 
 /// Folded multiplication: all bits of both numbers reach all bits of the result (as in wyhash).
 #[inline(always)]

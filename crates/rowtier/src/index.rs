@@ -1,4 +1,4 @@
-//! Where the entries are: buckets of slots, of which there is always the right number.
+//! The index says where the entries are. It has buckets of slots, and as many buckets as the entries need.
 //!
 //! | byte   | a bucket, two cache lines, which the processor fetches together |
 //! |--------|------------------------------------------------------------------|
@@ -8,11 +8,11 @@
 //!
 //! The number of buckets grows and shrinks by one at a time (linear hashing: W. Litwin, "Linear hashing: a
 //! new tool for file and table addressing", VLDB 1980): bucket `n` takes its entries out of bucket `n - 2^k`,
-//! the highest power of two not above `n`, and gives them back. So no thread waits for a new table to be
-//! built, and nothing is allocated twice.
+//! the highest power of two not above `n`, and gives them back. So no thread waits for a whole table to be
+//! built again, and nothing is allocated twice.
 //!
-//! Writers of a bucket hold its stripe's latch. A bucket and the one that it was split from are in one
-//! stripe.
+//! Writers of a bucket hold its stripe's latch (rowtier R6). A bucket and the one that it was split from are
+//! in one stripe.
 
 use crate::hash::Hash;
 use crate::slot::Slot;
@@ -23,25 +23,26 @@ use std::io;
 
 base::latch_class!(pub BucketLatch, "row tier bucket");
 
-/// Slots a bucket. Models have fewer, for they look at each.
+/// Slots of a bucket. Models have fewer, because they look at each one.
 pub const SLOTS: usize = if cfg!(feature = "shuttle") { 3 } else { 15 };
 
-/// Latches of buckets, a power of two; as many buckets at least.
+/// The number of latches of buckets, a power of two. There are at least as many buckets.
 pub const STRIPES: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
 
-/// Entries a bucket beyond which there is one bucket more. Buckets that wait to be split have up to twice as
-/// many: at 5 of 15 slots at most one entry in a thousand finds no room and takes another's. (At 6 one in
-/// three hundred, and four lookups in a thousand that read the device take longer than all others.)
+/// With more entries a bucket, on average, a bucket is added. Buckets that wait to be split have up to twice
+/// as many: with 5 of 15 slots at most one entry in a thousand finds no room and takes another's. (With 6 it
+/// is one in three hundred, and then four look-ups in a thousand read the device, which take longer than all
+/// others.)
 const LOAD_MAX: usize = if cfg!(feature = "shuttle") { 2 } else { 5 };
-/// Entries a bucket below which there is one bucket less.
+/// With fewer entries a bucket, on average, a bucket is removed.
 const LOAD_MIN: usize = if cfg!(feature = "shuttle") { 1 } else { 3 };
 
 const EPOCH_SHIFT: u32 = 32;
 
-/// The first version of a bucket in use: what has never been used, or was given back, reads as zero.
+/// The first version of a bucket in use. A bucket that has never been used, or was given back, reads as zero.
 const FIRST_VERSION: u64 = 1 << EPOCH_SHIFT;
 
-/// The epoch of a version. Leases of one epoch are good in no other. It comes again after four thousand
+/// The epoch of a version. A lease is good in its own epoch only. An epoch comes again after four thousand
 /// million changes of a bucket, which would all have to happen while one page is read.
 #[inline(always)]
 pub fn epoch_of(version: u64) -> u32 {
@@ -72,8 +73,8 @@ impl Bucket {
     /// The version, unless the bucket is being changed.
     #[inline(always)]
     pub fn version(&self) -> Option<u64> {
-        // ORDER: pairs with the release in `end`: the slots, and what they lead to, are as of this version or
-        // later.
+        // ORDER: pairs with the Release in `end`: the slots, and the entries that they lead to, are as of
+        // this version or later.
         let version = self.version.load(Ordering::Acquire);
         version.is_multiple_of(2).then_some(version)
     }
@@ -89,16 +90,16 @@ impl Bucket {
     /// The number and the word of the slot that may lead to the key.
     #[inline(always)]
     pub fn find(&self, hash: Hash) -> Option<(usize, Slot)> {
-        // ORDER: slots are believed after `is_still` only.
+        // ORDER: slots are believed only after `is_still` (rowtier R1).
         let slots = self.slots.iter().map(|slot| Slot(slot.load(Ordering::Relaxed)));
         slots.enumerate().find(|(_, slot)| slot.is_live_of(hash))
     }
 
-    /// Notes that an entry was read, unless that is noted, or the slot has changed.
+    /// Notes that an entry was read, unless that is noted already, or the slot has changed (rowtier R2).
     #[inline(always)]
     pub fn mark_used(&self, index: usize, slot: Slot) {
         if !slot.is_used() {
-            // ORDER: a hint to the eviction, and nothing else.
+            // ORDER: Relaxed: this is only a hint to the eviction.
             let (used, relaxed) = (slot.used().0, Ordering::Relaxed);
             let _ = self.slots[index].compare_exchange(slot.0, used, relaxed, relaxed);
         }
@@ -108,8 +109,8 @@ impl Bucket {
     fn begin(&self) -> u64 {
         let version = self.version.load(Ordering::Relaxed);
         self.version.store(version | 1, Ordering::Relaxed);
-        // ORDER: a thread that reads anything that is stored from here on, and then fences, finds the version
-        // changed.
+        // ORDER: a reader that reads anything stored from here on, and then fences, finds the version changed
+        // (rowtier R6).
         fence(Ordering::Release);
         version
     }
@@ -121,7 +122,7 @@ impl Bucket {
     }
 
     fn slot(&self, index: usize) -> Slot {
-        // ORDER: only holders of the stripe change what counts in a slot.
+        // ORDER: only holders of the stripe change a slot, except for its used bit.
         Slot(self.slots[index].load(Ordering::Relaxed))
     }
 
@@ -175,11 +176,12 @@ impl Index {
     #[inline(always)]
     pub fn count(&self) -> usize {
         // ORDER: pairs with the stores in `grow`, `shrink` and `switch_on`. SeqCst, for a writer that finds
-        // the tier off after its fence: see `Kept`.
+        // the tier off after its fence: see `Announced`.
         self.count.load(Ordering::SeqCst)
     }
 
-    /// The bucket that has the key's entry if any has, and its number; `None` if the tier is off.
+    /// The bucket in which the key's entry is if it is in any, and the bucket's number. `None` if the tier is
+    /// off.
     #[inline(always)]
     pub fn bucket_of(&self, hash: Hash) -> Option<(usize, &Bucket)> {
         let count = self.count();
@@ -199,7 +201,7 @@ impl Index {
     /// The bucket of a hash, to be changed; `None` if the tier is off.
     pub fn latch(&self, hash_low: u32) -> Option<Latched<'_>> {
         let counts = self.stripes[hash_low as usize % STRIPES].lock();
-        // Under the latch: neither this bucket's split nor its merge is under way.
+        // Under the latch, this bucket is neither being split nor merged.
         let count = self.count();
         (count > 0).then(|| {
             let number = number_of(hash_low, count);
@@ -222,20 +224,20 @@ impl Index {
         self.count() * BUCKET_BYTES
     }
 
-    /// Begins with the fewest buckets, all empty. The holder of the store's latch calls this, as all that
-    /// follow.
+    /// Begins with the fewest buckets, all empty. The caller of this and of all that follow holds the store's
+    /// latch.
     pub fn switch_on(&self) {
         assert_eq!(self.count(), 0);
         for number in 0..STRIPES {
             let bucket = &self.buckets[number];
-            // What `switch_off` left is larger than any version before it.
+            // The version that `switch_off` left is larger than all before it.
             bucket.end(bucket.version.load(Ordering::Relaxed).max(FIRST_VERSION));
         }
         // ORDER: see `count`.
         self.count.store(STRIPES, Ordering::SeqCst);
     }
 
-    /// Empties everything. Leases given before will not be taken after.
+    /// Empties everything. Leases from before are refused afterwards.
     pub fn switch_off(&self) {
         while self.shrink().is_some() {}
         // ORDER: see `count`.
@@ -251,14 +253,14 @@ impl Index {
         self.buckets.release_from(STRIPES);
     }
 
-    /// True if there are so many entries in the stripe that there should be one bucket more. Stripes are
-    /// alike.
+    /// True if there are so many entries in the stripe that there should be one bucket more. One stripe is as
+    /// good as another to tell.
     fn is_crowded(&self, counts: &Counts) -> bool {
         counts.entries * STRIPES > self.count() * LOAD_MAX && self.count() < self.buckets.len()
     }
 
-    /// One bucket more, if entries in the stripe of `hash_low` want it. `hash_low_at` tells an entry's hash
-    /// by its place.
+    /// Adds a bucket if the stripe of `hash_low` has too many entries. `hash_low_at` gives the lower half of
+    /// the hash of the entry at a place.
     pub fn grow_if_crowded(&self, hash_low: u32, hash_low_at: impl Fn(usize) -> u32) {
         if self.is_crowded(&self.stripes[hash_low as usize % STRIPES].lock()) {
             self.grow(hash_low_at);
@@ -280,21 +282,22 @@ impl Index {
                 to.store(moved, slot);
                 moved += 1;
             }
-            // A ghost's hash is not known: it would be looked for in either.
+            // A ghost's whole hash is not known, so it cannot be moved to the right bucket.
             if moves || slot.is_ghost() {
                 from.store(index, Slot::EMPTY);
             }
         }
         (moved..SLOTS).for_each(|index| to.store(index, Slot::EMPTY));
-        // ORDER: while both are unreadable, so that a thread that comes with the old number finds the parent
-        // changed.
+        // ORDER: stored while both are unreadable, so that a reader that comes with the old number finds the
+        // parent changed (rowtier R8).
         self.count.store(count + 1, Ordering::SeqCst);
-        // Larger than any that the new bucket had before: `shrink` raised the parent's above them.
+        // Larger than any version that the new bucket had before, because `shrink` raised the parent's above
+        // them (rowtier R6).
         to.end(next_epoch(version));
         from.end(next_epoch(version));
     }
 
-    /// One bucket less while there are far too many, and how many entries found no room.
+    /// Removes buckets while there are far too many, and gives how many entries found no room.
     pub fn shrink_if_sparse(&self) -> usize {
         let (entries, count) = (self.totals().entries, self.count());
         let mut dropped = 0;
@@ -309,8 +312,8 @@ impl Index {
         dropped
     }
 
-    /// Gives the last bucket's entries back to its parent, and how many found no room there. `None` if there
-    /// can be no fewer.
+    /// Gives the last bucket's entries back to its parent, and says how many found no room there. `None` if
+    /// there are already as few as there can be.
     fn shrink(&self) -> Option<usize> {
         let count = self.count();
         if count <= STRIPES {
@@ -349,7 +352,7 @@ pub struct Latched<'i> {
 /// What an insertion met.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Met {
-    /// An entry of the same key, whose place it took.
+    /// An entry of the same key, which it replaced.
     Same,
     /// Room.
     Room,
@@ -358,7 +361,7 @@ pub enum Met {
 }
 
 impl Latched<'_> {
-    /// True if this is the bucket of that number, and leases of that epoch are good.
+    /// True if this is the bucket of that number, and leases of that epoch are good (rowtier R3).
     pub fn honours(&self, number: usize, epoch: u32) -> bool {
         // ORDER: epochs change under the latch.
         self.number == number && epoch_of(self.bucket.version.load(Ordering::Relaxed)) == epoch
@@ -376,7 +379,7 @@ impl Latched<'_> {
         self.bucket.end(version + 2);
     }
 
-    pub fn insert(&mut self, hash: Hash, place: usize, is_kept: bool, now: u64) -> Met {
+    pub fn insert(&mut self, hash: Hash, place: usize, is_spared: bool, now: u64) -> Met {
         let slot = |index: &usize| self.bucket.slot(*index);
         let find = |wanted: &dyn Fn(Slot) -> bool| (0..SLOTS).find(|index| wanted(slot(index)));
         let oldest_ghost = || (0..SLOTS).filter(|i| slot(i).is_ghost()).max_by_key(|i| slot(i).age(now));
@@ -390,15 +393,15 @@ impl Latched<'_> {
         } else if let Some(room) = room() {
             (room, Met::Room)
         } else {
-            // Any will do; the place is as good as a throw of dice.
+            // Any slot will do. The place serves as a random number.
             (find(&|slot| !slot.is_used()).unwrap_or(place % SLOTS), Met::Full)
         };
-        self.change(index, Slot::live(hash, place, is_kept));
+        self.change(index, Slot::live(hash, place, is_spared));
         self.counts.entries += usize::from(met == Met::Room);
         met
     }
 
-    /// Nothing that was read of the key before counts any more, and its entry goes; false if there is none.
+    /// Ends the leases of the bucket and removes the key's entry (rowtier R4). False if there is none.
     pub fn invalidate(&mut self, hash: Hash) -> bool {
         let version = self.bucket.begin();
         let before = self.counts.entries;

@@ -1,37 +1,37 @@
 //! The row tier: a cache of rows whose pages are not worth their memory.
 //!
-//! It lies between the page cache and the device, and knows values by an owner's number and a key, both of
-//! which mean nothing to it. Terms, rules of access, memory and figures are in the crate's README.
+//! It lies between the page cache and the device. It finds values by the number of an owner and a key, and
+//! knows the meaning of neither. Terms, rules of access, memory and figures are in the crate's README.
 //!
 //! ```
-//! use latchwork_rowtier::{Kept, RowTier};
+//! use latchwork_rowtier::{Announced, RowTier};
 //!
 //! # fn main() -> std::io::Result<()> {
 //! let tier = RowTier::new(1 << 20)?;
 //! tier.resize(1 << 20);
-//! let (owner, kept, mut found) = (7, Kept::default(), Vec::new());
+//! let (owner, kept, mut found) = (7, Announced::default(), Vec::new());
 //! assert!(!tier.get(tier.probe(owner, b"key"), b"key", &mut found));
-//! // What was missed is looked for elsewhere, but first comes the lease.
+//! // After a miss take the lease first, then read the value where it comes from.
 //! let lease = tier.lease(owner, b"key", &kept).expect("the tier is on");
 //! assert!(tier.put(lease, b"key", &[b"value"]));
 //! assert!(tier.get(tier.probe(owner, b"key"), b"key", &mut found));
 //! assert_eq!(found, b"value");
-//! // Whoever changes the value elsewhere says so first.
+//! // A writer that changes the value elsewhere calls this first.
 //! tier.invalidate(owner, || b"key", &kept);
 //! assert!(!tier.get(tier.probe(owner, b"key"), b"key", &mut found));
 //! # Ok(())
 //! # }
 //! ```
 
+mod announced;
 mod entry;
 mod hash;
 mod index;
-mod kept;
 mod slot;
 mod store;
 
+pub use announced::Announced;
 pub use entry::OWNER_MAX;
-pub use kept::Kept;
 pub use store::Replacement;
 
 use base::OwnedCounters;
@@ -41,15 +41,16 @@ use base::sync::atomic::AtomicU64;
 use hash::Hash;
 use index::{BUCKET_BYTES, Index, Met, STRIPES, epoch_of};
 use std::io;
-use store::{BLOCKS_MIN, KEPT, Memory, NEW, Store};
+use store::{BLOCKS_MIN, Memory, NEW, SPARED, Store};
 
 base::latch_class!(pub StoreLatch, "row tier store");
 
-/// Words of a block: 64 KiB, so that what is left at its end is less than a byte a row. Models have so few
-/// that they come to evict.
+/// Words of a block: 64 KiB, so that what is left at its end is less than a byte for each row. Models have so
+/// few that they evict soon.
 const BLOCK_WORDS: usize = if cfg!(feature = "shuttle") { 32 } else { 8 << 10 };
 
-/// Looks at a bucket that is being changed before a get counts as a miss, which is always right.
+/// How often a get looks at a bucket that is being changed. After that it is a miss, which is always right
+/// (rowtier R1).
 const LOOKS_MAX: usize = 4;
 
 /// Cache lines of an entry that are asked for ahead: the longest part of a row of 200 bytes.
@@ -57,7 +58,7 @@ const LINES_AHEAD: usize = 4;
 
 /// Counters: hits in each queue, by its number, and misses.
 const MISSES: usize = 2;
-const _: () = assert!(NEW < MISSES && KEPT < MISSES);
+const _: () = assert!(NEW < MISSES && SPARED < MISSES);
 
 /// Percent of the blocks that new entries have at least.
 const NEW_SHARE: u8 = 10;
@@ -93,14 +94,15 @@ pub struct Probe {
     hash: Hash,
 }
 
-/// The right to keep what is read elsewhere from now on, as long as nobody has said that it changes.
+/// The right to put a value that is read elsewhere from now on. It ends when a writer says that the value
+/// changes (rowtier R3).
 #[derive(Clone, Copy, Debug)]
 pub struct Lease {
     owner: u64,
     hash: Hash,
     bucket: usize,
     epoch: u32,
-    /// The value takes the place of one that was kept and has changed.
+    /// The value replaces one that was in the tier and has changed.
     replaces: bool,
 }
 
@@ -111,7 +113,7 @@ impl Lease {
     }
 }
 
-/// What a look came to.
+/// The result of a look.
 enum Look {
     /// In this queue.
     Hit(usize),
@@ -123,7 +125,7 @@ enum Look {
 /// See [`RowTier::status`].
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Status {
-    /// What it may take, and what it takes, in bytes.
+    /// Bytes that it may take, and bytes that it takes.
     pub size: usize,
     pub bytes: usize,
     pub entries: usize,
@@ -132,12 +134,13 @@ pub struct Status {
     pub fills: u64,
     /// Bytes of the values of all fills.
     pub fill_bytes: u64,
-    /// Values that were not kept since something had happened after their lease.
+    /// Values that were not stored because their lease had ended.
     pub refused: u64,
     pub evictions: u64,
-    /// Entries removed because what they were made from was about to change.
+    /// Entries removed because their values were about to change.
     pub invalidations: u64,
-    /// Fills of what had been evicted so recently that a tier of twice the size would have had it.
+    /// Fills of entries that had been evicted so recently that a tier of twice the size would still have had
+    /// them.
     pub ghost_hits: u64,
 }
 
@@ -153,8 +156,11 @@ impl Status {
 }
 
 impl RowTier {
-    /// A tier without memory, which can be given up to `bytes_max`. Fails if the system refuses the address
-    /// space.
+    /// A tier without memory, which can be given up to `bytes_max`.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it refuses the address space.
     pub fn new(bytes_max: usize) -> io::Result<RowTier> {
         RowTier::with_config(Config::new(bytes_max))
     }
@@ -236,30 +242,30 @@ impl RowTier {
             _ if !bucket.is_still(version) => Look::Torn,
             Some((index, slot)) => {
                 bucket.mark_used(index, slot);
-                Look::Hit(if slot.is_kept() { KEPT } else { NEW })
+                Look::Hit(if slot.is_spared() { SPARED } else { NEW })
             }
             None => Look::Miss,
         }
     }
 
-    /// To be called before the value is read from where it comes from. `kept` is the owner's: the same one
-    /// that writers of the owner's values look at. `None` if the tier is off, or busy.
-    pub fn lease(&self, owner: u64, key: &[u8], kept: &Kept) -> Option<Lease> {
+    /// To be called before the value is read where it comes from (rowtier R3). `announced` belongs to the
+    /// owner, and writers of the owner's values look at the same one. `None` if the tier is off, or busy.
+    pub fn lease(&self, owner: u64, key: &[u8], announced: &Announced) -> Option<Lease> {
         let hash = Hash::of(owner, key);
         let (bucket, place) = self.index.bucket_of(hash)?;
-        kept.announce(owner);
+        announced.announce(owner);
         let epoch = epoch_of(place.version()?);
         Some(Lease { owner, hash, bucket, epoch, replaces: false })
     }
 
-    /// As [`RowTier::lease`], for a writer that has just removed an entry and is about to put the changed
-    /// value in its place. To be called while no other thread can change the value.
-    pub fn lease_to_replace(&self, owner: u64, key: &[u8], kept: &Kept) -> Option<Lease> {
-        Some(Lease { replaces: true, ..self.lease(owner, key, kept)? })
+    /// As [`RowTier::lease`], for a writer that has just invalidated an entry and is about to put the changed
+    /// value. To be called while nobody else can change the value.
+    pub fn lease_to_replace(&self, owner: u64, key: &[u8], announced: &Announced) -> Option<Lease> {
+        Some(Lease { replaces: true, ..self.lease(owner, key, announced)? })
     }
 
-    /// Keeps a value that was read under a lease; `value` is its parts, one behind the other. False if it was
-    /// not kept: the value may have changed, or is too long, or the tier is too small.
+    /// Stores a value that was read under a lease. `value` is its parts, one behind the other. False if it
+    /// was not stored: the value may have changed, or is too long, or the tier is too small.
     pub fn put(&self, lease: Lease, key: &[u8], value: &[&[u8]]) -> bool {
         let Lease { owner, hash, bucket, epoch, replaces } = lease;
         debug_assert_eq!(hash, Hash::of(owner, key));
@@ -279,7 +285,7 @@ impl RowTier {
         let queue = store.queue_for(was_here || replaces);
         let Some(place) = store.make_room(self.memory(), queue, words) else { return false };
         store::write(&self.words, place, owner, key, value);
-        let Some(met) = leased().map(|mut latched| latched.insert(hash, place, queue == KEPT, now)) else {
+        let Some(met) = leased().map(|mut latched| latched.insert(hash, place, queue == SPARED, now)) else {
             store.take_back(place, words);
             store.counts.refused += 1;
             return false;
@@ -297,12 +303,17 @@ impl RowTier {
         true
     }
 
-    /// The value of a key is about to change where it comes from. A reader that reads it there from now on
-    /// sees the change, or waits for it, or finds that it has read too early. `key` is asked only if anything
-    /// of the owner may be here. True if an entry went.
+    /// To be called when the value of a key is about to change where it comes from (rowtier R4). A reader
+    /// that reads it there from now on sees the change, or waits for it, or finds that its lease has ended.
+    /// `key` is called only if anything of the owner may be here. True if an entry was removed.
     #[inline]
-    pub fn invalidate<K: AsRef<[u8]>>(&self, owner: u64, key: impl FnOnce() -> K, kept: &Kept) -> bool {
-        if !kept.is_announced(owner) || !self.is_on() {
+    pub fn invalidate<K: AsRef<[u8]>>(
+        &self,
+        owner: u64,
+        key: impl FnOnce() -> K,
+        announced: &Announced,
+    ) -> bool {
+        if !announced.is_announced(owner) || !self.is_on() {
             return false;
         }
         let hash = Hash::of(owner, key().as_ref());
@@ -346,7 +357,7 @@ impl RowTier {
             size: store.budget,
             bytes,
             entries: totals.entries,
-            hits: self.requests.sum(NEW) + self.requests.sum(KEPT),
+            hits: self.requests.sum(NEW) + self.requests.sum(SPARED),
             misses: self.requests.sum(MISSES),
             fills: counts.fills,
             fill_bytes: counts.fill_bytes,

@@ -1,14 +1,14 @@
-//! A word that says where an entry lies, or that it has lain somewhere.
+//! A slot: a word that says where an entry lies, or that there was one.
 //!
 //! ```text
 //! 0..34  place of the entry, in words; of a ghost: when it was evicted, in blocks
 //! 34     USED: read since it came, or since an eviction has passed it over
 //! 35     GHOST: there is no entry any more
 //! 36     LIVE: there is one
-//! 37     KEPT: it lies in the queue of those that have been kept
+//! 37     SPARED: it lies in the queue of spared entries
 //! 38..64 tag: 26 bits of the key's hash
 //! ```
-//! Zero is an empty slot. Two keys with one tag in one bucket take each other's place: once in some five
+//! Zero is an empty slot. Two keys with the same tag in one bucket replace each other, about once in five
 //! million entries.
 
 use crate::hash::Hash;
@@ -18,7 +18,7 @@ const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 const USED: u64 = 1 << PLACE_BITS;
 const GHOST: u64 = 1 << (PLACE_BITS + 1);
 const LIVE: u64 = 1 << (PLACE_BITS + 2);
-const KEPT: u64 = 1 << (PLACE_BITS + 3);
+const SPARED: u64 = 1 << (PLACE_BITS + 3);
 const TAG_SHIFT: u32 = PLACE_BITS + 4;
 
 /// Words that slots can tell apart: 128 GiB.
@@ -30,15 +30,15 @@ pub struct Slot(pub u64);
 impl Slot {
     pub const EMPTY: Slot = Slot(0);
 
-    pub fn live(hash: Hash, place: usize, is_kept: bool) -> Slot {
+    pub fn live(hash: Hash, place: usize, is_spared: bool) -> Slot {
         debug_assert!(place < PLACES_MAX);
-        let kept = if is_kept { KEPT } else { 0 };
-        Slot(hash.0 >> TAG_SHIFT << TAG_SHIFT | kept | LIVE | place as u64)
+        let spared = if is_spared { SPARED } else { 0 };
+        Slot(hash.0 >> TAG_SHIFT << TAG_SHIFT | spared | LIVE | place as u64)
     }
 
-    /// The same entry, kept at another place, not used there yet.
+    /// The same entry, spared: at another place, and not used there yet.
     pub fn moved(self, place: usize) -> Slot {
-        Slot(self.0 & !(USED | PLACE_MASK) | KEPT | place as u64)
+        Slot(self.0 & !(USED | PLACE_MASK) | SPARED | place as u64)
     }
 
     /// The entry has gone at time `now`.
@@ -65,8 +65,8 @@ impl Slot {
     }
 
     #[inline(always)]
-    pub fn is_kept(self) -> bool {
-        self.0 & KEPT != 0
+    pub fn is_spared(self) -> bool {
+        self.0 & SPARED != 0
     }
 
     #[inline(always)]
@@ -103,7 +103,7 @@ mod tests {
         assert_eq!(slot.used().place(), PLACES_MAX - 1);
         let moved = slot.used().moved(5);
         assert!(moved.is_live_of(hash) && !moved.is_used());
-        assert_eq!((moved.place(), slot.is_kept(), moved.is_kept()), (5, false, true));
+        assert_eq!((moved.place(), slot.is_spared(), moved.is_spared()), (5, false, true));
         let ghost = moved.ghost(u64::MAX);
         assert!(ghost.is_ghost_of(hash) && !ghost.is_live() && !ghost.is_used());
         assert_eq!(ghost.age(2), 3);

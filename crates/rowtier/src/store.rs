@@ -1,8 +1,9 @@
-//! The entries themselves, and which of them go: a log of blocks, swept in the order in which they were
-//! filled.
+//! The entries themselves, and which of them are evicted: a log of blocks, which are swept in the order in
+//! which they were filled.
 //!
-//! All of this happens under one latch. Nothing in a block is changed before the block has been swept, and
-//! what was read in it by then is found to be old by the versions of the buckets, which the sweep has raised.
+//! All of this happens under one latch. Nothing in a block changes before the block has been swept. The sweep
+//! raises the versions of the buckets that led into the block, so a reader that was in it finds its read
+//! invalid (rowtier R7).
 
 use crate::entry;
 use crate::hash::Hash;
@@ -12,20 +13,20 @@ use base::region::Region;
 use base::sync::atomic::{AtomicU64, Ordering, fence};
 use std::collections::VecDeque;
 
-/// Sweeps for one block after which used entries are not spared any more: what bounds the cost of a put.
+/// After so many sweeps for one block used entries are not spared any more. This bounds the cost of a put.
 const SWEEPS_MAX: u32 = 4;
 
-/// Blocks below which there is no tier: two queues with an open block each, one that is swept, one that takes
-/// what it spares.
+/// With fewer blocks the tier is off. It needs an open block for each of two queues, one that is swept, and
+/// one that takes what the sweep spares.
 pub const BLOCKS_MIN: usize = 4;
 
 /// Entries from when they came to their first sweep.
 pub const NEW: usize = 0;
 /// Entries that a sweep has spared, or that were wanted again soon after they had gone.
-pub const KEPT: usize = 1;
+pub const SPARED: usize = 1;
 
-/// Hits count for an eighth less with each block that is filled: long enough to see a difference, short
-/// enough to notice that rows are no longer used.
+/// With each block that is filled earlier hits count for an eighth less. That is slow enough to see a
+/// difference between the queues, and fast enough to notice when nobody reads the old rows any more.
 const HITS_FADE: f64 = 7.0 / 8.0;
 
 #[derive(Default, Debug)]
@@ -52,17 +53,17 @@ pub struct Counts {
     pub ghost_hits: u64,
 }
 
-/// How it is chosen what goes. Whatever has been used since it came, or was last passed over, is spared;
-/// shares are in percent of the blocks. What these came to on traces is in the README.
+/// How the entries to evict are chosen. An entry that was used since it came, or since a sweep last spared
+/// it, is spared. Shares are in percent of the blocks. The README has the results on traces.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Replacement {
-    /// The oldest go (CLOCK).
+    /// The oldest are evicted (CLOCK).
     SecondChance,
-    /// What is new has a share of its own (S3-FIFO: J. Yang and others, "FIFO queues are all you need for
+    /// New entries have a share of their own (S3-FIFO: J. Yang and others, "FIFO queues are all you need for
     /// cache eviction", SOSP 2023).
     NewShare(u8),
-    /// As before, but what is new grows beyond that share as long as its blocks have more hits than those
-    /// that were kept.
+    /// As before, but the new entries grow beyond that share as long as their blocks have more hits than
+    /// those of spared entries.
     ByHits(u8),
 }
 
@@ -71,7 +72,7 @@ pub struct Store {
     block_words: usize,
     replacement: Replacement,
     queues: [Queue; 2],
-    /// Hits in each queue as of the last look, and those of late.
+    /// Hits in each queue at the last look, and the recent ones.
     hits: [u64; 2],
     hits_lately: [f64; 2],
     /// Words in use, by block.
@@ -80,7 +81,7 @@ pub struct Store {
     free: Vec<u32>,
     bare: Vec<u32>,
     blocks_max: usize,
-    /// What blocks and index may take together, in bytes.
+    /// Bytes that blocks and index may take together.
     pub budget: usize,
     /// The time, in blocks that have been swept.
     pub now: u64,
@@ -102,7 +103,7 @@ impl Memory<'_> {
     }
 
     fn hits(&self) -> [u64; 2] {
-        [NEW, KEPT].map(|queue| self.requests.sum(queue))
+        [NEW, SPARED].map(|queue| self.requests.sum(queue))
     }
 }
 
@@ -128,7 +129,8 @@ impl Store {
         self.block_words * 8
     }
 
-    /// The longest entry that is taken, in words: what does not fit the rest of a block leaves it unused.
+    /// The longest entry that is taken, in words. An entry that does not fit into the rest of a block leaves
+    /// that rest unused.
     pub fn entry_words_max(&self) -> usize {
         self.block_words / 4
     }
@@ -147,15 +149,16 @@ impl Store {
         self.budget.saturating_sub(index.bytes()) / self.block_bytes()
     }
 
-    /// So recently evicted, by [`Store::now`], that twice the blocks would have kept it.
+    /// An entry evicted within this time, by [`Store::now`], would still be there with twice the blocks.
     pub fn is_recent(&self, age: u64) -> bool {
         age <= self.blocks_used() as u64
     }
 
-    /// Where an entry of so many words goes, behind all others of `queue`. Evicts what has to go for it.
+    /// The place for an entry of so many words, behind all others of `queue`. Evicts entries if there is no
+    /// room.
     pub fn make_room(&mut self, memory: Memory<'_>, queue: usize, words: usize) -> Option<usize> {
         for sweeps in 0.. {
-            // One block less than allowed: the last is for what a sweep spares.
+            // One block less than allowed: the last one is for entries that a sweep spares.
             let limit = self.blocks_allowed(memory.index).checked_sub(1)?;
             if let Some(place) = self.append(queue, words, limit) {
                 return Some(place);
@@ -210,11 +213,11 @@ impl Store {
 
     /// The queue that a new entry goes to.
     pub fn queue_for(&self, was_here: bool) -> usize {
-        if was_here || self.replacement == Replacement::SecondChance { KEPT } else { NEW }
+        if was_here || self.replacement == Replacement::SecondChance { SPARED } else { NEW }
     }
 
     fn look_at_hits(&mut self, hits: [u64; 2]) {
-        for queue in [NEW, KEPT] {
+        for queue in [NEW, SPARED] {
             let fresh = hits[queue] - self.hits[queue];
             self.hits_lately[queue] = self.hits_lately[queue] * HITS_FADE + fresh as f64;
         }
@@ -223,19 +226,19 @@ impl Store {
 
     /// The block to be swept next, taken out of its queue.
     fn oldest(&mut self) -> Option<u32> {
-        let [new, kept] = [NEW, KEPT].map(|queue| self.queues[queue].len() as f64);
+        let [new, spared] = [NEW, SPARED].map(|queue| self.queues[queue].len() as f64);
         let share = match self.replacement {
             Replacement::SecondChance => 0,
             Replacement::NewShare(percent) | Replacement::ByHits(percent) => percent,
         };
-        let is_above = new * 100.0 > (new + kept) * f64::from(share);
+        let is_above = new * 100.0 > (new + spared) * f64::from(share);
         let sweeps_new = is_above
             && match self.replacement {
-                // Hits a block, multiplied out.
-                Replacement::ByHits(_) => self.hits_lately[NEW] * kept <= self.hits_lately[KEPT] * new,
+                // Compares hits a block, without a division.
+                Replacement::ByHits(_) => self.hits_lately[NEW] * spared <= self.hits_lately[SPARED] * new,
                 _ => true,
             };
-        let order = if sweeps_new { [NEW, KEPT] } else { [KEPT, NEW] };
+        let order = if sweeps_new { [NEW, SPARED] } else { [SPARED, NEW] };
         let full = order.into_iter().find_map(|queue| self.queues[queue].full.pop_front());
         full.or_else(|| order.into_iter().find_map(|queue| self.queues[queue].open.take()))
     }
@@ -246,7 +249,7 @@ impl Store {
         let Some(block) = self.oldest() else { return false };
         let first = block as usize * self.block_words;
         let end = first + self.filled[block as usize] as usize;
-        // The block that is swept is one of those allowed, so there is room for what it spares.
+        // The block that is swept counts among those allowed, so there is room for what it spares.
         let limit = self.blocks_allowed(memory.index).saturating_sub(1);
         let mut place = first;
         while place < end {
@@ -254,7 +257,7 @@ impl Store {
             if let Some(mut bucket) = memory.index.latch(hash.low())
                 && let Some((index, slot)) = bucket.slot_at(place)
             {
-                let spared = if spares && slot.is_used() { self.append(KEPT, words, limit) } else { None };
+                let spared = if spares && slot.is_used() { self.append(SPARED, words, limit) } else { None };
                 match spared {
                     Some(to) => {
                         copy(memory.words, place, to, words);
@@ -315,8 +318,9 @@ impl Store {
 
 /// Stores an entry at a place that `make_room` gave.
 pub fn write(words: &Region<AtomicU64>, place: usize, owner: u64, key: &[u8], value: &[&[u8]]) {
-    // ORDER: a thread that reads any of what follows, and then fences, finds that the bucket that led it
-    // there has changed: its version was raised before the block was given back, under the store's latch.
+    // ORDER: a reader that reads any of what follows, and then fences, finds that the bucket that led it
+    // there has changed: the bucket's version was raised before the block was given back, under the store's
+    // latch (rowtier R7).
     fence(Ordering::Release);
     entry::write(&words[place..], owner, key, value);
 }

@@ -1,7 +1,7 @@
 //! What a tier keeps, and what it does not.
 #![cfg(not(feature = "shuttle"))]
 
-use latchwork_rowtier::{Config, Kept, Replacement, RowTier, Status};
+use latchwork_rowtier::{Announced, Config, Replacement, RowTier, Status};
 
 const OWNER: u64 = 3;
 const BUCKETS: usize = 64 * 128;
@@ -17,7 +17,7 @@ fn value(number: u32, length: usize) -> Vec<u8> {
     (0..length).map(|i| (i as u32 + number) as u8).collect()
 }
 
-fn put(tier: &RowTier, kept: &Kept, number: u32, length: usize) -> bool {
+fn put(tier: &RowTier, kept: &Announced, number: u32, length: usize) -> bool {
     let key = number.to_be_bytes();
     let lease = tier.lease(OWNER, &key, kept).unwrap();
     tier.put(lease, &key, &[&value(number, length)])
@@ -33,7 +33,7 @@ fn get(tier: &RowTier, number: u32) -> Option<Vec<u8>> {
 
 #[test]
 fn values_of_all_lengths_are_found_as_they_were_put() {
-    let (tier, kept) = (tier(64), Kept::default());
+    let (tier, kept) = (tier(64), Announced::default());
     for number in 0..600 {
         assert!(put(&tier, &kept, number, number as usize));
     }
@@ -50,7 +50,7 @@ fn values_of_all_lengths_are_found_as_they_were_put() {
 
 #[test]
 fn an_entry_goes_when_its_value_is_about_to_change_and_a_lease_from_before_is_refused() {
-    let (tier, kept) = (tier(16), Kept::default());
+    let (tier, kept) = (tier(16), Announced::default());
     assert!(put(&tier, &kept, 1, 10));
     let key = 1_u32.to_be_bytes();
     let early = tier.lease(OWNER, &key, &kept).unwrap();
@@ -70,7 +70,7 @@ fn an_entry_goes_when_its_value_is_about_to_change_and_a_lease_from_before_is_re
 
 #[test]
 fn a_value_of_no_bytes_is_one() {
-    let (tier, kept) = (tier(16), Kept::default());
+    let (tier, kept) = (tier(16), Announced::default());
     let lease = tier.lease(OWNER, b"nothing", &kept).unwrap();
     assert!(tier.put(lease, b"nothing", &[]));
     assert_eq!(tier.status().entries, 1);
@@ -83,7 +83,7 @@ fn a_value_of_no_bytes_is_one() {
 
 #[test]
 fn what_nobody_keeps_costs_who_changes_it_nothing() {
-    let (tier, kept, other) = (tier(16), Kept::default(), Kept::default());
+    let (tier, kept, other) = (tier(16), Announced::default(), Announced::default());
     assert!(put(&tier, &kept, 1, 10));
     // Of another file: nothing of it was ever kept.
     tier.invalidate(OWNER, || 1_u32.to_be_bytes(), &other);
@@ -94,7 +94,7 @@ fn what_nobody_keeps_costs_who_changes_it_nothing() {
 fn what_is_read_again_and_again_outlasts_what_is_not() {
     for replacement in [Replacement::SecondChance, Replacement::NewShare(10), Replacement::ByHits(10)] {
         let config = Config { block_words: 1 << 10, replacement, ..Config::new(64 << 20) };
-        let (tier, kept) = (RowTier::with_config(config).unwrap(), Kept::default());
+        let (tier, kept) = (RowTier::with_config(config).unwrap(), Announced::default());
         tier.resize(32 * 8192 + BUCKETS);
         let (mut hits, mut rounds) = (0, 0);
         for number in 1_000..30_000 {
@@ -116,7 +116,7 @@ fn what_is_read_again_and_again_outlasts_what_is_not() {
 
 #[test]
 fn the_size_is_kept_to_while_it_changes_and_entries_of_all_lengths_come_and_go() {
-    let (tier, kept) = (tier(0), Kept::default());
+    let (tier, kept) = (tier(0), Announced::default());
     assert!(!tier.is_on() && tier.lease(OWNER, b"key", &kept).is_none());
     for (round, blocks) in [8, 60, 61, 200, 30, 4, 3, 100, 5, 0, 700, 12].into_iter().enumerate() {
         let bytes = blocks * 8192 + BUCKETS;
@@ -144,7 +144,7 @@ fn the_size_is_kept_to_while_it_changes_and_entries_of_all_lengths_come_and_go()
 
 #[test]
 fn a_lease_from_before_the_tier_was_off_is_refused() {
-    let (tier, kept) = (tier(16), Kept::default());
+    let (tier, kept) = (tier(16), Announced::default());
     let key = 1_u32.to_be_bytes();
     let early = tier.lease(OWNER, &key, &kept).unwrap();
     tier.resize(0);
@@ -158,7 +158,7 @@ fn a_lease_from_before_the_tier_was_off_is_refused() {
 
 #[test]
 fn what_went_lately_and_is_wanted_again_is_counted() {
-    let (tier, kept) = (tier(32), Kept::default());
+    let (tier, kept) = (tier(32), Announced::default());
     let rounds = |from: u32, to: u32| {
         for number in (from..to).chain(from..to) {
             if get(&tier, number).is_none() {
@@ -177,7 +177,7 @@ fn what_went_lately_and_is_wanted_again_is_counted() {
 
 #[test]
 fn values_that_are_too_long_are_not_kept() {
-    let (tier, kept) = (tier(16), Kept::default());
+    let (tier, kept) = (tier(16), Announced::default());
     assert!(put(&tier, &kept, 1, 2_000));
     assert!(!put(&tier, &kept, 2, 2_100) && !put(&tier, &kept, 3, 17_000));
     assert_eq!(tier.status().entries, 1);

@@ -2,7 +2,7 @@
 #![cfg(all(feature = "counting", not(feature = "shuttle")))]
 
 use base::sync::{Counts, counts};
-use latchwork_rowtier::{Kept, RowTier};
+use latchwork_rowtier::{Announced, RowTier};
 
 fn cost(run: impl FnOnce()) -> Counts {
     let before = counts();
@@ -18,7 +18,7 @@ fn cost(run: impl FnOnce()) -> Counts {
 fn a_hit_takes_no_latch_and_writes_nothing_shared_but_the_first_time() {
     let tier = RowTier::new(4 << 20).unwrap();
     tier.resize(4 << 20);
-    let kept = Kept::default();
+    let kept = Announced::default();
     for number in 0..300_u64 {
         let key = number.to_be_bytes();
         let lease = tier.lease(1, &key, &kept).unwrap();
@@ -41,7 +41,7 @@ fn a_hit_takes_no_latch_and_writes_nothing_shared_but_the_first_time() {
     assert_eq!(cost(|| read_all(0)), Counts::default());
     // Neither does a miss, nor a change of what nobody has ever kept.
     assert_eq!(cost(|| read_all(5_000)), Counts::default());
-    assert_eq!(cost(|| assert!(!tier.invalidate(1, || b"key", &Kept::default()))), Counts::default());
+    assert_eq!(cost(|| assert!(!tier.invalidate(1, || b"key", &Announced::default()))), Counts::default());
     let status = tier.status();
     assert_eq!((status.hits, status.misses), (600, 600));
 }

@@ -8,7 +8,7 @@
 
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Mutex, shuttle, thread};
-use latchwork_rowtier::{Config, Kept, Lease, RowTier};
+use latchwork_rowtier::{Announced, Config, Lease, RowTier};
 
 const ITERATIONS: usize = 5_000;
 /// How many changes of priority a schedule has.
@@ -20,7 +20,7 @@ const SMALL: usize = 4 * 16 * 8 + 2 * 128;
 /// A page with two values under one latch, and the tier before it.
 struct Model {
     tier: RowTier,
-    kept: Kept,
+    kept: Announced,
     pages: [Mutex<u64>; 4],
     /// The newest published value of each key: a reader that begins later must see it.
     published: [AtomicU64; 4],
@@ -50,7 +50,7 @@ impl Model {
         assert!(tier.is_on());
         Arc::new(Model {
             tier,
-            kept: Kept::default(),
+            kept: Announced::default(),
             pages: Default::default(),
             published: Default::default(),
         })

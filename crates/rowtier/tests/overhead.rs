@@ -1,7 +1,7 @@
 //! How much memory a row takes beyond its bytes. Alone in its process: it looks at what the process has.
 #![cfg(all(target_os = "linux", not(feature = "shuttle"), not(miri)))]
 
-use latchwork_rowtier::{Kept, RowTier};
+use latchwork_rowtier::{Announced, RowTier};
 
 const ROW: [u8; 200] = [7; 200];
 
@@ -16,7 +16,7 @@ fn resident() -> usize {
 fn a_row_of_200_bytes_takes_less_than_48_more_with_its_key_its_share_of_the_index_and_all() {
     let tier = RowTier::new(128 << 20).unwrap();
     tier.resize(128 << 20);
-    let kept = Kept::default();
+    let kept = Announced::default();
     for rows in [150_000_u64, 200_000, 250_000, 300_000, 350_000, 400_000, 1_200_000] {
         let before = resident() - tier.bytes();
         for number in tier.status().fills..rows {

@@ -3,7 +3,7 @@
 
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, RwLock, thread};
-use latchwork_rowtier::{Config, Kept, RowTier};
+use latchwork_rowtier::{Announced, Config, RowTier};
 use std::time::{Duration, Instant};
 
 const KEYS: u64 = 500;
@@ -13,7 +13,7 @@ const READS: u64 = if cfg!(miri) { 30 } else { 60_000 };
 /// What the tier is a cache of: each value is a number, and a length made from it.
 struct Truth {
     tier: RowTier,
-    kept: Kept,
+    kept: Announced,
     pages: Vec<RwLock<u64>>,
     /// The changes that have been announced, by key: a reader that begins later must see them.
     done: Vec<AtomicU64>,
@@ -60,7 +60,7 @@ fn nothing_old_and_nothing_torn_is_found() {
     let config = Config { block_words: 256, ..Config::new(4 << 20) };
     let truth = Arc::new(Truth {
         tier: RowTier::with_config(config).unwrap(),
-        kept: Kept::default(),
+        kept: Announced::default(),
         pages: (0..KEYS).map(|_| RwLock::new(0)).collect(),
         done: (0..KEYS).map(|_| AtomicU64::new(0)).collect(),
     });

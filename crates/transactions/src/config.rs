@@ -1,4 +1,4 @@
-//! What the transactions of a database start from, and their limits.
+//! Where the transactions of a database start, and their limits.
 
 use base::Stamp;
 
@@ -8,11 +8,10 @@ pub const CHUNK_IDS: u64 = 4096;
 /// What becomes of the explicit locks taken since a savepoint when a transaction rolls back to it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum SavepointLocks {
-    /// They stay until the transaction ends: what InnoDB does. Another client cannot tell a savepoint from
-    /// outside.
+    /// They stay until the transaction ends, as in InnoDB.
     #[default]
     Keep,
-    /// They are given back, and what was upgraded since becomes shared again.
+    /// They are given back, and locks that were upgraded since become shared again.
     Release,
 }
 
@@ -23,7 +22,7 @@ pub struct Config {
     pub next_id: Stamp,
     /// Ids a chunk of the status table covers: a power of two, 2 or more.
     pub chunk_ids: u64,
-    /// Old versions may take so many bytes. Beyond, the oldest snapshots are cancelled.
+    /// Old versions may take so many bytes. Beyond that the oldest snapshots are cancelled.
     pub version_limit_bytes: u64,
     pub savepoint_locks: SavepointLocks,
 }

@@ -1,14 +1,14 @@
-//! The gate: at most so many statements at a time, `thread_concurrency` of them, as InnoDB's of that name.
+//! The gate lets at most `thread_concurrency` statements run at a time, as InnoDB's setting of that name.
 //!
-//! A statement enters, or joins the end of a queue and is let in when its turn comes. A statement that sleeps
-//! is not inside: a session that waits for a row, or for its client, leaves the gate, and then comes back.
-//! Coming back costs a ticket, and goes before statements that come for the first time; a statement without
-//! tickets joins the end of the queue. So no statement is kept out for ever: ahead of the first in the queue
-//! there can be at most as many returns as the statements outside have tickets.
+//! A statement enters, or joins the end of a queue and is let in when its turn comes. A session that sleeps
+//! is not inside: if it waits for a row, or for its client, it leaves the gate, and comes back later. To come
+//! back costs a ticket, and goes before statements that come for the first time. A statement without tickets
+//! joins the end of the queue. So no statement is kept out forever: the first in the queue lets pass at most
+//! as many returns as the absent statements have tickets.
 //!
-//! Access rules. What a session is to the gate changes under the gate's latch only, and so does the number of
-//! those inside. A place that becomes free is given away under the same latch: no statement overtakes
-//! another. A session that queues holds no other latch. Latches: the gate, then a waiter's mutex.
+//! Access rules. A session's standing and the number of sessions inside change under the gate's latch only.
+//! When a session leaves, another is let in under the same latch, so nobody overtakes. A session that queues
+//! holds no latch of anything else. Latches: the gate, then a waiter's mutex.
 
 use crate::error::LockError;
 use crate::locks::{Patience, Waiter, Woken};
@@ -34,12 +34,12 @@ pub struct Gate {
 #[derive(Debug, Default)]
 struct State {
     inside: usize,
-    /// Those who come back, and have paid for it.
+    /// Sessions that come back and have paid a ticket.
     returning: VecDeque<Arc<Waiter>>,
     queue: VecDeque<Arc<Waiter>>,
 }
 
-/// What a session is to the gate.
+/// A session's standing at the gate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[repr(u8)]
 pub enum Standing {
@@ -61,7 +61,7 @@ pub struct Visit {
 
 impl Visit {
     pub fn standing(&self) -> Standing {
-        // ORDER: for display, or asked by the session about itself; changes are made under the gate's latch.
+        // ORDER: read for display, or by the session itself. Changes are made under the gate's latch.
         match self.standing.load(Relaxed) {
             1 => Standing::Queued,
             2 => Standing::Inside,
@@ -109,7 +109,7 @@ impl Gate {
 
     /// How often a statement that begins from now on may come back before others.
     pub fn set_tickets(&self, tickets: u32) {
-        // ORDER: a number by itself.
+        // ORDER: Relaxed: no other memory depends on it.
         self.tickets.store(tickets, Relaxed);
     }
 
@@ -125,7 +125,7 @@ impl Gate {
     /// [`LockError::Interrupted`], [`LockError::LockWaitTimeout`]: it did not come in.
     #[inline]
     pub fn enter(&self, waiter: &Arc<Waiter>, patience: Patience) -> Result<(), LockError> {
-        // ORDER: a switch; a statement that begins as it is turned may go by the old value.
+        // ORDER: Relaxed: a statement that begins while the limit changes may use the old value.
         if self.limit.load(Relaxed) == 0 {
             return Ok(());
         }
@@ -134,7 +134,7 @@ impl Gate {
         self.join(waiter, patience, false)
     }
 
-    /// The session sleeps, or its statement has ended: another may come in.
+    /// The session sleeps, or its statement has ended: another session may come in.
     #[inline]
     pub fn leave(&self, waiter: &Waiter) {
         if waiter.visit.standing() == Standing::Inside {
@@ -142,7 +142,7 @@ impl Gate {
         }
     }
 
-    /// What the session left for is over. Nothing happens if it has not left.
+    /// The wait for which the session left is over. Nothing happens if the session has not left.
     ///
     /// # Errors
     /// As [`Gate::enter`].
@@ -189,7 +189,7 @@ impl Gate {
         let mut state = self.state.lock();
         waiter.finish();
         if waiter.visit.standing() != Standing::Queued {
-            // Let in, if only after the sleep had ended.
+            // The session has been let in, though only after its sleep had ended.
             return Ok(());
         }
         waiter.visit.set(Standing::Outside);
@@ -213,7 +213,7 @@ impl Gate {
         }
     }
 
-    /// Lets in as many as there is room for; while there is room, no statement queues.
+    /// Lets in as many sessions as there is room for. While there is room nobody queues.
     fn admit(&self, state: &mut State) {
         while self.has_room(state) {
             let Some(next) = state.returning.pop_front().or_else(|| state.queue.pop_front()) else { return };

@@ -1,6 +1,6 @@
 //! Transactions: ids and the clock, snapshots, row locks, old versions of rows.
 //!
-//! Keys are bytes and tables are numbers: whose they are is the engine's business. The README beside this
+//! Keys are bytes and tables are numbers. What they stand for only the engine knows. The README beside this
 //! crate's manifest has the terms, the access rules, the latch order and the reasons.
 //!
 //! ```
@@ -34,8 +34,8 @@
 //! # }
 //! ```
 
-/// The number under which definitions of tables are locked, which are no rows: waits for them are not counted
-/// among those for rows.
+/// The table number under which definitions of tables are locked. They are not rows: waits for them are not
+/// counted as waits for rows.
 pub const DEFINITIONS: u64 = u64::MAX;
 
 mod config;

@@ -1,9 +1,9 @@
-//! Row locks and the end of transactions: who waits for whom.
+//! Row locks and the end of transactions: which transaction waits for which.
 //!
 //! Explicit locks are in a table split into partitions by key. A request that cannot be met joins the key's
-//! queue; the transaction that gives a lock back hands it to the first in the queue before it releases the
-//! partition's latch, so that no request overtakes another. Waiting for a transaction to end goes by the same
-//! waiters and the same graph.
+//! queue. A transaction that gives a lock back hands it to the first in the queue before it lets go of the
+//! partition's latch, so that nobody overtakes (transactions R8). Waiting for a transaction to end goes by
+//! the same waiters and the same graph.
 //!
 //! Latches: a partition (of locks or of ends), then the graph, then a waiter's mutex.
 
@@ -63,7 +63,7 @@ pub struct Held {
 }
 
 impl Held {
-    /// What this adds to the locks that a transaction holds, as others may count them.
+    /// How many locks this adds to those that a transaction holds, as others count them.
     pub fn adds(&self) -> Holds {
         match (self.before, self.table) {
             (Some(_), _) => Holds::default(),
@@ -136,7 +136,8 @@ impl Locks {
         let woken = waiter.sleep(patience.deadline());
         if woken != Woken::Granted {
             let mut partition = self.partition(table, key).lock();
-            // It may have been granted since the sleep ended: then the lock is held and is as good as any.
+            // The lock may have been granted since the sleep ended. Then it is held as if the sleep had ended
+            // with it.
             let phase = self.graph.with(|graph| graph.give_up(owner, waiter));
             if phase != Phase::Granted {
                 with_queue(&mut partition, table, key, |queue| {
@@ -168,7 +169,8 @@ impl Locks {
         });
     }
 
-    /// Waits until `blocker` has ended, or not at all if `is_active` says that it has. `wanted`: what for.
+    /// Waits until `blocker` has ended. Does not wait if `is_active` says that it has ended. `wanted` says
+    /// what the wait is for.
     pub fn wait_for_end(
         &self,
         owner: u64,
@@ -178,8 +180,8 @@ impl Locks {
         is_active: impl Fn() -> bool,
         patience: Patience,
     ) -> Result<(), LockError> {
-        // Asked under the latch that the blocker takes after it has ended: either it is seen to have ended,
-        // or it sees the waiter.
+        // Asked under the latch that the blocker takes after it has ended. So either this thread sees that
+        // the blocker has ended, or the blocker sees the waiter.
         let mut ends = self.ends.partition(blocker).lock();
         if !is_active() {
             return Ok(());
@@ -230,7 +232,7 @@ impl Locks {
         self.graph.with(|graph| graph.totals())
     }
 
-    /// Everyone who waits.
+    /// All transactions that wait.
     pub fn waits(&self) -> Vec<PendingLock> {
         self.graph.with(|graph| graph.waits())
     }
@@ -245,9 +247,9 @@ impl Locks {
 /// What the lock table holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockUsage {
-    /// Keys that somebody has locked or waits for.
+    /// Keys that are locked or waited for.
     pub keys: usize,
-    /// Transactions whose end somebody waits for.
+    /// Transactions whose end is waited for.
     pub awaited: usize,
     /// Transactions that wait.
     pub waiting: usize,

@@ -1,9 +1,9 @@
-//! A session's place among the transactions: its snapshot, and where it sleeps.
+//! A session as the transactions know it: its snapshot, and where it sleeps.
 
 use crate::error::{IdsExhausted, LockError, SnapshotTooOld};
 use crate::gate::Standing;
 use crate::locks::{Patience, Waiter};
-use crate::registry::{SlotRef, Snapshot};
+use crate::registry::{EntryRef, Snapshot};
 use crate::status::Status;
 use crate::transaction::Transaction;
 use crate::transactions::Transactions;
@@ -16,7 +16,7 @@ use base::sync::Arc;
 #[derive(Debug)]
 pub struct Session {
     shared: Arc<Transactions>,
-    slot: SlotRef,
+    entry: EntryRef,
     snapshot: Option<Snapshot>,
     /// The session's last write transaction: what it wrote is visible to itself.
     own: u64,
@@ -25,18 +25,18 @@ pub struct Session {
 
 impl Session {
     pub(crate) fn new(shared: Arc<Transactions>) -> Session {
-        let slot = shared.registry.register();
+        let entry = shared.registry.register();
         let waiter = Arc::new(Waiter::new(shared.gate.clone()));
-        Session { shared, slot, snapshot: None, own: 0, waiter }
+        Session { shared, entry, snapshot: None, own: 0, waiter }
     }
 
-    /// Opens a snapshot of what is committed now, in place of the one that may be open. Writes the session's
-    /// own slot and nothing that another core writes; takes no latch.
+    /// Opens a snapshot of what is committed now, and closes the one that may be open. Writes the session's
+    /// own entry and nothing that another core writes, and takes no latch (transactions R3).
     #[inline]
     pub fn open(&mut self) -> View<'_> {
         let status = &self.shared.status;
         // The lowest unfinished id before the clock: all ids below it have ended by that clock.
-        let snapshot = self.shared.registry.open(&self.slot, || (status.low(), status.clock()));
+        let snapshot = self.shared.registry.open(&self.entry, || (status.low(), status.clock()));
         self.snapshot = Some(snapshot);
         View { session: self, snapshot }
     }
@@ -50,7 +50,7 @@ impl Session {
     /// Closes the snapshot: what only it needed may be purged.
     pub fn close(&mut self) {
         if self.snapshot.take().is_some() {
-            self.slot.close();
+            self.entry.close();
         }
     }
 
@@ -80,15 +80,15 @@ impl Session {
         self.shared.gate.exit(&self.waiter);
     }
 
-    /// Lets others run while `wait` waits for something outside of the database, and comes back.
+    /// Lets others run while `wait` waits for something outside of the database, and then comes back.
     ///
     /// # Errors
-    /// Of the wait for coming back. `wait` has been run, and the statement must end.
+    /// Those of the wait to come back in. `wait` has been run then, and the statement must end.
     pub fn outside<T>(&self, patience: Patience, wait: impl FnOnce() -> T) -> Result<T, LockError> {
         self.interrupter().outside(patience, wait)
     }
 
-    /// What another thread interrupts this session's waits by.
+    /// A handle by which another thread can interrupt this session's waits.
     pub fn interrupter(&self) -> Interrupter {
         Interrupter(self.waiter.clone())
     }
@@ -106,12 +106,13 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        self.shared.registry.unregister(self.slot.clone());
+        self.shared.registry.unregister(self.entry.clone());
     }
 }
 
-/// What another thread interrupts a session by, and sees of it. Interrupted, its wait, or the next it begins,
-/// ends with [`crate::LockError::Interrupted`], until the session clears it.
+/// A handle by which another thread can interrupt a session and look at it. After an interrupt the session's
+/// wait, or the next one, ends with [`crate::LockError::Interrupted`], until the session clears the
+/// interrupt.
 #[derive(Clone, Debug)]
 pub struct Interrupter(Arc<Waiter>);
 
@@ -120,7 +121,7 @@ pub struct Interrupter(Arc<Waiter>);
 pub struct UnderWay {
     pub id: Stamp,
     pub rows_changed: u64,
-    /// Locked explicitly; what it has changed is locked by that.
+    /// Rows locked explicitly. Rows that it has changed are locked besides, by their stamps.
     pub rows_locked: u64,
     pub tables_locked: u64,
 }
@@ -145,7 +146,7 @@ impl Interrupter {
         self.0.visit.standing() == Standing::Queued
     }
 
-    /// As [`Session::outside`], for the session's own thread while a statement has the session.
+    /// As [`Session::outside`], for the session's own thread while a statement has borrowed the session.
     ///
     /// # Errors
     /// As there.
@@ -178,9 +179,9 @@ pub struct View<'s> {
 }
 
 impl View<'_> {
-    /// True if the snapshot sees what the transaction with this stamp wrote. One comparison for all that is
-    /// older than the oldest transaction that was active; no latch and no write ever. Right also for a
-    /// cancelled snapshot.
+    /// True if the snapshot sees what the transaction with this stamp wrote. For a stamp older than the
+    /// oldest transaction that was active this is one comparison. Takes no latch and writes nothing. Right
+    /// also for a cancelled snapshot.
     ///
     /// A stamp that no transaction has yet (read from a torn page) is not visible.
     #[inline(always)]
@@ -209,9 +210,9 @@ impl View<'_> {
         self.session.shared.versions.find((table, key), |id| self.sees(Stamp(id)), || self.check())
     }
 
-    /// Fails if the snapshot has been cancelled. [`View::find_version`] asks by itself.
+    /// Fails if the snapshot has been cancelled. [`View::find_version`] checks this by itself.
     pub fn check(&self) -> Result<(), SnapshotTooOld> {
-        if self.session.slot.is_cancelled(&self.snapshot) { Err(SnapshotTooOld) } else { Ok(()) }
+        if self.session.entry.is_cancelled(&self.snapshot) { Err(SnapshotTooOld) } else { Ok(()) }
     }
 
     /// The clock that the snapshot was taken at.

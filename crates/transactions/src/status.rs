@@ -1,6 +1,6 @@
 //! Which transactions are finished, and when: ids, the clock, and the status of each id.
 //!
-//! Ids are dealt with in chunks. A chunk is *expanded*, with a word an id, or *collapsed* into one word, the
+//! Ids are grouped in chunks. A chunk is *expanded*, with a word an id, or *collapsed* into one word, the
 //! largest number at which one of its ids finished; or it is *settled* and takes no room. Chunks hang in a
 //! ring:
 //!
@@ -10,9 +10,9 @@
 //! buffer:    status of id 0, 1, 2, ...     0 = active, otherwise number and how it ended
 //! ```
 //!
-//! Readers take no latch. Slots and buffers are used again; no thread waits for readers to leave them.
-//! Instead a reader looks at the slot again after it has read: a chunk number never comes back, so an
-//! unchanged slot means that what was read was the chunk's.
+//! Readers take no latch (transactions R1). Slots and buffers are used again without waiting for readers to
+//! leave them. Instead a reader looks at the slot again after it has read: a chunk number never comes back,
+//! so an unchanged slot means that what was read belongs to the chunk.
 
 mod buffers;
 mod ring;
@@ -77,7 +77,7 @@ pub struct StatusTable {
     core: Mutex<Core, StatusLatch>,
 }
 
-/// Written together at the end of each write transaction, read together by each new snapshot.
+/// Numbers that the end of each write transaction writes together, and each new snapshot reads together.
 #[derive(Debug)]
 struct Ends {
     /// How many transactions have ended: the number of the last.
@@ -122,7 +122,7 @@ pub struct StatusUsage {
 
 impl StatusTable {
     pub fn new(next_id: u64, chunk_ids: u64) -> StatusTable {
-        // With one id a chunk, a number that no id has would be the chunk of a torn stamp.
+        // With one id a chunk, the chunk of a torn stamp could be the number that stands for no chunk.
         assert!(chunk_ids.is_power_of_two() && chunk_ids > 1, "chunks of {chunk_ids} ids");
         assert!((1..=ID_MAX).contains(&next_id), "ids begin at 1");
         let chunk_bits = chunk_ids.trailing_zeros();
@@ -151,7 +151,7 @@ impl StatusTable {
     #[inline]
     pub fn clock(&self) -> u64 {
         // ORDER: Acquire pairs with the Release in `finish`: a thread that sees a number sees the status of
-        // all up to it.
+        // all numbers up to it (transactions R1).
         self.ends.clock.load(Acquire)
     }
 
@@ -165,7 +165,7 @@ impl StatusTable {
     }
 
     pub fn next(&self) -> u64 {
-        // ORDER: Acquire: who sees an id given out sees its chunk in the ring.
+        // ORDER: Acquire: a thread that sees that an id was given out sees its chunk in the ring.
         self.next.load(Acquire)
     }
 
@@ -188,7 +188,7 @@ impl StatusTable {
 
     /// Ends a transaction: from the next clock on it is finished. Gives its number. A rollback takes a number
     /// too, so that its chunk is not settled while a snapshot is open that was taken when its rows were still
-    /// there.
+    /// on the pages.
     pub fn finish(&self, id: u64, outcome: Outcome) -> u64 {
         let mut core = self.core.lock();
         let number = core.clock + 1;
@@ -201,7 +201,8 @@ impl StatusTable {
         let kind = if outcome == Outcome::Committed { COMMITTED } else { ROLLED_BACK };
         let cell = self.buffers.cell(chunk.buffer, id & mask);
         assert_eq!(cell.load(Relaxed), ACTIVE, "a transaction ends once");
-        // ORDER: Release: an outcome is seen after all that the transaction did to the table of statuses.
+        // ORDER: Release: a thread that sees the outcome sees all that the transaction did to the table of
+        // statuses.
         cell.store(number << 2 | kind, Release);
         core.clock = number;
         // ORDER: Release after the status: see `clock`.
@@ -235,16 +236,16 @@ impl StatusTable {
         let chunk = id >> self.chunk_bits;
         loop {
             // ORDER: Acquire pairs with the Release in `reclaim_in`: the slot of a settled chunk is used
-            // again only after this has been raised, so that a reader that finds another chunk in the slot
-            // finds the id settled on its next turn.
+            // again only after this has been raised. So a reader that finds another chunk in the slot finds
+            // on its next turn that the id is settled.
             if id < self.settled_below.load(Acquire) {
                 return Status::Committed(0);
             }
             let slots = self.ring.current();
             let slot = slots.slot(chunk);
             // ORDER: Acquire on all of these keeps them in this order, and pairs with the Release stores that
-            // change slot and buffer: a reader that saw a later use of either sees the slot changed in the
-            // second look.
+            // change slot and buffer: a reader that saw a later use of either sees in the second look that
+            // the slot has changed.
             if slot.chunk.load(Acquire) == chunk {
                 let word = slot.word.load(Acquire);
                 let status = match Word::decode(word) {
@@ -269,7 +270,7 @@ impl StatusTable {
         }
     }
 
-    /// Collapses and settles the chunks that no snapshot needs in words.
+    /// Collapses and settles the chunks whose single words no snapshot needs (transactions R4).
     pub fn reclaim(&self, registry: &Registry) {
         let mut core = self.core.lock();
         self.reclaim_in(&mut core, &registry.live(|| self.clock()));

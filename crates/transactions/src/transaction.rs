@@ -11,8 +11,8 @@ use base::sync::Arc;
 
 /// A write transaction, until [`Transaction::commit`] or [`Transaction::roll_back`].
 ///
-/// If it is dropped before (a panic between its changes), it stays active for ever: nothing that it changed
-/// becomes visible, its rows stay locked, and the next start rolls it back.
+/// If it is dropped before, as by a panic between its changes, it stays active forever (transactions R11):
+/// nothing that it changed becomes visible, its rows stay locked, and the next start rolls it back.
 #[must_use]
 #[derive(Debug)]
 pub struct Transaction {
@@ -38,7 +38,7 @@ impl Transaction {
         Stamp(self.id)
     }
 
-    /// One more row changed: of the transactions that wait in a circle, the one that changed the fewest gives
+    /// Counts a changed row. Of transactions that wait in a circle the one that changed the fewest rows gives
     /// way.
     pub fn count_row_changed(&self) {
         self.waiter.set_rows_changed(self.waiter.rows_changed() + 1);
@@ -62,9 +62,9 @@ impl Transaction {
         self.shared.gate.come_back(&self.waiter, patience)
     }
 
-    /// True if another transaction holds an explicit lock on the key. Asked under the exclusive latch of the
-    /// row's page, just before the row gets this transaction's stamp: a transaction that takes an explicit
-    /// lock later finds the stamp.
+    /// True if another transaction holds an explicit lock on the key. To be asked under the exclusive latch
+    /// of the row's page, just before the row gets this transaction's stamp: a transaction that takes an
+    /// explicit lock later finds the stamp (transactions R7).
     pub fn is_locked_by_others(&self, table: u64, key: &[u8]) -> bool {
         self.shared.locks.is_held_by_others(self.id, table, key)
     }
@@ -100,7 +100,8 @@ impl Transaction {
         }
     }
 
-    /// Gives back the explicit locks taken since the mark: what they were taken for has not come about.
+    /// Gives back the explicit locks taken since the mark, because the change that they were taken for has
+    /// not happened.
     pub fn give_back_locks(&mut self, mark: LockMark) {
         while self.held.len() > mark.0 {
             if let Some(held) = self.held.pop() {
@@ -111,9 +112,9 @@ impl Transaction {
         }
     }
 
-    /// Keeps what a row was (`None`: there was none) for the snapshots that must not see this transaction's
-    /// change. Called before the page changes, with or without the page's latch. `written_by`: the stamp of
-    /// what is kept. Of several changes of a row only the first leaves a version.
+    /// Stores what a row was (`None`: there was none) for snapshots that must not see this transaction's
+    /// change. To be called before the page changes (transactions R5), with or without the page's latch.
+    /// `written_by` is the stamp of the old row. Of several changes of a row only the first leaves a version.
     pub fn add_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<Arc<[u8]>>) {
         let version = Version { superseded_by: self.id, written_by: written_by.0, old };
         let bytes = version.bytes();
@@ -130,8 +131,8 @@ impl Transaction {
         self.shared.versions.take_back(table, key, self.id);
     }
 
-    /// Makes what it wrote visible to snapshots from now on, gives back its locks, wakes the waiters. Gives
-    /// its number.
+    /// Makes what it wrote visible to snapshots from now on, gives back its locks, and wakes the transactions
+    /// that wait for it. Gives its number.
     pub fn commit(mut self) -> u64 {
         let number = self.shared.status.finish(self.id, Outcome::Committed);
         let has_left = !self.left.is_empty();
@@ -144,7 +145,7 @@ impl Transaction {
     }
 
     /// Ends it after all its changes have been undone on their pages: takes back its versions and its locks,
-    /// wakes the waiters.
+    /// and wakes the transactions that wait for it.
     pub fn roll_back(mut self) {
         self.shared.versions.roll_back(&self.left);
         self.shared.status.finish(self.id, Outcome::RolledBack);

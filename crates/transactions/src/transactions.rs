@@ -10,8 +10,8 @@ use crate::versions::{Enforcer, VersionStore};
 use base::Stamp;
 use base::sync::Arc;
 
-/// Every so many commits, or after a transaction that left so many bytes of versions, the limit is looked at:
-/// the sum takes a look at every shard.
+/// The limit of versions is checked after so many commits, or after a transaction that left so many bytes of
+/// versions. Not more often, because the sum reads every shard.
 const LIMIT_EVERY_COMMITS: u64 = if cfg!(feature = "shuttle") { 1 } else { 64 };
 const LIMIT_EVERY_BYTES: u64 = 64 << 10;
 
@@ -27,7 +27,7 @@ pub struct Transactions {
     enforcer: Enforcer,
 }
 
-/// A number that every snapshot, open or to come, has reached.
+/// A number that every snapshot has reached, open or to come (the horizon).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Horizon(u64);
 
@@ -62,14 +62,15 @@ impl Transactions {
     pub fn is_active(&self, stamp: Stamp) -> bool {
         match self.status.status(stamp.0) {
             Status::Active => true,
-            // A status is stored before the clock: in between, a new snapshot would not see it yet.
+            // A status is stored before the clock. In between a new snapshot would not see it yet, so the
+            // transaction still counts as active (transactions R2).
             Status::Committed(number) => number > self.status.clock(),
             Status::RolledBack | Status::Unborn => false,
         }
     }
 
-    /// How far all snapshots have come, cancelled ones included until they are closed. What is taken from
-    /// pages goes by this.
+    /// The number that all snapshots have reached, including cancelled ones until they are closed. What is
+    /// removed from pages goes by this (transactions R10).
     pub fn horizon(&self) -> Horizon {
         Horizon(self.live().horizon())
     }
@@ -95,15 +96,15 @@ impl Transactions {
         Stamp(self.status.next())
     }
 
-    /// Removes the versions that no snapshot needs, and the statuses. To be called every now and then by a
-    /// thread that holds no latch.
+    /// Removes the versions and statuses that no snapshot needs. To be called now and then by a thread that
+    /// holds no latch.
     pub fn purge(&self) {
         self.status.reclaim(&self.registry);
         self.versions.purge(&self.status, || self.live());
     }
 
     /// What a row was, in the versions that some snapshot may ask for, oldest first. A caller that must know
-    /// that none comes meanwhile keeps the row's writers away.
+    /// that no version is added meanwhile has to keep the row's writers away.
     pub fn versions_of(&self, table: u64, key: &[u8]) -> Vec<Arc<[u8]>> {
         let versions = self.versions.of((table, key));
         if versions.is_empty() {
@@ -114,7 +115,7 @@ impl Transactions {
         versions.into_iter().filter(|(by, _)| is_needed(*by)).map(|(_, row)| row).collect()
     }
 
-    /// Bytes that old versions take: keys, cells and an allowance for what surrounds them.
+    /// Bytes that old versions take: keys, cells, and an estimate of the memory around them.
     pub fn version_bytes(&self) -> u64 {
         self.versions.bytes()
     }
@@ -149,7 +150,7 @@ impl Transactions {
         self.locks.wait_totals()
     }
 
-    /// Everyone who waits for a lock, and for whom.
+    /// All transactions that wait for a lock, and for which transactions.
     pub fn lock_waits(&self) -> Vec<PendingLock> {
         self.locks.waits()
     }
@@ -158,8 +159,8 @@ impl Transactions {
         self.registry.live(|| self.status.clock())
     }
 
-    /// After a commit that left versions, now and then: if they take too much, purges, and cancels the oldest
-    /// snapshots until it is enough or none is left that is older than the clock.
+    /// Called now and then after a commit that left versions. If versions take too much memory it purges, and
+    /// cancels the oldest snapshots until that is enough or none is left that is older than the clock.
     pub(crate) fn look_at_limit(&self, number: u64, left_bytes: u64) {
         let is_due = number.is_multiple_of(LIMIT_EVERY_COMMITS) || left_bytes >= LIMIT_EVERY_BYTES;
         if !is_due || !self.versions.is_over_limit() {

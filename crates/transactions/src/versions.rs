@@ -1,11 +1,12 @@
 //! Old versions of rows, for snapshots that do not see the newest.
 //!
-//! A version is put here before the page changes, and stays until no snapshot can ask for it. A reader that
-//! finds a stamp on a page that its snapshot does not see comes here; the page's latch is not held meanwhile.
+//! A version is put here before the page changes (transactions R5), and stays until no snapshot can ask for
+//! it (transactions R6). A reader that finds a stamp on a page that its snapshot does not see comes here. It
+//! does not hold the page's latch meanwhile.
 //!
 //! What is to be purged is known from the transactions that committed. Each of their versions is looked at
-//! once; if a snapshot still needs it, it is filed under the newest such snapshot and looked at again when
-//! that has gone. So what is filed is never more than what is stored.
+//! once. If a snapshot still needs it, it is filed under the newest such snapshot and looked at again when
+//! that snapshot has gone. So there are never more filed versions than stored ones.
 
 mod chain;
 
@@ -58,7 +59,7 @@ type Rows = HashMap<u64, HashMap<Arc<[u8]>, Chain>>;
 #[derive(Debug, Default)]
 struct Shard {
     rows: Mutex<Rows, VersionsLatch>,
-    /// What they take; changed under the latch.
+    /// Bytes that they take. Changed under the latch.
     bytes: AtomicU64,
 }
 
@@ -136,7 +137,7 @@ impl VersionStore {
         Ok(chain.map_or(Found::Newest, |chain| chain.find(sees)))
     }
 
-    /// What the versions of a row say it was, each with the transaction that changed it.
+    /// What the versions of a row say it was, each with the stamp that changed that.
     pub fn of(&self, (table, key): (u64, &[u8])) -> Vec<(u64, Arc<[u8]>)> {
         let tables = self.shard(table, key).rows.lock();
         let chain = tables.get(&table).and_then(|rows| rows.get(key));
@@ -231,13 +232,13 @@ fn row_bytes(key: &[u8]) -> u64 {
 fn end_of(status: &StatusTable, id: u64) -> u64 {
     match status.status(id) {
         Status::Committed(number) => number,
-        // What a rolled-back transaction left is taken back before it ends; until then no snapshot sees past
-        // it.
+        // The versions of a rolled-back transaction are taken back before it ends. Until then no snapshot
+        // sees what is newer.
         Status::Active | Status::Unborn | Status::RolledBack => u64::MAX,
     }
 }
 
-/// The snapshot that needs what was current from one number on and before another.
+/// The snapshots that need what was current from one number on and before another.
 fn pin(live: &Live, from: u64, to: u64) -> Option<Pin> {
     if to > live.announced {
         return Some(Pin::Future);
@@ -245,14 +246,14 @@ fn pin(live: &Live, from: u64, to: u64) -> Option<Pin> {
     live.last_needed_in(from, to).map(Pin::Snapshot)
 }
 
-/// The right to enforce the limit: one thread at a time, and nobody waits for it.
+/// The right to enforce the limit. One thread has it at a time, and nobody waits for it.
 #[derive(Debug, Default)]
 pub struct Enforcer(AtomicU64);
 
 impl Enforcer {
     /// Runs `enforce` unless another thread is at it.
     pub fn run(&self, enforce: impl FnOnce()) {
-        // ORDER: Acquire here, Release below: one enforcer sees what the one before has done.
+        // ORDER: Acquire here, Release below: a thread that enforces sees what the one before has done.
         if self.0.compare_exchange(0, 1, Acquire, Relaxed).is_ok() {
             enforce();
             self.0.store(0, Release);

@@ -16,15 +16,15 @@
 //! spaces.
 
 use crate::{Column, ColumnType, Date, DateTime, Decimal, Time, Value, ValueRef};
+use base::sync::Arc;
 use ethnum::I256;
 use std::fmt;
-use std::sync::Arc;
 
 /// Writes and reads the row images of one table. Built once a table, shared by all sessions; cloning is
 /// cheap.
 #[derive(Clone, Debug)]
 pub struct RowCodec {
-    pub(crate) slots: Arc<[Slot]>,
+    pub(crate) fields: Arc<[Field]>,
     ends_start: usize,
     variable_start: usize,
     wide_ends: bool,
@@ -32,7 +32,7 @@ pub struct RowCodec {
 
 /// Where and how a column lies in an image.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Slot {
+pub(crate) struct Field {
     pub kind: Kind,
     /// Fixed columns: offset in the image. Variable ones: offset of their end offset.
     pub offset: usize,
@@ -143,7 +143,7 @@ impl RowCodec {
         let wide_ends = image_bytes_max > u16::MAX as usize;
         let end_bytes = if wide_ends { 4 } else { 2 };
         let (mut next_bit, mut next_fixed, mut next_end) = (0, fixed_start, ends_start);
-        let slots = columns
+        let fields = columns
             .iter()
             .map(|column| {
                 let kind = Kind::of(&column.column_type);
@@ -161,23 +161,23 @@ impl RowCodec {
                 } else {
                     NOT_NULL
                 };
-                Slot { kind, offset, null_bit }
+                Field { kind, offset, null_bit }
             })
             .collect();
-        RowCodec { slots, ends_start, variable_start: next_end, wide_ends }
+        RowCodec { fields, ends_start, variable_start: next_end, wide_ends }
     }
 
     /// The number of columns.
     pub fn columns(&self) -> usize {
-        self.slots.len()
+        self.fields.len()
     }
 
     /// Where an integer column lies in every image. `None` for other columns.
     pub fn integer_place(&self, column: usize) -> Option<IntegerPlace> {
-        let slot = self.slots.get(column)?;
-        let Kind::Int { bytes, unsigned } = slot.kind else { return None };
-        let null_bit = (slot.null_bit != NOT_NULL).then_some(slot.null_bit);
-        Some(IntegerPlace { offset: slot.offset, bytes, unsigned, null_bit })
+        let field = self.fields.get(column)?;
+        let Kind::Int { bytes, unsigned } = field.kind else { return None };
+        let null_bit = (field.null_bit != NOT_NULL).then_some(field.null_bit);
+        Some(IntegerPlace { offset: field.offset, bytes, unsigned, null_bit })
     }
 
     /// Appends the image of `values`, one a column, already coerced to their columns' types.
@@ -185,31 +185,31 @@ impl RowCodec {
     /// A value that is not of its column's type is stored as zero or empty, and so are NULL in a NOT NULL
     /// column and a missing value. The caller coerces values before and tells the user.
     pub fn encode(&self, values: &[ValueRef<'_>], out: &mut Vec<u8>) {
-        debug_assert_eq!(values.len(), self.slots.len());
+        debug_assert_eq!(values.len(), self.fields.len());
         let start = out.len();
         out.resize(start + self.variable_start, 0);
-        for (slot, value) in self.slots.iter().zip(values) {
+        for (field, value) in self.fields.iter().zip(values) {
             if value.is_null() {
-                if slot.null_bit != NOT_NULL {
-                    out[start + slot.null_bit as usize / 8] |= 1 << (slot.null_bit % 8);
+                if field.null_bit != NOT_NULL {
+                    out[start + field.null_bit as usize / 8] |= 1 << (field.null_bit % 8);
                 }
-                if !slot.kind.is_variable() {
+                if !field.kind.is_variable() {
                     continue;
                 }
             }
-            if slot.kind.is_variable() {
+            if field.kind.is_variable() {
                 let bytes = value.as_bytes().unwrap_or(&[]);
-                let bytes = if slot.kind == Kind::Char { trim_trailing_spaces(bytes) } else { bytes };
+                let bytes = if field.kind == Kind::Char { trim_trailing_spaces(bytes) } else { bytes };
                 out.extend_from_slice(bytes);
                 let end = out.len() - start;
-                let at = start + slot.offset;
+                let at = start + field.offset;
                 if self.wide_ends {
                     out[at..at + 4].copy_from_slice(&(end as u32).to_le_bytes());
                 } else {
                     out[at..at + 2].copy_from_slice(&(end as u16).to_le_bytes());
                 }
             } else {
-                write_fixed(slot.kind, value, &mut out[start + slot.offset..]);
+                write_fixed(field.kind, value, &mut out[start + field.offset..]);
             }
         }
     }
@@ -229,9 +229,9 @@ impl RowCodec {
         }
         let view = self.view(image);
         let mut end_previous = self.variable_start;
-        for (column, slot) in self.slots.iter().enumerate() {
-            if slot.kind.is_variable() {
-                let end = self.end_at(image, slot.offset);
+        for (column, field) in self.fields.iter().enumerate() {
+            if field.kind.is_variable() {
+                let end = self.end_at(image, field.offset);
                 if end < end_previous || end > image.len() {
                     return corrupt(column, "its end offset lies outside the image");
                 }
@@ -254,7 +254,7 @@ impl RowCodec {
             }
         }
         if end_previous != image.len() {
-            return corrupt(self.slots.len(), "bytes follow the last column");
+            return corrupt(self.fields.len(), "bytes follow the last column");
         }
         Ok(())
     }
@@ -340,35 +340,35 @@ impl<'a> RowView<'a> {
 
     /// The number of columns.
     pub fn columns(&self) -> usize {
-        self.codec.slots.len()
+        self.codec.fields.len()
     }
 
     /// True if the column is NULL (or does not exist).
     #[inline]
     pub fn is_null(&self, column: usize) -> bool {
-        self.codec.slots.get(column).is_none_or(|slot| self.slot_is_null(slot))
+        self.codec.fields.get(column).is_none_or(|field| self.slot_is_null(field))
     }
 
     #[inline]
-    fn slot_is_null(&self, slot: &Slot) -> bool {
-        slot.null_bit != NOT_NULL
+    fn slot_is_null(&self, field: &Field) -> bool {
+        field.null_bit != NOT_NULL
             && self
                 .image
-                .get(slot.null_bit as usize / 8)
-                .is_none_or(|byte| byte & (1 << (slot.null_bit % 8)) != 0)
+                .get(field.null_bit as usize / 8)
+                .is_none_or(|byte| byte & (1 << (field.null_bit % 8)) != 0)
     }
 
     /// Appends what [`RowView::get`] gives. The value is built in its place: a copy right after building it
     /// would have to wait until its parts are stored.
     #[inline]
     pub fn push_to(&self, column: usize, values: &mut Vec<ValueRef<'a>>) {
-        match self.codec.slots.get(column) {
-            Some(slot) if !self.slot_is_null(slot) => match slot.kind {
-                Kind::Int { bytes: 4, unsigned: false } => match self.array(slot.offset) {
+        match self.codec.fields.get(column) {
+            Some(field) if !self.slot_is_null(field) => match field.kind {
+                Kind::Int { bytes: 4, unsigned: false } => match self.array(field.offset) {
                     Some(le) => values.push(ValueRef::Int(i32::from_le_bytes(le).into())),
                     None => values.push(ValueRef::Null),
                 },
-                Kind::Char | Kind::Text => values.push(ValueRef::Text(self.variable(slot))),
+                Kind::Char | Kind::Text => values.push(ValueRef::Text(self.variable(field))),
                 _ => values.push(self.get(column)),
             },
             _ => values.push(ValueRef::Null),
@@ -379,15 +379,15 @@ impl<'a> RowView<'a> {
     /// in the image; CHAR comes without trailing spaces.
     #[inline]
     pub fn get(&self, column: usize) -> ValueRef<'a> {
-        let Some(slot) = self.codec.slots.get(column) else { return ValueRef::Null };
-        if self.slot_is_null(slot) {
+        let Some(field) = self.codec.fields.get(column) else { return ValueRef::Null };
+        if self.slot_is_null(field) {
             return ValueRef::Null;
         }
-        match slot.kind {
-            Kind::Int { bytes, unsigned } => self.int(slot.offset, bytes, unsigned),
-            Kind::Char | Kind::Text => ValueRef::Text(self.variable(slot)),
-            Kind::Binary => ValueRef::Binary(self.variable(slot)),
-            _ => self.other_fixed(slot).unwrap_or(ValueRef::Null),
+        match field.kind {
+            Kind::Int { bytes, unsigned } => self.int(field.offset, bytes, unsigned),
+            Kind::Char | Kind::Text => ValueRef::Text(self.variable(field)),
+            Kind::Binary => ValueRef::Binary(self.variable(field)),
+            _ => self.other_fixed(field).unwrap_or(ValueRef::Null),
         }
     }
 
@@ -425,9 +425,9 @@ impl<'a> RowView<'a> {
         self.image.get(offset..offset + N)?.try_into().ok()
     }
 
-    fn other_fixed(&self, slot: &Slot) -> Option<ValueRef<'a>> {
-        let at = slot.offset;
-        Some(match slot.kind {
+    fn other_fixed(&self, field: &Field) -> Option<ValueRef<'a>> {
+        let at = field.offset;
+        Some(match field.kind {
             Kind::Float => ValueRef::Float(f32::from_le_bytes(self.array(at)?)),
             Kind::Double => ValueRef::Double(f64::from_le_bytes(self.array(at)?)),
             Kind::Decimal { bytes, scale } => {
@@ -457,13 +457,13 @@ impl<'a> RowView<'a> {
     }
 
     #[inline]
-    fn variable(&self, slot: &Slot) -> &'a [u8] {
+    fn variable(&self, field: &Field) -> &'a [u8] {
         let codec = self.codec;
-        let end = codec.end_at(self.image, slot.offset);
-        let start = if slot.offset == codec.ends_start {
+        let end = codec.end_at(self.image, field.offset);
+        let start = if field.offset == codec.ends_start {
             codec.variable_start
         } else {
-            codec.end_at(self.image, slot.offset - if codec.wide_ends { 4 } else { 2 })
+            codec.end_at(self.image, field.offset - if codec.wide_ends { 4 } else { 2 })
         };
         self.image.get(start..end).unwrap_or(&[])
     }

@@ -15,11 +15,11 @@ use std::ops::Range;
 
 impl Log {
     /// Appends a record whose payload is `parts`, one behind the other, and gives its place: `start` names
-    /// the record, `end` is what to flush up to. The record is in memory; a caller that needs it on the
+    /// the record, `end` is what to flush up to. The record is in memory. A thread that needs it on the
     /// device calls [`Log::flush`].
     ///
-    /// Waits if the ring buffer is full, and writes it out if no other thread does. A record may be larger
-    /// than the ring: it then goes through it in pieces.
+    /// If the ring buffer is full this waits, or writes it out if no other thread does (wal R5). A record may
+    /// be larger than the ring. Then it goes through the ring in pieces (wal R6).
     ///
     /// # Errors
     ///
@@ -32,11 +32,12 @@ impl Log {
         if payload > PAYLOAD_MAX {
             return Err(Error::TooLong { bytes: payload });
         }
-        // Before the reservation: from there to the end of the copy, leaders may have to wait for us.
+        // Before the reservation, because from there to the end of the copy leaders may have to wait for this
+        // thread (wal R1).
         let body = body_sum(kind, parts, payload);
         let bytes = record_bytes(payload);
         let slot = self.claim_slot()?;
-        // ORDER: Release: a leader who sees this end of the log sees the claim of the slot.
+        // ORDER: Release: a leader that sees this end of the log sees the claim of the slot (wal R3).
         let start = self.next.fetch_add(bytes, Release);
         slot.move_to(start);
         let mut copy = Copy { log: self, slot: Some(slot), position: start, room: self.room() };
@@ -63,15 +64,17 @@ impl Log {
         }
     }
 
-    /// The position that does not fit the ring any more.
+    /// The first position that does not fit into the ring.
     fn room(&self) -> u64 {
-        // ORDER: Acquire meets the leader's Release: it has read the words that are about to be overwritten.
+        // ORDER: Acquire meets the leader's Release: the leader has read the words that are about to be
+        // overwritten (wal R2).
         self.written.load(Acquire) + self.ring.bytes()
     }
 
-    /// Returns when the ring has room at `position`, up to which the caller has copied and said so.
+    /// Returns when the ring has room at `position`. The caller has copied up to there and has moved its slot
+    /// there.
     fn wait_for_room(&self, position: u64) -> Result<u64> {
-        // ORDER: a figure for people.
+        // ORDER: Relaxed: only people read this number.
         self.counters.waits.fetch_add(1, Relaxed);
         let mut leading = self.leading.lock();
         loop {
@@ -89,7 +92,7 @@ impl Log {
             let has_progress = self.write_complete(&leadership)?.has_progress;
             drop(leadership);
             if !has_progress {
-                // Someone below is still copying, and does not need us for that.
+                // A thread below is still copying, and does not need this one for that.
                 thread::yield_now();
             }
             leading = self.leading.lock();
@@ -97,13 +100,13 @@ impl Log {
     }
 }
 
-/// A record on its way into the ring.
+/// A record that is being copied into the ring.
 struct Copy<'l> {
     log: &'l Log,
     slot: Option<Slot<'l>>,
-    /// Where the next word goes.
+    /// The position of the next word.
     position: u64,
-    /// Up to where it may.
+    /// Up to this position there is room.
     room: u64,
 }
 
@@ -124,7 +127,8 @@ impl Copy<'_> {
         if self.position < self.room {
             return Ok(());
         }
-        // What is copied may be written: a record larger than the ring could not go on otherwise.
+        // What is copied may be written by the leader. Otherwise a record larger than the ring could not go
+        // on (wal R6).
         if let Some(slot) = &self.slot {
             slot.move_to(self.position);
         }
@@ -142,7 +146,7 @@ impl Copy<'_> {
 
 impl Drop for Copy<'_> {
     fn drop(&mut self) {
-        // The slot is not given back: nothing from the hole on is ever called complete.
+        // The slot is not given back, so nothing from the hole on is ever called complete (wal R7).
         if self.slot.is_some() && self.log.poison.get().is_none() {
             self.log.poison("an append was cut short".to_string());
         }

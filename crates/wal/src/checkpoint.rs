@@ -1,7 +1,7 @@
-//! Where a start begins to read: the checkpoint, in a small file of its own.
+//! The checkpoint says where a start begins to read the log. It lies in a small file of its own.
 //!
-//! Two slots, 4096 bytes apart, are written in turn, so that a write that is cut short leaves the other. A
-//! slot, little-endian:
+//! The file has two copies, 4096 bytes apart, which are written in turn, so that a write that is cut short
+//! leaves the other. A copy, little-endian:
 //!
 //! | byte | size | field |
 //! |---|---|---|
@@ -23,30 +23,30 @@ use std::io;
 use std::path::{Path, PathBuf};
 use vfs::{Create, File, Vfs};
 
-/// Words that the owner keeps with a checkpoint: next ids and the like.
+/// How many words the owner stores with a checkpoint, such as next ids.
 pub const OWNER_WORDS: usize = 11;
 
 const NAME: &str = "checkpoint";
 const MAGIC: u64 = u64::from_le_bytes(*b"LWCHECK\x01");
 const FORMAT: u32 = 1;
-const SLOT_BYTES: usize = 128;
-/// A block each: a torn write damages one of them.
-const SLOT_DISTANCE: u64 = 4096;
-const FILE_BYTES: u64 = 2 * SLOT_DISTANCE;
+const COPY_BYTES: usize = 128;
+/// Each copy is in a block of its own, so that a torn write damages only one.
+const COPY_DISTANCE: u64 = 4096;
+const FILE_BYTES: u64 = 2 * COPY_DISTANCE;
 const CHECKSUM_AT: usize = 12;
 const OWNER_AT: usize = 40;
 
-const _: () = assert!(OWNER_AT + 8 * OWNER_WORDS == SLOT_BYTES);
-const _: () = assert!(SLOT_BYTES as u64 <= SLOT_DISTANCE);
+const _: () = assert!(OWNER_AT + 8 * OWNER_WORDS == COPY_BYTES);
+const _: () = assert!(COPY_BYTES as u64 <= COPY_DISTANCE);
 
 /// A point from which the owner can bring its files up to date.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Checkpoint {
     /// Where the log was when the checkpoint was taken, or the record that describes it: the owner's choice.
     pub lsn: Lsn,
-    /// Recovery reads from here. Files wholly below may go.
+    /// Recovery reads from here. Files wholly below may be removed.
     pub needed: Lsn,
-    /// Not the log's business.
+    /// The owner's words. The log does not read them.
     pub owner: [u64; OWNER_WORDS],
 }
 
@@ -55,7 +55,7 @@ impl Checkpoint {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]; [`Error::WrongFormat`] if both slots were written and neither is whole, or one is of
+    /// [`Error::Io`]; [`Error::WrongFormat`] if both copies were written and neither is whole, or one is of
     /// another format.
     pub fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<Checkpoint>> {
         Ok(read(vfs, dir)?.map(|(_, checkpoint)| checkpoint))
@@ -91,12 +91,12 @@ impl Checkpoints {
         self.durable.map(|(_, checkpoint)| checkpoint)
     }
 
-    /// Makes the checkpoint durable. After an error the one before it holds, or this one: both may be started
-    /// from, and the next attempt goes to the same slot.
+    /// Makes the checkpoint durable. After an error the one before it holds, or this one. A start may begin
+    /// at either, and the next attempt writes the same copy.
     pub fn write(&mut self, checkpoint: Checkpoint) -> Result<()> {
         let sequence = self.durable.map_or(1, |(sequence, _)| sequence + 1);
         let io = |source| Error::io(&self.path, source);
-        // CRASH: the slot of the durable checkpoint is not touched.
+        // CRASH: the copy with the durable checkpoint is not touched.
         self.file.write_at(&encode(sequence, &checkpoint), place(sequence)).map_err(io)?;
         self.file.sync().map_err(io)?;
         self.durable = Some((sequence, checkpoint));
@@ -105,15 +105,15 @@ impl Checkpoints {
 }
 
 fn place(sequence: u64) -> u64 {
-    sequence % 2 * SLOT_DISTANCE
+    sequence % 2 * COPY_DISTANCE
 }
 
-fn sum_of(bytes: &[u8; SLOT_BYTES]) -> u32 {
+fn sum_of(bytes: &[u8; COPY_BYTES]) -> u32 {
     checksum(checksum(0, &bytes[..CHECKSUM_AT]), &bytes[CHECKSUM_AT + 4..])
 }
 
-fn encode(sequence: u64, checkpoint: &Checkpoint) -> [u8; SLOT_BYTES] {
-    let mut bytes = [0; SLOT_BYTES];
+fn encode(sequence: u64, checkpoint: &Checkpoint) -> [u8; COPY_BYTES] {
+    let mut bytes = [0; COPY_BYTES];
     bytes[0..8].copy_from_slice(&MAGIC.to_le_bytes());
     bytes[8..12].copy_from_slice(&FORMAT.to_le_bytes());
     bytes[16..24].copy_from_slice(&sequence.to_le_bytes());
@@ -127,31 +127,31 @@ fn encode(sequence: u64, checkpoint: &Checkpoint) -> [u8; SLOT_BYTES] {
     bytes
 }
 
-/// What is in a slot.
+/// What a copy holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Slot {
+enum Found {
     Empty,
     Damaged,
     Format(u32),
     Whole(u64, Checkpoint),
 }
 
-fn decode(bytes: &[u8; SLOT_BYTES]) -> Slot {
-    if *bytes == [0; SLOT_BYTES] {
-        return Slot::Empty;
+fn decode(bytes: &[u8; COPY_BYTES]) -> Found {
+    if *bytes == [0; COPY_BYTES] {
+        return Found::Empty;
     }
     if u64_at(bytes, 0) != MAGIC || u32_at(bytes, CHECKSUM_AT) != sum_of(bytes) {
-        return Slot::Damaged;
+        return Found::Damaged;
     }
     if u32_at(bytes, 8) != FORMAT {
-        return Slot::Format(u32_at(bytes, 8));
+        return Found::Format(u32_at(bytes, 8));
     }
     let checkpoint = Checkpoint {
         lsn: Lsn(u64_at(bytes, 24)),
         needed: Lsn(u64_at(bytes, 32)),
         owner: std::array::from_fn(|word| u64_at(bytes, OWNER_AT + 8 * word)),
     };
-    Slot::Whole(u64_at(bytes, 16), checkpoint)
+    Found::Whole(u64_at(bytes, 16), checkpoint)
 }
 
 fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(u64, Checkpoint)>> {
@@ -164,21 +164,21 @@ fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Option<(u64, Checkpoint)>> {
     let mut last = None;
     let mut damaged = 0;
     for number in 0..2 {
-        let mut bytes = [0; SLOT_BYTES];
+        let mut bytes = [0; COPY_BYTES];
         match file.read_at(&mut bytes, place(number)) {
             Ok(()) => {}
-            // Cut short while it was made: there was no checkpoint yet.
+            // The file was cut short while it was made, so there was no checkpoint yet.
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => continue,
             Err(error) => return Err(io(error)),
         }
         match decode(&bytes) {
-            Slot::Empty => {}
-            Slot::Damaged => damaged += 1,
-            Slot::Format(format) => {
+            Found::Empty => {}
+            Found::Damaged => damaged += 1,
+            Found::Format(format) => {
                 let why = format!("its format is {format}, this build reads {FORMAT}");
                 return Err(Error::WrongFormat { path, why });
             }
-            Slot::Whole(sequence, checkpoint) => {
+            Found::Whole(sequence, checkpoint) => {
                 if last.is_none_or(|(before, _)| before < sequence) {
                     last = Some((sequence, checkpoint));
                 }
@@ -200,10 +200,10 @@ mod tests {
     fn every_flipped_bit_of_a_checkpoint_is_found() {
         let checkpoint = Checkpoint { lsn: Lsn(4711), needed: Lsn(42), owner: [7; OWNER_WORDS] };
         let mut bytes = encode(3, &checkpoint);
-        assert_eq!(decode(&bytes), Slot::Whole(3, checkpoint));
+        assert_eq!(decode(&bytes), Found::Whole(3, checkpoint));
         for bit in 0..bytes.len() * 8 {
             bytes[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(decode(&bytes), Slot::Damaged, "bit {bit}");
+            assert_eq!(decode(&bytes), Found::Damaged, "bit {bit}");
             bytes[bit / 8] ^= 1 << (bit % 8);
         }
     }

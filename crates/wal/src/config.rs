@@ -8,10 +8,10 @@ use std::path::PathBuf;
 const BUFFER_SIZE_MIN: usize = 64;
 /// Bytes of the largest ring buffer.
 const BUFFER_SIZE_MAX: usize = 1 << 32;
-/// Files are whole blocks, so that a position's place in its block is the same in the log and in its file.
+/// Files are whole blocks, so that a position has the same offset in its block in the log and in the file.
 const BLOCK: u64 = 4096;
 
-/// How a log is kept.
+/// How a log is stored.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct LogConfig {
     /// The folder of the log's files. The log is alone in it.
@@ -21,7 +21,8 @@ pub struct LogConfig {
     pub file_size: u64,
     /// Bytes of the ring buffer: a power of two, from 64 bytes to 4 GiB.
     pub buffer_size: usize,
-    /// How many files that are no longer needed are kept for the positions to come, rather than removed.
+    /// How many files that are no longer needed stay, to be used again for later positions, instead of being
+    /// removed.
     pub spare_files: usize,
 }
 

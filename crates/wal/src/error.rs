@@ -12,20 +12,20 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 #[derive(Debug)]
 pub enum Error {
-    /// The device failed, and the log is none the worse: it may be tried again.
+    /// The device failed, and the log is as it was: the call may be made again.
     Io { path: PathBuf, source: io::Error },
     /// An earlier write or sync failed. What the device holds beyond the last position reported as synced is
     /// unknown, so nothing more is accepted or reported durable until the log is opened anew.
     Poisoned { why: String },
     /// The payload is longer than [`crate::PAYLOAD_MAX`]. Nothing was appended.
     TooLong { bytes: usize },
-    /// The position was never given out: a flush up to it would wait for ever.
+    /// The position was never given out: a flush up to it would wait forever.
     Beyond { lsn: Lsn, next: Lsn },
     /// No file of the log holds the position.
     Missing { dir: PathBuf, lsn: Lsn },
     /// A file is not what this build writes.
     WrongFormat { path: PathBuf, why: String },
-    /// A checkpoint that says what cannot be.
+    /// The checkpoint contradicts the log or the checkpoint before it.
     Checkpoint { why: String },
     /// The settings cannot be met.
     Config { why: String },

@@ -15,7 +15,7 @@ base::latch_class!(pub LogFileChangeLatch, "log file change");
 
 /// Bytes of zeroes written at once.
 const ZEROES: usize = 1 << 20;
-/// What a file is called until it is whole.
+/// The end of a file's name until the file is whole.
 const NEW_SUFFIX: &str = "new";
 
 /// An open file of the log.
@@ -24,7 +24,7 @@ pub(crate) struct LogFile {
     pub header: FileHeader,
     pub path: PathBuf,
     pub file: Arc<dyn File>,
-    /// Bytes of log that are really there: less than the capacity if the file was cut.
+    /// Bytes of log that are there: less than the capacity if the file was cut.
     pub readable: u64,
 }
 
@@ -81,8 +81,8 @@ pub(crate) fn scan(vfs: &dyn Vfs, dir: &Path) -> Result<Vec<LogFile>> {
                 let readable = length.saturating_sub(FILE_HEADER_BYTES).min(header.capacity);
                 files.push(LogFile { header, path, file, readable });
             }
-            // Damaged, or on its way to another name: if its place in the log is needed, the reader misses
-            // it.
+            // The file is damaged, or was being renamed. If its part of the log is needed the reader says
+            // that it is missing.
             Ok(_) | Err(HeaderFault::Damaged) => {}
             Err(HeaderFault::Format(format)) => {
                 let why = format!("its format is {format}, this build reads {FORMAT}");
@@ -120,9 +120,9 @@ pub(crate) fn sync_dir(vfs: &dyn Vfs, dir: &Path) -> Result<()> {
 pub(crate) struct Files {
     vfs: Arc<dyn Vfs>,
     config: LogConfig,
-    /// Held by whoever makes or removes a file, while the device works.
+    /// Held by a thread that makes or removes a file, also while the device works (wal R8).
     changing: Mutex<(), LogFileChangeLatch>,
-    /// By number, without a gap; held for a look only.
+    /// By number, without a gap. Held for a look or a change only.
     list: Mutex<VecDeque<LogFile>, LogFilesLatch>,
 }
 
@@ -139,7 +139,7 @@ impl Files {
         self.list.lock().iter().cloned().collect()
     }
 
-    /// The file that holds `lsn`. It is made now if it is the next one and was not made ahead.
+    /// The file that holds `lsn`. If it is the next file and does not exist yet, it is made now.
     pub fn holding(&self, lsn: u64) -> Result<LogFile> {
         if let Some(file) = self.find(lsn) {
             return Ok(file);
@@ -183,8 +183,8 @@ impl Files {
         let new = path.with_extension(NEW_SUFFIX);
         let file = self.vfs.open(&new, Create::IfMissing).and_then(|file| {
             // CRASH: until the rename the name says that the file is not whole, and the next start removes
-            // it. Written zeroes rather than room set aside: a sync of the log then has data to write and no
-            // metadata.
+            // it. Zeroes are written instead of only reserving the room, so that a sync of the log has no
+            // metadata to write.
             let zeroes = vec![0; ZEROES.min(self.config.file_size as usize)];
             let mut at = 0;
             while at < self.config.file_size {
@@ -195,7 +195,7 @@ impl Files {
             file.write_at(&header.encode(), 0)?;
             file.sync()?;
             self.vfs.rename(&new, &path)?;
-            // CRASH: only when the folder's entry is durable may a record in the file be called so.
+            // CRASH: a record in the file may be called durable only when the folder's entry is durable.
             self.vfs.sync_dir(&self.config.dir)?;
             Ok(file)
         });
@@ -205,16 +205,16 @@ impl Files {
         Ok(made)
     }
 
-    /// Gives up the files wholly below `lsn`: some become the next files, the others go. `written` is where
-    /// the log is now. Gives their number. After an error the file concerned is out of the log, and the next
-    /// start removes it.
+    /// Gives up the files wholly below `lsn`, and gives their number. Some become the next files, the others
+    /// are removed. `written` is where the log is now. After an error the file concerned is out of the log,
+    /// and the next start removes it (wal R9).
     pub fn remove_below(&self, lsn: u64, written: u64) -> Result<usize> {
         let _changing = self.changing.lock();
         let mut count = 0;
         loop {
             let file = {
                 let mut list = self.list.lock();
-                // The last file stays: the next one takes its number from it.
+                // The last file stays, because the next one takes its number from it.
                 match list.front() {
                     Some(file) if file.end() <= lsn && list.len() > 1 => list.pop_front(),
                     _ => None,
@@ -236,14 +236,14 @@ impl Files {
         Ok(count)
     }
 
-    /// Under `changing`: makes a file that is not needed the last of the list. Its old records stay and are
-    /// not believed.
+    /// Under `changing`: makes a file that is not needed the last of the list. Its old records stay, and fail
+    /// their checksums.
     fn recycle(&self, file: LogFile) -> Result<()> {
         let header = self.next_header();
         let path = path_of(&self.config.dir, header.number);
-        // CRASH: between header and rename the name does not fit the header: the file belongs to no place of
-        // the log, and the next start removes it. The entry is durable before the file is in the list, as for
-        // a new one.
+        // CRASH: between header and rename the name does not fit the header. Then the file is not part of the
+        // log, and the next start removes it. The entry is durable before the file is in the list, as for a
+        // new one.
         let renamed = file
             .file
             .write_at(&header.encode(), 0)
@@ -256,14 +256,14 @@ impl Files {
     }
 }
 
-/// Removes every file of the log in the folder that is not in `kept`: what an end that was not clean left
+/// Removes every file of the log in the folder that is not in `needed`: what a stop that was not clean left
 /// behind.
-pub(crate) fn remove_others(vfs: &dyn Vfs, dir: &Path, kept: &[LogFile]) -> Result<()> {
+pub(crate) fn remove_others(vfs: &dyn Vfs, dir: &Path, needed: &[LogFile]) -> Result<()> {
     for name in vfs.list(dir).map_err(|source| Error::io(dir, source))? {
         let is_unfinished = name.extension().is_some_and(|extension| extension == NEW_SUFFIX)
             && number_of(&name.with_extension("lwl")).is_some();
         let path = dir.join(&name);
-        let is_other = number_of(&name).is_some() && kept.iter().all(|file| file.path != path);
+        let is_other = number_of(&name).is_some() && needed.iter().all(|file| file.path != path);
         if is_unfinished || is_other {
             vfs.remove(&path).map_err(|source| Error::io(&path, source))?;
         }

@@ -1,8 +1,8 @@
-//! Flushing: one of those who wait writes and syncs for all.
+//! Flushing: one of the threads that wait writes and syncs for all.
 //!
-//! There is no flusher thread and no timer. A thread that finds no leader leads: it writes everything
-//! complete, syncs, and wakes the others. Records that are appended while it syncs are the next leader's, so
-//! the slower the device, the more of them share a sync.
+//! There is no flusher thread and no timer. A thread that finds no leader leads (wal R5): it writes
+//! everything complete, syncs, and wakes the others. Records that are appended while it syncs are the next
+//! leader's. So the slower the device is, the more records share a sync.
 
 use crate::error::{Error, Result};
 use crate::log::{Device, Log};
@@ -15,7 +15,8 @@ use std::io;
 /// Bytes written at once: enough that the cost of a call does not count.
 const WRITE_MAX: u64 = 1 << 20;
 
-/// Looks for progress so often before giving up the processor: a copy takes less than a microsecond.
+/// How often a thread looks for progress before it gives up the processor. A copy takes less than a
+/// microsecond.
 #[cfg(not(feature = "shuttle"))]
 const SPINS: u32 = 100;
 #[cfg(feature = "shuttle")]
@@ -24,19 +25,20 @@ const SPINS: u32 = 1;
 /// How safe a record is to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Durability {
-    /// With the operating system: survives this process.
+    /// The operating system has it, so it survives this process.
     Written,
-    /// Durable: survives this machine.
+    /// The device has it, so it survives a stop of the machine.
     Synced,
 }
 
-/// Whose turn it is.
+/// Whether a thread leads.
 #[derive(Debug, Default)]
 pub(crate) struct Leading {
     pub has_leader: bool,
 }
 
-/// The right to write. Whatever happens to its holder, it ends, and every waiter looks again.
+/// The right to write. Whatever happens to its holder, the right ends, and all threads that wait look again
+/// (wal R5).
 #[derive(Debug)]
 pub(crate) struct Leadership<'l> {
     log: &'l Log,
@@ -53,7 +55,7 @@ impl Drop for Leadership<'_> {
     }
 }
 
-/// What a leader's round of writing came to.
+/// How a leader's round of writing ended.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Round {
     /// Everything below is written.
@@ -66,9 +68,9 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`Error::Poisoned`] if that cannot be promised any more, now or ever: the caller's records may or may
-    /// not survive. What was safe before stays so, and a flush that asks for no more than that still
-    /// succeeds. [`Error::Beyond`] if `up_to` was never given out.
+    /// [`Error::Poisoned`] if that can never be promised any more: the caller's records may or may not
+    /// survive. What was safe before stays safe, and a flush up to there still succeeds. [`Error::Beyond`] if
+    /// `up_to` was never given out.
     pub fn flush(&self, up_to: Lsn, durability: Durability) -> Result<()> {
         if self.is_safe(up_to.0, durability) {
             return Ok(());
@@ -105,7 +107,7 @@ impl Log {
             Durability::Written => &self.written,
             Durability::Synced => &self.synced,
         };
-        // ORDER: Acquire meets the leader's Release after the device said so.
+        // ORDER: Acquire meets the Release that the leader makes after the device has confirmed.
         safe.load(Acquire) >= up_to
     }
 
@@ -116,7 +118,7 @@ impl Log {
         Leadership { log: self }
     }
 
-    /// Writes until everything below `up_to` is written; gives how far it came.
+    /// Writes until everything below `up_to` is written, and gives the position up to which it is.
     fn write_up_to(&self, up_to: u64, leadership: &Leadership<'_>) -> Result<u64> {
         let mut spins = 0;
         loop {
@@ -125,7 +127,7 @@ impl Log {
                 return Ok(round.written);
             }
             self.check_poison()?;
-            // Someone is copying. If it waits for room, it has got some just now.
+            // A thread is copying. If it waits for room, it has just got some.
             if round.has_progress {
                 spins = 0;
             }
@@ -140,13 +142,14 @@ impl Log {
 
     /// Writes what is complete. A failure poisons the log.
     pub(crate) fn write_complete(&self, _leadership: &Leadership<'_>) -> Result<Round> {
-        // ORDER: only leaders change it, and leadership passes through a mutex.
+        // ORDER: only leaders change it (wal R4), and leadership passes through a mutex.
         let from = self.written.load(Relaxed);
         let to = self.slots.complete_up_to(&self.next);
-        // After that look: an append that was given up leaves its slot, and a poisoned log is not written to.
+        // Looked at after that: an append that failed leaves its slot and poisons the log, and a poisoned log
+        // is not written to (wal R7).
         self.check_poison()?;
         let mut at = from;
-        // Uncontended: it belongs to the leader.
+        // Always free: only the leader takes it.
         let mut device = self.device.lock();
         while at < to {
             at += self.write_piece(&mut device, at, to)?;
@@ -155,7 +158,7 @@ impl Log {
         Ok(Round { written: at, has_progress: at > from })
     }
 
-    /// Writes from `at` on, at most up to `to`, inside one file; gives how many bytes.
+    /// Writes from `at` on, at most up to `to`, inside one file, and gives the number of bytes.
     fn write_piece(&self, device: &mut Device, at: u64, to: u64) -> Result<u64> {
         let Device { staging, current, unsynced } = device;
         let file = match current.take() {
@@ -168,7 +171,7 @@ impl Log {
         if unsynced.last().is_none_or(|last| last.first() != file.first()) {
             unsynced.push(file.clone());
         }
-        // CRASH: any part of this may be on the device or not. A record that is not all there fails its
+        // CRASH: after a crash the device may have any part of this. A record that is not all there fails its
         // checksum.
         let written = file.file.write_at(staging, file.offset(at));
         // ORDER: a figure for people.
@@ -179,9 +182,10 @@ impl Log {
     }
 
     fn set_written(&self, written: u64) {
-        // Under the mutex, so that no thread decides to wait between this and the wake-up.
+        // Under the mutex, so that no thread decides to wait between this and the wake-up (wal R4).
         let leading = self.leading.lock();
-        // ORDER: Release: the words below were read, and may be overwritten by a thread that sees this.
+        // ORDER: Release: the words below have been read, and a writer that sees this may overwrite them (wal
+        // R2).
         self.written.store(written, Release);
         drop(leading);
         self.write_done.notify_all();
@@ -201,8 +205,8 @@ impl Log {
         drop(device);
         // ORDER: a figure for people.
         self.counters.syncs.fetch_add(1, Relaxed);
-        // Those who wait for it are woken when the leadership ends; both pass through the mutex.
-        // ORDER: Release: what the device said comes before.
+        // Threads that wait for it are woken when the leadership ends. Both pass through the mutex (wal R4).
+        // ORDER: Release: the device's answer comes before.
         self.synced.store(written, Release);
         Ok(())
     }

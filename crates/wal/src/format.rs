@@ -9,9 +9,9 @@
 //! | 8 | 1 | kind, the owner's |
 //! | 9 | length - 9 | payload, the owner's |
 //!
-//! A record may cross the border between two files. The LSN in the checksum makes a record believable at one
-//! place of the endless log only: what a recycled file still holds from its earlier life, and what landed in
-//! a wrong place, fails the check.
+//! A record may cross the border between two files. The checksum includes the LSN, so a record is believed at
+//! one position of the log only: old records in a recycled file, and bytes that were written to a wrong
+//! position, fail the check.
 //!
 //! A file begins with a block of 4096 bytes, of which 64 are used and the rest are zero; byte 4096 holds the
 //! file's first LSN:
@@ -32,8 +32,8 @@
 use base::Lsn;
 use base::checksum::checksum;
 
-/// Where the log begins. Not 0, which means "never logged"; a whole block, so that blocks of the log are
-/// blocks of the file.
+/// Where the log begins. It is not 0, which means "never logged", and it is a whole block, so that blocks of
+/// the log are blocks of the file.
 pub const FIRST_LSN: Lsn = Lsn(4096);
 
 /// Bytes of the longest payload: far above what any owner logs at once, far below what would make a damaged
@@ -65,13 +65,13 @@ pub const fn record_bytes(payload: usize) -> u64 {
     ((RECORD_HEADER_BYTES + payload) as u64).next_multiple_of(ALIGNMENT)
 }
 
-/// A checksum taken up again where `sum` ended: the same for a text in one part or in many.
+/// Continues a checksum where `sum` ended. The result is the same for bytes in one part or in many.
 fn resume(sum: u32, bytes: &[u8]) -> u32 {
     // The checksum of nothing is its start value; seeds are combined with that.
     checksum(sum ^ checksum(0, &[]), bytes)
 }
 
-/// The part of a record's checksum that is known before its place is.
+/// The part of a record's checksum that can be computed before its LSN is known.
 pub(crate) fn body_sum(kind: u8, parts: &[&[u8]], payload: usize) -> u32 {
     let length = (RECORD_HEADER_BYTES + payload) as u32;
     let mut sum = checksum(0, &length.to_le_bytes());
@@ -83,9 +83,8 @@ pub(crate) fn body_sum(kind: u8, parts: &[&[u8]], payload: usize) -> u32 {
     resume(sum, &[0; ALIGNMENT as usize][..padding])
 }
 
-/// Makes the checksum good for this place only. A CRC started from the LSN is its linear combination with the
-/// body's, so nothing is lost by combining afterwards, and the body's can be had before the place is
-/// reserved.
+/// Combines the checksum of the body with the LSN. A CRC is linear, so this is as good as a CRC that starts
+/// from the LSN, and the body's checksum can be computed before the LSN is reserved.
 pub(crate) fn place_sum(body: u32, lsn: Lsn) -> u32 {
     body ^ checksum(0, &lsn.0.to_le_bytes())
 }
@@ -139,7 +138,7 @@ pub(crate) struct FileHeader {
     pub capacity: u64,
 }
 
-/// Why a file's header is of no use.
+/// Why a file's header cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum HeaderFault {
     /// Not a log file's, or damaged.

@@ -1,8 +1,8 @@
 //! The write-ahead log: one endless sequence of records, in numbered files.
 //!
 //! Many threads append at once: each reserves its place by one atomic addition and copies into a ring buffer.
-//! A thread that needs its records on the device calls [`Log::flush`]; one of those that do writes and syncs
-//! for all. After a crash a [`Reader`] gives the records up to the first that is not whole, and
+//! A thread that needs its records on the device calls [`Log::flush`], and one of these threads writes and
+//! syncs for all. After a crash a [`Reader`] gives the records up to the first that is not whole, and
 //! [`Log::open_at`] goes on from there. What the records mean is their owner's business.
 //!
 //! The README beside this crate's manifest has the terms, the access rules, the latch order and the reasons.

@@ -24,16 +24,17 @@ base::latch_class!(pub LeaderLatch, "log leader");
 
 /// A log that is written to. Shared by all threads that append and flush.
 ///
-/// If it is dropped without a flush, what was not flushed is lost, as by a crash.
+/// If it is dropped without a flush, records that were not flushed are lost, as by a crash.
 #[derive(Debug)]
 pub struct Log {
     /// The next LSN to be given out. The one word that all appending threads write.
     pub(crate) next: CachePadded<AtomicU64>,
     pub(crate) slots: Slots,
     pub(crate) ring: Ring,
-    /// Handed to the device, and so free in the ring. Changed by the leader, under `leading`.
+    /// Everything below has been handed to the operating system, and its room in the ring is free. Changed by
+    /// the leader, under `leading` (wal R4).
     pub(crate) written: CachePadded<AtomicU64>,
-    /// Durable. Changed by the leader, under `leading`.
+    /// Everything below is durable. Changed by the leader, under `leading` (wal R4).
     pub(crate) synced: CachePadded<AtomicU64>,
     pub(crate) leading: Mutex<Leading, LeaderLatch>,
     /// `written` has grown, or there is no leader.
@@ -51,15 +52,15 @@ pub struct Log {
 /// What the leader works with.
 #[derive(Debug, Default)]
 pub(crate) struct Device {
-    /// Where ring words become bytes.
+    /// The bytes of the next write, copied out of the ring.
     pub staging: Vec<u8>,
     /// The file of the last write.
     pub current: Option<LogFile>,
-    /// Written to since they were last synced.
+    /// Files that were written to since they were last synced.
     pub unsynced: Vec<LogFile>,
 }
 
-/// Written by leaders and by those who wait for room, so rarely.
+/// Counters that leaders write, and threads that wait for room, so rarely.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
     pub writes: AtomicU64,
@@ -78,7 +79,8 @@ pub struct LogStatus {
     pub synced: Lsn,
     /// Writes to the device since the start.
     pub writes: u64,
-    /// Rounds of syncs since the start: compared with commits, how well they share.
+    /// Rounds of syncs since the start. Compared with the number of commits they tell how well commits share
+    /// syncs.
     pub syncs: u64,
     /// How often an append found the ring full.
     pub waits: u64,
@@ -91,7 +93,8 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`Error::Config`] for settings that cannot be, and for a folder that has a log; [`Error::Io`].
+    /// [`Error::Config`] for settings that are not valid, and for a folder that has a log already;
+    /// [`Error::Io`].
     pub fn create(vfs: Arc<dyn Vfs>, config: LogConfig) -> Result<Log> {
         config.check()?;
         let dir = config.dir.clone();
@@ -111,14 +114,14 @@ impl Log {
             return Err(Error::Config { why });
         }
         let log = Log::new(vfs, config, Vec::new(), checkpoints, FIRST_LSN);
-        // CRASH: the first file comes last, so that there is a log or none.
+        // CRASH: the first file is made last, so that there is a whole log or none.
         log.files.holding(FIRST_LSN.0)?;
         Ok(log)
     }
 
-    /// Opens the log in `config.dir` to go on at `end`: where a [`Reader`] found no further record. What is
-    /// behind is made zero, so that it cannot come back to life behind records to come; what is before is
-    /// made durable.
+    /// Opens the log in `config.dir` to go on at `end`, where a [`Reader`] found no further record. What lies
+    /// behind `end` is made zero, so that it is not taken for a record that follows new ones. What lies
+    /// before `end` is made durable.
     ///
     /// # Errors
     ///
@@ -136,8 +139,8 @@ impl Log {
         if let Some(checkpoint) = checkpoints.durable()
             && end < checkpoint.lsn
         {
-            // The log was durable up to there before the checkpoint was: the device has lost what it had
-            // promised.
+            // The log was durable up to there before the checkpoint was. So the device has lost durable
+            // records.
             let why = format!(
                 "{}: the log ends at {end}, before its checkpoint at {}",
                 dir.display(),
@@ -154,7 +157,7 @@ impl Log {
             _ => needed.0,
         };
         let mut chain = chain_from(scanned, from);
-        // A cut file in the middle ends the log; beyond it nothing was read.
+        // A cut file in the middle ends the log. Nothing beyond it was read.
         chain.retain(|file| file.first() <= end.0);
         if chain.is_empty() || chain.last().is_some_and(|last| last.end() < end.0) {
             return Err(missing());
@@ -168,14 +171,16 @@ impl Log {
                 file.file.set_len(whole).map_err(|source| file.error(source))?;
             }
         }
-        // CRASH: all of this may be done again: until the first new record, reading ends at the same place.
+        // CRASH: all of this may be done again. Until the first new record, reading ends at the same
+        // position.
         remove_others(&*vfs, dir, &chain)?;
         for file in &mut chain {
             file.readable = file.header.capacity;
             if file.holds(end.0) {
                 clear_from(file, end.0)?;
             } else {
-                // What was read may be known to the operating system only; the owner is about to rely on it.
+                // Perhaps only the operating system has what was read. The owner is about to rely on it, so
+                // it is synced.
                 file.file.sync().map_err(|source| file.error(source))?;
             }
         }
@@ -257,8 +262,8 @@ impl Log {
         Ok(Reader::new(files, lsn, (written.0, End::Written)))
     }
 
-    /// Makes the next file, unless there is one: for a thread that has time, before a commit has to wait for
-    /// it.
+    /// Makes the next file, unless there is one. To be called by a thread that has time, so that no commit
+    /// has to wait for it.
     ///
     /// # Errors
     ///
@@ -269,7 +274,7 @@ impl Log {
         self.files.prepare_behind(self.next_lsn().0)
     }
 
-    /// Where the files that exist end: for an append beyond, the thread that writes the log makes one first.
+    /// The end of the existing files. A thread that writes the log beyond it makes a file first.
     pub fn prepared_lsn(&self) -> Lsn {
         self.files.list().last().map_or(FIRST_LSN, |file| Lsn(file.end()))
     }
@@ -279,8 +284,8 @@ impl Log {
         self.checkpoints.lock().durable()
     }
 
-    /// Flushes what was appended so far and makes the checkpoint durable. The pages that make `needed` true
-    /// are on the device before: the owner's duty.
+    /// Flushes what was appended so far and makes the checkpoint durable. The owner sees to it that all pages
+    /// changed below `needed` are on the device before (wal R9).
     ///
     /// # Errors
     ///
@@ -307,7 +312,7 @@ impl Log {
     ///
     /// # Errors
     ///
-    /// [`Error::Io`]: the log is none the worse; a file that was left behind goes at the next start.
+    /// [`Error::Io`]: the log works on, and a file that was left behind is removed at the next start.
     /// [`Error::Poisoned`].
     pub fn remove_unneeded(&self) -> Result<usize> {
         self.check_poison()?;
@@ -324,10 +329,10 @@ impl Log {
         }
     }
 
-    /// Nothing more is accepted, and every waiter learns of it. The first reason stays.
+    /// From now on nothing is accepted, and all threads that wait are told (wal R7). The first reason stays.
     pub(crate) fn poison(&self, why: String) -> Error {
         let why = self.poison.get_or_init(|| why).clone();
-        // Under the mutex: whoever looked before waits by now, and is woken.
+        // Under the mutex: a thread that looked before waits by now, and is woken.
         drop(self.leading.lock());
         self.write_done.notify_all();
         self.lead_ended.notify_all();

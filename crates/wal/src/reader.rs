@@ -9,7 +9,7 @@ use std::io;
 use std::path::Path;
 use vfs::Vfs;
 
-/// Bytes read at once, if there are so many: large enough that the device's latency does not count.
+/// The most bytes read at once: so many that the device's latency does not count.
 const WINDOW: u64 = 256 << 10;
 
 /// A record as it was appended.
@@ -99,7 +99,7 @@ impl Reader {
         Reader { files, position: lsn.0, limit, end: None, window: Vec::new(), window_at: lsn.0 }
     }
 
-    /// The next record; `None` at the first place where there is none that is whole, and ever after.
+    /// The next record. `None` at the first position without a whole record, and from then on.
     ///
     /// # Errors
     ///
@@ -165,7 +165,8 @@ impl Reader {
         Ok(if is_whole { Ok(payload) } else { Err(End::Checksum) })
     }
 
-    /// What eight bytes before the limit say: zeroes, or the beginning of a record that is not all there.
+    /// How the log ends if only eight bytes are left: with zeroes, or with the beginning of a record that is
+    /// not all there.
     fn short_end(&mut self, at_limit: End) -> Result<End> {
         self.fill(ALIGNMENT)?;
         let start = (self.position - self.window_at) as usize;

@@ -1,8 +1,8 @@
 //! The ring buffer: the end of the log, in memory.
 //!
 //! A word of the ring belongs to one writer from its reservation until it is copied, then to the leader until
-//! it is written; the slots and `written` hand it over. The words are relaxed atomics, so that this needs no
-//! `unsafe`.
+//! it is written (wal R2). The slots and `written` hand it over. The words are relaxed atomics, so this needs
+//! no `unsafe`.
 
 use crate::format::ALIGNMENT;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -31,8 +31,8 @@ impl Ring {
     }
 
     pub fn put(&self, lsn: u64, word: u64) {
-        // ORDER: published by the Release store to the writer's slot; the place was free since the Acquire
-        // load of `written`.
+        // ORDER: published by the Release store to the writer's slot. The words have been free since the
+        // Acquire load of `written`.
         self.word(lsn).store(word, Relaxed);
     }
 
@@ -40,8 +40,8 @@ impl Ring {
     pub fn copy_out(&self, from: u64, out: &mut [u8]) {
         let mut lsn = from;
         for bytes in out.chunks_exact_mut(WORD) {
-            // ORDER: complete as of the Acquire loads in `Slots::complete_up_to`; overwritten only after the
-            // Release store to `written` that follows.
+            // ORDER: the words are complete as of the Acquire loads in `Slots::complete_up_to`. They are
+            // overwritten only after the Release store to `written` that follows.
             bytes.copy_from_slice(&self.word(lsn).load(Relaxed).to_le_bytes());
             lsn += ALIGNMENT;
         }

@@ -1,9 +1,9 @@
-//! The writers that are still copying: how a leader knows up to where the ring has no hole.
+//! Which writers are still copying. From this a leader knows up to where the ring has no hole.
 //!
-//! A writer claims a slot by storing the next LSN as it is then, which is at or below what it will get;
-//! reserves; stores the exact start; copies; and gives the slot back. A leader reads the end of the log
-//! *first* and the slots *after that*: a writer that reserved below that end had claimed its slot before, so
-//! the leader finds it there, or done.
+//! A writer claims a slot by storing the next LSN as it is then, which is at or below what the writer will
+//! get. Then it reserves, stores the exact start, copies, and gives the slot back (wal R1). A leader reads
+//! the end of the log *first* and the slots *after that* (wal R3): a writer that reserved below that end had
+//! claimed its slot before, so the leader sees the claim, or the writer has finished.
 
 use base::sync::atomic::{
     AtomicU64,
@@ -12,11 +12,11 @@ use base::sync::atomic::{
 use base::sync::{CachePadded, thread, thread_local};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-/// Writers that copy at the same time. Copying takes less than a microsecond, so this is not the number of
-/// threads but of cores, and of threads that were interrupted while they copied.
+/// How many writers can copy at the same time. Copying takes less than a microsecond, so this has to be about
+/// the number of cores, and of threads that were interrupted while they copied, not the number of threads.
 #[cfg(not(feature = "shuttle"))]
 const SLOTS: usize = 64;
-/// Models see a full house with three threads.
+/// In models three threads are enough to take all slots.
 #[cfg(feature = "shuttle")]
 const SLOTS: usize = 2;
 
@@ -45,18 +45,18 @@ impl Slots {
         Slots { slots: std::array::from_fn(|_| CachePadded(AtomicU64::new(IDLE))) }
     }
 
-    /// A slot that says "from `next`, as it is now, on"; `None` if all are taken.
+    /// Claims a slot that says "from `next`, as it is now, on". `None` if all are taken.
     pub fn claim(&self, next: &AtomicU64) -> Option<Slot<'_>> {
         let first = FIRST.try_with(|first| *first).unwrap_or(0);
         for i in 0..SLOTS {
             let slot = &*self.slots[(first + i) % SLOTS];
-            // ORDER: the exchange decides. An old `next` is lower, which only makes a leader more careful.
+            // ORDER: the exchange decides. An old `next` is lower, which only makes a leader wait longer.
             if slot.load(Relaxed) != IDLE {
                 continue;
             }
             let bound = next.load(Relaxed);
-            // ORDER: Acquire and Release, so that a leader who sees this claim also sees what the slot's last
-            // user copied.
+            // ORDER: Acquire and Release, so that a leader that sees this claim also sees what the slot's
+            // last user copied.
             if slot.compare_exchange(IDLE, bound, AcqRel, Relaxed).is_ok() {
                 return Some(Slot(slot));
             }
@@ -64,7 +64,7 @@ impl Slots {
         None
     }
 
-    /// The position below which every record is in the ring. May lag, never leads.
+    /// The position below which every record is in the ring. It may be too low, and is never too high.
     pub fn complete_up_to(&self, next: &AtomicU64) -> u64 {
         // ORDER: the end first: its Acquire meets the Release of every reservation below it, and with that
         // the claims made before.
@@ -73,8 +73,8 @@ impl Slots {
     }
 
     fn lowest(&self, end: u64) -> u64 {
-        // ORDER: Acquire meets the Release with which a writer moved on or gave the slot back: its words are
-        // there.
+        // ORDER: Acquire meets the Release with which a writer moved its slot or gave it back, so its words
+        // are visible.
         self.slots.iter().fold(end, |lowest, slot| lowest.min(slot.load(Acquire)))
     }
 }
@@ -157,7 +157,7 @@ mod models {
         explore(|model| model.slots.complete_up_to(&model.next));
     }
 
-    /// The canary: the slots before the end is the wrong way round.
+    /// The canary: to read the slots before the end is the wrong way round.
     #[test]
     #[should_panic(expected = "a hole was called complete")]
     fn a_leader_that_reads_the_slots_before_the_end_is_caught() {

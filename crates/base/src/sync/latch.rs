@@ -1,4 +1,4 @@
-//! Latches: what they are made of, and who meets at them.
+//! Latches: how they are made, and how often threads meet at them.
 //!
 //! A latch has a class, a type that costs no memory: `Mutex<T, Rows>`. What happens at the latches of a class
 //! is counted while [`metering`] is on. A latch without one (`Mutex<T>`) is of the class `other`.
@@ -48,11 +48,11 @@ pub enum Implementation {
     WaitArray = 1,
 }
 
-/// Plain: not a part of what is modelled.
+/// A plain atomic of std: it is not a part of what is modelled.
 static CHOSEN: AtomicU8 = AtomicU8::new(Implementation::Direct as u8);
 
 impl Implementation {
-    /// What latches are made as from now on.
+    /// How latches are made from now on.
     pub fn choose(self) {
         // ORDER: each latch keeps what it was made with; nothing is published through this.
         CHOSEN.store(self as u8, Relaxed);

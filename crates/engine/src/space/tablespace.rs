@@ -18,7 +18,7 @@ use base::sync::{Arc, Mutex, OnceLock};
 use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::{Page, PageMut};
 use pagecache::{CachedFile, Caches, Detach, FileFormat, NamedCache, Pool, WriteGuard};
-use rowtier::Kept;
+use rowtier::Announced;
 use std::path::{Path, PathBuf};
 use vfs::File;
 
@@ -57,7 +57,7 @@ pub(crate) struct Tablespace {
     space: Mutex<Space, SpaceLatch>,
     /// For tables' files: what keeps their rows, and whether it may have kept any.
     row_tier: OnceLock<RowCache>,
-    kept: Kept,
+    kept: Announced,
 }
 
 #[derive(Debug)]
@@ -106,7 +106,7 @@ impl Tablespace {
             in_doubt,
             space: Mutex::of_class(space),
             row_tier: OnceLock::new(),
-            kept: Kept::default(),
+            kept: Announced::default(),
         })
     }
 
@@ -157,7 +157,7 @@ impl Tablespace {
     }
 
     #[inline(always)]
-    pub(crate) fn kept(&self) -> &Kept {
+    pub(crate) fn kept(&self) -> &Announced {
         &self.kept
     }
 

@@ -16,7 +16,7 @@
 use super::{Found, Tree};
 use crate::space::row_share::RowShare;
 use crate::space::tablespace::RowCache;
-use rowtier::{Kept, Lease, Probe};
+use rowtier::{Announced, Lease, Probe};
 
 /// Bits of an owner's number that say which tree of its file it is.
 const TREE_BITS: u32 = 10;
@@ -43,7 +43,7 @@ pub(crate) enum TierUse {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct TreeTier<'t> {
     share: &'t RowShare,
-    kept: &'t Kept,
+    kept: &'t Announced,
     owner: u64,
     /// It is asked before pages in memory are, and keeps whatever is looked up.
     pub is_first: bool,

@@ -1,4 +1,4 @@
-//! The waits for transactions to end.
+//! Which transactions wait for which transaction to end.
 
 use super::PARTITIONS;
 use super::waiter::Waiter;
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 base::latch_class!(pub EndsLatch, "ends of transactions");
 
-/// By the transaction waited for: its waiters.
+/// The waiting transactions, by the one that they wait for.
 pub type Partition = HashMap<u64, Vec<(u64, Arc<Waiter>)>>;
 
 /// Partitioned by id, so that transactions that nobody waits for end without meeting each other here.

@@ -1,7 +1,7 @@
-//! Who waits for whom, and breaking circles.
+//! Which transaction waits for which, and how circles are broken.
 //!
-//! Edges are set when a wait begins and kept up to date while it lasts. The request that adds edges looks for
-//! circles through itself, so that the request that closes a circle finds it.
+//! Edges are set when a wait begins and kept up to date while it lasts. A thread that adds edges looks for
+//! circles through its own transaction, so a circle is found by the request that closes it.
 
 use super::queue::LockMode;
 use super::waiter::{Phase, Waiter};
@@ -10,7 +10,7 @@ use base::sync::{Arc, Mutex};
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-/// One mutex for all: it is taken only when a transaction has to wait, or had to.
+/// One mutex for all. It is taken only when a transaction has to wait, or had to.
 #[derive(Debug, Default)]
 pub struct Graph(Mutex<Nodes>);
 
@@ -20,7 +20,7 @@ impl Graph {
     }
 }
 
-/// The transactions that wait. A victim is none of them any more.
+/// The transactions that wait. A victim is no longer among them.
 #[derive(Debug, Default)]
 pub struct Nodes {
     waiting: HashMap<u64, Node>,
@@ -49,11 +49,11 @@ impl Wanted {
     }
 }
 
-/// Whom a transaction waits for.
+/// A transaction that another one waits for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Blocker {
     pub transaction: u64,
-    /// What it holds, or waits for before the other.
+    /// The lock that it holds, or waits for before the other.
     pub mode: LockMode,
 }
 
@@ -64,12 +64,12 @@ pub struct PendingLock {
     pub wanted: Wanted,
     /// For how long.
     pub waited: Duration,
-    /// Whom it waits for: the holders in its way, or the one before it in the queue.
+    /// The transactions it waits for: the holders in its way, or the one before it in the queue.
     pub blockers: Vec<Blocker>,
 }
 
-/// Waits for rows since the start. Counted by the threads that wait and those that wake them, under the
-/// graph's mutex.
+/// Waits for rows since the start. Changed by threads that wait and threads that wake them, under the graph's
+/// mutex.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct WaitTotals {
     /// Begun.
@@ -84,7 +84,7 @@ pub struct WaitTotals {
 }
 
 impl Nodes {
-    /// `owner` begins to wait; for whom is yet to be said.
+    /// `owner` begins to wait. For which transactions is said later.
     pub fn wait(&mut self, owner: u64, waiter: Arc<Waiter>, wanted: Wanted) {
         if wanted.is_row() {
             self.totals.waits += 1;
@@ -93,7 +93,7 @@ impl Nodes {
         self.waiting.insert(owner, Node { waiter, blockers: Vec::new(), wanted, since: Instant::now() });
     }
 
-    /// Says whom `owner` waits for, if it still does.
+    /// Says which transactions `owner` waits for, if it still waits.
     pub fn set_edges(&mut self, owner: u64, blockers: impl FnOnce() -> Vec<Blocker>) {
         if let Some(node) = self.waiting.get_mut(&owner) {
             node.blockers = blockers();
@@ -116,8 +116,8 @@ impl Nodes {
         Some(node)
     }
 
-    /// Ends a wait that may not have been granted, and gives the phase that it had come to. In one step with
-    /// leaving the graph, because a transaction in the graph may be made a victim.
+    /// Ends a wait that may not have been granted, and gives the phase that it had reached. In one step with
+    /// leaving the graph, because a transaction that is in the graph may be made a victim.
     pub fn give_up(&mut self, owner: u64, waiter: &Waiter) -> Phase {
         self.forget(owner);
         waiter.finish()
@@ -131,7 +131,7 @@ impl Nodes {
         self.totals
     }
 
-    /// Everyone who waits, in order of their ids.
+    /// All transactions that wait, in the order of their ids.
     pub fn waits(&self) -> Vec<PendingLock> {
         let wait = |(id, node): (&u64, &Node)| PendingLock {
             transaction: *id,

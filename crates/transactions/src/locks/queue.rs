@@ -1,14 +1,14 @@
 //! The holders of one key and the queue behind them: no latches, no threads.
 //!
-//! First come, first served: no request overtakes another, except that a holder of a shared lock that wants
-//! it exclusively goes to the front, since all behind wait for it anyway.
+//! First come, first served (transactions R8): no request overtakes another. The only exception are holders
+//! of a shared lock that want it exclusively. They go to the front, because all others wait for them anyway.
 
 use super::graph::{Blocker, Nodes};
 use super::waiter::Waiter;
 use base::sync::Arc;
 use std::collections::VecDeque;
 
-/// What a lock allows the others.
+/// What a lock allows other transactions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum LockMode {
     /// Shared: others may hold it too (LOCK IN SHARE MODE).
@@ -49,7 +49,7 @@ pub enum Acquired {
 }
 
 impl Queue {
-    /// Takes the lock if nobody is in the way.
+    /// Takes the lock if no holder and no waiter is in the way.
     pub fn acquire(&mut self, owner: u64, mode: LockMode) -> Acquired {
         let before = self.holders.iter().find(|holder| holder.owner == owner).map(|holder| holder.mode);
         if before >= Some(mode) {
@@ -96,9 +96,9 @@ impl Queue {
         place
     }
 
-    /// Tells the graph whom the waiters at `place` and next to it wait for. The first waits for the holders
-    /// that exclude it, each other one for the one before it. Since no request overtakes another, these edges
-    /// are enough, and a change touches three waiters.
+    /// Tells the graph which transactions the waiters at `place` and next to it wait for. The first waits for
+    /// the holders that exclude it, and each other one for the one before it. Because nobody overtakes that
+    /// is enough, and a change touches only three waiters.
     pub fn link(&self, place: usize, graph: &mut Nodes) {
         for place in [0, place, place + 1] {
             if let Some(waiting) = self.waiting.get(place) {
@@ -121,7 +121,7 @@ impl Queue {
         }
     }
 
-    /// Hands the lock to whoever is first and can have it now.
+    /// Hands the lock to the first waiters that can have it now.
     pub fn advance(&mut self, graph: &mut Nodes) {
         while let Some(first) = self.waiting.front() {
             if !self.is_free_for(first.owner, first.mode) {
@@ -129,7 +129,8 @@ impl Queue {
             }
             let first = self.waiting.pop_front().expect("just seen");
             graph.forget(first.owner);
-            // A victim that has not left yet is passed over; it finds itself gone.
+            // A victim that has not left yet is passed over. It finds later that it is no longer in the
+            // queue.
             if first.waiter.grant() {
                 self.hold(first.owner, first.mode);
             }
@@ -157,7 +158,7 @@ impl Queue {
         }
     }
 
-    /// True if somebody else holds the key, in any mode.
+    /// True if another transaction holds the key, in any mode.
     pub fn is_held_by_others(&self, owner: u64) -> bool {
         !self.is_free_for(owner, LockMode::Exclusive)
     }

@@ -1,5 +1,4 @@
-//! The place where a session sleeps until it is granted what it waits for, chosen as a victim, or
-//! interrupted.
+//! Where a session sleeps until it is granted what it waits for, chosen as a victim, or interrupted.
 
 use crate::gate::{Gate, Visit};
 use base::phases;
@@ -42,7 +41,7 @@ struct State {
 pub struct Waiter {
     state: Mutex<State, WaiterLatch>,
     changed: Condvar,
-    /// The session's write transaction; 0 for none. This and what follows only the session writes.
+    /// The session's write transaction; 0 for none. Only the session writes this and the fields below.
     transaction: AtomicU64,
     /// Rows that the transaction has changed: what its rollback would cost.
     rows_changed: AtomicU64,
@@ -50,7 +49,7 @@ pub struct Waiter {
     rows_locked: AtomicU64,
     tables_locked: AtomicU64,
     waited_micros: AtomicU64,
-    /// Left by whoever sleeps.
+    /// The gate, which a session leaves while it sleeps.
     gate: Arc<Gate>,
     pub visit: Visit,
 }
@@ -77,7 +76,7 @@ impl Waiter {
         state.phase = Phase::Waiting;
     }
 
-    /// Ends a wait and gives the phase that it had come to.
+    /// Ends a wait and gives the phase that it had reached.
     pub fn finish(&self) -> Phase {
         std::mem::take(&mut self.state.lock().phase)
     }
@@ -113,7 +112,7 @@ impl Waiter {
         self.state.lock().interrupted = false;
     }
 
-    /// True while what is waited for has not been given. For reports by other threads.
+    /// True while what the session waits for has not been given, as other threads see it.
     pub fn is_waiting(&self) -> bool {
         self.state.lock().phase == Phase::Waiting
     }
@@ -122,7 +121,7 @@ impl Waiter {
         self.state.lock().interrupted
     }
 
-    /// Sleeps until something is decided, the session is interrupted, or the time is over. A session that
+    /// Sleeps until the wait is decided, the session is interrupted, or the time is over. A session that
     /// sleeps is not inside the gate.
     pub fn sleep(&self, deadline: Option<Instant>) -> Woken {
         let _waiting = phases::enter(phases::Phase::LockWait);
@@ -140,7 +139,7 @@ impl Waiter {
         self.waited_micros.load(Relaxed)
     }
 
-    /// The same for a session that queues at the gate, and may be inside before it sleeps.
+    /// The same for a session that queues at the gate. It may be let in before it sleeps.
     pub fn doze(&self, deadline: Option<Instant>) -> Woken {
         let mut state = self.state.lock();
         loop {
@@ -159,7 +158,7 @@ impl Waiter {
                     }
                     self.changed.wait_timeout(state, left).0
                 }
-                // The model checker knows no time: there is no limit.
+                // The model checker has no clock, so there is no limit.
                 _ => self.changed.wait(state),
             };
         }

@@ -37,7 +37,7 @@ impl Buffers {
         let cells =
             self.blocks[block].get_or_init(|| (0..self.words << block).map(|_| AtomicU64::new(0)).collect());
         for cell in &cells[first..first + self.words] {
-            // ORDER: Release: a reader for whom the buffer was another chunk's and who reads this 0 sees in
+            // ORDER: Release: a reader that took the buffer for another chunk's, and reads this 0, sees in
             // its second look that the chunk has collapsed.
             cell.store(0, Release);
         }

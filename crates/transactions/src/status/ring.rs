@@ -1,5 +1,5 @@
-//! The ring of chunk slots. A full ring is followed by one of twice its size; the old ones are kept, for
-//! readers that are still in them: all together they take as much as the newest.
+//! The ring of chunk slots. A full ring is followed by one of twice its size. The old ones stay, for readers
+//! that are still in them. All old ones together take as much memory as the newest.
 
 use base::sync::OnceLock;
 use base::sync::atomic::{
@@ -52,8 +52,9 @@ impl Slot {
 
     /// Gives the slot to a chunk. The caller holds the table's latch.
     pub fn assign(&self, chunk: u64, word: Word) {
-        // ORDER: Release, in this order: a reader of the new word under the old chunk's number finds the
-        // number gone in its second look, and a reader of the new number reads the new word.
+        // ORDER: Release, in this order: a reader that reads the new word under the old chunk's number finds
+        // in its second look that the number has gone. A reader that reads the new number reads the new word
+        // (transactions R1).
         self.chunk.store(NO_CHUNK, Release);
         self.word.store(word.encode(), Release);
         self.chunk.store(chunk, Release);
@@ -103,7 +104,7 @@ impl Ring {
         self.current.load(Acquire) == slots.ring
     }
 
-    /// The ring, with a slot for `chunk` that none of the chunks from `first` on is in. The caller holds the
+    /// The ring, in which the slot for `chunk` is not used by any chunk from `first` on. The caller holds the
     /// table's latch.
     pub fn room_for(&self, first: u64, chunk: u64) -> Slots<'_> {
         let old = self.current();

@@ -15,7 +15,7 @@ pub enum Pin {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Version {
     pub superseded_by: u64,
-    /// The transaction that wrote `old`.
+    /// The stamp that wrote `old`.
     pub written_by: u64,
     /// `None`: there was no row.
     pub old: Option<Arc<[u8]>>,
@@ -35,12 +35,12 @@ pub enum Found {
     /// There was no row.
     NoRow,
     /// No version hides the row's newest state: its writer has rolled back, or the row was inserted without
-    /// leaving a version. Read the page again.
+    /// leaving a version. Read the page again (transactions R5).
     Newest,
 }
 
 /// Oldest first. Transactions that changed a row one after another committed in that order, because each held
-/// the row's lock until it ended: a snapshot sees the first few of them and none of the others.
+/// the row's lock until it ended. So a snapshot sees the first few of them and none of the others.
 #[derive(Debug)]
 pub struct Chain {
     versions: Vec<Version>,
@@ -55,7 +55,8 @@ impl Default for Chain {
 }
 
 impl Chain {
-    /// Adds a version. False if its writer has one here already: the states in between are nobody else's.
+    /// Adds a version. False if its writer has one here already: no other transaction can see the states in
+    /// between.
     pub fn push(&mut self, version: Version) -> bool {
         if self.versions.last().is_some_and(|last| last.superseded_by == version.superseded_by) {
             return false;
@@ -77,13 +78,13 @@ impl Chain {
             None => Found::Newest,
             Some(version) => match &version.old {
                 Some(old) if sees(version.written_by) => Found::Row(old.clone()),
-                // The oldest version was itself inserted by a transaction that the snapshot does not see.
+                // A transaction that this snapshot does not see inserted even the oldest version.
                 _ => Found::NoRow,
             },
         }
     }
 
-    /// What the row was, version by version, with the transaction that changed it.
+    /// What the row was, version by version, with the stamp that changed it.
     pub fn rows(&self) -> impl Iterator<Item = (u64, Arc<[u8]>)> {
         self.versions.iter().filter_map(|version| Some((version.superseded_by, version.old.clone()?)))
     }
@@ -95,12 +96,13 @@ impl Chain {
         before - self.bytes()
     }
 
-    /// Removes the versions that no snapshot needs; gives the bytes freed. `end_of` says when a transaction
-    /// committed (an active one: `u64::MAX`), `pin` which snapshot needs what was current from one number on
-    /// and before another.
+    /// Removes the versions that no snapshot needs, and gives the bytes freed. `end_of` says when a
+    /// transaction committed (an active one: `u64::MAX`). `pin` says which snapshots need what was current
+    /// from one number on and before another.
     pub fn prune(&mut self, end_of: impl Fn(u64) -> u64, pin: impl Fn(u64, u64) -> Option<Pin>) -> u64 {
         let before = self.bytes();
-        // The oldest also answers the snapshots that see none of it: they must learn that there was no row.
+        // The oldest version also answers snapshots that see none of the chain: they must learn that there
+        // was no row (transactions R6).
         let mut from = 0;
         self.versions.retain(|version| {
             let to = end_of(version.superseded_by);
@@ -112,7 +114,7 @@ impl Chain {
         before - self.bytes()
     }
 
-    /// The snapshot that needs the version that `writer` superseded; `None` also if it is gone.
+    /// Which snapshots need the version that `writer` superseded. `None` also if it is gone.
     pub fn pin_of(
         &self,
         writer: u64,

@@ -122,7 +122,7 @@ fn write_weights(collation: Collation, text: &[u8], out: &mut Vec<u8>) {
             out[start..].make_ascii_uppercase();
         }
         text = &text[run..];
-        // A single space inside is common; what begins otherwise goes the long way.
+        // A single space inside a text is common. All else takes the slow path.
         match text {
             [b' ', next, ..] if next.is_ascii() && *next != b' ' => {
                 let marker = if *next < b' ' { after_spaces::LESS } else { after_spaces::GREATER };

@@ -20,11 +20,12 @@ impl Futex {
 
     #[inline(always)]
     pub fn load(&self) -> u32 {
-        // ORDER: a guess, checked by the exchange that follows it.
+        // ORDER: Relaxed: the exchange that follows checks what was read.
         self.word.load(Ordering::Relaxed)
     }
 
-    /// Replaces `from`; gives what was there. Sees, if `order` says so, what the last holder did.
+    /// Replaces `from`, and gives what was there. With an Acquire in `order` the caller sees what the last
+    /// holder did.
     #[inline(always)]
     pub fn exchange(&self, from: u32, to: u32, order: Ordering) -> Result<u32, u32> {
         self.word.compare_exchange(from, to, order, Ordering::Relaxed)
@@ -52,7 +53,7 @@ impl Futex {
     /// the time ran out.
     pub fn wait(&self, expected: u32, timeout: Option<Duration>) -> bool {
         use rustix::thread::futex;
-        // A time that does not fit is longer than anybody waits.
+        // A time that does not fit is as good as forever.
         let timeout = timeout.and_then(|timeout| futex::Timespec::try_from(timeout).ok());
         let waited = futex::wait(&self.word, futex::Flags::PRIVATE, expected, timeout.as_ref());
         waited != Err(rustix::io::Errno::TIMEDOUT)
@@ -65,7 +66,7 @@ impl Futex {
     }
 }
 
-/// The interpreter knows no futex of ours: here each wait ends for no reason.
+/// The interpreter does not know this system call. Here each wait ends at once, which is allowed.
 #[cfg(all(not(feature = "shuttle"), miri))]
 impl Futex {
     pub fn wait(&self, _expected: u32, timeout: Option<Duration>) -> bool {

@@ -210,7 +210,7 @@ pub struct Encounter {
 }
 
 impl Encounter {
-    /// With whoever has the latch at `address`.
+    /// A meeting with the holder of the latch at `address`.
     pub fn begin(address: usize) -> Encounter {
         Encounter {
             start: Instant::now(),

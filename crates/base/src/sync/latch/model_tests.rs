@@ -102,7 +102,7 @@ fn a_reader_writer_latch_keeps_writers_alone_and_wakes_who_waits() {
     explore(|| rw_latch(ByArray));
 }
 
-/// One waits until two others have each done their part.
+/// One thread waits until two others have each done their part.
 fn condition(implementation: Implementation) {
     let shared =
         Arc::new((RawMutex::new(implementation), WaitArray::new(), RawCondvar::new(), AtomicU64::new(0)));

@@ -111,22 +111,22 @@ impl WaitArray {
         quietly(&self.internals[address / size_of::<u64>() % INTERNALS])
     }
 
-    /// Looks until `is_open`, or often enough; how often.
+    /// Looks until `is_open`, or until it has looked often enough. Gives how often.
     pub fn spin(&self, is_open: impl Fn() -> bool) -> u64 {
         let mut pauses = 1;
         for round in 0..ROUNDS {
             if is_open() {
                 return round.into();
             }
-            // Of a length that differs from round to round.
+            // The length of the pause differs from round to round.
             pauses = pauses * 5 % PAUSES_MAX + 1;
             (0..pauses).for_each(|_| hint::spin_loop());
         }
         ROUNDS.into()
     }
 
-    /// Gives way, takes a cell and waits until the latch at `address` is signalled, unless `must_wait`, asked
-    /// with the cell in hand, says no; what it said.
+    /// Yields, takes a cell, and asks `must_wait`. If that says yes it waits until the latch at `address` is
+    /// signalled. Gives the answer.
     pub fn wait(&self, address: usize, must_wait: impl FnOnce() -> bool) -> bool {
         thread::yield_now();
         let event = EVENT.with(Arc::clone);
@@ -140,17 +140,17 @@ impl WaitArray {
         has_waited
     }
 
-    /// Wakes who waits for the latch at `address`.
+    /// Wakes the threads that wait for the latch at `address`.
     pub fn signal(&self, address: usize) {
         quietly(&self.cells).iter().filter(|cell| cell.address == address).for_each(|cell| cell.event.set());
     }
 
-    /// Wakes all who wait, for whatever latch: each looks again.
+    /// Wakes all threads that wait, for any latch. Each looks again.
     pub fn signal_all(&self) {
         quietly(&self.cells).iter().for_each(|cell| cell.event.set());
     }
 
-    /// Changes the word if `change` allows it; what it was.
+    /// Changes the word if `change` allows it. Gives what the word was.
     fn change(&self, word: &Futex, change: impl FnOnce(u32) -> Option<u32>) -> Option<u32> {
         let _internal = self.internal(address_of(word));
         let from = word.load();
@@ -202,8 +202,8 @@ impl Default for WaitArray {
     }
 }
 
-/// The array that all latches of the process share; of a model, whose threads cannot meet at a static, one of
-/// its own.
+/// The array that all latches of the process share. A model has an array of its own, because its threads
+/// cannot meet at a static.
 #[derive(Debug, Default)]
 pub struct CentralArray {
     #[cfg(feature = "shuttle")]

@@ -1,4 +1,4 @@
-//! The word of a latch: who holds it, and what changes it.
+//! The word of a latch: it says how the latch is held.
 //!
 //! | bit    | mutex                        | reader-writer latch            |
 //! |--------|------------------------------|--------------------------------|
@@ -7,8 +7,8 @@
 //! | 30     |                              | one holds it exclusively       |
 //! | 31     | its words change under a mutex, and threads wait in the central array  ||
 //!
-//! Bit 31 never changes: it is what [`Implementation`] the latch was made with. The fast paths expect it to
-//! be clear, so that a direct latch pays nothing for there being another kind.
+//! Bit 31 never changes: it says with which [`Implementation`] the latch was made. The fast paths expect it
+//! to be clear, so a direct latch pays nothing for the other kind.
 //!
 //! Access rules of a direct latch. Free to held is an exchange with Acquire, held to free one with Release. A
 //! thread that finds it held spins, then sets the waiters bit and waits on the word; a thread that frees a
@@ -46,7 +46,7 @@ fn is_by_array(word: u32) -> bool {
     word & BY_ARRAY != 0
 }
 
-/// Looks at the word until `is_open`, or often enough; counts the looks.
+/// Looks at the word until `is_open`, or until it has looked often enough. Counts the looks.
 fn spin(word: &Futex, contention: &mut Contention, is_open: impl Fn(u32) -> bool) -> u32 {
     for _ in 0..SPINS {
         let now = word.load();
@@ -78,7 +78,7 @@ impl RawMutex {
         !is_by_array(self.0.load())
     }
 
-    /// Takes a direct latch that is free; false says nothing.
+    /// Takes a direct latch that is free. False may also mean that it is not a direct one.
     #[inline(always)]
     pub fn try_fast(&self) -> bool {
         self.0.exchange(0, HELD, Acquire).is_ok()
@@ -98,7 +98,7 @@ impl RawMutex {
         if spin(&self.0, &mut contention, |word| word == 0) == 0 && self.try_fast() {
             return contention;
         }
-        // From now on with the waiters bit: others may wait besides.
+        // From now on the word has the waiters bit, because others may be waiting, too.
         while self.0.swap(HELD | WAITERS, Acquire) != 0 {
             contention.waits += 1;
             self.0.wait(HELD | WAITERS, None);
@@ -138,7 +138,8 @@ impl RawRwLatch {
         RawRwLatch(Futex::new(initial(implementation)))
     }
 
-    /// Takes a direct latch shared if nobody has or wants it alone; false says nothing.
+    /// Takes a direct latch shared if no thread has it alone or wants to. False may also mean that it is not
+    /// a direct one.
     #[inline(always)]
     pub fn try_shared_fast(&self) -> bool {
         let word = self.0.load();
@@ -237,7 +238,8 @@ fn leave_alone(word: u32) -> u32 {
 }
 
 fn enter_shared(word: u32) -> Option<u32> {
-    // Of an array's latch the waiters bit says nothing about writers: its readers pass, as they did.
+    // In a latch of the wait array the waiters bit does not keep readers out, as in the servers that it is
+    // modelled on.
     let is_barred = word & WAITERS != 0 && !is_by_array(word);
     (word & WRITER == 0 && !is_barred && word & SHARED_MAX < SHARED_MAX - 1).then(|| word + 1)
 }
