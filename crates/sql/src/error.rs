@@ -29,7 +29,7 @@ impl SqlError {
     }
 
     /// 1064: the text could not be parsed from `near` on, in line `line` (counted from 1).
-    pub fn syntax(near: &str, line: usize) -> SqlError {
+    pub(crate) fn syntax(near: &str, line: usize) -> SqlError {
         SqlError::new(
             ErrorKind::Syntax,
             format!(
@@ -45,27 +45,27 @@ impl SqlError {
     }
 
     /// 1046: the name has no database and the session has none either.
-    pub fn no_database() -> SqlError {
+    pub(crate) fn no_database() -> SqlError {
         SqlError::new(ErrorKind::NoDatabase, "No database selected")
     }
 
     /// 1049.
-    pub fn unknown_database(name: &str) -> SqlError {
+    pub(crate) fn unknown_database(name: &str) -> SqlError {
         SqlError::new(ErrorKind::UnknownDatabase, format!("Unknown database '{name}'"))
     }
 
     /// 1051: DROP TABLE of a table that is not there.
-    pub fn unknown_table(name: &str) -> SqlError {
+    pub(crate) fn unknown_table(name: &str) -> SqlError {
         SqlError::new(ErrorKind::UnknownTable, format!("Unknown table '{name}'"))
     }
 
     /// 1100.
-    pub fn not_locked(alias: &str) -> SqlError {
+    pub(crate) fn not_locked(alias: &str) -> SqlError {
         SqlError::new(ErrorKind::TableNotLocked, format!("Table '{alias}' was not locked with LOCK TABLES"))
     }
 
     /// 1412: another session changed the table between the planning and the doing.
-    pub fn definition_changed() -> SqlError {
+    pub(crate) fn definition_changed() -> SqlError {
         SqlError::new(
             ErrorKind::TableDefinitionChanged,
             "Table definition has changed, please retry transaction",
@@ -73,33 +73,33 @@ impl SqlError {
     }
 
     /// True for the error of a statement that has changed nothing because its table is another one by now.
-    pub fn is_definition_changed(&self) -> bool {
+    pub(crate) fn is_definition_changed(&self) -> bool {
         self.kind == ErrorKind::TableDefinitionChanged
     }
 
     /// 1146.
-    pub fn no_such_table(database: &str, name: &str) -> SqlError {
+    pub(crate) fn no_such_table(database: &str, name: &str) -> SqlError {
         SqlError::new(ErrorKind::NoSuchTable, format!("Table '{database}.{name}' doesn't exist"))
     }
 
     /// 1054: `place` is `field list`, `where clause`, `order clause`, `group statement`, `having clause`,
     /// `on clause`.
-    pub fn unknown_column(name: &str, place: &str) -> SqlError {
+    pub(crate) fn unknown_column(name: &str, place: &str) -> SqlError {
         SqlError::new(ErrorKind::UnknownColumn, format!("Unknown column '{name}' in '{place}'"))
     }
 
     /// 1052: several tables have the column.
-    pub fn ambiguous_column(name: &str, place: &str) -> SqlError {
+    pub(crate) fn ambiguous_column(name: &str, place: &str) -> SqlError {
         SqlError::new(ErrorKind::AmbiguousColumn, format!("Column '{name}' in {place} is ambiguous"))
     }
 
     /// 1305: a function that does not exist.
-    pub fn unknown_function(name: &str) -> SqlError {
+    pub(crate) fn unknown_function(name: &str) -> SqlError {
         SqlError::new(ErrorKind::DoesNotExist, format!("FUNCTION {name} does not exist"))
     }
 
     /// 1582.
-    pub fn wrong_parameter_count(function: &str) -> SqlError {
+    pub(crate) fn wrong_parameter_count(function: &str) -> SqlError {
         SqlError::new(
             ErrorKind::WrongParameterCount,
             format!("Incorrect parameter count in the call to native function '{function}'"),
@@ -115,12 +115,12 @@ impl SqlError {
     }
 
     /// 1242.
-    pub fn subquery_of_several_rows() -> SqlError {
+    pub(crate) fn subquery_of_several_rows() -> SqlError {
         SqlError::new(ErrorKind::SubqueryReturnsSeveralRows, "Subquery returns more than 1 row")
     }
 
     /// 1235: known to MySQL, not (yet) to us. `what` is a noun: `'subqueries in the select list'`.
-    pub fn not_supported(what: &str) -> SqlError {
+    pub(crate) fn not_supported(what: &str) -> SqlError {
         SqlError::new(
             ErrorKind::NotSupported,
             format!("This version of {PRODUCT} doesn't yet support '{what}'"),
@@ -128,7 +128,7 @@ impl SqlError {
     }
 
     /// 1243: a statement id that was never prepared, or is closed.
-    pub fn unknown_statement(id: u32, command: &str) -> SqlError {
+    pub(crate) fn unknown_statement(id: u32, command: &str) -> SqlError {
         SqlError::new(
             ErrorKind::UnknownStatementHandler,
             format!("Unknown prepared statement handler ({id}) given to {command}"),
@@ -136,17 +136,17 @@ impl SqlError {
     }
 
     /// 1210: a parameter of a kind that its place cannot take.
-    pub fn wrong_arguments(what: &str) -> SqlError {
+    pub(crate) fn wrong_arguments(what: &str) -> SqlError {
         SqlError::new(ErrorKind::WrongArguments, format!("Incorrect arguments to {what}"))
     }
 
     /// 1205: another session kept a row or a table for longer than one is ready to wait.
-    pub fn lock_wait_timeout() -> SqlError {
+    pub(crate) fn lock_wait_timeout() -> SqlError {
         SqlError::new(ErrorKind::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
     }
 
     /// 1213: sessions wait for each other, and this one gave way; its transaction is rolled back.
-    pub fn deadlock() -> SqlError {
+    pub(crate) fn deadlock() -> SqlError {
         SqlError::new(
             ErrorKind::Deadlock,
             "Deadlock found when trying to get lock; try restarting transaction",

@@ -11,7 +11,6 @@ mod dispatch;
 mod error;
 mod error_kind;
 mod exec;
-#[allow(unreachable_pub, unused_imports, dead_code)]
 mod expr;
 pub mod host;
 mod locks;

@@ -86,12 +86,12 @@ impl Warnings {
         self.count
     }
 
-    pub fn error_count(&self) -> u64 {
+    pub(crate) fn error_count(&self) -> u64 {
         self.errors
     }
 
     /// The count as an OK packet carries it.
-    pub fn count_u16(&self) -> u16 {
+    pub(crate) fn count_u16(&self) -> u16 {
         u16::try_from(self.count).unwrap_or(u16::MAX)
     }
 }

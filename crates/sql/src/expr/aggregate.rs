@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use types::{Collation, Value, ValueRef};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum AggregateKind {
+pub(crate) enum AggregateKind {
     /// COUNT(*).
     CountRows,
     /// COUNT(x), COUNT(DISTINCT x, ...): rows in which no argument is NULL.
@@ -34,7 +34,7 @@ pub enum AggregateKind {
 
 impl AggregateKind {
     /// The name that messages use.
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         let listed = if self == AggregateKind::CountRows { AggregateKind::Count } else { self };
         Function::all()
             .find(|function| function.aggregate() == Some(listed))
@@ -44,7 +44,7 @@ impl AggregateKind {
 
 /// An aggregate function as the statement has it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Aggregate {
+pub(crate) struct Aggregate {
     pub kind: AggregateKind,
     pub distinct: bool,
     pub arguments: Vec<Expr>,
@@ -56,7 +56,7 @@ pub struct Aggregate {
 
 /// An aggregate ready to run. All groups share it, and each has its own [`Accumulator`].
 #[derive(Debug)]
-pub struct CompiledAggregate {
+pub(crate) struct CompiledAggregate {
     kind: AggregateKind,
     distinct: bool,
     arguments: Vec<Compiled>,
@@ -68,7 +68,7 @@ pub struct CompiledAggregate {
 
 /// What one group has gathered.
 #[derive(Debug)]
-pub struct Accumulator {
+pub(crate) struct Accumulator {
     state: State,
     /// Keys of the values that were seen, for DISTINCT.
     seen: HashSet<Vec<u8>>,
@@ -100,7 +100,7 @@ const GROUP_CONCAT_BYTES_MAX: usize = 1 << 20;
 impl CompiledAggregate {
     /// # Errors
     /// As [`Compiled::new`](super::Compiled::new).
-    pub fn new(aggregate: &Aggregate, connection: Collation) -> Result<CompiledAggregate, SqlError> {
+    pub(crate) fn new(aggregate: &Aggregate, connection: Collation) -> Result<CompiledAggregate, SqlError> {
         let compile = |expr: &Expr| Compiled::new(expr, connection);
         let arguments = aggregate.arguments.iter().map(compile).collect::<Result<Vec<_>, _>>()?;
         let wanted = match aggregate.kind {
@@ -140,12 +140,12 @@ impl CompiledAggregate {
         })
     }
 
-    pub fn result_type(&self) -> &ResultType {
+    pub(crate) fn result_type(&self) -> &ResultType {
         &self.typed.result
     }
 
     /// An empty group.
-    pub fn start(&self) -> Accumulator {
+    pub(crate) fn start(&self) -> Accumulator {
         let state = match self.kind {
             AggregateKind::CountRows | AggregateKind::Count => State::Count(0),
             AggregateKind::Sum | AggregateKind::Average => State::Sum(None, 0),
@@ -167,7 +167,7 @@ impl CompiledAggregate {
     ///
     /// # Errors
     /// As [`Compiled::evaluate`](super::Compiled::evaluate).
-    pub fn add<'a>(
+    pub(crate) fn add<'a>(
         &'a self,
         group: &mut Accumulator,
         row: &Row<'a>,
@@ -262,7 +262,7 @@ impl CompiledAggregate {
     }
 
     /// The result of a group.
-    pub fn finish(&self, group: Accumulator, context: &Context<'_>) -> Value {
+    pub(crate) fn finish(&self, group: Accumulator, context: &Context<'_>) -> Value {
         match group.state {
             State::Count(count) => Value::Int(count as i64),
             State::Sum(None, _) => Value::Null,

@@ -8,7 +8,7 @@ use types::{Collation, ValueRef};
 
 /// An expression ready to run. A plan makes it once, and all executions share it.
 #[derive(Debug)]
-pub struct Compiled {
+pub(crate) struct Compiled {
     pub(super) node: Node,
     typed: Typed,
 }
@@ -19,12 +19,12 @@ impl Compiled {
     /// # Errors
     /// 1582 for a wrong number of arguments, 1267 for collations that do not mix, 1235 for what is not
     /// supported.
-    pub fn new(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
+    pub(crate) fn new(expr: &Expr, connection: Collation) -> Result<Compiled, SqlError> {
         let (node, typed) = compile::compile(expr, connection)?;
         Ok(Compiled { node, typed })
     }
 
-    pub fn result_type(&self) -> &ResultType {
+    pub(crate) fn result_type(&self) -> &ResultType {
         &self.typed.result
     }
 
@@ -36,7 +36,11 @@ impl Compiled {
     ///
     /// # Errors
     /// 1690 for numbers out of range, and what the environment answers.
-    pub fn evaluate<'a>(&'a self, row: &Row<'a>, context: &Context<'a>) -> Result<ValueRef<'a>, SqlError> {
+    pub(crate) fn evaluate<'a>(
+        &'a self,
+        row: &Row<'a>,
+        context: &Context<'a>,
+    ) -> Result<ValueRef<'a>, SqlError> {
         Ok(match evaluate::value(&self.node, row, context)? {
             // A quotient drops the digits that only further arithmetic needed.
             ValueRef::Decimal(number) => ValueRef::Decimal(number.rounded()),
@@ -49,13 +53,13 @@ impl Compiled {
     /// # Errors
     /// As [`Compiled::evaluate`].
     #[inline]
-    pub fn is_true<'a>(&'a self, row: &Row<'a>, context: &Context<'a>) -> Result<bool, SqlError> {
+    pub(crate) fn is_true<'a>(&'a self, row: &Row<'a>, context: &Context<'a>) -> Result<bool, SqlError> {
         Ok(evaluate::truth(&self.node, row, context)? == Some(true))
     }
 
     /// Appends bytes that are the same for values that GROUP BY and DISTINCT take for equal, and tell their
     /// own end: so keys of several expressions can be put together.
-    pub fn write_group_key(&self, value: &ValueRef<'_>, out: &mut Vec<u8>) {
+    pub(crate) fn write_group_key(&self, value: &ValueRef<'_>, out: &mut Vec<u8>) {
         let mut fixed = |tag: u8, bytes: &[u8]| {
             out.push(tag);
             out.extend_from_slice(bytes);

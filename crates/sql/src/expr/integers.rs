@@ -8,7 +8,7 @@ use types::{Collation, Value, ValueRef};
 
 /// A conjunction of tests of one table's integer columns, as a plan has it.
 #[derive(Debug)]
-pub struct IntegerTests {
+pub(crate) struct IntegerTests {
     tests: Vec<Test>,
 }
 
@@ -48,7 +48,7 @@ enum Operand {
 
 /// Tests with the values of one execution.
 #[derive(Debug)]
-pub struct IntegerFilter<'p> {
+pub(crate) struct IntegerFilter<'p> {
     tests: Vec<(usize, Bound<'p>)>,
 }
 
@@ -77,14 +77,14 @@ impl Bound<'_> {
 impl Compiled {
     /// The tests that the condition consists of; `None` if it asks for more than that, or of other columns
     /// than `columns` of `part`.
-    pub fn integer_tests(&self, part: usize, columns: &[usize]) -> Option<IntegerTests> {
+    pub(crate) fn integer_tests(&self, part: usize, columns: &[usize]) -> Option<IntegerTests> {
         let mut tests = Vec::new();
         collect(&self.node, part, columns, &mut tests)?;
         Some(IntegerTests { tests })
     }
 
     /// The column that the expression is.
-    pub fn as_column(&self) -> Option<(usize, usize)> {
+    pub(crate) fn as_column(&self) -> Option<(usize, usize)> {
         match self.node {
             Node::Column { part, column, .. } => Some((part, column)),
             _ => None,
@@ -143,10 +143,10 @@ fn integer(value: ValueRef<'_>) -> Option<i64> {
 
 impl IntegerTests {
     /// Without a test every row passes.
-    pub const NONE: IntegerTests = IntegerTests { tests: vec![] };
+    pub(crate) const NONE: IntegerTests = IntegerTests { tests: vec![] };
 
     /// The tests with the values of `slots`; `None` if one of them is no integer.
-    pub fn bind<'p>(&'p self, slots: &Slots<'p>) -> Option<IntegerFilter<'p>> {
+    pub(crate) fn bind<'p>(&'p self, slots: &Slots<'p>) -> Option<IntegerFilter<'p>> {
         let tests = self.tests.iter().map(|test| Some((test.column, test.kind.bind(slots)?)));
         Some(IntegerFilter { tests: tests.collect::<Option<_>>()? })
     }
@@ -195,7 +195,7 @@ impl Kind {
 impl IntegerFilter<'_> {
     /// True if a row of a batch passes: NULL passes no test.
     #[inline(always)]
-    pub fn takes(&self, batch: &Integers, row: usize) -> bool {
+    pub(crate) fn takes(&self, batch: &Integers, row: usize) -> bool {
         self.tests
             .iter()
             .all(|(column, test)| batch.column(*column).get(row).is_some_and(|value| test.takes(value)))

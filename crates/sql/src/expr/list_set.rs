@@ -12,7 +12,7 @@ const LIST_MIN: usize = 16;
 /// The values of a list, or its rows of several values, if all of a column compare in one way. NULL is in no
 /// set of values.
 #[derive(Debug)]
-pub struct ListSet {
+pub(crate) struct ListSet {
     values: Values,
     has_null: bool,
 }
@@ -46,7 +46,7 @@ fn text(value: &ValueRef<'_>, collation: Collation) -> Option<Vec<u8>> {
 impl ListSet {
     /// The set of a slot's values; `None` if they are few.
     #[inline]
-    pub fn of_slot<'a>(slots: &Slots<'a>, slot: usize, collation: Collation) -> Option<&'a ListSet> {
+    pub(crate) fn of_slot<'a>(slots: &Slots<'a>, slot: usize, collation: Collation) -> Option<&'a ListSet> {
         let list = slots.list(slot);
         let set = slots.sets.get(slot).filter(|_| list.len() >= LIST_MIN)?;
         Some(set.get_or_init(|| ListSet::new(list, collation)))
@@ -75,7 +75,7 @@ impl ListSet {
     }
 
     /// True if one of the slots has a list that is worth a set.
-    pub fn are_of_use(slots: &Slots<'_>) -> bool {
+    pub(crate) fn are_of_use(slots: &Slots<'_>) -> bool {
         slots.starts.windows(2).any(|ends| (ends[1] - ends[0]) as usize >= LIST_MIN)
     }
 
@@ -93,7 +93,7 @@ impl ListSet {
 
     /// Whether a value is in the list. The inner `None` is SQL's unknown, the outer one says that the set
     /// cannot tell.
-    pub fn find(&self, value: &ValueRef<'_>, collation: Collation) -> Option<Option<bool>> {
+    pub(crate) fn find(&self, value: &ValueRef<'_>, collation: Collation) -> Option<Option<bool>> {
         if value.is_null() {
             return Some(None);
         }

@@ -17,17 +17,16 @@ mod node;
 mod result_type;
 mod row;
 mod row_set;
-pub mod value_keys;
+pub(crate) mod value_keys;
 
-pub use aggregate::{Accumulator, Aggregate, AggregateKind, CompiledAggregate};
-pub use coerce::{CoerceIssue, Coerced, coerce};
-pub use compiled::Compiled;
-pub use evaluate::like_start;
-pub use functions::Function;
-pub use integers::{IntegerFilter, IntegerTests};
-pub use list_set::ListSet;
-pub use result_type::ResultType;
-pub use row::{Part, Row};
+pub(crate) use aggregate::{Accumulator, Aggregate, AggregateKind, CompiledAggregate};
+pub(crate) use coerce::{CoerceIssue, Coerced, coerce};
+pub(crate) use compiled::Compiled;
+pub(crate) use functions::Function;
+pub(crate) use integers::{IntegerFilter, IntegerTests};
+pub(crate) use list_set::ListSet;
+pub(crate) use result_type::ResultType;
+pub(crate) use row::{Part, Row};
 
 use crate::ColumnMeta;
 use crate::text::SlotKind;
@@ -41,7 +40,7 @@ use types::{Collation, ColumnType, Value, ValueRef};
 
 /// A bound expression.
 #[derive(Clone, PartialEq, Debug)]
-pub enum Expr {
+pub(crate) enum Expr {
     Constant(Value),
     /// A literal of a normalised statement, or a parameter: the value is known when the statement runs.
     Slot {
@@ -164,7 +163,7 @@ pub enum Expr {
 
 /// A column of one of the rows that an expression sees at a time.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ColumnRef {
+pub(crate) struct ColumnRef {
     /// Which part of the [`Row`]: tables in the order in which they are joined.
     pub part: usize,
     /// Position in that part.
@@ -177,7 +176,7 @@ pub struct ColumnRef {
 
 /// A parameter of a subquery: see [`Subquery::parameters`].
 #[derive(Clone, PartialEq, Debug)]
-pub struct OuterRef {
+pub(crate) struct OuterRef {
     pub index: usize,
     pub column_type: ColumnType,
     pub nullable: bool,
@@ -187,13 +186,13 @@ pub struct OuterRef {
 
 /// The plan of a subquery as expressions see it. The planner makes it. The executor that runs it knows its
 /// type.
-pub trait InnerQuery: Any + Debug + Send + Sync {
+pub(crate) trait InnerQuery: Any + Debug + Send + Sync {
     fn columns(&self) -> &[ColumnMeta];
 }
 
 /// A subquery that is run for each row around it: a query with parameters.
 #[derive(Clone, Debug)]
-pub struct Subquery {
+pub(crate) struct Subquery {
     pub plan: Arc<dyn InnerQuery>,
     /// The values of the [`Expr::Outer`] in it, as expressions over the row around it.
     pub parameters: Vec<Expr>,
@@ -202,7 +201,7 @@ pub struct Subquery {
 
 /// What is asked of a subquery's rows.
 #[derive(Clone, PartialEq, Debug)]
-pub enum SubqueryTest {
+pub(crate) enum SubqueryTest {
     /// The only row's value; NULL without a row.
     Value,
     Exists,
@@ -220,7 +219,7 @@ pub enum SubqueryTest {
 
 /// With how many of a subquery's rows a comparison must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Quantifier {
+pub(crate) enum Quantifier {
     Any,
     All,
     /// With the only row. The result is NULL if there is no row.
@@ -234,7 +233,7 @@ impl PartialEq for Subquery {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Arithmetic {
+pub(crate) enum Arithmetic {
     Add,
     Subtract,
     Multiply,
@@ -251,7 +250,7 @@ pub enum Arithmetic {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Comparison {
+pub(crate) enum Comparison {
     Equal,
     /// `<=>`.
     NullSafeEqual,
@@ -264,7 +263,7 @@ pub enum Comparison {
 
 impl Comparison {
     /// The comparison with its sides exchanged.
-    pub fn mirrored(self) -> Comparison {
+    pub(crate) fn mirrored(self) -> Comparison {
         match self {
             Comparison::Less => Comparison::Greater,
             Comparison::LessOrEqual => Comparison::GreaterOrEqual,
@@ -276,7 +275,7 @@ impl Comparison {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum IntervalUnit {
+pub(crate) enum IntervalUnit {
     Microsecond,
     Second,
     Minute,
@@ -330,7 +329,7 @@ impl IntervalUnit {
 const DIVISION_INCREMENT: u8 = 4;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum VariableScope {
+pub(crate) enum VariableScope {
     /// `@@name`: the session's if it has one, else the global one.
     #[default]
     Default,
@@ -341,7 +340,7 @@ pub enum VariableScope {
 /// The values of a statement's slots. Slot `i` holds `values[starts[i]..starts[i + 1]]`: one value, or for
 /// the list of an IN any number.
 #[derive(Clone, Copy, Debug)]
-pub struct Slots<'a> {
+pub(crate) struct Slots<'a> {
     pub values: &'a [ValueRef<'a>],
     /// One more than there are slots. Empty if every slot holds just one value.
     pub starts: &'a [u32],
@@ -352,20 +351,20 @@ pub struct Slots<'a> {
 }
 
 impl<'a> Slots<'a> {
-    pub const EMPTY: Slots<'static> = Slots::new(&[], &[]);
+    pub(crate) const EMPTY: Slots<'static> = Slots::new(&[], &[]);
 
-    pub const fn new(values: &'a [ValueRef<'a>], starts: &'a [u32]) -> Slots<'a> {
+    pub(crate) const fn new(values: &'a [ValueRef<'a>], starts: &'a [u32]) -> Slots<'a> {
         Slots { values, starts, outer: &[], sets: &[] }
     }
 
     #[inline]
-    pub fn value(&self, index: usize) -> ValueRef<'a> {
+    pub(crate) fn value(&self, index: usize) -> ValueRef<'a> {
         let at = if self.starts.is_empty() { index } else { self.starts[index] as usize };
         self.values[at]
     }
 
     #[inline]
-    pub fn list(&self, index: usize) -> &'a [ValueRef<'a>] {
+    pub(crate) fn list(&self, index: usize) -> &'a [ValueRef<'a>] {
         if self.starts.is_empty() {
             &self.values[index..index + 1]
         } else {
@@ -376,7 +375,7 @@ impl<'a> Slots<'a> {
 
 /// The modes of `@@sql_mode` that change what expressions give or what columns take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SqlMode {
+pub(crate) struct SqlMode {
     /// STRICT_TRANS_TABLES or STRICT_ALL_TABLES: a value that does not fit its column is an error.
     pub strict: bool,
     /// ERROR_FOR_DIVISION_BY_ZERO: a division by zero warns (1365), and strict mode refuses to store its
@@ -399,7 +398,7 @@ impl Default for SqlMode {
 }
 
 /// What an expression can ask of the session that it runs in.
-pub trait Environment {
+pub(crate) trait Environment {
     /// The value of a system variable.
     ///
     /// # Errors
@@ -446,7 +445,7 @@ pub trait Environment {
 /// What an expression is evaluated in. Values live as long as the row that the expression is evaluated over;
 /// the arena is emptied from row to row.
 #[derive(Clone, Copy)]
-pub struct Context<'a> {
+pub(crate) struct Context<'a> {
     pub slots: Slots<'a>,
     pub arena: &'a Bump,
     pub environment: &'a dyn Environment,
@@ -455,7 +454,7 @@ pub struct Context<'a> {
 }
 
 /// Runs the subqueries of expressions.
-pub trait RunSubquery {
+pub(crate) trait RunSubquery {
     /// Calls `each` for every row until it says false. `slots` are the statement's, with the subquery's
     /// parameters.
     ///

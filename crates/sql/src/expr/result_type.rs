@@ -4,7 +4,7 @@ use types::{Collation, ColumnType};
 
 /// What an expression gives, as result sets describe it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct ResultType {
+pub(crate) struct ResultType {
     /// NULL alone is `Binary { bytes: 0 }`.
     pub column_type: ColumnType,
     pub nullable: bool,

@@ -4,11 +4,11 @@ use types::{RowView, ValueRef};
 
 /// The rows of the joined tables, one part a table.
 #[derive(Clone, Copy, Debug)]
-pub struct Row<'a>(pub &'a [Part<'a>]);
+pub(crate) struct Row<'a>(pub &'a [Part<'a>]);
 
 /// One table's row.
 #[derive(Clone, Copy, Debug)]
-pub enum Part<'a> {
+pub(crate) enum Part<'a> {
     /// As the table stores it.
     Image(RowView<'a>),
     /// As a sub-result or a group has it.
@@ -19,7 +19,7 @@ pub enum Part<'a> {
 
 impl<'a> Part<'a> {
     #[inline]
-    pub fn get(&self, column: usize) -> ValueRef<'a> {
+    pub(crate) fn get(&self, column: usize) -> ValueRef<'a> {
         match self {
             Part::Image(view) => view.get(column),
             Part::Values(values) => values[column],
@@ -29,7 +29,7 @@ impl<'a> Part<'a> {
 
     /// See [`RowView::push_to`].
     #[inline]
-    pub fn push_to(&self, column: usize, values: &mut Vec<ValueRef<'a>>) {
+    pub(crate) fn push_to(&self, column: usize, values: &mut Vec<ValueRef<'a>>) {
         match self {
             Part::Image(view) => view.push_to(column, values),
             part => values.push(part.get(column)),
@@ -38,10 +38,10 @@ impl<'a> Part<'a> {
 }
 
 impl<'a> Row<'a> {
-    pub const EMPTY: Row<'static> = Row(&[]);
+    pub(crate) const EMPTY: Row<'static> = Row(&[]);
 
     #[inline]
-    pub fn get(&self, part: usize, column: usize) -> ValueRef<'a> {
+    pub(crate) fn get(&self, part: usize, column: usize) -> ValueRef<'a> {
         self.0[part].get(column)
     }
 }

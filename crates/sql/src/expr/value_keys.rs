@@ -4,19 +4,19 @@ use types::{Column, ColumnType, KeyCodec, KeyPart, ValueRef};
 
 /// Makes the keys of rows of values that are of certain types, or can be made so.
 #[derive(Debug)]
-pub struct ValueKeys {
+pub(crate) struct ValueKeys {
     codec: KeyCodec,
     columns: Vec<Column>,
 }
 
 impl ValueKeys {
     /// Keys of values of `columns`, all of them.
-    pub fn new(columns: impl IntoIterator<Item = Column>) -> ValueKeys {
+    pub(crate) fn new(columns: impl IntoIterator<Item = Column>) -> ValueKeys {
         ValueKeys::ordered(columns.into_iter().map(|column| (column, false)))
     }
 
     /// Keys of values of columns, each with whether it descends.
-    pub fn ordered(columns: impl IntoIterator<Item = (Column, bool)>) -> ValueKeys {
+    pub(crate) fn ordered(columns: impl IntoIterator<Item = (Column, bool)>) -> ValueKeys {
         let (columns, descending): (Vec<Column>, Vec<bool>) = columns
             .into_iter()
             .map(|(column, descending)| (Column { nullable: true, ..column }, descending))
@@ -27,7 +27,7 @@ impl ValueKeys {
     }
 
     /// Appends the key of values that may not be quite of their columns' types.
-    pub fn encode(&self, values: &[ValueRef<'_>], key: &mut Vec<u8>) {
+    pub(crate) fn encode(&self, values: &[ValueRef<'_>], key: &mut Vec<u8>) {
         let fits = self.columns.iter().zip(values).all(|(column, value)| is_of_type(value, column));
         if fits {
             self.codec.encode_prefix(values, key);
@@ -48,7 +48,7 @@ impl ValueKeys {
 }
 
 /// True if a codec takes the value as one of the column's.
-pub fn is_of_type(value: &ValueRef<'_>, column: &Column) -> bool {
+pub(crate) fn is_of_type(value: &ValueRef<'_>, column: &Column) -> bool {
     use ColumnType as Type;
     match (value, &column.column_type) {
         (ValueRef::Null, _) => true,

@@ -17,7 +17,7 @@ pub(crate) struct Charset {
 
 /// A collation, as SHOW COLLATION describes it; `id` is the protocol's number.
 #[derive(Debug)]
-pub struct CollationInfo {
+pub(crate) struct CollationInfo {
     pub name: &'static str,
     pub charset: &'static str,
     pub id: u16,

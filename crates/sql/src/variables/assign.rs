@@ -181,7 +181,7 @@ fn charset(definition: &Definition, name: &str, value: Assigned<'_>) -> Result<S
 }
 
 /// The engines that ENGINE= and `default_storage_engine` name, in their own spelling.
-pub const ENGINES: &[&str] = &["Latchwork", "MyISAM", "Aria", "InnoDB", "MEMORY"];
+pub(crate) const ENGINES: &[&str] = &["Latchwork", "MyISAM", "Aria", "InnoDB", "MEMORY"];
 
 /// An engine's own spelling; 1286 if it is none.
 pub(crate) fn engine_named(name: &str) -> Result<&'static str, SqlError> {
@@ -254,7 +254,7 @@ fn time_zone(text: &str) -> Option<String> {
 }
 
 /// Seconds east of UTC of a zone written `+hh:mm`.
-pub fn zone_offset(text: &str) -> Option<i32> {
+pub(crate) fn zone_offset(text: &str) -> Option<i32> {
     let (sign, rest) = match text.as_bytes().first()? {
         b'+' => (1, &text[1..]),
         b'-' => (-1, &text[1..]),

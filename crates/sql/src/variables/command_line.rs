@@ -9,7 +9,7 @@ use std::fmt;
 
 /// An option that was understood.
 #[derive(Debug)]
-pub struct OptionSet {
+pub(crate) struct OptionSet {
     /// The key cache whose component it is; `None` for the default one's and for all other variables.
     pub cache: Option<String>,
     pub variable: Variable,

@@ -68,7 +68,7 @@ impl Values {
 }
 
 /// What happens when a global variable with effect changes.
-pub trait Effects: Send + Sync {
+pub(crate) trait Effects: Send + Sync {
     /// `after` has the new value already. On an error the variable keeps its old value.
     fn apply(&self, changed: Variable, after: &Values) -> Result<(), SqlError>;
 }
@@ -121,7 +121,7 @@ impl Globals {
     }
 
     /// What later changes do, beyond being remembered. Once, when the server is assembled.
-    pub fn on_change(&self, effects: Box<dyn Effects>) {
+    pub(crate) fn on_change(&self, effects: Box<dyn Effects>) {
         // A second call would mean two servers on one set of variables; the first one stays.
         let _ = self.effects.set(effects);
     }
@@ -136,7 +136,7 @@ impl Globals {
     }
 
     /// The compiled default, or what the machine's size makes of it.
-    pub fn default_of(&self, variable: Variable) -> Setting {
+    pub(crate) fn default_of(&self, variable: Variable) -> Setting {
         if variable.definition().name == "key_cache_segments" {
             Setting::Unsigned(self.segments_default)
         } else {

@@ -8,9 +8,9 @@ pub struct JoinMethods {
 }
 
 impl JoinMethods {
-    pub const NESTED_LOOP: u8 = 1;
-    pub const MERGE: u8 = 2;
-    pub const HASH: u8 = 4;
+    pub(crate) const NESTED_LOOP: u8 = 1;
+    pub(crate) const MERGE: u8 = 2;
+    pub(crate) const HASH: u8 = 4;
 
     /// Other switches have no effect.
     pub fn read(switches: &str) -> JoinMethods {

@@ -20,17 +20,19 @@ mod table;
 mod tests;
 
 pub use assign::Assigned;
-pub use command_line::{OptionError, OptionSet};
+pub use command_line::OptionError;
 pub use definition::{Definition, Kind, Scope};
 pub(crate) use effects::EngineEffects;
 pub use effects::{
     flush_log, flush_method, flush_method_name, io_options, latch_implementation, row_tier_bytes,
 };
-pub use globals::{Effects, Globals, Values};
+pub(crate) use globals::Effects;
+pub use globals::{Globals, Values};
 pub(crate) use read::unknown;
 pub use session::{Asked, Common, Completes, Live, SessionVariables, SqlMode, is_number};
 pub use setting::Setting;
-pub use table::{Named, Variable, all, find, listed, segments_default};
+pub(crate) use table::segments_default;
+pub use table::{Named, Variable, all, find, listed};
 
 /// What the handshake and `@@version` say. The leading number is the MySQL surface that is offered.
 pub const VERSION: &str = "10.11.0-Latchwork-0.1.0";

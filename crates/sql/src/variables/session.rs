@@ -15,26 +15,19 @@ use engine::Isolation;
 pub struct SqlMode(pub u64);
 
 impl SqlMode {
-    pub const REAL_AS_FLOAT: SqlMode = SqlMode(1);
-    pub const PIPES_AS_CONCAT: SqlMode = SqlMode(1 << 1);
-    pub const ANSI_QUOTES: SqlMode = SqlMode(1 << 2);
+    pub(crate) const ANSI_QUOTES: SqlMode = SqlMode(1 << 2);
     pub const IGNORE_SPACE: SqlMode = SqlMode(1 << 3);
-    pub const ONLY_FULL_GROUP_BY: SqlMode = SqlMode(1 << 5);
-    pub const NO_UNSIGNED_SUBTRACTION: SqlMode = SqlMode(1 << 6);
-    pub const NO_TABLE_OPTIONS: SqlMode = SqlMode(1 << 14);
-    pub const ANSI: SqlMode = SqlMode(1 << 18);
-    pub const NO_AUTO_VALUE_ON_ZERO: SqlMode = SqlMode(1 << 19);
-    pub const NO_BACKSLASH_ESCAPES: SqlMode = SqlMode(1 << 20);
-    pub const STRICT_TRANS_TABLES: SqlMode = SqlMode(1 << 21);
-    pub const STRICT_ALL_TABLES: SqlMode = SqlMode(1 << 22);
-    pub const NO_ZERO_IN_DATE: SqlMode = SqlMode(1 << 23);
-    pub const NO_ZERO_DATE: SqlMode = SqlMode(1 << 24);
-    pub const ALLOW_INVALID_DATES: SqlMode = SqlMode(1 << 25);
-    pub const ERROR_FOR_DIVISION_BY_ZERO: SqlMode = SqlMode(1 << 26);
-    pub const TRADITIONAL: SqlMode = SqlMode(1 << 27);
-    pub const NO_AUTO_CREATE_USER: SqlMode = SqlMode(1 << 28);
-    pub const NO_ENGINE_SUBSTITUTION: SqlMode = SqlMode(1 << 30);
-    pub const PAD_CHAR_TO_FULL_LENGTH: SqlMode = SqlMode(1 << 31);
+    pub(crate) const ANSI: SqlMode = SqlMode(1 << 18);
+    pub(crate) const NO_AUTO_VALUE_ON_ZERO: SqlMode = SqlMode(1 << 19);
+    pub(crate) const NO_BACKSLASH_ESCAPES: SqlMode = SqlMode(1 << 20);
+    pub(crate) const STRICT_TRANS_TABLES: SqlMode = SqlMode(1 << 21);
+    pub(crate) const STRICT_ALL_TABLES: SqlMode = SqlMode(1 << 22);
+    pub(crate) const NO_ZERO_IN_DATE: SqlMode = SqlMode(1 << 23);
+    pub(crate) const NO_ZERO_DATE: SqlMode = SqlMode(1 << 24);
+    pub(crate) const ERROR_FOR_DIVISION_BY_ZERO: SqlMode = SqlMode(1 << 26);
+    pub(crate) const TRADITIONAL: SqlMode = SqlMode(1 << 27);
+    pub(crate) const NO_AUTO_CREATE_USER: SqlMode = SqlMode(1 << 28);
+    pub(crate) const NO_ENGINE_SUBSTITUTION: SqlMode = SqlMode(1 << 30);
 
     pub const fn contains(self, other: SqlMode) -> bool {
         self.0 & other.0 == other.0
@@ -42,7 +35,7 @@ impl SqlMode {
 
     /// Strict mode: a value that does not fit is an error. A statement changes all its rows or none here,
     /// so both strict modes mean the same.
-    pub const fn is_strict(self) -> bool {
+    pub(crate) const fn is_strict(self) -> bool {
         self.0 & (SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::STRICT_ALL_TABLES.0) != 0
     }
 
@@ -309,7 +302,11 @@ impl SessionVariables {
     }
 
     /// SET NAMES, and the character set of the handshake; `None` for either name is its default.
-    pub fn set_names(&mut self, charset: Option<&str>, collation: Option<&str>) -> Result<(), SqlError> {
+    pub(crate) fn set_names(
+        &mut self,
+        charset: Option<&str>,
+        collation: Option<&str>,
+    ) -> Result<(), SqlError> {
         let default = self.values.text("character_set_server");
         let name = charset.unwrap_or(&default);
         let charset = charsets::charset(name).ok_or_else(|| assign::unknown_charset(name))?;
@@ -337,17 +334,11 @@ impl SessionVariables {
     }
 
     /// The collation that literals have; a name that is none changes nothing.
-    pub fn set_connection_collation(&mut self, name: &str) {
+    pub(crate) fn set_connection_collation(&mut self, name: &str) {
         if let Some(found) = charsets::collation_named(name) {
             self.store_named("collation_connection", Setting::Text(found.name.into()));
             self.store_named("character_set_connection", Setting::Text(found.charset.into()));
         }
-    }
-
-    /// USE: the database's character set shows in two variables.
-    pub fn set_database_collation(&mut self, collation: &charsets::CollationInfo) {
-        self.store_named("character_set_database", Setting::Text(collation.charset.into()));
-        self.store_named("collation_database", Setting::Text(collation.name.into()));
     }
 }
 

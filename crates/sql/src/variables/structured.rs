@@ -43,7 +43,7 @@ pub(crate) fn unknown_structure(name: &str) -> SqlError {
 }
 
 /// True for the default cache. Names are compared byte by byte.
-pub fn is_default(cache: &str) -> bool {
+pub(crate) fn is_default(cache: &str) -> bool {
     cache == DEFAULT_CACHE
 }
 

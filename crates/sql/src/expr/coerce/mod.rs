@@ -11,7 +11,7 @@ use types::{Column, ColumnType, Date, DateTime, Decimal, Time, ValueRef};
 
 /// A value as its column stores it, and what had to be done to it.
 #[derive(Clone, PartialEq, Debug)]
-pub struct Coerced<'a> {
+pub(crate) struct Coerced<'a> {
     /// What is stored if the issue is no error: clipped, cut, or zero.
     pub value: ValueRef<'a>,
     pub issue: Option<CoerceIssue>,
@@ -33,7 +33,7 @@ impl<'a> Coerced<'a> {
 
 /// Why a value did not fit.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub enum CoerceIssue {
+pub(crate) enum CoerceIssue {
     /// 1048. The value is then the type's zero, which non-strict multi-row inserts store.
     Null,
     /// 1264.
@@ -52,17 +52,17 @@ pub enum CoerceIssue {
 
 impl CoerceIssue {
     /// True if strict mode refuses the statement.
-    pub fn is_error_when_strict(&self) -> bool {
+    pub(crate) fn is_error_when_strict(&self) -> bool {
         !matches!(self, CoerceIssue::TruncatedNote)
     }
 
     /// The error, or the warning's number and text. `row` counts from 1.
-    pub fn to_error(&self, column: &str, row: u64) -> SqlError {
+    pub(crate) fn to_error(&self, column: &str, row: u64) -> SqlError {
         self.to_error_at(&format!("`{column}`"), column, row)
     }
 
     /// As [`CoerceIssue::to_error`], with the table for the messages that name it, as MariaDB does.
-    pub fn to_error_in(&self, database: &str, table: &str, column: &str, row: u64) -> SqlError {
+    pub(crate) fn to_error_in(&self, database: &str, table: &str, column: &str, row: u64) -> SqlError {
         self.to_error_at(&format!("`{database}`.`{table}`.`{column}`"), column, row)
     }
 
@@ -97,7 +97,7 @@ impl CoerceIssue {
 
 /// Makes `value` fit `column`. New bytes go to `arena`.
 #[inline]
-pub fn coerce<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) -> Coerced<'a> {
+pub(crate) fn coerce<'a>(value: ValueRef<'a>, column: &Column, arena: &'a Bump) -> Coerced<'a> {
     match (&column.column_type, value) {
         // Almost all statements have such values, and nothing has to be done to them.
         (ColumnType::Int { bytes: 4, unsigned: false }, ValueRef::Int(number))

@@ -95,24 +95,6 @@ pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<char>, collation:
     }
 }
 
-/// The characters that every matching text starts with, and whether the pattern is nothing but them and a `%`
-/// at the end. For index ranges.
-pub fn like_start(pattern: &[u8], escape: Option<char>) -> (Vec<u8>, bool) {
-    let pattern = Reader { bytes: pattern, collation: Collation::Utf8mb4Bin };
-    let (mut at, mut start) = (0, Vec::new());
-    while let Some((step, next)) = step(&pattern, at, escape) {
-        match step {
-            Step::Character(character) => {
-                start.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
-            }
-            Step::AnyText => return (start, next == pattern.bytes.len()),
-            Step::AnyCharacter => return (start, false),
-        }
-        at = next;
-    }
-    (start, false)
-}
-
 /// The bytes that LIKE looks at: the text itself, or what the caller made of a number.
 pub(crate) fn is_binary(value: &ValueRef<'_>) -> bool {
     matches!(value, ValueRef::Binary(_))
@@ -156,12 +138,5 @@ mod tests {
         ] {
             assert!(!like(text, pattern), "{text} NOT LIKE {pattern}");
         }
-    }
-
-    #[test]
-    fn the_start_of_a_pattern_ends_at_its_first_wildcard() {
-        assert_eq!(like_start(b"abc%", Some('\\')), (b"abc".to_vec(), true));
-        assert_eq!(like_start(b"a\\%b_c%", Some('\\')), (b"a%b".to_vec(), false));
-        assert_eq!(like_start(b"abc", Some('\\')), (b"abc".to_vec(), false));
     }
 }

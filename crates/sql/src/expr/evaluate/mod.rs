@@ -11,7 +11,6 @@ mod regexp;
 mod subquery;
 
 pub(crate) use compare::compare;
-pub use like::like_start;
 
 pub(super) use arithmetic::{add, divide};
 pub(super) use convert::{
@@ -149,32 +148,10 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             within.map(|within| within != *negated)
         }
         Node::InList { operand, list, collation, negated } => {
-            let operand = value(operand, row, context)?;
-            let mut found = Some(false);
-            for node in list {
-                match compare(&operand, &value(node, row, context)?, *collation, context) {
-                    Some(order) if order.is_eq() => {
-                        found = Some(true);
-                        break;
-                    }
-                    Some(_) => {}
-                    None => found = None,
-                }
-            }
-            found.map(|found| found != *negated)
+            in_list(operand, list, *collation, row, context)?.map(|found| found != *negated)
         }
         Node::InInts { operand, sorted, has_null, negated } => {
-            let operand = match value(operand, row, context)? {
-                ValueRef::Int(number) => Some(number),
-                ValueRef::UInt(number) => i64::try_from(number).ok(),
-                ValueRef::Null => return Ok(None),
-                _ => None,
-            };
-            match operand.is_some_and(|number| sorted.binary_search(&number).is_ok()) {
-                true => Some(!*negated),
-                false if *has_null => None,
-                false => Some(*negated),
-            }
+            in_integers(&value(operand, row, context)?, sorted, *has_null).map(|found| found != *negated)
         }
         Node::InSlot { operand, index, collation, negated } => {
             let operand = value(operand, row, context)?;
@@ -198,18 +175,7 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             outcome.result()
         }
         Node::Like { sides, escape, collation, negated } => {
-            let (left, right) = (value(&sides.0, row, context)?, value(&sides.1, row, context)?);
-            let collation = if like::is_binary(&left) || like::is_binary(&right) {
-                Collation::Binary
-            } else {
-                *collation
-            };
-            match (to_text(&left, context), to_text(&right, context)) {
-                (Some(text), Some(pattern)) => {
-                    Some(like::like(text, pattern, *escape, collation) != *negated)
-                }
-                _ => None,
-            }
+            is_like(sides, *escape, *collation, row, context)?.map(|fits| fits != *negated)
         }
         Node::Regexp { sides, ignore_case, negated } => {
             let (left, right) = (value(&sides.0, row, context)?, value(&sides.1, row, context)?);
@@ -221,6 +187,62 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             }
         }
         _ => to_truth(&value(node, row, context)?, context),
+    })
+}
+
+/// The truth of `operand IN (list)`; `None` for NULL.
+#[inline]
+fn in_list<'a>(
+    operand: &'a Node,
+    list: &'a [Node],
+    collation: Collation,
+    row: &Row<'a>,
+    context: &Context<'a>,
+) -> Result<Option<bool>> {
+    let operand = value(operand, row, context)?;
+    let mut found = Some(false);
+    for node in list {
+        match compare(&operand, &value(node, row, context)?, collation, context) {
+            Some(order) if order.is_eq() => return Ok(Some(true)),
+            Some(_) => {}
+            None => found = None,
+        }
+    }
+    Ok(found)
+}
+
+/// The truth of `operand IN (integers)`, which are sorted; `None` for NULL. With `has_null` the list
+/// has a NULL, too.
+#[inline]
+fn in_integers(operand: &ValueRef<'_>, sorted: &[i64], has_null: bool) -> Option<bool> {
+    let operand = match *operand {
+        ValueRef::Int(number) => Some(number),
+        ValueRef::UInt(number) => i64::try_from(number).ok(),
+        ValueRef::Null => return None,
+        _ => None,
+    };
+    match operand.is_some_and(|number| sorted.binary_search(&number).is_ok()) {
+        true => Some(true),
+        false if has_null => None,
+        false => Some(false),
+    }
+}
+
+/// The truth of LIKE; `None` for NULL.
+#[inline]
+fn is_like<'a>(
+    (text, pattern): &'a (Node, Node),
+    escape: Option<char>,
+    collation: Collation,
+    row: &Row<'a>,
+    context: &Context<'a>,
+) -> Result<Option<bool>> {
+    let (text, pattern) = (value(text, row, context)?, value(pattern, row, context)?);
+    let is_binary = like::is_binary(&text) || like::is_binary(&pattern);
+    let collation = if is_binary { Collation::Binary } else { collation };
+    Ok(match (to_text(&text, context), to_text(&pattern, context)) {
+        (Some(text), Some(pattern)) => Some(like::like(text, pattern, escape, collation)),
+        _ => None,
     })
 }
 

@@ -21,81 +21,81 @@ pub(in crate::expr) struct Arguments<'a, 'r> {
 
 impl<'a> Arguments<'a, '_> {
     #[inline]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.call.arguments.len()
     }
 
     /// The name that messages use.
-    pub fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.call.function.name
     }
 
     #[inline]
-    pub fn value(&self, index: usize) -> Result<ValueRef<'a>> {
+    pub(crate) fn value(&self, index: usize) -> Result<ValueRef<'a>> {
         evaluate::value(&self.call.arguments[index], self.row, self.context)
     }
 
     /// `None` for NULL.
     #[inline]
-    pub fn truth(&self, index: usize) -> Result<Option<bool>> {
+    pub(crate) fn truth(&self, index: usize) -> Result<Option<bool>> {
         evaluate::truth(&self.call.arguments[index], self.row, self.context)
     }
 
     /// `None` for NULL.
     #[inline]
-    pub fn text(&self, index: usize) -> Result<Option<&'a [u8]>> {
+    pub(crate) fn text(&self, index: usize) -> Result<Option<&'a [u8]>> {
         Ok(convert::to_text(&self.value(index)?, self.context))
     }
 
     /// Rounded and clipped; `None` for NULL.
     #[inline]
-    pub fn int(&self, index: usize) -> Result<Option<i64>> {
+    pub(crate) fn int(&self, index: usize) -> Result<Option<i64>> {
         Ok(convert::to_i64(&self.value(index)?, self.context))
     }
 
     /// `None` for NULL.
     #[inline]
-    pub fn double(&self, index: usize) -> Result<Option<f64>> {
+    pub(crate) fn double(&self, index: usize) -> Result<Option<f64>> {
         Ok(convert::to_f64(&self.value(index)?, self.context))
     }
 
     /// `None` for NULL.
-    pub fn decimal(&self, index: usize) -> Result<Option<Decimal>> {
+    pub(crate) fn decimal(&self, index: usize) -> Result<Option<Decimal>> {
         Ok(convert::to_decimal(&self.value(index)?, self.context))
     }
 
     /// The number in its own kind; `None` for NULL.
     #[inline]
-    pub fn number(&self, index: usize) -> Result<Option<convert::Number>> {
+    pub(crate) fn number(&self, index: usize) -> Result<Option<convert::Number>> {
         Ok(convert::to_number(&self.value(index)?, self.context))
     }
 
     /// A date and time, of which month and day may be zero; `None` for NULL and for what is none.
     #[inline]
-    pub fn moment(&self, index: usize) -> Result<Option<DateTime>> {
+    pub(crate) fn moment(&self, index: usize) -> Result<Option<DateTime>> {
         Ok(convert::to_date_time(&self.value(index)?, self.context))
     }
 
     /// `None` for NULL and for what is no time.
     #[inline]
-    pub fn time(&self, index: usize) -> Result<Option<Time>> {
+    pub(crate) fn time(&self, index: usize) -> Result<Option<Time>> {
         Ok(convert::to_time(&self.value(index)?, self.context))
     }
 
     /// What a choice makes of the argument that it took.
     #[inline]
-    pub fn converted(&self, value: ValueRef<'a>) -> ValueRef<'a> {
+    pub(crate) fn converted(&self, value: ValueRef<'a>) -> ValueRef<'a> {
         evaluate::convert_to(&value, self.call.to, self.context)
     }
 
     /// New text in the result's own kind.
-    pub fn give(&self, bytes: &[u8]) -> ValueRef<'a> {
+    pub(crate) fn give(&self, bytes: &[u8]) -> ValueRef<'a> {
         self.give_borrowed(self.context.arena.alloc_slice_copy(bytes))
     }
 
     /// Text that lies in a value already.
     #[inline]
-    pub fn give_borrowed(&self, bytes: &'a [u8]) -> ValueRef<'a> {
+    pub(crate) fn give_borrowed(&self, bytes: &'a [u8]) -> ValueRef<'a> {
         match self.call.class {
             Class::Binary => ValueRef::Binary(bytes),
             _ => ValueRef::Text(bytes),
@@ -103,13 +103,13 @@ impl<'a> Arguments<'a, '_> {
     }
 
     /// New bytes, whatever the result's kind.
-    pub fn give_binary(&self, bytes: &[u8]) -> ValueRef<'a> {
+    pub(crate) fn give_binary(&self, bytes: &[u8]) -> ValueRef<'a> {
         ValueRef::Binary(self.context.arena.alloc_slice_copy(bytes))
     }
 
     /// True if texts in the call are bytes rather than characters.
     #[inline]
-    pub fn is_binary(&self) -> bool {
+    pub(crate) fn is_binary(&self) -> bool {
         self.call.collation == Collation::Binary
     }
 }

@@ -143,7 +143,7 @@ pub(crate) static CATEGORIES: [&Category; 9] = [
 pub(super) const MANY: usize = usize::MAX;
 
 /// A built-in function. Entries are statics, and two are the same function if they lie at the same address.
-pub struct Function {
+pub(crate) struct Function {
     /// The name that messages use, in small letters.
     pub(crate) name: &'static str,
     pub(crate) aliases: &'static [&'static str],

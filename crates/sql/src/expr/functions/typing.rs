@@ -29,32 +29,32 @@ pub(in crate::expr) struct Typing<'t> {
 
 impl<'t> Typing<'t> {
     /// All arguments' types.
-    pub fn all(&self) -> Vec<&'t Typed> {
+    pub(crate) fn all(&self) -> Vec<&'t Typed> {
         self.types.iter().collect()
     }
 
     /// True if an argument can be NULL.
-    pub fn nullable(&self) -> bool {
+    pub(crate) fn nullable(&self) -> bool {
         self.types.iter().any(Typed::nullable)
     }
 
     /// The widest value of an argument, in characters; 0 if there is no such argument.
-    pub fn chars(&self, index: usize) -> u32 {
+    pub(crate) fn chars(&self, index: usize) -> u32 {
         self.types.get(index).map_or(0, Typed::chars)
     }
 
     /// The widest value of all arguments together.
-    pub fn chars_sum(&self) -> u32 {
+    pub(crate) fn chars_sum(&self) -> u32 {
         self.types.iter().fold(0, |sum, typed| sum.saturating_add(typed.chars()))
     }
 
     /// Digits after the point of an argument's seconds; 0 if there is no such argument.
-    pub fn fsp(&self, index: usize) -> u8 {
+    pub(crate) fn fsp(&self, index: usize) -> u8 {
         self.types.get(index).map_or(0, |typed| typed.result.decimals.min(6))
     }
 
     /// Digits after the point that an argument has as a time. A text or number may have any number of them.
-    pub fn time_fsp(&self, index: usize) -> u8 {
+    pub(crate) fn time_fsp(&self, index: usize) -> u8 {
         let typed = &self.types[index];
         match typed.class {
             Class::Time | Class::DateTime | Class::Decimal => typed.result.decimals.min(6),
@@ -64,7 +64,7 @@ impl<'t> Typing<'t> {
     }
 
     /// The value of an argument that is a constant number of digits.
-    pub fn constant_places(&self, index: usize) -> Option<u8> {
+    pub(crate) fn constant_places(&self, index: usize) -> Option<u8> {
         match self.nodes.get(index) {
             Some(Node::Constant(Value::Int(places))) => {
                 Some((*places).clamp(0, types::decimal::SCALE_MAX as i64) as u8)
@@ -74,7 +74,7 @@ impl<'t> Typing<'t> {
     }
 
     /// Text in the collation of the arguments.
-    pub fn text(&self, chars: u32, nullable: bool) -> Typed {
+    pub(crate) fn text(&self, chars: u32, nullable: bool) -> Typed {
         let typed = Typed::text(chars.min(CHARS_MAX), self.collation, nullable);
         // Numbers put together are characters of the connection.
         typed.with_derivation(match self.derivation {
@@ -84,29 +84,29 @@ impl<'t> Typing<'t> {
     }
 
     /// Text in the collation of the connection.
-    pub fn plain(&self, chars: u32, nullable: bool) -> Typed {
+    pub(crate) fn plain(&self, chars: u32, nullable: bool) -> Typed {
         Typed::text(chars, self.connection, nullable)
     }
 
     /// Text that the system gives, such as VERSION().
-    pub fn system(&self, chars: u32, nullable: bool) -> Typed {
+    pub(crate) fn system(&self, chars: u32, nullable: bool) -> Typed {
         Typed::text(chars, Collation::Utf8mb4GeneralCi, nullable).with_derivation(Derivation::System)
     }
 
     /// A signed integer of so many bytes, which is NULL if an argument is.
-    pub fn int(&self, bytes: u8) -> Typed {
+    pub(crate) fn int(&self, bytes: u8) -> Typed {
         Typed::int(bytes, false, self.nullable())
     }
 
-    pub fn date(&self, nullable: bool) -> Typed {
+    pub(crate) fn date(&self, nullable: bool) -> Typed {
         Typed::new(ColumnType::Date, nullable)
     }
 
-    pub fn time(&self, fsp: u8, nullable: bool) -> Typed {
+    pub(crate) fn time(&self, fsp: u8, nullable: bool) -> Typed {
         Typed::new(ColumnType::Time { fsp }, nullable)
     }
 
-    pub fn date_time(&self, fsp: u8, nullable: bool) -> Typed {
+    pub(crate) fn date_time(&self, fsp: u8, nullable: bool) -> Typed {
         Typed::new(ColumnType::DateTime { fsp }, nullable)
     }
 }

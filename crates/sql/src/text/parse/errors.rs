@@ -7,7 +7,7 @@ use sqlparser::parser::ParserError;
 const NEAR_CHARS_MAX: usize = 80;
 
 /// 1064 for the text from byte `offset` on.
-pub fn error_at(text: &str, offset: usize) -> SqlError {
+pub(crate) fn error_at(text: &str, offset: usize) -> SqlError {
     let mut offset = offset.min(text.len());
     while !text.is_char_boundary(offset) {
         offset -= 1;

@@ -10,7 +10,8 @@ mod errors;
 pub mod tokens;
 mod words;
 
-pub use errors::{error_at, offset_in};
+pub(crate) use errors::error_at;
+pub use errors::offset_in;
 pub use words::{Word, Words};
 
 use crate::{ErrorKind, SqlError};
@@ -113,7 +114,7 @@ pub fn count_placeholders(text: &str) -> usize {
 }
 
 /// The text with each `?` replaced by a parameter's value, as one would write it.
-pub fn fill_placeholders<'t>(text: &'t str, values: &[ValueRef<'_>]) -> Cow<'t, str> {
+pub(crate) fn fill_placeholders<'t>(text: &'t str, values: &[ValueRef<'_>]) -> Cow<'t, str> {
     if values.is_empty() {
         return Cow::Borrowed(text);
     }
@@ -228,7 +229,7 @@ fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
 ///
 /// # Errors
 /// 1064 with the text from the offending word on.
-pub fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
+pub(crate) fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
     parse_whole(text, |parser| parser.parse_statement())
 }
 
@@ -236,7 +237,7 @@ pub fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
 ///
 /// # Errors
 /// As [`parse_ast`].
-pub fn parse_assignments(text: &str) -> Result<Vec<ast::Assignment>, SqlError> {
+pub(crate) fn parse_assignments(text: &str) -> Result<Vec<ast::Assignment>, SqlError> {
     parse_whole(text, |parser| parser.parse_comma_separated(Parser::parse_assignment))
 }
 

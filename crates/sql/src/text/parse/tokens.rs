@@ -23,7 +23,7 @@ const COMPOUND_UNITS: [(&str, Keyword, DateTimeField); 11] = [
 ];
 
 /// The name of a unit in MySQL's words.
-pub fn unit_name(field: &DateTimeField) -> String {
+pub(crate) fn unit_name(field: &DateTimeField) -> String {
     match COMPOUND_UNITS.iter().find(|(_, _, stand_in)| stand_in == field) {
         Some((name, _, _)) => (*name).to_string(),
         None => field.to_string().to_ascii_uppercase(),
@@ -83,7 +83,7 @@ pub(super) fn tokenize(text: &str, for_parser: bool) -> Result<Vec<TokenWithSpan
 
 /// Puts the tokens of a statement in the parser's terms: compound units, the operators MOD, `&&` and `||`,
 /// and LOCK IN SHARE MODE, and WAIT n behind FOR UPDATE.
-pub fn translate(tokens: &mut [TokenWithSpan]) {
+pub(crate) fn translate(tokens: &mut [TokenWithSpan]) {
     for token in tokens.iter_mut() {
         match token.token {
             Token::Overlap => token.token = Token::make_keyword("AND"),
@@ -194,7 +194,7 @@ fn modifiers(tokens: &mut [TokenWithSpan]) {
 
 /// The n of WAIT n in a locking clause, as it would stand in an expression; `None` for a table's name, which
 /// only other dialects have there.
-pub fn wait_seconds(of: &ObjectName) -> Option<Value> {
+pub(crate) fn wait_seconds(of: &ObjectName) -> Option<Value> {
     let [ObjectNamePart::Identifier(name)] = of.0.as_slice() else { return None };
     name.quote_style?;
     Some(match name.value.starts_with('?') {

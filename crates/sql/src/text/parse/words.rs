@@ -52,7 +52,7 @@ impl<'a> Words<'a> {
     }
 
     /// The word after the next one.
-    pub fn peek_second(&self) -> &Word {
+    pub(crate) fn peek_second(&self) -> &Word {
         &self.words[(self.at + 1).min(self.words.len() - 1)].0
     }
 
@@ -81,7 +81,7 @@ impl<'a> Words<'a> {
     }
 
     /// Takes the next words if they are these, all of them or none.
-    pub fn accept_all(&mut self, keywords: &[&str]) -> bool {
+    pub(crate) fn accept_all(&mut self, keywords: &[&str]) -> bool {
         let from = self.at;
         let found = keywords.iter().all(|keyword| self.accept(keyword));
         if !found {
@@ -96,7 +96,7 @@ impl<'a> Words<'a> {
         if self.accept(keyword) { Ok(()) } else { Err(self.error()) }
     }
 
-    pub fn accept_symbol(&mut self, symbol: &str) -> bool {
+    pub(crate) fn accept_symbol(&mut self, symbol: &str) -> bool {
         let found = matches!(self.peek(), Word::Symbol(found) if found == symbol);
         if found {
             self.next();
@@ -106,7 +106,7 @@ impl<'a> Words<'a> {
 
     /// # Errors
     /// 1064 if something else follows.
-    pub fn expect_symbol(&mut self, symbol: &str) -> Result<(), SqlError> {
+    pub(crate) fn expect_symbol(&mut self, symbol: &str) -> Result<(), SqlError> {
         if self.accept_symbol(symbol) { Ok(()) } else { Err(self.error()) }
     }
 
@@ -144,7 +144,7 @@ impl<'a> Words<'a> {
     ///
     /// # Errors
     /// 1064.
-    pub fn qualified_name(&mut self) -> Result<(Option<String>, String), SqlError> {
+    pub(crate) fn qualified_name(&mut self) -> Result<(Option<String>, String), SqlError> {
         let first = self.name()?;
         if self.accept_symbol(".") { Ok((Some(first), self.name()?)) } else { Ok((None, first)) }
     }
@@ -162,7 +162,7 @@ impl<'a> Words<'a> {
     }
 
     /// Takes all words that are left: somebody else parses [`Words::rest`].
-    pub fn skip_rest(&mut self) {
+    pub(crate) fn skip_rest(&mut self) {
         self.at = self.words.len() - 1;
     }
 

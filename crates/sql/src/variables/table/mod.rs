@@ -154,6 +154,6 @@ pub(super) fn find_option(name: &str) -> OptionName {
 
 /// How many segments a machine with so many processors gets unless told: enough that two threads seldom meet
 /// at one latch, few enough that a small cache is not cut to ribbons.
-pub fn segments_default(processors: usize) -> u64 {
+pub(crate) fn segments_default(processors: usize) -> u64 {
     (processors.max(1) * 4).next_power_of_two().clamp(8, 64) as u64
 }
