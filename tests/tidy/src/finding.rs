@@ -1,6 +1,4 @@
-//! What the rules find, what is excepted from them, and what is still to be mended.
-
-use std::collections::BTreeMap;
+//! What the rules find, and what is excepted from them.
 
 /// One place that breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,25 +17,6 @@ impl Finding {
     fn shown(&self) -> String {
         format!("{}:{}: {}: {} [{}]", self.path, self.line, self.rule, self.message, self.item)
     }
-
-    /// The part of the workspace that the baseline counts together: a crate, or a folder of the root. Not a
-    /// file, so that a file can be moved while its findings are still to be mended.
-    fn area(&self) -> String {
-        let mut parts = self.path.split('/');
-        match (parts.next(), parts.next()) {
-            (Some("crates"), Some(name)) => format!("crates/{name}"),
-            (Some(folder), Some(_)) => folder.to_owned(),
-            _ => ".".to_owned(),
-        }
-    }
-}
-
-/// What is to be said about the findings.
-#[derive(Debug)]
-pub struct Judgement {
-    pub failures: Vec<String>,
-    /// Findings that the baseline allows for now.
-    pub remaining: usize,
 }
 
 struct Exception {
@@ -74,39 +53,25 @@ fn exceptions(list: &str, failures: &mut Vec<String>) -> Vec<Exception> {
     all
 }
 
-type Counts = BTreeMap<(String, String), usize>;
-
-fn baseline_counts(list: &str, failures: &mut Vec<String>) -> Counts {
-    let mut counts = Counts::new();
-    for (number, line) in entries(list) {
-        let mut parts = line.split_whitespace();
-        let parsed = (parts.next(), parts.next(), parts.next().and_then(|count| count.parse().ok()));
-        let (Some(rule), Some(area), Some(count)) = parsed else {
-            failures.push(format!("baseline.txt:{number}: not of the form `rule area count`"));
-            continue;
-        };
-        counts.insert((rule.to_owned(), area.to_owned()), count);
-    }
-    counts
-}
-
-/// The findings that no exception covers, and failures about exceptions that cover nothing.
-fn without_exceptions<'a>(
-    found: &'a [Finding],
-    list: &str,
-    failures: &mut Vec<String>,
-) -> BTreeMap<(String, String), Vec<&'a Finding>> {
-    let exceptions = exceptions(list, failures);
+/// What fails: findings that no exception covers, and exceptions that cover nothing. With `only`, the
+/// findings below that path alone.
+pub fn judge(found: &[Finding], list: &str, only: Option<&str>) -> Vec<String> {
+    let mut failures = Vec::new();
+    let exceptions = exceptions(list, &mut failures);
     let mut used = vec![false; exceptions.len()];
-    let mut left: BTreeMap<(String, String), Vec<&Finding>> = BTreeMap::new();
+    let mut left = Vec::new();
     for finding in found {
         let covering = exceptions.iter().position(|exception| {
             exception.rule == finding.rule && exception.path == finding.path && exception.item == finding.item
         });
         match covering {
             Some(index) => used[index] = true,
-            None => left.entry((finding.rule.to_owned(), finding.area())).or_default().push(finding),
+            None => left.push(finding),
         }
+    }
+    if let Some(only) = only {
+        let below = left.iter().filter(|finding| finding.path.starts_with(only));
+        return below.map(|finding| finding.shown()).collect();
     }
     for (exception, _) in exceptions.iter().zip(used).filter(|(_, used)| !used) {
         let Exception { rule, path, item, reason, line } = exception;
@@ -114,56 +79,8 @@ fn without_exceptions<'a>(
             "exceptions.txt:{line}: `{rule}` no longer finds `{item}` in {path} (\"{reason}\"): take the line out"
         ));
     }
-    left
-}
-
-/// What fails. With `only`, every finding below that path fails, whatever the baseline says; nothing else
-/// does.
-pub fn judge(found: &[Finding], exceptions: &str, baseline: &str, only: Option<&str>) -> Judgement {
-    let mut failures = Vec::new();
-    let left = without_exceptions(found, exceptions, &mut failures);
-    let counts = baseline_counts(baseline, &mut failures);
-    let mut remaining = 0;
-    if only.is_some() {
-        failures.clear();
-    }
-    for ((rule, area), findings) in left {
-        if let Some(only) = only {
-            let shown = findings.iter().filter(|finding| finding.path.starts_with(only));
-            failures.extend(shown.map(|finding| finding.shown()));
-            continue;
-        }
-        let allowed = counts.get(&(rule.clone(), area.clone())).copied().unwrap_or(0);
-        if findings.len() <= allowed {
-            remaining += findings.len();
-            continue;
-        }
-        failures.extend(findings.iter().map(|finding| finding.shown()));
-        if allowed > 0 {
-            let count = findings.len();
-            failures.push(format!("{area}: {count} of `{rule}`, and the baseline allows {allowed}"));
-        }
-    }
-    Judgement { failures, remaining }
-}
-
-/// The baseline with each number lowered to what is found; no number rises.
-pub fn lower_baseline(found: &[Finding], exceptions: &str, baseline: &str) -> String {
-    let left = without_exceptions(found, exceptions, &mut Vec::new());
-    let mut text: String =
-        baseline.lines().take_while(|line| line.starts_with('#')).fold(String::new(), |mut text, line| {
-            text.push_str(line);
-            text.push('\n');
-            text
-        });
-    for ((rule, area), count) in baseline_counts(baseline, &mut Vec::new()) {
-        let now = left.get(&(rule.clone(), area.clone())).map_or(0, Vec::len);
-        let lowered = count.min(now);
-        if lowered > 0 {
-            text.push_str(&format!("{rule} {area} {lowered}\n"));
-        }
-    }
-    text
+    failures.extend(left.iter().map(|finding| finding.shown()));
+    failures
 }
 
 #[cfg(test)]
@@ -177,29 +94,24 @@ mod tests {
     #[test]
     fn a_finding_fails_unless_it_is_an_exception_with_a_reason() {
         let found = [finding("crates/a/src/lib.rs", "item")];
-        assert_eq!(judge(&found, "", "", None).failures.len(), 1);
+        assert_eq!(judge(&found, "", None).len(), 1);
         let excepted = "rule | crates/a/src/lib.rs | item | it has to be so";
-        assert!(judge(&found, excepted, "", None).failures.is_empty());
+        assert!(judge(&found, excepted, None).is_empty());
         let unreasoned = "rule | crates/a/src/lib.rs | item | ";
-        assert_eq!(judge(&found, unreasoned, "", None).failures.len(), 2);
+        assert_eq!(judge(&found, unreasoned, None).len(), 2);
     }
 
     #[test]
     fn an_exception_that_no_longer_occurs_fails() {
         let stale = "rule | crates/a/src/lib.rs | item | it has to be so";
-        let failures = judge(&[], stale, "", None).failures;
+        let failures = judge(&[], stale, None);
         assert!(failures[0].contains("no longer finds"), "{failures:?}");
     }
 
     #[test]
-    fn the_baseline_allows_its_number_and_no_more() {
-        let found = [finding("crates/a/src/lib.rs", "one"), finding("crates/a/src/lib.rs", "two")];
-        assert!(judge(&found, "", "rule crates/a 2", None).failures.is_empty());
-        assert!(judge(&found, "", "rule crates/a 3", None).failures.is_empty());
-        assert!(!judge(&found, "", "rule crates/a 1", None).failures.is_empty());
-        assert!(!judge(&found, "", "rule crates/b 2", None).failures.is_empty());
-        assert_eq!(judge(&found, "", "rule crates/a 2", Some("crates/a")).failures.len(), 2);
-        assert_eq!(lower_baseline(&found, "", "# Head.\nrule crates/a 3"), "# Head.\nrule crates/a 2\n");
-        assert_eq!(lower_baseline(&found, "", "rule crates/a 1"), "rule crates/a 1\n");
+    fn only_what_is_below_a_path_is_shown_if_a_path_is_given() {
+        let found = [finding("crates/a/src/lib.rs", "one"), finding("crates/b/src/lib.rs", "two")];
+        assert_eq!(judge(&found, "", None).len(), 2);
+        assert_eq!(judge(&found, "", Some("crates/a")).len(), 1);
     }
 }

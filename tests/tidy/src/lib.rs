@@ -11,10 +11,8 @@
 //! | `formats.txt` | the modules that define a structure on disk |
 //! | `tables.txt` | the tables whose matches must name every case |
 //! | `exceptions.txt` | what may break a rule, each with its reason |
-//! | `baseline.txt` | how many findings each area still has; the numbers may only fall |
 //!
-//! `LATCHWORK_TIDY=crates/sql cargo test -p latchwork-tidy` shows every finding below a path, the baseline's
-//! too. `LATCHWORK_UPDATE=1` lowers the numbers of the baseline to what is found.
+//! `LATCHWORK_TIDY=crates/sql cargo test -p latchwork-tidy` shows the findings below a path alone.
 #![cfg(test)]
 
 mod comments;
@@ -23,7 +21,7 @@ mod finding;
 mod rules;
 mod workspace;
 
-use finding::{Finding, Judgement};
+use finding::Finding;
 use workspace::Workspace;
 
 /// What the rules find in the workspace, sorted by file and line.
@@ -40,18 +38,7 @@ fn findings(workspace: &Workspace) -> Vec<Finding> {
 fn the_workspace_keeps_the_rules_of_the_house() {
     let workspace = Workspace::read();
     let found = findings(&workspace);
-    let baseline_path = workspace::lists_folder().join("baseline.txt");
-    let exceptions = workspace.list("exceptions.txt");
-    let baseline = workspace.list("baseline.txt");
     let only = std::env::var("LATCHWORK_TIDY").ok();
-    if std::env::var_os("LATCHWORK_UPDATE").is_some() && baseline_path.exists() {
-        let lowered = finding::lower_baseline(&found, exceptions, baseline);
-        std::fs::write(&baseline_path, lowered).expect("baseline.txt can be written");
-        return;
-    }
-    let Judgement { failures, remaining } = finding::judge(&found, exceptions, baseline, only.as_deref());
+    let failures = finding::judge(&found, workspace.list("exceptions.txt"), only.as_deref());
     assert!(failures.is_empty(), "\n{}\n\n{} to mend\n", failures.join("\n"), failures.len());
-    if remaining > 0 {
-        println!("{remaining} findings of the baseline remain");
-    }
 }

@@ -81,12 +81,31 @@ pub(crate) fn column_type(
     };
     let unknown = words.error();
     words.next();
-    let draft = match keyword.as_str() {
-        "TINYINT" | "INT1" => integer(words, &mut column, 1)?,
-        "SMALLINT" | "INT2" => integer(words, &mut column, 2)?,
-        "MEDIUMINT" | "INT3" | "MIDDLEINT" => integer(words, &mut column, 3)?,
-        "INT" | "INTEGER" | "INT4" => integer(words, &mut column, 4)?,
-        "BIGINT" | "INT8" => integer(words, &mut column, 8)?,
+    let draft = draft(words, &mut column, &keyword)?.ok_or(unknown)?;
+    column.column_type = match draft {
+        Draft::Done(done) => done,
+        text => {
+            let collation = match collation_clause(words)? {
+                Some(collation) => {
+                    column.own_collation = true;
+                    collation
+                }
+                None => table,
+            };
+            finish_text(text, collation, &column.name)?
+        }
+    };
+    Ok(column)
+}
+
+/// What a type's first word and the words behind it say, up to its character set. `None` for another word.
+fn draft(words: &mut Words<'_>, column: &mut ColumnSpec, keyword: &str) -> Result<Option<Draft>, SqlError> {
+    Ok(Some(match keyword {
+        "TINYINT" | "INT1" => integer(words, column, 1)?,
+        "SMALLINT" | "INT2" => integer(words, column, 2)?,
+        "MEDIUMINT" | "INT3" | "MIDDLEINT" => integer(words, column, 3)?,
+        "INT" | "INTEGER" | "INT4" => integer(words, column, 4)?,
+        "BIGINT" | "INT8" => integer(words, column, 8)?,
         "BOOL" | "BOOLEAN" => {
             column.extras.display_width = Some(1);
             Draft::Done(ColumnType::Int { bytes: 1, unsigned: false })
@@ -97,14 +116,14 @@ pub(crate) fn column_type(
             column.unique = true;
             Draft::Done(ColumnType::Int { bytes: 8, unsigned: true })
         }
-        "FLOAT" | "FLOAT4" => float(words, &mut column, false)?,
+        "FLOAT" | "FLOAT4" => float(words, column, false)?,
         "DOUBLE" | "REAL" | "FLOAT8" => {
             if keyword == "DOUBLE" {
                 words.accept("PRECISION");
             }
-            float(words, &mut column, true)?
+            float(words, column, true)?
         }
-        "DECIMAL" | "NUMERIC" | "DEC" | "FIXED" => decimal(words, &mut column)?,
+        "DECIMAL" | "NUMERIC" | "DEC" | "FIXED" => decimal(words, column)?,
         "CHAR" | "CHARACTER" | "NCHAR" => {
             let national = keyword == "NCHAR";
             if words.accept("VARYING") || national && words.accept("VARCHAR") {
@@ -146,25 +165,11 @@ pub(crate) fn column_type(
         | "MULTILINESTRING" | "MULTIPOLYGON" | "GEOMETRYCOLLECTION" | "UUID" | "INET4" | "INET6" => {
             return Err(SqlError::not_supported(&format!("columns of type {keyword}")));
         }
-        _ => match binary_or_time(words, &keyword, &column.name)? {
+        _ => match binary_or_time(words, keyword, &column.name)? {
             Some(column_type) => Draft::Done(column_type),
-            None => return Err(unknown),
+            None => return Ok(None),
         },
-    };
-    column.column_type = match draft {
-        Draft::Done(done) => done,
-        text => {
-            let collation = match collation_clause(words)? {
-                Some(collation) => {
-                    column.own_collation = true;
-                    collation
-                }
-                None => table,
-            };
-            finish_text(text, collation, &column.name)?
-        }
-    };
-    Ok(column)
+    }))
 }
 
 /// The types of bytes and of time, which have no character set. `None` for another word.

@@ -28,6 +28,9 @@ struct Compiler {
     depth: u32,
 }
 
+/// What stands left and right of an operator.
+type Sides = Box<(Node, Node)>;
+
 impl Compiler {
     fn expr(&mut self, expr: &Expr) -> Result<Compiled, SqlError> {
         self.depth += 1;
@@ -79,15 +82,7 @@ impl Compiler {
                 let typed = arithmetic_type(*op, &left.1, &right.1);
                 (Node::Arithmetic { op: *op, sides: Box::new((left.0, right.0)) }, typed)
             }
-            Expr::Compare { op, left, right } => {
-                let (mut left, mut right) = (self.expr(left)?, self.expr(right)?);
-                let collation =
-                    collations::for_comparison(&[&left.1, &right.1], comparison_name(*op), self.connection)?;
-                constants::align(&mut left, &mut right);
-                let nullable = *op != Comparison::NullSafeEqual && (left.1.nullable() || right.1.nullable());
-                let node = Node::Compare { op: *op, collation, sides: Box::new((left.0, right.0)) };
-                (node, Typed::boolean(nullable))
-            }
+            Expr::Compare { op, left, right } => self.comparison(*op, left, right)?,
             Expr::And(list) => {
                 let (nodes, types) = self.list(list)?;
                 (Node::And(nodes), Typed::boolean(types.iter().any(Typed::nullable)))
@@ -113,17 +108,7 @@ impl Compiler {
                 let (operand, _) = self.boxed(operand)?;
                 (Node::IsTruth { operand, truth: *truth, negated: *negated }, Typed::boolean(false))
             }
-            Expr::Between { operand, low, high, negated } => {
-                let mut operand = self.expr(operand)?;
-                let (mut low, mut high) = (self.expr(low)?, self.expr(high)?);
-                let types = [&operand.1, &low.1, &high.1];
-                let nullable = types.iter().any(|typed| typed.nullable());
-                let collation = collations::for_comparison(&types, "BETWEEN", self.connection)?;
-                constants::align(&mut operand, &mut low);
-                constants::align(&mut operand, &mut high);
-                let operands = Box::new([operand.0, low.0, high.0]);
-                (Node::Between { operands, collation, negated: *negated }, Typed::boolean(nullable))
-            }
+            Expr::Between { operand, low, high, negated } => self.between([operand, low, high], *negated)?,
             Expr::InList { operand, list, negated } => self.in_list(operand, list, *negated)?,
             Expr::InSlot { operand, index, kind, negated } => {
                 let (operand, typed) = self.boxed(operand)?;
@@ -139,47 +124,18 @@ impl Compiler {
                 (Node::Quantified { row: Box::new(row), index: *index }, Typed::boolean(true))
             }
             Expr::Like { operand, pattern, escape, negated } => {
-                let (operand, pattern) = (self.expr(operand)?, self.expr(pattern)?);
-                let types = [&operand.1, &pattern.1];
-                let collation = collations::for_comparison(&types, "LIKE", self.connection)?;
-                let nullable = operand.1.nullable() || pattern.1.nullable();
-                let sides = Box::new((operand.0, pattern.0));
-                let node = Node::Like { sides, escape: *escape, collation, negated: *negated };
-                (node, Typed::boolean(nullable))
+                let (sides, collation, typed) = self.pattern(operand, pattern, "LIKE")?;
+                (Node::Like { sides, escape: *escape, collation, negated: *negated }, typed)
             }
             Expr::Regexp { operand, pattern, negated } => {
-                let (operand, pattern) = (self.expr(operand)?, self.expr(pattern)?);
-                let types = [&operand.1, &pattern.1];
-                let collation = collations::for_comparison(&types, "REGEXP", self.connection)?;
-                let nullable = operand.1.nullable() || pattern.1.nullable();
-                let sides = Box::new((operand.0, pattern.0));
-                let node = Node::Regexp { sides, ignore_case: !collation.is_bin(), negated: *negated };
-                (node, Typed::boolean(nullable))
+                let (sides, collation, typed) = self.pattern(operand, pattern, "REGEXP")?;
+                (Node::Regexp { sides, ignore_case: !collation.is_bin(), negated: *negated }, typed)
             }
             Expr::Case { operand, whens, otherwise } => {
                 self.case(operand.as_deref(), whens, otherwise.as_deref())?
             }
-            Expr::Cast { operand, to } => {
-                let (operand, typed) = self.boxed(operand)?;
-                // What cannot be converted becomes NULL only for dates and times.
-                let nullable = typed.nullable() || Class::of(to).is_temporal();
-                let result = Typed::new(to.clone(), nullable).with_derivation(Derivation::Implicit);
-                (Node::Cast { operand, to: to.clone() }, result)
-            }
-            Expr::Collate { operand, collation } => {
-                let (node, mut typed) = self.expr(operand)?;
-                if typed.class.is_numeric() || typed.class.is_temporal() {
-                    typed = Typed::text(typed.chars(), *collation, typed.nullable());
-                }
-                typed.result.collation = *collation;
-                match &mut typed.result.column_type {
-                    ColumnType::Char { collation: own, .. }
-                    | ColumnType::Varchar { collation: own, .. }
-                    | ColumnType::Text { collation: own, .. } => *own = *collation,
-                    _ => {}
-                }
-                (node, typed.with_derivation(Derivation::Explicit))
-            }
+            Expr::Cast { operand, to } => self.cast(operand, to)?,
+            Expr::Collate { operand, collation } => self.collate(operand, *collation)?,
             Expr::Interval { .. } => {
                 return Err(SqlError::not_supported("INTERVAL outside of date arithmetic"));
             }
@@ -197,6 +153,66 @@ impl Compiler {
                 (Node::AssignUserVariable { name: name.clone(), value }, typed)
             }
         })
+    }
+
+    fn comparison(&mut self, op: Comparison, left: &Expr, right: &Expr) -> Result<Compiled, SqlError> {
+        let (mut left, mut right) = (self.expr(left)?, self.expr(right)?);
+        let types = [&left.1, &right.1];
+        let collation = collations::for_comparison(&types, comparison_name(op), self.connection)?;
+        constants::align(&mut left, &mut right);
+        let nullable = op != Comparison::NullSafeEqual && (left.1.nullable() || right.1.nullable());
+        let node = Node::Compare { op, collation, sides: Box::new((left.0, right.0)) };
+        Ok((node, Typed::boolean(nullable)))
+    }
+
+    /// `operands` are what is looked at, and the lowest and the highest value.
+    fn between(&mut self, operands: [&Expr; 3], negated: bool) -> Result<Compiled, SqlError> {
+        let [mut operand, mut low, mut high] =
+            [self.expr(operands[0])?, self.expr(operands[1])?, self.expr(operands[2])?];
+        let types = [&operand.1, &low.1, &high.1];
+        let nullable = types.iter().any(|typed| typed.nullable());
+        let collation = collations::for_comparison(&types, "BETWEEN", self.connection)?;
+        constants::align(&mut operand, &mut low);
+        constants::align(&mut operand, &mut high);
+        let operands = Box::new([operand.0, low.0, high.0]);
+        Ok((Node::Between { operands, collation, negated }, Typed::boolean(nullable)))
+    }
+
+    /// The two sides of LIKE or REGEXP, and the collation that they are compared by.
+    fn pattern(
+        &mut self,
+        operand: &Expr,
+        pattern: &Expr,
+        operator: &str,
+    ) -> Result<(Sides, Collation, Typed), SqlError> {
+        let (operand, pattern) = (self.expr(operand)?, self.expr(pattern)?);
+        let types = [&operand.1, &pattern.1];
+        let collation = collations::for_comparison(&types, operator, self.connection)?;
+        let nullable = operand.1.nullable() || pattern.1.nullable();
+        Ok((Box::new((operand.0, pattern.0)), collation, Typed::boolean(nullable)))
+    }
+
+    fn cast(&mut self, operand: &Expr, to: &ColumnType) -> Result<Compiled, SqlError> {
+        let (operand, typed) = self.boxed(operand)?;
+        // A value that cannot be converted becomes NULL only for dates and times.
+        let nullable = typed.nullable() || Class::of(to).is_temporal();
+        let result = Typed::new(to.clone(), nullable).with_derivation(Derivation::Implicit);
+        Ok((Node::Cast { operand, to: to.clone() }, result))
+    }
+
+    fn collate(&mut self, operand: &Expr, collation: Collation) -> Result<Compiled, SqlError> {
+        let (node, mut typed) = self.expr(operand)?;
+        if typed.class.is_numeric() || typed.class.is_temporal() {
+            typed = Typed::text(typed.chars(), collation, typed.nullable());
+        }
+        typed.result.collation = collation;
+        match &mut typed.result.column_type {
+            ColumnType::Char { collation: own, .. }
+            | ColumnType::Varchar { collation: own, .. }
+            | ColumnType::Text { collation: own, .. } => *own = collation,
+            _ => {}
+        }
+        Ok((node, typed.with_derivation(Derivation::Explicit)))
     }
 
     /// The type of a system variable. An unknown one is an error when it is read.

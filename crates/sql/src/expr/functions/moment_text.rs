@@ -112,6 +112,36 @@ pub(super) enum Read {
     DateTime(DateTime),
 }
 
+impl Parts {
+    /// What they give together; `None` if one of them is out of its range.
+    fn check(mut self, has_date: bool, has_time: bool, has_micros: bool) -> Option<Read> {
+        if self.hour_is_12 {
+            if self.hour > 12 || self.hour == 0 {
+                return None;
+            }
+            self.hour = self.hour % 12 + if self.afternoon { 12 } else { 0 };
+        }
+        if self.minute > 59 || self.second > 59 || self.hour > 23 {
+            return None;
+        }
+        let mut date = Date { year: self.year as u16, month: self.month as u8, day: self.day as u8 };
+        if self.day_of_year > 0 {
+            date = Date { month: 1, day: 1, ..date }.add_days(self.day_of_year as i64 - 1)?;
+        }
+        if !date.is_in_calendar() {
+            return None;
+        }
+        let seconds = self.hour as i64 * 3600 + self.minute as i64 * 60 + self.second as i64;
+        let micros = seconds * 1_000_000 + self.micros as i64;
+        let fsp = if has_micros { 6 } else { 0 };
+        Some(match (has_date, has_time) {
+            (false, true) => Read::Time(Time { micros, fsp }),
+            (_, false) => Read::Date(date),
+            _ => Read::DateTime(DateTime::at(date, micros, fsp)),
+        })
+    }
+}
+
 /// Reads `text` by a format; `None` if it does not fit.
 pub(super) fn str_to_date(text: &str, format: &str) -> Option<Read> {
     let mut parts = Parts::default();
@@ -189,30 +219,7 @@ pub(super) fn str_to_date(text: &str, format: &str) -> Option<Read> {
             _ => return None,
         }
     }
-    if parts.hour_is_12 {
-        if parts.hour > 12 || parts.hour == 0 {
-            return None;
-        }
-        parts.hour = parts.hour % 12 + if parts.afternoon { 12 } else { 0 };
-    }
-    if parts.minute > 59 || parts.second > 59 || parts.hour > 23 {
-        return None;
-    }
-    let mut date = Date { year: parts.year as u16, month: parts.month as u8, day: parts.day as u8 };
-    if parts.day_of_year > 0 {
-        date = Date { month: 1, day: 1, ..date }.add_days(parts.day_of_year as i64 - 1)?;
-    }
-    if !date.is_in_calendar() {
-        return None;
-    }
-    let seconds = parts.hour as i64 * 3600 + parts.minute as i64 * 60 + parts.second as i64;
-    let micros = seconds * 1_000_000 + parts.micros as i64;
-    let fsp = if has_micros { 6 } else { 0 };
-    Some(match (has_date, has_time) {
-        (false, true) => Read::Time(Time { micros, fsp }),
-        (_, false) => Read::Date(date),
-        _ => Read::DateTime(DateTime::at(date, micros, fsp)),
-    })
+    parts.check(has_date, has_time, has_micros)
 }
 
 fn number(rest: &mut &str, digits_max: usize) -> Option<u32> {
