@@ -393,6 +393,7 @@ impl Scanner<'_, '_> {
     }
 
     /// A word; false if what follows cannot be scanned.
+    #[inline]
     fn word(&mut self) -> bool {
         let from = self.at;
         let mut end = from + 1;
@@ -491,6 +492,7 @@ impl Scanner<'_, '_> {
 
     /// The text from `from` to `end` is a literal: a slot takes its place in the key, unless it is syntax
     /// here.
+    #[inline]
     fn literal(&mut self, from: usize, end: usize, literal: Literal) {
         self.at = end;
         let is_string = matches!(literal, Literal::Text(_));

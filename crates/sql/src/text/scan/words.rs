@@ -36,6 +36,7 @@ const TEMPORAL: Keyword = Keyword { after: After::Syntax, is_type: true, ..VALUE
 const BINARY: Keyword = Keyword { after: After::Value, is_type: true, ..VALUE };
 
 /// What the scanner must know of a word; `None` for a name.
+#[inline]
 pub(super) fn keyword(word: &[u8]) -> Option<Keyword> {
     let mut lower = [0; 10];
     let lower = lower.get_mut(..word.len())?;
