@@ -57,8 +57,8 @@ impl Compiled {
         Ok(evaluate::truth(&self.node, row, context)? == Some(true))
     }
 
-    /// Appends bytes that are the same for values that GROUP BY and DISTINCT take for equal, and tell their
-    /// own end: so keys of several expressions can be put together.
+    /// Appends the value's key. Values that GROUP BY and DISTINCT take for equal have the same key. No key is
+    /// the start of another, so that the keys of several expressions can be joined.
     pub(crate) fn write_group_key(&self, value: &ValueRef<'_>, out: &mut Vec<u8>) {
         let mut fixed = |tag: u8, bytes: &[u8]| {
             out.push(tag);

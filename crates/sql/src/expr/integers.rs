@@ -1,5 +1,4 @@
-//! Conditions on integer columns alone, tested on batches of integers: no value is made of what is only
-//! compared.
+//! Conditions on integer columns alone. They are tested on batches of integers, without making values.
 
 use super::node::Node;
 use super::{Comparison, Compiled, ListSet, Slots};
@@ -75,8 +74,8 @@ impl Bound<'_> {
 }
 
 impl Compiled {
-    /// The tests that the condition consists of; `None` if it asks for more than that, or of other columns
-    /// than `columns` of `part`.
+    /// The tests that the condition consists of. `None` if it consists of anything else, or reads a column
+    /// that is not among the `columns` of `part`.
     pub(crate) fn integer_tests(&self, part: usize, columns: &[usize]) -> Option<IntegerTests> {
         let mut tests = Vec::new();
         collect(&self.node, part, columns, &mut tests)?;

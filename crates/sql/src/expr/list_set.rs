@@ -9,8 +9,8 @@ use types::{Collation, ValueRef};
 /// Shorter lists are searched one by one.
 const LIST_MIN: usize = 16;
 
-/// The values of a list, or its rows of several values, if all of a column compare in one way. NULL is in no
-/// set of values.
+/// The values of a list, or its rows of several values. All values of a column must compare in one way. A set
+/// of values does not hold NULL.
 #[derive(Debug)]
 pub(crate) struct ListSet {
     values: Values,

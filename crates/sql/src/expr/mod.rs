@@ -1,7 +1,7 @@
 //! Bound expressions: names resolved to columns, literals to slots, functions to [`Function`]s.
 //!
 //! An expression is evaluated over a [`Row`] in a [`Context`]. Values borrow from the row, the statement's
-//! slots or the context's arena, so that evaluating allocates nothing on the heap.
+//! slots or the context's arena, so that an evaluation allocates nothing on the heap.
 
 mod aggregate;
 mod coerce;
@@ -337,8 +337,8 @@ pub(crate) enum VariableScope {
     Global,
 }
 
-/// The values of a statement's slots. Slot `i` holds `values[starts[i]..starts[i + 1]]`: one value, or for
-/// the list of an IN any number.
+/// The values of a statement's slots. Slot `i` holds `values[starts[i]..starts[i + 1]]`: one value, or any
+/// number of them for the list of an IN.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Slots<'a> {
     pub values: &'a [ValueRef<'a>],
@@ -432,7 +432,7 @@ pub(crate) trait Environment {
     fn sql_mode(&self) -> SqlMode {
         SqlMode::default()
     }
-    /// Fails once the statement was killed or its time is over: SLEEP ends early, and long scans that find
+    /// Fails once the statement was killed or its time is over. SLEEP asks, and so do long scans that find
     /// nothing.
     ///
     /// # Errors
@@ -442,8 +442,8 @@ pub(crate) trait Environment {
     }
 }
 
-/// What an expression is evaluated in. Values live as long as the row that the expression is evaluated over;
-/// the arena is emptied from row to row.
+/// What an expression is evaluated in. Values live as long as the row that the expression is evaluated over:
+/// the arena is emptied after each row.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {
     pub slots: Slots<'a>,
@@ -455,7 +455,7 @@ pub(crate) struct Context<'a> {
 
 /// Runs the subqueries of expressions.
 pub(crate) trait RunSubquery {
-    /// Calls `each` for every row until it says false. `slots` are the statement's, with the subquery's
+    /// Calls `each` for every row until it returns false. `slots` are the statement's, with the subquery's
     /// parameters.
     ///
     /// # Errors

@@ -10,8 +10,8 @@ pub(crate) struct ResultType {
     pub nullable: bool,
     /// `Binary` for numbers and times.
     pub collation: Collation,
-    /// Digits after the point; 31 for floating point without fixed digits, 39 for texts that are no column's,
-    /// as MariaDB tells it.
+    /// Digits after the point. As in MariaDB: 31 for floating point without fixed digits, and 39 for a text
+    /// that does not come from a column.
     pub decimals: u8,
     /// The widest value, in characters.
     pub display_chars: u32,

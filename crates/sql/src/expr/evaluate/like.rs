@@ -57,8 +57,8 @@ fn step(pattern: &Reader<'_>, at: usize, escape: Option<char>) -> Option<(Step, 
     })
 }
 
-/// True if `text` is of the pattern: `%` is any text, `_` any character, `escape` takes the next one as it
-/// is. Characters are equal as the collation has it; trailing spaces count.
+/// True if `text` matches the pattern. `%` matches any text, `_` matches any character, and the character
+/// behind `escape` matches itself. The collation says which characters are equal. Trailing spaces count.
 pub(crate) fn like(text: &[u8], pattern: &[u8], escape: Option<char>, collation: Collation) -> bool {
     let text = Reader { bytes: text, collation };
     let pattern = Reader { bytes: pattern, collation };

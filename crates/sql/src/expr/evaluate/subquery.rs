@@ -72,8 +72,8 @@ pub(super) fn operands<'a>(
     test.operands.iter().map(|(operand, _)| super::value(operand, row, context)).collect()
 }
 
-/// What an IN of rows, or its opposite, comes to by the set of the rows in a slot; nothing if they must be
-/// compared one by one.
+/// The result of an IN of rows, or of its opposite, from the set of the rows in a slot. `None` if the rows
+/// must be compared one by one.
 pub(super) fn find_in_set(
     test: &RowTest,
     operands: &[ValueRef<'_>],
@@ -97,8 +97,7 @@ pub(super) fn find_in_set(
 }
 
 impl RowTest {
-    /// Whether the comparison holds with one row. Rows of several values are compared for being equal or not
-    /// alone.
+    /// Whether the comparison holds with one row. A comparison of several values is only for equal or not.
     pub(super) fn compare(
         &self,
         operands: &[ValueRef<'_>],

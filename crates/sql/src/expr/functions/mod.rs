@@ -282,8 +282,8 @@ impl std::fmt::Debug for Function {
     }
 }
 
-/// The functions by name and alias. Made at the first look-up; statements whose plan is cached do not look
-/// here.
+/// The functions by name and alias. The table is made at the first look-up. A statement whose plan is cached
+/// does not look here.
 static BY_NAME: LazyLock<HashMap<&'static str, &'static Function>> = LazyLock::new(|| {
     Function::all().flat_map(|function| function.names().map(move |name| (name, function))).collect()
 });

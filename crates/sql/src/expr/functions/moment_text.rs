@@ -32,7 +32,7 @@ fn ordinal(day: u8) -> &'static str {
     }
 }
 
-/// A moment (or with `hours` a time of any length) in a format; `None` if the format asks for the name of a
+/// A moment in a format, or with `hours` a time of any length. `None` if the format asks for the name of a
 /// month or weekday that the date does not have.
 pub(super) fn date_format(moment: DateTime, hours: Option<u32>, format: &str) -> Option<String> {
     let mut out = String::with_capacity(format.len() * 2);
