@@ -1,9 +1,9 @@
 //! Expressions and what MariaDB makes of them.
 //!
-//! A script is lines of `expression => result`. A result is the value's text, `ERROR number`, or NULL, and behind
-//! it `! numbers` of the warnings if there are any. `#` starts a comment. The results are those of MariaDB 10.11:
-//! `mariadb_still_says_the_same` writes them with `MARIADB_RECORD=1`. Where Latchwork differs on purpose, the
-//! line ends with `?? result` and what Latchwork gives.
+//! A script is lines of `expression => result`. A result is the value's text, `ERROR number`, or NULL, and
+//! behind it `! numbers` of the warnings if there are any. `#` starts a comment. The results are those of
+//! MariaDB 10.11: `mariadb_still_says_the_same` writes them with `MARIADB_RECORD=1`. Where Latchwork differs
+//! on purpose, the line ends with `?? result` and what Latchwork gives.
 
 pub(crate) mod environment;
 mod nasty;
