@@ -1,6 +1,6 @@
 //! Commands: the first packet of every exchange after the handshake.
 //!
-//! The list in [`commands!`] below is the only table of them. To add a command, add an entry there and an arm
+//! The list in `commands!` below is the only table of them. To add a command, add an entry there and an arm
 //! where the server runs commands: the compiler names that place.
 
 use crate::Malformed;

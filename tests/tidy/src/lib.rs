@@ -1,7 +1,7 @@
 //! The rules of the house, as a test: `cargo test -p latchwork-tidy`.
 //!
 //! Each rule reads the sources of the whole workspace and says where they break it, with file and line, what
-//! is wrong and what to do. [`rules`] has one module a rule, each with canaries: made-up sources that must
+//! is wrong and what to do. `rules` has one module a rule, each with canaries: made-up sources that must
 //! fail and others that must pass. The lists that the rules obey are text files beside this crate's
 //! `Cargo.toml`:
 //!
