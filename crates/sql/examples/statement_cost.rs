@@ -10,13 +10,14 @@
 //! the background, so that nothing but the statements counts. Without callgrind it prints only how many rows
 //! came back. (rustix asks the vDSO for the number of the core; valgrind has none, hence the flag.)
 
+use base::random::Random;
 use engine::{CacheOptions, Database, FlushLog, LogOptions, Options, WriteBack};
 use latchwork_sql::{ColumnMeta, Completion, Instance, ResultSink, Session, SqlError};
 use std::fmt::Write;
 use std::path::Path;
 use types::ValueRef;
 
-const ROWS: u64 = 20_000;
+const ROWS: u32 = 20_000;
 const KINDS: &str =
     "point_select, text_point_select, points_10, points_100, read_write, insert, text_insert, functions";
 
@@ -39,16 +40,9 @@ impl ResultSink for NullSink {
     }
 }
 
-/// A generator of row numbers (xorshift).
-struct Numbers(u64);
-
-impl Numbers {
-    fn row(&mut self) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % ROWS) as i64 + 1
-    }
+/// The number of a row, drawn at random.
+fn row(random: &mut Random) -> i64 {
+    i64::from(random.below(ROWS)) + 1
 }
 
 type Run<'s> = Box<dyn FnMut(&mut Session, &mut NullSink) -> Result<(), SqlError> + 's>;
@@ -59,13 +53,13 @@ fn load(session: &mut Session, sink: &mut NullSink) -> Result<(), SqlError> {
           DEFAULT '', pad CHAR(60) NOT NULL DEFAULT '', PRIMARY KEY (id), KEY k_1 (k))",
         sink,
     )?;
-    let mut numbers = Numbers(88_172_645_463_325_252);
+    let mut numbers = Random::new(1, 1);
     for _ in 0..ROWS / 1000 {
         let mut insert = String::from("INSERT INTO sbtest1 (k, c, pad) VALUES ");
         for nth in 0..1000 {
             let comma = if nth == 0 { "" } else { "," };
             let (c, pad) = ("0123456789-".repeat(10), "abcdefghij-".repeat(5));
-            let _ = write!(insert, "{comma}({},'{c}','{pad}')", numbers.row());
+            let _ = write!(insert, "{comma}({},'{c}','{pad}')", row(&mut numbers));
         }
         session.query(insert.as_bytes(), sink)?;
     }
@@ -77,9 +71,9 @@ fn points<'s>(session: &mut Session, count: usize) -> Result<Run<'s>, SqlError> 
     let marks = vec!["?"; count].join(",");
     let sql = format!("SELECT id, k, c, pad FROM sbtest1 WHERE k IN ({marks})");
     let id = session.prepare(sql.as_bytes())?.id;
-    let mut numbers = Numbers(1);
+    let mut numbers = Random::new(1, 0);
     Ok(Box::new(move |session, sink| {
-        let values: Vec<_> = (0..count).map(|_| ValueRef::Int(numbers.row())).collect();
+        let values: Vec<_> = (0..count).map(|_| ValueRef::Int(row(&mut numbers))).collect();
         session.execute(id, &values, sink)
     }))
 }
@@ -99,19 +93,19 @@ fn read_write<'s>(session: &mut Session) -> Result<Run<'s>, SqlError> {
     let other_update = prepare("UPDATE sbtest1 SET c=? WHERE id=?")?;
     let delete = prepare("DELETE FROM sbtest1 WHERE id=?")?;
     let insert = prepare("INSERT INTO sbtest1 (id, k, c, pad) VALUES (?, ?, ?, ?)")?;
-    let mut numbers = Numbers(1);
+    let mut numbers = Random::new(1, 0);
     let (c, pad) = ("9876543210-".repeat(10), "jihgfedcba-".repeat(5));
     Ok(Box::new(move |session, sink| {
-        let mut int = || ValueRef::Int(numbers.row());
+        let mut int = || ValueRef::Int(row(&mut numbers));
         session.execute(begin, &[], sink)?;
         for _ in 0..10 {
             session.execute(point, &[int()], sink)?;
         }
         for range in ranges {
-            let from = numbers.row();
+            let from = row(&mut numbers);
             session.execute(range, &[ValueRef::Int(from), ValueRef::Int(from + 99)], sink)?;
         }
-        let mut int = || ValueRef::Int(numbers.row());
+        let mut int = || ValueRef::Int(row(&mut numbers));
         session.execute(index_update, &[int()], sink)?;
         session.execute(other_update, &[ValueRef::Text(c.as_bytes()), int()], sink)?;
         let id = int();
@@ -124,11 +118,11 @@ fn read_write<'s>(session: &mut Session) -> Result<Run<'s>, SqlError> {
 
 fn insert<'s>(session: &mut Session) -> Result<Run<'s>, SqlError> {
     let id = session.prepare(b"INSERT INTO sbtest1 (k, c, pad) VALUES (?, ?, ?)")?.id;
-    let mut numbers = Numbers(1);
+    let mut numbers = Random::new(1, 0);
     let (c, pad) = ("9876543210-".repeat(10), "jihgfedcba-".repeat(5));
     Ok(Box::new(move |session, sink| {
         let (c, pad) = (ValueRef::Text(c.as_bytes()), ValueRef::Text(pad.as_bytes()));
-        session.execute(id, &[ValueRef::Int(numbers.row()), c, pad], sink)
+        session.execute(id, &[ValueRef::Int(row(&mut numbers)), c, pad], sink)
     }))
 }
 
@@ -142,26 +136,26 @@ fn text<'s>(mut sql: impl FnMut(&mut String) + 's) -> Run<'s> {
 }
 
 fn run_of<'s>(kind: &str, session: &mut Session) -> Result<Option<Run<'s>>, SqlError> {
-    let mut numbers = Numbers(1);
+    let mut numbers = Random::new(1, 0);
     Ok(Some(match kind {
         "point_select" => {
             let id = session.prepare(b"SELECT c FROM sbtest1 WHERE id=?")?.id;
-            Box::new(move |session, sink| session.execute(id, &[ValueRef::Int(numbers.row())], sink))
+            Box::new(move |session, sink| session.execute(id, &[ValueRef::Int(row(&mut numbers))], sink))
         }
         "text_point_select" => text(move |sql| {
-            let _ = write!(sql, "SELECT c FROM sbtest1 WHERE id={}", numbers.row());
+            let _ = write!(sql, "SELECT c FROM sbtest1 WHERE id={}", row(&mut numbers));
         }),
         "points_10" => points(session, 10)?,
         "points_100" => points(session, 100)?,
         "read_write" => read_write(session)?,
         "insert" => insert(session)?,
         "text_insert" => text(move |sql| {
-            let k = numbers.row();
+            let k = row(&mut numbers);
             let _ = write!(sql, "INSERT INTO sbtest1 (k, c, pad) VALUES ({k}, 'some text', 'some more')");
         }),
         // A function of each kind a row.
         "functions" => text(move |sql| {
-            let from = numbers.row();
+            let from = row(&mut numbers);
             let _ = write!(
                 sql,
                 "SELECT CONCAT(LEFT(c, 10), UPPER(pad)), ROUND(k / 7, 2), IF(k > 9, ABS(k), MOD(id, 7)), \
