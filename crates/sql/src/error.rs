@@ -194,10 +194,7 @@ impl From<engine::Error> for SqlError {
                 ErrorKind::AutoIncrementFailed,
                 "Failed to read auto-increment value from storage engine",
             ),
-            Error::TableChanged => SqlError::new(
-                ErrorKind::TableDefinitionChanged,
-                "Table definition has changed, please retry transaction",
-            ),
+            Error::TableChanged => SqlError::definition_changed(),
             Error::Deadlock => SqlError::deadlock(),
             Error::LockWaitTimeout | Error::WouldBlock => SqlError::lock_wait_timeout(),
             Error::Interrupted => {
