@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs every test of the project, on a fresh Debian with a Rust toolchain: installs what it needs first.
 #
-#   ./test.sh            everything (under a quarter of an hour on two cores, from nothing)
+#   ./test.sh            everything (about a quarter of an hour on two cores, from nothing)
 #   ./test.sh STEP...    only these steps, in this order, by the names that `./test.sh --list` gives
 #
 # Every step runs even if an earlier one failed. The summary at the end says what failed, and so does the exit status.
