@@ -30,7 +30,7 @@ impl Session {
     /// The statement's own error; nothing of it was sent to `sink` as an end.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         self.counters.add(Counter::Questions, 1);
-        self.contain(|session| session.run_text(sql, sink))
+        self.contain(|session| session.run_command_text(sql, sink))
     }
 
     /// Scans and plans a statement that is to be executed later.
@@ -55,7 +55,7 @@ impl Session {
     ) -> Result<(), SqlError> {
         self.counters.add(Counter::Questions, 1);
         self.counters.add(Counter::ComStmtExecute, 1);
-        self.contain(|session| session.run_prepared_by_id(id, params, "mysqld_stmt_execute", sink))
+        self.contain(|session| session.execute_by_id(id, params, "mysqld_stmt_execute", sink))
     }
 
     /// Runs a client's command from its beginning to its end: an error is noted for SHOW WARNINGS and
@@ -90,14 +90,9 @@ impl Session {
         }
     }
 
-    /// Runs what a client sent: one statement, or several.
-    fn run_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-        if let Some(result) = self.try_plain_insert(sql, &[], sink) {
-            return result;
-        }
-        if Session::is_planned(sql)
-            && let Some(result) = self.run_by_shape(sql, sink)
-        {
+    /// Runs the text of a client's command: one statement, or several.
+    fn run_command_text(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+        if let Some(result) = self.run_by_scan(sql, sink) {
             return result;
         }
         let text = parse::to_text(sql)?;
@@ -109,31 +104,33 @@ impl Session {
             return Err(parse::error_at(&text, parse::offset_in(&text, statements[1])));
         }
         for statement in statements {
-            self.run_one(statement, sink)?;
+            self.run_statement_text(statement, sink)?;
         }
         Ok(())
     }
 
     /// Runs a statement whose executable comments are opened and that has no other behind it.
-    fn run_one(&mut self, text: &str, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+    fn run_statement_text(&mut self, text: &str, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         let text = parse::skip_comments(text);
-        if let Some(result) = self.try_plain_insert(text.as_bytes(), &[], sink) {
-            return result;
-        }
-        if Session::is_planned(text.as_bytes())
-            && let Some(result) = self.run_by_shape(text.as_bytes(), sink)
-        {
+        if let Some(result) = self.run_by_scan(text.as_bytes(), sink) {
             return result;
         }
         let statement = parse::parse(text)?;
         self.run_parsed(&statement, sink)
     }
 
-    /// Runs a statement of text by its shape. `None` if it cannot be scanned as it is.
-    fn run_by_shape(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Option<Result<(), SqlError>> {
-        let mut kept = self.kept.take().unwrap_or_default();
-        let result = self.with_retries(sink, |session, sink| session.run_scanned(&mut kept, sql, sink));
-        self.kept = Some(kept);
+    /// Runs a text that a scanner can read: an INSERT of plain rows, or one statement that has a shape.
+    /// `None` if the text has to be parsed as it is.
+    fn run_by_scan(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Option<Result<(), SqlError>> {
+        if let Some(result) = self.try_plain_insert(sql, &[], sink) {
+            return Some(result);
+        }
+        if !Session::is_planned(sql) {
+            return None;
+        }
+        let mut cache = self.cache.take().unwrap_or_default();
+        let result = self.with_retries(sink, |session, sink| session.scan_and_run(&mut cache, sql, sink));
+        self.cache = Some(cache);
         result
     }
 
@@ -158,6 +155,7 @@ impl Session {
         result
     }
 
+    /// Scans and plans the one statement of a text, and keeps it under a new number.
     pub(crate) fn prepare_text(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
         let text = parse::to_text(sql)?;
         let statements = parse::split(&text);
@@ -178,7 +176,7 @@ impl Session {
             kinds: vec![],
             plan: None,
         };
-        let columns = self.prepare_plan(&mut prepared)?;
+        let columns = self.scan_and_plan(&mut prepared)?;
         self.prepared_last = self.prepared_last.wrapping_add(1);
         let id = self.prepared_last;
         self.prepared.insert(id, Some(Box::new(prepared)));
@@ -188,7 +186,7 @@ impl Session {
 
     /// Scans and plans a statement that is being prepared, as if its parameters were integers; gives its
     /// columns.
-    fn prepare_plan(&mut self, prepared: &mut PreparedText) -> Result<Arc<[ColumnMeta]>, SqlError> {
+    fn scan_and_plan(&mut self, prepared: &mut PreparedText) -> Result<Arc<[ColumnMeta]>, SqlError> {
         let none: Arc<[ColumnMeta]> = Arc::from([]);
         let text = String::from_utf8_lossy(&prepared.text).into_owned();
         if !Session::is_planned(&prepared.text) {
@@ -207,11 +205,11 @@ impl Session {
         prepared.is_scanned = true;
         let kinds: Vec<SlotKind> =
             prepared.scan.slots.iter().map(|slot| slot.kind.unwrap_or(SlotKind::Int)).collect();
-        let mut bound = prepared.scan.clone();
-        bound.bind_kinds(&kinds);
-        let mut kept = self.kept.take().unwrap_or_default();
-        let plan = self.plan_shape(&bound, &prepared.text, &mut kept.plans);
-        self.kept = Some(kept);
+        let mut filled = prepared.scan.clone();
+        filled.fill_kinds(&kinds);
+        let mut cache = self.cache.take().unwrap_or_default();
+        let plan = self.plan_scanned(&filled, &prepared.text, &mut cache.plans);
+        self.cache = Some(cache);
         let plan = match plan {
             // An error in the shape's text is told by the text that the client sent.
             Err(error) if error.kind == ErrorKind::Syntax => {
@@ -242,8 +240,8 @@ impl Session {
         Arc::from(crate::exec::named_columns(&plan.query, &literal))
     }
 
-    /// Runs a prepared statement; `command` is who asks, for messages.
-    pub(crate) fn run_prepared_by_id(
+    /// Runs the prepared statement with this number; messages name `command`.
+    pub(crate) fn execute_by_id(
         &mut self,
         id: u32,
         params: &[ValueRef<'_>],
@@ -265,12 +263,13 @@ impl Session {
             result
         };
         // It may have been closed meanwhile, by a reset of the session.
-        if let Some(place) = self.prepared.get_mut(&id) {
-            *place = Some(statement);
+        if let Some(entry) = self.prepared.get_mut(&id) {
+            *entry = Some(statement);
         }
         result
     }
 
+    /// Runs a prepared statement with as many parameters as it takes.
     fn run_prepared(
         &mut self,
         statement: &mut PreparedText,
@@ -281,10 +280,11 @@ impl Session {
             return result;
         }
         if statement.is_scanned {
-            let mut kept = self.kept.take().unwrap_or_default();
-            let result = self
-                .with_retries(sink, |session, sink| session.run_bound(&mut kept, statement, params, sink));
-            self.kept = Some(kept);
+            let mut cache = self.cache.take().unwrap_or_default();
+            let result = self.with_retries(sink, |session, sink| {
+                session.fill_and_run(&mut cache, statement, params, sink)
+            });
+            self.cache = Some(cache);
             if let Some(result) = result {
                 return result;
             }
@@ -309,12 +309,12 @@ impl Session {
                 self.use_database(name)?;
                 sink.end(&Completion::default())
             }
-            Statement::Query(query) => self.run_without_shape(&ast::Statement::Query(query.clone()), sink),
+            Statement::Query(query) => self.plan_and_run(&ast::Statement::Query(query.clone()), sink),
             Statement::Explain(inner, form) => self.explain(inner, *form, sink),
             Statement::Insert(change) | Statement::Update(change) | Statement::Delete(change) => {
-                self.run_without_shape(change, sink)
+                self.plan_and_run(change, sink)
             }
-            Statement::Other(other) => other::run(self, other, sink),
+            Statement::Other(other) => other::run_by_word(self, other, sink),
         }
     }
 

@@ -12,7 +12,7 @@ use crate::{ResultSink, Session, SqlError};
 ///
 /// # Errors
 /// 1064 for a statement that is none, 1235 for one that is not supported, and the statement's own.
-pub(crate) fn run(
+pub(crate) fn run_by_word(
     session: &mut Session,
     statement: &OtherStatement,
     sink: &mut dyn ResultSink,
@@ -68,10 +68,10 @@ pub(crate) fn run(
         "UNLOCK" => locks::unlock_tables(session, &mut words, sink),
         "FLUSH" => admin::server::flush(session, &mut words, sink),
         "KILL" => admin::server::kill(session, &mut words, sink),
-        "ANALYZE" => maintenance::run(session, &mut words, Operation::Analyze, sink),
-        "CHECK" => maintenance::run(session, &mut words, Operation::Check, sink),
-        "OPTIMIZE" => maintenance::run(session, &mut words, Operation::Optimize, sink),
-        "REPAIR" => maintenance::run(session, &mut words, Operation::Repair, sink),
+        "ANALYZE" => maintenance::maintain_tables(session, &mut words, Operation::Analyze, sink),
+        "CHECK" => maintenance::maintain_tables(session, &mut words, Operation::Check, sink),
+        "OPTIMIZE" => maintenance::maintain_tables(session, &mut words, Operation::Optimize, sink),
+        "REPAIR" => maintenance::maintain_tables(session, &mut words, Operation::Repair, sink),
         "CHECKSUM" => maintenance::checksum(session, &mut words, sink),
         "CACHE" => key_caches::cache_index(session, &mut words, sink),
         "LOAD" if second.eq_ignore_ascii_case("INDEX") => key_caches::load_index(session, &mut words, sink),

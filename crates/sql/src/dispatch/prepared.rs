@@ -46,7 +46,7 @@ pub(crate) fn prepare(
     if let Some(id) = session.named.remove(&name) {
         session.forget_prepared(id);
     }
-    let id = prepare_text(session, &text)?;
+    let id = prepare_within_limit(session, &text)?;
     session.named.insert(name, id);
     session.done(0, "Statement prepared".to_owned(), sink)
 }
@@ -70,12 +70,12 @@ pub(crate) fn execute(
             session.state.warnings.clear();
             return Err(unknown(&name, "EXECUTE"));
         };
-        return run(session, id, &values, sink);
+        return execute_with(session, id, &values, sink);
     }
     let text = statement_text(session, words)?;
     let values = values(session, words)?;
-    let id = prepare_text(session, &text)?;
-    let result = run(session, id, &values, sink);
+    let id = prepare_within_limit(session, &text)?;
+    let result = execute_with(session, id, &values, sink);
     session.forget_prepared(id);
     result
 }
@@ -130,7 +130,7 @@ fn values(session: &mut Session, words: &mut Words<'_>) -> Result<Vec<Value>, Sq
     Ok(values)
 }
 
-fn prepare_text(session: &mut Session, text: &str) -> Result<u32, SqlError> {
+fn prepare_within_limit(session: &mut Session, text: &str) -> Result<u32, SqlError> {
     let most = session.instance.globals().values().unsigned("max_prepared_stmt_count");
     if session.prepared.len() as u64 >= most {
         let text =
@@ -140,7 +140,12 @@ fn prepare_text(session: &mut Session, text: &str) -> Result<u32, SqlError> {
     Ok(session.prepare_text(text.as_bytes())?.id)
 }
 
-fn run(session: &mut Session, id: u32, values: &[Value], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
+fn execute_with(
+    session: &mut Session,
+    id: u32,
+    values: &[Value],
+    sink: &mut dyn ResultSink,
+) -> Result<(), SqlError> {
     let values: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
-    session.run_prepared_by_id(id, &values, "EXECUTE", sink)
+    session.execute_by_id(id, &values, "EXECUTE", sink)
 }

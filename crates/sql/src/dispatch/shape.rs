@@ -5,7 +5,7 @@ use crate::expr::Slots;
 use crate::plan::bind::SlotInfo;
 use crate::plan::names::select_list;
 use crate::session::plans::{Plan, SessionPlans};
-use crate::session::{Kept, PreparedText, WorkingMemory};
+use crate::session::{PreparedText, StatementCache, WorkingMemory};
 use crate::statements::dml;
 use crate::statements::query::Query;
 use crate::status::Counter;
@@ -30,13 +30,13 @@ impl Session {
     }
 
     /// Scans a statement of text, and runs the plan of its shape. `None` if it cannot be scanned as it is.
-    pub(super) fn run_scanned(
+    pub(super) fn scan_and_run(
         &mut self,
-        kept: &mut Kept,
+        cache: &mut StatementCache,
         sql: &[u8],
         sink: &mut dyn ResultSink,
     ) -> Option<Result<(), SqlError>> {
-        let Kept { scan, plans } = kept;
+        let StatementCache { scan, plans } = cache;
         self.key_prefix();
         let parsing = phases::enter(Phase::Parse);
         let end = scan.scan(&self.prefix, sql);
@@ -45,9 +45,9 @@ impl Session {
             return None;
         }
         let WorkingMemory { values, mut scratch } = self.take_working_memory();
-        let mut bound = recycle(values);
-        bound.extend(scan.literals.iter().map(|literal| literal.value(sql, &scan.unescaped, &[])));
-        let slots = Slots::new(&bound, &scan.starts);
+        let mut filled = recycle(values);
+        filled.extend(scan.literals.iter().map(|literal| literal.value(sql, &scan.unescaped, &[])));
+        let slots = Slots::new(&filled, &scan.starts);
         let text = Literals { text: sql, shapes: &scan.slots, slots };
         let planning = phases::enter(Phase::Plan);
         let found = plans.find(&scan.key);
@@ -55,22 +55,22 @@ impl Session {
         let result = match found {
             // The plan is borrowed, not cloned: its counter is shared with other sessions.
             Some(plan) => self.run_plan(plan, slots, &text, &mut scratch, sink),
-            None => match self.plan_shape(scan, sql, plans) {
+            None => match self.plan_scanned(scan, sql, plans) {
                 Ok(plan) => self.run_plan(&plan, slots, &text, &mut scratch, sink),
                 // Perhaps only the shape is wrong, a literal standing where syntax is: the parser will see.
                 Err(error) if error.kind == ErrorKind::Syntax => return None,
                 Err(error) => Err(error),
             },
         };
-        self.keep_working_memory(WorkingMemory { values: recycle(bound), scratch });
+        self.keep_working_memory(WorkingMemory { values: recycle(filled), scratch });
         Some(result)
     }
 
-    /// Binds parameters to a prepared statement that was scanned, and runs its plan. `None` if it cannot be
-    /// scanned anew for other settings.
-    pub(super) fn run_bound(
+    /// Fills the slots of a prepared statement that was scanned with parameters, and runs its plan. `None` if
+    /// it cannot be scanned anew for other settings.
+    pub(super) fn fill_and_run(
         &mut self,
-        kept: &mut Kept,
+        cache: &mut StatementCache,
         prepared: &mut PreparedText,
         parameters: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
@@ -85,9 +85,9 @@ impl Session {
         }
         let PreparedText { text, scan, kinds, plan, .. } = prepared;
         let WorkingMemory { values, mut scratch } = self.take_working_memory();
-        let mut bound = recycle(values);
-        bound.extend(scan.literals.iter().map(|literal| literal.value(text, &scan.unescaped, parameters)));
-        let slots = Slots::new(&bound, &scan.starts);
+        let mut filled = recycle(values);
+        filled.extend(scan.literals.iter().map(|literal| literal.value(text, &scan.unescaped, parameters)));
+        let slots = Slots::new(&filled, &scan.starts);
         let same = kinds.len() == scan.slots.len()
             && scan.slots.iter().zip(kinds.iter()).enumerate().all(|(at, (slot, kind))| {
                 slot.kind.is_some() || kind_of_slot(&slots, at, slot.list) == *kind
@@ -105,8 +105,8 @@ impl Session {
                         .map(|(at, slot)| slot.kind.unwrap_or_else(|| kind_of_slot(&slots, at, slot.list))),
                 );
                 let mut with_kinds = scan.clone();
-                with_kinds.bind_kinds(kinds);
-                match self.plan_shape(&with_kinds, text, &mut kept.plans) {
+                with_kinds.fill_kinds(kinds);
+                match self.plan_scanned(&with_kinds, text, &mut cache.plans) {
                     Ok(made) => {
                         let made = plan.insert(made);
                         self.run_plan(made, slots, &literals, &mut scratch, sink)
@@ -115,7 +115,7 @@ impl Session {
                 }
             }
         };
-        self.keep_working_memory(WorkingMemory { values: recycle(bound), scratch });
+        self.keep_working_memory(WorkingMemory { values: recycle(filled), scratch });
         Some(result)
     }
 
@@ -134,7 +134,7 @@ impl Session {
     }
 
     /// The plan of a scanned statement: from the shared store, or made now.
-    pub(crate) fn plan_shape(
+    pub(crate) fn plan_scanned(
         &self,
         scan: &Scan,
         sql: &[u8],
@@ -172,6 +172,7 @@ impl Session {
         }
     }
 
+    /// Runs a plan with these values in its slots, up to the end that the client sees.
     fn run_plan(
         &mut self,
         plan: &Plan,
@@ -184,14 +185,14 @@ impl Session {
             Plan::Query(plan) => {
                 self.counters.add(Counter::ComSelect, 1);
                 let literal_text = &|slot, alone| literals.text_of(slot, alone);
-                self.run_query(&Query { plan, slots, literal_text }, scratch, sink)
+                self.answer_query(&Query { plan, slots, literal_text }, scratch, sink)
             }
             Plan::Change(plan) => plan.run(self, slots, sink),
         }
     }
 
-    /// Plans and runs a statement that was parsed without a shape.
-    pub(crate) fn run_without_shape(
+    /// Plans a statement that was parsed as it stands, with its literals, and runs it.
+    pub(crate) fn plan_and_run(
         &mut self,
         statement: &ast::Statement,
         sink: &mut dyn ResultSink,
@@ -221,7 +222,7 @@ impl Literals<'_> {
     }
 }
 
-/// The kind of what is bound to a slot.
+/// The kind of what is filled to a slot.
 #[inline]
 fn kind_of_slot(slots: &Slots<'_>, at: usize, list: bool) -> SlotKind {
     if !list {
@@ -239,7 +240,7 @@ fn kind_of_slot(slots: &Slots<'_>, at: usize, list: bool) -> SlotKind {
     kind.unwrap_or(SlotKind::Null)
 }
 
-/// The kinds of a scan's slots; those of parameters as they were bound into its key.
+/// The kinds of a scan's slots; those of parameters as they were filled into its key.
 fn kinds_in_key(scan: &Scan) -> Vec<SlotInfo> {
     scan.slots
         .iter()

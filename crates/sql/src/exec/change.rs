@@ -3,7 +3,7 @@
 use super::Flow;
 use super::access::{Find, Scratch, Wants, for_each_row, named_rows};
 use super::lock::Done;
-use super::query::{Inner, Runtime, limits, run_subqueries};
+use super::query::{Inner, Runtime, limits, with_subqueries};
 use super::sort::KeySorter;
 use crate::SqlError;
 use crate::expr::{Context, Row, Slots};
@@ -23,7 +23,7 @@ pub(crate) fn with_read_slots<T>(
     scratch: &mut Vec<Scratch>,
     body: &mut Inner<'_, T>,
 ) -> Result<T, SqlError> {
-    run_subqueries(&read.subqueries, slots, runtime, scratch, body)
+    with_subqueries(&read.subqueries, slots, runtime, scratch, body)
 }
 
 /// Rows that may be meant, in the order in which they are to be changed.

@@ -94,7 +94,7 @@ impl RunSubquery for Runtime<'_> {
             .downcast_ref::<QueryPlan>()
             .ok_or_else(|| SqlError::internal("a subquery without a plan"))?;
         let mut scratch = self.spare.borrow_mut().pop().unwrap_or_default();
-        let done = run_query_plan(plan, slots, self, &mut scratch, &mut Each(each));
+        let done = run_query(plan, slots, self, &mut scratch, &mut Each(each));
         self.spare.borrow_mut().push(scratch);
         done.map(|_| ())
     }
@@ -133,8 +133,8 @@ pub(crate) fn run_to_client(
     } else {
         sink.columns(&named_columns(&plan.query, runtime.literal_text))?;
     }
-    run_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
-        run_query_plan(&plan.query, slots, runtime, scratch, &mut ToClient(sink))
+    with_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
+        run_query(&plan.query, slots, runtime, scratch, &mut ToClient(sink))
     })
 }
 
@@ -149,8 +149,8 @@ pub(crate) fn run_to_memory(
     scratch: &mut Vec<Scratch>,
 ) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows = Collect::default();
-    run_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
-        run_query_plan(&plan.query, slots, runtime, scratch, &mut rows)
+    with_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
+        run_query(&plan.query, slots, runtime, scratch, &mut rows)
     })?;
     Ok(rows.0)
 }
@@ -177,7 +177,7 @@ pub(crate) fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -
 pub(super) type Inner<'b, T> = dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<T, SqlError> + 'b;
 
 /// Runs subqueries, then `body` with their results behind the statement's slots.
-pub(super) fn run_subqueries<T>(
+pub(super) fn with_subqueries<T>(
     subqueries: &[SubqueryPlan],
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
@@ -195,7 +195,7 @@ pub(super) fn run_subqueries<T>(
             let slots = Slots { values: &values, starts: &starts, ..slots };
             let sets = sets_for(&slots);
             let slots = Slots { sets: &sets, ..slots };
-            run_subquery(subquery, slots, runtime, scratch)?
+            subquery_values(subquery, slots, runtime, scratch)?
         };
         results.push(result);
     }
@@ -225,7 +225,7 @@ fn extended<'a>(slots: Slots<'a>, results: &'a [Vec<Value>]) -> (Vec<ValueRef<'a
     (values, starts)
 }
 
-fn run_subquery(
+fn subquery_values(
     subquery: &SubqueryPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
@@ -236,25 +236,25 @@ fn run_subquery(
         SubqueryUse::Exists => {
             let mut first =
                 Limited { offset: 0, count: 1, counts_on: false, seen: 0, sent: 0, out: &mut rows };
-            run_query_plan(&subquery.query, slots, runtime, scratch, &mut first)?;
+            run_query(&subquery.query, slots, runtime, scratch, &mut first)?;
             Ok(vec![Value::Int(i64::from(!rows.0.is_empty()))])
         }
         SubqueryUse::Scalar => {
             let mut two = Limited { offset: 0, count: 2, counts_on: false, seen: 0, sent: 0, out: &mut rows };
-            run_query_plan(&subquery.query, slots, runtime, scratch, &mut two)?;
+            run_query(&subquery.query, slots, runtime, scratch, &mut two)?;
             if rows.0.len() > 1 {
                 return Err(SqlError::subquery_of_several_rows());
             }
             Ok(vec![rows.0.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null)])
         }
         SubqueryUse::List | SubqueryUse::Rows { .. } => {
-            run_query_plan(&subquery.query, slots, runtime, scratch, &mut rows)?;
+            run_query(&subquery.query, slots, runtime, scratch, &mut rows)?;
             Ok(rows.0.into_iter().flatten().collect())
         }
     }
 }
 
-pub(super) fn run_query_plan(
+pub(super) fn run_query(
     plan: &QueryPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
@@ -336,13 +336,13 @@ fn run_select(
             None => {
                 let buffer = std::mem::take(&mut first(scratch).output);
                 let mut project = Project { plan, out: &mut limited, buffer };
-                read(plan, slots, runtime, scratch, &mut project)?;
+                read_and_group(plan, slots, runtime, scratch, &mut project)?;
                 scratch[0].output = project.buffer;
             }
             Some(keys) => {
                 let mut distinct = Distinct { seen: Seen::new(keys), out: &mut limited };
                 let mut project = Project { plan, out: &mut distinct, buffer: Vec::new() };
-                read(plan, slots, runtime, scratch, &mut project)?;
+                read_and_group(plan, slots, runtime, scratch, &mut project)?;
             }
         }
     } else {
@@ -353,7 +353,7 @@ fn run_select(
             sorter: Sorter::new(&plan.order, &arena, wanted),
             distinct: plan.distinct.as_ref().map(Seen::new),
         };
-        read(plan, slots, runtime, scratch, &mut sort)?;
+        read_and_group(plan, slots, runtime, scratch, &mut sort)?;
         sort.sorter.finish(&mut limited)?;
         arena.reset();
         scratch[0].arena = arena;
@@ -371,7 +371,7 @@ fn first(scratch: &mut Vec<Scratch>) -> &mut Scratch {
 }
 
 /// Reads the tables, through the grouping if there is one.
-fn read(
+fn read_and_group(
     plan: &SelectPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
@@ -385,7 +385,7 @@ fn read(
             Source::Derived(query) => {
                 let mut read = || {
                     let mut rows = Collect::default();
-                    run_query_plan(query, slots, runtime, scratch, &mut rows)?;
+                    run_query(query, slots, runtime, scratch, &mut rows)?;
                     Ok(rows.0)
                 };
                 // Only a subquery that runs for each row comes here again.
@@ -470,7 +470,7 @@ fn run_branches(
     let mut branches = Branches { plan, seen: Seen::new(&plan.keys), distinct: false, stopped: false, out };
     for (at, branch) in plan.branches.iter().enumerate() {
         branches.distinct = plan.distinct_until.is_some_and(|last| at <= last);
-        run_query_plan(branch, slots, runtime, scratch, &mut branches)?;
+        run_query(branch, slots, runtime, scratch, &mut branches)?;
         if branches.stopped {
             break;
         }

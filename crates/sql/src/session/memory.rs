@@ -6,9 +6,9 @@ use crate::exec::Scratch;
 use crate::text::Scan;
 use types::ValueRef;
 
-/// What a session keeps from statement to statement. Taken out of the session while one runs.
+/// A session's scanner and plans. Taken out of the session while a statement runs.
 #[derive(Debug, Default)]
-pub(crate) struct Kept {
+pub(crate) struct StatementCache {
     pub(crate) scan: Scan,
     pub(crate) plans: SessionPlans,
 }

@@ -15,7 +15,7 @@ pub(crate) mod transaction;
 
 pub use figures::{StatementFigures, with_values};
 pub use instance::Instance;
-pub(crate) use memory::{Kept, WorkingMemory};
+pub(crate) use memory::{StatementCache, WorkingMemory};
 pub(crate) use target::Target;
 
 use locked::Locked;
@@ -94,7 +94,7 @@ pub struct Session {
     /// `user@host`.
     account: String,
     /// `None` while a planned statement runs.
-    pub(crate) kept: Option<Box<memory::Kept>>,
+    pub(crate) cache: Option<Box<StatementCache>>,
     /// Scratch: what stands in front of a statement's key.
     pub(crate) prefix: Vec<u8>,
     /// A statement is taken out while it runs.
@@ -150,7 +150,7 @@ impl Session {
             before: figures::Counted::default(),
             multi_statements: false,
             account: format!("{user}@{host}"),
-            kept: Some(Box::default()),
+            cache: Some(Box::default()),
             prefix: Vec::new(),
             prepared: HashMap::default(),
             prepared_last: 0,
@@ -278,7 +278,7 @@ impl Session {
 
     /// How many plans the session keeps, by the shapes of their statements.
     pub fn cached_plans(&self) -> usize {
-        self.kept.as_ref().map_or(0, |kept| kept.plans.len())
+        self.cache.as_ref().map_or(0, |cache| cache.plans.len())
     }
 
     /// Whether a transaction is open, whether it may only read, and whether autocommit is on: the status

@@ -60,7 +60,7 @@ impl Session {
     ///
     /// # Errors
     /// Those of planning and running.
-    pub(crate) fn run_inner_query(
+    pub(crate) fn plan_and_run_inner(
         &mut self,
         query: &ast::Query,
         sink: &mut dyn ResultSink,
@@ -69,11 +69,11 @@ impl Session {
         let plan = self.plan_query(query, &[], vec![])?;
         self.counters.add(Counter::ComSelect, 1);
         let query = Query { plan: &plan, slots: Slots::EMPTY, literal_text: &|_, _| String::new() };
-        self.run_query(&query, &mut Vec::new(), sink)
+        self.answer_query(&query, &mut Vec::new(), sink)
     }
 
     /// Runs a query's plan and ends the result.
-    pub(crate) fn run_query(
+    pub(crate) fn answer_query(
         &mut self,
         query: &Query<'_>,
         scratch: &mut Vec<Scratch>,
@@ -81,9 +81,9 @@ impl Session {
     ) -> Result<(), SqlError> {
         let done = match self.lock_of_query(query.plan) {
             None => self.read_tables(&query.plan.dependencies, |session, reader| {
-                session.run_on_tables(query, scratch, sink, reader, None)
+                session.run_with_reader(query, scratch, sink, reader, None)
             }),
-            Some(unasked) => self.run_locking(query, scratch, sink, unasked),
+            Some(unasked) => self.run_with_row_locks(query, scratch, sink, unasked),
         };
         let done = done?;
         self.counters.add(Counter::RowsSent, done.sent);
@@ -93,7 +93,7 @@ impl Session {
     }
 
     /// Runs a query's plan on tables that are open to it.
-    fn run_on_tables(
+    fn run_with_reader(
         &mut self,
         query: &Query<'_>,
         scratch: &mut Vec<Scratch>,
@@ -131,7 +131,7 @@ impl Session {
         (plan.locks && !plan.dependencies.is_empty()).then_some(None)
     }
 
-    fn run_locking(
+    fn run_with_row_locks(
         &mut self,
         query: &Query<'_>,
         scratch: &mut Vec<Scratch>,
@@ -159,7 +159,7 @@ impl Session {
             let writer = RefCell::new(writer);
             let rows = &WriterLocks(&writer);
             let locks = RowLocks { candidates: readers.current, rows, unasked };
-            session.run_on_tables(query, scratch, sink, readers.snapshot, Some(locks))
+            session.run_with_reader(query, scratch, sink, readers.snapshot, Some(locks))
         })
     }
 }

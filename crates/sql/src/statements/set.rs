@@ -430,7 +430,7 @@ pub(crate) fn evaluate(session: &mut Session, text: &str) -> Result<Value, SqlEr
     let earlier = session.state.warnings.clone();
     let counts = (session.state.found_rows, session.state.row_count);
     let mut first = FirstValue::default();
-    let result = session.run_inner_query(&query, &mut first);
+    let result = session.plan_and_run_inner(&query, &mut first);
     (session.state.found_rows, session.state.row_count) = counts;
     let later = std::mem::replace(&mut session.state.warnings, earlier);
     for warning in later.list() {

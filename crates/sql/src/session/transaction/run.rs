@@ -62,7 +62,7 @@ impl Session {
             return body(self, Reader::newest());
         }
         if !self.is_plain_reader() {
-            return self.read_with_locks(dependencies, body);
+            return self.read_locked_tables(dependencies, body);
         }
         let mut engine = self.take_engine()?;
         let entered = engine.read();
@@ -78,7 +78,7 @@ impl Session {
         self.engine = Some(engine);
         match refused {
             Some(error) => self.after_error(Err(error.into())),
-            None => self.read_with_locks(dependencies, body),
+            None => self.read_locked_tables(dependencies, body),
         }
     }
 
@@ -91,7 +91,7 @@ impl Session {
             && !self.locked.has_tables()
     }
 
-    fn read_with_locks<T>(
+    fn read_locked_tables<T>(
         &mut self,
         dependencies: &[Dependency],
         body: impl FnOnce(&mut Session, Reader<'_>) -> Result<T, SqlError>,

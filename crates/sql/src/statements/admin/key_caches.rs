@@ -48,7 +48,7 @@ pub(crate) fn cache_index(
     if !session.instance.database.caches().get(&cache).is_some_and(|cache| cache.is_enabled()) {
         return Err(unknown_cache(&cache));
     }
-    run(session, targets, "assign_to_keycache", sink, |session, table, _| {
+    work_on_each(session, targets, "assign_to_keycache", sink, |session, table, _| {
         session.instance.database.assign(table, &cache).map_err(|error| match error {
             // Dropped by another session.
             engine::Error::NoSuchCache => unknown_cache(&cache),
@@ -69,7 +69,7 @@ pub(crate) fn load_index(
     let targets = targets(session, words, true)?;
     words.end()?;
     check(session, &targets)?;
-    run(session, targets, "preload_keys", sink, |session, table, ignore_leaves| {
+    work_on_each(session, targets, "preload_keys", sink, |session, table, ignore_leaves| {
         session.instance.database.preload(table, ignore_leaves)?;
         Ok(())
     })
@@ -143,7 +143,7 @@ fn check(session: &Session, targets: &[Target]) -> Result<(), SqlError> {
     Ok(())
 }
 
-fn run(
+fn work_on_each(
     session: &mut Session,
     targets: Vec<Target>,
     operation: &str,

@@ -71,7 +71,7 @@ fn tables(session: &Session, words: &mut Words<'_>) -> Result<Vec<(String, Strin
 }
 
 /// ANALYZE, CHECK, OPTIMIZE or REPAIR TABLE, behind that word.
-pub(crate) fn run(
+pub(crate) fn maintain_tables(
     session: &mut Session,
     words: &mut Words<'_>,
     operation: Operation,

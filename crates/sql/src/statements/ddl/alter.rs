@@ -71,7 +71,7 @@ pub(crate) fn alter_table(
         }
     }
     words.end()?;
-    run(session, &database, &name, actions, sink)
+    carry_out(session, &database, &name, actions, sink)
 }
 
 fn place(words: &mut Words<'_>) -> Result<Place, SqlError> {
@@ -247,7 +247,7 @@ fn rename_action(words: &mut Words<'_>) -> Result<Action, SqlError> {
 }
 
 /// Carries out the actions.
-pub(super) fn run(
+pub(super) fn carry_out(
     session: &mut Session,
     database: &str,
     name: &str,

@@ -133,7 +133,7 @@ pub(crate) fn drop_index(
     let (found, _lock) = session.lock_definition(&instance.locks, &database, &table)?;
     if name.eq_ignore_ascii_case("PRIMARY") {
         let actions = vec![super::alter::Action::DropPrimary];
-        return super::alter::run(session, &database, &table, actions, sink);
+        return super::alter::carry_out(session, &database, &table, actions, sink);
     }
     match remove_index(session, &found, &name) {
         Err(error) if error.kind == ErrorKind::CannotDropColumnOrKey && if_exists => {

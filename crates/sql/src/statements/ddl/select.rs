@@ -46,7 +46,7 @@ pub(super) fn create_from_select(
     let mut result = Collected::default();
     // The query is a statement of its own; its warnings are added to ours.
     let earlier = session.state.warnings.clone();
-    session.run_inner_query(&query, &mut result)?;
+    session.plan_and_run_inner(&query, &mut result)?;
     let later = std::mem::replace(&mut session.state.warnings, earlier);
     add_warnings(&mut session.state.warnings, &later);
 

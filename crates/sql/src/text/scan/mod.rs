@@ -11,7 +11,7 @@ use words::{After, Keyword, keyword};
 pub(crate) const SLOT: u8 = 1;
 /// Stands for a slot that holds a list.
 pub(crate) const LIST: u8 = 2;
-/// The kind of a slot that holds a parameter, until the parameter is bound.
+/// The kind of a slot that holds a parameter, until the slot is filled.
 const UNBOUND: u8 = b'?';
 
 /// A slot of a shape.
@@ -90,9 +90,9 @@ impl Scan {
         end
     }
 
-    /// Writes the kinds of bound parameters into the key, so that it is the key that the same text with
+    /// Writes the kinds of the values that fill slots into the key, so that it is the key that the same text with
     /// literals of these kinds would have.
-    pub(crate) fn bind_kinds(&mut self, kinds: &[SlotKind]) {
+    pub(crate) fn fill_kinds(&mut self, kinds: &[SlotKind]) {
         for (slot, kind) in self.slots.iter().zip(kinds) {
             if slot.kind.is_none() {
                 self.key[slot.key_at as usize] = kind_byte(Some(*kind));
@@ -100,7 +100,7 @@ impl Scan {
         }
     }
 
-    /// The kind that a slot has in the key: that of the parameter bound to it.
+    /// The kind that a slot has in the key: that of the value which fills it.
     pub(crate) fn kind_in_key(&self, slot: &SlotShape) -> SlotKind {
         match self.key.get(slot.key_at as usize) {
             Some(b'i') => SlotKind::Int,
@@ -661,7 +661,7 @@ impl Scanner<'_, '_> {
             kind = Some(match (kind, literal.kind()) {
                 (None, kind) => kind,
                 (Some(before), now) if before == now => before,
-                // Parameters and literals side by side have no common kind until they are bound.
+                // Parameters and literals side by side have no common kind until slots are filled.
                 (Some(None), _) | (_, None) => return None,
                 _ => Some(SlotKind::Mixed),
             });

@@ -131,12 +131,12 @@ fn numbers_keep_their_value_and_sign() {
 }
 
 #[test]
-fn bound_parameters_have_the_key_of_the_same_literals() {
-    let mut bound = scan("SELECT c FROM t WHERE id=? AND k IN (?,?) AND d = 'x'");
-    bound.bind_kinds(&[SlotKind::Int, SlotKind::Text, SlotKind::Null]);
-    assert_eq!(bound.key, scan("SELECT c FROM t WHERE id=1 AND k IN ('a','b','c') AND d = 'y'").key);
+fn filled_parameters_have_the_key_of_the_same_literals() {
+    let mut filled = scan("SELECT c FROM t WHERE id=? AND k IN (?,?) AND d = 'x'");
+    filled.fill_kinds(&[SlotKind::Int, SlotKind::Text, SlotKind::Null]);
+    assert_eq!(filled.key, scan("SELECT c FROM t WHERE id=1 AND k IN ('a','b','c') AND d = 'y'").key);
     assert_eq!(
-        String::from_utf8(bound.parser_text()).unwrap(),
+        String::from_utf8(filled.parser_text()).unwrap(),
         "SELECT c FROM t WHERE id= ?0  AND k IN ( ?1 ) AND d =  ?2 "
     );
 }

@@ -43,7 +43,7 @@ pub(crate) fn load_data(
     let inserted = loop {
         let target = session.target(statement.database.as_deref(), &statement.table)?;
         let mut begun = false;
-        match run(session, &statement, target, sink, &mut begun) {
+        match load_into(session, &statement, target, sink, &mut begun) {
             // Nothing has been asked for yet.
             Err(error) if !begun && tries < DEFINITION_RETRIES && error.is_definition_changed() => tries += 1,
             result => break result?,
@@ -83,7 +83,7 @@ fn end(
     })
 }
 
-fn run(
+fn load_into(
     session: &mut Session,
     statement: &LoadStatement,
     target: Arc<Target>,
