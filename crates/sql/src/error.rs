@@ -82,15 +82,15 @@ impl SqlError {
         SqlError::new(ErrorKind::NoSuchTable, format!("Table '{database}.{name}' doesn't exist"))
     }
 
-    /// 1054: `place` is `field list`, `where clause`, `order clause`, `group statement`, `having clause`,
+    /// 1054: `clause` is `field list`, `where clause`, `order clause`, `group statement`, `having clause`,
     /// `on clause`.
-    pub(crate) fn unknown_column(name: &str, place: &str) -> SqlError {
-        SqlError::new(ErrorKind::UnknownColumn, format!("Unknown column '{name}' in '{place}'"))
+    pub(crate) fn unknown_column(name: &str, clause: &str) -> SqlError {
+        SqlError::new(ErrorKind::UnknownColumn, format!("Unknown column '{name}' in '{clause}'"))
     }
 
     /// 1052: several tables have the column.
-    pub(crate) fn ambiguous_column(name: &str, place: &str) -> SqlError {
-        SqlError::new(ErrorKind::AmbiguousColumn, format!("Column '{name}' in {place} is ambiguous"))
+    pub(crate) fn ambiguous_column(name: &str, clause: &str) -> SqlError {
+        SqlError::new(ErrorKind::AmbiguousColumn, format!("Column '{name}' in {clause} is ambiguous"))
     }
 
     /// 1305: a function that does not exist.
@@ -135,7 +135,7 @@ impl SqlError {
         )
     }
 
-    /// 1210: a parameter of a kind that its place cannot take.
+    /// 1210: a parameter of a kind that cannot stand where it is.
     pub(crate) fn wrong_arguments(what: &str) -> SqlError {
         SqlError::new(ErrorKind::WrongArguments, format!("Incorrect arguments to {what}"))
     }

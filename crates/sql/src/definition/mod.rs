@@ -81,7 +81,7 @@ pub(crate) struct TableOptions {
     pub collation: Option<Collation>,
     pub comment: Option<String>,
     /// Options that are kept and shown: see [`options`].
-    pub kept: Vec<options::Kept>,
+    pub shown: Vec<options::ShownOption>,
 }
 
 #[derive(Clone, PartialEq, Debug, Default)]

@@ -9,7 +9,7 @@ use crate::{ErrorKind, SqlError, Warnings};
 use engine::PackKeys;
 
 /// An option and its value as SHOW CREATE TABLE prints it; `None` is the default, which is not shown.
-pub(crate) type Kept = (String, Option<String>);
+pub(crate) type ShownOption = (String, Option<String>);
 
 /// How an option's value is written.
 #[derive(Clone, Copy)]
@@ -50,7 +50,7 @@ const ROW_FORMATS: [&str; 6] = ["DYNAMIC", "FIXED", "COMPRESSED", "REDUNDANT", "
 ///
 /// # Errors
 /// 1064; 1912 for a value that an attribute cannot have.
-pub(crate) fn option(words: &mut Words<'_>) -> Result<Option<Kept>, SqlError> {
+pub(crate) fn option(words: &mut Words<'_>) -> Result<Option<ShownOption>, SqlError> {
     if let Some(name) = attribute_name(words) {
         return attribute(words, name).map(|value| Some((name.to_owned(), value)));
     }

@@ -415,9 +415,9 @@ pub(crate) fn table_options(
         } else if words.accept_all(&["DEFAULT", "COLLATE"]) || words.accept("COLLATE") {
             words.accept_symbol("=");
             collation = Some(name_or_string(words)?);
-        } else if let Some(kept) = options::option(words)? {
-            table.kept.retain(|(name, _)| *name != kept.0);
-            table.kept.push(kept);
+        } else if let Some(shown) = options::option(words)? {
+            table.shown.retain(|(name, _)| *name != shown.0);
+            table.shown.push(shown);
         } else if words.is("DATA") || words.is("INDEX") {
             let which = words.name()?.to_ascii_uppercase();
             words.expect("DIRECTORY")?;

@@ -222,7 +222,7 @@ impl Literals<'_> {
     }
 }
 
-/// The kind of what is filled to a slot.
+/// The kind of what fills a slot.
 #[inline]
 fn kind_of_slot(slots: &Slots<'_>, at: usize, list: bool) -> SlotKind {
     if !list {

@@ -367,7 +367,7 @@ fn scan_integers(
     scratch: &mut Scratch,
     each: &mut Visitor<'_>,
 ) -> Result<Flow, SqlError> {
-    let filter = rows.tests.as_ref().and_then(|tests| tests.bind(&context.slots));
+    let filter = rows.tests.as_ref().and_then(|tests| tests.fill(&context.slots));
     let left = if filter.is_some() { Left::Nothing } else { left };
     let mut batch = std::mem::take(&mut scratch.integers);
     let mut values: Vec<ValueRef<'_>> = recycle(std::mem::take(&mut scratch.values));

@@ -14,14 +14,14 @@ use std::ops::Bound;
 use types::{Value, ValueRef};
 
 /// One part of a group's first row.
-enum Kept {
+enum OwnedPart {
     Image(Vec<u8>),
     Values(Vec<Value>),
     Nulls,
 }
 
 struct State {
-    row: Vec<Kept>,
+    row: Vec<OwnedPart>,
     accumulators: Vec<Accumulator>,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Grouper<'p, 'c> {
     slots: Slots<'p>,
     runtime: &'p Runtime<'p>,
     after: &'c mut dyn RowConsumer,
-    places: HashMap<Box<[u8]>, usize, foldhash::fast::RandomState>,
+    groups: HashMap<Box<[u8]>, usize, foldhash::fast::RandomState>,
     states: Vec<State>,
     key: Vec<u8>,
     /// The key of the group that is being read, if groups come one after the other.
@@ -55,7 +55,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
             slots,
             runtime,
             after,
-            places: HashMap::default(),
+            groups: HashMap::default(),
             states: Vec::new(),
             key: Vec::new(),
             current: Vec::new(),
@@ -69,18 +69,18 @@ impl<'p, 'c> Grouper<'p, 'c> {
     }
 
     fn start(&self, row: Option<&Row<'_>>) -> State {
-        let kept = match row {
+        let first_row = match row {
             Some(row) if self.group.keeps_row => row.0.iter().map(keep).collect(),
             _ => Vec::new(),
         };
         State {
-            row: kept,
+            row: first_row,
             accumulators: self.group.aggregates.iter().map(|aggregate| aggregate.start()).collect(),
         }
     }
 
     /// The group of the row whose key is in `self.key`.
-    fn place(&mut self, row: &Row<'_>) -> Result<usize, SqlError> {
+    fn group_of(&mut self, row: &Row<'_>) -> Result<usize, SqlError> {
         if self.group.ordered {
             if !self.states.is_empty() && self.current != self.key {
                 self.emit_all()?;
@@ -92,12 +92,12 @@ impl<'p, 'c> Grouper<'p, 'c> {
             }
             return Ok(0);
         }
-        if let Some(place) = self.places.get(self.key.as_slice()) {
-            return Ok(*place);
+        if let Some(group) = self.groups.get(self.key.as_slice()) {
+            return Ok(*group);
         }
         let state = self.start(Some(row));
         self.states.push(state);
-        self.places.insert(Box::from(self.key.as_slice()), self.states.len() - 1);
+        self.groups.insert(Box::from(self.key.as_slice()), self.states.len() - 1);
         Ok(self.states.len() - 1)
     }
 
@@ -107,15 +107,15 @@ impl<'p, 'c> Grouper<'p, 'c> {
     }
 
     fn emit_all(&mut self) -> Result<(), SqlError> {
-        let mut order: Vec<(Box<[u8]>, usize)> = self.places.drain().collect();
+        let mut order: Vec<(Box<[u8]>, usize)> = self.groups.drain().collect();
         order.sort();
         let mut states: Vec<Option<State>> = std::mem::take(&mut self.states).into_iter().map(Some).collect();
-        let places: Vec<usize> = match order.is_empty() {
+        let groups: Vec<usize> = match order.is_empty() {
             true => (0..states.len()).collect(),
-            false => order.into_iter().map(|(_, place)| place).collect(),
+            false => order.into_iter().map(|(_, group)| group).collect(),
         };
-        for place in places {
-            let Some(state) = states.get_mut(place).and_then(Option::take) else { continue };
+        for group in groups {
+            let Some(state) = states.get_mut(group).and_then(Option::take) else { continue };
             if self.stopped {
                 break;
             }
@@ -138,25 +138,25 @@ impl<'p, 'c> Grouper<'p, 'c> {
         self.emit_values(&row, &values)
     }
 
-    fn emit_values(&mut self, kept: &[Kept], values: &[Value]) -> Result<(), SqlError> {
+    fn emit_values(&mut self, first_row: &[OwnedPart], values: &[Value]) -> Result<(), SqlError> {
         let arena = Bump::new();
         let context = self.context(&arena);
         let width = self.plan.inputs.len();
-        let borrowed: Vec<Vec<ValueRef<'_>>> = kept
+        let borrowed: Vec<Vec<ValueRef<'_>>> = first_row
             .iter()
             .map(|part| match part {
-                Kept::Values(values) => values.iter().map(Value::as_ref).collect(),
+                OwnedPart::Values(values) => values.iter().map(Value::as_ref).collect(),
                 _ => Vec::new(),
             })
             .collect();
         let results: Vec<ValueRef<'_>> = values.iter().map(Value::as_ref).collect();
         let mut parts: Vec<Part<'_>> = Vec::with_capacity(width + 1);
         for (part, input) in self.plan.inputs.iter().enumerate() {
-            parts.push(match (kept.get(part), &input.source) {
-                (Some(Kept::Image(image)), Source::Table { table, .. }) => {
+            parts.push(match (first_row.get(part), &input.source) {
+                (Some(OwnedPart::Image(image)), Source::Table { table, .. }) => {
                     Part::Image(table.row_codec().view(image))
                 }
-                (Some(Kept::Values(_)), _) => Part::Values(&borrowed[part]),
+                (Some(OwnedPart::Values(_)), _) => Part::Values(&borrowed[part]),
                 _ => Part::Nulls,
             });
         }
@@ -220,7 +220,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
 
 impl RowConsumer for Grouper<'_, '_> {
     fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
-        let place = match self.group.keys.as_slice() {
+        let group = match self.group.keys.as_slice() {
             [] => {
                 if self.group.keeps_row && self.states[0].row.is_empty() {
                     self.states[0].row = row.0.iter().map(keep).collect();
@@ -231,10 +231,10 @@ impl RowConsumer for Grouper<'_, '_> {
                 let values: Vec<ValueRef<'_>> = evaluate_all(keys, row, context)?;
                 self.key.clear();
                 self.group.values.encode(&values, &mut self.key);
-                self.place(row)?
+                self.group_of(row)?
             }
         };
-        let state = &mut self.states[place];
+        let state = &mut self.states[group];
         for (aggregate, accumulator) in self.group.aggregates.iter().zip(&mut state.accumulators) {
             aggregate.add(accumulator, row, context)?;
         }
@@ -250,11 +250,11 @@ fn evaluate_all<'a>(
     exprs.iter().map(|expr| expr.evaluate(row, context)).collect()
 }
 
-fn keep(part: &Part<'_>) -> Kept {
+fn keep(part: &Part<'_>) -> OwnedPart {
     match part {
-        Part::Image(view) => Kept::Image(view.image().to_vec()),
-        Part::Values(values) => Kept::Values(values.iter().map(ValueRef::to_value).collect()),
-        Part::Nulls => Kept::Nulls,
+        Part::Image(view) => OwnedPart::Image(view.image().to_vec()),
+        Part::Values(values) => OwnedPart::Values(values.iter().map(ValueRef::to_value).collect()),
+        Part::Nulls => OwnedPart::Nulls,
     }
 }
 

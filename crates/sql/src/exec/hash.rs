@@ -14,7 +14,7 @@ use types::ValueRef;
 
 /// A row that is kept.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Kept<'s> {
+pub(super) enum HashedRow<'s> {
     Image(&'s [u8]),
     Values(&'s [ValueRef<'s>]),
     /// The primary key of a row that is too much.
@@ -28,7 +28,7 @@ const END: u32 = u32::MAX;
 struct Entry<'s> {
     hash: u64,
     key: &'s [u8],
-    row: Kept<'s>,
+    row: HashedRow<'s>,
     next: u32,
     /// Of a key's first row: its last one.
     last: u32,
@@ -75,16 +75,16 @@ impl<'s> HashedRows<'s> {
         let arena = self.arena;
         let kept = match row.0[part] {
             Part::Image(view) if self.bytes < self.bytes_max => {
-                Kept::Image(arena.alloc_slice_copy(view.image()))
+                HashedRow::Image(arena.alloc_slice_copy(view.image()))
             }
-            Part::Image(_) => Kept::Key(arena.alloc_slice_copy(primary_key)),
+            Part::Image(_) => HashedRow::Key(arena.alloc_slice_copy(primary_key)),
             Part::Values(values) => {
                 let values = values.iter().map(|value| super::sort::keep(value, arena));
-                Kept::Values(arena.alloc_slice_fill_iter(values))
+                HashedRow::Values(arena.alloc_slice_fill_iter(values))
             }
             Part::Nulls => return Err(SqlError::internal("a row of NULLs to be kept")),
         };
-        if let Kept::Image(image) = kept {
+        if let HashedRow::Image(image) = kept {
             self.bytes += image.len();
         }
         let new = u32::try_from(self.entries.len()).ok().filter(|new| *new != END);
@@ -113,7 +113,7 @@ impl<'s> HashedRows<'s> {
     }
 
     /// The rows of a key.
-    pub(super) fn of_key<'k>(&'k self, key: &[u8]) -> impl Iterator<Item = Kept<'s>> + 'k {
+    pub(super) fn of_key<'k>(&'k self, key: &[u8]) -> impl Iterator<Item = HashedRow<'s>> + 'k {
         let hash = self.hasher.hash_one(key);
         let is_same = |first: &u32| {
             let entry = &self.entries[*first as usize];
@@ -188,7 +188,7 @@ mod tests {
             let found: Vec<i64> = hashed
                 .of_key(&key)
                 .map(|row| match row {
-                    Kept::Values([_, ValueRef::Int(nth)]) => *nth,
+                    HashedRow::Values([_, ValueRef::Int(nth)]) => *nth,
                     other => panic!("{other:?}"),
                 })
                 .collect();

@@ -1,7 +1,7 @@
 //! Joins: for each row of the tables before, the rows of the next one.
 
 use super::access::{Find, ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row, single_key};
-use super::hash::{HashedRows, Kept, encode_key};
+use super::hash::{HashedRow, HashedRows, encode_key};
 use super::lock::lock_each_row;
 use super::lookups::Gathered;
 use super::query::Runtime;
@@ -480,10 +480,10 @@ impl<'j> Running<'j, '_> {
         let step = &self.join.plan.steps[at];
         for row in hashed.of_key(key) {
             let flow = match (row, &self.join.plan.inputs[step.part].source) {
-                (Kept::Image(image), Source::Table { table, .. }) => {
+                (HashedRow::Image(image), Source::Table { table, .. }) => {
                     each(&Part::Image(table.row_codec().view(image)), &None)?
                 }
-                (Kept::Key(primary_key), Source::Table { table, .. }) => {
+                (HashedRow::Key(primary_key), Source::Table { table, .. }) => {
                     let image = &mut scratch.row;
                     image.clear();
                     match table.get(self.join.runtime.reader, primary_key, image)? {
@@ -491,7 +491,7 @@ impl<'j> Running<'j, '_> {
                         false => Flow::Continue,
                     }
                 }
-                (Kept::Values(values), _) => each(&Part::Values(values), &None)?,
+                (HashedRow::Values(values), _) => each(&Part::Values(values), &None)?,
                 _ => return Err(SqlError::internal("a row of no table")),
             };
             if flow == Flow::Stop {

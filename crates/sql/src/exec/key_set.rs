@@ -12,19 +12,19 @@ const BYTES_FIRST: usize = 4 << 10;
 #[derive(Default, Debug)]
 pub(super) struct KeySet {
     bytes: Vec<u8>,
-    table: HashTable<Place>,
+    table: HashTable<KeyEntry>,
     hasher: RandomState,
 }
 
 /// Where a key lies, with the hash that it has, so that a growing table need not look at the keys.
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct KeyEntry {
     start: usize,
     len: u32,
     hash: u32,
 }
 
-impl Place {
+impl KeyEntry {
     fn of(self, bytes: &[u8]) -> &[u8] {
         &bytes[self.start..self.start + self.len as usize]
     }
@@ -36,21 +36,21 @@ impl KeySet {
         let hash = self.hash(key);
         if self.table.capacity() == 0 {
             self.bytes.reserve(BYTES_FIRST);
-            self.table.reserve(KEYS_FIRST, |place| spread(place.hash));
+            self.table.reserve(KEYS_FIRST, |entry| spread(entry.hash));
         }
-        if self.table.find(spread(hash), |place| place.is(hash, key, &self.bytes)).is_some() {
+        if self.table.find(spread(hash), |entry| entry.is(hash, key, &self.bytes)).is_some() {
             return false;
         }
-        let place = Place { start: self.bytes.len(), len: key.len() as u32, hash };
+        let entry = KeyEntry { start: self.bytes.len(), len: key.len() as u32, hash };
         self.bytes.extend_from_slice(key);
-        self.table.insert_unique(spread(hash), place, |place| spread(place.hash));
+        self.table.insert_unique(spread(hash), entry, |entry| spread(entry.hash));
         true
     }
 
     /// The key may come again. Its bytes stay until the set goes.
     pub(super) fn remove(&mut self, key: &[u8]) {
         let hash = self.hash(key);
-        if let Ok(entry) = self.table.find_entry(spread(hash), |place| place.is(hash, key, &self.bytes)) {
+        if let Ok(entry) = self.table.find_entry(spread(hash), |entry| entry.is(hash, key, &self.bytes)) {
             entry.remove();
         }
     }
@@ -60,7 +60,7 @@ impl KeySet {
     }
 }
 
-impl Place {
+impl KeyEntry {
     fn is(self, hash: u32, key: &[u8], bytes: &[u8]) -> bool {
         self.hash == hash && self.of(bytes) == key
     }

@@ -3,7 +3,7 @@
 //!
 //! A row is found, locked, and looked at again: only its newest image counts, which nobody can change any
 //! more. Locked are the rows of each table that meet the conditions which the access of that table has to
-//! meet. Where the order of an index counts, a row counts only in its newest place there: if it was found in
+//! meet. Where the order of an index counts, a row counts only by its newest entry there: if it was found in
 //! an older one, it is left to be found again.
 
 use super::Flow;
@@ -74,7 +74,7 @@ impl RowLocks<'_> {
 }
 
 /// Locks the rows of an access and hands each on, by its newest image, that meets the access's conditions.
-/// `part` is the table's place in the row.
+/// `part` is the position of the table in the row.
 pub(super) fn lock_each_row(
     locks: &RowLocks<'_>,
     clause: LockClause,
@@ -86,18 +86,18 @@ pub(super) fn lock_each_row(
     let find = Find { reader: locks.candidates, ..*find };
     let Find { table, access, outer: Row(outer), context, .. } = find;
     let mut image = Vec::new();
-    let mut newest_place = Vec::new();
+    let mut newest_key = Vec::new();
     // `None` for a row that is not where it was found any more.
-    let mut lock = |primary_key: &[u8], place: Option<&Place>| {
+    let mut lock = |primary_key: &[u8], entry: Option<&FoundEntry>| {
         image.clear();
         let mut met = Ok(false);
         let mut moved = false;
         let found = locks.rows.lock(table, primary_key, clause, &mut |newest| {
             let view = table.row_codec().view(newest);
-            if let Some(place) = place {
-                newest_place.clear();
-                table.key_codec(place.index).encode_row(&view, &mut newest_place);
-                moved = newest_place != place.key;
+            if let Some(entry) = entry {
+                newest_key.clear();
+                table.key_codec(entry.index).encode_row(&view, &mut newest_key);
+                moved = newest_key != entry.key;
             }
             let mut parts = outer.to_vec();
             parts[part] = Part::Image(view);
@@ -124,19 +124,19 @@ pub(super) fn lock_each_row(
     }
     let mut done = Done::new(access);
     let index = access.index();
-    let mut place = (access.in_order && index != IndexId(0)).then(|| Place { index, key: Vec::new() });
+    let mut entry = (access.in_order && index != IndexId(0)).then(|| FoundEntry { index, key: Vec::new() });
     for_each_row(&find, scratch, Wants::Keys, &mut |primary_key, found, left| {
         let filter = left.of(access);
-        if let (Some(place), Part::Image(view)) = (&mut place, &found) {
-            place.key.clear();
-            table.key_codec(place.index).encode_row(view, &mut place.key);
+        if let (Some(entry), Part::Image(view)) = (&mut entry, &found) {
+            entry.key.clear();
+            table.key_codec(entry.index).encode_row(view, &mut entry.key);
         }
         let mut parts = outer.to_vec();
         parts[part] = *found;
         if !passes(filter, &Row(&parts), context)? || !done.is_first(primary_key) {
             return Ok(Flow::Continue);
         }
-        match lock(primary_key, place.as_ref())? {
+        match lock(primary_key, entry.as_ref())? {
             Some(flow) => Ok(flow),
             None => {
                 done.forget(primary_key);
@@ -146,8 +146,8 @@ pub(super) fn lock_each_row(
     })
 }
 
-/// Where in an index a row was found.
-struct Place {
+/// The index entry that led to a row.
+struct FoundEntry {
     index: IndexId,
     key: Vec<u8>,
 }

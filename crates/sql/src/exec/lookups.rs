@@ -23,18 +23,18 @@ const BYTES_MAX: usize = 1 << 20;
 #[derive(Debug)]
 pub(super) struct Gathered {
     rows_max: usize,
-    /// By row: the place of its key among `keys`; `None` if it equals none.
+    /// By row: the position of its key among `keys`; `None` if it equals none.
     rows: Vec<Option<u32>>,
     keys: KeyList,
     /// Of every row as many as there are tables.
-    parts: Vec<Kept>,
+    parts: Vec<GatheredPart>,
     images: Vec<u8>,
     values: Vec<Value>,
     key: Vec<u8>,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Kept {
+enum GatheredPart {
     Nulls,
     /// In the images.
     Image(usize, usize),
@@ -69,16 +69,16 @@ impl Gathered {
         }
         for part in row {
             self.parts.push(match part {
-                Part::Nulls => Kept::Nulls,
+                Part::Nulls => GatheredPart::Nulls,
                 Part::Image(view) => {
                     let start = self.images.len();
                     self.images.extend_from_slice(view.image());
-                    Kept::Image(start, self.images.len())
+                    GatheredPart::Image(start, self.images.len())
                 }
                 Part::Values(values) => {
                     let start = self.values.len();
                     self.values.extend(values.iter().map(ValueRef::to_value));
-                    Kept::Values(start, self.values.len())
+                    GatheredPart::Values(start, self.values.len())
                 }
             });
         }
@@ -94,11 +94,11 @@ impl Gathered {
     }
 }
 
-/// The rows found for keys, by the keys' places.
+/// The rows found for keys, by the keys' positions.
 #[derive(Default)]
 struct Found {
     images: Vec<u8>,
-    places: Vec<Option<(usize, usize)>>,
+    images_of_key: Vec<Option<(usize, usize)>>,
 }
 
 impl<'j> Running<'j, '_> {
@@ -169,12 +169,12 @@ impl<'j> Running<'j, '_> {
         let mut arena = Bump::new();
         for (row, key) in gathered.rows.iter().enumerate() {
             self.check(at)?;
-            for (part, kept) in gathered.parts[row * width..(row + 1) * width].iter().enumerate() {
-                parts[part] = match (*kept, &plan.inputs[part].source) {
-                    (Kept::Image(start, end), Source::Table { table, .. }) => {
+            for (part, gathered_part) in gathered.parts[row * width..(row + 1) * width].iter().enumerate() {
+                parts[part] = match (*gathered_part, &plan.inputs[part].source) {
+                    (GatheredPart::Image(start, end), Source::Table { table, .. }) => {
                         Part::Image(table.row_codec().view(&gathered.images[start..end]))
                     }
-                    (Kept::Values(start, end), _) => Part::Values(&values[start..end]),
+                    (GatheredPart::Values(start, end), _) => Part::Values(&values[start..end]),
                     _ => Part::Nulls,
                 };
             }
@@ -182,7 +182,7 @@ impl<'j> Running<'j, '_> {
                 self.matched[nest].set(false);
             }
             let mut flow = Flow::Continue;
-            if let Some((start, end)) = key.and_then(|key| found.places[key as usize]) {
+            if let Some((start, end)) = key.and_then(|key| found.images_of_key[key as usize]) {
                 arena.reset();
                 let context = self.join.context(&arena);
                 parts[step.part] = Part::Image(table.row_codec().view(&found.images[start..end]));
@@ -217,7 +217,7 @@ impl<'j> Running<'j, '_> {
         let mut order: Vec<usize> = (0..keys.len()).collect();
         order.sort_unstable_by(|left, right| keys.get(*left).cmp(keys.get(*right)));
         let mut sorted = KeyList::default();
-        // By place among the sorted keys: where its users begin in `order`.
+        // By position among the sorted keys: where its users begin in `order`.
         let mut firsts = Vec::with_capacity(order.len() + 1);
         for (nth, key) in order.iter().map(|key| keys.get(*key)).enumerate() {
             if sorted.is_empty() || sorted.get(sorted.len() - 1) != key {
@@ -226,7 +226,7 @@ impl<'j> Running<'j, '_> {
             }
         }
         firsts.push(order.len());
-        let mut found = Found { images: vec![], places: vec![None; keys.len()] };
+        let mut found = Found { images: vec![], images_of_key: vec![None; keys.len()] };
         table.multi_get(
             self.join.runtime.reader,
             index,
@@ -236,7 +236,7 @@ impl<'j> Running<'j, '_> {
                 let start = found.images.len();
                 found.images.extend_from_slice(image);
                 for user in &order[firsts[position]..firsts[position + 1]] {
-                    found.places[*user] = Some((start, found.images.len()));
+                    found.images_of_key[*user] = Some((start, found.images.len()));
                 }
                 true
             },

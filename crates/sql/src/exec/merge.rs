@@ -116,7 +116,7 @@ struct Conditions<'c> {
 
 impl<'c> Conditions<'c> {
     fn new(rows: &'c IntegerRows, slots: Slots<'c>) -> Conditions<'c> {
-        let filter = rows.tests.as_ref().and_then(|tests| tests.bind(&slots));
+        let filter = rows.tests.as_ref().and_then(|tests| tests.fill(&slots));
         let left = if filter.is_some() { Left::Nothing } else { Left::Residual };
         Conditions { filter, left }
     }

@@ -145,14 +145,14 @@ impl IntegerTests {
     pub(crate) const NONE: IntegerTests = IntegerTests { tests: vec![] };
 
     /// The tests with the values of `slots`; `None` if one of them is no integer.
-    pub(crate) fn bind<'p>(&'p self, slots: &Slots<'p>) -> Option<IntegerFilter<'p>> {
-        let tests = self.tests.iter().map(|test| Some((test.column, test.kind.bind(slots)?)));
+    pub(crate) fn fill<'p>(&'p self, slots: &Slots<'p>) -> Option<IntegerFilter<'p>> {
+        let tests = self.tests.iter().map(|test| Some((test.column, test.kind.fill(slots)?)));
         Some(IntegerFilter { tests: tests.collect::<Option<_>>()? })
     }
 }
 
 impl Kind {
-    fn bind<'p>(&'p self, slots: &Slots<'p>) -> Option<Bound<'p>> {
+    fn fill<'p>(&'p self, slots: &Slots<'p>) -> Option<Bound<'p>> {
         let value = |operand: Operand| match operand {
             Operand::Int(value) => Some(value),
             Operand::Slot(slot) => integer(slots.value(slot)),

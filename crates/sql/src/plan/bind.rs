@@ -65,7 +65,7 @@ pub(crate) trait Subqueries {
     ///
     /// # Errors
     /// 1052.
-    fn outer(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError>;
+    fn outer(&self, name: &[ast::Ident], clause: &str) -> Result<Option<Expr>, SqlError>;
 }
 
 /// A planned subquery.
@@ -84,7 +84,7 @@ pub(crate) struct Binder<'a> {
     pub scope: &'a Scope,
     pub slots: &'a [SlotInfo],
     /// How messages call the clause: `field list`, `where clause`...
-    pub place: &'static str,
+    pub clause: &'static str,
     /// The select list by its aliases, and which names win.
     pub aliases: &'a [(String, Expr)],
     pub alias_use: AliasUse,
@@ -108,11 +108,11 @@ pub(crate) enum AliasUse {
 
 impl<'a> Binder<'a> {
     /// A binder for a clause that sees columns and nothing else.
-    pub(crate) fn new(scope: &'a Scope, slots: &'a [SlotInfo], place: &'static str) -> Binder<'a> {
+    pub(crate) fn new(scope: &'a Scope, slots: &'a [SlotInfo], clause: &'static str) -> Binder<'a> {
         Binder {
             scope,
             slots,
-            place,
+            clause,
             aliases: &[],
             alias_use: AliasUse::None,
             aggregates: None,
@@ -222,7 +222,7 @@ impl<'a> Binder<'a> {
                 return Ok(found);
             }
             if self.alias_use == AliasUse::Last {
-                if let Some(found) = self.scope.resolve_if_any(name, self.place)? {
+                if let Some(found) = self.scope.resolve_if_any(name, self.clause)? {
                     return Ok(found);
                 }
                 if let Some(found) = self.alias(&single.value)? {
@@ -230,19 +230,19 @@ impl<'a> Binder<'a> {
                 }
             }
         }
-        if let Some(found) = self.scope.resolve_if_any(name, self.place)? {
+        if let Some(found) = self.scope.resolve_if_any(name, self.clause)? {
             return Ok(found);
         }
         let outer =
-            self.subqueries.map(|subqueries| subqueries.outer(name, self.place)).transpose()?.flatten();
-        outer.ok_or_else(|| SqlError::unknown_column(&written(name), self.place))
+            self.subqueries.map(|subqueries| subqueries.outer(name, self.clause)).transpose()?.flatten();
+        outer.ok_or_else(|| SqlError::unknown_column(&written(name), self.clause))
     }
 
     fn alias(&self, name: &str) -> Result<Option<Expr>, SqlError> {
         let mut found: Option<&Expr> = None;
         for (alias, expr) in self.aliases.iter().filter(|(alias, _)| alias.eq_ignore_ascii_case(name)) {
             match found {
-                Some(before) if before != expr => return Err(SqlError::ambiguous_column(alias, self.place)),
+                Some(before) if before != expr => return Err(SqlError::ambiguous_column(alias, self.clause)),
                 _ => found = Some(expr),
             }
         }

@@ -6,7 +6,7 @@ use super::names::Name;
 use super::object_name;
 use super::plan::{Dependency, Input, QueryPlan, Source};
 use super::query::Planner;
-use super::scope::{Place, Scope, ScopeColumn, ScopeTable};
+use super::scope::{PartColumn, Scope, ScopeColumn, ScopeTable};
 use super::walk::{Parts, TABLES_MAX, conjuncts};
 use crate::expr::{ColumnRef, Comparison, Compiled, Expr};
 use crate::{ColumnMeta, ErrorKind, SqlError};
@@ -47,7 +47,7 @@ struct Operand {
     /// Its first table.
     from: usize,
     /// What `*` shows of it.
-    shown: Vec<Place>,
+    shown: Vec<PartColumn>,
     /// The conditions of its inner joins.
     on: Vec<Expr>,
 }
@@ -158,12 +158,13 @@ impl Planner<'_> {
         right: &Operand,
         side: Side,
         out: &mut From,
-    ) -> Result<(Vec<Expr>, Vec<Place>), SqlError> {
+    ) -> Result<(Vec<Expr>, Vec<PartColumn>), SqlError> {
         let scope = &mut out.scope;
         let both = || left.shown.iter().chain(&right.shown).copied().collect::<Vec<_>>();
         // A right join is the left join of its operands exchanged, its columns too.
         let (first, second) = if side == Side::Right { (right, left) } else { (left, right) };
-        let name = |scope: &Scope, (part, column): Place| scope.tables[part].columns[column].name.clone();
+        let name =
+            |scope: &Scope, (part, column): PartColumn| scope.tables[part].columns[column].name.clone();
         let names: Vec<String> = match constraint {
             ast::JoinConstraint::None => return Ok((vec![], both())),
             ast::JoinConstraint::On(condition) => {
@@ -179,9 +180,9 @@ impl Planner<'_> {
                 names.iter().map(|name| object_name(name).pop().unwrap_or_default()).collect()
             }
             ast::JoinConstraint::Natural => {
-                let others: Vec<String> = second.shown.iter().map(|place| name(scope, *place)).collect();
+                let others: Vec<String> = second.shown.iter().map(|column| name(scope, *column)).collect();
                 let is_common = |name: &String| others.iter().any(|other| other.eq_ignore_ascii_case(name));
-                let mut names: Vec<String> = first.shown.iter().map(|place| name(scope, *place)).collect();
+                let mut names: Vec<String> = first.shown.iter().map(|column| name(scope, *column)).collect();
                 names.retain(is_common);
                 names
             }
@@ -198,10 +199,10 @@ impl Planner<'_> {
             hidden.push(other);
         }
         // The common columns first, in the order of the first operand.
-        let is_common = |place: &&Place| common.contains(place);
+        let is_common = |column: &&PartColumn| common.contains(column);
         let shown = first.shown.iter().filter(is_common);
-        let rest = first.shown.iter().filter(|place| !common.contains(place));
-        let others = second.shown.iter().filter(|place| !hidden.contains(place));
+        let rest = first.shown.iter().filter(|column| !common.contains(column));
+        let others = second.shown.iter().filter(|column| !hidden.contains(column));
         let shown = shown.chain(rest).chain(others).copied().collect();
         Ok((on, shown))
     }

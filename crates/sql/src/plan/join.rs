@@ -4,7 +4,7 @@ use super::access::{self, Candidate, IntegerRows, Path, PointValues, Target};
 use super::from::From;
 use super::plan::{Body, HashKeys, LimitValue, Merge, Method, NestPlan, QueryPlan, Source, Step};
 use super::sarg::{Test, orders_agree};
-use super::scope::Place;
+use super::scope::PartColumn;
 use super::tree::Tree;
 use super::walk::{Parts, conjunction, for_each_column, has_collate, has_side_effects, is_fixed, parts_of};
 use crate::SqlError;
@@ -108,7 +108,7 @@ impl JoinPlan<'_> {
         let placed = tree.place(parts);
         let mut steps = Vec::new();
         let mut before = Parts::default();
-        let mut sorted: Vec<Place> = Vec::new();
+        let mut sorted: Vec<PartColumn> = Vec::new();
         let mut ordered = self.wanted.columns.is_empty() && self.wanted.meets_order;
         let mut rows = 1.0;
         for (depth, &part) in parts.iter().enumerate() {
@@ -174,7 +174,7 @@ impl JoinPlan<'_> {
             steps.push(Step { part, access, method, filter, begins, ends, cost, filtered });
             rows = choice.rows;
         }
-        // Nests are named by their place in the plan.
+        // Nests are named by their position in the plan.
         let mut nests = Vec::new();
         let mut names = HashMap::new();
         for (first, step) in steps.iter_mut().enumerate() {
@@ -314,7 +314,7 @@ fn is_local(condition: &Expr, part: usize) -> bool {
 }
 
 /// A table that is joined by an equation with a column that comes in order has its column in order.
-fn extend_sorted(sorted: &mut Vec<Place>, part: usize, conditions: &[Expr]) {
+fn extend_sorted(sorted: &mut Vec<PartColumn>, part: usize, conditions: &[Expr]) {
     for condition in conditions {
         let Expr::Compare { op: Comparison::Equal, left, right } = condition else { continue };
         let (Expr::Column(left), Expr::Column(right)) = (&**left, &**right) else { continue };
@@ -414,7 +414,7 @@ impl Search<'_, '_> {
         order: &mut Order,
         part: usize,
         before: Parts,
-        sorted: &[Place],
+        sorted: &[PartColumn],
         (rows, cost): (f64, f64),
         best: &mut Best,
     ) {
@@ -547,7 +547,7 @@ impl Search<'_, '_> {
     }
 
     /// The cheapest method to join a table to `rows` rows of the tables before.
-    fn choose(&self, part: usize, before: Parts, sorted: &[Place], rows: f64, order: &Order) -> Choice {
+    fn choose(&self, part: usize, before: Parts, sorted: &[PartColumn], rows: f64, order: &Order) -> Choice {
         let estimate = self.estimate(part, before, order);
         let joined = rows * estimate.each_rows;
         let joined = if self.tree.nest_of[part].is_some() { joined.max(rows) } else { joined };
@@ -579,7 +579,7 @@ impl Search<'_, '_> {
 }
 
 /// True if the keys that a table is looked up by come in their order.
-fn follows(candidate: &Candidate, sorted: &[Place]) -> bool {
+fn follows(candidate: &Candidate, sorted: &[PartColumn]) -> bool {
     let is_single = |test: &Test| matches!(test, Test::Equal { null_safe: false, .. });
     let comes_in_order = match candidate.points.first().map(|point| &point.test) {
         Some(Test::Equal { value: Expr::Column(column), .. }) => {

@@ -347,10 +347,10 @@ impl Subqueries for Planner<'_> {
         })
     }
 
-    fn outer(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError> {
+    fn outer(&self, name: &[ast::Ident], clause: &str) -> Result<Option<Expr>, SqlError> {
         let mut around = self.around.borrow_mut();
         let mut levels = around.iter().enumerate().rev();
-        let found = levels.find_map(|(level, around)| Some((level, around.find(name, place).transpose()?)));
+        let found = levels.find_map(|(level, around)| Some((level, around.find(name, clause).transpose()?)));
         let Some((level, found)) = found else { return Ok(None) };
         let mut found = found?;
         // Each query in between hands the value on to the next one inside.
@@ -369,8 +369,8 @@ struct Around {
 }
 
 impl Around {
-    fn find(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError> {
-        if let Some(found) = self.scope.resolve_if_any(name, place)? {
+    fn find(&self, name: &[ast::Ident], clause: &str) -> Result<Option<Expr>, SqlError> {
+        if let Some(found) = self.scope.resolve_if_any(name, clause)? {
             return Ok(Some(found));
         }
         let [single] = name else { return Ok(None) };

@@ -6,15 +6,15 @@ use sqlparser::ast;
 use types::ColumnType;
 
 /// A column, by part and position.
-pub(crate) type Place = (usize, usize);
+pub(crate) type PartColumn = (usize, usize);
 
-/// The tables of one FROM, in the order in which they are written: a table's place is its part of a row.
+/// The tables of one FROM, in the order in which they are written: a table's position is its part of a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub tables: Vec<ScopeTable>,
     /// The columns of `*`, by part and position, which are those that names without a table can mean: of
     /// columns that USING or NATURAL made one, only one.
-    pub shown: Vec<Place>,
+    pub shown: Vec<PartColumn>,
     /// The tables before this one are out of sight: ON sees only what it joins.
     pub from: usize,
 }
@@ -61,7 +61,7 @@ impl Scope {
     ///
     /// # Errors
     /// 1054 if there is none, 1052 if there are several.
-    pub(crate) fn among(&self, shown: &[Place], name: &str) -> Result<Place, SqlError> {
+    pub(crate) fn among(&self, shown: &[PartColumn], name: &str) -> Result<PartColumn, SqlError> {
         let mut named = shown
             .iter()
             .filter(|(part, column)| self.tables[*part].columns[*column].name.eq_ignore_ascii_case(name));
@@ -75,12 +75,12 @@ impl Scope {
     /// The column that a name means.
     ///
     /// # Errors
-    /// 1054 if there is none, 1052 if there are several. `place` is `field list`, `where clause` and so on.
-    pub(crate) fn resolve(&self, name: &[ast::Ident], place: &str) -> Result<Expr, SqlError> {
+    /// 1054 if there is none, 1052 if there are several. `clause` is `field list`, `where clause` and so on.
+    pub(crate) fn resolve(&self, name: &[ast::Ident], clause: &str) -> Result<Expr, SqlError> {
         match self.find(name)? {
             Found::One(part, column) => Ok(self.column(part, column)),
-            Found::None => Err(SqlError::unknown_column(&written(name), place)),
-            Found::Several => Err(SqlError::ambiguous_column(&written(name), place)),
+            Found::None => Err(SqlError::unknown_column(&written(name), clause)),
+            Found::Several => Err(SqlError::ambiguous_column(&written(name), clause)),
         }
     }
 
@@ -88,20 +88,20 @@ impl Scope {
     ///
     /// # Errors
     /// 1052.
-    pub(crate) fn part_of(&self, name: &[ast::Ident], place: &str) -> Result<Option<usize>, SqlError> {
+    pub(crate) fn part_of(&self, name: &[ast::Ident], clause: &str) -> Result<Option<usize>, SqlError> {
         match self.find(name)? {
             Found::One(part, _) => Ok(Some(part)),
             Found::None => Ok(None),
-            Found::Several => Err(SqlError::ambiguous_column(&written(name), place)),
+            Found::Several => Err(SqlError::ambiguous_column(&written(name), clause)),
         }
     }
 
     /// As [`Scope::resolve`], but `None` if there is no such column.
-    pub(crate) fn resolve_if_any(&self, name: &[ast::Ident], place: &str) -> Result<Option<Expr>, SqlError> {
+    pub(crate) fn resolve_if_any(&self, name: &[ast::Ident], clause: &str) -> Result<Option<Expr>, SqlError> {
         match self.find(name)? {
             Found::One(part, column) => Ok(Some(self.column(part, column))),
             Found::None => Ok(None),
-            Found::Several => Err(SqlError::ambiguous_column(&written(name), place)),
+            Found::Several => Err(SqlError::ambiguous_column(&written(name), clause)),
         }
     }
 
@@ -113,8 +113,8 @@ impl Scope {
             _ => return Err(SqlError::syntax(&written(name), 1)),
         };
         let is_named =
-            |place: &Place| self.tables[place.0].columns[place.1].name.eq_ignore_ascii_case(&column.value);
-        let one_of = |places: &mut dyn Iterator<Item = Place>| match (places.next(), places.next()) {
+            |at: &PartColumn| self.tables[at.0].columns[at.1].name.eq_ignore_ascii_case(&column.value);
+        let one_of = |found: &mut dyn Iterator<Item = PartColumn>| match (found.next(), found.next()) {
             (None, _) => Found::None,
             (Some((part, column)), None) => Found::One(part, column),
             (Some(_), Some(_)) => Found::Several,
@@ -160,7 +160,7 @@ impl Scope {
         &self,
         database: Option<&str>,
         table: Option<&str>,
-    ) -> Result<Vec<Place>, SqlError> {
+    ) -> Result<Vec<PartColumn>, SqlError> {
         let Some(table) = table else {
             if self.tables.is_empty() {
                 return Err(SqlError::new(ErrorKind::NoTablesUsed, "No tables used"));

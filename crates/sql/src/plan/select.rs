@@ -67,7 +67,7 @@ impl Planner<'_> {
         late.aliases = &aliases;
         late.alias_use = AliasUse::First;
         let having = select.having.as_ref().map(|having| late.bind(having)).transpose()?;
-        late.place = "order clause";
+        late.clause = "order clause";
         let order: Vec<Order> =
             order.iter().map(|item| bind_order(&mut late, item, &items)).collect::<Result<_, SqlError>>()?;
         let is_grouped = !keys.is_empty() || !aggregates.is_empty();

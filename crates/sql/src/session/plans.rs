@@ -58,13 +58,13 @@ impl Plan {
 /// A session's plans.
 #[derive(Debug, Default)]
 pub(crate) struct SessionPlans {
-    plans: HashMap<Box<[u8]>, Kept, KeyHash>,
+    plans: HashMap<Box<[u8]>, CachedPlan, KeyHash>,
     /// Grows with every use.
     clock: u64,
 }
 
 #[derive(Debug)]
-struct Kept {
+struct CachedPlan {
     plan: Arc<Plan>,
     used: u64,
 }
@@ -74,9 +74,9 @@ impl SessionPlans {
     #[inline]
     pub(crate) fn find(&mut self, key: &[u8]) -> Option<&Arc<Plan>> {
         self.clock += 1;
-        let kept = self.plans.get_mut(key)?;
-        kept.used = self.clock;
-        kept.plan.is_current().then_some(&kept.plan)
+        let cached = self.plans.get_mut(key)?;
+        cached.used = self.clock;
+        cached.plan.is_current().then_some(&cached.plan)
     }
 
     /// The plan of a shape from the shared store, or a new one.
@@ -103,17 +103,17 @@ impl SessionPlans {
         if self.plans.len() >= SESSION_PLANS_MAX && !self.plans.contains_key(key) {
             self.evict();
         }
-        self.plans.insert(Box::from(key), Kept { plan: plan.clone(), used: self.clock });
+        self.plans.insert(Box::from(key), CachedPlan { plan: plan.clone(), used: self.clock });
         Ok(plan)
     }
 
     /// Throws the less recently used half away.
     fn evict(&mut self) {
-        let mut uses: Vec<u64> = self.plans.values().map(|kept| kept.used).collect();
+        let mut uses: Vec<u64> = self.plans.values().map(|cached| cached.used).collect();
         let middle = uses.len() / 2;
         let (_, median, _) = uses.select_nth_unstable(middle);
         let median = *median;
-        self.plans.retain(|_, kept| kept.used >= median);
+        self.plans.retain(|_, cached| cached.used >= median);
     }
 
     /// How many plans are kept.

@@ -40,8 +40,8 @@ impl Target {
         let auto_increment = def.auto_increment.and_then(|column| {
             let ColumnType::Int { bytes, unsigned } = def.columns[column].column_type else { return None };
             let bits = u32::from(bytes) * 8 - u32::from(!unsigned);
-            let place = table.row_codec().integer_place(column)?;
-            let (offset, bytes) = (place.offset, usize::from(place.bytes));
+            let integer = table.row_codec().integer_place(column)?;
+            let (offset, bytes) = (integer.offset, usize::from(integer.bytes));
             Some(AutoIncrement { column, offset, bytes, max: u64::MAX >> (64 - bits) })
         });
         Ok(Target { table, def, metadata, auto_increment, version })
@@ -90,12 +90,12 @@ impl Session {
             Some(database) => database,
             None => return Err(SqlError::no_database()),
         };
-        let kept = self
+        let found = self
             .targets
             .0
             .iter()
             .position(|(kept_database, kept_name, _)| kept_name == name && kept_database == database);
-        if let Some(position) = kept {
+        if let Some(position) = found {
             let target = &self.targets.0[position].2;
             if target.is_current() {
                 return Ok(target.clone());

@@ -5,14 +5,14 @@ use types::{Collation, ValueRef};
 
 /// Where the bytes of a string are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum LiteralPosition {
     /// In the statement's own text: nothing to unescape.
     Text { from: u32, end: u32 },
     /// In the scan's buffer of unescaped strings.
     Unescaped { from: u32, end: u32 },
 }
 
-/// A literal, or the place of a parameter.
+/// A literal, or the number of a parameter.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Literal {
     Int(i64),
@@ -24,8 +24,8 @@ pub(crate) enum Literal {
         negative: bool,
     },
     Double(f64),
-    Text(Place),
-    Binary(Place),
+    Text(LiteralPosition),
+    Binary(LiteralPosition),
     /// The parameter's position among the statement's `?`.
     Parameter(u16),
 }
@@ -56,8 +56,8 @@ impl Literal {
             Literal::Int(value) => ValueRef::Int(value),
             Literal::UInt(value) => ValueRef::UInt(value),
             Literal::Double(value) => ValueRef::Double(value),
-            Literal::Text(place) => ValueRef::Text(place.bytes(text, unescaped)),
-            Literal::Binary(place) => ValueRef::Binary(place.bytes(text, unescaped)),
+            Literal::Text(position) => ValueRef::Text(position.bytes(text, unescaped)),
+            Literal::Binary(position) => ValueRef::Binary(position.bytes(text, unescaped)),
             Literal::Parameter(index) => {
                 parameters.get(usize::from(index)).copied().unwrap_or(ValueRef::Null)
             }
@@ -89,12 +89,12 @@ pub(crate) fn decimal(text: &str) -> Option<types::Decimal> {
     (length == text.len()).then_some(value)
 }
 
-impl Place {
+impl LiteralPosition {
     #[inline]
     pub(crate) fn bytes<'a>(&self, text: &'a [u8], unescaped: &'a [u8]) -> &'a [u8] {
         match *self {
-            Place::Text { from, end } => &text[from as usize..end as usize],
-            Place::Unescaped { from, end } => &unescaped[from as usize..end as usize],
+            LiteralPosition::Text { from, end } => &text[from as usize..end as usize],
+            LiteralPosition::Unescaped { from, end } => &unescaped[from as usize..end as usize],
         }
     }
 }

@@ -23,7 +23,7 @@ use types::Collation;
 
 /// Where a column goes.
 #[derive(Clone, PartialEq, Debug)]
-pub(super) enum Place {
+pub(super) enum ColumnPosition {
     First,
     After(String),
     Stay,
@@ -31,10 +31,10 @@ pub(super) enum Place {
 
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum Action {
-    AddColumn(ColumnSpec, Place),
+    AddColumn(ColumnSpec, ColumnPosition),
     DropColumn(String),
     /// The old name and the new definition.
-    ChangeColumn(String, ColumnSpec, Place),
+    ChangeColumn(String, ColumnSpec, ColumnPosition),
     /// `None`: DROP DEFAULT.
     SetDefault(String, Option<ColumnDefault>),
     RenameColumn(String, String),
@@ -74,14 +74,14 @@ pub(crate) fn alter_table(
     carry_out(session, &database, &name, actions, sink)
 }
 
-fn place(words: &mut Words<'_>) -> Result<Place, SqlError> {
+fn position(words: &mut Words<'_>) -> Result<ColumnPosition, SqlError> {
     if words.accept("FIRST") {
-        return Ok(Place::First);
+        return Ok(ColumnPosition::First);
     }
     if words.accept("AFTER") {
-        return Ok(Place::After(words.name()?));
+        return Ok(ColumnPosition::After(words.name()?));
     }
-    Ok(Place::Stay)
+    Ok(ColumnPosition::Stay)
 }
 
 fn action(
@@ -99,14 +99,14 @@ fn action(
     } else if words.accept("MODIFY") {
         words.accept("COLUMN");
         let column = column_definition(words, collation, &mut ignored)?;
-        let place = place(words)?;
-        actions.push(Action::ChangeColumn(column.name.clone(), column, place));
+        let position = position(words)?;
+        actions.push(Action::ChangeColumn(column.name.clone(), column, position));
     } else if words.accept("CHANGE") {
         words.accept("COLUMN");
         let old = words.name()?;
         let column = column_definition(words, collation, &mut ignored)?;
-        let place = place(words)?;
-        actions.push(Action::ChangeColumn(old, column, place));
+        let position = position(words)?;
+        actions.push(Action::ChangeColumn(old, column, position));
     } else if words.accept("ALTER") {
         words.accept("COLUMN");
         let name = words.name()?;
@@ -191,7 +191,7 @@ fn add(
     if words.accept_symbol("(") {
         loop {
             let column = column_definition(words, collation, ignored)?;
-            actions.push(Action::AddColumn(column, Place::Stay));
+            actions.push(Action::AddColumn(column, ColumnPosition::Stay));
             if !words.accept_symbol(",") {
                 break;
             }
@@ -199,8 +199,8 @@ fn add(
         return words.expect_symbol(")");
     }
     let column = column_definition(words, collation, ignored)?;
-    let place = place(words)?;
-    actions.push(Action::AddColumn(column, place));
+    let position = position(words)?;
+    actions.push(Action::AddColumn(column, position));
     Ok(())
 }
 
@@ -307,7 +307,7 @@ fn is_in_place(actions: &[Action]) -> bool {
         }
         Action::DropKey(_) | Action::Rename(..) | Action::Nothing => true,
         Action::Options(options) => {
-            options.collation.is_none() && options.comment.is_none() && options.kept.is_empty()
+            options.collation.is_none() && options.comment.is_none() && options.shown.is_empty()
         }
         _ => false,
     })
@@ -397,7 +397,7 @@ fn spec_of(def: &TableDef, metadata: &TableMetadata) -> TableSpec {
             auto_increment: None,
             collation: Some(metadata.collation),
             comment: Some(metadata.comment.clone()),
-            kept: metadata.options.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect(),
+            shown: metadata.options.iter().map(|(name, value)| (name.clone(), Some(value.clone()))).collect(),
         },
         ignored: Vec::new(),
     }
@@ -421,11 +421,11 @@ fn changed(
     let mut sources: Vec<Option<usize>> = (0..spec.columns.len()).map(Some).collect();
     for action in actions {
         match action {
-            Action::AddColumn(column, place) => {
-                let at = match place {
-                    Place::First => 0,
-                    Place::After(name) => find_column(&spec.columns, name, &def.name)? + 1,
-                    Place::Stay => spec.columns.len(),
+            Action::AddColumn(column, position) => {
+                let at = match position {
+                    ColumnPosition::First => 0,
+                    ColumnPosition::After(name) => find_column(&spec.columns, name, &def.name)? + 1,
+                    ColumnPosition::Stay => spec.columns.len(),
                 };
                 spec.columns.insert(at, column.clone());
                 sources.insert(at, None);
@@ -449,14 +449,14 @@ fn changed(
                 }
                 spec.keys.retain(|key| !key.parts.is_empty());
             }
-            Action::ChangeColumn(old, column, place) => {
+            Action::ChangeColumn(old, column, position) => {
                 let at = find_column(&spec.columns, old, &def.name)?;
                 rename_in_keys(&mut spec.keys, old, &column.name);
                 spec.columns[at] = column.clone();
-                let to = match place {
-                    Place::First => 0,
-                    Place::Stay => at,
-                    Place::After(name) => {
+                let to = match position {
+                    ColumnPosition::First => 0,
+                    ColumnPosition::Stay => at,
+                    ColumnPosition::After(name) => {
                         let after = find_column(&spec.columns, name, &def.name)?;
                         if after < at { after + 1 } else { after }
                     }
@@ -522,9 +522,9 @@ fn merge(into: &mut TableOptions, options: &TableOptions) {
     if options.comment.is_some() {
         into.comment.clone_from(&options.comment);
     }
-    for (name, value) in &options.kept {
-        into.kept.retain(|(other, _)| other != name);
-        into.kept.push((name.clone(), value.clone()));
+    for (name, value) in &options.shown {
+        into.shown.retain(|(other, _)| other != name);
+        into.shown.push((name.clone(), value.clone()));
     }
 }
 
@@ -563,7 +563,7 @@ fn copy(
         _ => None,
     });
     around.altering = Some(asked.unwrap_or_else(|| metadata.engine.clone()));
-    let mentions_page_size = spec.options.kept.iter().any(|(name, _)| name == "PAGE_SIZE");
+    let mentions_page_size = spec.options.shown.iter().any(|(name, _)| name == "PAGE_SIZE");
     if !mentions_page_size && let Some(page_size) = old.page_size {
         around.page_size = page_size;
     }

@@ -78,7 +78,7 @@ pub(super) fn build(
         })
         .collect();
     check_row_size(&columns)?;
-    let options: Vec<(String, String)> = std::mem::take(&mut spec.options.kept)
+    let options: Vec<(String, String)> = std::mem::take(&mut spec.options.shown)
         .into_iter()
         .filter_map(|(name, value)| Some((name, value?)))
         .collect();

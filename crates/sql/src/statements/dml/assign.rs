@@ -39,7 +39,7 @@ pub(super) fn is_default(expr: &ast::Expr) -> bool {
 /// The position of an assignment's column.
 fn column_of(
     target: &ast::AssignmentTarget,
-    place: &'static str,
+    clause: &'static str,
     scope: &Scope,
     columns: &[types::Column],
 ) -> Result<usize, SqlError> {
@@ -51,22 +51,22 @@ fn column_of(
     // A qualifier must be one that a column of the table may have.
     if path.len() > 1 {
         let idents: Vec<ast::Ident> = path.iter().map(|part| ast::Ident::new(part.clone())).collect();
-        scope.resolve(&idents, place)?;
+        scope.resolve(&idents, clause)?;
     }
     columns
         .iter()
         .position(|column| column.name.eq_ignore_ascii_case(last))
-        .ok_or_else(|| SqlError::unknown_column(&path.join("."), place))
+        .ok_or_else(|| SqlError::unknown_column(&path.join("."), clause))
 }
 
 impl Assignments {
-    /// Binds assignments to columns of the first table in `scope`; `place` is what messages call this.
+    /// Binds assignments to columns of the first table in `scope`; `clause` is what messages call this.
     ///
     /// # Errors
     /// 1054, and those of the expressions.
     pub(super) fn new(
         assignments: &[ast::Assignment],
-        place: &'static str,
+        clause: &'static str,
         scope: &Scope,
         columns: &[types::Column],
         slots: &[SlotInfo],
@@ -74,11 +74,11 @@ impl Assignments {
     ) -> Result<Assignments, SqlError> {
         let mut bound = Vec::with_capacity(assignments.len());
         for assignment in assignments {
-            let column = column_of(&assignment.target, place, scope, columns)?;
+            let column = column_of(&assignment.target, clause, scope, columns)?;
             let right = if is_default(&assignment.value) {
                 Right::Default
             } else {
-                let expr = Binder::new(scope, slots, place).bind(&assignment.value)?;
+                let expr = Binder::new(scope, slots, clause).bind(&assignment.value)?;
                 Right::Value(Compiled::new(&expr, connection)?)
             };
             bound.push((column, right));

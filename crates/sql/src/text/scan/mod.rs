@@ -1,6 +1,6 @@
 //! The literal-normalising scanner.
 
-use super::literal::{Literal, Place};
+use super::literal::{Literal, LiteralPosition};
 use crate::text::SlotKind;
 mod words;
 
@@ -90,8 +90,8 @@ impl Scan {
         end
     }
 
-    /// Writes the kinds of the values that fill slots into the key, so that it is the key that the same text with
-    /// literals of these kinds would have.
+    /// Writes the kinds of the values that fill slots into the key, so that it is the key that the same text
+    /// with literals of these kinds would have.
     pub(crate) fn fill_kinds(&mut self, kinds: &[SlotKind]) {
         for (slot, kind) in self.slots.iter().zip(kinds) {
             if slot.kind.is_none() {
@@ -536,8 +536,8 @@ impl Scanner<'_, '_> {
 
     /// A string whose quote is at `quote`, what introduces it at `from`; false if it is not closed.
     fn string_from(&mut self, from: usize, quote: usize, binary: bool) -> bool {
-        let Some((place, end)) = self.read_string(quote) else { return false };
-        let literal = if binary { Literal::Binary(place) } else { Literal::Text(place) };
+        let Some((position, end)) = self.read_string(quote) else { return false };
+        let literal = if binary { Literal::Binary(position) } else { Literal::Text(position) };
         self.literal(from, end, literal);
         true
     }
@@ -549,7 +549,7 @@ impl Scanner<'_, '_> {
     }
 
     /// Reads a string, and those that follow it with nothing but blanks between (they are one).
-    fn read_string(&mut self, quote: usize) -> Option<(Place, usize)> {
+    fn read_string(&mut self, quote: usize) -> Option<(LiteralPosition, usize)> {
         let close = self.text[quote];
         let from = quote + 1;
         let mut at = from;
@@ -565,12 +565,12 @@ impl Scanner<'_, '_> {
             next += 1;
         }
         if self.text[at] == close && !matches!(self.text.get(next), Some(b'\'' | b'"')) {
-            return Some((Place::Text { from: from as u32, end: at as u32 }, at + 1));
+            return Some((LiteralPosition::Text { from: from as u32, end: at as u32 }, at + 1));
         }
         self.unescape(quote)
     }
 
-    fn unescape(&mut self, quote: usize) -> Option<(Place, usize)> {
+    fn unescape(&mut self, quote: usize) -> Option<(LiteralPosition, usize)> {
         let start = self.out.unescaped.len();
         let mut close = self.text[quote];
         let mut at = quote + 1;
@@ -605,7 +605,7 @@ impl Scanner<'_, '_> {
             }
         }
         let end = self.out.unescaped.len();
-        Some((Place::Unescaped { from: start as u32, end: end as u32 }, at))
+        Some((LiteralPosition::Unescaped { from: start as u32, end: end as u32 }, at))
     }
 
     /// Behind `IN (`: if nothing but literals or nothing but parameters follow, they become one slot.
@@ -647,8 +647,8 @@ impl Scanner<'_, '_> {
                     (literal, at) = (number, end);
                 }
                 b'\'' | b'"' => {
-                    let (place, end) = self.read_string(at)?;
-                    (literal, at) = (Literal::Text(place), end);
+                    let (position, end) = self.read_string(at)?;
+                    (literal, at) = (Literal::Text(position), end);
                 }
                 b'?' => {
                     literal = Literal::Parameter(self.out.parameters);

@@ -1,5 +1,5 @@
 use super::*;
-use crate::text::literal::Place;
+use crate::text::literal::LiteralPosition;
 
 fn scan(text: &str) -> Scan {
     let mut scan = Scan::default();
@@ -31,8 +31,8 @@ fn shape(text: &str) -> String {
 fn strings(text: &str) -> Vec<String> {
     let scan = scan(text);
     let value = |literal: &Literal| match literal {
-        Literal::Text(place) | Literal::Binary(place) => {
-            String::from_utf8_lossy(place.bytes(text.as_bytes(), &scan.unescaped)).into_owned()
+        Literal::Text(position) | Literal::Binary(position) => {
+            String::from_utf8_lossy(position.bytes(text.as_bytes(), &scan.unescaped)).into_owned()
         }
         other => format!("{other:?}"),
     };
@@ -118,7 +118,10 @@ fn strings_are_unescaped_as_mysql_does() {
     );
     assert_eq!(strings("SELECT 'a' 'b'\n\"c\"\"d\", N'x'"), ["abc\"d", "x"]);
     assert_eq!(strings("SELECT 'plain'"), ["plain"]);
-    assert!(matches!(scan("SELECT 'plain'").literals[0], Literal::Text(Place::Text { from: 8, end: 13 })));
+    assert!(matches!(
+        scan("SELECT 'plain'").literals[0],
+        Literal::Text(LiteralPosition::Text { from: 8, end: 13 })
+    ));
 }
 
 #[test]

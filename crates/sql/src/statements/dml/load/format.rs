@@ -18,7 +18,7 @@ pub(crate) struct Format {
 
 /// Where a field's bytes lie.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Place {
+enum FieldBytes {
     /// As the file has them.
     File,
     /// Without escapes and doubled quotes.
@@ -28,7 +28,7 @@ enum Place {
 /// One field of a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Field {
-    place: Place,
+    bytes_in: FieldBytes,
     start: usize,
     end: usize,
     is_null: bool,
@@ -45,7 +45,7 @@ pub(crate) struct Row {
     pub is_last: bool,
 }
 
-/// What is found at a place.
+/// What is found at a position.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Found {
     Row(Row),
@@ -66,7 +66,7 @@ pub(crate) struct Cutter {
     copied: Vec<u8>,
 }
 
-/// A place in what has been read.
+/// A position in what has been read.
 struct Cursor<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -141,13 +141,13 @@ impl Cutter {
 
     /// A field of the last row, cut from `bytes`; `None` for NULL.
     pub(super) fn field<'f>(&'f self, bytes: &'f [u8], number: usize) -> Option<&'f [u8]> {
-        let Field { place, start, end, is_null } = self.fields[number];
+        let Field { bytes_in, start, end, is_null } = self.fields[number];
         if is_null {
             return None;
         }
-        Some(match place {
-            Place::File => &bytes[start..end],
-            Place::Copied => &self.copied[start..end],
+        Some(match bytes_in {
+            FieldBytes::File => &bytes[start..end],
+            FieldBytes::Copied => &self.copied[start..end],
         })
     }
 
@@ -257,13 +257,16 @@ impl Cutter {
             value.take(cursor, run_end, copied);
             let at = cursor.at;
             let Some(byte) = cursor.next() else {
-                return Some((value.field(cursor.bytes, at, copied, Quotes::Kept, format), Ended::File));
+                return Some((value.field(cursor.bytes, at, copied, Quotes::Unclosed, format), Ended::File));
             };
             if Some(byte) == format.escape {
                 let Some(after) = cursor.next() else {
                     value.copy(cursor.bytes, at, copied);
                     copied.push(byte);
-                    return Some((value.field(cursor.bytes, at, copied, Quotes::Kept, format), Ended::File));
+                    return Some((
+                        value.field(cursor.bytes, at, copied, Quotes::Unclosed, format),
+                        Ended::File,
+                    ));
                 };
                 // Where quotes are escaped by themselves there are no other escapes.
                 if format.escape != format.enclosed || after == byte {
@@ -344,7 +347,7 @@ impl Cutter {
             if start == end {
                 break;
             }
-            self.fields.push(Field { place: Place::Copied, start, end, is_null: false });
+            self.fields.push(Field { bytes_in: FieldBytes::Copied, start, end, is_null: false });
             start = end;
         }
         ended
@@ -376,7 +379,7 @@ enum Quotes {
     None,
     Closed,
     /// The closing one is missing: then the opening one, if there is one, belongs to the value.
-    Kept,
+    Unclosed,
 }
 
 /// A value that is being cut: bytes of the file until the first that does not mean itself, then a copy. The
@@ -415,13 +418,13 @@ impl Value {
     /// The field that ends before `at`.
     fn field(&self, bytes: &[u8], at: usize, copied: &[u8], quotes: Quotes, format: &Format) -> Field {
         let skipped = usize::from(quotes == Quotes::Closed);
-        let (place, start, end, text) = match self.copied {
-            None => (Place::File, self.start + skipped, at, &bytes[self.start..at]),
-            Some(start) => (Place::Copied, start + skipped, copied.len(), &copied[start..]),
+        let (bytes_in, start, end, text) = match self.copied {
+            None => (FieldBytes::File, self.start + skipped, at, &bytes[self.start..at]),
+            Some(start) => (FieldBytes::Copied, start + skipped, copied.len(), &copied[start..]),
         };
         let is_escaped_null = self.holds_null && end - start == 1;
         // Where values can have quotes, the word without them is none.
         let is_word = format.enclosed.is_some() && quotes != Quotes::Closed && text == b"NULL";
-        Field { place, start, end, is_null: is_escaped_null || is_word }
+        Field { bytes_in, start, end, is_null: is_escaped_null || is_word }
     }
 }

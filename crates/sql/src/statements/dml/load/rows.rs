@@ -1,7 +1,7 @@
 //! Fields on their way into rows.
 
 use super::format::{Cutter, Row};
-use super::statement::{LoadStatement, Place};
+use super::statement::{FieldTarget, LoadStatement};
 use crate::definition::ColumnDefault;
 use crate::definition::defaults::implicit_default;
 use crate::expr::{Context, ResultType, Slots};
@@ -65,10 +65,10 @@ impl Rows {
         let def = &target.def;
         let count = def.columns.len();
         let mut to = Vec::new();
-        for place in &statement.places {
-            to.push(match place {
-                Place::Column(path) => To::Column(column(&target, path)?),
-                Place::Variable(name) => To::Variable(name.clone()),
+        for field in &statement.targets {
+            to.push(match field {
+                FieldTarget::Column(path) => To::Column(column(&target, path)?),
+                FieldTarget::Variable(name) => To::Variable(name.clone()),
             });
         }
         if to.is_empty() {
@@ -162,8 +162,8 @@ impl Rows {
         let target = self.target.clone();
         let mut values: Vec<ValueRef<'_>> = Vec::with_capacity(self.template.len());
         values.extend(self.template.iter().map(Value::as_ref));
-        for (place, to) in self.to.iter().enumerate() {
-            let field = (place < cutter.len()).then(|| cutter.field(bytes, place));
+        for (nth, to) in self.to.iter().enumerate() {
+            let field = (nth < cutter.len()).then(|| cutter.field(bytes, nth));
             match to {
                 To::Variable(name) => {
                     let text = field.flatten().map(|text| self.text(text, arena));

@@ -9,7 +9,7 @@ use sqlparser::ast;
 
 /// Where a field goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Place {
+pub(super) enum FieldTarget {
     /// A column, perhaps with its table and database before it.
     Column(Vec<String>),
     /// A user variable, in small letters.
@@ -32,7 +32,7 @@ pub(super) struct LoadStatement {
     pub has_line_end: bool,
     pub lines_to_skip: u64,
     /// None written: all columns.
-    pub places: Vec<Place>,
+    pub targets: Vec<FieldTarget>,
     pub assignments: Vec<ast::Assignment>,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn parse(session: &mut Session, words: &mut Words<'_>) -> Result<Load
     } else {
         0
     };
-    let places = places(words)?;
+    let targets = targets(words)?;
     let assignments = if words.accept("SET") {
         let assignments = parse::parse_assignments(words.rest())?;
         words.skip_rest();
@@ -100,7 +100,7 @@ pub(super) fn parse(session: &mut Session, words: &mut Words<'_>) -> Result<Load
         format,
         has_line_end,
         lines_to_skip,
-        places,
+        targets,
         assignments,
     })
 }
@@ -218,15 +218,15 @@ fn warn_beyond_ascii(session: &mut Session, marks: &Marks) {
     }
 }
 
-fn places(words: &mut Words<'_>) -> Result<Vec<Place>, SqlError> {
-    let mut places = Vec::new();
+fn targets(words: &mut Words<'_>) -> Result<Vec<FieldTarget>, SqlError> {
+    let mut targets = Vec::new();
     if !words.accept_symbol("(") || words.accept_symbol(")") {
-        return Ok(places);
+        return Ok(targets);
     }
     loop {
         match words.peek() {
             Word::Bare(word) if word.starts_with('@') && !word.starts_with("@@") && word.len() > 1 => {
-                places.push(Place::Variable(word[1..].to_lowercase()));
+                targets.push(FieldTarget::Variable(word[1..].to_lowercase()));
                 words.next();
             }
             _ => {
@@ -234,7 +234,7 @@ fn places(words: &mut Words<'_>) -> Result<Vec<Place>, SqlError> {
                 while words.accept_symbol(".") {
                     path.push(words.name()?);
                 }
-                places.push(Place::Column(path));
+                targets.push(FieldTarget::Column(path));
             }
         }
         if !words.accept_symbol(",") {
@@ -242,5 +242,5 @@ fn places(words: &mut Words<'_>) -> Result<Vec<Place>, SqlError> {
         }
     }
     words.expect_symbol(")")?;
-    Ok(places)
+    Ok(targets)
 }
