@@ -17,20 +17,20 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// Where a run puts its files.
 #[derive(Clone, Debug)]
-pub(crate) struct Place {
+pub(crate) struct OutputOptions {
     pub format: Format,
     /// `None`: a folder of the run's own in `lab-results`.
     pub out: Option<PathBuf>,
     pub scratch: PathBuf,
 }
 
-impl Default for Place {
-    fn default() -> Place {
-        Place { format: Format::Table, out: None, scratch: std::env::temp_dir() }
+impl Default for OutputOptions {
+    fn default() -> OutputOptions {
+        OutputOptions { format: Format::Table, out: None, scratch: std::env::temp_dir() }
     }
 }
 
-impl Place {
+impl OutputOptions {
     /// Takes an option that says where things go.
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
@@ -44,7 +44,7 @@ impl Place {
 }
 
 /// The options that say where things go.
-pub(crate) const PLACES: &str = "\
+pub(crate) const OUTPUT_OPTIONS: &str = "\
   --format table|json   on standard output (default: table); progress goes to standard error
   --out FOLDER          result.json and report.html (default: lab-results/NAME-TIME)
   --scratch FOLDER      where servers keep their data while running (default: the temporary folder)
@@ -121,13 +121,13 @@ pub(crate) fn own_folder(parent: &Path, experiment: &str, started: u64) -> Resul
 /// written.
 pub(crate) fn conduct(
     mut results: Results,
-    place: &Place,
+    output: &OutputOptions,
     interrupt: &Interrupt,
     progress: &mut Progress,
     summarise: impl Fn(&Results) -> Vec<Summary>,
     measure: impl FnOnce(&mut Run<'_>) -> Result<()>,
 ) -> Result<()> {
-    let folder = match &place.out {
+    let folder = match &output.out {
         Some(folder) => {
             fs::create_dir_all(folder).map_err(Error::path("create", folder))?;
             folder.clone()
@@ -144,7 +144,7 @@ pub(crate) fn conduct(
     }
     let outcome = {
         // Dropped before the reports are written: servers and folders go first.
-        let scratch = Scratch::create(&place.scratch)?;
+        let scratch = Scratch::create(&output.scratch)?;
         let mut run = Run { interrupt, progress, scratch: &scratch, results: &mut results, folder: &folder };
         let measured = measure(&mut run);
         // If an interrupt made something fail, the interrupt is the reason.
@@ -152,7 +152,7 @@ pub(crate) fn conduct(
     };
     if outcome.is_err() && results.cells.iter().all(|cell| cell.samples.is_empty()) {
         // There is nothing to report. An empty folder of the lab's own choice goes, too.
-        if place.out.is_none() {
+        if output.out.is_none() {
             let _ = fs::remove_dir(&folder);
         }
         progress.finish();
@@ -165,7 +165,7 @@ pub(crate) fn conduct(
     results.complete |= outcome.is_ok();
     results.summaries = summarise(&results);
     progress.finish();
-    publish(&results, place.format, &folder, progress)?;
+    publish(&results, output.format, &folder, progress)?;
     if matches!(outcome, Err(Error::Interrupted)) {
         let measured = results.cells.iter().filter(|cell| !cell.samples.is_empty()).count();
         progress.note(&format!(
@@ -179,11 +179,11 @@ pub(crate) fn conduct(
 fn publish(results: &Results, format: Format, folder: &Path, progress: &mut Progress) -> Result<()> {
     let json = report::save_json(results, folder)?;
     let html = report::save_html(results, folder)?;
-    let places = format!("result: {}\nreport: {}", json.display(), html.display());
+    let files = format!("result: {}\nreport: {}", json.display(), html.display());
     match format {
-        Format::Table => print(&format!("{}{places}\n", report::text::render(results))),
+        Format::Table => print(&format!("{}{files}\n", report::text::render(results))),
         Format::Json => {
-            progress.note(&places);
+            progress.note(&files);
             print(&results.to_json().to_pretty())
         }
     }

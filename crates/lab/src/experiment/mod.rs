@@ -28,11 +28,12 @@ pub(crate) trait Experiment: Sync {
     fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()>;
 }
 
-const ALL: [&dyn Experiment; 5] =
-    [&Segments, &insert_contention::InsertContention, &working_set::WorkingSet, &smp::Smp, &trace::Trace];
+/// The one list of experiments.
+const ALL: &[&dyn Experiment] =
+    &[&Segments, &insert_contention::InsertContention, &working_set::WorkingSet, &smp::Smp, &trace::Trace];
 
 pub(crate) fn all() -> &'static [&'static dyn Experiment] {
-    &ALL
+    ALL
 }
 
 pub(crate) fn names() -> Vec<&'static str> {

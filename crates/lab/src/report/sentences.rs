@@ -8,19 +8,19 @@ use crate::stats::Estimate;
 
 /// If there are more rivals than this, only the closest and the last are named.
 const RIVALS_MAX: usize = 4;
-/// If there are more places than this, they are counted and not named.
-const PLACES_MAX: usize = 5;
+/// If there are more positions than this, they are counted and not named.
+const POSITIONS_MAX: usize = 5;
 /// The target that answers with constant rows.
 pub(crate) const NULL: &str = "null";
 
-/// A block and an x: where the contenders meet.
+/// A block and an x, where contenders are compared. The sentences call it a place.
 #[derive(Clone, PartialEq, Debug)]
-struct Place {
+struct GridPosition {
     block: String,
     x: u32,
 }
 
-/// A target with the best of its series in each place, or, where there is one target, one of its series.
+/// A target with the best of its series in each position, or, where there is one target, one of its series.
 struct Contender {
     name: String,
     lines: Vec<(String, String)>,
@@ -32,8 +32,8 @@ impl Contender {
         ["latchwork", "embedded"].iter().any(|own| self.name.starts_with(own))
     }
 
-    fn best<'a>(&self, results: &'a Results, place: &Place) -> Option<&'a Cell> {
-        best_of(results, &self.lines, place)
+    fn best<'a>(&self, results: &'a Results, position: &GridPosition) -> Option<&'a Cell> {
+        best_of(results, &self.lines, position)
     }
 }
 
@@ -81,20 +81,24 @@ fn targets(results: &Results) -> Vec<Contender> {
     names.map(|name| Contender { name: name.clone(), lines: own(name) }).collect()
 }
 
-fn places(results: &Results) -> Vec<Place> {
-    let mut places = Vec::new();
+fn positions(results: &Results) -> Vec<GridPosition> {
+    let mut positions = Vec::new();
     for cell in &results.cells {
-        let place = Place { block: cell.block.clone(), x: cell.x };
-        if !places.contains(&place) {
-            places.push(place);
+        let position = GridPosition { block: cell.block.clone(), x: cell.x };
+        if !positions.contains(&position) {
+            positions.push(position);
         }
     }
-    places
+    positions
 }
 
-fn best_of<'a>(results: &'a Results, lines: &[(String, String)], place: &Place) -> Option<&'a Cell> {
+fn best_of<'a>(
+    results: &'a Results,
+    lines: &[(String, String)],
+    position: &GridPosition,
+) -> Option<&'a Cell> {
     let cells =
-        lines.iter().filter_map(|(target, series)| results.cell(target, series, &place.block, place.x));
+        lines.iter().filter_map(|(target, series)| results.cell(target, series, &position.block, position.x));
     let measured = cells.filter_map(|cell| Some((cell, worth(results, cell)?)));
     measured.max_by(|left, right| left.1.total_cmp(&right.1)).map(|(cell, _)| cell)
 }
@@ -107,13 +111,13 @@ fn worth(results: &Results, cell: &Cell) -> Option<f64> {
 }
 
 /// How far each contender is above the others (below, if negative): the mean logarithm of its share of the
-/// places' geometric means.
+/// positions' geometric means.
 fn scores(results: &Results, contenders: &[Contender]) -> Vec<Option<f64>> {
     let mut sums = vec![(0.0, 0u32); contenders.len()];
-    for place in places(results) {
+    for position in positions(results) {
         let logs: Vec<Option<f64>> = contenders
             .iter()
-            .map(|contender| worth(results, contender.best(results, &place)?).map(f64::ln))
+            .map(|contender| worth(results, contender.best(results, &position)?).map(f64::ln))
             .collect();
         let known: Vec<f64> = logs.iter().flatten().copied().collect();
         if known.len() < 2 {
@@ -129,15 +133,15 @@ fn scores(results: &Results, contenders: &[Contender]) -> Vec<Option<f64>> {
     sums.into_iter().map(|(sum, count)| (count > 0).then(|| sum / f64::from(count))).collect()
 }
 
-/// Which contender is first in how many places, and by how much over the others.
+/// Which contender is first in how many positions, and by how much over the others.
 fn leader(results: &Results, contenders: &[Contender]) -> Vec<String> {
     let mut wins = vec![0usize; contenders.len()];
     let mut met = 0;
-    for place in places(results) {
+    for position in positions(results) {
         let worths: Vec<(usize, f64)> = contenders
             .iter()
             .enumerate()
-            .filter_map(|(at, contender)| Some((at, worth(results, contender.best(results, &place)?)?)))
+            .filter_map(|(at, contender)| Some((at, worth(results, contender.best(results, &position)?)?)))
             .collect();
         if worths.len() > 1 {
             let first = worths.into_iter().max_by(|left, right| left.1.total_cmp(&right.1));
@@ -164,7 +168,7 @@ fn leader(results: &Results, contenders: &[Contender]) -> Vec<String> {
     }
     for rival in rivals {
         let rival = &contenders[rival];
-        if let Some(over) = over(results, &contenders[first], |place| rival.best(results, place)) {
+        if let Some(over) = over(results, &contenders[first], |position| rival.best(results, position)) {
             let times = match results.lower_is_better {
                 true => "times as fast".to_string(),
                 false => format!("times the {}", results.unit),
@@ -183,43 +187,44 @@ fn ahead(results: &Results) -> &'static str {
     if results.lower_is_better || results.unit.ends_with("/s") { "the fastest" } else { "the best" }
 }
 
-/// A ratio over all places that two contenders share.
+/// A ratio over all positions that two contenders share.
 struct Over {
-    /// Of each round's geometric mean over the places.
+    /// Of each round's geometric mean over the positions.
     whole: Estimate,
-    places: usize,
-    least: (Place, Estimate),
-    most: (Place, Estimate),
+    positions: usize,
+    least: (GridPosition, Estimate),
+    most: (GridPosition, Estimate),
 }
 
 impl Over {
     /// `what` is what the ratio is of: `times the queries/s`.
     fn in_words(&self, results: &Results, number: impl Fn(f64) -> String, what: &str) -> String {
         let whole = format!("{} {what}{}", number(self.whole.median), interval(&self.whole, &number));
-        if self.places == 1 {
+        if self.positions == 1 {
             return whole;
         }
-        let end = |(place, ratio): &(Place, Estimate)| {
-            format!("{} at {}", with_interval(ratio, &number), place_text(results, place))
+        let end = |(position, ratio): &(GridPosition, Estimate)| {
+            format!("{} at {}", with_interval(ratio, &number), position_text(results, position))
         };
         let (least, most) = (end(&self.least), end(&self.most));
-        format!("{whole}, taken over {} places; the least {least}, the most {most}", self.places)
+        format!("{whole}, taken over {} places; the least {least}, the most {most}", self.positions)
     }
 }
 
 fn over<'a>(
     results: &'a Results,
     ours: &Contender,
-    base: impl Fn(&Place) -> Option<&'a Cell>,
+    base: impl Fn(&GridPosition) -> Option<&'a Cell>,
 ) -> Option<Over> {
     let mut ratios = Vec::new();
-    for place in places(results) {
-        let Some((cell, base)) = ours.best(results, &place).zip(base(&place)) else { continue };
+    for position in positions(results) {
+        let Some((cell, base)) = ours.best(results, &position).zip(base(&position)) else { continue };
         if let Some(ratio) = results.ratio(cell, base).filter(|ratio| ratio.median > 0.0) {
-            ratios.push((place, cell, base, ratio));
+            ratios.push((position, cell, base, ratio));
         }
     }
-    let by_median = |left: &&(Place, &Cell, &Cell, Estimate), right: &&(Place, &Cell, &Cell, Estimate)| {
+    let by_median = |left: &&(GridPosition, &Cell, &Cell, Estimate),
+                     right: &&(GridPosition, &Cell, &Cell, Estimate)| {
         left.3.median.total_cmp(&right.3.median)
     };
     let least = ratios.iter().min_by(by_median)?;
@@ -237,13 +242,13 @@ fn over<'a>(
             .iter()
             .map(|(_, cell, base, _)| results.ratio(&one(cell), &one(base)).map(|ratio| ratio.median.ln()))
             .collect();
-        // A round that was cut short would have other places in its mean.
+        // A round that was cut short would have other positions in its mean.
         logs.map(|logs| (logs.iter().sum::<f64>() / logs.len() as f64).exp())
     };
     let means: Vec<f64> = rounds.iter().filter_map(mean_of_round).collect();
     Some(Over {
         whole: Estimate::of(&means)?,
-        places: ratios.len(),
+        positions: ratios.len(),
         least: (least.0.clone(), least.3),
         most: (most.0.clone(), most.3),
     })
@@ -260,8 +265,8 @@ fn behind(results: &Results, contenders: &[Contender]) -> Vec<String> {
         |side: &[&Contender]| side.iter().flat_map(|contender| contender.lines.clone()).collect::<Vec<_>>();
     let (ours, others) = (lines(&ours), lines(&others));
     let (mut lost, mut even, mut met) = (Vec::new(), Vec::new(), 0);
-    for place in places(results) {
-        let pair = best_of(results, &ours, &place).zip(best_of(results, &others, &place));
+    for position in positions(results) {
+        let pair = best_of(results, &ours, &position).zip(best_of(results, &others, &position));
         let Some((own, other)) = pair else { continue };
         let Some(ratio) = results.ratio(own, other) else { continue };
         met += 1;
@@ -269,7 +274,7 @@ fn behind(results: &Results, contenders: &[Contender]) -> Vec<String> {
             "{} times {} at {}",
             with_interval(&ratio, ratio_text),
             view::label(results, &other.target, &other.series),
-            place_text(results, &place)
+            position_text(results, &position)
         );
         if ratio.high < 1.0 {
             lost.push(text);
@@ -291,18 +296,18 @@ fn behind(results: &Results, contenders: &[Contender]) -> Vec<String> {
     sentences
 }
 
-fn named(mut places: Vec<String>) -> String {
-    let more = places.len().saturating_sub(PLACES_MAX);
-    places.truncate(PLACES_MAX);
+fn named(mut positions: Vec<String>) -> String {
+    let more = positions.len().saturating_sub(POSITIONS_MAX);
+    positions.truncate(POSITIONS_MAX);
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
-    places.join("; ") + &more
+    positions.join("; ") + &more
 }
 
 fn shares_of_null(results: &Results) -> Vec<String> {
     let null: Vec<(String, String)> =
         view::lines(results).into_iter().filter(|(target, _)| target == NULL).collect();
     let share = |contender: &Contender| {
-        let over = over(results, contender, |place| best_of(results, &null, place))?;
+        let over = over(results, contender, |position| best_of(results, &null, position))?;
         let share = |ratio: f64| format!("{:.0} %", ratio * 100.0);
         let what = format!("of the null server's {}", results.unit);
         Some(format!("{} reaches {}.", contender.name, over.in_words(results, share, &what)))
@@ -323,9 +328,9 @@ fn baselines(results: &Results) -> Vec<String> {
             continue;
         };
         let told = |(cell, gain): &(&Cell, Estimate)| {
-            let place = Place { block: cell.block.clone(), x: cell.x };
+            let position = GridPosition { block: cell.block.clone(), x: cell.x };
             let gain = with_interval(gain, |gain| format!("{} %", view::percent(gain)));
-            format!("{gain} ({}, {})", cell.series, place_text(results, &place))
+            format!("{gain} ({}, {})", cell.series, position_text(results, &position))
         };
         sentences.push(format!(
             "{}: over {}, the most gained is {}, the least {}.",
@@ -370,9 +375,13 @@ pub(crate) fn ratio_text(ratio: f64) -> String {
     format!("{ratio:.2}")
 }
 
-fn place_text(results: &Results, place: &Place) -> String {
-    let x = format!("{} {}", results.x_name, view::grouped(place.x.into()));
-    if view::blocks(results).len() < 2 { x } else { format!("{x}, {} {}", results.block_name, place.block) }
+fn position_text(results: &Results, position: &GridPosition) -> String {
+    let x = format!("{} {}", results.x_name, view::grouped(position.x.into()));
+    if view::blocks(results).len() < 2 {
+        x
+    } else {
+        format!("{x}, {} {}", results.block_name, position.block)
+    }
 }
 
 #[cfg(test)]

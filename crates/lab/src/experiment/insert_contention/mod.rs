@@ -81,7 +81,7 @@ impl Experiment for InsertContention {
             threads_max: options.threads_max(),
             memory_bytes: targets * (options.setup.cache_bytes + (256 << 20)),
             disk_bytes: targets * (2 << 30),
-            scratch: options.place.scratch.clone(),
+            scratch: options.output.scratch.clone(),
         };
         let setup = options.setup;
         let own = "its own choice".to_string();
@@ -111,7 +111,7 @@ impl Experiment for InsertContention {
             Case::Writers => Vec::new(),
             Case::Readers => vec![response_times(results)],
         };
-        frame::conduct(results, &options.place, interrupt, progress, summarise, |run| measure(&options, run))
+        frame::conduct(results, &options.output, interrupt, progress, summarise, |run| measure(&options, run))
     }
 }
 

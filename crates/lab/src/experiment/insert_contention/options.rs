@@ -2,7 +2,7 @@
 
 use super::Setup;
 use crate::arguments::{self, bytes, count, duration, number, numbers};
-use crate::experiment::frame::{PLACES, Place};
+use crate::experiment::frame::{OUTPUT_OPTIONS, OutputOptions};
 use crate::target::{Engine, HitPath, SEGMENTS_MAX, TargetSpec};
 use std::time::Duration;
 
@@ -40,7 +40,7 @@ pub(crate) struct Options {
     pub setup: Setup,
     pub time: Duration,
     pub samples: u32,
-    pub place: Place,
+    pub output: OutputOptions,
 }
 
 impl Options {
@@ -59,7 +59,7 @@ impl Options {
             },
             time: Duration::from_secs(1),
             samples: 3,
-            place: Place::default(),
+            output: OutputOptions::default(),
         };
         arguments::read(args, &NAMES, &[], |name, value| options.set(name, value))?;
         if options.targets.is_empty() {
@@ -109,7 +109,7 @@ impl Options {
             "--time" => self.time = duration(value)?.max(Duration::from_millis(1)),
             "--samples" => self.samples = number(value, 1, 1_000)?,
             "--seed" => self.setup.seed = value.parse().map_err(|_| "not a number".to_string())?,
-            other => return self.place.set(other, value),
+            other => return self.output.set(other, value),
         }
         Ok(())
     }
@@ -138,7 +138,7 @@ What to measure
   --seed N              of the rows (default: 303)
 
 Where it goes
-{PLACES}
+{OUTPUT_OPTIONS}
 Examples
   latchwork lab run insert-contention
   latchwork lab run insert-contention --target embedded --hit-path locked --segments 0

@@ -44,7 +44,7 @@ impl Experiment for Segments {
         let results = blank(self, args, &options);
         frame::conduct(
             results,
-            &options.place,
+            &options.output,
             interrupt,
             progress,
             |_| Vec::new(),

@@ -3,7 +3,7 @@
 use crate::arguments::{self, bytes, count, distinct, duration, number, numbers, split};
 use crate::doctor::Plan;
 use crate::driver::DriverKind;
-use crate::experiment::frame::{PLACES, Place};
+use crate::experiment::frame::{OUTPUT_OPTIONS, OutputOptions};
 use crate::target::{HitPath, SEGMENTS_MAX, Segments, Setting, TargetOptions, TargetSpec};
 use std::time::Duration;
 
@@ -35,7 +35,7 @@ pub(crate) struct Options {
     pub seed: u64,
     /// `None`: enough to hold everything, and the study's key buffer for MyISAM.
     pub cache_bytes: Option<u64>,
-    pub place: Place,
+    pub output: OutputOptions,
     pub mariadb_options: Vec<String>,
 }
 
@@ -55,7 +55,7 @@ struct Given {
     seed: Option<u64>,
     cache_bytes: Option<u64>,
     paper: bool,
-    place: Place,
+    output: OutputOptions,
     mariadb_options: Vec<String>,
 }
 
@@ -131,7 +131,7 @@ impl Options {
             threads_max: self.threads_max(),
             memory_bytes: targets * (self.whole_cache_bytes() + data) + (256 << 20),
             disk_bytes: targets * data * 2 + (256 << 20),
-            scratch: self.place.scratch.clone(),
+            scratch: self.output.scratch.clone(),
         }
     }
 }
@@ -171,7 +171,7 @@ impl Given {
             "--cache-size" => self.cache_bytes = Some(bytes(value)?),
             "--paper" => self.paper = true,
             "--mariadb-option" => self.mariadb_options.push(value.to_string()),
-            other => return self.place.set(other, value),
+            other => return self.output.set(other, value),
         }
         Ok(())
     }
@@ -216,7 +216,7 @@ impl Given {
             driver,
             seed: self.seed.unwrap_or(303),
             cache_bytes: self.cache_bytes,
-            place: self.place,
+            output: self.output,
             mariadb_options: self.mariadb_options,
         })
     }
@@ -275,7 +275,7 @@ How to measure
   --mariadb-option=--X  one more option for the MariaDB servers (repeatable)
 
 Where it goes
-{PLACES}
+{OUTPUT_OPTIONS}
 Cells take turns: every round measures each of them once, the series in an order drawn anew, so that a
 noisy moment meets all alike. Gains compare samples of the same round. Ctrl-C keeps the cells measured so far.
 
@@ -342,7 +342,7 @@ mod tests {
         assert_eq!((options.rows, options.samples, options.seed), (2_000_000, 5, 7));
         assert_eq!((options.warmup, options.time), (Duration::from_millis(500), Duration::from_secs(2)));
         assert_eq!(options.cache_bytes, Some(1 << 30));
-        assert_eq!(options.place.format, Format::Json);
+        assert_eq!(options.output.format, Format::Json);
         assert_eq!(options.mariadb_options, ["--aria-x=1"]);
     }
 

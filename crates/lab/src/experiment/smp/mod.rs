@@ -92,15 +92,15 @@ impl Experiment for Smp {
         }
         let malloc = embedded::settle_memory(&options.targets)?;
         let everything = options.kinds.len() > 1;
-        let mut reports = options.place.out.clone();
+        let mut reports = options.output.out.clone();
         if everything && reports.is_none() {
             reports = Some(frame::own_folder(Path::new("lab-results"), self.name(), frame::unix_now())?);
         }
         for &kind in &options.kinds {
             interrupt.check()?;
-            let mut place = options.place.clone();
+            let mut output = options.output.clone();
             if everything {
-                place.out = reports.as_ref().map(|folder| folder.join(kind.name()));
+                output.out = reports.as_ref().map(|folder| folder.join(kind.name()));
             }
             let cache_bytes = cache_bytes(&options, kind, progress);
             let mut results = blank(self, args, &options, kind, cache_bytes);
@@ -111,7 +111,7 @@ impl Experiment for Smp {
                 over_base(results).into_iter().chain(left_out::summary(&left_out)).collect()
             };
             let measure = |run: &mut Run<'_>| measure(&options, kind, cache_bytes, &malloc, run);
-            frame::conduct(results, &place, interrupt, progress, summarise, measure)?;
+            frame::conduct(results, &output, interrupt, progress, summarise, measure)?;
         }
         for sentence in left_out::sentences(&left_out) {
             progress.note(&format!("left out: {sentence}"));
@@ -175,7 +175,7 @@ fn blank(experiment: &Smp, args: &[String], options: &Options, kind: Kind, cache
         threads_max: sessions_max,
         memory_bytes: servers * (cache_bytes + (256 << 20)),
         disk_bytes: servers * (2 * cache_bytes + (1 << 30)),
-        scratch: options.place.scratch.clone(),
+        scratch: options.output.scratch.clone(),
     };
     let all = cores::available();
     let mut settings = vec![

@@ -2,7 +2,7 @@
 
 use crate::arguments::{self, bytes, count, distinct, duration, number, numbers, split};
 use crate::driver::DriverKind;
-use crate::experiment::frame::{PLACES, Place};
+use crate::experiment::frame::{OUTPUT_OPTIONS, OutputOptions};
 use crate::target::{Engine, Preset, TargetSpec, cores};
 use crate::workload::oltp::Distribution;
 use std::path::PathBuf;
@@ -137,7 +137,7 @@ pub(crate) struct Options {
     pub latches: bool,
     pub mariadb_options: Vec<String>,
     pub latchwork_options: Vec<String>,
-    pub place: Place,
+    pub output: OutputOptions,
 }
 
 impl Options {
@@ -166,7 +166,7 @@ impl Options {
             latches: false,
             mariadb_options: Vec::new(),
             latchwork_options: Vec::new(),
-            place: Place::default(),
+            output: OutputOptions::default(),
         };
         let flags = ["--presets", "--prepared", "--paper", "--latches"];
         arguments::read(args, &NAMES, &flags, |name, value| options.set(name, value))?;
@@ -246,7 +246,7 @@ impl Options {
             "--latches" => self.latches = true,
             "--mariadb-option" => self.mariadb_options.push(value.to_string()),
             "--latchwork-option" => self.latchwork_options.push(value.to_string()),
-            other => return self.place.set(other, value),
+            other => return self.output.set(other, value),
         }
         Ok(())
     }
@@ -362,7 +362,7 @@ How to measure
   --seed N              of rows, queries and the order of turns (default: 303)
 
 Where it goes
-{PLACES}
+{OUTPUT_OPTIONS}
 Servers take turns: every round measures each of them once at each number of sessions, in an order drawn anew. What
 was loaded, inserted or joined is counted; a wrong count ends the run.
 

@@ -11,7 +11,7 @@
 //! version.
 //!
 //! Keys may be anything. Here they become numbers, in the order in which they first occur. Sizes are ignored:
-//! every key takes one place.
+//! every key counts as one.
 
 use super::Requests;
 use crate::error::{Error, Result};

@@ -21,7 +21,7 @@ use policy::Policy;
 use std::time::{Duration, Instant};
 
 /// The page cache has no fewer frames than this.
-const PLACES_MIN: usize = pagecache::FRAMES_MIN;
+const CAPACITY_MIN: usize = pagecache::FRAMES_MIN;
 const TARGET: &str = "caches";
 
 /// A trace in memory: keys below the footprint.
@@ -62,7 +62,7 @@ impl Experiment for Trace {
             threads_max: options.threads_max(),
             memory_bytes: 1 << 30,
             disk_bytes: 1 << 20,
-            scratch: options.place.scratch.clone(),
+            scratch: options.output.scratch.clone(),
         };
         let settings = [
             ("keys of generated traces", options.keys.to_string()),
@@ -81,7 +81,7 @@ impl Experiment for Trace {
         if cfg!(not(feature = "peers")) && options.policies.len() > 1 {
             progress.note(options::WITHOUT_PEERS);
         }
-        frame::conduct(results, &options.place, interrupt, progress, summaries, |run| measure(&options, run))
+        frame::conduct(results, &options.output, interrupt, progress, summaries, |run| measure(&options, run))
     }
 }
 
@@ -115,9 +115,9 @@ fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
         });
     }
     for trace in &traces {
-        for size in options.sizes.iter().filter(|&&size| places(trace, size).is_none()) {
+        for size in options.sizes.iter().filter(|&&size| capacity(trace, size).is_none()) {
             run.progress.note(&format!(
-                "{}: {} of {} keys are fewer than {PLACES_MIN} places: left out",
+                "{}: {} of {} keys are fewer than the {CAPACITY_MIN} that a cache has at least: left out",
                 trace.name,
                 percent(*size),
                 trace.footprint
@@ -173,7 +173,7 @@ impl Grid for Replays<'_> {
 
     fn steps(&self) -> Vec<(usize, u32)> {
         let steps = self.traces.iter().enumerate().flat_map(|(number, trace)| {
-            let sizes = self.options.sizes.iter().filter(|&&size| places(trace, size).is_some());
+            let sizes = self.options.sizes.iter().filter(|&&size| capacity(trace, size).is_some());
             sizes.map(move |&size| (number, size))
         });
         steps.collect()
@@ -193,16 +193,16 @@ impl Grid for Replays<'_> {
 
     fn measure(&mut self, turn: &Turn<&'static str, (usize, u32)>, run: &mut Run<'_>) -> Result<Outcome> {
         let (trace, size) = (&self.traces[turn.step.0], turn.step.1);
-        let places = places(trace, size).expect("steps without places are left out");
-        let sample = sample(turn.line, trace, places, &self.options.threads, turn.round(), run.interrupt)?;
+        let capacity = capacity(trace, size).expect("sizes below the minimum are left out");
+        let sample = sample(turn.line, trace, capacity, &self.options.threads, turn.round(), run.interrupt)?;
         Ok(Outcome::Measured(vec![self.cell(turn.line, turn.step).with(sample)]))
     }
 }
 
-/// Places in a cache for `size` thousandths of the keys; `None` if that is less than any cache has.
-fn places(trace: &Requests, size: u32) -> Option<usize> {
-    let places = (u64::from(trace.footprint) * u64::from(size) / 1_000) as usize;
-    (places >= PLACES_MIN).then_some(places)
+/// The number of keys that a cache of `size` thousandths of the keys holds. `None` if it is below [`CAPACITY_MIN`].
+fn capacity(trace: &Requests, size: u32) -> Option<usize> {
+    let capacity = (u64::from(trace.footprint) * u64::from(size) / 1_000) as usize;
+    (capacity >= CAPACITY_MIN).then_some(capacity)
 }
 
 fn percent(size: u32) -> String {
@@ -213,7 +213,7 @@ fn percent(size: u32) -> String {
 fn sample(
     policy: &str,
     trace: &Requests,
-    places: usize,
+    capacity: usize,
     threads: &[u32],
     round: u32,
     interrupt: &Interrupt,
@@ -221,7 +221,7 @@ fn sample(
     let mut sample = Sample { round, ..Sample::default() };
     for (position, &threads) in threads.iter().enumerate() {
         interrupt.check()?;
-        let cache = policy::make(policy, places, trace.footprint)?;
+        let cache = policy::make(policy, capacity, trace.footprint)?;
         let started = Instant::now();
         let hits = replay(cache.as_ref(), &trace.keys, threads);
         let seconds = started.elapsed().as_secs_f64();
@@ -273,10 +273,10 @@ fn summaries(results: &Results) -> Vec<Summary> {
             .iter()
             .filter(|cell| cell.block == our.block && cell.x == our.x && cell.series != our.series)
             .collect();
-        let place = [our.block.clone(), percent(our.x)];
+        let trace_and_size = [our.block.clone(), percent(our.x)];
         let Some(our_ratio) = value(our) else { continue };
         if let Some(lru) = others.iter().find(|cell| cell.series == "LRU").and_then(|cell| value(cell)) {
-            let mut row = place.to_vec();
+            let mut row = trace_and_size.to_vec();
             row.extend([format!("{lru:.1}"), format!("{our_ratio:.1}"), format!("{:+.1}", our_ratio - lru)]);
             against_lru.push(row);
         }
@@ -287,7 +287,7 @@ fn summaries(results: &Results) -> Vec<Summary> {
         if let Some((ratio, name)) = best(&value)
             && ratio - our_ratio >= POINTS_MIN
         {
-            let mut row = place.to_vec();
+            let mut row = trace_and_size.to_vec();
             row.extend([format!("{our_ratio:.1}"), format!("{ratio:.1}"), name.to_string()]);
             fewer_hits.push(row);
         }
@@ -300,7 +300,7 @@ fn summaries(results: &Results) -> Vec<Summary> {
             };
             if rate < other * RATE_SHARE {
                 let threads = name.rsplit(' ').next().unwrap_or(MISSING);
-                let mut row = place.to_vec();
+                let mut row = trace_and_size.to_vec();
                 row.extend([threads, &short_number(rate), &short_number(other), who].map(str::to_string));
                 slower.push(row);
             }

@@ -3,7 +3,7 @@
 use super::file::Csv;
 use super::{generate, policy};
 use crate::arguments::{self, closest, count, distinct, number, numbers, split};
-use crate::experiment::frame::{PLACES, Place};
+use crate::experiment::frame::{OUTPUT_OPTIONS, OutputOptions};
 use std::path::PathBuf;
 
 /// The note of a build without the caches of other projects.
@@ -45,7 +45,7 @@ pub(crate) struct Options {
     pub samples: u32,
     pub seed: u64,
     pub csv: Csv,
-    pub place: Place,
+    pub output: OutputOptions,
 }
 
 impl Options {
@@ -60,7 +60,7 @@ impl Options {
             samples: 1,
             seed: 303,
             csv: Csv { column: 1, headline: false },
-            place: Place::default(),
+            output: OutputOptions::default(),
         };
         arguments::read(args, &NAMES, &["--headline"], |name, value| options.set(name, value))?;
         if options.traces.is_empty() {
@@ -95,7 +95,7 @@ impl Options {
             "--seed" => self.seed = value.parse().map_err(|_| "not a number".to_string())?,
             "--column" => self.csv.column = number(value, 1, 1_000)? as usize,
             "--headline" => self.csv.headline = true,
-            other => return self.place.set(other, value),
+            other => return self.output.set(other, value),
         }
         Ok(())
     }
@@ -148,7 +148,7 @@ What to replay
   --headline            the first line of a .csv is no request
   --cache C[,C]         {caches}
                         (default: all)
-  --size P[,P]          places in the cache, in percent of the keys (default: 0.1,1,10)
+  --size P[,P]          the cache's capacity, in percent of the keys (default: 0.1,1,10)
   --threads N[,N]       the first gives the hit ratio, all of them a rate (default: 1,2,16)
   --requests N          of a trace made here; the most that is read of a file (default: 1M)
   --keys N              of a trace made here (default: 100k)
@@ -156,7 +156,7 @@ What to replay
   --seed N              of the traces made here (default: 303)
 
 Where it goes
-{PLACES}
+{OUTPUT_OPTIONS}
 {WITHOUT}
 
 Examples

@@ -1,5 +1,5 @@
 //! Caches of other projects, in builds with the feature `peers`. They store eight bytes a key, and are
-//! configured with their number of places only, as their documentation says.
+//! configured with their capacity only, as their documentation says.
 
 use super::policy::Policy;
 
@@ -20,12 +20,12 @@ mod with_peers {
 
     pub(crate) const NAMES: [&str; 4] = ["quick_cache", "moka", "foyer LRU", "foyer S3-FIFO"];
 
-    pub(crate) fn make(name: &str, places: usize) -> Option<Box<dyn Policy>> {
+    pub(crate) fn make(name: &str, capacity: usize) -> Option<Box<dyn Policy>> {
         Some(match name {
-            "quick_cache" => Box::new(QuickCache(quick_cache::sync::Cache::new(places))),
-            "moka" => Box::new(Moka(moka::sync::Cache::new(places as u64))),
-            "foyer LRU" => Box::new(Foyer::new(places, foyer_memory::LruConfig::default().into())),
-            "foyer S3-FIFO" => Box::new(Foyer::new(places, foyer_memory::S3FifoConfig::default().into())),
+            "quick_cache" => Box::new(QuickCache(quick_cache::sync::Cache::new(capacity))),
+            "moka" => Box::new(Moka(moka::sync::Cache::new(capacity as u64))),
+            "foyer LRU" => Box::new(Foyer::new(capacity, foyer_memory::LruConfig::default().into())),
+            "foyer S3-FIFO" => Box::new(Foyer::new(capacity, foyer_memory::S3FifoConfig::default().into())),
             _ => return None,
         })
     }
@@ -57,8 +57,8 @@ mod with_peers {
     struct Foyer(foyer_memory::Cache<u32, u64>);
 
     impl Foyer {
-        fn new(places: usize, eviction: foyer_memory::EvictionConfig) -> Foyer {
-            let builder = foyer_memory::CacheBuilder::new(places);
+        fn new(capacity: usize, eviction: foyer_memory::EvictionConfig) -> Foyer {
+            let builder = foyer_memory::CacheBuilder::new(capacity);
             Foyer(builder.with_eviction_config(eviction).build())
         }
     }

@@ -27,13 +27,13 @@ pub(crate) fn names() -> Vec<&'static str> {
 pub(crate) const OPTIMISTIC: &str = "latchwork";
 pub(crate) const LOCKED: &str = "latchwork locked";
 
-/// The cache `name` with room for `places` keys out of `footprint`.
-pub(crate) fn make(name: &str, places: usize, footprint: u32) -> Result<Box<dyn Policy>> {
+/// The cache `name` with room for `capacity` keys out of `footprint`.
+pub(crate) fn make(name: &str, capacity: usize, footprint: u32) -> Result<Box<dyn Policy>> {
     match name {
-        "LRU" => Ok(Box::new(Lru::new(places))),
-        OPTIMISTIC => Ok(Box::new(Pages::new(places, footprint, HitPath::Optimistic)?)),
-        LOCKED => Ok(Box::new(Pages::new(places, footprint, HitPath::Locked)?)),
-        _ => super::peers::make(name, places)
+        "LRU" => Ok(Box::new(Lru::new(capacity))),
+        OPTIMISTIC => Ok(Box::new(Pages::new(capacity, footprint, HitPath::Optimistic)?)),
+        LOCKED => Ok(Box::new(Pages::new(capacity, footprint, HitPath::Locked)?)),
+        _ => super::peers::make(name, capacity)
             .ok_or_else(|| Error::Usage(format!("there is no cache `{name}` in this build"))),
     }
 }
@@ -41,9 +41,9 @@ pub(crate) fn make(name: &str, places: usize, footprint: u32) -> Result<Box<dyn 
 /// Exact LRU behind one mutex. Everything is compared with it.
 struct Lru(Mutex<List>);
 
-/// Places in a ring, in the order of use. The head is a place of its own, between the newest and the oldest.
+/// Nodes in a ring, in the order of use. The head is a node of its own, between the newest and the oldest.
 struct List {
-    places: HashMap<u32, u32, BuildHasherDefault<Mixed>>,
+    node_of_key: HashMap<u32, u32, BuildHasherDefault<Mixed>>,
     nodes: Vec<Node>,
     capacity: usize,
 }
@@ -61,50 +61,50 @@ impl Lru {
     fn new(capacity: usize) -> Lru {
         let mut nodes = Vec::with_capacity(capacity + 1);
         nodes.push(Node { key: 0, older: HEAD, newer: HEAD });
-        let places = HashMap::with_capacity_and_hasher(capacity, BuildHasherDefault::default());
-        Lru(Mutex::new(List { places, nodes, capacity }))
+        let node_of_key = HashMap::with_capacity_and_hasher(capacity, BuildHasherDefault::default());
+        Lru(Mutex::new(List { node_of_key, nodes, capacity }))
     }
 }
 
 impl Policy for Lru {
     fn get(&self, key: u32) -> bool {
         let mut list = self.0.lock();
-        if let Some(&place) = list.places.get(&key) {
-            list.unlink(place);
-            list.link(place);
+        if let Some(&node) = list.node_of_key.get(&key) {
+            list.unlink(node);
+            list.link(node);
             return true;
         }
-        let place = if list.nodes.len() <= list.capacity {
+        let node = if list.nodes.len() <= list.capacity {
             list.nodes.push(Node { key, older: HEAD, newer: HEAD });
             list.nodes.len() as u32 - 1
         } else {
             let oldest = list.nodes[HEAD as usize].newer;
             let gone = list.nodes[oldest as usize].key;
-            list.places.remove(&gone);
+            list.node_of_key.remove(&gone);
             list.unlink(oldest);
             list.nodes[oldest as usize].key = key;
             oldest
         };
-        list.places.insert(key, place);
-        list.link(place);
+        list.node_of_key.insert(key, node);
+        list.link(node);
         false
     }
 }
 
 impl List {
-    fn unlink(&mut self, place: u32) {
-        let Node { older, newer, .. } = self.nodes[place as usize];
+    fn unlink(&mut self, node: u32) {
+        let Node { older, newer, .. } = self.nodes[node as usize];
         self.nodes[older as usize].newer = newer;
         self.nodes[newer as usize].older = older;
     }
 
     /// As the newest.
-    fn link(&mut self, place: u32) {
+    fn link(&mut self, node: u32) {
         let newest = self.nodes[HEAD as usize].older;
-        self.nodes[newest as usize].newer = place;
-        self.nodes[place as usize].older = newest;
-        self.nodes[place as usize].newer = HEAD;
-        self.nodes[HEAD as usize].older = place;
+        self.nodes[newest as usize].newer = node;
+        self.nodes[node as usize].older = newest;
+        self.nodes[node as usize].newer = HEAD;
+        self.nodes[HEAD as usize].older = node;
     }
 }
 
@@ -139,12 +139,12 @@ const PAGE_BYTES: usize = 1024;
 const WORD_AT: usize = 64;
 
 impl Pages {
-    fn new(places: usize, footprint: u32, hit_path: HitPath) -> Result<Pages> {
+    fn new(capacity: usize, footprint: u32, hit_path: HitPath) -> Result<Pages> {
         let config = CacheConfig {
             hit_path,
             // Nothing is ever dirty: no thread of the cache's own takes part.
             write_back: WriteBack::AtEvictionOnly,
-            ..CacheConfig::new(size_for_frames(places, PAGE_BYTES), PAGE_BYTES)
+            ..CacheConfig::new(size_for_frames(capacity, PAGE_BYTES), PAGE_BYTES)
         };
         let failed = |error: pagecache::Error| Error::WrongAnswer {
             target: "page cache".to_string(),
@@ -152,8 +152,8 @@ impl Pages {
         };
         let cache = Pool::new(config).map_err(failed)?;
         let frames = cache.status().frames;
-        if frames != places as u64 {
-            let why = format!("{frames} frames where {places} were asked for");
+        if frames != capacity as u64 {
+            let why = format!("{frames} frames where {capacity} were asked for");
             return Err(Error::WrongAnswer { target: "page cache".to_string(), why });
         }
         cache.attach(FILE, "pages".into(), Arc::new(Numbered { pages: footprint })).map_err(failed)?;
@@ -238,10 +238,10 @@ mod tests {
         let mut random = Random::new(1, 1);
         for _ in 0..5_000 {
             let key = random.below(10) * random.below(10);
-            let place = model.iter().position(|&known| known == key);
-            assert_eq!(lru.get(key), place.is_some());
-            if let Some(place) = place {
-                model.remove(place);
+            let position = model.iter().position(|&known| known == key);
+            assert_eq!(lru.get(key), position.is_some());
+            if let Some(position) = position {
+                model.remove(position);
             } else if model.len() == 20 {
                 model.remove(0);
             }
@@ -260,12 +260,12 @@ mod tests {
             for _ in 0..20 {
                 hits(cache.as_ref(), 0..32);
             }
-            // A cache whose places are divided among parts may keep fewer.
+            // A cache that divides its capacity among parts may keep fewer.
             assert!(hits(cache.as_ref(), 0..32) >= 16, "{name}");
             hits(cache.as_ref(), 0..10_000);
             let kept = hits(cache.as_ref(), 0..10_000);
             // Some caches evict a little later.
-            assert!(kept <= 1_000, "{name} had {kept} of 10000 keys in 64 places");
+            assert!(kept <= 1_000, "{name} had {kept} of 10000 keys in a cache of 64");
         }
         assert!(make("no such cache", 64, 100).is_err());
     }

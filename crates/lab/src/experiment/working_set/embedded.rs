@@ -1,7 +1,9 @@
 //! The engine in this process, over direct I/O on a throttled file tree.
 
 use super::data::{C_CHARS, Data, TABLE};
-use super::series::{Asked, Choice, Kept, Opened, Pages, READS, Setup, Swept, Variant, not_compressed};
+use super::series::{
+    Asked, Choice, Opened, Pages, READS, RowsAndColdPages, Setup, Swept, Variant, not_compressed,
+};
 use crate::driver::Window;
 use crate::driver::workers::{self, Observed};
 use crate::error::{Error, Result};
@@ -63,8 +65,8 @@ pub(crate) fn open(variant: Variant, setup: &Setup, folder: &Path, run: &mut Run
     Ok(Opened::Ready(Box::new(opened)))
 }
 
-/// How well pages of these data compress, as the engine compresses them: the size of a page over the size of
-/// its image, as the median of some pages. They are made in a table in memory.
+/// How well pages of these data compress, as the engine compresses them: the size of a page over its
+/// compressed size, as the median of some pages. The pages are made in a table in memory.
 pub(crate) fn compression(data: &Data) -> Result<f64> {
     const ROWS: u32 = 2_000;
     let files = Arc::new(MemVfs::new());
@@ -79,16 +81,16 @@ pub(crate) fn compression(data: &Data) -> Result<f64> {
     drop(table);
     database.close()?;
     let unreadable = |error| Error::io("cannot read a table in memory")(error);
-    let mut images = Vec::new();
+    let mut compressed_sizes = Vec::new();
     for name in files.list(&folder.join("tables")).map_err(unreadable)? {
         let file = files.open(&folder.join("tables").join(name), Create::Never).map_err(unreadable)?;
         let mut page = vec![0; page_size];
         for number in 0..file.len().map_err(unreadable)? / page_size as u64 {
             file.read_at(&mut page, number * page_size as u64).map_err(unreadable)?;
-            images.push(lz4_flex::block::compress(&page).len() as f64);
+            compressed_sizes.push(lz4_flex::block::compress(&page).len() as f64);
         }
     }
-    Ok(page_size as f64 / crate::stats::median(&images).unwrap_or(page_size as f64))
+    Ok(page_size as f64 / crate::stats::median(&compressed_sizes).unwrap_or(page_size as f64))
 }
 
 /// The data with so many characters of their own in each row that their pages compress about `wanted` to one.
@@ -234,12 +236,12 @@ impl Swept for Embedded {
         sample.extra.push((READS.to_string(), reads as f64 / lookups));
         sample.extra.extend(resident_mib(&Process::Own).map(|memory| (MEMORY.to_string(), memory)));
         let rows = self.database.row_tier_status();
-        let kept = Kept {
+        let held = RowsAndColdPages {
             rows: rows.entries as u64,
             row_bytes: rows.bytes as u64,
-            image_bytes: self.database.caches().cold_pages().0 as u64,
+            cold_page_bytes: self.database.caches().cold_pages().0 as u64,
         };
-        sample.extra.extend(kept.extras());
+        sample.extra.extend(held.extras());
         Ok(sample)
     }
 

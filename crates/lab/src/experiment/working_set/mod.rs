@@ -71,7 +71,7 @@ impl Experiment for WorkingSet {
             threads_max: setup.clients,
             memory_bytes: series * (setup.cache_bytes + (64 << 20)),
             disk_bytes: series * (data_bytes + (512 << 20)),
-            scratch: options.place.scratch.clone(),
+            scratch: options.output.scratch.clone(),
         };
         let limit = match setup.operations_per_second {
             Some(limit) => format!("{limit} operations/s while measuring, none while warming"),
@@ -100,7 +100,7 @@ impl Experiment for WorkingSet {
             ..frame::blank(self, args, &settings, &plan)
         };
         progress.note(&format!("device limit: {limit}"));
-        frame::conduct(results, &options.place, interrupt, progress, summaries, |run| measure(&options, run))
+        frame::conduct(results, &options.output, interrupt, progress, summaries, |run| measure(&options, run))
     }
 }
 

@@ -3,7 +3,7 @@
 use super::data::{Data, ROW_BYTES_MAX, ROW_BYTES_MIN};
 use super::series::{Pages, RowTier, Setup, Variant};
 use crate::arguments::{self, bytes, count, distinct, duration, number, split};
-use crate::experiment::frame::{PLACES, Place};
+use crate::experiment::frame::{OUTPUT_OPTIONS, OutputOptions};
 use crate::target::TargetSpec;
 use std::time::Duration;
 
@@ -47,7 +47,7 @@ pub(crate) struct Options {
     /// The longest time, at each size, that a cache gets to settle.
     pub settle: Duration,
     pub samples: u32,
-    pub place: Place,
+    pub output: OutputOptions,
 }
 
 /// What is chosen once it is known whether servers are among the targets. With servers the sweep is shorter,
@@ -83,7 +83,7 @@ impl Options {
             time: Duration::from_millis(700),
             settle: Duration::ZERO,
             samples: 1,
-            place: Place::default(),
+            output: OutputOptions::default(),
         };
         let flags = ["--fine", "--writes", "--unlimited"];
         let mut open = Open::default();
@@ -149,7 +149,7 @@ impl Options {
             "--settle" => open.settle = Some(duration(value)?),
             "--samples" => self.samples = number(value, 1, 1_000)?,
             "--seed" => self.setup.data.seed = value.parse().map_err(|_| "not a number".to_string())?,
-            other => return self.place.set(other, value),
+            other => return self.output.set(other, value),
         }
         Ok(())
     }
@@ -235,7 +235,7 @@ The device
                         cliff then
 
 Where it goes
-{PLACES}
+{OUTPUT_OPTIONS}
 Examples
   latchwork lab run working-set
   latchwork lab run working-set --target latchwork

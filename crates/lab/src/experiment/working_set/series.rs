@@ -136,29 +136,29 @@ pub(crate) trait Swept {
     fn touch(&mut self, keys: &[u32]) -> Result<u64>;
     /// Updates so far.
     fn updates(&self) -> u64;
-    /// The sample's extras are [`READS`], [`MEMORY`], and what [`Kept`] has.
+    /// The sample's extras are [`READS`], [`MEMORY`], and what [`RowsAndColdPages::extras`].
     fn sample(&mut self, asked: Asked<'_>, window: &Window, run: &Run<'_>) -> Result<Sample>;
     fn stop(&mut self) -> Result<()>;
 }
 
 pub(crate) const READS: &str = "device reads a lookup";
 
-/// What a Latchwork cache keeps beside open pages.
+/// What a Latchwork cache holds in memory besides uncompressed pages: rows of the row tier, and cold pages.
 #[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Kept {
+pub(crate) struct RowsAndColdPages {
     pub rows: u64,
     pub row_bytes: u64,
-    pub image_bytes: u64,
+    pub cold_page_bytes: u64,
 }
 
-impl Kept {
+impl RowsAndColdPages {
     /// As extras of a sample, without those that are zero.
     pub(crate) fn extras(self) -> impl Iterator<Item = (String, f64)> {
         let mib = |bytes: u64| bytes as f64 / f64::from(1 << 20);
         [
             ("rows kept by themselves", self.rows as f64),
             ("rows kept by themselves, MiB", mib(self.row_bytes)),
-            ("compressed pages in memory, MiB", mib(self.image_bytes)),
+            ("compressed pages in memory, MiB", mib(self.cold_page_bytes)),
         ]
         .into_iter()
         .filter(|(_, value)| *value > 0.0)

@@ -2,7 +2,8 @@
 
 use super::data::TABLE;
 use super::series::{
-    Asked, Choice, Kept, Opened, Pages, READS, RowTier, Setup, Swept, Variant, device_limit, not_compressed,
+    Asked, Choice, Opened, Pages, READS, RowTier, RowsAndColdPages, Setup, Swept, Variant, device_limit,
+    not_compressed,
 };
 use crate::device::DeviceLimit;
 use crate::driver::Window;
@@ -190,12 +191,12 @@ impl Server {
     }
 
     /// Counters that another server does not have are 0.
-    fn kept(&self) -> Result<Kept> {
+    fn rows_and_cold_pages(&self) -> Result<RowsAndColdPages> {
         let status = |variable| self.status(variable).map(Option::unwrap_or_default);
-        Ok(Kept {
+        Ok(RowsAndColdPages {
             rows: status("Row_cache_rows")?,
             row_bytes: status("Row_cache_bytes")?,
-            image_bytes: status("Compressed_pages_bytes")?,
+            cold_page_bytes: status("Compressed_pages_bytes")?,
         })
     }
 }
@@ -266,7 +267,7 @@ impl Swept for Server {
         }
         let memory = self.flavour.process().as_ref().and_then(resident_mib);
         sample.extra.extend(memory.map(|memory| (MEMORY.to_string(), memory)));
-        sample.extra.extend(self.kept()?.extras());
+        sample.extra.extend(self.rows_and_cold_pages()?.extras());
         Ok(sample)
     }
 
