@@ -415,6 +415,35 @@ fn presets_whose_allocator_is_not_installed_are_left_out_and_the_package_is_name
 }
 
 #[test]
+fn smp_without_mariadb_measures_the_other_targets_and_names_the_package() {
+    let folder = tempfile::tempdir().unwrap();
+    let bare = |arguments: &str| {
+        let mut command = lab(&arguments.split_whitespace().collect::<Vec<_>>(), folder.path());
+        let none = folder.path().join("none");
+        command.env("LATCHWORK_MARIADB_PATH", &none).env("LATCHWORK_LIBRARY_PATH", &none);
+        let output = command.output().unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.code(), text(&output.stdout), text(&output.stderr))
+    };
+    let sizes = "--workload points --rows 2000 --sessions 2 --samples 1 --time 100ms";
+    let (code, table, messages) = bare(&format!("run smp {sizes}"));
+    assert_eq!(code, Some(0), "{messages}");
+    for text in [&table, &messages] {
+        assert!(text.contains("left out") && text.contains("mariadb-server"), "{text}");
+    }
+    let last = "mariadb:innodb: mariadbd is not installed; on Debian: apt-get install mariadb-server";
+    assert!(messages.trim_end().ends_with(last), "{messages}");
+    let result = result(folder.path());
+    // latchwork and latchwork:base: the allocator of latchwork:smpfix is hidden, too.
+    assert_measured(&result, 2, 1, true);
+    assert!(result["settings"]["left out: mariadb:innodb"].is_string());
+    let (code, _, messages) = bare(&format!("run smp --target latchwork,mariadb:innodb {sizes}"));
+    assert_eq!(code, Some(2));
+    assert!(messages.contains(last), "{messages}");
+    assert_nothing_left_behind(folder.path());
+}
+
+#[test]
 fn the_lab_has_the_malloc_of_the_preset_in_it_and_what_it_starts_has_not() {
     let malloc = "libtcmalloc_minimal.so";
     let libraries = format!("/usr/lib/{}-linux-gnu", std::env::consts::ARCH);

@@ -1,6 +1,6 @@
 //! The distribution's MariaDB on a scratch folder, with the published study's options.
 
-use super::process::{ServerProcess, find_program, socket_path};
+use super::process::{ServerProcess, find_program, find_program_in, socket_path};
 use super::server::Flavour;
 use super::{Context, Engine, HitPath, Segments, Series, SeriesPlan, Setting};
 use crate::driver::socket::{Address, Login};
@@ -8,12 +8,19 @@ use crate::error::{Error, Result};
 use crate::measure::Process;
 use crate::workload::TABLE;
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// Where distributions keep servers that are in no user's PATH.
 const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/mysql/bin"];
-const ADVICE: &str = "apt-get install mariadb-server, or leave the mariadb targets out";
+/// Folders that are searched for MariaDB's programs, instead of PATH and [`SERVER_FOLDERS`]; separated by
+/// colons.
+const FOLDERS: &str = "LATCHWORK_MARIADB_PATH";
+/// The programs that this target needs, by the names of newer and of older versions.
+const SERVER: [&str; 2] = ["mariadbd", "mysqld"];
+const INSTALLER: [&str; 2] = ["mariadb-install-db", "mysql_install_db"];
+/// The package of Debian that has them.
+pub(crate) const MARIADB_PACKAGE: &str = "mariadb-server";
 
 #[derive(Debug)]
 pub(crate) struct MariaDb {
@@ -54,9 +61,7 @@ impl MariaDb {
 
     /// Makes the data directory.
     fn install(&self, common: &[String], temporary: &Path) -> Result<()> {
-        let installer = find_program("mariadb-install-db", &SERVER_FOLDERS)
-            .or_else(|| find_program("mysql_install_db", &SERVER_FOLDERS))
-            .ok_or_else(|| missing("mariadb-install-db"))?;
+        let installer = find(INSTALLER)?;
         let installed = Command::new(&installer)
             .args(common)
             // Options that shape a new data directory.
@@ -118,8 +123,21 @@ impl MariaDb {
     }
 }
 
-fn missing(program: &str) -> Error {
-    Error::Missing { program: program.to_string(), advice: ADVICE.to_string() }
+/// The path of a program that has one of these names.
+fn find(names: [&'static str; 2]) -> Result<PathBuf> {
+    let installed = |name: &str| match std::env::var_os(FOLDERS) {
+        Some(folders) => find_program_in(name, std::env::split_paths(&folders)),
+        None => find_program(name, &SERVER_FOLDERS),
+    };
+    names.into_iter().find_map(installed).ok_or_else(|| Error::Missing {
+        program: names[0].to_string(),
+        advice: format!("apt-get install {MARIADB_PACKAGE}, or leave the mariadb targets out"),
+    })
+}
+
+/// The program of MariaDB that is not installed; `None` if all that the lab needs are there.
+pub(crate) fn missing_mariadb_program() -> Option<&'static str> {
+    [SERVER, INSTALLER].into_iter().find(|names| find(*names).is_err()).map(|names| names[0])
 }
 
 /// What a server says that finds no RocksDB, in words that help. RocksDB comes in a package of its own.
@@ -155,9 +173,7 @@ impl Flavour for MariaDb {
     }
 
     fn start(&mut self, folder: &Path, context: &mut Context<'_>) -> Result<Login> {
-        let server = find_program("mariadbd", &SERVER_FOLDERS)
-            .or_else(|| find_program("mysqld", &SERVER_FOLDERS))
-            .ok_or_else(|| missing("mariadbd"))?;
+        let server = find(SERVER)?;
         let data = folder.join("data");
         let temporary = folder.join("tmp");
         std::fs::create_dir_all(&temporary).map_err(Error::path("create", &temporary))?;

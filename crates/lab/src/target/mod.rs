@@ -13,6 +13,7 @@ mod spec;
 
 pub(crate) use embedded::{PRIMARY, make_sbtest, sbtest_values};
 pub(crate) use engine::{HitPath, Preset};
+pub(crate) use mariadb::{MARIADB_PACKAGE, missing_mariadb_program};
 pub(crate) use server::{Flavour, OWN_SERVER_THREADS, load_rows};
 pub(crate) use setting::{SEGMENTS_MAX, Segments, Setting};
 pub(crate) use spec::{Engine, TargetSpec, hidden};

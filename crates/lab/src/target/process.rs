@@ -136,10 +136,12 @@ pub(crate) fn socket_path(folder: &Path) -> Result<PathBuf> {
 /// The path of a program in PATH or one of `folders`.
 pub(crate) fn find_program(name: &str, folders: &[&str]) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .chain(folders.iter().map(PathBuf::from))
-        .map(|folder| folder.join(name))
-        .find(|candidate| candidate.is_file())
+    find_program_in(name, std::env::split_paths(&path).chain(folders.iter().map(PathBuf::from)))
+}
+
+/// The path of a program in the first of `folders` that has it.
+pub(crate) fn find_program_in(name: &str, folders: impl IntoIterator<Item = PathBuf>) -> Option<PathBuf> {
+    folders.into_iter().map(|folder| folder.join(name)).find(|candidate| candidate.is_file())
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! Presets that cannot be started here, because the library of their allocator is not installed.
+//! Targets that cannot be started here, because something is not installed: the library of a preset's
+//! allocator, or MariaDB.
 
 use super::options::Options;
 use crate::results::Summary;
-use crate::target::TargetSpec;
-use heap::Missing;
+use crate::target::{MARIADB_PACKAGE, TargetSpec, missing_mariadb_program};
+use std::fmt;
 
 /// A target that is not in the run.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -12,22 +13,47 @@ pub(crate) struct LeftOut {
     pub missing: Missing,
 }
 
-/// Takes the targets out of `options` whose library is missing, and returns them. `missing` says what a
-/// `malloc_lib` lacks on this machine.
+/// A file that a target needs and that is not installed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Missing {
+    pub file: &'static str,
+    /// The package of Debian that has it.
+    pub package: &'static str,
+}
+
+impl fmt::Display for Missing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} is not installed; on Debian: apt-get install {}", self.file, self.package)
+    }
+}
+
+/// What this machine lacks to start a target of this kind. `None` if nothing is known to be missing.
+pub(crate) fn missing_here(spec: &TargetSpec) -> Option<Missing> {
+    match spec {
+        TargetSpec::Latchwork(Some(preset)) | TargetSpec::Embedded(Some(preset)) => {
+            let heap::Missing { file, package } = heap::missing_library(preset.settings().malloc_lib)?;
+            Some(Missing { file, package })
+        }
+        TargetSpec::MariaDb(_) => {
+            missing_mariadb_program().map(|file| Missing { file, package: MARIADB_PACKAGE })
+        }
+        _ => None,
+    }
+}
+
+/// Takes the targets that cannot be started out of `options`, and returns them. `missing` says what a target
+/// lacks on this machine.
 ///
 /// # Errors
 /// A sentence that says what to install: if `--target` named such a target, or if no target is left.
 pub(crate) fn leave_out(
     options: &mut Options,
-    missing: impl Fn(&str) -> Option<Missing>,
+    missing: impl Fn(&TargetSpec) -> Option<Missing>,
 ) -> Result<Vec<LeftOut>, String> {
     let lacks = |spec: &TargetSpec| match spec {
         // An option of the user's comes after the preset's, and wins.
         TargetSpec::Latchwork(Some(_)) if options.servers_have_a_malloc_of_their_own() => None,
-        TargetSpec::Latchwork(Some(preset)) | TargetSpec::Embedded(Some(preset)) => {
-            missing(preset.settings().malloc_lib)
-        }
-        _ => None,
+        spec => missing(spec),
     };
     let (mut left_out, mut refused) = (Vec::new(), Vec::new());
     for spec in &options.targets {
@@ -58,8 +84,8 @@ pub(crate) fn summary(left_out: &[LeftOut]) -> Option<Summary> {
     };
     (!left_out.is_empty()).then(|| Summary {
         title: "left out".to_string(),
-        note: "the allocator of these presets is not installed".to_string(),
-        columns: ["target", "library", "package of Debian"].map(str::to_string).to_vec(),
+        note: "these targets need something that is not installed".to_string(),
+        columns: ["target", "not installed", "package of Debian"].map(str::to_string).to_vec(),
         names: 3,
         rows: left_out.iter().map(row).collect(),
     })
@@ -70,14 +96,28 @@ mod tests {
     use super::*;
 
     const TCMALLOC: Missing = Missing { file: "libtcmalloc.so", package: "libtcmalloc4" };
+    const MARIADB: Missing = Missing { file: "mariadbd", package: "mariadb-server" };
 
     fn parsed(line: &str) -> Options {
         let args: Vec<String> = line.split_whitespace().map(str::to_string).collect();
         Options::parse(&args).unwrap()
     }
 
-    fn without_tcmalloc(malloc_lib: &str) -> Option<Missing> {
-        (malloc_lib == "tcmalloc").then_some(TCMALLOC)
+    fn is_preset_with_a_library(spec: &TargetSpec, wanted: impl Fn(&str) -> bool) -> bool {
+        match spec {
+            TargetSpec::Latchwork(Some(preset)) | TargetSpec::Embedded(Some(preset)) => {
+                wanted(preset.settings().malloc_lib)
+            }
+            _ => false,
+        }
+    }
+
+    fn without_tcmalloc(spec: &TargetSpec) -> Option<Missing> {
+        is_preset_with_a_library(spec, |malloc_lib| malloc_lib == "tcmalloc").then_some(TCMALLOC)
+    }
+
+    fn without_mariadb(spec: &TargetSpec) -> Option<Missing> {
+        matches!(spec, TargetSpec::MariaDb(_)).then_some(MARIADB)
     }
 
     #[test]
@@ -98,7 +138,21 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_left_out_where_every_library_is_installed() {
+    fn mariadb_is_left_out_where_it_is_not_installed_unless_the_user_named_it() {
+        let mut options = parsed("--workload all");
+        let left_out = leave_out(&mut options, without_mariadb).unwrap();
+        assert_eq!(
+            sentences(&left_out),
+            ["mariadb:innodb: mariadbd is not installed; on Debian: apt-get install mariadb-server"]
+        );
+        let names: Vec<String> = options.targets.iter().map(TargetSpec::name).collect();
+        assert_eq!(names, ["latchwork", "latchwork:smpfix", "latchwork:base"]);
+        let why = leave_out(&mut parsed("--target latchwork,mariadb:aria"), without_mariadb).unwrap_err();
+        assert_eq!(why, "mariadb:aria: mariadbd is not installed; on Debian: apt-get install mariadb-server");
+    }
+
+    #[test]
+    fn nothing_is_left_out_where_everything_is_installed() {
         let mut options = parsed("--presets");
         assert_eq!(leave_out(&mut options, |_| None), Ok(Vec::new()));
         assert_eq!(options.targets.len(), 5);
@@ -107,7 +161,10 @@ mod tests {
 
     #[test]
     fn no_target_left_is_an_error_that_says_what_to_install() {
-        let why = leave_out(&mut parsed("--presets"), |_| Some(TCMALLOC)).unwrap_err();
+        let why = leave_out(&mut parsed("--presets"), |spec| {
+            is_preset_with_a_library(spec, |_| true).then_some(TCMALLOC)
+        })
+        .unwrap_err();
         assert!(why.starts_with("no target is left"), "{why}");
         assert_eq!(why.matches("apt-get install libtcmalloc4").count(), 5, "{why}");
     }

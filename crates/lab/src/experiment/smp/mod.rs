@@ -86,7 +86,7 @@ impl Experiment for Smp {
 
     fn run(&self, args: &[String], interrupt: &Interrupt, progress: &mut Progress) -> Result<()> {
         let mut options = Options::parse(args).map_err(Error::Usage)?;
-        let left_out = left_out::leave_out(&mut options, heap::missing_library).map_err(Error::Usage)?;
+        let left_out = left_out::leave_out(&mut options, left_out::missing_here).map_err(Error::Usage)?;
         if options.driver == DriverKind::Sysbench {
             crate::driver::sysbench::find()?;
         }

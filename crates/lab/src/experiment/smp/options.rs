@@ -332,9 +332,10 @@ What to measure
                         at once, without rows: what any server could do of readonly and points
                         (default: latchwork, latchwork:smpfix, latchwork:base, mariadb:innodb)
                         presets: {presets}
-                        smpfix needs tcmalloc (on Debian libtcmalloc-minimal4): where it is not installed, a run
-                        that names such a preset here is refused; a preset of the default or of --presets is left
-                        out, and the report says so
+                        smpfix needs tcmalloc (Debian: libtcmalloc-minimal4), mariadb needs MariaDB's server
+                        (Debian: mariadb-server). If one of these is not installed, a run that names such a
+                        target here is refused. A target of the default or of --presets is left out, and the
+                        report says so
   --presets             latchwork with each of the presets, besides what --target says
   --sessions N[,N]      at once (default: 1,4,16,64; of joins and inserts 1,4,16)
   --cores N[,N]         processors of the server, which is started bound to the first N of the machine's; the
