@@ -141,7 +141,7 @@ commands! {
     InitDb(&'a [u8]) => {
         code: 0x02 INIT_DB,
         process_list: "Init DB",
-        counter: None,
+        counter: Some("Com_change_db"),
         answer: Packets,
         parse: |rest| Command::InitDb(rest.rest()),
     }

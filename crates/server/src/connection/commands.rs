@@ -280,7 +280,7 @@ impl Runner {
 
     fn change_database(&mut self, output: &mut Output, name: &[u8]) -> After {
         output.entry.begin(CommandKind::InitDb, b"");
-        let result = self.session.use_database(&String::from_utf8_lossy(name));
+        let result = self.session.change_database(&String::from_utf8_lossy(name));
         output.answer(result, self.session.status_flags());
         After::MayHaveChanged
     }

@@ -1,6 +1,6 @@
 //! Commands other than statements.
 
-use crate::support::Live;
+use crate::support::{Client, Live};
 use wire::WireValue;
 use wire::client::{ConnectOptions, Value};
 use wire::command::com;
@@ -92,6 +92,27 @@ fn init_db_changes_the_database_or_says_1049() {
     connection.command(com::INIT_DB, b"d").unwrap();
     assert_eq!(connection.query("SELECT DATABASE()").unwrap().to_text(), [["d"]]);
     assert_eq!(connection.command(com::INIT_DB, b"nowhere").unwrap_err().code(), Some(1049));
+}
+
+#[test]
+fn init_db_is_counted_as_use_is() {
+    let live = Live::start(&[]);
+    let mut connection = live.connect();
+    let names = "SHOW SESSION STATUS WHERE Variable_name IN ('Com_change_db', 'Questions')";
+    let mut counts = |send: &dyn Fn(&mut Client)| -> [u64; 2] {
+        send(&mut connection);
+        let rows = connection.query(names).unwrap().to_text();
+        [&rows[0][1], &rows[1][1]].map(|count| count.parse().unwrap())
+    };
+    // Each question about the counters is one of the `Questions`.
+    assert_eq!(counts(&|_| ()), [0, 1]);
+    assert_eq!(counts(&|client| drop(client.command(com::INIT_DB, b"information_schema").unwrap())), [1, 3]);
+    assert_eq!(counts(&|client| drop(client.command(com::INIT_DB, b"nowhere").unwrap_err())), [2, 5]);
+    assert_eq!(counts(&|client| drop(client.query("USE information_schema").unwrap())), [3, 7]);
+    // The database of the handshake is not counted.
+    let database = Some("information_schema".to_string());
+    let mut other = live.connect_with(&ConnectOptions { database, ..ConnectOptions::default() }).unwrap();
+    assert_eq!(other.query(names).unwrap().to_text(), [["Com_change_db", "0"], ["Questions", "1"]]);
 }
 
 #[test]

@@ -199,7 +199,17 @@ impl Session {
         &self.variables
     }
 
-    /// COM_INIT_DB, and the database of the handshake.
+    /// COM_INIT_DB. It is counted like the statement USE, also if it fails, as in MariaDB.
+    ///
+    /// # Errors
+    /// As [`Session::use_database`].
+    pub fn change_database(&mut self, name: &str) -> Result<(), SqlError> {
+        self.counters.add(Counter::Questions, 1);
+        self.counters.add(Counter::ComChangeDb, 1);
+        self.use_database(name)
+    }
+
+    /// Makes this the default database, without counting that: the database of the handshake.
     ///
     /// # Errors
     /// 1049 if there is no such database.
