@@ -20,6 +20,7 @@ Data and addresses (defaults are in parentheses)
   --bind-address ADDRESS      the TCP address; * for all        (127.0.0.1)
   --skip-networking           no TCP
   --log-error FILE            the file of the log               (standard error)
+  --pid-file FILE             a file for the id of the process; it is removed when the server stops
 
 Who may connect
   Without a password, root may connect only through the socket, and only as the user who runs the server.

@@ -12,6 +12,7 @@ mod listeners;
 mod log;
 mod metrics;
 mod options;
+mod pid_file;
 mod registry;
 mod server;
 mod shared;

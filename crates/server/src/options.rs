@@ -236,6 +236,12 @@ impl Options {
         Some(self.globals.values().text("metrics_address")).filter(|address| !address.is_empty())
     }
 
+    /// The file of `--pid-file`, if it was given. A relative path begins in the data directory.
+    pub fn pid_file(&self) -> Option<PathBuf> {
+        let path = self.globals.values().text("pid_file");
+        (!path.is_empty()).then(|| self.datadir().join(path))
+    }
+
     /// The folder of `--tmpdir`, if it was given.
     pub fn tmpdir(&self) -> Option<PathBuf> {
         Some(self.globals.values().text("tmpdir")).filter(|path| !path.is_empty()).map(PathBuf::from)

@@ -7,6 +7,7 @@ use crate::listeners::{Address, Event, Listeners};
 use crate::log::Log;
 use crate::metrics::MetricsServer;
 use crate::options::Options;
+use crate::pid_file::PidFile;
 use crate::registry::{Refused, Registry};
 use crate::shared::{Counters, Shared, count};
 use crate::signals;
@@ -17,7 +18,7 @@ use base::sync::{Arc, Weak, thread};
 use engine::Database;
 use sql::Instance;
 use sql::host::{Host, Kill};
-use sql::variables::latch_implementation;
+use sql::variables::{Globals, latch_implementation};
 use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
@@ -50,6 +51,7 @@ pub struct Server {
     shared: Arc<Shared>,
     listeners: Listeners,
     metrics: Option<MetricsServer>,
+    pid_file: Option<PidFile>,
     stop: UnixStream,
     wake: UnixStream,
 }
@@ -70,7 +72,7 @@ impl Server {
     ///
     /// # Errors
     /// A folder is missing, an option has a value that cannot be used, the data directory cannot be opened,
-    /// or an address cannot be listened at.
+    /// an address cannot be listened at, or the file of `--pid-file` cannot be written.
     pub fn start(options: Options, log: Arc<Log>) -> Result<Server, StartError> {
         Server::start_on(Arc::new(OsVfs), options, log)
     }
@@ -96,6 +98,7 @@ impl Server {
             log.note(remark);
         }
         let socket = options.socket();
+        let pid_path = options.pid_file();
         let init_file = options.init_file().map(InitFile::read).transpose().map_err(StartError)?;
         let metrics = options.metrics_address();
         let metrics = metrics.as_deref().map(MetricsServer::listen).transpose().map_err(StartError)?;
@@ -107,9 +110,10 @@ impl Server {
                 true => None,
                 false => Some(Accounts::open(&datadir).map_err(|error| StartError(error.to_string()))?),
             };
-            Ok((listeners, accounts))
+            let pid_file = pid_path.as_deref().map(write_pid_file).transpose()?;
+            Ok((listeners, accounts, pid_file))
         });
-        let (listeners, accounts) = match opened {
+        let (listeners, accounts, pid_file) = match opened {
             Ok(opened) => opened,
             Err(error) => {
                 // The database was not used, so closing it leaves it as it was found.
@@ -130,15 +134,9 @@ impl Server {
         }
         let globals = options.globals.with_latch_as_chosen();
         describe_flush_method(&globals, &database, &log);
-        globals.describe("datadir", &format!("{}/", datadir.display()));
-        globals.describe("socket", &socket.display().to_string());
         let port = listeners.port().unwrap_or(0);
-        globals.describe_number("port", port.into());
-        if globals.values().text("log_slow_query_file").is_empty() {
-            let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-            globals.describe("log_slow_query_file", &format!("{host}-slow.log"));
-        }
-        globals.describe("hostname", &rustix::system::uname().nodename().to_string_lossy());
+        globals.describe("datadir", &format!("{}/", datadir.display()));
+        describe_names(&globals, &socket, port, pid_path.as_deref());
         let shared = Arc::new(Shared {
             instance: Instance::with_globals(database, globals),
             registry: Registry::default(),
@@ -163,7 +161,7 @@ impl Server {
             shared.log.note(&format!("metrics: http://{}/metrics", metrics.address()));
         }
         let (stop, wake) = UnixStream::pair().map_err(|error| StartError(error.to_string()))?;
-        Ok(Server { shared, listeners, metrics, stop, wake })
+        Ok(Server { shared, listeners, metrics, pid_file, stop, wake })
     }
 
     pub fn addresses(&self) -> Vec<Address> {
@@ -236,7 +234,7 @@ impl Server {
     }
 
     fn stop(self) -> Result<(), engine::Error> {
-        let Server { shared, listeners, metrics, .. } = self;
+        let Server { shared, listeners, metrics, pid_file, .. } = self;
         shared.log.note("stopping");
         drop(listeners);
         drop(metrics);
@@ -255,6 +253,8 @@ impl Server {
             shared.registry.wait_until_empty(STOP_WAIT);
         }
         let closed = shared.instance.engine().close();
+        // Only now: a program that waits for the file to go may start the next server on the same folder.
+        drop(pid_file);
         match &closed {
             Ok(()) => shared.log.note("stopped"),
             Err(error) => shared.log.error(&format!("the database was not closed cleanly: {error}")),
@@ -281,6 +281,25 @@ fn check_folders(options: &Options) -> Result<(), StartError> {
         return Err(StartError(format!("--tmpdir: there is no folder {}", tmpdir.display())));
     }
     Ok(())
+}
+
+fn write_pid_file(path: &Path) -> Result<PidFile, StartError> {
+    PidFile::write(path)
+        .map_err(|error| StartError(format!("--pid-file: cannot write {}: {error}", path.display())))
+}
+
+/// Shows in SHOW VARIABLES what the options left open.
+fn describe_names(globals: &Globals, socket: &Path, port: u16, pid_path: Option<&Path>) {
+    globals.describe("socket", &socket.display().to_string());
+    globals.describe_number("port", port.into());
+    if let Some(path) = pid_path {
+        globals.describe("pid_file", &path.display().to_string());
+    }
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    if globals.values().text("log_slow_query_file").is_empty() {
+        globals.describe("log_slow_query_file", &format!("{host}-slow.log"));
+    }
+    globals.describe("hostname", &host);
 }
 
 /// Opens the sockets. Clients that connect before [`Server::run`] wait.
@@ -310,7 +329,7 @@ fn log_options(values: &sql::variables::Values) -> engine::LogOptions {
 }
 
 /// Reports in the log and in SHOW VARIABLES which flush method is used.
-fn describe_flush_method(globals: &sql::variables::Globals, database: &Database, log: &Log) {
+fn describe_flush_method(globals: &Globals, database: &Database, log: &Log) {
     let asked = globals.values().text("innodb_flush_method");
     let wanted = sql::variables::flush_method(&asked);
     let method = database.flush_method();

@@ -198,3 +198,22 @@ fn a_second_sigterm_does_not_hurt() {
     let again = Latchwork::start(scratch.path(), &[]);
     assert!(again.stop().success());
 }
+
+#[test]
+fn the_pid_file_is_there_while_the_server_runs() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("data/server.pid");
+    let server = Latchwork::start(scratch.path(), &["--pid-file=server.pid"]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", server.pid()));
+    assert_eq!(server.sql("SELECT @@pid_file"), format!("{}\n", path.display()));
+    server.kill();
+    assert!(path.exists());
+    let absolute = format!("--pid-file={}", path.display());
+    let server = Latchwork::start(scratch.path(), &[&absolute]);
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), format!("{}\n", server.pid()));
+    assert!(server.stop().success());
+    assert!(!path.exists());
+}

@@ -65,7 +65,9 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     .read_only(),
     global("thread_stack", unsigned(299008, 131072, 18446744073709551615, 1024)).read_only(),
     global("time_format", text("%H:%i:%s")).read_only(),
-    global("tmpdir", text("/tmp")).read_only().because("no temporary files are written"),
+    global("tmpdir", text("/tmp"))
+        .read_only()
+        .because("temporary files of sorts are written to the data directory"),
     // Off: all memory out of one heap behind one mutex.
     global("use_sys_malloc", boolean(true)).read_only().works(),
     global("version", text(super::super::VERSION)).read_only().works(),
