@@ -35,7 +35,7 @@ fn result(folder: &Path) -> serde_json::Value {
     serde_json::from_slice(&fs::read(folder.join("out/result.json")).unwrap()).unwrap()
 }
 
-/// Every cell has `samples` samples; there were queries, and rows where the driver counts them. (On a busy
+/// Every cell has `samples` samples. There were queries, and rows if the driver counts them. (On a busy
 /// machine a window of milliseconds may pass without a query.)
 fn assert_measured(result: &serde_json::Value, cells: usize, samples: usize, rows_counted: bool) {
     assert_eq!(result["complete"], true);
@@ -115,7 +115,7 @@ fn a_server_that_runs_already_is_measured_and_left_as_it_was() {
     succeed(&arguments, folder.path());
     assert_measured(&result(folder.path()), 1, 5, true);
     assert!(client.query("SHOW TABLES FROM sbtest").unwrap().rows.is_empty());
-    // A table of that name which is not the lab's is never touched.
+    // The lab never touches a table of that name that it did not make.
     client.query("CREATE TABLE sbtest.sbtest1 (id INT PRIMARY KEY)").unwrap();
     let output = run(&arguments, folder.path());
     assert_eq!(output.status.code(), Some(1));
@@ -142,7 +142,7 @@ fn trace_replays_generated_traces_and_files_and_names_the_rows_it_loses() {
     }
     let result = result(folder.path());
     let cells = result["cells"].as_array().unwrap();
-    // One percent of 400 keys are too few places for any cache.
+    // One percent of 400 keys is below the smallest capacity of the caches.
     let series = cells.iter().filter(|cell| cell["parameters"]["trace"] == "loop").count() / 2;
     assert!(series >= 3, "LRU, and the page cache on both hit paths");
     assert_eq!(cells.len(), series * 5);
@@ -152,8 +152,8 @@ fn trace_replays_generated_traces_and_files_and_names_the_rows_it_loses() {
             assert!((0.0..=100.0).contains(&sample["value"].as_f64().unwrap()));
             assert!(sample["million operations/s, threads: 2"].as_f64().unwrap() > 0.0);
         }
-        // A policy without chance or threads gives the same ratio every time; LRU gets nothing out of a long
-        // loop.
+        // A policy without random choices gives the same ratio every time with one thread. LRU has no hits in
+        // a long loop.
         if cell["series"] == "LRU" {
             assert_eq!(cell["samples"][0]["value"], cell["samples"][1]["value"]);
             assert!(cell["parameters"]["trace"] == "zipf-0.8" || cell["median"].as_f64() == Some(0.0));
@@ -314,13 +314,13 @@ fn smp_has_sysbench_prepared_statements_engines_without_transactions_and_fewer_p
     assert_measured(&result(folder.path()), 2, 1, false);
     let sizes = "run smp --target latchwork,mariadb:myisam,mariadb:aria --prepared --distribution uniform --rows 2000 \
                  --sessions 12 --samples 2 --time 200ms --cores 1";
-    // Twelve sessions are in the middle of their transactions when the window ends; none leaves a row
-    // deleted.
+    // When the window ends, twelve sessions are in the middle of their transactions. None of them may leave a
+    // row deleted.
     succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
     let result = result(folder.path());
     assert_measured(&result, 3, 2, true);
     for target in result["targets"].as_array().unwrap() {
-        // One processor, whichever it is: no list of several.
+        // One processor, whichever it is, and no list of several.
         let processors = target["facts"]["bound to processors"].as_str().unwrap();
         assert!(processors.parse::<u32>().is_ok(), "{processors}");
     }
@@ -347,7 +347,7 @@ fn smp_reloads_a_dump_that_it_keeps_and_finds_every_row_again() {
                 assert_eq!((sample["queries"].as_u64(), sample["rows"].as_u64()), (Some(24), Some(rows)));
             }
         }
-        // The same dump again, but for a table that is claimed to sum up to something else.
+        // The same dump again, but its manifest has a wrong sum for one table.
         let first = column(manifest.lines().nth(1).unwrap(), 3);
         fs::write(dump.join("manifest.tsv"), manifest.replace(&first, "1")).unwrap();
         let output = run(&arguments, folder.path());
@@ -391,7 +391,7 @@ fn presets_whose_allocator_is_not_installed_are_left_out_and_the_package_is_name
     let folder = tempfile::tempdir().unwrap();
     let without_libraries = |arguments: &str| {
         let mut command = lab(&arguments.split_whitespace().collect::<Vec<_>>(), folder.path());
-        // An empty folder: no library is found there, whatever is installed.
+        // There is no such folder, so no library is found, whatever is installed.
         let output = command.env("LATCHWORK_LIBRARY_PATH", folder.path().join("none")).output().unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         (output.status.code(), text(&output.stdout), text(&output.stderr))
@@ -469,7 +469,7 @@ fn the_lab_has_the_malloc_of_the_preset_in_it_and_what_it_starts_has_not() {
         result["cells"][0]["samples"][0]["resident memory, MiB"].as_f64()
     };
     wait_for("a sample of the engine in the lab", || memory().is_some_and(|memory| memory > 0.0));
-    // The lab that was started is still the one that measures: a server of its own is its child.
+    // The process that was started is still the lab that measures: the server is its child.
     let lab = child.0.id();
     let maps = |process: u32| fs::read_to_string(format!("/proc/{process}/maps")).unwrap();
     let children = fs::read_to_string(format!("/proc/{lab}/task/{lab}/children")).unwrap();
@@ -532,7 +532,7 @@ fn rows_that_a_server_loses_end_an_smp_run() {
         assert!(errors.contains(told), "{workload}: {errors}");
         assert!(!folder.path().join("out/result.json").exists(), "{workload}: wrong answers have no figures");
         assert!(client.query("SHOW TABLES FROM sbtest").unwrap().rows.is_empty(), "tables are left");
-        // Without the loss all is well.
+        // If no statement is lost, the run succeeds.
         arguments.pop();
         arguments.push(socket.to_str().unwrap());
         succeed(&arguments, folder.path());
@@ -597,7 +597,7 @@ fn two_runs_are_compared_and_the_exit_status_tells_of_a_loss() {
     let folder = tempfile::tempdir().unwrap();
     let sizes = "run segments --rows 500 --threads 1,2 --points 5 --segments 0,4 --time 20ms --warmup 5ms";
     succeed(&sizes.split_whitespace().collect::<Vec<_>>(), folder.path());
-    // What was measured gives way to figures whose truth is known.
+    // The measured figures are replaced by figures whose true ratio is known.
     let with_values = |name: &str, median: f64| {
         let mut made_up = result(folder.path());
         for cell in made_up["cells"].as_array_mut().unwrap() {
@@ -642,7 +642,7 @@ fn a_query_is_explained_by_the_servers_own_account() {
     for phase in ["network", "index", "row", "rest"] {
         assert!(us(&points, phase) > 0.0, "{phase}: {points}");
     }
-    // The reading of the figures is text, and is among thousands of queries.
+    // The statements that read the figures are text, and they are few among thousands of queries.
     assert!(queries < 1000.0 || us(&points, "parse") < us(&points, "row"), "{points}");
     let sum: f64 =
         points["phases_us_per_query"].as_object().unwrap().values().map(|us| us.as_f64().unwrap()).sum();
@@ -690,10 +690,10 @@ fn list_doctor_and_help_explain_themselves() {
     }
 }
 
-/// Lets everybody in who reaches the socket.
+/// Options with which everybody may connect over the socket.
 const OPEN: [&str; 2] = ["--skip-grant-tables", "--skip-networking"];
 
-/// A server of its own with an empty database for the lab.
+/// Starts a server with an empty database for the lab.
 fn serve(folder: &Path, options: &[&str]) -> (Stopping, PathBuf, wire::client::Connection<UnixStream>) {
     let socket = folder.join("socket");
     let server = Command::new(env!("CARGO_BIN_EXE_latchwork"))
@@ -717,9 +717,9 @@ fn serve(folder: &Path, options: &[&str]) -> (Stopping, PathBuf, wire::client::C
     (server, socket, client)
 }
 
-/// Listens at a socket of its own and passes everything on to the server at `socket`, but for the first
-/// statement that begins so: in its place the server gets one that does nothing, and the client is told that
-/// all is well.
+/// Listens at a socket of its own and passes everything on to the server at `socket`, except the first
+/// statement that begins with these bytes. The server gets a statement that does nothing instead, and the
+/// client gets an OK.
 fn lose_a_statement(folder: &Path, socket: &Path, beginning: &'static str) -> PathBuf {
     let address = folder.join("losing");
     let _ = fs::remove_file(&address);
@@ -759,7 +759,7 @@ fn lose_a_statement(folder: &Path, socket: &Path, beginning: &'static str) -> Pa
     address
 }
 
-/// A child that is ended with the test, whatever becomes of it.
+/// A child process that is killed when the test ends, also if the test fails.
 struct Stopping(Child);
 
 impl Drop for Stopping {

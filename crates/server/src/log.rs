@@ -1,4 +1,4 @@
-//! The error log: a line an event, to standard error or to the file of `--log-error`.
+//! The error log: a line for each event, to standard error or to the file of `--log-error`.
 
 use base::sync::Mutex;
 use std::fs::{File, OpenOptions};

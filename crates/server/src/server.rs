@@ -288,7 +288,7 @@ fn write_pid_file(path: &Path) -> Result<PidFile, StartError> {
         .map_err(|error| StartError(format!("--pid-file: cannot write {}: {error}", path.display())))
 }
 
-/// Shows in SHOW VARIABLES what the options left open.
+/// Gives SHOW VARIABLES the addresses and files that the server has in fact.
 fn describe_names(globals: &Globals, socket: &Path, port: u16, pid_path: Option<&Path>) {
     globals.describe("socket", &socket.display().to_string());
     globals.describe_number("port", port.into());

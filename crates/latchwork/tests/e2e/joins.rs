@@ -107,8 +107,7 @@ impl Generator {
     }
 
     /// Joined tables: the text, and the aliases in it. NATURAL and USING come alone, because the columns that
-    /// they merge
-    /// would make the other references ambiguous.
+    /// they merge would make the other references ambiguous.
     fn from(&mut self, tables: usize) -> (String, Vec<String>) {
         let (mut text, alias) = self.table();
         let mut aliases = vec![alias];

@@ -42,7 +42,7 @@ pub fn sysbench(socket: &Path, workload: &str, options: &[&str], command: &str) 
     report
 }
 
-/// The figure behind a label of sysbench's report, such as `total number of events:`.
+/// The figure after a label of sysbench's report, such as `total number of events:`.
 fn figure(report: &str, label: &str) -> u64 {
     let line =
         report.lines().find(|line| line.contains(label)).unwrap_or_else(|| panic!("{label}: {report}"));

@@ -1,11 +1,12 @@
-//! A headless Chromium, driven by the DevTools protocol over pipes: no driver program, no socket, no library.
+//! A headless Chromium, driven by the DevTools protocol over pipes. It needs no driver program, no socket and
+//! no library.
 
 use serde_json::{Value, json};
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-/// Debian's name and the others'.
+/// The program's names, Debian's first.
 const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 
 pub struct Chromium {
@@ -14,7 +15,7 @@ pub struct Chromium {
     from: BufReader<ChildStdout>,
     session: Option<String>,
     calls: u64,
-    /// What the page wrote to its console as an error, threw, or asked of a network.
+    /// Errors that the page wrote to its console, exceptions, and requests to a network.
     pub complaints: Vec<String>,
 }
 
@@ -27,11 +28,12 @@ impl Chromium {
             eprintln!("skipped: there is no chromium");
             return None;
         };
-        // The protocol wants descriptors 3 and 4, which a shell can make of those that a child has.
+        // The protocol uses descriptors 3 and 4. A shell makes them from standard input and output.
         let mut child = Command::new("sh")
             .args(["-c", "exec \"$@\" 3<&0 4>&1 0</dev/null 1>/dev/null 2>&1", "sh", name])
             .args(["--headless=new", "--remote-debugging-pipe", "--no-first-run", "--disable-gpu"])
-            // Containers run tests as root and with a tiny /dev/shm; the page is our own.
+            // In containers, tests run as root and with a tiny /dev/shm. The page is our own, so no sandbox
+            // is needed.
             .args(["--no-sandbox", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-extensions"])
             .args(["--disable-background-networking", "--disable-component-update", "--no-proxy-server"])
             .arg(format!("--user-data-dir={}", profile.display()))
@@ -61,7 +63,7 @@ impl Chromium {
         while self.evaluate("document.readyState + location.protocol") != "completefile:" {}
     }
 
-    /// The value of an expression in the page; a promise is waited for.
+    /// The value of an expression in the page. If it is a promise, this waits for it.
     pub fn evaluate(&mut self, expression: &str) -> Value {
         let parameters = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true });
         let mut answer = self.call("Runtime.evaluate", parameters);
@@ -91,13 +93,13 @@ impl Chromium {
         }
     }
 
-    /// As on a screen or on paper, light or dark.
+    /// Shows the page as on a screen or on paper, light or dark.
     pub fn emulate(&mut self, media: &str, scheme: &str) {
         let features = json!([{ "name": "prefers-color-scheme", "value": scheme }]);
         self.call("Emulation.setEmulatedMedia", json!({ "media": media, "features": features }));
     }
 
-    /// How many colours a picture of the page has, and the picture.
+    /// A picture of the page, and the number of its colours.
     pub fn screenshot(&mut self) -> (u64, String) {
         let shot = self.call("Page.captureScreenshot", json!({ "format": "png" }));
         let data = shot["data"].as_str().unwrap().to_string();
@@ -110,7 +112,7 @@ impl Chromium {
         (colours.as_u64().unwrap(), data)
     }
 
-    /// Calls a method and returns its result; what arrives meanwhile is looked through for complaints.
+    /// Calls a method and returns its result. Messages that arrive meanwhile are searched for errors.
     pub fn call(&mut self, method: &str, parameters: Value) -> Value {
         self.calls += 1;
         let mut message = json!({ "id": self.calls, "method": method, "params": parameters });

@@ -1,4 +1,5 @@
-//! The HTML report in a browser: what a reader clicks, types and prints. One run of the lab, one browser.
+//! The HTML report in a browser, with a reader's clicks, keys and prints. There is one run of the lab and one
+//! browser.
 
 mod chromium;
 
@@ -70,8 +71,8 @@ fn the_report_works_in_a_browser() {
     assert_eq!(seen(&mut browser), [true; 4]);
     let (legend, other) = ("#run-0 .legend button", "#run-0 .legend button:nth-of-type(2)");
 
-    // A click on a series hides it, another shows it again, where the page's script puts what the page came
-    // with.
+    // A click on a series hides it. Another click shows it again, and the page's script then gives the same
+    // layout as the page had at first.
     let as_loaded = shapes(&mut browser);
     browser.click(legend);
     assert_eq!(seen(&mut browser), [false, true, true, true]);
@@ -81,7 +82,7 @@ fn the_report_works_in_a_browser() {
     assert_eq!(seen(&mut browser), [true; 4]);
     assert_alike(&shapes(&mut browser), &as_loaded);
 
-    // So do the keys, and whoever uses them sees where they are.
+    // Keys do the same, and the page shows which element has the focus.
     browser.evaluate(&format!("document.querySelector('{legend}').focus()"));
     browser.key("Tab", "Tab", 9);
     assert_eq!(
@@ -100,13 +101,14 @@ fn the_report_works_in_a_browser() {
         let before = (pressed(&mut browser, &switch), shapes(&mut browser));
         browser.click(&switch);
         assert_ne!(pressed(&mut browser, &switch), before.0);
-        // With two places on the axis across they are at its ends on any scale.
+        // With two values of x, the points are at the ends of the horizontal axis on any scale.
         assert_eq!(shapes(&mut browser) != before.1, axis == "y");
         browser.click(&switch);
         assert_alike(&shapes(&mut browser), &before.1);
     }
 
-    // The worst is left out by one press; its legend entry tells, and brings it back.
+    // One click leaves out the worst series. Its entry in the legend shows that, and a click there brings it
+    // back.
     let worst = browser.evaluate("Number(document.querySelector('#run-0').dataset.worst)").as_u64().unwrap();
     browser.click("#run-0 [data-switch=worst]");
     let hidden: Vec<bool> = (0..4).map(|line| line != worst).collect();
@@ -118,8 +120,8 @@ fn the_report_works_in_a_browser() {
     another_base_changes_the_table(&mut browser);
     the_samples_are_inside(&mut browser, folder.path());
 
-    // On a telephone the page is as wide as the screen, and a plot's letters can still be read: it is
-    // scrolled in its frame.
+    // On a telephone the page is as wide as the screen. The text in a plot can still be read, because the
+    // plot is scrolled in its frame.
     let width = |browser: &mut Chromium, pixels: u32| {
         let screen =
             serde_json::json!({"width": pixels, "height": 800, "deviceScaleFactor": 1, "mobile": false});
@@ -131,7 +133,8 @@ fn the_report_works_in_a_browser() {
     assert!(browser.evaluate(letters).as_f64().unwrap() >= 9.0);
     width(&mut browser, 1000);
 
-    // On paper: black on white whatever the screen's scheme, no switches, nothing folded away.
+    // On paper the page is black on white, whatever the screen's scheme. It has no switches, and nothing is
+    // folded away.
     let background = "getComputedStyle(document.body).backgroundColor";
     browser.emulate("screen", "dark");
     assert_eq!(browser.evaluate(background), "rgb(20, 23, 26)");
@@ -159,13 +162,14 @@ fn the_report_works_in_a_browser() {
     }
     assert_ne!(dark.1, light.1);
 
-    // The picture for a README is one, too.
+    // The picture for a README can be shown, too.
     browser.open(&format!("file://{}", folder.path().join("chart.svg").display()));
     assert_eq!(browser.evaluate("document.querySelectorAll('.line').length"), 4);
     assert_eq!(browser.complaints, [""; 0]);
 }
 
-/// The script's figures are those that the page came with, for the same base, and others for another.
+/// For the same base the script gives the figures that the page had at first, and for another base it gives
+/// others.
 fn another_base_changes_the_table(browser: &mut Chromium) {
     let fields = "[...document.querySelectorAll('#run-0 .relative td')].map((field) => field.textContent)";
     let choose = |browser: &mut Chromium, line: &str| {

@@ -48,7 +48,7 @@ pub(super) fn wire_kind(column_type: &ColumnType) -> u8 {
 pub(super) enum ResultCharset {
     /// utf8mb4, utf8mb3, binary, NULL: texts go out as they are stored.
     AsStored,
-    /// One byte a character. A character that the set does not have becomes `?`.
+    /// One byte for each character. A character that the set does not have becomes `?`.
     Latin1,
     Ascii,
 }

@@ -4,11 +4,11 @@ use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 const BOUNDS: usize = 22;
 
-/// How many commands took how long.
+/// Counts of commands by the time that they took.
 #[derive(Debug, Default)]
 pub(crate) struct CommandTimes {
-    /// One count a bound, of what took no longer than it and longer than the bound before. The last counts
-    /// what took longer than all bounds.
+    /// For each bound, the number of commands that took no longer than it and longer than the bound before.
+    /// The last count is of commands that took longer than all bounds.
     counts: [AtomicU64; BOUNDS + 1],
     sum_micros: AtomicU64,
 }

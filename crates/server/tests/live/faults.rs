@@ -247,7 +247,7 @@ fn a_panic_inside_a_statement_ends_its_session_alone() {
             device.faults.heal();
             let panicked = match result {
                 Err(ClientError::Io(_)) => true,
-                // So many names it does not change, or it may not under LOCK TABLES.
+                // The statement changes fewer names than this, or it is not allowed under LOCK TABLES.
                 Ok(_) | Err(ClientError::Server(_)) => false,
                 Err(other) => panic!("{sql}: {other:?}"),
             };
@@ -257,7 +257,7 @@ fn a_panic_inside_a_statement_ends_its_session_alone() {
                 let sql = format!("SELECT COUNT(*) FROM information_schema.PROCESSLIST WHERE ID = {id}");
                 number(&mut witness, &sql) == 0
             });
-            // Its locks are gone, and what it was at was done as a whole or not at all.
+            // Its locks are gone, and its statement was done as a whole or not at all.
             let rows =
                 witness.query("SELECT id, v FROM d.t WHERE v > 0 ORDER BY id FOR UPDATE").unwrap().to_text();
             assert!(rows.is_empty() || rows == [["1", "10"], ["2", "20"]], "{sql}, {nth}: {rows:?}");
@@ -318,7 +318,7 @@ fn a_panic_while_a_page_is_read_ends_its_session_alone() {
             device.faults.heal();
             match result {
                 Err(ClientError::Io(_)) => panics += 1,
-                // So many reads it did not need.
+                // The statement needs fewer reads than this.
                 Ok(_) => run(&mut victim, "ROLLBACK"),
                 Err(other) => panic!("{sql}: {other:?}"),
             }

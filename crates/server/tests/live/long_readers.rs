@@ -19,7 +19,8 @@ fn version_bytes(client: &mut Client) -> u64 {
 }
 
 const LIMIT: u64 = 1 << 20;
-/// What may come on top before somebody looks: the transactions under way, and what 64 commits leave.
+/// The memory may exceed the limit by this much between two checks: the transactions under way, and what 64
+/// commits leave.
 const SLACK: u64 = 256 << 10;
 
 fn with_table(rows: u64) -> (Live, Client) {

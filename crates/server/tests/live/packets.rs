@@ -17,7 +17,7 @@ fn twenty_megabytes_go_in_and_come_back() {
     connection.query(&format!("INSERT INTO t VALUES (1, '{text}')")).unwrap();
     let insert = connection.prepare("INSERT INTO t VALUES (?, ?)").unwrap();
     connection.execute(insert.id, &[WireValue::Int(2), WireValue::Binary(text.as_bytes())]).unwrap();
-    // Sent in parts. Each part is a packet.
+    // The value is sent in parts. Each part is a packet.
     for part in text.as_bytes().chunks(3_000_000) {
         connection.long_data(insert.id, 1, part).unwrap();
     }

@@ -184,8 +184,7 @@ impl<'a> Checker<'a> {
     }
 
     /// The moment comes after the writer of the last element that it saw, and before the writer of the first
-    /// element that
-    /// it did not see.
+    /// element that it did not see.
     fn depend(&mut self, moment: usize, seen: Seen) {
         let Some(order) = self.last.get(&seen.key) else { return };
         let writer = |element: &Element| Some(self.ends[self.writers.get(element)?.0]);
