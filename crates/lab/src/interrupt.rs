@@ -13,7 +13,7 @@ pub(crate) const EXIT_STATUS: u8 = 130;
 /// How often a wait checks the flag.
 const LOOK_INTERVAL: Duration = Duration::from_millis(10);
 
-// The flag is std's own atomic, since that is what the signal handler's crate takes.
+// The flag is std's own atomic, because the crate for signal handlers takes that.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Interrupt(Arc<AtomicBool>);
 
@@ -50,7 +50,7 @@ impl Interrupt {
         if self.is_raised() { Err(Error::Interrupted) } else { Ok(()) }
     }
 
-    /// Sleeps until `deadline`, or fails as soon as the flag is up.
+    /// Sleeps until `deadline`, or fails as soon as the flag is set.
     pub(crate) fn sleep_until(&self, deadline: Instant) -> Result<()> {
         loop {
             self.check()?;

@@ -3,7 +3,7 @@
 //!
 //! An [`experiment`] is a grid of cells. A [`target`] is the engine in this process or any server that speaks
 //! the MySQL protocol; a [`driver`] puts a [`workload`] on it; [`measure`] counts and [`stats`] summarises;
-//! [`report`] shows [`results`]. [`doctor`] says what on this machine would spoil them.
+//! [`report`] shows [`results`]. [`doctor`] says what on this machine would make the figures unreliable.
 
 #![warn(unreachable_pub)]
 #![allow(rustdoc::private_intra_doc_links)]

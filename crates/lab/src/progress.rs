@@ -1,4 +1,5 @@
-//! Progress on stderr: a bar that rewrites its line on a terminal, an occasional plain line elsewhere.
+//! Progress on stderr. On a terminal it is a bar that rewrites its line; elsewhere it is a plain line now and
+//! then.
 
 use std::io::{IsTerminal, Write};
 use std::time::{Duration, Instant};

@@ -1,4 +1,4 @@
-//! `--name value`, `--name=value` and the values' forms, the same for every experiment.
+//! Reads `--name value` and `--name=value`, and values of each kind. Every experiment uses this.
 
 mod suggest;
 
@@ -95,7 +95,7 @@ pub(crate) fn count(value: &str) -> Result<u64, String> {
     scaled(value, 1_000)
 }
 
-/// `512M`, `8G`: powers of two, as servers have it.
+/// `512M`, `8G`: powers of two, as in the options of servers.
 pub(crate) fn bytes(value: &str) -> Result<u64, String> {
     scaled(value, 1_024)
         .and_then(|bytes| if bytes == 0 { Err("a cache has to have a size".to_string()) } else { Ok(bytes) })

@@ -1,6 +1,6 @@
 //! Did you mean ...?
 
-/// A message about an unknown word: the closest known one, or all of them where none is close.
+/// A message about an unknown word: the closest known one, or all of them if none is close.
 pub(crate) fn unknown<'a>(kind: &str, word: &str, known: impl IntoIterator<Item = &'a str>) -> String {
     let known: Vec<&str> = known.into_iter().collect();
     let closest = known.iter().map(|name| (distance(word, name), *name)).min();

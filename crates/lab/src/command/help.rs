@@ -6,11 +6,11 @@ pub(crate) const OVERVIEW: &str = "\
 The performance lab: measures what a cache's latches cost, on Latchwork and on any MySQL-protocol server.
 
   latchwork lab list                   the experiments, the targets and the drivers
-  latchwork lab doctor [options]       what on this machine would spoil the figures, and what to change
+  latchwork lab doctor [options]       what would spoil the figures on this machine, and what to change
   latchwork lab run EXPERIMENT [...]   measure; --help explains the options
   latchwork lab report FILE [...]      one page of any number of results
   latchwork lab compare OLD NEW        what changed between two results, cell by cell
-  latchwork lab explain points|updates what a query's time goes to on a Latchwork server
+  latchwork lab explain points|updates what a query spends its time on, on a Latchwork server
 
 Start with
   latchwork lab run segments
@@ -20,7 +20,7 @@ which takes under two minutes, needs nothing installed, and ends with a table an
 pub(crate) const DOCTOR: &str = "\
 latchwork lab doctor [options of `lab run`]
 
-Checks what decides whether figures can be trusted: open-file limit against the number of threads, free
+Checks whether figures from this machine can be trusted: open-file limit against the number of threads, free
 memory and disk for the planned sizes, I/O scheduler, CPU governor, transparent huge pages, swap, clock source,
 other load, stolen time, control group limits. Says what to change. Takes the options of `lab run`, so that
 `latchwork lab doctor --paper` checks for the published sizes. Exit status 2 if a run could not work.
@@ -58,7 +58,7 @@ pub(crate) fn list() -> String {
     text
 }
 
-/// What there is to run, and the options of the first experiment, which the others take after.
+/// All experiments, and the options of `segments` as an example: those of the others are alike.
 pub(crate) fn run() -> String {
     let mut text = "latchwork lab run EXPERIMENT [options]\n\n".to_string();
     for experiment in experiment::all() {

@@ -16,7 +16,7 @@ use crate::report::print;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-/// What a wrong command line exits with, as shells and getopt have it.
+/// The exit status of a wrong command line, as with shells and getopt.
 const EXIT_USAGE: u8 = 2;
 
 const COMMANDS: [&str; 7] = ["list", "doctor", "run", "report", "compare", "explain", "help"];

@@ -11,8 +11,8 @@ pub(crate) const HELP: &str = "\
 latchwork lab report RESULT [RESULT ...] [--out FILE] [--svg FILE]
 
 Makes one HTML page of any number of results (result.json of `lab run`, or its folder). The page is one file that
-needs nothing else: it can be sent by mail and opens without a network. Runs keep plots of their own, since
-what was not measured in turns should not be compared by eye; `latchwork lab compare` compares two of them.
+needs nothing else: it can be sent by mail and opens without a network. Each run has plots of its own. The runs
+were not measured in turns, so do not compare them by eye: `latchwork lab compare` compares two runs.
 
   --out FILE   where the page goes (default: report.html beside the first result)
   --svg FILE   the first plot of the first result as a picture of its own, instead of a page

@@ -131,13 +131,13 @@ fn huge_pages(facts: &Facts) -> Option<Finding> {
             CHECK,
             Verdict::Warning,
             found,
-            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled: page caches ask for huge pages and win by them",
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/enabled: page caches ask for huge pages and are faster with them",
         )),
         "always" if defrag == "always" => Some(Finding::with(
             CHECK,
             Verdict::Warning,
             found,
-            "echo madvise > /sys/kernel/mm/transparent_hugepage/defrag: else any thread may stall to make room",
+            "echo madvise > /sys/kernel/mm/transparent_hugepage/defrag: else any thread may have to wait until the kernel has made room",
         )),
         _ => Some(Finding::good(CHECK, found)),
     }
@@ -180,7 +180,7 @@ fn clock_source(facts: &Facts) -> Option<Finding> {
     let advice = if facts.clock_sources.as_ref().is_some_and(|known| known.contains("tsc")) {
         "echo tsc > /sys/devices/system/clocksource/clocksource0/current_clocksource".to_string()
     } else {
-        "reading the time costs a system call here; latencies of single queries carry it".to_string()
+        "reading the time costs a system call here; latencies of single queries include it".to_string()
     };
     Some(Finding::with(CHECK, Verdict::Warning, format!("{current} (slow)"), advice))
 }
@@ -204,7 +204,7 @@ fn other_load(facts: &Facts) -> Option<Finding> {
         CHECK,
         Verdict::Warning,
         found,
-        "stop what else is running; the interleaved rounds only soften it",
+        "stop other programs; the interleaved rounds only reduce the effect",
     ))
 }
 
@@ -213,7 +213,7 @@ fn stolen(facts: &Facts) -> Option<Finding> {
     let stolen = facts.stolen_share?;
     if stolen > STOLEN_SHARE_MAX {
         let found = format!("{:.1} % of the processors' time went to other virtual machines", stolen * 100.0);
-        let advice = "measure on a host of your own, or take more --samples";
+        let advice = "measure on a machine that you do not share, or take more --samples";
         return Some(Finding::with(CHECK, Verdict::Warning, found, advice));
     }
     facts.virtual_machine.then(|| {
@@ -230,7 +230,7 @@ fn processors(facts: &Facts) -> Option<Finding> {
             CHECK,
             Verdict::Warning,
             format!("{} visible, but the control group grants {granted:.1}", facts.processors),
-            "lift cpu.max of the control group (docker: --cpus), else threads are stopped in mid-air, latches held",
+            "lift cpu.max of the control group (docker: --cpus), else threads are stopped while they hold latches",
         ));
     }
     if facts.processors < 4 {

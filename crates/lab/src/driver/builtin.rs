@@ -1,8 +1,8 @@
-//! The lab's own clients do as little work a query as a client can. A query is one prepared packet whose
-//! parameters are overwritten in place. Rows of an answer are counted by their headers, and only the `k` of
-//! each is looked at. There are as many threads as processors, and each drives several connections. A thread
-//! waits for any of its connections: with many connections one system call finds many answers, and no thread
-//! sleeps and wakes for each.
+//! The lab's own clients, which do as little work a query as a client can. A query is one prepared packet
+//! whose parameters are overwritten in place. Rows of an answer are counted by their headers, and only the
+//! `k` of each is looked at. There are as many threads as processors, and each drives several connections. A
+//! thread waits for any of its connections: with many connections one system call finds many answers, and no
+//! thread sleeps and wakes for each.
 
 use super::exchange::Exchange;
 use super::socket::{Login, Socket, explained};
@@ -16,8 +16,8 @@ use crate::workload::{Script, Workload};
 use rustix::event::epoll;
 use std::time::{Duration, Instant};
 
-/// The column that a row is checked by, and its place in a binary row: behind the row's first byte, the
-/// bitmap of four columns, and the 4-byte id.
+/// The column by which a row is checked, and where it begins in a binary row: behind the row's first byte,
+/// the bitmap of four columns, and the 4-byte id.
 const K_OFFSET: usize = 1 + 1 + 4;
 /// A worker checks the phases at least this often, even if no answer comes.
 const ANSWER_WAIT: Duration = Duration::from_millis(50);

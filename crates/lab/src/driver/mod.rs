@@ -21,7 +21,7 @@ pub(crate) enum DriverKind {
 }
 
 impl DriverKind {
-    /// As `--driver` has it.
+    /// The name for `--driver`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             DriverKind::Builtin => "builtin",

@@ -22,7 +22,7 @@ pub(crate) struct Oltp {
     pub table: Sbtest,
     pub distribution: Distribution,
     pub prepared: bool,
-    /// Reads are expected to find every row: the target has transactions.
+    /// True if each read has to find every row, because the target has transactions.
     pub checked: bool,
 }
 

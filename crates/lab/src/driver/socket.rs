@@ -57,7 +57,7 @@ impl Socket {
 
     /// Ends the connection while another thread waits for an answer on it.
     pub(crate) fn hang_up(&self) {
-        // One that is gone already has hung up.
+        // An error means that the connection has ended already.
         let _ = match self {
             Socket::Unix(stream) => stream.shutdown(Shutdown::Both),
             Socket::Tcp(stream) => stream.shutdown(Shutdown::Both),
@@ -152,7 +152,7 @@ impl Client {
     }
 }
 
-/// A client's error in the lab's words.
+/// The error of a client as an error of the lab.
 pub(crate) fn explained(target: &str, statement: &str, error: ClientError) -> Error {
     let target = target.to_string();
     match error {

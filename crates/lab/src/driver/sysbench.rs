@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 const DRIVER: &str = "sysbench";
 /// The processes are observed this long before the end, while all connections still exist.
 const LOOK_BEFORE_END: Duration = Duration::from_millis(100);
-/// What a run may take beyond its time before something is wrong.
+/// If a run takes this much longer than its time, something is wrong.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Fails with advice if sysbench is not there.

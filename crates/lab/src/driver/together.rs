@@ -30,7 +30,7 @@ impl Lines {
     }
 }
 
-/// Counts one that is done, also one that panicked.
+/// When it is dropped, counts a worker that is done, also one that panicked.
 struct Done<'a>(&'a AtomicUsize);
 
 impl Drop for Done<'_> {

@@ -8,7 +8,7 @@ use crate::results::Sample;
 use base::sync::thread;
 use std::time::{Duration, Instant};
 
-/// Whose resources a sample reports, and the latch waits counted so far, if anyone counts them.
+/// The processes whose resources a sample reports, and the latch waits so far, if the target counts them.
 pub(crate) struct Observed<'a> {
     pub server: Option<Process>,
     pub client: Option<Process>,
@@ -105,7 +105,7 @@ pub(crate) fn repeat(phases: &Phases, mut query: impl FnMut() -> Result<u64>) ->
     }
 }
 
-/// Puts counts and readings together.
+/// Makes a sample of counts and readings.
 pub(crate) fn sample(
     total: &Recorder,
     round: u32,

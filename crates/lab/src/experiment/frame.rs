@@ -15,7 +15,7 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Where a run puts its files.
+/// The form of the output, and where a run puts its files.
 #[derive(Clone, Debug)]
 pub(crate) struct OutputOptions {
     pub format: Format,
@@ -31,7 +31,7 @@ impl Default for OutputOptions {
 }
 
 impl OutputOptions {
-    /// Takes an option that says where things go.
+    /// Sets one of the options of [`OUTPUT_OPTIONS`].
     pub(crate) fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
         match name {
             "--format" => self.format = arguments::format(value)?,
@@ -43,25 +43,25 @@ impl OutputOptions {
     }
 }
 
-/// The options that say where things go.
+/// The help text of these options.
 pub(crate) const OUTPUT_OPTIONS: &str = "\
   --format table|json   on standard output (default: table); progress goes to standard error
   --out FOLDER          result.json and report.html (default: lab-results/NAME-TIME)
   --scratch FOLDER      where servers keep their data while running (default: the temporary folder)
 ";
 
-/// What measuring works with.
+/// What an experiment uses while it measures.
 pub(crate) struct Run<'a> {
     pub interrupt: &'a Interrupt,
     pub progress: &'a mut Progress,
     pub scratch: &'a Scratch,
     pub results: &'a mut Results,
-    /// Of the results.
+    /// The folder of the results.
     pub(super) folder: &'a Path,
 }
 
 impl Run<'_> {
-    /// Saves the results so far: they outlive a run that is killed.
+    /// Saves the results so far, so that they are there if the run is killed.
     pub(crate) fn save(&self) -> Result<()> {
         report::save_json(self.results, self.folder).map(drop)
     }
@@ -116,9 +116,10 @@ pub(crate) fn own_folder(parent: &Path, experiment: &str, started: u64) -> Resul
     }
 }
 
-/// Measures and reports. What was measured before an interrupt or an error is kept, summed up and shown.
-/// Errors are those of `measure`, an interrupt, a problem that the preflight found, and files that cannot be
-/// written.
+/// Measures and reports. After an interrupt or an error, the samples so far are kept, summed up and shown.
+///
+/// # Errors
+/// Those of `measure`, an interrupt, a problem that the preflight found, and files that cannot be written.
 pub(crate) fn conduct(
     mut results: Results,
     output: &OutputOptions,
@@ -143,7 +144,7 @@ pub(crate) fn conduct(
         return Err(Error::Usage("the preflight found a problem that the run cannot work with".to_string()));
     }
     let outcome = {
-        // Dropped before the reports are written: servers and folders go first.
+        // Dropped before the reports are written, so that servers and their folders are gone by then.
         let scratch = Scratch::create(&output.scratch)?;
         let mut run = Run { interrupt, progress, scratch: &scratch, results: &mut results, folder: &folder };
         let measured = measure(&mut run);
@@ -151,7 +152,7 @@ pub(crate) fn conduct(
         measured.and_then(|()| interrupt.check()).map_err(|error| interrupt.check().err().unwrap_or(error))
     };
     if outcome.is_err() && results.cells.iter().all(|cell| cell.samples.is_empty()) {
-        // There is nothing to report. An empty folder of the lab's own choice goes, too.
+        // There is nothing to report. A folder that the lab chose itself is empty, and is removed.
         if output.out.is_none() {
             let _ = fs::remove_dir(&folder);
         }

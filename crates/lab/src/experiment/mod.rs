@@ -1,5 +1,5 @@
-//! The experiments. Each reads its options, measures its cells and says what they come to. [`frame`] does
-//! what all runs have in common; [`runner`] measures the cells, turn by turn.
+//! The experiments. Each reads its options, measures its cells and sums them up. [`frame`] does what all runs
+//! have in common; [`runner`] measures the cells, turn by turn.
 
 mod frame;
 mod insert_contention;
@@ -18,9 +18,9 @@ use crate::progress::Progress;
 /// A question, and how to answer it here.
 pub(crate) trait Experiment: Sync {
     fn name(&self) -> &'static str;
-    /// One line.
+    /// A title of one line.
     fn title(&self) -> &'static str;
-    /// What it asks, and of what.
+    /// What the experiment finds out, and on which data.
     fn question(&self) -> &'static str;
     /// Its options, for `--help`.
     fn options(&self) -> String;

@@ -2,7 +2,7 @@
 //!
 //! A *line* is what takes turns: a target under one setting. A *step* is what all lines share while they take
 //! turns: a number of threads, a trace and a size. Each round visits every step; at each step every line has
-//! one turn, so that whatever changes on the machine meanwhile meets all lines alike.
+//! one turn, so that a change of the machine meets all lines alike.
 
 use super::frame::Run;
 use crate::driver::Window;
@@ -12,29 +12,29 @@ use crate::results::Cell;
 use base::random::Random;
 use std::time::Duration;
 
-/// Steps of the progress bar a turn.
+/// Steps of the progress bar for each turn.
 const STEPS: u64 = 1_000;
 
 /// How often each cell is measured, and for how long.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Schedule {
-    /// Of the order of turns.
+    /// The order of turns is drawn from this seed.
     pub seed: u64,
     pub rounds: u32,
-    /// Before each sample; zero where a sample has no window of its own.
+    /// The warm-up before each sample; zero if a sample has no window of its own.
     pub warmup: Duration,
     /// The measured window of each sample.
     pub time: Duration,
 }
 
-/// What an experiment measures. Lines, steps and cells mean to each experiment what it likes; the runner only
-/// asks for them in turn.
+/// What an experiment measures. Each experiment decides what its lines, steps and cells are; the runner only
+/// goes through them in turn.
 pub(crate) trait Grid {
     type Line: Clone + PartialEq;
     type Step: Copy;
 
     fn schedule(&self) -> Schedule;
-    /// What the progress bar says above all turns.
+    /// The heading of the progress bar during all turns.
     fn stage(&self) -> String;
     /// All cells, without samples, in the order of the tables. A cell that is not among them is appended when
     /// it is measured.
@@ -45,7 +45,7 @@ pub(crate) trait Grid {
     fn lines(&self, step: Self::Step) -> Vec<Self::Line>;
     /// The stream of random numbers that the order of turns is drawn from.
     fn stream(&self, round: u32, step: Self::Step) -> u64;
-    /// What the progress bar says of a turn.
+    /// The text of the progress bar during a turn.
     fn detail(&self, line: &Self::Line, step: Self::Step) -> String;
     /// True if the line is not measured any more.
     fn is_finished(&self, _line: &Self::Line) -> bool {
@@ -69,7 +69,7 @@ pub(crate) struct Turn<L, S> {
     detail: String,
 }
 
-/// What a turn came to.
+/// The result of a turn.
 #[derive(Clone, Debug)]
 pub(crate) enum Outcome {
     /// Samples of one cell or several.
@@ -91,11 +91,11 @@ impl<L, S> Turn<L, S> {
     }
 }
 
-/// Measures the whole grid. What was measured is saved after every turn.
+/// Measures the whole grid. The results are saved after every turn.
 ///
 /// # Errors
-/// Those of [`Grid::measure`], an interrupt, and results that cannot be saved. What was measured before stays
-/// in the results.
+/// Those of [`Grid::measure`], an interrupt, and results that cannot be saved. Samples from before stay in
+/// the results.
 pub(crate) fn run<G: Grid>(grid: &mut G, run: &mut Run<'_>) -> Result<()> {
     let Schedule { seed, rounds, warmup, time } = grid.schedule();
     let steps = grid.steps();
@@ -189,7 +189,7 @@ mod tests {
         }
 
         fn cells(&self) -> Vec<Cell> {
-            // Those of `d` are not known in advance.
+            // The cells of `d` are not known in advance.
             "abc".chars().flat_map(|line| [1, 2].map(|step| Letters::cell(line, step))).collect()
         }
 

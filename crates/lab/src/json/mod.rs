@@ -38,7 +38,7 @@ impl Json {
         parse::document(text)
     }
 
-    /// A field of an object; `None` for anything else, and where there is no such field.
+    /// A field of an object. `None` if this is no object, or if there is no such field.
     pub(crate) fn get(&self, name: &str) -> Option<&Json> {
         match self {
             Json::Object(fields) => fields.iter().find(|(known, _)| known == name).map(|(_, value)| value),

@@ -1,4 +1,4 @@
-//! The reading half: RFC 8259, by descent.
+//! Reads JSON (RFC 8259), by recursive descent.
 
 use super::Json;
 

@@ -53,7 +53,7 @@ impl Phases {
         Ok(())
     }
 
-    /// Leads the workers through warm-up and measured window. `observe` runs at both ends of the window.
+    /// Takes the workers through warm-up and measured window. `observe` runs at both ends of the window.
     /// Returns the length of the window and the two observations. In every case the workers are stopped at
     /// the end.
     pub(crate) fn conduct<T>(

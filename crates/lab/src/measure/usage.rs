@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 /// Whose threads to sum up.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Process {
-    /// A server that the lab can see.
+    /// The process of a server on this machine.
     Other(u32),
     /// The lab itself, without threads whose name starts with this.
     OwnExcept(&'static str),
@@ -33,7 +33,7 @@ pub(crate) struct Spent {
 }
 
 impl Usage {
-    /// Reads the counters; `None` if the process is gone or hides them.
+    /// Reads the counters; `None` if the process is gone or the counters cannot be read.
     pub(crate) fn of(process: &Process) -> Option<Usage> {
         let at = Instant::now();
         let named = |name: &str, prefix: &str| name.starts_with(prefix);

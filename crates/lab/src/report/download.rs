@@ -7,7 +7,7 @@ pub(crate) fn data_uri(kind: &str, bytes: &[u8]) -> String {
     format!("data:{kind};base64,{}", base64(bytes))
 }
 
-/// A row a sample.
+/// The CSV: a row for each sample.
 pub(crate) fn csv(results: &Results) -> String {
     let extras = super::view::extras(results);
     let mut columns: Vec<String> = [
@@ -64,7 +64,7 @@ pub(crate) fn csv(results: &Results) -> String {
     text
 }
 
-/// RFC 4180: what holds a comma, a quote or a line's end is quoted.
+/// RFC 4180: a field that contains a comma, a quote or a line break is quoted.
 fn line(fields: impl Iterator<Item = String>) -> String {
     let quoted = fields.map(|field| {
         if field.contains([',', '"', '\n', '\r']) {

@@ -1,5 +1,5 @@
 //! The report as one HTML page that needs nothing else: styles, script, plots and the raw samples are inside.
-//! Each run is a part with its own plots and controls, since runs were not measured in turns with each other.
+//! Each run has a part with its own plots and controls, because the runs were not measured in turns.
 //! Without scripts the page shows everything, but the controls do nothing.
 
 use super::plot::{self, COLOURS, Line, Plot, Scaling};
@@ -14,7 +14,7 @@ use std::fmt::Write;
 pub(crate) const STYLE: &str = include_str!("report.css");
 const SCRIPT: &str = include_str!("report.js");
 
-/// The page.
+/// The whole page.
 pub(crate) fn render(runs: &[Results]) -> String {
     let title = match runs {
         [only] => only.title.clone(),
@@ -85,7 +85,7 @@ fn fact<'a>(facts: &'a [(String, String)], name: &str) -> Option<&'a str> {
     facts.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
 }
 
-/// The results in sentences.
+/// The summary of the results, in sentences.
 fn said(results: &Results, page: &mut String) {
     let sentences = sentences::summary(results);
     if sentences.is_empty() {
@@ -160,7 +160,7 @@ fn switches(results: &Results, page: &mut String) {
     page.push_str("</div>\n");
 }
 
-/// What is plotted of one block, each with a word for it.
+/// The plots of one block, each with its name.
 pub(crate) fn block_plots(results: &Results, block: &str) -> Vec<(&'static str, Plot)> {
     let lines = view::lines(results);
     let labels = view::labels(results);

@@ -1,4 +1,4 @@
-//! From [`crate::results::Results`] to something to read.
+//! Turns [`crate::results::Results`] into text, pages and plots.
 
 mod calendar;
 mod download;
@@ -17,14 +17,14 @@ use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// What a command prints on standard output.
+/// The form of a command's output on standard output.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Format {
     Table,
     Json,
 }
 
-/// Writes to standard output. A reader that went away (`| head`) is no error.
+/// Writes to standard output. It is no error if the reader is gone (`| head`).
 pub(crate) fn print(text: &str) -> Result<()> {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
@@ -53,7 +53,7 @@ pub(crate) fn save_html(results: &Results, folder: &Path) -> Result<PathBuf> {
     save(&path, &html::render(std::slice::from_ref(results))).map(|()| path)
 }
 
-/// Writes a file so that a reader finds the old one or the new one, never half of one.
+/// Writes a file so that a reader finds the old file or the new one, never a part of one.
 pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
     let mut draft = path.as_os_str().to_os_string();
     draft.push(".new");
@@ -62,7 +62,7 @@ pub(crate) fn save(path: &Path, text: &str) -> Result<()> {
     fs::rename(&draft, path).map_err(Error::path("write", path))
 }
 
-/// The first plot by itself, for a README: styles included, light and dark.
+/// The first plot as a file of its own, for a README. It contains its styles, light and dark.
 pub(crate) fn picture(results: &Results) -> Option<String> {
     let block = view::blocks(results).into_iter().next()?;
     let (_, plot) = html::block_plots(results, &block).into_iter().next()?;

@@ -14,18 +14,18 @@ const HEIGHT: f64 = 360.0;
 const LEFT: f64 = 60.0;
 const TOP: f64 = 14.0;
 const BOTTOM: f64 = 46.0;
-/// Above a plot that stands alone.
+/// The margin above a plot that is a file of its own.
 const CAPTION: f64 = 28.0;
-/// From the edges of the plotted area to the first and the last x.
+/// The distance from the edges of the plotted area to the first and the last x.
 const PADDING: f64 = 14.0;
-/// Half of what a whisker's caps are wide.
+/// Half the width of a whisker's caps.
 const CAP: f64 = 3.0;
-/// Between a line's last marker and its label, and what a bold letter of it is wide.
+/// The distance from a line's last marker to its label, and the width of a bold letter of the label.
 const LABEL_GAP: f64 = 22.0;
 const LABEL_LETTER: f64 = 7.3;
-/// Between the names of x on the axis, at least.
+/// The least distance between the values of x on the axis.
 const X_LABEL_STEP: f64 = 48.0;
-/// Between the labels at the lines' ends.
+/// The least distance between the labels at the ends of the lines.
 const LABEL_STEP: f64 = 15.0;
 const TICKS_MAX: f64 = 6.0;
 /// How much the intervals may add to the range of the medians, at each end.
@@ -61,7 +61,8 @@ pub(crate) struct Plot {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Scaling {
     Linear,
-    /// Logarithmic axes: to the base of two across, where thread counts double, and of ten upwards.
+    /// Logarithmic axes: the horizontal one to the base of two, because thread counts double, the vertical
+    /// one to the base of ten.
     Logarithmic,
 }
 
@@ -247,7 +248,7 @@ fn whisker(x: f64, low: f64, high: f64) -> String {
     format!("M{left:.1} {low:.1}h{width}M{x:.1} {low:.1}V{high:.1}M{left:.1} {high:.1}h{width}")
 }
 
-/// From data to pixels.
+/// Converts data to pixels.
 struct Scale {
     low: f64,
     high: f64,
@@ -321,7 +322,7 @@ impl Scale {
     /// The positions of grid lines and their distance, which decides how exact the labels must be.
     fn ticks(&self) -> Vec<(f64, f64)> {
         if self.y_scale == Scaling::Logarithmic {
-            // Few decades have room for ticks within.
+            // If there are few decades, there is room for ticks within each.
             let factors: &[f64] = if self.high - self.low <= 2.0 { &[1.0, 2.0, 5.0] } else { &[1.0] };
             let decades = self.low as i32..=self.high as i32;
             let ticks = decades.flat_map(|decade| {
@@ -336,7 +337,7 @@ impl Scale {
     }
 }
 
-/// On an axis without length or origin.
+/// Where x lies on an axis without length or origin.
 fn x_place(x: u32, scaling: Scaling) -> f64 {
     match scaling {
         Scaling::Linear => x.into(),
@@ -451,7 +452,7 @@ mod tests {
         let ticks: Vec<f64> = scale.ticks().into_iter().map(|(tick, _)| tick).collect();
         assert_eq!(ticks, [100.0, 1_000.0, 10_000.0, 100_000.0]);
         assert_eq!((scale.y(100_000.0), scale.y(100.0)), (TOP, HEIGHT - BOTTOM));
-        // A logarithmic axis has no place for zero; zero must do no harm.
+        // A logarithmic axis cannot show zero, and zero must do no harm.
         let with_zero = Plot { lines: vec![Line { points, ..plot.lines[0].clone() }], ..plot };
         assert!(!with_zero.to_svg("id").contains("inf"));
     }

@@ -7,7 +7,7 @@ use super::view;
 use crate::results::Results;
 use std::fmt::Write;
 
-/// The table with its choice of base; nothing where there is nothing to compare.
+/// The table with its choice of base; nothing if there is nothing to compare.
 pub(crate) fn html(results: &Results, number: usize) -> String {
     let lines = view::lines(results);
     let Some(base) = default_base(results).filter(|_| lines.len() > 1) else {

@@ -1,4 +1,4 @@
-//! What a run came to, in sentences: which target is ahead, by what ratio and where; where Latchwork is
+//! The results of a run in sentences: which target is ahead, by what ratio and where; where Latchwork is
 //! behind; and what share of the null server's figures each target reaches. All ratios compare samples of the
 //! same round.
 
@@ -20,7 +20,8 @@ struct GridPosition {
     x: u32,
 }
 
-/// A target with the best of its series in each position, or, where there is one target, one of its series.
+/// A target, represented at each position by its best series. If there is only one target, the contenders are
+/// its series.
 struct Contender {
     name: String,
     lines: Vec<(String, String)>,
@@ -37,7 +38,7 @@ impl Contender {
     }
 }
 
-/// The sentences, the most important first. None where nothing can be compared.
+/// The sentences, the most important first. There are none if nothing can be compared.
 pub(crate) fn summary(results: &Results) -> Vec<String> {
     let contenders = contenders(results);
     let mut sentences = leader(results, &contenders);
@@ -50,8 +51,8 @@ pub(crate) fn summary(results: &Results) -> Vec<String> {
     sentences
 }
 
-/// The position in [`view::lines`] of the line that is furthest behind, where there are lines enough to leave
-/// one out.
+/// The index in [`view::lines`] of the line that is furthest behind, if there are enough lines to leave one
+/// out.
 pub(crate) fn worst_line(results: &Results) -> Option<usize> {
     let lines = view::lines(results);
     let alone: Vec<Contender> = lines
@@ -103,7 +104,7 @@ fn best_of<'a>(
     measured.max_by(|left, right| left.1.total_cmp(&right.1)).map(|(cell, _)| cell)
 }
 
-/// More is better, whatever the unit. `None` for what has no logarithm.
+/// The median as a number of which more is better, whatever the unit. `None` if it has no logarithm.
 fn worth(results: &Results, cell: &Cell) -> Option<f64> {
     let median = cell.estimate()?.median;
     let worth = if results.lower_is_better { median.recip() } else { median };
@@ -315,7 +316,7 @@ fn shares_of_null(results: &Results) -> Vec<String> {
     targets(results).iter().filter_map(share).collect()
 }
 
-/// What each target's series gain over its baseline at the most and at the least.
+/// The largest and the smallest gain that each target's series have over its baseline.
 fn baselines(results: &Results) -> Vec<String> {
     let mut sentences = Vec::new();
     for target in &results.targets {

@@ -3,7 +3,7 @@
 use super::view::{self, Table};
 use crate::results::Results;
 
-/// All tables, the relative one first, and what they come to in sentences.
+/// All tables, the relative one first, and the summary in sentences.
 pub(crate) fn render(results: &Results) -> String {
     let mut text = String::new();
     let mut tables = view::summary_tables(results);

@@ -8,16 +8,16 @@ use crate::stats::Estimate;
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Table {
     pub title: String,
-    /// What the figures mean, where the title does not say it all.
+    /// What the figures mean, if the title does not say it.
     pub note: String,
     /// `points`, `series`, `1`, `8`, ...
     pub columns: Vec<String>,
     /// How many columns at the left are names.
     pub names: usize,
-    /// What the other columns are: `threads`. Nothing, if each is something else.
+    /// What the other columns are, for example `threads`. Empty if each is something else.
     pub across: String,
     pub rows: Vec<Vec<String>>,
-    /// Positions of the rows that open a block.
+    /// Indexes of the first row of each block.
     pub block_starts: Vec<usize>,
 }
 
@@ -38,7 +38,7 @@ pub(crate) fn labels(results: &Results) -> Vec<String> {
     lines(results).iter().map(|(target, series)| label(results, target, series)).collect()
 }
 
-/// The series alone where there is one target, the target alone where it has one series.
+/// If there is one target, the name of the series alone. If a target has one series, its name alone.
 pub(crate) fn label(results: &Results, target: &str, series: &str) -> String {
     if results.targets.len() < 2 {
         return series.to_string();
@@ -146,7 +146,7 @@ pub(crate) fn other_tables(results: &Results) -> Vec<Table> {
         .collect()
 }
 
-/// The names of what the experiment measured besides, in the order in which they first came.
+/// The names of the extras that the experiment measured, in the order in which they first came.
 pub(crate) fn extras(results: &Results) -> Vec<String> {
     let mut names: Vec<String> = Vec::new();
     for (name, _) in results.cells.iter().flat_map(|cell| &cell.samples).flat_map(|sample| &sample.extra) {
@@ -157,7 +157,7 @@ pub(crate) fn extras(results: &Results) -> Vec<String> {
     names
 }
 
-/// Each target's best series against the best series of a reference target: MariaDB where there is one.
+/// Each target's best series relative to the best series of a reference target: MariaDB if it is there.
 pub(crate) fn comparison_table(results: &Results) -> Option<Table> {
     let reference = reference_target(results)?;
     let better = if results.lower_is_better { "how many times as fast as" } else { "as a multiple of" };
@@ -204,7 +204,7 @@ fn best_against(
     (!table.rows.is_empty()).then_some(table)
 }
 
-/// The first MariaDB, else the first target that is not the null server; `None` if it stands alone.
+/// The first MariaDB, else the first target that is not the null server; `None` if there is no other target.
 pub(crate) fn reference_target(results: &Results) -> Option<String> {
     if results.targets.len() < 2 {
         return None;

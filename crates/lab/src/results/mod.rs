@@ -1,6 +1,7 @@
-//! What a run found out: settings, machine, and one [`Cell`] for each combination that was measured. Reports
-//! are made from this alone. A cell has a place: a target, a series of it (say, `32` segments), a block (say,
-//! 10 points) and an `x` (say, 8 threads). Each experiment chooses which of its parameters play these parts.
+//! The results of a run: settings, machine, and one [`Cell`] for each combination that was measured. Reports
+//! are made only from these. A cell has a position: a target, a series of it (say, `32` segments), a block
+//! (say, 10 points) and an `x` (say, 8 threads). Each experiment chooses which of its parameters play these
+//! parts.
 
 mod read;
 
@@ -28,7 +29,7 @@ pub(crate) struct Results {
     pub settings: Vec<(String, String)>,
     pub doctor: Vec<Finding>,
     pub targets: Vec<TargetInfo>,
-    /// Of every sample's value: `queries/s`.
+    /// The unit of every sample's value: `queries/s`.
     pub unit: String,
     /// True for seconds, for example: then a gain is a smaller value.
     pub lower_is_better: bool,
@@ -79,7 +80,7 @@ pub(crate) struct Cell {
 pub(crate) struct Sample {
     /// The round that this sample belongs to. Gains compare samples of the same round.
     pub round: u32,
-    /// In the results' unit.
+    /// The measured value, in the results' unit.
     pub value: f64,
     /// The length of the measured window.
     pub seconds: f64,
@@ -91,15 +92,15 @@ pub(crate) struct Sample {
     /// Processors kept busy, averaged over the window.
     pub server_cpus: Option<f64>,
     pub client_cpus: Option<f64>,
-    /// Of the server's threads (embedded: of all threads), voluntary and involuntary.
+    /// Context switches of the server's threads (embedded: of all threads), voluntary and involuntary.
     pub context_switches_per_s: Option<f64>,
     /// Times that a thread had to wait for a latch of the cache, as the target counts them.
     pub latch_waits_per_s: Option<f64>,
-    /// What else this experiment measures, by name.
+    /// Other figures of this experiment, by name.
     pub extra: Vec<(String, f64)>,
 }
 
-/// Microseconds.
+/// Latencies in microseconds.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub(crate) struct Latency {
     pub mean: f64,
@@ -172,7 +173,7 @@ impl Results {
             .find(|cell| cell.target == target && cell.series == series && cell.block == block && cell.x == x)
     }
 
-    /// Gives the samples of `cell` to the cell of the same place, or appends it if there is none.
+    /// Adds the samples of `cell` to the cell with the same position, or appends `cell` if there is none.
     pub(crate) fn add(&mut self, cell: Cell) {
         match self.cell_mut(&cell.target, &cell.series, &cell.block, cell.x) {
             Some(known) => known.samples.extend(cell.samples),

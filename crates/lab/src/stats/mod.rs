@@ -8,23 +8,23 @@
 
 pub(crate) mod student;
 
-/// The confidence that an interval reaches for, where there are samples enough.
+/// The confidence of an interval, if there are enough samples.
 pub(crate) const CONFIDENCE_GOAL: f64 = 0.95;
 
-/// A value with the interval that the truth lies in with probability `confidence`.
+/// A value, with the interval that contains the true value with probability `confidence`.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Estimate {
     pub median: f64,
     pub low: f64,
     pub high: f64,
-    /// 0 to 1: what `low..=high` really reaches, which is below [`CONFIDENCE_GOAL`] with few samples.
+    /// The confidence of `low..=high`, 0 to 1. With few samples it is below [`CONFIDENCE_GOAL`].
     pub confidence: f64,
     pub samples: usize,
 }
 
 impl Estimate {
     /// The median of `values` and its narrowest symmetric order-statistic interval that reaches
-    /// [`CONFIDENCE_GOAL`], or the whole range where none does. `None` without values or with a NaN.
+    /// [`CONFIDENCE_GOAL`], or the whole range if none does. `None` without values or with a NaN.
     pub(crate) fn of(values: &[f64]) -> Option<Estimate> {
         let sorted = sorted(values)?;
         let count = sorted.len();
@@ -44,13 +44,13 @@ impl Estimate {
     }
 }
 
-/// The median; the mean of the middle two where there is an even number. `None` without values or with a NaN.
+/// The median; of an even number of values, the mean of the middle two. `None` without values or with a NaN.
 pub(crate) fn median(values: &[f64]) -> Option<f64> {
     sorted(values).map(|sorted| median_of_sorted(&sorted))
 }
 
-/// How many times as large as `base` something is. The two values of a pair come from the same round:
-/// whatever slowed down the round slowed down both. The result is the median of the rounds' ratios, with its
+/// How many times as large as `base` something is. The two values of a pair come from the same round, so a
+/// disturbance of that round slowed down both. The result is the median of the rounds' ratios, with its
 /// interval.
 pub(crate) fn paired_ratio(pairs: &[(f64, f64)]) -> Option<Estimate> {
     let ratios: Vec<f64> =

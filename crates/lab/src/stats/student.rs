@@ -1,6 +1,6 @@
-//! Student's t distribution, as far as intervals need it.
+//! The parts of Student's t distribution that intervals need.
 
-/// The `t` that a two-sided interval of this confidence reaches to, with `degrees` of freedom, whole or not.
+/// The `t` at the ends of a two-sided interval of this confidence. `degrees` of freedom need not be whole.
 /// It inverts the distribution by bisection: that is fast enough for a report, which asks a few hundred
 /// times.
 pub(crate) fn two_sided(confidence: f64, degrees: f64) -> f64 {
@@ -61,7 +61,8 @@ fn beta_fraction(x: f64, a: f64, b: f64) -> f64 {
     value
 }
 
-/// Of a positive number, by Lanczos' approximation (g = 7, nine terms), good to 15 digits.
+/// The logarithm of the gamma function of a positive number, by Lanczos' approximation (g = 7, nine terms),
+/// exact to 15 digits.
 fn ln_gamma(x: f64) -> f64 {
     const TERMS: [f64; 8] = [
         676.520_368_121_885_1,
@@ -74,7 +75,7 @@ fn ln_gamma(x: f64) -> f64 {
         1.505_632_735_149_311_6e-7,
     ];
     if x < 0.5 {
-        // The reflection formula: the terms are for the right half.
+        // The reflection formula, because the terms are only good for larger numbers.
         return (std::f64::consts::PI / (std::f64::consts::PI * x).sin()).ln() - ln_gamma(1.0 - x);
     }
     let x = x - 1.0;

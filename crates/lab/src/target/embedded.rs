@@ -17,7 +17,7 @@ use std::hint::black_box;
 use std::ops::Bound;
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 
-/// Rows a statement of the bulk load.
+/// Rows of a statement of the bulk load.
 const ROWS_PER_STATEMENT: u32 = 10_000;
 /// Random queries whose answers are compared with the data's definition before anything is measured.
 const VERIFIED_POINTS: usize = 200;
@@ -280,7 +280,8 @@ impl Client {
         }
     }
 
-    /// One query of the workload; gives the number of its rows. Touches nothing shared but the table.
+    /// Runs one query of the workload and returns the number of its rows. The only shared state that it uses
+    /// is the table.
     fn query(&mut self) -> Result<u64> {
         self.script.next(&mut self.parameters);
         self.encode_keys();

@@ -1,4 +1,4 @@
-//! A Latchwork server of this very build, on a scratch folder and a unix socket.
+//! A Latchwork server of this same build, on a scratch folder and a unix socket.
 
 use super::process::{ServerProcess, socket_path};
 use super::server::Flavour;

@@ -11,7 +11,7 @@ use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where distributions keep servers that are in no user's PATH.
+/// Folders where distributions keep servers. They are not in the PATH of users.
 const SERVER_FOLDERS: [&str; 4] = ["/usr/sbin", "/usr/libexec", "/usr/local/sbin", "/usr/local/mysql/bin"];
 /// Folders that are searched for MariaDB's programs, instead of PATH and [`SERVER_FOLDERS`]; separated by
 /// colons.
@@ -27,7 +27,7 @@ pub(crate) struct MariaDb {
     engine: Engine,
     /// A cache that holds table and index, for engines that cache both.
     cache_bytes: u64,
-    /// MyISAM caches indexes only; its rows are the file system's to cache.
+    /// MyISAM caches indexes only. The file system caches its rows.
     key_buffer_bytes: u64,
     connections_max: u32,
     extra_options: Vec<String>,
@@ -67,7 +67,7 @@ impl MariaDb {
             // Options that shape a new data directory.
             .args(self.extra_options.iter().filter(|option| option.starts_with("--innodb-page-size")))
             .args(["--auth-root-authentication-method=normal", "--skip-test-db"])
-            // Its temporary tables are named after a process; several of them must not meet in one folder.
+            // It names its temporary tables after the process, so several of them must not share a folder.
             .env("TMPDIR", temporary)
             .process_group(0)
             .stdin(Stdio::null())
@@ -140,7 +140,7 @@ pub(crate) fn missing_mariadb_program() -> Option<&'static str> {
     [SERVER, INSTALLER].into_iter().find(|names| find(*names).is_err()).map(|names| names[0])
 }
 
-/// What a server says that finds no RocksDB, in words that help. RocksDB comes in a package of its own.
+/// Explains the error of a server that finds no RocksDB: RocksDB comes in a package of its own.
 fn without_plugin(error: Error) -> Error {
     match &error {
         Error::Server { log, .. } if log.contains("unknown variable 'rocksdb") => Error::Missing {
@@ -152,7 +152,8 @@ fn without_plugin(error: Error) -> Error {
 }
 
 impl Flavour for MariaDb {
-    /// MyISAM sweeps its segments, once however many hit paths are asked for; the others have none.
+    /// MyISAM has a series for each number of segments, however many hit paths are asked for. The other
+    /// engines have no segments.
     fn series(&self, asked: &[Setting]) -> SeriesPlan {
         if self.engine != Engine::MyIsam {
             let label = self.engine.name().to_string();

@@ -35,7 +35,7 @@ pub(crate) struct Series {
     pub setting: Option<Setting>,
 }
 
-/// What a target makes of the settings that a run asks for.
+/// The series that a target has for the settings that a run asks for.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct SeriesPlan {
     pub series: Vec<Series>,
@@ -61,7 +61,7 @@ pub(crate) trait Target {
     /// Which settings make sense here. Called before `start`.
     fn series(&self, asked: &[Setting]) -> SeriesPlan;
 
-    /// Gets going, makes the table, loads it, and makes sure that it gives right answers.
+    /// Starts, makes the table, loads it, and checks that the target gives right answers.
     fn start(&mut self, table: &Sbtest, context: &mut Context<'_>) -> Result<()>;
 
     /// Version and options, once started.
@@ -72,25 +72,25 @@ pub(crate) trait Target {
 
     fn sample(&mut self, load: &Load, context: &mut Context<'_>) -> Result<Sample>;
 
-    /// Stops in good order; errors tell that data was lost. Does nothing the second time.
+    /// Shuts down cleanly. An error means that data was lost. A second call does nothing.
     fn stop(&mut self) -> Result<()>;
 }
 
-/// Connections a server has to take beside those of the clients.
+/// Connections that a server has to take in addition to those of the clients.
 const CONNECTIONS_BESIDE: u32 = 32;
 /// The study's `max_connections`.
 const CONNECTIONS_MIN: u32 = 256;
 
-/// What a target is started with.
+/// Options that a target is started with.
 #[derive(Clone, Debug)]
 pub(crate) struct TargetOptions {
-    /// Of a cache that holds rows and indexes.
+    /// The size of a cache that holds rows and indexes.
     pub cache_bytes: u64,
-    /// Of a cache that holds indexes only.
+    /// The size of a cache that holds indexes only.
     pub key_buffer_bytes: u64,
     /// The most clients that will work at the same time.
     pub clients_max: u32,
-    /// Of servers. The engine in process always has the built-in driver.
+    /// The driver of servers. The engine in process always has the built-in driver.
     pub driver: DriverKind,
     /// More options for MariaDB's servers.
     pub mariadb_options: Vec<String>,
@@ -159,7 +159,7 @@ pub(crate) fn null_server(spec: &TargetSpec) -> Option<Box<dyn Flavour>> {
     (*spec == TargetSpec::Null).then(|| Box::new(null::Null::default()) as Box<dyn Flavour>)
 }
 
-/// A series for every setting: the plan of targets that have them all.
+/// A series for every setting: the plan of targets that can take all of them.
 fn all_settings(asked: &[Setting]) -> SeriesPlan {
     SeriesPlan {
         series: asked

@@ -1,5 +1,5 @@
-//! The null server: one thread a connection, the same rows for every client, and no work. What remains is the
-//! cost of clients and sockets. No server on this machine can be faster.
+//! The null server: one thread for each connection, the same rows for every client, and no work. Its figures
+//! show what clients and sockets cost. No server on this machine can be faster.
 
 use super::server::{Flavour, OWN_SERVER_THREADS};
 use super::{Context, Series, SeriesPlan, Setting};
@@ -98,7 +98,7 @@ impl Drop for Listening {
     fn drop(&mut self) {
         // ORDER: the acceptor looks after the connection below, which synchronises through the kernel.
         self.closing.store(true, Ordering::Relaxed);
-        // Wakes the acceptor. If it listens no more, it has ended already.
+        // Wakes the acceptor. An error means that it has ended already.
         let _ = UnixStream::connect(&self.address);
         if let Some(acceptor) = self.acceptor.take() {
             let _ = acceptor.join();
@@ -114,7 +114,7 @@ fn accept(listener: &UnixListener, closing: &AtomicBool) {
             return;
         }
         let thread = thread::Builder::new().name(OWN_SERVER_THREADS.to_string()).stack_size(STACK_BYTES);
-        // A client that vanishes ends its thread; one that gets none sees its connection closed.
+        // If a client goes away, its thread ends. If no thread can be started, the connection is closed.
         let _ = thread.spawn(move || serve(stream));
     }
 }
@@ -172,7 +172,7 @@ fn serve(mut stream: UnixStream) -> Option<()> {
     }
 }
 
-/// The form of answers that the client asked for.
+/// Which form the client wants its answers in.
 #[derive(Clone, Copy, Debug)]
 struct Form {
     eof_packets: bool,
@@ -180,27 +180,28 @@ struct Form {
     cache_metadata: bool,
 }
 
-/// What answers a statement.
+/// The answer to a statement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 enum Shape {
     Done,
-    /// So many rows of the columns `id`, `k`, `c` and `pad`.
+    /// This many rows of the columns `id`, `k`, `c` and `pad`.
     Whole(u16),
-    /// So many rows of the column `c`.
+    /// This many rows of the column `c`.
     C(u16),
     /// A sum.
     Sum,
 }
 
 impl Shape {
-    /// The shape of a statement of `select_random_points` or of sysbench's OLTP transactions; others are done
-    /// at once.
+    /// The answer to a statement of `select_random_points` or of sysbench's OLTP transactions. Every other
+    /// statement gets an OK.
     fn of(sql: &[u8]) -> Shape {
         let Some(list) = sql.strip_prefix(b"SELECT ") else { return Shape::Done };
         let has = |word: &[u8]| list.windows(word.len()).any(|found| found == word);
         if list.starts_with(b"id, k, c, pad ") {
             let commas = list.iter().filter(|&&byte| byte == b',').count();
-            // One value more than there are commas; three commas are in the list of columns.
+            // There is one value more than commas in the list of values. The list of columns has three
+            // commas.
             return Shape::Whole((commas - 2) as u16);
         }
         if list.starts_with(b"SUM(") {

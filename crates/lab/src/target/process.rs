@@ -1,5 +1,5 @@
-//! A server that the lab started. It has a process group of its own, so that Ctrl-C reaches the lab alone,
-//! and the lab always ends it.
+//! A server that the lab started. It has a process group of its own, so that Ctrl-C reaches only the lab. The
+//! lab always ends the server.
 
 use crate::driver::socket::Login;
 use crate::error::{Error, Result, log_tail};
@@ -23,8 +23,8 @@ pub(crate) struct ServerProcess {
 }
 
 impl ServerProcess {
-    /// Starts `program` with what it prints going to `log`. If the lab dies without a chance to clean up, the
-    /// kernel ends the server (where `setpriv` is there to ask it to).
+    /// Starts `program`; its output goes to `log`. If the lab dies and cannot clean up, the kernel ends the
+    /// server, provided that `setpriv` is installed, which asks it to.
     pub(crate) fn start(
         target: &str,
         program: &Path,
@@ -79,7 +79,7 @@ impl ServerProcess {
             return Ok(());
         }
         if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
-            // It may have ended already; then waiting tells.
+            // If the server has ended already, the wait below finds that out.
             let _ = kill_process(pid, Signal::TERM);
         }
         let deadline = Instant::now() + STOP_PATIENCE;
@@ -99,7 +99,7 @@ impl ServerProcess {
         Err(self.failure("the server does not shut down"))
     }
 
-    /// The error, with what the server said last.
+    /// The error, with the end of the server's log.
     pub(crate) fn failure(&self, why: &str) -> Error {
         Error::Server {
             target: self.target.clone(),

@@ -16,11 +16,11 @@ use std::path::Path;
 use wire::client::Value;
 use wire::value::WireValue;
 
-/// Rows an INSERT of the load.
+/// Rows of an INSERT of the load.
 const ROWS_PER_STATEMENT: u32 = 1_000;
 /// Random points whose rows are compared with the data's definition before anything is measured.
 const VERIFIED_POINTS: usize = 100;
-/// The name of threads of servers inside the lab. Their processor time is not counted as the clients'.
+/// The name of threads of servers inside the lab. Their processor time does not count as that of clients.
 pub(crate) const OWN_SERVER_THREADS: &str = "null-server";
 
 /// One kind of server.
@@ -28,7 +28,8 @@ pub(crate) trait Flavour {
     /// See [`Target::series`].
     fn series(&self, asked: &[Setting]) -> SeriesPlan;
 
-    /// Starts the server with its data in `folder`; gives the way in. Once stopped, it may be started again.
+    /// Starts the server with its data in `folder`. Returns how to connect to it. It may be started again
+    /// after it was stopped.
     fn start(&mut self, folder: &Path, context: &mut Context<'_>) -> Result<Login>;
 
     /// The server's process, if it runs on this machine and is ours.
@@ -53,7 +54,7 @@ pub(crate) trait Flavour {
         true
     }
 
-    /// True if a table of this name may be someone else's.
+    /// True if a table of this name may belong to somebody else.
     fn is_foreign(&self) -> bool {
         false
     }
@@ -267,8 +268,8 @@ impl Target for Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // On a server that runs already the table is dropped on every way out. Servers of the lab are removed
-        // as a whole.
+        // On a server that ran already the table is always dropped, also after an error. Servers of the lab
+        // are removed as a whole.
         if let Some(started) = self.started.take()
             && started.made_table
             && let Ok(mut client) = started.login.connect()

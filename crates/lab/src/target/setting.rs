@@ -1,4 +1,4 @@
-//! How a cache is set for a series.
+//! The settings of a cache for a series.
 
 use super::HitPath;
 use std::fmt;
@@ -33,7 +33,7 @@ pub(crate) struct Setting {
 }
 
 impl Setting {
-    /// The series' label. The locked path is the study's, so its label does not name it.
+    /// The series' label. It does not name the locked path, because that is the study's.
     pub(crate) fn label(self) -> String {
         match self.hit_path {
             HitPath::Locked => self.segments.to_string(),

@@ -42,7 +42,7 @@ pub(crate) enum TargetSpec {
 }
 
 impl TargetSpec {
-    /// As they are without a preset.
+    /// The targets without a preset.
     pub(crate) const EMBEDDED: TargetSpec = TargetSpec::Embedded(None);
     pub(crate) const LATCHWORK: TargetSpec = TargetSpec::Latchwork(None);
 
@@ -83,7 +83,7 @@ impl TargetSpec {
         Err(format!("target `{text}` is not known; targets are {}", Self::SYNTAX))
     }
 
-    /// Without a password.
+    /// The name of the target, without a password.
     pub(crate) fn name(&self) -> String {
         match self {
             TargetSpec::Embedded(preset) => with_preset("embedded", *preset),

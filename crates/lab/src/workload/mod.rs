@@ -1,6 +1,6 @@
-//! What a target is asked: the data, and the stream of queries of each client. A workload is written once. A
-//! [`Statement`] says what is asked, in a form that both the engine in process and a server can take; a
-//! [`Script`] gives the parameters.
+//! The data, and the stream of queries of each client. A workload is written once: a [`Statement`] says what
+//! is asked, in a form that both the engine in process and a server can take, and a [`Script`] gives the
+//! parameters.
 
 pub(crate) mod oltp;
 mod sbtest;
@@ -9,10 +9,10 @@ use base::random::Random;
 
 pub(crate) use sbtest::{DATABASE, Row, Sbtest, TABLE, random_c, random_pad};
 
-/// What every client of a run asks, over and over.
+/// The statement that every client of a run repeats.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Statement {
-    /// `SELECT id, k, c, pad FROM sbtest1 WHERE k IN (...)` with so many points: a batch of lookups
+    /// `SELECT id, k, c, pad FROM sbtest1 WHERE k IN (...)` with this many points: a batch of lookups
     /// in the secondary index, each followed by the fetch of a row.
     PointsByK { points: u32 },
 }

@@ -44,7 +44,7 @@ pub(crate) enum Step {
     IndexUpdate,
     OtherUpdate,
     Delete,
-    /// Of the row that was deleted.
+    /// The id of the row that was deleted.
     Insert,
     Commit,
 }
@@ -78,13 +78,13 @@ const READ_ONLY: [Step; 16] = [
     Commit,
 ];
 
-/// Rows of a range.
+/// The number of rows in a range.
 pub(crate) const RANGE_ROWS: u32 = 100;
 
 impl Step {
     pub(crate) const COUNT: usize = Step::Commit as usize + 1;
 
-    /// With question marks for the parameters.
+    /// The statement, with question marks for the parameters.
     pub(crate) fn sql(self) -> String {
         match self {
             Step::Begin => "BEGIN".to_string(),
@@ -110,7 +110,7 @@ pub(crate) enum Parameter {
     Pad([u8; PAD_BYTES]),
 }
 
-/// Which rows are asked for.
+/// Which rows the statements take.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Distribution {
     Uniform,
@@ -214,7 +214,7 @@ impl Transactions {
         self.distribution.draw(&mut self.random, self.rows)
     }
 
-    /// True where the next statement begins a transaction.
+    /// True if the next statement begins a transaction.
     pub(crate) fn is_between(&self) -> bool {
         self.position == 0
     }
@@ -224,7 +224,7 @@ impl Transactions {
         self.position = 0;
     }
 
-    /// How many rows a read returns if the table has all its rows. `None` where that depends on the rows.
+    /// How many rows a read returns if the table has all its rows. `None` if that depends on the rows.
     pub(crate) fn expected_rows(&self, step: Step, parameters: &[Parameter]) -> Option<u64> {
         match (step, parameters) {
             (Point | Sum, _) => Some(1),

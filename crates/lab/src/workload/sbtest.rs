@@ -39,7 +39,8 @@ impl Sbtest {
         Row { id, k: self.k(id), c: random_c(&mut random), pad: random_pad(&mut random) }
     }
 
-    /// Distinct points to check a target's answers with: some that rows have, some at random.
+    /// Distinct points to check a target's answers with. Some of them are in the table; the others are
+    /// random.
     pub(crate) fn verification_points(&self, count: usize) -> Vec<u32> {
         let mut random = Random::new(self.seed, u64::MAX);
         let mut points: Vec<u32> = (0..count)

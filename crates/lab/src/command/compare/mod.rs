@@ -1,7 +1,7 @@
 //! `lab compare`: what changed between two runs, cell by cell.
 //!
-//! The runs were not measured in turns, so their samples are independent, and whatever changed on the machine
-//! between them is in the ratio. What differs in machine and settings is therefore said first.
+//! The runs were not measured in turns, so their samples are independent, and a change of the machine between
+//! the runs changes the ratio. So differences in machine and settings are listed first.
 
 mod ratio;
 mod show;
@@ -23,9 +23,9 @@ new figure is, with its 95 % interval, and a verdict in words. Warns where machi
 the cells that only one of them has.
 
 The ratio is that of the geometric means; its interval is Welch's on logarithms, for two independent sets of samples
-whose spreads may differ. With seconds, less is faster. `no difference to be told` means that the interval holds 1, or that the
-ratio is within 1 % of it: not that there is no difference. Of twenty comparisons without any difference, one is expected to
-claim one.
+whose spreads may differ. With seconds, less is faster. `no difference to be told` means that the interval contains 1, or
+that the ratio is within 1 % of it. It does not mean that there is no difference. If there is no difference in any of twenty
+cells, one of them is expected to show one all the same.
 
 Exit status
   0  no cell is slower
@@ -39,7 +39,7 @@ const EXIT_SLOWER: u8 = 3;
 
 /// What changed between two runs.
 pub(crate) struct Comparison {
-    /// Sentences: what differs beside the figures.
+    /// Sentences about what differs besides the figures.
     pub warnings: Vec<String>,
     pub cells: Vec<Compared>,
     /// Names of cells that the other run does not have.
@@ -55,7 +55,7 @@ pub(crate) struct Compared {
     pub x: u32,
     pub old: f64,
     pub new: f64,
-    /// None where a figure is zero, or nothing was measured.
+    /// `None` if a figure is zero, or nothing was measured.
     pub ratio: Option<Ratio>,
 }
 
@@ -131,7 +131,7 @@ fn name(cell: &Cell) -> String {
     format!("{} {}, {}, {}", cell.target, cell.series, cell.block, cell.x)
 }
 
-/// Facts that change with every run, and explain nothing.
+/// Facts that differ between any two runs, so they say nothing.
 const PASSING: [&str; 2] = ["load averages", "memory available"];
 
 fn warnings(old: &Results, new: &Results) -> Vec<String> {

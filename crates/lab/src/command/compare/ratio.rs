@@ -2,7 +2,7 @@
 
 use crate::stats::student;
 
-/// What every interval of a comparison reaches for.
+/// The confidence of every interval of a comparison.
 pub(crate) const CONFIDENCE: f64 = 0.95;
 /// If a ratio is nearer to 1 than this, the verdict is no difference, however narrow the interval: runs
 /// minutes apart on one machine differ by as much.
@@ -12,7 +12,7 @@ pub(crate) const INDIFFERENCE: f64 = 0.01;
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Ratio {
     pub ratio: f64,
-    /// None with a single sample on either side.
+    /// `None` if there is a single sample on either side.
     pub interval: Option<(f64, f64)>,
 }
 
@@ -38,7 +38,7 @@ impl Verdict {
 
 impl Ratio {
     /// Welch's interval on logarithms: the two runs are independent, their spreads may differ, and noise acts
-    /// on throughput as a factor. The ratio is one of geometric means. `None` where a value is not positive.
+    /// on throughput as a factor. The ratio is that of geometric means. `None` if a value is not positive.
     pub(crate) fn of(old: &[f64], new: &[f64]) -> Option<Ratio> {
         let (old, new) = (Logs::of(old)?, Logs::of(new)?);
         let difference = new.mean - old.mean;
@@ -92,7 +92,7 @@ impl Ratio {
 
 struct Logs {
     mean: f64,
-    /// None for a single sample.
+    /// `None` for a single sample.
     variance_of_mean: Option<f64>,
     freedom: f64,
 }
@@ -133,7 +133,7 @@ mod tests {
         }
     }
 
-    /// How many of `rounds` intervals hold the true ratio, and how many verdicts claim a difference.
+    /// How many of `rounds` intervals contain the true ratio, and how many verdicts claim a difference.
     fn simulated(rounds: u32, counts: (usize, usize), spreads: (f64, f64), truth: f64) -> (u32, u32) {
         let mut normal = Normal(303);
         let (mut covered, mut claimed) = (0, 0);
@@ -151,8 +151,8 @@ mod tests {
     #[test]
     fn intervals_hold_the_truth_as_often_as_they_say() {
         // The sequences are fixed, so this never flickers. 95 % of 4,000 is 3,800, give or take 14 (one
-        // deviation). Where the smaller set is much the noisier one, Welch's method falls short by two of a
-        // hundred, and the manual says so.
+        // deviation). If the smaller set is also much noisier, Welch's method covers two of a hundred fewer,
+        // and the manual says so.
         for (counts, spreads) in
             [((3, 3), (0.05, 0.05)), ((5, 5), (0.02, 0.10)), ((3, 9), (0.10, 0.03)), ((20, 20), (0.2, 0.2))]
         {

@@ -31,18 +31,18 @@ const PHASES: [(&str, &str, &str); 9] = [
     ),
     (
         "latch_wait",
-        "until another thread gave a latch up",
-        "waiting for latches: SHOW ENGINE LATCHWORK MUTEX names the latch and who holds it",
+        "until another thread released a latch",
+        "waiting for latches: SHOW ENGINE LATCHWORK MUTEX names the latch and the code that holds it",
     ),
     (
         "lock_wait",
-        "until another transaction gave a row up",
+        "until another transaction released a row",
         "waiting for rows: shorter transactions, or sessions that change different rows",
     ),
     (
         "rest",
         "parameters, evaluating, writing the answer",
-        "neither storage nor network but the execution itself: fewer columns and rows",
+        "the execution itself, neither storage nor network: ask for fewer columns and rows",
     ),
 ];
 
@@ -195,7 +195,8 @@ impl Breakdown {
         }
     }
 
-    /// How the account compares with the operating system's, what taking it cost, and what to change first.
+    /// How the phases compare with the operating system's figures, what counting cost, and what to change
+    /// first.
     pub(crate) fn sentences(&self) -> Vec<String> {
         let mut sentences = Vec::new();
         if let (Some(cpu), Some(off)) = (self.cpu, self.off_processor()) {
@@ -204,19 +205,19 @@ impl Breakdown {
             sentences.push(if off >= 0.0 {
                 format!(
                     "Phases without waits: {working} us; processor time by the operating system: {cpu} us. The {} us between are \
-                     time off the processor: queueing for one, or waiting for the device.",
+                     time off the processor: the threads waited for one, or for the device.",
                     short_number(off)
                 )
             } else {
                 format!(
-                    "Phases without waits: {working} us; processor time by the operating system: {cpu} us. The {} us more are of \
-                     threads that serve nobody, and of waits that cost processor time.",
+                    "Phases without waits: {working} us; processor time by the operating system: {cpu} us. The other {} us are of \
+                     threads that serve no client, and of waits that take processor time.",
                     short_number(-off)
                 )
             });
         }
         sentences.push(format!(
-            "The account itself read the clock {:.1} times a query, about {} us of the phases.",
+            "To count this, the server read the clock {:.1} times a query, which took about {} us of the phases.",
             self.clock_readings,
             short_number(self.clock_readings * self.clock)
         ));
@@ -228,11 +229,11 @@ impl Breakdown {
         let largest = PHASES.iter().zip(&self.phases).max_by(|left, right| left.1.total_cmp(right.1));
         let ((phase, _, advice), us) = largest.expect("there are phases");
         let share = if self.total() > 0.0 { us / self.total() * 100.0 } else { 0.0 };
-        // The log's time off the processor is the device's.
+        // In the phase of the log, time off the processor is the device's time.
         if *phase != "log" && self.off_processor().is_some_and(|off| off > self.total() / 2.0) {
             return format!(
-                "First: more than half of the time is spent off the processor; fewer sessions than that, or more processors, \
-                 before anything else. Then {advice} ({share:.0} %)."
+                "First: more than half of the time is spent off the processor; use fewer sessions, or more processors, \
+                 before you change anything else. Then {advice} ({share:.0} %)."
             );
         }
         format!("First: {advice} ({share:.0} %).")

@@ -83,7 +83,7 @@ impl Clients {
 
 impl Drop for Clients {
     fn drop(&mut self) {
-        // ORDER: as in `stop`; whoever is left ends with its next answer.
+        // ORDER: as in `stop`; a client that is left ends with its next answer.
         self.stopping.store(true, Ordering::Relaxed);
     }
 }

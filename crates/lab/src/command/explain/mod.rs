@@ -1,4 +1,4 @@
-//! `lab explain`: what a query's time goes to on a Latchwork server, by the server's own account
+//! `lab explain`: what a query spends its time on in a Latchwork server, as the server counts it
 //! (`query_phases`).
 
 mod breakdown;
@@ -24,9 +24,9 @@ use std::time::{Duration, Instant};
 pub(crate) const HELP: &str = "\
 latchwork lab explain points|updates [options]
 
-Measures one cell on a Latchwork server that it starts, and tells what a query's time goes to: the network's system
-calls, parsing, planning, secondary index, rows, log, waiting for latches, waiting for row locks, and the rest; with the
-counters behind it, and what to change first.
+Starts a Latchwork server, measures one cell, and shows what a query spends its time on: the network's system calls,
+parsing, planning, secondary index, rows, log, waiting for latches, waiting for row locks, and the rest. Shows the
+counters too, and says what to change first.
 
   points                SELECT id, k, c, pad FROM sbtest1 WHERE k IN (...)
   updates               UPDATE sbtest1 SET c = ... WHERE id = ..., each its own transaction
@@ -37,13 +37,13 @@ counters behind it, and what to change first.
   --rows N              rows of sbtest1: 500k, 2M (default: 100k)
   --text                statements as text instead of prepared
   --server-option=--X   one more option for the server, such as --innodb_flush_log_at_trx_commit=2 (repeatable)
-  --warmup S, --time S  before the account, and what it is taken over (default: 1 and 3)
+  --warmup S, --time S  before measuring, and while measuring (default: 1 and 3)
   --format table|json   (default: table)
   --scratch FOLDER      where the server keeps its data (default: the temporary folder)
 
-A phase is time by the clock, not processor time: where there are more sessions than processors, a thread may
-queue for one in any phase. What the operating system counts as the server's processor time stands below the phases. The
-account reads the clock at each change of phase; how often, and what that costs, is told too and is in the phases.
+A phase is time by the clock, not processor time: with more sessions than processors, a thread may wait for a processor
+in any phase. The server's processor time, as the operating system counts it, is shown below the phases. The server reads
+the clock at each change of phase. The number of these readings and their cost are shown too; the phases include them.
 ";
 
 struct Options {
@@ -105,7 +105,7 @@ impl Options {
             Ok(())
         })?;
         if !matches!(options.target, TargetSpec::Latchwork(_)) {
-            return Err("only a Latchwork server keeps account of its phases; --target latchwork".to_string());
+            return Err("only a Latchwork server counts its phases; use --target latchwork".to_string());
         }
         options.kind = match &words[..] {
             [word] if word == "points" => Kind::Points { points, is_text },

@@ -22,14 +22,14 @@ use tables::{Arrangement, ReadersCase};
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct InsertContention;
 
-/// What every target is set up with.
+/// The set-up that every target has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
-    /// All caches together.
+    /// The bytes of all caches together.
     pub cache_bytes: u64,
     pub rows_per_statement: u32,
     pub seed: u64,
-    /// Of Latchwork's caches; `None` = its own choice.
+    /// The segments of Latchwork's caches; `None` = its own choice.
     pub hit_path: Option<HitPath>,
     pub segments: Option<u32>,
 }
@@ -37,7 +37,7 @@ pub(crate) struct Setup {
 /// A target that tables can be made in.
 pub(crate) trait Contended {
     fn facts(&self) -> Vec<(String, String)>;
-    /// Makes an empty table for each writer, and its cache; or says what was refused.
+    /// Makes an empty table for each writer, and its cache; or returns a sentence that says what was refused.
     fn set_up(&mut self, arrangement: Arrangement, writers: u32) -> Result<Option<String>>;
     /// Each writer inserts into its own table.
     fn insert(&mut self, writers: u32, window: &Window, run: &Run<'_>) -> Result<Sample>;
@@ -46,7 +46,7 @@ pub(crate) trait Contended {
     fn bytes_a_row(&mut self) -> Result<Option<f64>>;
     /// Two tables of calls.
     fn load_calls(&mut self, rows: u32, run: &mut Run<'_>) -> Result<()>;
-    /// Counts calls of users, out of the index alone.
+    /// Counts calls of users, with the index alone.
     fn read(&mut self, case: ReadersCase, rows: u32, window: &Window, run: &Run<'_>) -> Result<Sample>;
     fn stop(&mut self) -> Result<()>;
 }
@@ -65,9 +65,10 @@ impl Experiment for InsertContention {
     }
 
     fn question(&self) -> &'static str {
-        "Writers that insert into tables of their own still meet in the key cache that all tables share. What is a cache per \
-         table worth (CACHE INDEX), what keys without prefix compression (PACK_KEYS=0), and both, on indexes of CHAR \
-         and VARCHAR, everything in memory? With --case readers: one thread or two, on one table or two."
+        "Writers that insert into tables of their own still meet in the key cache that all tables share. How much \
+         is gained by a cache per table (CACHE INDEX), by keys without prefix compression (PACK_KEYS=0), and by both? \
+         Indexes are of CHAR and VARCHAR, everything is in memory. With --case readers: one thread or two, on one \
+         table or two."
     }
 
     fn options(&self) -> String {

@@ -35,7 +35,7 @@ pub(crate) struct Options {
     pub targets: Vec<TargetSpec>,
     pub case: Case,
     pub writers: Vec<u32>,
-    /// Of a table of calls.
+    /// The rows of a table of calls.
     pub rows: u32,
     pub setup: Setup,
     pub time: Duration,
@@ -124,9 +124,9 @@ pub(crate) fn help() -> String {
         "\
 What to measure
   --target T[,T]        embedded, latchwork, mariadb:myisam (default: embedded); mariadb:innodb and
-                        mariadb:aria have no key caches to choose and refuse or ignore the series
-  --case C              writers: the four series of the study; readers: the four cases of the
-                        reader's comment there (default: writers)
+                        mariadb:aria have no key caches to choose: they refuse or ignore the series
+  --case C              writers: the four series of the study; readers: the four cases from a
+                        reader's comment on the study (default: writers)
   --writers N[,N]       each with a table of its own (default: 1,2,4,8,16)
   --rows-per-statement N   (default: 100)
   --rows N              of each of the readers' two tables (default: 200k; published: 2M)

@@ -59,12 +59,12 @@ pub(crate) fn open(
 }
 
 impl Server {
-    /// Runs statements; what the server refuses is told in a sentence.
+    /// Runs statements; returns a sentence if the server refuses one.
     fn try_all(&self, client: &mut Client, statements: &[String]) -> Result<Option<String>> {
         for sql in statements {
             match client.rows(sql) {
                 Ok(rows) => {
-                    // CACHE INDEX tells of failures in its result.
+                    // CACHE INDEX reports failures in the rows of its result.
                     let refused = rows
                         .iter()
                         .find(|row| row.get(2).is_some_and(|kind| kind.eq_ignore_ascii_case("error")));

@@ -1,4 +1,4 @@
-//! The tables of the experiment, one a writer, and what they are asked.
+//! The tables of the experiment, one for each writer, and the queries on them.
 
 use base::random::Random;
 use std::io::Write;
@@ -89,7 +89,7 @@ impl Rows {
     }
 }
 
-/// The four cases of the reader's comment: how many threads on which tables.
+/// The four cases from a reader's comment on the study: how many threads on which tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct ReadersCase {
     pub name: &'static str,

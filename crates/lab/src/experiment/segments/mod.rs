@@ -1,4 +1,4 @@
-//! `segments`: what splitting the key cache's mutex is worth (MariaDB 5.2.2's study of MyISAM).
+//! `segments`: what is gained by splitting the key cache's mutex (MariaDB 5.2.2's study of MyISAM).
 
 mod options;
 
@@ -30,8 +30,8 @@ impl Experiment for Segments {
     }
 
     fn question(&self) -> &'static str {
-        "A key cache with one mutex makes every index read of every connection queue. What is it worth to \
-         split it into segments with a mutex each, or to take no latch at all on a hit? One table, one \
+        "A key cache with one mutex makes every index read of every connection queue. How much is \
+         gained by splitting it into segments with a mutex each, or by taking no latch at all on a hit? One table, one \
          prepared query: SELECT id, k, c, pad FROM sbtest1 WHERE k IN (...), everything in memory."
     }
 
@@ -73,7 +73,7 @@ fn blank(experiment: &Segments, args: &[String], options: &Options) -> Results {
     }
 }
 
-/// A target with its part of the scratch folder and the series it is set to.
+/// A target with its part of the scratch folder and its current series.
 struct Running {
     target: Box<dyn Target>,
     folder: PathBuf,
@@ -103,7 +103,7 @@ fn measure(options: &Options, run: &mut Run<'_>) -> Result<()> {
     }
     let mut grid = Points { options, table, running };
     runner::run(&mut grid, run)?;
-    // Stopped in good order, so that a target that loses data on its way out is noticed.
+    // The targets are stopped in good order here, so that a target that loses data when it stops is noticed.
     run.progress.stage("stopping", 0);
     grid.running.iter_mut().try_for_each(|running| running.target.stop())
 }

@@ -7,10 +7,10 @@ use crate::experiment::frame::{OUTPUT_OPTIONS, OutputOptions};
 use crate::target::{HitPath, SEGMENTS_MAX, Segments, Setting, TargetOptions, TargetSpec};
 use std::time::Duration;
 
-/// Connections that any target has to take; the most that a run asks for.
+/// Every target has to take this many connections; a run asks for no more.
 const THREADS_MAX: u32 = 10_000;
 const POINTS_MAX: u32 = 10_000;
-/// Memory a row takes, in a cache that holds the whole table and its index, generously.
+/// Memory for each row in a cache that holds the whole table and its index, rounded up generously.
 const CACHE_BYTES_PER_ROW: u64 = 400;
 const CACHE_BYTES_MIN: u64 = 64 << 20;
 /// The study's key buffer, which holds the index alone.
@@ -26,20 +26,20 @@ pub(crate) struct Options {
     pub segments: Vec<Segments>,
     pub hit_paths: Vec<HitPath>,
     pub rows: u32,
-    /// Before each sample.
+    /// The warm-up before each sample.
     pub warmup: Duration,
     /// The measured window of each sample.
     pub time: Duration,
     pub samples: u32,
     pub driver: DriverKind,
     pub seed: u64,
-    /// `None`: enough to hold everything, and the study's key buffer for MyISAM.
+    /// `None`: a cache that holds everything, and the study's key buffer for MyISAM.
     pub cache_bytes: Option<u64>,
     pub output: OutputOptions,
     pub mariadb_options: Vec<String>,
 }
 
-/// Options as given, before what was left out is filled in.
+/// Options as given, before defaults are filled in.
 #[derive(Default)]
 struct Given {
     targets: Vec<TargetSpec>,
@@ -112,7 +112,7 @@ impl Options {
         self.threads.iter().copied().max().unwrap_or(1)
     }
 
-    /// What a target of this run is started with.
+    /// The options that a target of this run is started with.
     pub(crate) fn target_options(&self) -> TargetOptions {
         TargetOptions {
             cache_bytes: self.whole_cache_bytes(),
@@ -276,8 +276,8 @@ How to measure
 
 Where it goes
 {OUTPUT_OPTIONS}
-Cells take turns: every round measures each of them once, the series in an order drawn anew, so that a
-noisy moment meets all alike. Gains compare samples of the same round. Ctrl-C keeps the cells measured so far.
+Cells take turns: every round measures each of them once, in an order drawn anew, so that a disturbance
+meets all of them alike. Gains compare samples of the same round. Ctrl-C keeps the cells measured so far.
 
 Examples
   latchwork lab run segments

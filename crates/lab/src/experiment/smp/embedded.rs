@@ -161,7 +161,7 @@ impl Bench for EmbeddedTransactions {
             .collect();
         let mut sample =
             self.engine.observe(|observed| workers::run(workers, &window, observed, interrupt))?;
-        // ORDER: those who count have been joined.
+        // ORDER: the threads that count have been joined.
         let given_up = given_up.load(Ordering::Relaxed);
         if given_up > 0 {
             sample.extra.push((FAILED.to_string(), given_up as f64 / started.elapsed().as_secs_f64()));

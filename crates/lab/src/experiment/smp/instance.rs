@@ -13,7 +13,7 @@ use crate::target::{
 use crate::workload::DATABASE;
 use std::path::Path;
 
-/// What all servers of a run are started with.
+/// Settings of all servers of a run.
 #[derive(Clone, Debug)]
 pub(crate) struct Settings {
     pub cache_bytes: u64,
@@ -231,12 +231,13 @@ impl Instance {
 
 impl Drop for Instance {
     fn drop(&mut self) {
-        // This runs on every way out. `stop` has reported failures before, if it was called.
+        // This runs in every case, also after an error. If `stop` was called, it has reported failures
+        // already.
         let _ = self.drop_tables();
     }
 }
 
-/// A class of latches, and how much threads waited for it so far.
+/// A class of latches, and the waits for it so far.
 #[derive(Clone, PartialEq, Debug)]
 struct Latches {
     name: String,

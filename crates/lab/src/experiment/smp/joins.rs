@@ -40,7 +40,7 @@ impl Joins {
         }
     }
 
-    /// What the query gives.
+    /// The right answer to the query.
     fn expected(&self) -> u64 {
         (1..=self.table.rows).filter(|&id| self.j(id) > 0).count() as u64
     }

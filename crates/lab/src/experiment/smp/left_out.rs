@@ -72,7 +72,7 @@ pub(crate) fn leave_out(
     Ok(left_out)
 }
 
-/// What to tell the user, a line each.
+/// What to tell the user, one line for each target.
 pub(crate) fn sentences(left_out: &[LeftOut]) -> Vec<String> {
     left_out.iter().map(|LeftOut { target, missing }| format!("{target}: {missing}")).collect()
 }

@@ -53,7 +53,7 @@ pub(crate) trait Bench {
 
 /// The published cache.
 const PAPER_CACHE_BYTES: u64 = 8 << 30;
-/// Connections beside those of the sessions.
+/// Connections in addition to those of the sessions.
 const CONNECTIONS_BESIDE: u32 = 32;
 const CONNECTIONS_MIN: u32 = 256;
 const CACHE_BYTES_MIN: u64 = 64 << 20;
@@ -74,10 +74,10 @@ impl Experiment for Smp {
     }
 
     fn question(&self) -> &'static str {
-        "Sessions that work side by side meet at latches, in the engine's heap and in malloc. What are latches on atomic \
-         instructions worth, what is a heap without a mutex, a malloc that scales, a limit on the threads inside? \
-         Sysbench's transactions, concurrent joins, concurrent inserts and the reload of a dump, on servers with each \
-         of the five presets and on others."
+        "Sessions that work side by side meet at latches, in the engine's heap and in malloc. How much is gained \
+         by latches on atomic instructions, by a heap without a mutex, by a malloc that scales, and by a limit on the \
+         threads inside? Measured with sysbench's transactions, concurrent joins, concurrent inserts and the reload of \
+         a dump, on servers with each of the five presets and on others."
     }
 
     fn options(&self) -> String {
@@ -256,7 +256,7 @@ fn measure(options: &Options, kind: Kind, cache_bytes: u64, malloc: &str, run: &
     }
     let mut grid = Sessions { options, kind, x_name: run.results.x_name.clone(), lines };
     runner::run(&mut grid, run)?;
-    // Everything is measured: an error from here on does not make the figures incomplete.
+    // Everything is measured, so an error from here on does not make the figures incomplete.
     run.results.complete = true;
     run.progress.stage("stopping", 0);
     grid.lines.iter_mut().try_for_each(|line| line.bench.stop())

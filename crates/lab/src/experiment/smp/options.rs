@@ -34,7 +34,7 @@ const NAMES: [&str; 23] = [
     "--help",
 ];
 
-/// How long the quick form measures transactions, all cells together; loading comes on top.
+/// How long the quick form measures transactions, all cells together, without loading.
 const QUICK_BUDGET: Duration = Duration::from_secs(150);
 const QUICK_MAX: Duration = Duration::from_secs(5);
 /// The study's time a cell.
@@ -67,7 +67,7 @@ impl Kind {
         }
     }
 
-    /// Transactions or queries a second; the others are timed to their end.
+    /// True for transactions or queries a second. The others are measured in seconds until they end.
     pub(crate) fn is_rate(self) -> bool {
         matches!(self, Kind::ReadWrite | Kind::ReadOnly | Kind::Points)
     }
@@ -112,7 +112,7 @@ impl Form {
 pub(crate) struct Options {
     pub kinds: Vec<Kind>,
     pub targets: Vec<TargetSpec>,
-    /// Those among them that `--target` named: the user wants these, and no others in their place.
+    /// The targets that `--target` named. The user wants these, so none of them may be left out.
     pub named: Vec<TargetSpec>,
     sessions: Option<Vec<u32>>,
     /// Processors of each server.
@@ -126,8 +126,8 @@ pub(crate) struct Options {
     pub forms: Vec<Form>,
     pub dump: Option<PathBuf>,
     pub connections: u32,
-    /// Of each server's cache; `None`: what holds the data, or the published one as far as the machine has
-    /// it.
+    /// The bytes of each server's cache. `None`: a cache that holds the data, or with `--paper` the published
+    /// one, if the machine has the memory.
     pub memory_bytes: Option<u64>,
     warmup: Option<Duration>,
     time: Option<Duration>,
@@ -253,7 +253,7 @@ impl Options {
 
     pub(crate) fn sessions(&self, kind: Kind) -> Vec<u32> {
         let published: &[u32] = match (kind, self.paper) {
-            // Not sessions but the connections that load at the same time.
+            // For a reload these are the connections that load at the same time.
             (Kind::Reload, _) => return vec![self.connections],
             (Kind::ReadWrite | Kind::ReadOnly | Kind::Points, true) => &[1, 2, 4, 8, 16, 32, 64],
             (Kind::ReadWrite | Kind::ReadOnly | Kind::Points, false) => &[1, 4, 16, 64],
@@ -274,16 +274,17 @@ impl Options {
         self.rows_per_session.unwrap_or(if self.paper { 1_000_000 } else { 50_000 })
     }
 
-    /// Of the rows of a shard, as text. The study's were over 100 GB for a cache of 8 GB: the same share of
-    /// the cache here.
+    /// The bytes of the rows of a shard, as text. The study had over 100 GB for a cache of 8 GB; the ratio to
+    /// the cache is the same here.
     pub(crate) fn size_bytes(&self, memory_bytes: u64) -> u64 {
         let published = || if self.paper { memory_bytes / 8 * 100 } else { 64 << 20 };
         self.size_bytes.unwrap_or_else(published)
     }
 
-    /// The time before a sample, and the measured one, where `cells` are measured.
+    /// The warm-up before a sample and the measured window, in a run with so many cells.
     pub(crate) fn window(&self, cells: usize) -> (Duration, Duration) {
-        // As with the other experiments, what the study measured in one go is split over the samples.
+        // The study measured a cell in one go. As in the other experiments, that time is split over the
+        // samples.
         let samples = f64::from(self.samples);
         let time = self.time.unwrap_or_else(|| {
             if self.paper {
@@ -329,7 +330,7 @@ What to measure
   --target T[,T]        latchwork:PRESET, embedded:PRESET, mariadb:innodb|myisam|aria|rocksdb, or a running
                         server: mysql://user[:password]@host[:port]/db, a socket's path. embedded has no joins
                         and no reload; the whole lab has the heap and the malloc of its preset. null answers
-                        at once, without rows: what any server could do of readonly and points
+                        at once, without rows: the most that any server could do in readonly and points
                         (default: latchwork, latchwork:smpfix, latchwork:base, mariadb:innodb)
                         presets: {presets}
                         smpfix needs tcmalloc (Debian: libtcmalloc-minimal4), mariadb needs MariaDB's server
@@ -337,25 +338,26 @@ What to measure
                         target here is refused. A target of the default or of --presets is left out, and the
                         report says so
   --presets             latchwork with each of the presets, besides what --target says
-  --sessions N[,N]      at once (default: 1,4,16,64; of joins and inserts 1,4,16)
+  --sessions N[,N]      sessions at once (default: 1,4,16,64; of joins and inserts 1,4,16)
   --cores N[,N]         processors of the server, which is started bound to the first N of the machine's; the
                         driver runs on all of them (default: all)
-  --rows N              of sbtest1, and of each side of the join (default: 1M)
-  --rows-per-session N  that inserts writes, 1000 a statement (default: 50k)
+  --rows N              rows of sbtest1, and of each side of the join (default: 1M)
+  --rows-per-session N  rows that each session of inserts writes, 1000 a statement (default: 50k)
   --prepared            readwrite, readonly, points: prepared statements (default: text, as published)
   --distribution D      readwrite, readonly, points: special, sysbench's own, or uniform (default: special)
-  --size BYTES          reload: of the dump before compression (default: 64M)
+  --size BYTES          reload: size of the dump before compression (default: 64M)
   --form F[,F]          reload: load (LOAD DATA LOCAL INFILE), insert (default: load)
-  --connections N       reload: that load at the same time (default: 8)
-  --dump FOLDER         reload: where the dump is kept and, if it is there already, taken from
-  --latches             waits for latches, from information_schema.LATCHES (Latchwork; it costs a little)
+  --connections N       reload: connections that load at the same time (default: 8)
+  --dump FOLDER         reload: where the dump is kept; a dump that is there already is used
+  --latches             also shows waits for latches, from information_schema.LATCHES (Latchwork; this costs a
+                        little)
 
 How to measure
   --driver D            readwrite, readonly, points: builtin or sysbench (default: builtin)
-  --warmup S, --time S  readwrite, readonly, points: before a sample, and its measured window
+  --warmup S, --time S  readwrite, readonly, points: warm-up before a sample, and its measured window
                         (default: so that a workload takes less than five minutes)
   --samples N           samples a cell, each in a round of its own (default: 3)
-  --memory BYTES        of each server's cache (default: holds everything)
+  --memory BYTES        size of each server's cache (default: holds everything)
   --paper               the published sessions, times and settings: a cache of 8 GB (less where the machine
                         has less, or what --memory says), a log of 1300 MB, log buffer 200 MB, 4 + 4 I/O
                         threads; MariaDB with its binary log, and once more without
@@ -364,8 +366,8 @@ How to measure
 
 Where it goes
 {OUTPUT_OPTIONS}
-Servers take turns: every round measures each of them once at each number of sessions, in an order drawn anew. What
-was loaded, inserted or joined is counted; a wrong count ends the run.
+Servers take turns: every round measures each of them once at each number of sessions, in an order drawn anew. Rows
+that were loaded, inserted or joined are counted; a wrong count ends the run.
 
 Examples
   latchwork lab run smp

@@ -10,7 +10,7 @@
 //! Numbers are little-endian. A `.lcs` file begins with a header of 8 KiB, whose bytes 8 to 15 are the
 //! version.
 //!
-//! Keys may be anything. Here they become numbers, in the order in which they first occur. Sizes are ignored:
+//! Keys may be anything. They become numbers here, in the order in which they first occur. Sizes are ignored:
 //! every key counts as one.
 
 use super::Requests;
@@ -23,9 +23,9 @@ use std::path::Path;
 const ORACLE_RECORD_BYTES: usize = 24;
 const LCS_HEADER_BYTES: usize = 8192;
 const LCS_MAGIC: [u8; 8] = 0x1234_5678_9abc_def0_u64.to_le_bytes();
-/// Bytes a record of versions 1, 2 and 3.
+/// Bytes of a record in versions 1, 2 and 3.
 const LCS_RECORD_BYTES: [usize; 3] = [24, 28, 36];
-/// Where a record of any of them has its key.
+/// Where the key begins in a record of each version.
 const KEY_AT: usize = 4;
 
 /// Which field of a CSV line is the key, and whether the first line is a headline.

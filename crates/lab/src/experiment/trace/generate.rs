@@ -1,14 +1,14 @@
-//! Traces made here: each a function of its name, the number of keys and the seed.
+//! Generated traces. Each is a function of its name, the number of keys and the seed.
 
 use super::Requests;
 use base::random::{Random, Zipf};
 
-/// A scan comes after so many requests, and touches so large a share of the keys.
+/// There is a scan after this many requests, and it reads this share of the keys.
 const SCAN_EVERY: usize = 50_000;
 const SCAN_SHARE: usize = 5;
-/// The hot set moves so many times in the course of a trace.
+/// How often the hot set moves in the course of a trace.
 const SHIFTS: usize = 8;
-/// The loop goes round so large a share of the keys: more than the largest of the usual caches.
+/// The loop goes through this share of the keys. It is more than the largest of the usual caches has.
 const LOOP_SHARE: usize = 8;
 
 /// The generated traces, in the order in which they are shown.
@@ -31,13 +31,12 @@ pub(crate) fn generate(name: &str, keys: u32, requests: usize, seed: u64) -> Opt
         "shifting" => shifting(keys, requests, seed),
         _ => return None,
     };
-    // The sizes of caches are shares of the footprint, which counts all keys, also those that are never asked
-    // for.
+    // Caches have sizes relative to the footprint. It counts all keys, also those that are never asked for.
     let largest = trace.iter().copied().max().map_or(0, |key| key + 1);
     Some(Requests { name: name.to_string(), footprint: keys.max(largest), keys: trace })
 }
 
-/// Which key has which rank: in an order drawn anew for each `epoch`.
+/// The key of each rank, in an order drawn anew for each `epoch`.
 fn ranks(keys: u32, seed: u64, epoch: u64) -> Vec<u32> {
     let mut order: Vec<u32> = (0..keys).collect();
     Random::new(seed, 1_000 + epoch).shuffle(&mut order);

@@ -1,4 +1,4 @@
-//! `trace`: hit ratios and rates of cache policies on traces, the page cache's own among others.
+//! `trace`: hit ratios and rates of caches on traces. The page cache is one of them.
 
 mod file;
 mod generate;
@@ -46,10 +46,10 @@ impl Experiment for Trace {
     }
 
     fn question(&self) -> &'static str {
-        "How many requests of a trace does a cache answer that holds 0.1, 1 or 10 percent of the keys, and how fast is \
-         it about it? Latchwork's page cache as it is, on both hit paths, beside exact LRU and the caches that Rust \
-         programs use. Each request asks for a key and puts it in if it was not there; the cache begins empty and \
-         every request counts."
+        "How many requests of a trace does a cache answer that holds 0.1, 1 or 10 percent of the keys, and how fast \
+         is it? Compares Latchwork's page cache as it is, on both hit paths, with exact LRU and with the caches that \
+         Rust programs use. Each request asks for a key and inserts it if it was not there; the cache begins empty \
+         and every request counts."
     }
 
     fn options(&self) -> String {
@@ -92,7 +92,7 @@ fn rate_name(threads: u32) -> String {
     format!("million operations/s, threads: {threads}")
 }
 
-/// Likewise the hit ratio, where it is not the cell's own value.
+/// The name of the extra that has the hit ratio, if it is not the cell's own value.
 fn ratio_name(threads: u32) -> String {
     format!("{HIT_RATIO}, threads: {threads}")
 }
@@ -156,7 +156,7 @@ impl Grid for Replays<'_> {
 
     fn schedule(&self) -> Schedule {
         let Options { seed, samples, .. } = *self.options;
-        // A sample is a whole trace: it ends with it, and begins with an empty cache.
+        // A sample is a whole trace, and begins with an empty cache.
         Schedule { seed, rounds: samples, warmup: Duration::ZERO, time: Duration::ZERO }
     }
 
@@ -199,7 +199,8 @@ impl Grid for Replays<'_> {
     }
 }
 
-/// The number of keys that a cache of `size` thousandths of the keys holds. `None` if it is below [`CAPACITY_MIN`].
+/// The number of keys that a cache of `size` thousandths of the keys holds. `None` if it is below
+/// [`CAPACITY_MIN`].
 fn capacity(trace: &Requests, size: u32) -> Option<usize> {
     let capacity = (u64::from(trace.footprint) * u64::from(size) / 1_000) as usize;
     (capacity >= CAPACITY_MIN).then_some(capacity)
@@ -209,7 +210,7 @@ fn percent(size: u32) -> String {
     format!("{} %", f64::from(size) / 10.0)
 }
 
-/// Replays the trace with each number of threads, every time from an empty cache.
+/// Replays the trace with each number of threads, each time with an empty cache.
 fn sample(
     policy: &str,
     trace: &Requests,
@@ -257,7 +258,7 @@ fn replay(cache: &dyn Policy, keys: &[u32], threads: u32) -> u64 {
 
 /// Hit ratios that differ by less than this, in percentage points, count as the same.
 const POINTS_MIN: f64 = 0.05;
-/// A rate that is less than this share of the other's is lower.
+/// A rate counts as lower if it is less than this share of the other rate.
 const RATE_SHARE: f64 = 0.95;
 
 /// The difference to LRU, and every row in which our cache is not the best.

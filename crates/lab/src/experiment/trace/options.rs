@@ -37,7 +37,7 @@ pub(crate) enum Source {
 pub(crate) struct Options {
     pub traces: Vec<Source>,
     pub policies: Vec<&'static str>,
-    /// Thousandths of the keys.
+    /// Capacities of the caches, in thousandths of the keys.
     pub sizes: Vec<u32>,
     pub threads: Vec<u32>,
     pub requests: usize,
@@ -140,20 +140,20 @@ pub(crate) fn help() -> String {
     format!(
         "\
 What to replay
-  --trace T[,T]         names of traces made here, or files (repeatable)
+  --trace T[,T]         names of generated traces, or files (repeatable)
                         ({names}; default: all)
-                        Files: one key a line; .csv, one field of which is the key; libCacheSim's
+                        Files: one key a line; .csv, with the key in one of the fields; libCacheSim's
                         .oracleGeneral (.bin) and .lcs, as its Python package writes them
   --column N            the field of a .csv that is the key, from 1 (default: 1)
-  --headline            the first line of a .csv is no request
+  --headline            skip the first line of a .csv
   --cache C[,C]         {caches}
                         (default: all)
   --size P[,P]          the cache's capacity, in percent of the keys (default: 0.1,1,10)
   --threads N[,N]       the first gives the hit ratio, all of them a rate (default: 1,2,16)
-  --requests N          of a trace made here; the most that is read of a file (default: 1M)
-  --keys N              of a trace made here (default: 100k)
+  --requests N          requests of a generated trace, or at most so many of a file (default: 1M)
+  --keys N              keys of a generated trace (default: 100k)
   --samples N           how often everything is replayed (default: 1)
-  --seed N              of the traces made here (default: 303)
+  --seed N              of the generated traces (default: 303)
 
 Where it goes
 {OUTPUT_OPTIONS}

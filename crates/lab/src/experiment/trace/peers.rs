@@ -1,5 +1,5 @@
-//! Caches of other projects, in builds with the feature `peers`. They store eight bytes a key, and are
-//! configured with their capacity only, as their documentation says.
+//! Caches of other projects, in builds with the feature `peers`. They store eight bytes a key. Only
+//! their capacity is set, as their documentation describes it.
 
 use super::policy::Policy;
 

@@ -17,7 +17,7 @@ pub(crate) trait Policy: Sync {
     fn get(&self, key: u32) -> bool;
 }
 
-/// The caches that this build has, the first of them the one that the others are compared with.
+/// The caches that this build has. The others are compared with the first one.
 pub(crate) fn names() -> Vec<&'static str> {
     let mut names = vec!["LRU", OPTIMISTIC, LOCKED];
     names.extend(super::peers::NAMES);
@@ -135,14 +135,14 @@ struct Pages {
 
 const FILE: FileId = FileId(1);
 const PAGE_BYTES: usize = 1024;
-/// A word behind the page's header, read by every hit.
+/// A word after the page's header. Every hit reads it.
 const WORD_AT: usize = 64;
 
 impl Pages {
     fn new(capacity: usize, footprint: u32, hit_path: HitPath) -> Result<Pages> {
         let config = CacheConfig {
             hit_path,
-            // Nothing is ever dirty: no thread of the cache's own takes part.
+            // No page is ever dirty, so the cache needs no thread of its own.
             write_back: WriteBack::AtEvictionOnly,
             ..CacheConfig::new(size_for_frames(capacity, PAGE_BYTES), PAGE_BYTES)
         };

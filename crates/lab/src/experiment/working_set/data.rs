@@ -1,5 +1,5 @@
-//! The table of the sweep: sbtest's, without its index, in rows of a chosen size that compress about as
-//! asked.
+//! The table of the sweep: sbtest's without its index. Its rows have a chosen size, and they compress about
+//! as much as was asked for.
 
 use base::random::Random;
 use std::fmt::Write as _;
@@ -8,10 +8,10 @@ use std::io::Write as _;
 pub(crate) const TABLE: &str = "sbtest1";
 /// `c` is as in sysbench; `pad` fills the rest.
 pub(crate) const C_CHARS: usize = 120;
-/// The id, `k`, and lengths.
+/// Bytes of the id, `k`, and the lengths.
 const FIXED_BYTES: usize = 10;
 const GROUP: usize = 12;
-/// What a row has at least.
+/// The least bytes of a row.
 pub(crate) const ROW_BYTES_MIN: u32 = (C_CHARS + FIXED_BYTES + GROUP) as u32;
 /// A `pad` longer than this would not lie in the page with its row.
 pub(crate) const ROW_BYTES_MAX: u32 = 1_000;
@@ -20,7 +20,7 @@ pub(crate) const ROW_BYTES_MAX: u32 = 1_000;
 pub(crate) struct Data {
     pub rows: u32,
     pub seed: u64,
-    /// About; 200 as sysbench has it.
+    /// About so many; sysbench has 200.
     pub row_bytes: u32,
     /// How many characters of a row are random; the others repeat them.
     pub own_chars: u32,

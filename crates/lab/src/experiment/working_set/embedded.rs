@@ -93,7 +93,7 @@ pub(crate) fn compression(data: &Data) -> Result<f64> {
     Ok(page_size as f64 / crate::stats::median(&compressed_sizes).unwrap_or(page_size as f64))
 }
 
-/// The data with so many characters of their own in each row that their pages compress about `wanted` to one.
+/// Chooses how many random characters each row has, so that the pages compress about `wanted` to one.
 pub(crate) fn compressible(data: Data, wanted: f64) -> Result<Data> {
     let with = |own_chars| Data { own_chars, ..data };
     // More random characters compress worse.
@@ -197,7 +197,7 @@ impl Swept for Embedded {
     }
 
     fn updates(&self) -> u64 {
-        // ORDER: asked when those who count have been joined.
+        // ORDER: read after the threads that count have been joined.
         self.updates.load(Relaxed)
     }
 

@@ -22,19 +22,20 @@ use options::Options;
 use series::{Asked, Opened, READS, Swept, Variant};
 use std::time::{Duration, Instant};
 
-/// Keys count as held at these shares of the throughput in memory: "acceptable", as the study calls it, and
-/// nearly unchanged.
+/// Keys count as held if throughput is at least this share of that in memory: what the study calls
+/// "acceptable", and nearly unchanged.
 const SHARES: [f64; 2] = [0.25, 0.9];
-/// Keys also count as held up to this number of device reads a lookup, whatever the throughput is.
+/// Keys also count as held if there are at most so many device reads a lookup, whatever the throughput is.
 const READS_MAX: f64 = 0.05;
-/// A series has collapsed below this share of the throughput in memory, unless the device is hardly read.
-/// After so many sizes in a row it is not measured any more.
+/// A series has collapsed if its throughput is below this share of that in memory, unless the device is
+/// hardly read. After so many collapsed sizes in a row it is not measured any more.
 const COLLAPSED: f64 = 0.05;
 const COLLAPSES: u32 = 2;
-/// A cache has settled after this many looks without fewer device reads, or when hardly any reads are left.
+/// A cache has settled when the device reads have not become fewer for this many looks, or when hardly any
+/// are left.
 const SETTLED_LOOKS: u32 = 4;
 const SETTLED_READS: f64 = 0.005;
-/// A look has seen fewer reads if they are below this share of the fewest so far.
+/// Reads count as fewer if they are below this share of the fewest so far.
 const SETTLING: f64 = 0.97;
 const LOOK: Duration = Duration::from_millis(500);
 
@@ -51,9 +52,9 @@ impl Experiment for WorkingSet {
     }
 
     fn question(&self) -> &'static str {
-        "N random primary keys of a large table are read over and over, through a cache that holds a small part of it; N \
-         grows until the device decides. A page cache keeps a page for each key. What do smaller pages hold, compressed \
-         ones, and a cache of rows beside that of pages?"
+        "N random primary keys of a large table are read over and over, through a cache that holds a small part of the \
+         table. N grows until the device limits the rate. A page cache keeps a page for each key. How many keys fit \
+         with smaller pages, with compressed pages, and with a cache of rows beside that of pages?"
     }
 
     fn options(&self) -> String {
@@ -113,7 +114,7 @@ struct Line {
     /// Throughput with the fewest keys.
     in_memory: Option<f64>,
     collapses: u32,
-    /// How often it has been asked.
+    /// How often it was asked so far.
     turns: u64,
 }
 
@@ -235,7 +236,7 @@ impl Grid for Sweep<'_> {
             ("writes", options.writes.to_string()),
         ];
         let mut cell = Cell::new(&line.target, &line.label, &clients, turn.step, parameters);
-        // Twice: some policies keep a page only at its second use.
+        // Twice, because some policies keep a page only at its second use.
         line.swept.touch(keys)?;
         line.swept.touch(keys)?;
         if line.variant.follows_benefit() {
@@ -322,7 +323,7 @@ fn summaries(results: &Results) -> Vec<Summary> {
         let Some(&(_, in_memory)) = cells.first() else { continue };
         let mut row = vec![target, series, grouped(in_memory)];
         let last = cells.last().map(|(cell, _)| cell.x);
-        // The last size that meets the condition counts: a short disturbance before it takes nothing away.
+        // The last size that meets the condition counts, so that a short disturbance before it does no harm.
         let held = |holds: &dyn Fn(&Cell, f64) -> bool| {
             let cell = cells.iter().rev().find(|(cell, median)| holds(cell, *median)).map(|(cell, _)| *cell);
             let more = if cell.map(|cell| cell.x) == last { ">= " } else { "" };

@@ -36,7 +36,7 @@ pub(crate) struct Options {
     pub targets: Vec<TargetSpec>,
     pub pages: Vec<Pages>,
     pub row_tier: Vec<RowTier>,
-    /// The pages of the data compress about so many to one.
+    /// Pages of the data compress about this many to one.
     pub compressible: f64,
     pub setup: Setup,
     from: u32,
@@ -50,8 +50,8 @@ pub(crate) struct Options {
     pub output: OutputOptions,
 }
 
-/// What is chosen once it is known whether servers are among the targets. With servers the sweep is shorter,
-/// since each of their series loads a server of its own.
+/// Options whose default depends on whether servers are among the targets. With servers the sweep is shorter,
+/// because each of their series loads a server of its own.
 #[derive(Default)]
 struct Open {
     rows: Option<u32>,
@@ -109,7 +109,7 @@ impl Options {
             ));
         }
         if options.setup.row_bytes == 0 {
-            // This leaves room for the pages above the leaves.
+            // This leaves room for the inner pages.
             options.setup.row_bytes = options.setup.cache_bytes / 16 * 15;
         }
         if options.setup.row_bytes >= options.setup.cache_bytes {
@@ -205,34 +205,33 @@ pub(crate) fn help() -> String {
 What to measure
   --target T[,T]        embedded, latchwork, mariadb:innodb (default: embedded)
   --pages P[,P]         16k, 4k, compressed (16k to 4k) (default: all)
-  --row-tier R[,R]      Latchwork's rows beside pages: off; on, with the part of the cache that
-                        --row-cache-size says; auto, as much as is of use (default: off,on)
-  --writes              every second operation updates its row; what was written is counted after each
-                        size
-  --rows N              of the table (default: 2M, of servers 1M; the study's has about 10M)
-  --row-bytes N         {ROW_BYTES_MIN} to {ROW_BYTES_MAX} (default: 200)
+  --row-tier R[,R]      Latchwork's row tier: off; on, with the part of the cache that --row-cache-size
+                        says; auto, as much as is of use (default: off,on)
+  --writes              every second operation updates its row; the updates are counted after each size
+  --rows N              rows of the table (default: 2M, with servers 1M; the study had about 10M)
+  --row-bytes N         bytes of a row, {ROW_BYTES_MIN} to {ROW_BYTES_MAX} (default: 200)
   --compressible N      pages of the data compress about N to one by LZ4 (default: 3); with 5 and
-                        --rows 10M all of the table compressed is still larger than the cache
-  --cache-size BYTES    for pages and rows together (default: 128M)
-  --row-cache-size B    of it for rows, where the row tier is on (default: fifteen sixteenths)
-  --clients N           at once (default: 4)
+                        --rows 10M the table is larger than the cache even if all of it is compressed
+  --cache-size BYTES    cache for pages and rows together (default: 128M)
+  --row-cache-size B    part of the cache for rows, if the row tier is on (default: fifteen sixteenths)
+  --clients N           clients at once (default: 4)
 
 The sweep
   --from N, --to N      keys (default: 2k, 600k, with servers 4k, 400k; at most half of the rows); a series ends
-                        early once its throughput is below 5 % of that in memory
+                        early if its throughput falls below 5 % of that in memory
   --step N              percent more keys a step (default: 20, as published; with servers 50)
   --fine                5 percent a step
   --time S, --samples N measured window, and how many a size (default: 700ms, 1)
-  --settle S            how long a cache whose parts follow the benefit (compressed, auto) may take for it,
-                        at the most, before each size is measured (default: 20, with servers 3)
+  --settle S            the longest time that a cache whose parts grow and shrink with their benefit (compressed,
+                        auto) gets to settle before each size (default: 20, with servers 3)
   --seed N              of the data and the keys (default: 303)
 
 The device
   --iops N              reads and writes a second while measuring: for servers the kernel's block
                         throttle through a control group (needs root), in process a throttled file
                         tree (default: 2000)
-  --unlimited           the device as it is; on a machine whose disk answers from memory there is no
-                        cliff then
+  --unlimited           the device without a limit; if the machine's disk answers from memory, no series
+                        collapses then
 
 Where it goes
 {OUTPUT_OPTIONS}

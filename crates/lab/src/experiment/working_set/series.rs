@@ -1,4 +1,4 @@
-//! What is swept: a target with one way to keep its pages, with the row tier or without.
+//! A series of the sweep: a target with one kind of pages, with the row tier or without.
 
 use super::data::Data;
 use crate::device::DeviceLimit;
@@ -11,7 +11,7 @@ use base::random::Random;
 use std::fmt;
 use std::path::Path;
 
-/// How pages are kept.
+/// The size and the form of pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Pages {
     Large,
@@ -53,7 +53,7 @@ pub(crate) enum RowTier {
 impl RowTier {
     pub(crate) const ALL: [RowTier; 3] = [RowTier::Off, RowTier::Fixed, RowTier::ByBenefit];
 
-    /// As an option has it.
+    /// The value for `--row-tier`.
     pub(crate) fn name(self) -> &'static str {
         match self {
             RowTier::Off => "off",
@@ -96,11 +96,11 @@ impl fmt::Display for Variant {
     }
 }
 
-/// What every series is set up with.
+/// The set-up that every series has.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Setup {
     pub data: Data,
-    /// Pages and rows together.
+    /// Bytes for pages and rows together.
     pub cache_bytes: u64,
     /// The row tier's part of them, if its size is fixed.
     pub row_bytes: u64,
@@ -115,14 +115,14 @@ pub(crate) enum Opened {
     LeftOut(String),
 }
 
-/// What is asked of a series.
+/// The operations of a sample.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Asked<'k> {
-    /// Random ones of these, over and over.
+    /// The operations take random keys out of these.
     pub keys: &'k [u32],
     /// Every second operation is an update.
     pub writes: bool,
-    /// With the device limited.
+    /// True while the device is limited.
     pub limited: bool,
     /// See [`Choice::new`].
     pub turn: u64,
@@ -131,12 +131,12 @@ pub(crate) struct Asked<'k> {
 /// A series that is loaded and can be asked.
 pub(crate) trait Swept {
     fn facts(&self) -> Vec<(String, String)>;
-    /// Reads every key once, with the device unlimited. Each update adds one to its row's `k`: their sum is
-    /// returned.
+    /// Reads every key once, with the device unlimited. Returns the sum of their rows' `k`: each update has
+    /// added one to it.
     fn touch(&mut self, keys: &[u32]) -> Result<u64>;
     /// Updates so far.
     fn updates(&self) -> u64;
-    /// The sample's extras are [`READS`], [`MEMORY`], and what [`RowsAndColdPages::extras`].
+    /// The sample's extras are [`READS`], [`MEMORY`], and those of [`RowsAndColdPages::extras`].
     fn sample(&mut self, asked: Asked<'_>, window: &Window, run: &Run<'_>) -> Result<Sample>;
     fn stop(&mut self) -> Result<()>;
 }
@@ -166,7 +166,8 @@ impl RowsAndColdPages {
     }
 }
 
-/// Says so if the tables of a Latchwork data directory take about as much as their rows.
+/// A sentence that nothing is compressed, if the tables of a Latchwork data directory take about as much as
+/// their rows.
 pub(crate) fn not_compressed(data: &Path, setup: &Setup) -> Option<String> {
     let rows = u64::from(setup.data.rows) * u64::from(setup.data.row_bytes);
     let tables = bytes_under(&data.join("tables"));
@@ -182,7 +183,7 @@ pub(crate) fn device_limit(setup: &Setup, folder: &Path, name: &str) -> Result<O
     DeviceLimit::new(folder, name).map(Some)
 }
 
-/// Which key an operation takes, and whether it writes: every second one, if any do.
+/// Which key an operation takes, and whether it writes. If operations write, every second one does.
 #[derive(Clone, Debug)]
 pub(crate) struct Choice {
     random: Random,
@@ -191,8 +192,8 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// `turn` differs each time that a series is asked: with the same numbers it would ask for the keys that
-    /// it has just read.
+    /// `turn` differs each time that a series is asked. Otherwise the series would get the same random
+    /// numbers and ask for the keys that it has just read.
     pub(crate) fn new(seed: u64, turn: u64, client: u32, writes: bool) -> Choice {
         Choice { random: Random::new(seed, (turn + 1) << 32 | u64::from(client)), writes, count: 0 }
     }

@@ -175,7 +175,7 @@ impl Server {
         Lookup::new(&self.login)
     }
 
-    /// Of the whole server; from the control group where there is one.
+    /// Resident memory of the whole server; from the control group if there is one.
     fn reads(&self) -> Result<Option<u64>> {
         if let Some(limit) = &self.limit {
             return Ok(limit.reads());
@@ -226,7 +226,7 @@ impl Swept for Server {
     }
 
     fn updates(&self) -> u64 {
-        // ORDER: asked when those who count have been joined.
+        // ORDER: read after the threads that count have been joined.
         self.updates.load(Relaxed)
     }
 

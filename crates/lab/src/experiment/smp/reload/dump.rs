@@ -18,7 +18,7 @@ const HEADER: &str = "table\tkind\trows\tchecksum\tbytes\tforms";
 const TABLES: u32 = 24;
 /// Rows of an INSERT statement.
 const ROWS_PER_STATEMENT: u32 = 1_000;
-/// Rows between two looks at the interrupt.
+/// The interrupt is checked after this many rows.
 const ROWS_PER_LOOK: u32 = 10_000;
 
 /// A table of a dump.
@@ -29,7 +29,7 @@ pub(crate) struct Dumped {
     pub rows: u64,
     /// The sum of all rows' checksums.
     pub checksum: u64,
-    /// Of the form that LOAD DATA reads, before compression.
+    /// Bytes in the form that LOAD DATA reads, before compression.
     pub bytes: u64,
     forms: Vec<Form>,
 }
@@ -212,7 +212,7 @@ mod tests {
         let written = make(&[Form::Load, Form::Insert]).unwrap();
         assert_eq!(written.tables.len(), TABLES as usize);
         assert!((200_000..220_000).contains(&written.bytes()), "{}", written.bytes());
-        // Skewed: the largest has a quarter of everything.
+        // The sizes are skewed: the largest table has a quarter of all rows.
         assert!(written.tables[0].bytes > 50_000 && written.tables[23].bytes < 4_000);
         let again = make(&[Form::Insert]).unwrap();
         assert_eq!(again.tables, written.tables);

@@ -99,7 +99,7 @@ impl Reload {
     }
 }
 
-/// What the connections share.
+/// State that the connections share.
 struct Loading<'a> {
     target: &'a str,
     dump: &'a Dump,

@@ -1,10 +1,10 @@
-//! The tables of a shard: four kinds, with sizes as skewed as in practice.
+//! The tables of a shard. They are of four kinds, and their sizes are as skewed as in practice.
 
 use crate::workload::{random_c, random_pad};
 use base::random::Random;
 use std::io::Write;
 
-/// What a table's rows are like.
+/// The form of a table's rows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// As sbtest: fixed widths, one secondary index.
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Users,
 }
 
-/// A value as it is written into a dump.
+/// A value of a row in a dump.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Field {
     Null,
@@ -27,7 +27,7 @@ pub(crate) enum Field {
 }
 
 const STATUSES: [&str; 4] = ["open", "paid", "sent", "returned"];
-/// Text as customers write it: with every character that a dump has to escape, and some that are not ASCII.
+/// Text like that of users: it has every character that a dump has to escape, and some that are not ASCII.
 const REMARKS: [&str; 5] = [
     "as always",
     "it's \"urgent\"",
