@@ -242,7 +242,7 @@ fn processors(facts: &Facts) -> Option<Finding> {
     Some(Finding::good(CHECK, facts.processors.to_string()))
 }
 
-/// The word in brackets, as the kernel shows a choice; the whole line where there are none.
+/// The word in brackets, which is how the kernel shows a choice. The whole line if there are no brackets.
 fn chosen(line: &str) -> &str {
     match (line.find('['), line.find(']')) {
         (Some(open), Some(close)) if open < close => &line[open + 1..close],

@@ -1,16 +1,16 @@
-//! What the checks look at.
+//! Facts about the machine, for the checks.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What the run will need.
+/// The needs of the planned run.
 #[derive(Clone, Debug)]
 pub(crate) struct Plan {
     pub threads_max: u32,
     /// Memory for caches and data of all targets that run at the same time, in bytes.
     pub memory_bytes: u64,
     pub disk_bytes: u64,
-    /// Where the data will lie.
+    /// The folder for the data.
     pub scratch: PathBuf,
 }
 
@@ -20,7 +20,7 @@ pub(crate) struct Facts {
     pub open_files_max: Option<u64>,
     pub open_files_hard_max: Option<u64>,
     pub processors: u64,
-    /// Processors that a control group grants, where it limits them.
+    /// Processors that a control group grants, if it limits them.
     pub processors_granted: Option<f64>,
     pub memory_available_bytes: Option<u64>,
     pub memory_limit_bytes: Option<u64>,
@@ -44,7 +44,7 @@ pub(crate) struct Facts {
     pub busy_share: Option<f64>,
     /// The share of time that the hypervisor gave to other machines, 0 to 1.
     pub stolen_share: Option<f64>,
-    /// What keeps the machine busy: name and processors.
+    /// The busiest programs: name and processors used.
     pub busiest: Vec<(String, f64)>,
     pub virtual_machine: bool,
     pub debug_build: bool,

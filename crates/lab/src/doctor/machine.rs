@@ -81,7 +81,7 @@ fn kernel() -> String {
     )
 }
 
-/// The processor flaws that the kernel works around: they make system calls dearer.
+/// The processor flaws that the kernel works around. The workarounds make system calls slower.
 fn mitigations() -> Option<String> {
     let folder = fs::read_dir("/sys/devices/system/cpu/vulnerabilities").ok()?;
     let mut mitigated: Vec<String> = folder
@@ -176,7 +176,7 @@ pub(crate) fn bytes(count: u64) -> String {
     }
 }
 
-/// Memory that programs started now may take; 0 where the kernel does not tell.
+/// Memory that programs which are started now may take; 0 if the kernel does not tell.
 pub(crate) fn memory_available_bytes() -> u64 {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let available = meminfo_bytes(&memory, "MemAvailable").unwrap_or(0);

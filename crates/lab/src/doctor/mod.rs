@@ -1,5 +1,5 @@
-//! The preflight checks what the published study told its readers to check. Each check is a small function
-//! over [`Facts`], which are gathered once. So every verdict can be tested on any machine.
+//! The preflight. It checks what the published study told its readers to check. Each check is a small
+//! function over [`Facts`], which are gathered once. So every verdict can be tested on any machine.
 
 mod checks;
 mod facts;
@@ -41,12 +41,12 @@ impl Verdict {
 
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Finding {
-    /// What was looked at: `open files`.
+    /// The name of the check, for example `open files`.
     pub check: Cow<'static, str>,
     pub verdict: Verdict,
-    /// What is there.
+    /// What the check found.
     pub found: String,
-    /// What to change, where there is something.
+    /// What to change, if anything.
     pub advice: Option<String>,
 }
 

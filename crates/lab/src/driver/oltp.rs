@@ -15,7 +15,7 @@ use std::time::Instant;
 use wire::client::Summary;
 use wire::{PacketWriter, WireValue};
 
-/// What all clients of a sample do.
+/// The work of all clients of a sample.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Oltp {
     pub mix: Mix,

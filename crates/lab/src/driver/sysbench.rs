@@ -249,7 +249,7 @@ impl Drop for Running {
     }
 }
 
-/// What sysbench 1.0 reports last.
+/// The last report of sysbench 1.0.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct Report {
     pub queries: u64,

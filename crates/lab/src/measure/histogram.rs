@@ -1,4 +1,4 @@
-//! What one worker recorded: queries, rows, and an HDR histogram of latencies.
+//! The record of one worker: queries, rows, and an HDR histogram of latencies.
 
 use crate::results::Latency;
 use hdrhistogram::Histogram;

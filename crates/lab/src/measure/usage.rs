@@ -1,4 +1,4 @@
-//! What processes spend: processor time and context switches, summed over their threads.
+//! The processor time and the context switches of processes, summed over their threads.
 
 use std::fs;
 use std::path::Path;

@@ -105,7 +105,7 @@ fn charts(results: &Results, number: usize, page: &mut String) {
     legend(&labels, page);
     switches(results, page);
     page.push_str(
-        "</div>\n<p class=\"hint\">A press on a series here, or on its line, hides it; the scales follow. \
+        "</div>\n<p class=\"hint\">A click on a series here, or on its line, hides it, and the scales change with it. \
          Whiskers are confidence intervals of the median.</p>\n",
     );
     for (block_number, block) in view::blocks(results).iter().enumerate() {

@@ -255,7 +255,8 @@ fn over<'a>(
     })
 }
 
-/// Where the best of Latchwork is behind the best of the others, and where the two cannot be told apart.
+/// The positions at which the best of Latchwork is behind the best of the others, and those at which the two
+/// cannot be told apart.
 fn behind(results: &Results, contenders: &[Contender]) -> Vec<String> {
     let (ours, others): (Vec<&Contender>, Vec<&Contender>) =
         contenders.iter().partition(|contender| contender.is_ours());

@@ -45,7 +45,7 @@ pub(crate) struct SeriesPlan {
     pub left_out: Vec<String>,
 }
 
-/// What a target gets from its run.
+/// The parts of a run that a target may use.
 #[derive(Debug)]
 pub(crate) struct Context<'a> {
     pub interrupt: &'a Interrupt,

@@ -8,7 +8,7 @@ use base::sync::{Arc, thread};
 use std::fmt::Write;
 use wire::value::WireValue;
 
-/// What they ask.
+/// The question that they repeat.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     Points { points: u32, is_text: bool },
@@ -44,7 +44,7 @@ impl Kind {
         }
     }
 
-    /// What the script draws keys with.
+    /// The statement from which the script draws keys.
     fn statement(self) -> Statement {
         Statement::PointsByK { points: self.parameters() as u32 }
     }

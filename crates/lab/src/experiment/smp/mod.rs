@@ -149,7 +149,7 @@ fn cache_bytes(options: &Options, kind: Kind, progress: &mut Progress) -> u64 {
         let bytes = PAPER_CACHE_BYTES.min(share) >> 20 << 20;
         if bytes < PAPER_CACHE_BYTES {
             progress.note(&format!(
-                "{}: caches of {} where the study had 8 GiB: {servers} servers share this machine's memory (see --memory)",
+                "{}: caches of {}; the study had 8 GiB. {servers} servers share this machine's memory (see --memory)",
                 kind.name(),
                 machine::bytes(bytes)
             ));
@@ -333,7 +333,7 @@ impl Grid for Sessions<'_> {
     }
 }
 
-/// What is done on each server.
+/// The work on each server.
 #[derive(Clone)]
 enum Task {
     Transactions(Mix),

@@ -287,7 +287,7 @@ impl Line {
         if found == made {
             return Ok(());
         }
-        let why = format!("{}: {made} updates were made, the rows tell of {found}", self.label);
+        let why = format!("{}: {made} updates were made, the rows have {found}", self.label);
         Err(Error::WrongAnswer { target: self.target.clone(), why })
     }
 }
