@@ -37,6 +37,7 @@ struct Entry<'s> {
 /// Rows by key, those of one key in the order in which they came.
 #[derive(Debug)]
 pub(super) struct HashedRows<'s> {
+    pub(super) keys: &'s HashKeys,
     arena: &'s Bump,
     bytes_max: usize,
     bytes: usize,
@@ -48,8 +49,9 @@ pub(super) struct HashedRows<'s> {
 }
 
 impl<'s> HashedRows<'s> {
-    pub(super) fn new(arena: &'s Bump, bytes_max: usize) -> HashedRows<'s> {
+    pub(super) fn new(keys: &'s HashKeys, arena: &'s Bump, bytes_max: usize) -> HashedRows<'s> {
         HashedRows {
+            keys,
             arena,
             bytes_max,
             bytes: 0,
@@ -63,13 +65,12 @@ impl<'s> HashedRows<'s> {
     /// Takes in the row of `part`, unless a NULL in its key keeps it from being equal to any.
     pub(super) fn insert(
         &mut self,
-        keys: &HashKeys,
         row: &Row<'_>,
         context: &Context<'_>,
         part: usize,
         primary_key: &[u8],
     ) -> Result<(), SqlError> {
-        if !encode_key(&keys.inner, keys, row, context, &mut self.key)? {
+        if !encode_key(&self.keys.inner, self.keys, row, context, &mut self.key)? {
             return Ok(());
         }
         let arena = self.arena;
@@ -175,11 +176,11 @@ mod tests {
         let (arena, environment) = (Bump::new(), TestEnvironment::default());
         let context =
             Context { slots: Slots::EMPTY, arena: &arena, environment: &environment, subqueries: None };
-        let mut hashed = HashedRows::new(&arena, usize::MAX);
+        let mut hashed = HashedRows::new(&keys, &arena, usize::MAX);
         for nth in 0..3000 {
             let value = if nth % 7 == 0 { ValueRef::Null } else { ValueRef::Int(nth % 100) };
             let row = [Part::Values(&[value, ValueRef::Int(nth)]), Part::Nulls];
-            hashed.insert(&keys, &Row(&row), &context, 0, &[]).unwrap();
+            hashed.insert(&Row(&row), &context, 0, &[]).unwrap();
         }
         let mut key = Vec::new();
         for wanted in 0..110 {

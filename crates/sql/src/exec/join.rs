@@ -343,7 +343,7 @@ impl<'j> Running<'j, '_> {
                         self.states[at].hashed.get_or_init(|| rows)
                     }
                 };
-                self.probe(at, (rows, keys), &Row(outer), &context, scratch, each)
+                self.probe(at, rows, &Row(outer), &context, scratch, each)
             }
             (Source::Table { table, .. }, Some(access), _) => {
                 let find = Find { reader, table, access, outer: Row(outer), context: &context };
@@ -362,7 +362,7 @@ impl<'j> Running<'j, '_> {
                         self.states[at].hashed.get_or_init(|| hashed)
                     }
                 };
-                self.probe(at, (hashed, keys), &Row(outer), &context, scratch, each)
+                self.probe(at, hashed, &Row(outer), &context, scratch, each)
             }
         }
     }
@@ -415,7 +415,7 @@ impl<'j> Running<'j, '_> {
         &self,
         at: usize,
         access: &Access,
-        keys: &HashKeys,
+        keys: &'j HashKeys,
         context: &Context<'_>,
         scratch: &mut Scratch,
     ) -> Result<HashedRows<'j>, SqlError> {
@@ -423,7 +423,7 @@ impl<'j> Running<'j, '_> {
         let Source::Table { table, .. } = &self.join.plan.inputs[step.part].source else {
             return Err(SqlError::internal("an access without a table"));
         };
-        let mut hashed = HashedRows::new(self.states[at].arena, self.join.runtime.session.join_bytes());
+        let mut hashed = HashedRows::new(keys, self.states[at].arena, self.join.runtime.session.join_bytes());
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
         let mut arena = Bump::new();
         let reader = self.join.runtime.reader;
@@ -435,7 +435,7 @@ impl<'j> Running<'j, '_> {
                 let context = self.join.context(&arena);
                 let row = Row(parts);
                 if passes(left.of(access), &row, &context)? {
-                    hashed.insert(keys, &row, &context, step.part, primary_key)?;
+                    hashed.insert(&row, &context, step.part, primary_key)?;
                 }
                 Ok(Flow::Continue)
             })
@@ -448,16 +448,16 @@ impl<'j> Running<'j, '_> {
         &self,
         at: usize,
         rows: &[Vec<Value>],
-        keys: &HashKeys,
+        keys: &'j HashKeys,
         context: &Context<'_>,
     ) -> Result<HashedRows<'j>, SqlError> {
         let part = self.join.plan.steps[at].part;
-        let mut hashed = HashedRows::new(self.states[at].arena, usize::MAX);
+        let mut hashed = HashedRows::new(keys, self.states[at].arena, usize::MAX);
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
         for row in rows {
             let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
             with_part(&nothing, part, Part::Values(&values), |parts| {
-                hashed.insert(keys, &Row(parts), context, part, &[])
+                hashed.insert(&Row(parts), context, part, &[])
             })?;
         }
         Ok(hashed)
@@ -467,13 +467,13 @@ impl<'j> Running<'j, '_> {
     fn probe(
         &self,
         at: usize,
-        (hashed, keys): (&HashedRows<'_>, &HashKeys),
+        hashed: &HashedRows<'_>,
         outer: &Row<'_>,
         context: &Context<'_>,
         scratch: &mut Scratch,
         each: &mut EachRow<'_>,
     ) -> Result<Flow, SqlError> {
-        let key = &mut scratch.key;
+        let (key, keys) = (&mut scratch.key, hashed.keys);
         if !encode_key(&keys.outer, keys, outer, context, key)? {
             return Ok(Flow::Continue);
         }

@@ -38,7 +38,8 @@ impl<'s> Inner<'s> {
         reader: Reader<'s>,
         table: &'s Table,
         columns: &'s IntegerColumns,
-        (codec, point): (&'s KeyCodec, &'s Point),
+        codec: &'s KeyCodec,
+        point: &'s Point,
         mut batch: Integers,
     ) -> Inner<'s> {
         columns.clear(&mut batch);
@@ -185,8 +186,7 @@ impl<'j> Running<'j, '_> {
         let reader = self.join.runtime.reader;
         let mut batch = std::mem::take(&mut scratch[0].integers);
         let inner_batch = std::mem::take(&mut scratch[1].integers);
-        let mut inner =
-            Inner::new(reader, inner_table, &merge.inner.columns, (codec, &points[0]), inner_batch);
+        let mut inner = Inner::new(reader, inner_table, &merge.inner.columns, codec, &points[0], inner_batch);
         let mut flow = Flow::Continue;
         'ranges: for range in ranges {
             let mut scan = outer_table.scan(reader, base::IndexId(0), range, Direction::Forward);

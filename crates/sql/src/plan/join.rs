@@ -372,6 +372,13 @@ struct Best {
     cost: f64,
 }
 
+/// What reading the tables of a beginning of an order comes to.
+#[derive(Clone, Copy)]
+struct Estimated {
+    rows: f64,
+    cost: f64,
+}
+
 impl Search<'_, '_> {
     /// The cheapest order of the tables, as far as they may be exchanged.
     fn order(&self) -> Order {
@@ -395,7 +402,14 @@ impl Search<'_, '_> {
                     continue;
                 }
                 let mut order = Order { parts: vec![], first, is_kept };
-                self.extend(&mut order, part, Parts::default(), &[], (1.0, 0.0), &mut best);
+                self.extend(
+                    &mut order,
+                    part,
+                    Parts::default(),
+                    &[],
+                    Estimated { rows: 1.0, cost: 0.0 },
+                    &mut best,
+                );
             }
         }
         best.order
@@ -415,12 +429,12 @@ impl Search<'_, '_> {
         part: usize,
         before: Parts,
         sorted: &[PartColumn],
-        (rows, cost): (f64, f64),
+        so_far: Estimated,
         best: &mut Best,
     ) {
         let leading = order.leading(order.parts.len());
-        let choice = self.choose(part, before, sorted, rows, order);
-        let cost = cost + choice.cost + self.sort_cost(part, before, choice.rows, &leading);
+        let choice = self.choose(part, before, sorted, so_far.rows, order);
+        let cost = so_far.cost + choice.cost + self.sort_cost(part, before, choice.rows, &leading);
         if cost >= best.cost {
             return;
         }
@@ -448,7 +462,7 @@ impl Search<'_, '_> {
             next.truncate(1);
         }
         for next in next {
-            self.extend(order, next, here, &sorted, (choice.rows, cost), best);
+            self.extend(order, next, here, &sorted, Estimated { rows: choice.rows, cost }, best);
         }
         order.parts.pop();
     }

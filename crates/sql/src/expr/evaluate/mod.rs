@@ -41,7 +41,7 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         },
         Node::Arithmetic { op, sides } => arithmetic::arithmetic(*op, sides, node, row, context)?,
         Node::Case { operand, whens, otherwise, collation, to } => {
-            case(operand.as_deref(), whens, otherwise.as_deref(), (*collation, *to), row, context)?
+            case(operand.as_deref(), whens, otherwise.as_deref(), *collation, *to, row, context)?
         }
         Node::Cast { operand, to } => cast::cast(&value(operand, row, context)?, to, context),
         Node::DateArithmetic { sides, unit, subtract, class } => {
@@ -281,7 +281,8 @@ fn case<'a>(
     operand: Option<&'a Node>,
     whens: &'a [(Node, Node)],
     otherwise: Option<&'a Node>,
-    (collation, to): (Collation, Conversion),
+    collation: Collation,
+    to: Conversion,
     row: &Row<'a>,
     context: &Context<'a>,
 ) -> Result<ValueRef<'a>> {

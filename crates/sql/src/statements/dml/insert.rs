@@ -97,7 +97,7 @@ pub(super) fn plan_insert(
         None => None,
         Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => {
             let source = source_scope(&planner, insert)?;
-            Some(OnDuplicateUpdate::new(assignments, (&database, &table_name), &target, source)?)
+            Some(OnDuplicateUpdate::new(assignments, &database, &table_name, &target, source)?)
         }
         Some(_) => return Err(SqlError::not_supported("ON CONFLICT")),
     };
@@ -221,8 +221,8 @@ impl InsertPlan {
         match &self.update {
             None => inserter.write(session, readers.current, &mut writer),
             Some(update) => {
-                let ends = (readers.current, &mut writer);
-                self.insert_or_update(session, inserter, update, &rows, slots, ends)
+                let engine = RowWriter { candidates: readers.current, writer: &mut writer };
+                self.insert_or_update(session, inserter, update, &rows, slots, engine)
             }
         }
     }
@@ -295,7 +295,7 @@ impl InsertPlan {
         update: &Assignments,
         rows: &[Vec<Given<'_>>],
         slots: Slots<'_>,
-        (reader, writer): (Reader<'_>, &mut Writer<'_>),
+        mut engine: RowWriter<'_, '_>,
     ) -> Result<Inserted, SqlError> {
         let (images, mut inserted) = inserter.into_images(session)?;
         let clock = session.clock();
@@ -325,7 +325,7 @@ impl InsertPlan {
                 };
                 let new =
                     NewRow { image: images.get(position), source: &source, number: position as u64 + 1 };
-                new.insert_or_update(&assigning, &context, reader, writer, &mut warnings, &mut inserted)?;
+                new.insert_or_update(&assigning, &context, &mut engine, &mut warnings, &mut inserted)?;
             }
             Ok(())
         })();
@@ -334,6 +334,13 @@ impl InsertPlan {
         leftovers.settle(session);
         result.map(|()| inserted)
     }
+}
+
+/// The engine, as a statement sees it that writes rows or changes those that have their keys.
+struct RowWriter<'s, 'w> {
+    /// Finds the rows that have a key.
+    candidates: Reader<'s>,
+    writer: &'s mut Writer<'w>,
 }
 
 /// A row of INSERT ... ON DUPLICATE KEY UPDATE.
@@ -351,11 +358,11 @@ impl<'a> NewRow<'a> {
         &self,
         assigning: &Assigning<'a>,
         context: &Context<'a>,
-        reader: Reader<'_>,
-        writer: &mut Writer<'_>,
+        engine: &mut RowWriter<'_, '_>,
         warnings: &mut Warnings,
         inserted: &mut Inserted,
     ) -> Result<(), SqlError> {
+        let RowWriter { candidates, writer } = engine;
         let table = &*assigning.target.table;
         loop {
             let index = match writer.insert(table, self.image) {
@@ -369,7 +376,7 @@ impl<'a> NewRow<'a> {
             let key = UniqueKey::of(table, index, self.image);
             let mut found = false;
             let mut changed = false;
-            for primary_key in key.rows(reader, table)? {
+            for primary_key in key.rows(*candidates, table)? {
                 let mut outcome = Outcome::default();
                 let result = writer.update(table, &primary_key, &mut |old, out| {
                     if !key.is_in(table, old) {

@@ -36,7 +36,8 @@ impl OnDuplicateUpdate {
     /// 1052 for a name that may mean several columns.
     pub(super) fn new(
         assignments: &[ast::Assignment],
-        (database, table): (&str, &str),
+        database: &str,
+        table: &str,
         target: &Target,
         source: Scope,
     ) -> Result<OnDuplicateUpdate, SqlError> {
