@@ -100,7 +100,7 @@ impl Session {
         if statements.is_empty() {
             return Err(SqlError::empty_query());
         }
-        if statements.len() > 1 && !self.multi_statements {
+        if statements.len() > 1 && !self.client.multi_statements {
             return Err(parse::error_at(&text, parse::offset_in(&text, statements[1])));
         }
         for statement in statements {
@@ -177,10 +177,10 @@ impl Session {
             plan: None,
         };
         let columns = self.scan_and_plan(&mut prepared)?;
-        self.prepared_last = self.prepared_last.wrapping_add(1);
-        let id = self.prepared_last;
-        self.prepared.insert(id, Some(Box::new(prepared)));
-        self.counters.set_prepared(self.prepared.len());
+        self.prepared.last_id = self.prepared.last_id.wrapping_add(1);
+        let id = self.prepared.last_id;
+        self.prepared.by_id.insert(id, Some(Box::new(prepared)));
+        self.counters.set_prepared(self.prepared.by_id.len());
         Ok(Prepared { id, params, columns })
     }
 
@@ -196,9 +196,11 @@ impl Session {
             }
             return Ok(none);
         }
-        self.key_prefix();
-        let scanned = prepared.scan.scan(&self.prefix, &prepared.text) == ScanEnd::Whole;
+        let mut cache = self.cache.take().unwrap_or_default();
+        self.write_key_prefix(&mut cache.prefix);
+        let scanned = prepared.scan.scan(&cache.prefix, &prepared.text) == ScanEnd::Whole;
         if !scanned {
+            self.cache = Some(cache);
             parse::parse(&text)?;
             return Ok(none);
         }
@@ -207,7 +209,6 @@ impl Session {
             prepared.scan.slots.iter().map(|slot| slot.kind.unwrap_or(SlotKind::Int)).collect();
         let mut filled = prepared.scan.clone();
         filled.fill_kinds(&kinds);
-        let mut cache = self.cache.take().unwrap_or_default();
         let plan = self.plan_scanned(&filled, &prepared.text, &mut cache.plans);
         self.cache = Some(cache);
         let plan = match plan {
@@ -248,7 +249,7 @@ impl Session {
         command: &str,
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        let Some(mut statement) = self.prepared.get_mut(&id).and_then(Option::take) else {
+        let Some(mut statement) = self.prepared.by_id.get_mut(&id).and_then(Option::take) else {
             return Err(SqlError::unknown_statement(id, command));
         };
         let result = if params.len() != usize::from(statement.params) {
@@ -263,7 +264,7 @@ impl Session {
             result
         };
         // It may have been closed meanwhile, by a reset of the session.
-        if let Some(entry) = self.prepared.get_mut(&id) {
+        if let Some(entry) = self.prepared.by_id.get_mut(&id) {
             *entry = Some(statement);
         }
         result

@@ -43,11 +43,11 @@ pub(crate) fn prepare(
     words.expect("FROM")?;
     let text = statement_text(session, words)?;
     words.end()?;
-    if let Some(id) = session.named.remove(&name) {
+    if let Some(id) = session.prepared.by_name.remove(&name) {
         session.forget_prepared(id);
     }
     let id = prepare_within_limit(session, &text)?;
-    session.named.insert(name, id);
+    session.prepared.by_name.insert(name, id);
     session.done(0, "Statement prepared".to_owned(), sink)
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn execute(
     if is_name || !words.accept("IMMEDIATE") {
         let name = words.name()?;
         let values = values(session, words)?;
-        let Some(id) = session.named.get(&name.to_lowercase()).copied() else {
+        let Some(id) = session.prepared.by_name.get(&name.to_lowercase()).copied() else {
             session.state.warnings.clear();
             return Err(unknown(&name, "EXECUTE"));
         };
@@ -89,8 +89,11 @@ pub(crate) fn deallocate(
     words.expect("PREPARE")?;
     let name = words.name()?;
     words.end()?;
-    let id =
-        session.named.remove(&name.to_lowercase()).ok_or_else(|| unknown(&name, "DEALLOCATE PREPARE"))?;
+    let id = session
+        .prepared
+        .by_name
+        .remove(&name.to_lowercase())
+        .ok_or_else(|| unknown(&name, "DEALLOCATE PREPARE"))?;
     session.forget_prepared(id);
     session.done(0, String::new(), sink)
 }
@@ -132,7 +135,7 @@ fn values(session: &mut Session, words: &mut Words<'_>) -> Result<Vec<Value>, Sq
 
 fn prepare_within_limit(session: &mut Session, text: &str) -> Result<u32, SqlError> {
     let most = session.instance.globals().values().unsigned("max_prepared_stmt_count");
-    if session.prepared.len() as u64 >= most {
+    if session.prepared.by_id.len() as u64 >= most {
         let text =
             format!("Can't create more than max_prepared_stmt_count statements (current value: {most})");
         return Err(SqlError::new(ErrorKind::TooManyStatements, text));

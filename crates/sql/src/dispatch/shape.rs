@@ -36,10 +36,10 @@ impl Session {
         sql: &[u8],
         sink: &mut dyn ResultSink,
     ) -> Option<Result<(), SqlError>> {
-        let StatementCache { scan, plans } = cache;
-        self.key_prefix();
+        let StatementCache { scan, plans, prefix } = cache;
+        self.write_key_prefix(prefix);
         let parsing = phases::enter(Phase::Parse);
-        let end = scan.scan(&self.prefix, sql);
+        let end = scan.scan(prefix, sql);
         drop(parsing);
         if end != ScanEnd::Whole || scan.parameters > 0 {
             return None;
@@ -75,11 +75,12 @@ impl Session {
         parameters: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Option<Result<(), SqlError>> {
-        self.key_prefix();
-        if prepared.scan.key[..prepared.scan.key_start] != self.prefix {
+        let StatementCache { plans, prefix, .. } = cache;
+        self.write_key_prefix(prefix);
+        if prepared.scan.key[..prepared.scan.key_start] != **prefix {
             // It is planned for other settings by now.
             prepared.plan = None;
-            if prepared.scan.scan(&self.prefix, &prepared.text) != ScanEnd::Whole {
+            if prepared.scan.scan(prefix, &prepared.text) != ScanEnd::Whole {
                 return None;
             }
         }
@@ -106,7 +107,7 @@ impl Session {
                 );
                 let mut with_kinds = scan.clone();
                 with_kinds.fill_kinds(kinds);
-                match self.plan_scanned(&with_kinds, text, &mut cache.plans) {
+                match self.plan_scanned(&with_kinds, text, plans) {
                     Ok(made) => {
                         let made = plan.insert(made);
                         self.run_plan(made, slots, &literals, &mut scratch, sink)
@@ -119,18 +120,18 @@ impl Session {
         Some(result)
     }
 
-    /// What a plan depends on beside the shape of the text: put in front of the key.
-    pub(crate) fn key_prefix(&mut self) {
-        self.prefix.clear();
+    /// Writes what a plan depends on beside the shape of the text: it is put in front of the key.
+    pub(crate) fn write_key_prefix(&self, prefix: &mut Vec<u8>) {
+        prefix.clear();
         if let Some(database) = &self.state.database {
-            self.prefix.extend_from_slice(database.as_bytes());
+            prefix.extend_from_slice(database.as_bytes());
         }
-        self.prefix.push(0);
+        prefix.push(0);
         let limit = self.variables.common.sql_select_limit;
         if limit != u64::MAX {
-            self.prefix.extend_from_slice(&limit.to_le_bytes());
+            prefix.extend_from_slice(&limit.to_le_bytes());
         }
-        self.prefix.push(self.variables.common.join_methods.key());
+        prefix.push(self.variables.common.join_methods.key());
     }
 
     /// The plan of a scanned statement: from the shared store, or made now.

@@ -32,7 +32,7 @@ impl<'s> SessionEnvironment<'s> {
     pub(crate) fn new(session: &'s Session) -> SessionEnvironment<'s> {
         SessionEnvironment {
             session,
-            user: Cell::new(Some(&session.account)),
+            user: Cell::new(Some(&session.client.account)),
             now: Cell::new(None),
             left: Leftovers::default(),
         }
@@ -105,7 +105,7 @@ impl Environment for SessionEnvironment<'_> {
     }
 
     fn connection_id(&self) -> u64 {
-        self.session.id
+        self.session.client.id
     }
 
     fn last_insert_id(&self) -> u64 {

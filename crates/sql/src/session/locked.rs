@@ -117,7 +117,7 @@ impl Session {
     ) -> Result<(Arc<Table>, StatementLocks<'l>), SqlError> {
         loop {
             let table = self.table_to_use(database, name)?;
-            let mut held = StatementLocks::new(locks, self.id);
+            let mut held = StatementLocks::new(locks, self.client.id);
             if self.locked.has_tables() {
                 self.locked.check(Used { table: &table, alias: name, mode: Mode::Define })?;
                 return Ok((table, held));
@@ -136,7 +136,7 @@ impl Session {
             let LockedTable { table, named: Named { mode, .. } } = self.locked.tables[at];
             if table == old {
                 self.instance.locks.lock(new, mode, &self.request())?;
-                self.instance.locks.unlock(old, mode, self.id);
+                self.instance.locks.unlock(old, mode, self.client.id);
                 self.locked.tables[at].table = new;
             }
         }
@@ -145,7 +145,7 @@ impl Session {
 
     /// Under LOCK TABLES a table that was dropped is forgotten.
     pub(crate) fn forget_locked_table(&mut self, dropped: TableId) {
-        let owner = self.id;
+        let owner = self.client.id;
         let locks = &self.instance.locks;
         self.locked.tables.retain(|known| {
             let keep = known.table != dropped;
@@ -160,7 +160,7 @@ impl Session {
     pub(crate) fn unlock_tables(&mut self) {
         self.locked.locks_tables = false;
         for known in std::mem::take(&mut self.locked.tables) {
-            self.instance.locks.unlock(known.table, known.named.mode, self.id);
+            self.instance.locks.unlock(known.table, known.named.mode, self.client.id);
         }
     }
 
@@ -182,7 +182,8 @@ impl Session {
                 }
             });
             if let Err(error) = locked {
-                held.iter().for_each(|held| instance.locks.unlock(held.table, held.named.mode, self.id));
+                held.iter()
+                    .for_each(|held| instance.locks.unlock(held.table, held.named.mode, self.client.id));
                 return Err(error);
             }
         }

@@ -6,11 +6,14 @@ use crate::exec::Scratch;
 use crate::text::Scan;
 use types::ValueRef;
 
-/// A session's scanner and plans. Taken out of the session while a statement runs.
+/// A session's scanner and plans. Taken out of the session while a statement runs by them, so that the
+/// statement borrows its plan and has the session to itself.
 #[derive(Debug, Default)]
 pub(crate) struct StatementCache {
     pub(crate) scan: Scan,
     pub(crate) plans: SessionPlans,
+    /// What stands in front of the keys of plans. Written anew for each statement.
+    pub(crate) prefix: Vec<u8>,
 }
 
 /// Memory for the statement that runs on a core, whoever's it is: keys, rows, values on their way.

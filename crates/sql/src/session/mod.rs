@@ -64,44 +64,67 @@ pub(crate) struct PreparedText {
 }
 
 /// One client's session.
+///
+/// The fields are in groups by who touches them. A group that is a struct of its own is borrowed, or taken
+/// out, without the rest.
 #[derive(Debug)]
 pub struct Session {
+    /// What all sessions share.
     pub(crate) instance: Arc<Instance>,
-    pub(crate) id: u64,
-    pub(crate) user: String,
-    pub(crate) host: String,
+    pub(crate) client: Client,
+
+    // Every statement reads these, and SET and many others change them.
     pub(crate) state: SessionState,
     pub(crate) variables: SessionVariables,
-    /// Raised by KILL; executors call [`Interrupt::check`] every few rows.
-    pub(crate) interrupt: Arc<Interrupt>,
-    /// UPDATE counts the rows that it found, not those that it changed (the client's wish at connect).
-    pub(crate) counts_found_rows: bool,
+
+    // `dispatch` and INSERT: what saves planning a statement again.
+    /// `None` while a planned statement runs.
+    pub(crate) cache: Option<Box<StatementCache>>,
     /// Tables that INSERT and its like used last.
     pub(crate) targets: target::Targets,
+    pub(crate) prepared: PreparedStatements,
+
+    // `transaction` and `locked`: what the session holds of tables and rows, and what others see of that.
     /// The session's half in the engine. A statement takes it out while it reads or changes tables.
     pub(crate) engine: Option<Box<engine::Session>>,
     /// What LOCK TABLES and FLUSH TABLES WITH READ LOCK have locked.
     pub(crate) locked: Locked,
     /// Up while a statement or a commit changes something.
     pub(crate) writing: WritingFlag,
-    /// COMMIT RELEASE: the client is sent away.
-    pub(crate) released: bool,
-    /// What this session did, for SHOW STATUS.
+    /// Raised by KILL; executors call [`Interrupt::check`] every few rows.
+    pub(crate) interrupt: Arc<Interrupt>,
+
+    // Counting: statements write it, SHOW STATUS and the slow log read it.
+    /// What this session did.
     pub(crate) counters: Arc<crate::status::SessionCounters>,
     /// What had been counted when the statement began.
     pub(crate) before: figures::Counted,
-    pub(crate) multi_statements: bool,
+}
+
+/// The client of a session. The server sets it when the client connects; statements read it.
+#[derive(Debug)]
+pub(crate) struct Client {
+    /// The connection id.
+    pub(crate) id: u64,
+    pub(crate) user: String,
+    pub(crate) host: String,
     /// `user@host`.
     account: String,
-    /// `None` while a planned statement runs.
-    pub(crate) cache: Option<Box<StatementCache>>,
-    /// Scratch: what stands in front of a statement's key.
-    pub(crate) prefix: Vec<u8>,
+    /// UPDATE counts the rows that it found, not those that it changed.
+    pub(crate) counts_found_rows: bool,
+    pub(crate) multi_statements: bool,
+    /// COMMIT RELEASE: the client is sent away. The only field that a statement changes.
+    pub(crate) released: bool,
+}
+
+/// A session's prepared statements, those of the protocol and those of PREPARE.
+#[derive(Debug, Default)]
+pub(crate) struct PreparedStatements {
     /// A statement is taken out while it runs.
-    pub(crate) prepared: HashMap<u32, Option<Box<PreparedText>>, KeyHash>,
-    pub(crate) prepared_last: u32,
+    pub(crate) by_id: HashMap<u32, Option<Box<PreparedText>>, KeyHash>,
+    pub(crate) last_id: u32,
     /// Those that have a name, by it in small letters.
-    pub(crate) named: HashMap<String, u32>,
+    pub(crate) by_name: HashMap<String, u32>,
 }
 
 /// What COM_RESET_CONNECTION sets back.
@@ -132,35 +155,35 @@ impl Session {
         engine.set_lock_wait(Duration::from_secs(variables.common.row_lock_wait_seconds));
         let interrupt = Arc::new(Interrupt::of(engine.interrupter()));
         interrupt.note_characteristics(variables.common.isolation, variables.common.tx_read_only);
-        Session {
-            interrupt,
-            engine: Some(engine),
-            locked: Locked::default(),
-            writing,
-            released: false,
-            counters,
-            instance,
+        let client = Client {
             id,
             user: user.to_string(),
             host: host.to_string(),
+            account: format!("{user}@{host}"),
+            counts_found_rows: false,
+            multi_statements: false,
+            released: false,
+        };
+        Session {
+            instance,
+            client,
             state: SessionState::default(),
             variables,
-            counts_found_rows: false,
-            targets: target::Targets::default(),
-            before: figures::Counted::default(),
-            multi_statements: false,
-            account: format!("{user}@{host}"),
             cache: Some(Box::default()),
-            prefix: Vec::new(),
-            prepared: HashMap::default(),
-            prepared_last: 0,
-            named: HashMap::new(),
+            targets: target::Targets::default(),
+            prepared: PreparedStatements::default(),
+            engine: Some(engine),
+            locked: Locked::default(),
+            writing,
+            interrupt,
+            counters,
+            before: figures::Counted::default(),
         }
     }
 
     /// The connection id.
     pub fn id(&self) -> u64 {
-        self.id
+        self.client.id
     }
 
     /// The default database. The `Arc` is the same as long as the database is.
@@ -175,7 +198,7 @@ impl Session {
 
     /// The client's flag CLIENT_FOUND_ROWS: affected rows of UPDATE are those that matched.
     pub fn set_counts_found_rows(&mut self, on: bool) {
-        self.counts_found_rows = on;
+        self.client.counts_found_rows = on;
     }
 
     /// What the client said in the handshake: its collation's number, and whether a person sits there (then
@@ -226,7 +249,7 @@ impl Session {
     }
 
     pub fn set_multi_statements(&mut self, on: bool) {
-        self.multi_statements = on;
+        self.client.multi_statements = on;
     }
 
     /// Adds what the thread has spent on the last command, by phase, to the session's counters, while
@@ -252,7 +275,7 @@ impl Session {
     /// # Errors
     /// 1243.
     pub fn params(&self, id: u32) -> Result<u16, SqlError> {
-        match self.prepared.get(&id) {
+        match self.prepared.by_id.get(&id) {
             Some(Some(statement)) => Ok(statement.params),
             _ => Err(SqlError::unknown_statement(id, "mysqld_stmt_execute")),
         }
@@ -264,8 +287,8 @@ impl Session {
     }
 
     pub(crate) fn forget_prepared(&mut self, id: u32) {
-        self.prepared.remove(&id);
-        self.counters.set_prepared(self.prepared.len());
+        self.prepared.by_id.remove(&id);
+        self.counters.set_prepared(self.prepared.by_id.len());
     }
 
     /// COM_RESET_CONNECTION: back to a fresh session with the same account.
@@ -274,16 +297,16 @@ impl Session {
         let database = self.state.database.take();
         self.state = SessionState { database, ..SessionState::default() };
         self.variables = SessionVariables::new(&self.instance.globals);
-        self.variables.pseudo_thread_id = self.id;
-        self.prepared.clear();
+        self.variables.pseudo_thread_id = self.client.id;
+        self.prepared.by_id.clear();
         self.counters.set_prepared(0);
-        self.named.clear();
+        self.prepared.by_name.clear();
         self.after_set();
     }
 
     /// True once COMMIT RELEASE or ROLLBACK RELEASE has sent the client away.
     pub fn is_released(&self) -> bool {
-        self.released
+        self.client.released
     }
 
     /// How many plans the session keeps, by the shapes of their statements.

@@ -107,8 +107,8 @@ impl Session {
                 ErrorKind::DatabaseAccessDenied,
                 format!(
                     "Access denied for user '{}'@'{}' to database '{}'",
-                    self.user,
-                    self.host,
+                    self.client.user,
+                    self.client.host,
                     names::INFORMATION_SCHEMA
                 ),
             ));

@@ -447,7 +447,7 @@ fn set_password(
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
     words.expect("PASSWORD")?;
-    let (mut user, mut host) = (session.user.clone(), session.host.clone());
+    let (mut user, mut host) = (session.client.user.clone(), session.client.host.clone());
     if words.accept("FOR") {
         (user, host) = account(words)?;
     }

@@ -148,7 +148,7 @@ fn end(
         session.state.transaction.next = characteristics;
         session.begin_transaction(None)?;
     }
-    session.released |= completion.release;
+    session.client.released |= completion.release;
     session.done(0, String::new(), sink)
 }
 

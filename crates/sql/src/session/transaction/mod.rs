@@ -69,7 +69,7 @@ impl Session {
     /// The owner that asks for locks on tables, and for how long.
     pub(crate) fn request(&self) -> Request<'_> {
         let wait = Duration::from_secs(self.variables.common.lock_wait_seconds);
-        Request { owner: self.id, interrupt: &self.interrupt, until: Instant::now() + wait }
+        Request { owner: self.client.id, interrupt: &self.interrupt, until: Instant::now() + wait }
     }
 
     /// The engine's half of the session; it is away while a statement runs.
@@ -141,7 +141,7 @@ impl Session {
         transaction.savepoints.clear();
         transaction.used = false;
         for (table, mode) in transaction.tables.drain(..) {
-            self.instance.locks.unlock(table, mode, self.id);
+            self.instance.locks.unlock(table, mode, self.client.id);
         }
         self.interrupt.note_end();
         self.note_characteristics();

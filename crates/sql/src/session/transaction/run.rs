@@ -99,7 +99,7 @@ impl Session {
         let instance = self.instance.clone();
         self.begin_without_autocommit()?;
         self.locked.check_all(dependencies.iter().map(|used| used.in_mode(Mode::Read)))?;
-        let mut locks = StatementLocks::new(&instance.locks, self.id);
+        let mut locks = StatementLocks::new(&instance.locks, self.client.id);
         for dependency in dependencies {
             self.use_table(dependency.in_mode(Mode::Read), &mut locks)?;
         }
@@ -140,7 +140,7 @@ impl Session {
         let instance = self.instance.clone();
         let _writing = instance.read_lock.write(&self.writing, &self.request())?;
         self.begin_without_autocommit()?;
-        let mut locks = StatementLocks::new(&instance.locks, self.id);
+        let mut locks = StatementLocks::new(&instance.locks, self.client.id);
         for used in tables {
             self.use_table(*used, &mut locks)?;
         }

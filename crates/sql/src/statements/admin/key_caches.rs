@@ -135,7 +135,7 @@ fn names(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
 fn check(session: &Session, targets: &[Target]) -> Result<(), SqlError> {
     for Target { database, .. } in targets {
         if database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
-            let (user, host) = (&session.user, &session.host);
+            let (user, host) = (&session.client.user, &session.client.host);
             let text = format!("Access denied for user '{user}'@'{host}' to database '{database}'");
             return Err(SqlError::new(ErrorKind::DatabaseAccessDenied, text));
         }
@@ -164,7 +164,7 @@ fn work_on_each(
             }
             check_keys(&table, &target.keys)?;
             let instance = session.instance.clone();
-            let mut held = StatementLocks::new(&instance.locks, session.id);
+            let mut held = StatementLocks::new(&instance.locks, session.client.id);
             if !session.locked.has_tables() {
                 held.lock(session, table.id(), Mode::Read)?;
             }

@@ -164,7 +164,7 @@ fn keep_still<'l>(
     locks: &'l crate::locks::MetadataLocks,
     table: &Table,
 ) -> Result<StatementLocks<'l>, SqlError> {
-    let mut held = StatementLocks::new(locks, session.id);
+    let mut held = StatementLocks::new(locks, session.client.id);
     if !session.locked.has_tables() {
         held.lock(session, table.id(), Mode::KeepWritersOut)?;
     }

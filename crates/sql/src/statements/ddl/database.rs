@@ -21,7 +21,10 @@ pub(super) fn check_writable(session: &Session, database: &str) -> Result<(), Sq
     }
     Err(SqlError::new(
         ErrorKind::DatabaseAccessDenied,
-        format!("Access denied for user '{}'@'{}' to database '{database}'", session.user, session.host),
+        format!(
+            "Access denied for user '{}'@'{}' to database '{database}'",
+            session.client.user, session.client.host
+        ),
     ))
 }
 

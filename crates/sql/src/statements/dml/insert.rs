@@ -74,7 +74,10 @@ pub(super) fn plan_insert(
     if database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
         return Err(SqlError::new(
             ErrorKind::DatabaseAccessDenied,
-            format!("Access denied for user '{}'@'{}' to database '{database}'", session.user, session.host),
+            format!(
+                "Access denied for user '{}'@'{}' to database '{database}'",
+                session.client.user, session.client.host
+            ),
         ));
     }
     let target = Arc::new(Target::new(session.table_to_use(&database, &table_name)?)?);

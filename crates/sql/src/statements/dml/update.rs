@@ -174,7 +174,7 @@ impl RowsPlan {
         }
         let warnings = session.state.warnings.count_u16();
         let (affected_rows, info) = if self.assignments.is_some() {
-            let affected = if session.counts_found_rows { done.matched } else { done.changed };
+            let affected = if session.client.counts_found_rows { done.matched } else { done.changed };
             let info =
                 format!("Rows matched: {}  Changed: {}  Warnings: {warnings}", done.matched, done.changed);
             (affected, info)

@@ -307,8 +307,8 @@ pub(super) fn show_other(
 }
 
 fn show_grants(session: &mut Session, sink: &mut dyn ResultSink) -> Result<(), SqlError> {
-    let account = format!("`{}`@`{}`", session.user, session.host);
-    let heading = format!("Grants for {}@{}", session.user, session.host);
+    let account = format!("`{}`@`{}`", session.client.user, session.client.host);
+    let heading = format!("Grants for {}@{}", session.client.user, session.client.host);
     let mut listing = Listing::new([(heading, characters(1024))]);
     listing.push(vec![Value::text(format!("GRANT ALL PRIVILEGES ON *.* TO {account} WITH GRANT OPTION"))]);
     listing.send(session, sink)

@@ -286,7 +286,7 @@ fn plugins(_session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
 }
 
 fn user_privileges(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
-    let grantee = format!("'{}'@'{}'", session.user, session.host);
+    let grantee = format!("'{}'@'{}'", session.client.user, session.client.host);
     Ok([
         "SELECT", "INSERT", "UPDATE", "DELETE", "CREATE", "DROP", "INDEX", "ALTER", "PROCESS", "RELOAD",
         "SUPER",
