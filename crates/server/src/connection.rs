@@ -11,9 +11,10 @@ mod slow;
 mod statements;
 
 use crate::registry::Entry;
-use crate::shared::{Shared, count};
+use crate::shared::Shared;
 use base::phases::{self, Phase};
 use base::sync::Arc;
+use sql::host::ConnectionCount;
 use sql::{ErrorKind, Session, SqlError};
 use statements::Statements;
 use std::io;
@@ -103,8 +104,8 @@ pub(crate) fn run(shared: &Arc<Shared>, entry: Arc<Entry>) {
     impl Drop for Leave<'_> {
         fn drop(&mut self) {
             let (received, sent) = self.1.bytes();
-            count(&self.0.counters.bytes_received, received);
-            count(&self.0.counters.bytes_sent, sent);
+            self.0.counters.add(ConnectionCount::BytesReceived, received);
+            self.0.counters.add(ConnectionCount::BytesSent, sent);
             self.0.counters.times.add_all(self.1.times());
             self.1.stream.close();
             self.0.registry.remove(self.1.id);
@@ -120,7 +121,7 @@ pub(crate) fn run(shared: &Arc<Shared>, entry: Arc<Entry>) {
             .or_else(|| panic.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "no message".to_string());
         shared.log.error(&format!("connection {id} panicked and was closed: {text}"));
-        count(&shared.counters.aborted_clients, 1);
+        shared.counters.add(ConnectionCount::AbortedClients, 1);
     }
     drop(leave);
 }
@@ -136,7 +137,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
     let session = match authenticate::handshake(shared, &mut channel) {
         Ok(session) => session,
         Err(end) => {
-            count(&shared.counters.aborted_connects, 1);
+            shared.counters.add(ConnectionCount::AbortedConnects, 1);
             match &end {
                 End::Refused(error) | End::Closed(error) => {
                     shared.log.warning(&format!(
@@ -159,11 +160,11 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
     match &end {
         End::Quit => {}
         End::Gone(error) => {
-            count(&shared.counters.aborted_clients, 1);
+            shared.counters.add(ConnectionCount::AbortedClients, 1);
             shared.log.note(&format!("connection {id} ended: {error}"));
         }
         End::Refused(error) => {
-            count(&shared.counters.aborted_clients, 1);
+            shared.counters.add(ConnectionCount::AbortedClients, 1);
             shared.log.warning(&format!("connection {id} was closed: {error}"));
         }
         End::Closed(_) => {}

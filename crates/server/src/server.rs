@@ -9,7 +9,7 @@ use crate::metrics::MetricsServer;
 use crate::options::Options;
 use crate::pid_file::PidFile;
 use crate::registry::{Refused, Registry};
-use crate::shared::{Counters, Shared, count};
+use crate::shared::{Counters, Shared};
 use crate::signals;
 use crate::slow_log::SlowLog;
 use crate::stream::Stream;
@@ -17,7 +17,7 @@ use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Weak, thread};
 use engine::Database;
 use sql::Instance;
-use sql::host::{Host, Kill};
+use sql::host::{ConnectionCount, Host, Kill};
 use sql::variables::{Globals, latch_implementation};
 use std::fmt;
 use std::io::{self, Write};
@@ -214,7 +214,9 @@ impl Server {
                     Refused::TooMany => (1040, "Too many connections"),
                     Refused::ShuttingDown => (1053, "Server shutdown in progress"),
                 };
-                count(&self.shared.counters.refused_max_connections, u64::from(refused == Refused::TooMany));
+                self.shared
+                    .counters
+                    .add(ConnectionCount::RefusedMaxConnections, u64::from(refused == Refused::TooMany));
                 refuse(&stream, code, message);
                 return;
             }

@@ -6,7 +6,7 @@ use crate::registry::{CommandTimes, Registry};
 use crate::slow_log::SlowLog;
 use base::sync::Arc;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use sql::host::{ConnectionCounts, Host, Kill, Memory, NewPassword, Process};
+use sql::host::{ConnectionCount, ConnectionCounts, Host, Kill, Memory, NewPassword, Process};
 use sql::{ErrorKind, Instance, SqlError};
 use std::time::Instant;
 use wire::auth::PasswordHash;
@@ -32,17 +32,16 @@ pub(crate) struct Shared {
 /// Counters of connections that have ended or were refused.
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    pub aborted_connects: AtomicU64,
-    pub aborted_clients: AtomicU64,
-    pub refused_max_connections: AtomicU64,
-    pub bytes_received: AtomicU64,
-    pub bytes_sent: AtomicU64,
+    /// By [`ConnectionCount`]; 0 for those that the registry knows.
+    connections: [AtomicU64; ConnectionCount::ALL.len()],
     pub times: CommandTimes,
 }
 
-pub(crate) fn count(counter: &AtomicU64, by: u64) {
-    // ORDER: statistics.
-    counter.fetch_add(by, Ordering::Relaxed);
+impl Counters {
+    pub(crate) fn add(&self, count: ConnectionCount, by: u64) {
+        // ORDER: statistics.
+        self.connections[count as usize].fetch_add(by, Ordering::Relaxed);
+    }
 }
 
 impl Shared {
@@ -64,11 +63,11 @@ impl Shared {
         let counts = self.connections();
         format!(
             "Uptime: {}  Threads: {}  Connections: {}  Bytes received: {}  Bytes sent: {}",
-            counts.uptime_seconds,
-            counts.connected,
-            counts.attempts,
-            counts.bytes_received,
-            counts.bytes_sent
+            self.started.elapsed().as_secs(),
+            counts[ConnectionCount::Connected],
+            counts[ConnectionCount::Attempts],
+            counts[ConnectionCount::BytesReceived],
+            counts[ConnectionCount::BytesSent]
         )
     }
 }
@@ -114,24 +113,19 @@ impl Host for Shared {
     fn connections(&self) -> ConnectionCounts {
         let entries = self.registry.all();
         let (attempts, _, connected_max) = self.registry.counts();
-        // ORDER: statistics.
-        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let mut counts = ConnectionCounts {
-            connected: entries.len() as u64,
-            running: entries.iter().filter(|entry| entry.is_running()).count() as u64,
-            attempts,
-            connected_max: connected_max as u64,
-            aborted_connects: load(&self.counters.aborted_connects),
-            aborted_clients: load(&self.counters.aborted_clients),
-            refused_max_connections: load(&self.counters.refused_max_connections),
-            bytes_received: load(&self.counters.bytes_received),
-            bytes_sent: load(&self.counters.bytes_sent),
-            uptime_seconds: self.started.elapsed().as_secs(),
-        };
+        let mut counts = ConnectionCounts::default();
+        for count in ConnectionCount::ALL {
+            // ORDER: statistics.
+            counts[count] = self.counters.connections[count as usize].load(Ordering::Relaxed);
+        }
+        counts[ConnectionCount::Connected] = entries.len() as u64;
+        counts[ConnectionCount::Running] = entries.iter().filter(|entry| entry.is_running()).count() as u64;
+        counts[ConnectionCount::ConnectedMax] = connected_max as u64;
+        counts[ConnectionCount::Attempts] = attempts;
         for entry in &entries {
             let (received, sent) = entry.bytes();
-            counts.bytes_received += received;
-            counts.bytes_sent += sent;
+            counts[ConnectionCount::BytesReceived] += received;
+            counts[ConnectionCount::BytesSent] += sent;
         }
         counts
     }

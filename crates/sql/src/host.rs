@@ -95,25 +95,92 @@ pub enum NewPassword<'a> {
     Hash(&'a str),
 }
 
-/// Counters of SHOW STATUS that only the server knows.
+macro_rules! connection_counts {
+    ($($name:ident = $status:literal, $kind:ident $metric:literal $($phase:literal)?, $help:literal;)*) => {
+        /// What only the server can count of its connections. A row of the list has all that is known of a
+        /// count. SHOW STATUS and the page of metrics show every row.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub enum ConnectionCount {
+            $(#[doc = $help] $name,)*
+        }
+
+        impl ConnectionCount {
+            /// Counts of one metric follow one another.
+            pub const ALL: [ConnectionCount; [$($status),*].len()] = [$(ConnectionCount::$name),*];
+
+            pub(crate) fn status_name(self) -> &'static str {
+                match self {
+                    $(ConnectionCount::$name => $status,)*
+                }
+            }
+
+            /// How the page of metrics shows the count.
+            pub fn metric(self) -> Metric {
+                match self {
+                    $(ConnectionCount::$name => Metric {
+                        name: $metric,
+                        kind: MetricKind::$kind,
+                        help: $help,
+                        phase: [$($phase)?].first().copied(),
+                    },)*
+                }
+            }
+        }
+    };
+}
+
+// A count, its name in SHOW STATUS, and in the page of metrics the kind, the name, the phase that tells
+// counts of one name apart, and the help text.
+connection_counts! {
+    Connected = "Threads_connected", Gauge "latchwork_connections", "Open connections.";
+    Running = "Threads_running", Gauge "latchwork_connections_running", "Connections that run a command.";
+    ConnectedMax = "Max_used_connections", Gauge "latchwork_connections_max_used",
+        "The most that were open at a time.";
+    Attempts = "Connections", Counter "latchwork_connection_attempts_total", "Attempts to connect.";
+    AbortedConnects = "Aborted_connects", Counter "latchwork_connections_aborted_total" "connect",
+        "Connections that were not let in, or ended without a farewell.";
+    AbortedClients = "Aborted_clients", Counter "latchwork_connections_aborted_total" "client",
+        "Connections that were not let in, or ended without a farewell.";
+    RefusedMaxConnections = "Connection_errors_max_connections",
+        Counter "latchwork_connections_aborted_total" "max_connections",
+        "Connections that were not let in, or ended without a farewell.";
+    BytesReceived = "Bytes_received", Counter "latchwork_network_receive_bytes_total", "From clients.";
+    BytesSent = "Bytes_sent", Counter "latchwork_network_transmit_bytes_total", "To clients.";
+}
+
+/// A number on the page of metrics.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Metric {
+    pub name: &'static str,
+    pub kind: MetricKind,
+    pub help: &'static str,
+    /// The label `phase`, where several counts share a name.
+    pub phase: Option<&'static str>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum MetricKind {
+    /// Only grows, until the server ends.
+    Counter,
+    Gauge,
+}
+
+/// The value of every [`ConnectionCount`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct ConnectionCounts {
-    /// `Threads_connected`, `Threads_running`.
-    pub connected: u64,
-    pub running: u64,
-    /// `Connections`: attempts since the start.
-    pub attempts: u64,
-    /// `Max_used_connections`.
-    pub connected_max: u64,
-    /// `Aborted_connects`, `Aborted_clients`, `Connection_errors_max_connections`.
-    pub aborted_connects: u64,
-    pub aborted_clients: u64,
-    pub refused_max_connections: u64,
-    /// `Bytes_received`, `Bytes_sent`.
-    pub bytes_received: u64,
-    pub bytes_sent: u64,
-    /// `Uptime`.
-    pub uptime_seconds: u64,
+pub struct ConnectionCounts([u64; ConnectionCount::ALL.len()]);
+
+impl std::ops::Index<ConnectionCount> for ConnectionCounts {
+    type Output = u64;
+
+    fn index(&self, count: ConnectionCount) -> &u64 {
+        &self.0[count as usize]
+    }
+}
+
+impl std::ops::IndexMut<ConnectionCount> for ConnectionCounts {
+    fn index_mut(&mut self, count: ConnectionCount) -> &mut u64 {
+        &mut self.0[count as usize]
+    }
 }
 
 /// What others do with a session and see of it. Raised by KILL, looked at by long statements every few rows,

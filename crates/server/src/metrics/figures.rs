@@ -5,7 +5,7 @@ use super::page::Page;
 use crate::registry::CommandTimes;
 use crate::shared::Shared;
 use base::sync::ClassFigures;
-use sql::host::Host;
+use sql::host::{ConnectionCount, Host, Metric, MetricKind};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 /// The page with the figures of this moment.
@@ -68,17 +68,20 @@ fn statements(page: &mut Page, shared: &Shared) {
 
 fn connections(page: &mut Page, shared: &Shared) {
     let counts = shared.connections();
-    page.gauge("latchwork_connections", "Open connections.", counts.connected);
-    page.gauge("latchwork_connections_running", "Connections that run a command.", counts.running);
-    page.gauge("latchwork_connections_max_used", "The most that were open at a time.", counts.connected_max);
-    page.counter("latchwork_connection_attempts_total", "Attempts to connect.", counts.attempts);
-    let name = "latchwork_connections_aborted_total";
-    page.family(name, Counter, "Connections that were not let in, or ended without a farewell.");
-    page.sample(name, &[("phase", "connect")], counts.aborted_connects);
-    page.sample(name, &[("phase", "client")], counts.aborted_clients);
-    page.sample(name, &[("phase", "max_connections")], counts.refused_max_connections);
-    page.counter("latchwork_network_receive_bytes_total", "From clients.", counts.bytes_received);
-    page.counter("latchwork_network_transmit_bytes_total", "To clients.", counts.bytes_sent);
+    let mut last = "";
+    for count in ConnectionCount::ALL {
+        let Metric { name, kind, help, phase } = count.metric();
+        if name != last {
+            let kind = match kind {
+                MetricKind::Counter => Counter,
+                MetricKind::Gauge => Gauge,
+            };
+            page.family(name, kind, help);
+            last = name;
+        }
+        let phase = phase.map(|phase| ("phase", phase));
+        page.sample(name, phase.as_slice(), counts[count]);
+    }
 }
 
 fn caches(page: &mut Page, shared: &Shared) {

@@ -65,8 +65,8 @@ pub(crate) struct PreparedText {
 
 /// One client's session.
 ///
-/// The fields are in groups by who touches them. A group that is a struct of its own is borrowed, or taken
-/// out, without the rest.
+/// The fields stand in groups, by the code that touches them. A group that is a struct of its own is
+/// borrowed, or taken out, without the rest.
 #[derive(Debug)]
 pub struct Session {
     /// What all sessions share.

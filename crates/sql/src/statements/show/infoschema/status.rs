@@ -1,6 +1,7 @@
 //! The rows of SHOW STATUS and of `information_schema.KEY_CACHES`.
 
 use crate::Session;
+use crate::host::ConnectionCount;
 use crate::status::Counter;
 use engine::{DEFAULT_CACHE, NamedCache, ShareStatus};
 use std::sync::Arc;
@@ -26,22 +27,19 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     let uptime = session.instance.status.uptime_seconds();
     if let Some(host) = session.instance.host() {
         let connections = host.connections();
-        add("Threads_connected", connections.connected);
-        add("Threads_running", connections.running);
-        add("Connections", connections.attempts);
-        add("Max_used_connections", connections.connected_max);
-        add("Aborted_connects", connections.aborted_connects);
-        add("Aborted_clients", connections.aborted_clients);
-        add("Connection_errors_max_connections", connections.refused_max_connections);
-        add("Bytes_received", connections.bytes_received);
-        add("Bytes_sent", connections.bytes_sent);
+        for count in ConnectionCount::ALL {
+            add(count.status_name(), connections[count]);
+        }
         let memory = host.memory();
         add("Memory_resident", memory.resident);
         add("Memory_heap_used", memory.heap_used);
         add("Memory_heap_mapped", memory.heap_mapped);
     }
     add("Threads_cached", 0);
-    add("Threads_created", session.instance.host().map_or(0, |host| host.connections().attempts));
+    add(
+        "Threads_created",
+        session.instance.host().map_or(0, |host| host.connections()[ConnectionCount::Attempts]),
+    );
     add("Uptime", uptime);
     add("Uptime_since_flush_status", uptime);
     add("Open_tables", open_tables(session));
