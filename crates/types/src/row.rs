@@ -244,6 +244,9 @@ impl RowCodec {
                 ValueRef::Text(bytes) if std::str::from_utf8(bytes).is_err() => {
                     return corrupt(column, "its characters are not UTF-8");
                 }
+                ValueRef::Text([.., b' ']) if field.kind == Kind::Char => {
+                    return corrupt(column, "it is a CHAR and ends in a space");
+                }
                 ValueRef::Date(date) if !date.is_well_formed() => {
                     return corrupt(column, "it is no date");
                 }

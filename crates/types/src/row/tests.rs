@@ -94,6 +94,20 @@ fn a_sysbench_row_has_twelve_bytes_beside_its_text() {
 }
 
 #[test]
+fn a_char_that_ends_in_a_space_is_no_image_that_was_written() {
+    let codec = RowCodec::new(&sbtest());
+    let mut image = Vec::new();
+    codec.encode(
+        &[ValueRef::Int(1), ValueRef::Int(2), ValueRef::Text(b"abc"), ValueRef::Text(b"x")],
+        &mut image,
+    );
+    assert_eq!(codec.validate(&image), Ok(()));
+    let end_of_c = image.len() - 2;
+    image[end_of_c] = b' ';
+    assert_eq!(codec.validate(&image).unwrap_err().column, 2);
+}
+
+#[test]
 fn every_cut_and_every_flipped_byte_is_read_without_panic() {
     let (columns, values) = one_of_each(true);
     let codec = RowCodec::new(&columns);
