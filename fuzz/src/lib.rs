@@ -16,41 +16,27 @@ pub use statements::statements;
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// SplitMix64 (Steele et al. 2014): the same inputs in every run.
-    struct Random(u64);
-
-    impl Random {
-        fn next(&mut self) -> u64 {
-            self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            mixed ^ (mixed >> 31)
-        }
-        fn below(&mut self, limit: usize) -> usize {
-            (self.next() % limit.max(1) as u64) as usize
-        }
-    }
+    use base::random::Random;
 
     /// One or more small changes: a byte, a bit, a cut, a repeat, a piece of another seed.
     fn mutate(seeds: &[Vec<u8>], random: &mut Random) -> Vec<u8> {
-        let mut bytes = seeds[random.below(seeds.len())].clone();
+        let mut bytes = seeds[random.index(seeds.len())].clone();
         for _ in 0..=random.below(4) {
-            let at = random.below(bytes.len());
+            let at = random.index(bytes.len().max(1));
             match random.below(6) {
-                0 if !bytes.is_empty() => bytes[at] = random.next() as u8,
+                0 if !bytes.is_empty() => bytes[at] = random.next_u64() as u8,
                 1 if !bytes.is_empty() => bytes[at] ^= 1 << random.below(8),
                 2 => bytes.truncate(at),
-                3 => bytes.insert(at, [0, 0xff, 0xfb, 0xfe, b'\'', b'(', 0x80][random.below(7)]),
+                3 => bytes.insert(at, [0, 0xff, 0xfb, 0xfe, b'\'', b'(', 0x80][random.index(7)]),
                 4 => {
-                    let until = at + random.below(bytes.len() - at);
+                    let until = at + random.index((bytes.len() - at).max(1));
                     let piece = bytes[at..until].to_vec();
                     bytes.splice(at..at, piece);
                 }
                 _ => {
-                    let other = &seeds[random.below(seeds.len())];
-                    let from = random.below(other.len());
-                    let until = from + random.below(other.len() - from);
+                    let other = &seeds[random.index(seeds.len())];
+                    let from = random.index(other.len().max(1));
+                    let until = from + random.index((other.len() - from).max(1));
                     bytes.splice(at..at, other[from..until].iter().copied());
                 }
             }
@@ -62,10 +48,10 @@ mod tests {
     /// On a thread with the stack that an unoptimised parser needs for the deepest statement it takes.
     fn try_many(target: fn(&[u8]), seeds: Vec<Vec<u8>>, inputs: usize) {
         let body = move || {
-            let mut random = Random(0x1a7c);
+            let mut random = Random::new(0x1a7c, 0);
             seeds.iter().for_each(|seed| target(seed));
             for length in 0..200 {
-                let noise: Vec<u8> = (0..length).map(|_| random.next() as u8).collect();
+                let noise: Vec<u8> = (0..length).map(|_| random.next_u64() as u8).collect();
                 target(&noise);
             }
             for _ in 0..inputs {

@@ -33,7 +33,13 @@ impl Random {
         (((self.next_u64() >> 32) * u64::from(bound)) >> 32) as u32
     }
 
-    /// A position in a list of `len` items, which are at most 2^32.
+    /// Uniform in `0..bound`, to within 2^-64 of it.
+    #[inline(always)]
+    pub fn below_u64(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next_u64()) * u128::from(bound)) >> 64) as u64
+    }
+
+    /// A position in a list of `len` items, or another number below `len`, which is at most 2^32 - 1.
     pub fn index(&mut self, len: usize) -> usize {
         self.below(len as u32) as usize
     }
@@ -96,6 +102,20 @@ mod tests {
             counts[random.below(10) as usize] += 1;
         }
         assert!(counts.iter().all(|count| (9_500..10_500).contains(count)), "{counts:?}");
+    }
+
+    #[test]
+    fn numbers_below_a_wide_bound_fill_all_of_it() {
+        let mut random = Random::new(303, 0);
+        let bound = u64::MAX / 3 * 2;
+        let mut upper_halves = 0;
+        for _ in 0..10_000 {
+            let drawn = random.below_u64(bound);
+            assert!(drawn < bound);
+            upper_halves += u32::from(drawn >= bound / 2);
+        }
+        assert!((4_800..5_200).contains(&upper_halves), "{upper_halves}");
+        assert_eq!(random.below_u64(1), 0);
     }
 
     #[test]

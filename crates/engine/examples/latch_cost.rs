@@ -7,6 +7,7 @@
 //! gives a ratio. Printed are the median of the ratios and its 95 % confidence interval (by order statistics,
 //! so that a round in which something else ran does not count for more than one).
 
+use base::random::Random;
 use base::sync::{Mutex, set_metering};
 use latchwork_engine::{CacheOptions, Database, HitPath, KeyList, Options, Reader, Table, TableDef};
 use std::error::Error;
@@ -41,11 +42,11 @@ fn main() -> Result<(), Box<dyn Error>> {
         database.create_database("d", b"")?;
         let table = database.create_table(definition())?;
         load(&database, &table, rows)?;
-        let (mut random, mut image) = (1, Vec::new());
+        let (mut random, mut image) = (Random::new(1, 0), Vec::new());
         compare(&format!("get by primary key, {name} hits: statistics on / off"), rounds, |is_second| {
             switch(is_second);
             image.clear();
-            let found = table.get(Reader::newest(), &int_key(below(&mut random, rows)), &mut image);
+            let found = table.get(Reader::newest(), &int_key(random.below(rows as u32) as i32), &mut image);
             assert!(found.is_ok_and(|found| found));
         });
         set_metering(false);
@@ -121,10 +122,4 @@ fn load(database: &Database, table: &Table, rows: i32) -> Result<(), Box<dyn Err
 
 fn int_key(value: i32) -> [u8; 4] {
     (value as u32 ^ 1 << 31).to_be_bytes()
-}
-
-/// The next of some numbers that differ enough (a linear congruential generator's upper bits).
-fn below(state: &mut u64, bound: i32) -> i32 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-    (((*state >> 32) * bound as u64) >> 32) as i32
 }

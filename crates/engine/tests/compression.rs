@@ -5,6 +5,7 @@
 mod common;
 
 use base::IndexId;
+use base::random::Random;
 use base::sync::Arc;
 use latchwork_engine::{
     CacheOptions, Database, Direction, KeyList, KeyRange, Options, Reader, Table, TableDef, check,
@@ -37,13 +38,7 @@ fn table(database: &Database, name: &str, compressed: bool) -> Arc<Table> {
 
 /// Five bytes in six repeat themselves if `repeats`, else none.
 fn content(id: i64, repeats: bool) -> Vec<u8> {
-    let mut state = (id as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let noise = |state: &mut u64| {
-        *state ^= *state << 13;
-        *state ^= *state >> 7;
-        *state ^= *state << 17;
-        (*state >> 32) as u8
-    };
+    let mut random = Random::new(id as u64, 0);
     (0..300)
         .map(|at| {
             if repeats && at % 6 > 0 {
@@ -51,7 +46,7 @@ fn content(id: i64, repeats: bool) -> Vec<u8> {
             } else if repeats && at > 100 {
                 b'y'
             } else {
-                noise(&mut state)
+                random.next_u64() as u8
             }
         })
         .collect()

@@ -5,6 +5,7 @@
 mod common;
 
 use base::IndexId;
+use base::random::Random;
 use base::sync::{Arc, thread};
 use latchwork_engine::{
     Batch, CacheOptions, Database, Direction, FlushLog, IndexDef, IoOptions, Isolation, KeyList, KeyRange,
@@ -68,21 +69,9 @@ fn table_def() -> TableDef {
     }
 }
 
-/// Numbers that are the same in each run (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % bound as u64) as usize
-    }
-
-    /// Some ids more often than others.
-    fn id(&mut self) -> i32 {
-        (self.below(IDS) * self.below(IDS) / IDS) as i32
-    }
+/// Some ids more often than others.
+fn some_id(random: &mut Random) -> i32 {
+    (random.index(IDS) * random.index(IDS) / IDS) as i32
 }
 
 fn key(value: i32) -> [u8; 4] {
@@ -120,7 +109,7 @@ fn text(number: usize, how: usize) -> String {
 fn change(session: &mut Session, table: &Table, random: &mut Random) {
     session.begin(Isolation::ReadCommitted).unwrap();
     for _ in 0..1 + random.below(2) {
-        let (id, number) = (random.id(), random.below(1 << 20));
+        let (id, number) = (some_id(random), random.index(1 << 20));
         let mut statement = session.write().unwrap();
         // A row that exists already, a row that does not exist and a deadlock are all expected, and change
         // nothing.
@@ -169,7 +158,7 @@ fn compare(session: &mut Session, table: &Table, random: &mut Random) {
     session.begin(Isolation::RepeatableRead).unwrap();
     let statement = session.read().unwrap();
     let reader = statement.reader();
-    let mut ids: Vec<i32> = (0..1 + random.below(40)).map(|_| random.id()).collect();
+    let mut ids: Vec<i32> = (0..1 + random.below(40)).map(|_| some_id(random)).collect();
     ids.sort_unstable();
     ids.dedup();
     let keys = ids.iter().map(|id| key(*id));
@@ -207,8 +196,8 @@ fn compare_indexes(table: &Table, reader: Reader<'_>, random: &mut Random) {
         let mut keys: Vec<Vec<u8>> = (0..1 + random.below(20))
             .map(|_| match random.below(3) {
                 // Perhaps there is such a row, and perhaps not.
-                0 => key_of(&image(table, random.id(), random.below(1 << 20))),
-                _ => key_of(&rows[random.below(rows.len())]),
+                0 => key_of(&image(table, some_id(random), random.index(1 << 20))),
+                _ => key_of(&rows[random.index(rows.len())]),
             })
             .collect();
         keys.sort_unstable();
@@ -241,7 +230,7 @@ fn every_answer_is_what_the_pages_say() {
             .map(|number| {
                 let (database, table) = (database.clone(), table.clone());
                 thread::spawn(move || {
-                    let mut random = Random(number + 1);
+                    let mut random = Random::new(number, 0);
                     let mut session = database.session();
                     for round in 0..ROUNDS {
                         if number < 2 {
@@ -259,7 +248,7 @@ fn every_answer_is_what_the_pages_say() {
             .collect();
         threads.into_iter().for_each(|thread| thread.join().unwrap());
         let mut session = database.session();
-        (0..50).for_each(|seed| compare(&mut session, &table, &mut Random(seed + 100)));
+        (0..50).for_each(|seed| compare(&mut session, &table, &mut Random::new(seed, 1)));
         let status = database.row_tier_status();
         assert!(status.hits > 1_000 && status.fills > 1_000 && status.invalidations > 100, "{status:?}");
         assert!(status.evictions > 1_000, "{status:?}");

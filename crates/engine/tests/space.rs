@@ -3,6 +3,7 @@
 
 mod common;
 
+use base::random::Random;
 use base::sync::{Arc, thread};
 use latchwork_engine::{
     CacheOptions, Database, FlushLog, IndexDef, LogOptions, Options, Table, TableDef, check,
@@ -55,23 +56,11 @@ fn table_def() -> TableDef {
     }
 }
 
-/// Numbers that are the same in each run (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 11) % bound as u64) as usize
-    }
-}
-
 /// Bytes of `c`: mostly short, some that take pages of their own.
 fn len(random: &mut Random) -> usize {
     match random.below(200) {
-        0 => 5_000 + random.below(10_000),
-        _ => random.below(300),
+        0 => 5_000 + random.index(10_000),
+        _ => random.index(300),
     }
 }
 
@@ -80,12 +69,12 @@ fn change_all(database: &Database, table: &Table, random: &mut Random, rows: &mu
     for _ in 0..IDS / 20 {
         let mut statement = database.begin_write().unwrap();
         for _ in 0..20 {
-            let id = random.below(IDS);
+            let id = random.index(IDS);
             let key = (id as u32 ^ 1 << 31).to_be_bytes();
             let c = vec![id as u8; len(random)];
             let mut image = Vec::new();
             let values =
-                [ValueRef::Int(id as i64), ValueRef::Int(random.below(500) as i64), ValueRef::Binary(&c)];
+                [ValueRef::Int(id as i64), ValueRef::Int(random.below(500).into()), ValueRef::Binary(&c)];
             table.row_codec().encode(&values, &mut image);
             match (rows[id], random.below(10)) {
                 (false, 0..=2) => {
@@ -130,7 +119,7 @@ fn files_stop_growing() {
     let database = Database::open(Path::new(DIR), options(&vfs)).unwrap();
     database.create_database("d", b"").unwrap();
     let table = database.create_table(table_def()).unwrap();
-    let (mut random, mut rows) = (Random(4711), vec![false; IDS]);
+    let (mut random, mut rows) = (Random::new(4711, 0), vec![false; IDS]);
     // Until there are as many rows, and pages as full, as there will be.
     (0..40).for_each(|_| change_all(&database, &table, &mut random, &mut rows));
     let settled = pages(&vfs, "tables");

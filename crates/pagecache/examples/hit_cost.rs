@@ -6,6 +6,7 @@
 //! `perf stat -e instructions:u .../hit_cost optimistic 1 100 50000000` (hit path, threads, pages, hits a
 //! thread).
 
+use base::random::Random;
 use base::sync::{Arc, thread};
 use base::{FileId, PageId, PageNo};
 use latchwork_pagecache::{CacheConfig, HitPath, Pool};
@@ -30,10 +31,9 @@ fn cache_of(pages: u32, hit_path: HitPath, segments: u32) -> Arc<Pool> {
 
 /// Hits random pages and gives the sum of what they hold.
 fn hits(pool: &Pool, pages: u32, count: u64, seed: u64) -> u64 {
-    let (mut random, mut sum) = (seed, 0_u64);
+    let (mut random, mut sum) = (Random::new(seed, 0), 0_u64);
     for _ in 0..count {
-        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        let page = (((random >> 32) * u64::from(pages)) >> 32) as u32;
+        let page = random.below(pages);
         let guard = pool.read(PageId::new(FILE, PageNo(page))).expect("cached");
         let value = guard.page().u64_at(64);
         if guard.validate().is_ok() {

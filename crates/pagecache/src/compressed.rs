@@ -165,13 +165,8 @@ mod tests {
 
     #[test]
     fn noise_is_not_compressed() {
-        let mut state = 1_u64;
-        let noise: Vec<u8> = (0..SIZE)
-            .map(|_| {
-                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-                (state >> 56) as u8
-            })
-            .collect();
+        let mut random = base::random::Random::new(1, 0);
+        let noise: Vec<u8> = (0..SIZE).map(|_| random.next_u64() as u8).collect();
         assert_eq!(compress_for_device(&page(|at| noise[at])), None);
     }
 

@@ -2,6 +2,7 @@
 //! by what one more byte would gain each.
 #![cfg(not(feature = "shuttle"))]
 
+use base::random::{Random, mix};
 use base::sync::Arc;
 use base::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 use base::{FileId, PageId, PageNo};
@@ -61,18 +62,6 @@ fn empty_file(
     let device = MemVfs::new().open("file".as_ref(), Create::New).unwrap();
     let path = PathBuf::from(format!("file {number}"));
     caches.attach(cache, FileId(number), path, device, FileFormat::plain(page_size)).unwrap()
-}
-
-/// A generator (xorshift).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u32) -> u32 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        ((self.0 >> 11) % u64::from(end)) as u32
-    }
 }
 
 /// A share that gives back all it has by itself, after its bytes have been looked at this many times.
@@ -243,14 +232,14 @@ fn ghosts_are_not_forgotten_with_a_policy_or_a_number_of_segments() {
     let rig = rig(HitPath::Locked);
     let ghosts = || Share::ghost_hits(&**rig.small.pool());
     let pages = 6_000;
-    let mut dice = Dice(99);
+    let mut random = Random::new(99, 0);
     let mut met = 0;
     for change in [
         CacheChange { segments: Some(8), ..CacheChange::default() },
         CacheChange { hit_path: Some(HitPath::Optimistic), ..CacheChange::default() },
         CacheChange { hit_path: Some(HitPath::Locked), segments: Some(2), ..CacheChange::default() },
     ] {
-        (0..30_000).for_each(|_| read(&rig.small, dice.below(pages).min(dice.below(pages))));
+        (0..30_000).for_each(|_| read(&rig.small, random.below(pages).min(random.below(pages))));
         assert!(ghosts() > met, "{change:?}");
         met = ghosts();
         rig.caches.set("default", change).unwrap();
@@ -265,12 +254,12 @@ fn the_budget_follows_the_benefit_on_both_hit_paths() {
 
 fn the_budget_follows_the_benefit(hit_path: HitPath) {
     let rig = rig(hit_path);
-    let mut dice = Dice(4711);
+    let mut random = Random::new(4711, 0);
     // Hot pages of one file, scattered with a preference, beside a scan of the other, which is worth nothing.
     let mut load = |hot: &CachedFile, hot_pages: u32, scanned: &CachedFile, scanned_pages: u32| {
         let mut moved = 0;
         for turn in 0..120_000_u32 {
-            let (one, other) = (dice.below(hot_pages), dice.below(hot_pages));
+            let (one, other) = (random.below(hot_pages), random.below(hot_pages));
             read(hot, one.min(other));
             if turn % 4 == 0 {
                 read(scanned, turn / 4 % scanned_pages);
@@ -400,15 +389,15 @@ fn cold_pages_that_can_be_compressed_stay_in_memory_as_images_and_hot_ones_open(
         let mut guard = file.pool().create(PageId::new(FileId(1), PageNo(page))).unwrap();
         // Four fifths of it are the same.
         for at in (64..LARGE).step_by(8) {
-            let noise = u64::from(page).wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_mul(at as u64 | 1);
+            let noise = mix(u64::from(page) << 32 | at as u64);
             guard.page_mut().set_u64(at, if at < LARGE / 5 { noise } else { u64::from(page) });
         }
     }
     file.pool().flush_file(FileId(1)).unwrap();
-    let mut dice = Dice(7);
+    let mut random = Random::new(7, 0);
     for _ in 0..60 {
         for _ in 0..1_000 {
-            let page = dice.below(pages);
+            let page = random.below(pages);
             let guard = file.pool().read(PageId::new(FileId(1), PageNo(page))).unwrap();
             assert_eq!(guard.page().u64_at(LARGE - 64), u64::from(page));
             guard.validate().unwrap();
@@ -417,14 +406,14 @@ fn cold_pages_that_can_be_compressed_stay_in_memory_as_images_and_hot_ones_open(
     }
     file.pool().reset_counters();
     let opened = file.pool().cold_page_status().1;
-    (0..6_000).for_each(|_| read(&file, dice.below(pages)));
+    (0..6_000).for_each(|_| read(&file, random.below(pages)));
     let (reads, opened) = (file.pool().status().counters.reads, file.pool().cold_page_status().1 - opened);
     assert!(reads < 600, "{reads} reads of the device for 6,000 pages");
     assert!(opened > 3_000, "{opened} images were opened");
     assert!(bytes(&file) + file.pool().cold_page_status().0 <= BUDGET);
     // A few hot pages are open in the end, and no image is made or opened for them.
     for _ in 0..50 {
-        (0..1_000).for_each(|_| read(&file, dice.below(100)));
+        (0..1_000).for_each(|_| read(&file, random.below(100)));
         hot.budget().balance();
     }
     let opened = file.pool().cold_page_status().1;

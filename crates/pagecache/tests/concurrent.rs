@@ -3,22 +3,13 @@
 
 mod common;
 
+use base::random::Random;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use base::sync::{Arc, thread};
 use common::{FILE, Rig, config, id, on_both_paths, set_value, value};
 use latchwork_pagecache::{Detach, Error, FRAMES_MIN, HitPath, Reconfigure, WriteBack};
 
 const THREADS: u64 = 4;
-
-/// A small generator. The seed is the thread's number, so that a failure can be repeated.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-}
 
 /// Every thread adds one to random pages, so many times; the pages' sum must grow by exactly that.
 fn increments_are_not_lost(rig: &Rig, pages: u32, rounds: u64, meanwhile: impl FnOnce(&Rig)) {
@@ -28,12 +19,12 @@ fn increments_are_not_lost(rig: &Rig, pages: u32, rounds: u64, meanwhile: impl F
     thread::scope(|scope| {
         for number in 0..THREADS {
             scope.spawn(move || {
-                let mut random = Random(number + 1);
+                let mut random = Random::new(1, number);
                 for _ in 0..rounds {
-                    let page = random.below(u64::from(pages)) as u32;
+                    let page = random.below(pages);
                     set_value(pool, page, |value| value + 1);
-                    value(pool, random.below(u64::from(pages)) as u32);
-                    increment_by_upgrade(pool, random.below(u64::from(pages)) as u32);
+                    value(pool, random.below(pages));
+                    increment_by_upgrade(pool, random.below(pages));
                 }
             });
         }
@@ -122,9 +113,9 @@ fn read_requests_add_up_over_threads() {
             for number in 0..THREADS {
                 let pool = &rig.pool;
                 scope.spawn(move || {
-                    let mut random = Random(number);
+                    let mut random = Random::new(1, number);
                     for _ in 0..10_000 {
-                        pool.read(id(random.below(20) as u32)).unwrap();
+                        pool.read(id(random.below(20))).unwrap();
                     }
                 });
             }
@@ -168,9 +159,9 @@ fn threads_that_hold_latches_make_progress_in_the_smallest_cache() {
             for number in 0..threads {
                 let (rig, done) = (&rig, &done);
                 scope.spawn(move || {
-                    let mut random = Random(number);
+                    let mut random = Random::new(1, number);
                     for _ in 0..100 {
-                        let mut pages: Vec<u32> = (0..5).map(|_| random.below(200) as u32).collect();
+                        let mut pages: Vec<u32> = (0..5).map(|_| random.below(200)).collect();
                         pages.sort_unstable();
                         pages.dedup();
                         add_to_all(&rig.pool, &pages);
@@ -217,9 +208,9 @@ fn a_file_can_be_detached_while_another_is_in_use() {
             for number in 0..3 {
                 let (rig, stop) = (&rig, &stop);
                 scope.spawn(move || {
-                    let mut random = Random(number);
+                    let mut random = Random::new(1, number);
                     while !stop.load(Relaxed) {
-                        let page = random.below(50) as u32;
+                        let page = random.below(50);
                         assert_eq!(rig.value(page), u64::from(page));
                     }
                 });

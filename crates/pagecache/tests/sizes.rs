@@ -2,6 +2,7 @@
 //! dropped and made anew while it is used.
 #![cfg(not(feature = "shuttle"))]
 
+use base::random::Random;
 use base::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use base::sync::{Arc, Condvar, Mutex, thread};
 use base::{FileId, PageId, PageNo};
@@ -191,20 +192,14 @@ fn under_load(rig: &Rig, rounds_min: u64, body: impl FnOnce()) -> u64 {
         for number in 0..THREADS {
             let (done, added) = (&done, &added);
             scope.spawn(move || {
-                let mut random = number + 1;
-                let mut below = |end: u64| {
-                    random = random
-                        .wrapping_mul(6_364_136_223_846_793_005)
-                        .wrapping_add(1_442_695_040_888_963_407);
-                    (random >> 33) % end
-                };
+                let mut random = Random::new(1, number);
                 let mut rounds = 0;
                 while rounds < rounds_min || !done.load(Relaxed) {
-                    let file = &rig.files[below(SIZES.len() as u64) as usize];
-                    let pages = [0; 2].map(|_| below(u64::from(PAGES)) as u32);
+                    let file = &rig.files[random.index(SIZES.len())];
+                    let pages = [0; 2].map(|_| random.below(PAGES));
                     add(file, pages);
                     added.fetch_add(if pages[0] == pages[1] { 1 } else { 2 }, Relaxed);
-                    value(file, below(u64::from(PAGES)) as u32);
+                    value(file, random.below(PAGES));
                     rounds += 1;
                 }
             });

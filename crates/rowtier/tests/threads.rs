@@ -1,6 +1,7 @@
 //! Readers, writers, evictions and changes of size at once: nothing old and nothing torn is ever found.
 #![cfg(not(feature = "shuttle"))]
 
+use base::random::Random;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, RwLock, thread};
 use latchwork_rowtier::{Announced, Config, RowTier};
@@ -19,9 +20,9 @@ struct Truth {
     done: Vec<AtomicU64>,
 }
 
-fn random(state: &mut u64) -> u64 {
-    *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-    *state >> 33
+/// Some keys more often than others.
+fn some_key(random: &mut Random) -> u64 {
+    u64::from(random.below(1 << 31)) * u64::from(random.below(1 << 31)) % KEYS
 }
 
 fn bytes(number: u64) -> Vec<u8> {
@@ -34,8 +35,8 @@ fn number(bytes: &[u8]) -> u64 {
     number
 }
 
-fn read(truth: &Truth, state: &mut u64) {
-    let key = random(state) * random(state) % KEYS;
+fn read(truth: &Truth, random: &mut Random) {
+    let key = some_key(random);
     let name = key.to_be_bytes();
     let at_least = truth.done[key as usize].load(SeqCst);
     let mut out = Vec::new();
@@ -43,7 +44,7 @@ fn read(truth: &Truth, state: &mut u64) {
         number(&out)
     } else {
         let lease = truth.tier.lease(1, &name, &truth.kept);
-        if random(state).is_multiple_of(64) {
+        if random.below(64) == 0 {
             thread::yield_now();
         }
         let found = *truth.pages[key as usize].read();
@@ -69,12 +70,12 @@ fn nothing_old_and_nothing_torn_is_found() {
         .map(|seed| {
             let truth = truth.clone();
             thread::spawn(move || {
-                let mut state = seed;
+                let mut random = Random::new(1, seed);
                 let end = Instant::now() + PATIENCE;
                 // Repeats until a change has met a row that is being inserted, for which both threads must
                 // have run.
                 loop {
-                    (0..READS).for_each(|_| read(&truth, &mut state));
+                    (0..READS).for_each(|_| read(&truth, &mut random));
                     if cfg!(miri) || truth.tier.status().refused > 0 || Instant::now() > end {
                         break;
                     }
@@ -82,10 +83,10 @@ fn nothing_old_and_nothing_torn_is_found() {
             })
         })
         .collect();
-    let (mut state, mut change) = (99, 0);
+    let (mut random, mut change) = (Random::new(1, 99), 0);
     while !threads.iter().all(|thread| thread.is_finished()) {
         change += 1;
-        let key = random(&mut state) * random(&mut state) % KEYS;
+        let key = some_key(&mut random);
         let mut page = truth.pages[key as usize].write();
         truth.tier.invalidate(1, || key.to_be_bytes(), &truth.kept);
         *page = change;

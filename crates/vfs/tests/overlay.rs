@@ -1,5 +1,6 @@
 //! An overlay behaves like the tree below it with the changes applied, and leaves that tree as it is.
 
+use base::random::Random;
 use base::sync::Arc;
 use latchwork_vfs::{Create, MemVfs, OsVfs, Overlay, Vfs};
 use std::io::ErrorKind;
@@ -16,23 +17,11 @@ fn contents(vfs: &dyn Vfs, dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     files.collect()
 }
 
-/// Numbers that are the same in each run (xorshift).
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}
-
 #[test]
 fn whatever_is_done_it_reads_as_a_tree_that_is_written_to_and_the_base_stays() {
     let dir = Path::new("d");
     for seed in 1..200 {
-        let mut random = Random(seed);
+        let mut random = Random::new(seed, 0);
         let (base, model) = (MemVfs::new(), MemVfs::new());
         for vfs in [&base, &model] {
             vfs.create_dir_all(dir).unwrap();
@@ -49,7 +38,7 @@ fn whatever_is_done_it_reads_as_a_tree_that_is_written_to_and_the_base_stays() {
         for _ in 0..60 {
             let (one, other) = (random.below(5), random.below(5));
             let (path, other) = (dir.join(one.to_string()), dir.join(other.to_string()));
-            let (offset, len) = (random.below(30_000), random.below(10_000));
+            let (offset, len) = (random.below_u64(30_000), random.below_u64(10_000));
             let fill = random.below(3) as u8;
             let what = random.below(12);
             let run = |vfs: &dyn Vfs| -> Result<u64, ErrorKind> {

@@ -1,5 +1,6 @@
 //! The crashing file system forgets what it may forget, and nothing else.
 
+use base::random::Random;
 use base::sync::{Arc, thread};
 use latchwork_vfs::sim::{Cut, Dirty, EventKind, FailedSync, Plan, Points, SECTOR, SimVfs, every_cut};
 use latchwork_vfs::{Create, Fault, FaultyVfs, File, Operation, Vfs};
@@ -556,20 +557,10 @@ fn the_loop_finds_each_step_that_is_left_out() {
     }
 }
 
-/// A generator of its own, so that the test does not share mistakes with what it tests.
-struct Lcg(u64);
-
-impl Lcg {
-    fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % bound
-    }
-}
-
 #[test]
 fn whatever_is_done_to_a_file_each_sector_left_is_one_that_it_had_since_the_sync() {
     for run in 0..300 {
-        let mut random = Lcg(run);
+        let mut random = Random::new(run, 0);
         let vfs = SimVfs::new();
         let file = stored(&vfs, "file", &[]);
         // Every state of the file since the last sync, and whether it was cut short among them.
@@ -583,17 +574,17 @@ fn whatever_is_done_to_a_file_each_sector_left_is_one_that_it_had_since_the_sync
                     cut = false;
                 }
                 1 => {
-                    let len = random.below(6 * SECTOR as u64);
+                    let len = random.below_u64(6 * SECTOR as u64);
                     cut |= len < file.len().unwrap();
                     file.set_len(len).unwrap();
                 }
                 _ => {
-                    let bytes = vec![step + 1; random.below(3 * SECTOR as u64) as usize];
-                    file.write_at(&bytes, random.below(4 * SECTOR as u64)).unwrap();
+                    let bytes = vec![step + 1; random.index(3 * SECTOR)];
+                    file.write_at(&bytes, random.below_u64(4 * SECTOR as u64)).unwrap();
                 }
             }
             history.push(whole(&*file));
-            let left = content(&vfs.crash(random.below(u64::MAX >> 33)), "file").unwrap();
+            let left = content(&vfs.crash(random.next_u64()), "file").unwrap();
             assert!(
                 history.iter().any(|state| state.len() == left.len()),
                 "run {run}: a length it never had"

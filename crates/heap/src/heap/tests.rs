@@ -5,6 +5,7 @@
 //! of the crate changes it.
 
 use super::*;
+use base::random::Random;
 use std::collections::VecDeque;
 use std::sync::Mutex as Handover;
 
@@ -65,16 +66,6 @@ impl Drop for Block<'_> {
     }
 }
 
-/// A small generator: the same numbers on every run.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) as usize % bound
-    }
-}
-
 #[test]
 fn blocks_of_many_threads_never_overlap_wherever_they_are_freed() {
     const ROUNDS: usize = if cfg!(miri) { 60 } else { 20_000 };
@@ -84,15 +75,15 @@ fn blocks_of_many_threads_never_overlap_wherever_they_are_freed() {
         for thread in 0..if cfg!(miri) { 2 } else { 6 } {
             let (heap, handed_over) = (&heap, &handed_over);
             scope.spawn(move || {
-                let mut numbers = Numbers(thread + 1);
+                let mut random = Random::new(1, thread);
                 let mut own = Vec::new();
                 for _ in 0..ROUNDS {
-                    let size_max = if numbers.below(50) == 0 { 100_000 } else { 600 };
-                    let size = 1 + numbers.below(size_max);
-                    let align = 1 << numbers.below(8);
-                    own.push(Block::new(heap, layout(size, align), numbers.below(256) as u8));
-                    let chosen = numbers.below(own.len());
-                    match numbers.below(5) {
+                    let size_max = if random.below(50) == 0 { 100_000 } else { 600 };
+                    let size = 1 + random.index(size_max);
+                    let align = 1 << random.below(8);
+                    own.push(Block::new(heap, layout(size, align), random.below(256) as u8));
+                    let chosen = random.index(own.len());
+                    match random.below(5) {
                         0 => own[chosen].resize(size * 3 / 2),
                         1 => drop(own.swap_remove(chosen)),
                         2 => handed_over.lock().unwrap().push_back(own.swap_remove(chosen)),

@@ -126,14 +126,10 @@ mod tests {
     #[test]
     fn the_interval_covers_a_skewed_distributions_median_as_often_as_it_says() {
         // Exponential samples from a fixed sequence; the true median is ln 2.
-        let mut state = 303u64;
-        let mut uniform = || {
-            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((state >> 11) as f64 + 0.5) / (1u64 << 53) as f64
-        };
+        let mut random = base::random::Random::new(303, 0);
         let mut covered = 0;
         for _ in 0..2_000 {
-            let values: Vec<f64> = (0..9).map(|_| -uniform().ln()).collect();
+            let values: Vec<f64> = (0..9).map(|_| -(1.0 - random.unit()).ln()).collect();
             let estimate = Estimate::of(&values).unwrap();
             covered += u32::from((estimate.low..=estimate.high).contains(&std::f64::consts::LN_2));
         }

@@ -1,8 +1,8 @@
 //! Random joins and subqueries: every join method gives MariaDB's rows.
 
-use crate::support::random::Random;
 use crate::support::transcript::{self, SelectWarnings, Step};
 use crate::support::{Latchwork, MariaDb, have, mariadb};
+use base::random::Random;
 
 /// The methods that are switched off in turn.
 const SWITCHES: [&str; 4] = [
@@ -35,10 +35,10 @@ struct Generator {
 
 impl Generator {
     fn one<'t>(&mut self, of: &[&'t str]) -> &'t str {
-        of[self.random.below(of.len() as u64) as usize]
+        of[self.random.index(of.len())]
     }
 
-    fn chance(&mut self, of: u64) -> bool {
+    fn chance(&mut self, of: u32) -> bool {
         self.random.below(of) == 0
     }
 
@@ -102,7 +102,7 @@ impl Generator {
     }
 
     fn column(&mut self, aliases: &[String]) -> String {
-        let alias = &aliases[self.random.below(aliases.len() as u64) as usize];
+        let alias = &aliases[self.random.index(aliases.len())];
         format!("{alias}.{}", self.one(&COLUMNS))
     }
 
@@ -309,7 +309,7 @@ fn random_joins_give_mariadbs_rows_by_every_method() {
     judge.sql("SET GLOBAL optimizer_switch = 'subquery_cache=off'; CREATE DATABASE corpus");
     server.sql("CREATE DATABASE corpus");
     for round in seed..seed + rounds {
-        let script = Generator { random: Random::new(round), aliases: 0 }.script();
+        let script = Generator { random: Random::new(round, 0), aliases: 0 }.script();
         let expected = transcript::run(&judge.socket, "corpus", &script);
         for switches in SWITCHES {
             server.sql(&format!("SET GLOBAL optimizer_switch = '{switches}'"));
@@ -336,7 +336,7 @@ fn random_joins_give_mariadbs_rows_by_every_method() {
 /// Tables of several leaves, with gaps in their keys, NULLs, negative numbers, and keys of different widths
 /// and signs.
 fn tables_of_numbers() -> String {
-    let mut random = Random::new(7);
+    let mut random = Random::new(7, 0);
     let mut script = String::new();
     let creates = [
         "CREATE TABLE T1 (i INT PRIMARY KEY, j INT, c CHAR(60) NOT NULL DEFAULT 'x')",

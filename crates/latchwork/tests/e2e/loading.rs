@@ -1,7 +1,7 @@
 //! LOAD DATA: generated files against MariaDB, other clients, killed connections, and a killed server.
 
-use crate::support::random::Random;
 use crate::support::{Latchwork, MariaDb, client, have, mariadb, python, text, transcript, wait_until};
+use base::random::Random;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
@@ -100,12 +100,12 @@ struct Case {
 }
 
 fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
-    of[random.below(of.len() as u64) as usize]
+    of[random.index(of.len())]
 }
 
 /// A table, a file of rows for it, most of them right, and the statements that load it.
 fn case(seed: u64, path: &Path) -> Case {
-    let random = &mut Random::new(seed);
+    let random = &mut Random::new(seed, 0);
     let marks = pick(random, MARKS);
     let fixed = marks.field.is_empty();
     // How a number becomes a date is not tested here, so these columns get only values meant for them.
@@ -266,10 +266,7 @@ const MANY: u64 = 13_000;
 fn many_rows(shuffled: bool, collision: Option<&str>) -> String {
     let mut keys: Vec<u64> = (0..MANY).collect();
     if shuffled {
-        let random = &mut Random::new(7);
-        for at in (1..keys.len()).rev() {
-            keys.swap(at, random.below(at as u64 + 1) as usize);
-        }
+        Random::new(7, 0).shuffle(&mut keys);
     }
     let mut file = String::new();
     for (number, key) in keys.iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Many clients at once, each with a model of its own rows, under caches of every kind.
 
 use crate::support::latchwork::run;
-use crate::support::random::Random;
 use crate::support::{Latchwork, text};
+use base::random::Random;
 use std::collections::BTreeMap;
 use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -35,7 +35,7 @@ struct Writer {
 
 impl Writer {
     fn some_id(&mut self) -> Option<u64> {
-        let skip = self.random.below(self.model.len().max(1) as u64) as usize;
+        let skip = self.random.index(self.model.len().max(1));
         self.model.keys().nth(skip).copied()
     }
 
@@ -81,7 +81,7 @@ impl Writer {
                 }
             }
             5 => {
-                let id = self.random.below(COUNTERS);
+                let id = self.random.below_u64(COUNTERS);
                 let prepared = client.prepare("UPDATE counters SET n = n + ? WHERE id = ?").unwrap();
                 let params = [WireValue::UInt(1), WireValue::UInt(id)];
                 let done = client.execute(prepared.id, &params).unwrap();
@@ -106,7 +106,7 @@ impl Writer {
 /// Reads all rows while they change.
 fn watch(server: &Latchwork, stop: &AtomicBool) {
     let mut client = connect(server);
-    let mut random = Random::new(99);
+    let mut random = Random::new(99, 0);
     let mut last_sum = 0;
     while !stop.load(Ordering::Relaxed) {
         let sum: u64 = rows(&mut client, "SELECT SUM(n) FROM counters")[0][0].parse().unwrap();
@@ -120,7 +120,7 @@ fn watch(server: &Latchwork, stop: &AtomicBool) {
             ids.reverse();
         }
         assert!(ids.windows(2).all(|pair| pair[0] < pair[1]), "a row came twice or out of order");
-        let owner = random.below(WRITERS);
+        let owner = random.below_u64(WRITERS);
         for row in rows(&mut client, &format!("SELECT owner, v FROM things WHERE owner = {owner}")) {
             assert_eq!(row[0], owner.to_string(), "the index led to another owner's row");
             assert_ne!(row[1], "twice");
@@ -184,7 +184,7 @@ fn stress(options: &[&str]) {
                 let server = &server;
                 scope.spawn(move || {
                     let mut client = connect(server);
-                    let random = Random::new(owner + 1);
+                    let random = Random::new(owner + 1, 0);
                     let mut writer = Writer { owner, random, model: BTreeMap::new(), counted: 0 };
                     for _ in 0..STEPS {
                         writer.step(&mut client);

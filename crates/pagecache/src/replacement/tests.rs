@@ -1,6 +1,7 @@
 //! Each policy alone, on frames without memory.
 
 use super::*;
+use base::random::Random;
 use base::{FileId, PageId, PageNo};
 
 struct Rig<P> {
@@ -187,12 +188,9 @@ fn misses_and_ghosts(frames: u32, ghosts: usize) -> (u64, u64) {
     rig.policy.set_limits(frames as usize, Limits::default());
     rig.policy.set_ghosts(ghosts);
     let (mut place, mut page_in) = (std::collections::HashMap::new(), vec![u32::MAX; frames as usize]);
-    let (mut misses, mut dice) = (0, 88172645463325252_u64);
+    let (mut misses, mut random) = (0, Random::new(1, 0));
     for _ in 0..50_000 {
-        dice ^= dice << 13;
-        dice ^= dice >> 7;
-        dice ^= dice << 17;
-        let page = ((dice >> 20) as u32 % 400) & (dice >> 50) as u32;
+        let page = random.below(400) & random.below(1 << 14);
         if let Some(frame) = place.get(&page) {
             rig.hit(*frame);
             continue;

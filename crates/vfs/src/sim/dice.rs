@@ -1,8 +1,9 @@
 //! Seeded choices: the same seed on the same history leaves the same file system.
 
-/// SplitMix64 (Steele, Lea and Flood, 2014): small, and every seed is as good as another.
+use base::random::Random;
+
 #[derive(Debug)]
-pub(super) struct Dice(u64);
+pub(super) struct Dice(Random);
 
 /// How lucky a whole crash is. The two extremes find most mistakes. If each file had its own luck only, a
 /// crash of many files would hardly ever be one of them.
@@ -14,30 +15,22 @@ pub(super) enum Luck {
 }
 
 /// Eighths of the unsynced changes that survive.
-pub(super) type Odds = u64;
+pub(super) type Odds = u32;
 pub(super) const NEVER: Odds = 0;
 pub(super) const ALWAYS: Odds = 8;
 
 impl Dice {
     pub(super) fn new(seed: u64) -> Dice {
-        Dice(seed)
-    }
-
-    fn roll(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
+        Dice(Random::new(seed, 0))
     }
 
     /// A number from 0 to `bound - 1`.
     pub(super) fn below(&mut self, bound: usize) -> usize {
-        (self.roll() % bound as u64) as usize
+        self.0.index(bound)
     }
 
     pub(super) fn chance(&mut self, odds: Odds) -> bool {
-        self.roll() % ALWAYS < odds
+        self.0.below(ALWAYS) < odds
     }
 
     pub(super) fn luck(&mut self) -> Luck {

@@ -197,14 +197,8 @@ pub fn drain(mut reader: Reader) -> (Vec<Kept>, Lsn, End) {
 
 /// A payload of `length` bytes without a zero among them, different for each `seed`.
 pub fn payload(seed: u64, length: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let mut next = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        (state >> 32) as u8 | 1
-    };
-    (0..length).map(|_| next()).collect()
+    let mut random = base::random::Random::new(seed, 0);
+    (0..length).map(|_| random.next_u64() as u8 | 1).collect()
 }
 
 pub fn file_path(number: u64) -> PathBuf {

@@ -10,6 +10,7 @@ use crate::{
     TableDef, WriteBack,
 };
 use base::IndexId;
+use base::random::Random;
 use base::sync::Arc;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,29 +64,15 @@ fn image(table: &crate::Table, id: i32, bytes: &[u8]) -> Vec<u8> {
     image
 }
 
-/// A generator of numbers: SplitMix64.
-#[derive(Clone)]
-struct Dice(u64);
-
-impl Dice {
-    fn roll(&mut self, sides: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ z >> 31) % sides
-    }
-
-    /// Mostly rows that fit a leaf, some that take pages of their own.
-    fn bytes(&mut self) -> Vec<u8> {
-        let len = match self.roll(8) {
-            0 => 300 + self.roll(3_000),
-            1 => 0,
-            _ => 10 + self.roll(150),
-        };
-        let first = self.roll(256) as u8;
-        (0..len).map(|i| first.wrapping_add(i as u8)).collect()
-    }
+/// Mostly rows that fit a leaf, some that take pages of their own.
+fn some_bytes(random: &mut Random) -> Vec<u8> {
+    let len = match random.below(8) {
+        0 => 300 + random.below(3_000),
+        1 => 0,
+        _ => 10 + random.below(150),
+    };
+    let first = random.below(256) as u8;
+    (0..len).map(|i| first.wrapping_add(i as u8)).collect()
 }
 
 /// What a statement does.
@@ -103,37 +90,37 @@ enum Step {
 }
 
 impl Step {
-    fn random(dice: &mut Dice, tables: &Tables) -> Step {
-        let name = |dice: &mut Dice| {
-            let at = dice.roll(tables.len() as u64) as usize;
+    fn random(random: &mut Random, tables: &Tables) -> Step {
+        let name = |random: &mut Random| {
+            let at = random.index(tables.len());
             tables.keys().nth(at).expect("there is always a table").clone()
         };
-        let row = |dice: &mut Dice, table: &String| {
+        let row = |random: &mut Random, table: &String| {
             let rows = &tables[table];
-            let at = dice.roll(rows.len().max(1) as u64) as usize;
+            let at = random.index(rows.len().max(1));
             rows.keys().nth(at).copied().unwrap_or(1)
         };
-        match dice.roll(40) {
-            0 if tables.len() < 3 => Step::CreateTable(format!("t{}", dice.roll(1_000))),
-            1 if tables.len() > 1 => Step::DropTable(name(dice)),
-            2 => Step::Truncate(name(dice)),
-            3 => Step::Index(name(dice)),
+        match random.below(40) {
+            0 if tables.len() < 3 => Step::CreateTable(format!("t{}", random.below(1_000))),
+            1 if tables.len() > 1 => Step::DropTable(name(random)),
+            2 => Step::Truncate(name(random)),
+            3 => Step::Index(name(random)),
             4 | 5 => Step::Purge,
             6 => Step::Checkpoint,
             7..=14 => {
-                let table = name(dice);
-                let id = row(dice, &table);
-                Step::Update(table, id, dice.bytes())
+                let table = name(random);
+                let id = row(random, &table);
+                Step::Update(table, id, some_bytes(random))
             }
             15..=24 => {
-                let table = name(dice);
-                let id = row(dice, &table);
+                let table = name(random);
+                let id = row(random, &table);
                 Step::Delete(table, id)
             }
             _ => {
-                let count = if dice.roll(4) == 0 { 1 + dice.roll(12) } else { 1 };
-                let rows = (0..count).map(|_| (dice.roll(400) as i32, dice.bytes())).collect();
-                Step::Insert(name(dice), rows)
+                let count = if random.below(4) == 0 { 1 + random.below(12) } else { 1 };
+                let rows = (0..count).map(|_| (random.below(400) as i32, some_bytes(random))).collect();
+                Step::Insert(name(random), rows)
             }
         }
     }
@@ -235,7 +222,7 @@ fn workload(vfs: &SimVfs, seed: u64, steps: usize) -> Outcome {
 
 /// Works on a directory in which `found` was found.
 fn go_on(vfs: &SimVfs, seed: u64, steps: usize, found: Tables) -> Outcome {
-    let mut dice = Dice(seed);
+    let mut random = Random::new(seed, 1);
     let empty = found.clone();
     let unopened =
         |error| Outcome { opened: false, before: empty.clone(), after: empty.clone(), error, last: None };
@@ -263,7 +250,7 @@ fn go_on(vfs: &SimVfs, seed: u64, steps: usize, found: Tables) -> Outcome {
     }
     before = first;
     for _ in 0..steps {
-        let step = Step::random(&mut dice, &before);
+        let step = Step::random(&mut random, &before);
         let after = step.after(&before);
         if let Err(error) = step.run(&database, &before) {
             return stop(&database, Some(error), &before, &after, Some(&step));
@@ -383,8 +370,8 @@ fn check_crash(outcome: &Outcome, vfs: &SimVfs, seed: u64) {
         assert_eq!(rows, found.values().map(|rows| rows.len() as u64).sum::<u64>());
     }
     // A start that is itself cut, somewhere.
-    let mut dice = Dice(seed);
-    again.set_plan(Plan { cut: Some(Cut::AfterEvent(dice.roll(60))), ..Plan::default() });
+    let mut random = Random::new(seed, 0);
+    again.set_plan(Plan { cut: Some(Cut::AfterEvent(random.below_u64(60))), ..Plan::default() });
     drop(open(&again));
     let again = again.crash(seed ^ 2);
     assert_eq!(verify(outcome, &again), found, "a start after a start that was cut finds the same");
@@ -392,7 +379,7 @@ fn check_crash(outcome: &Outcome, vfs: &SimVfs, seed: u64) {
     drop(open(&left));
     assert_eq!(verify(outcome, &left.crash(seed ^ 3)), found, "and so does one after one that was killed");
     // Life goes on, to the next crash.
-    left.set_plan(Plan { cut: Some(Cut::AfterEvent(dice.roll(400))), ..Plan::default() });
+    left.set_plan(Plan { cut: Some(Cut::AfterEvent(random.below_u64(400))), ..Plan::default() });
     let next = go_on(&left, seed, 15, found);
     assert!(next.error.is_none() || left.stopped(), "{:?} of {:?}", next.error, next.last);
     verify(&next, &left.crash(seed ^ 4));
@@ -422,7 +409,7 @@ fn a_machine_that_stops_anywhere_keeps_what_it_acknowledged() {
         let whole = SimVfs::new();
         let outcome = workload(&whole, seed, 60);
         assert!(outcome.error.is_none(), "seed {seed}: {:?}", outcome.error);
-        let mut dice = Dice(seed);
+        let mut random = Random::new(seed, 0);
         let mut at = 0;
         while at < whole.events() {
             let cut = Cut::AfterEvent(at);
@@ -435,7 +422,7 @@ fn a_machine_that_stops_anywhere_keeps_what_it_acknowledged() {
                 check_crash(&outcome, &vfs, at << 8 | crash);
                 cuts += 1;
             }
-            at += 1 + dice.roll(30);
+            at += 1 + random.below_u64(30);
         }
     }
     println!("{cuts} crashes");
@@ -444,13 +431,19 @@ fn a_machine_that_stops_anywhere_keeps_what_it_acknowledged() {
 #[test]
 fn a_full_disk_or_a_failed_sync_loses_nothing_that_was_acknowledged() {
     for seed in seeds(0..20) {
-        let mut dice = Dice(seed);
+        let mut random = Random::new(seed, 0);
         let plan = if seed % 2 == 0 {
-            Plan { free_bytes: Some(700_000 + dice.roll(120_000)), ..Plan::default() }
+            Plan { free_bytes: Some(700_000 + random.below_u64(120_000)), ..Plan::default() }
         } else {
-            let dirty =
-                if dice.roll(2) == 0 { Dirty::Kept } else { Dirty::Forgotten { seed: dice.roll(1_000) } };
-            Plan { failed_sync: Some(FailedSync { nth: 1 + dice.roll(150), dirty }), ..Plan::default() }
+            let dirty = if random.below(2) == 0 {
+                Dirty::Kept
+            } else {
+                Dirty::Forgotten { seed: random.below_u64(1_000) }
+            };
+            Plan {
+                failed_sync: Some(FailedSync { nth: 1 + random.below_u64(150), dirty }),
+                ..Plan::default()
+            }
         };
         let _context = Context(seed, format!("{plan:?}"));
         let vfs = SimVfs::with_plan(plan);
@@ -467,12 +460,13 @@ type Own = (Rows, Option<(i32, Option<Vec<u8>>)>);
 
 /// Inserts, updates and deletes rows of its own until the machine stops.
 fn work(database: &Database, thread: i32, seed: u64) -> Own {
-    let mut dice = Dice(seed);
+    let mut random = Random::new(seed, 0);
     let mut rows = Rows::new();
     let Ok(table) = database.table("d", "t") else { return (rows, None) };
     loop {
-        let id = thread * 1_000 + dice.roll(120) as i32;
-        let new = if rows.contains_key(&id) && dice.roll(3) == 0 { None } else { Some(dice.bytes()) };
+        let id = thread * 1_000 + random.below(120) as i32;
+        let new =
+            if rows.contains_key(&id) && random.below(3) == 0 { None } else { Some(some_bytes(&mut random)) };
         let run = || {
             let mut statement = database.begin_write()?;
             match &new {
@@ -510,8 +504,8 @@ fn many_threads_keep_what_was_acknowledged_while_pages_are_written_and_checkpoin
         let database = Database::open(Path::new(DIR), options).unwrap();
         database.create_database("d", b"").unwrap();
         database.create_table(def("t")).unwrap();
-        let mut dice = Dice(seed);
-        vfs.set_plan(Plan { cut: Some(Cut::AfterEvent(20 + dice.roll(2_000))), ..Plan::default() });
+        let mut random = Random::new(seed, 0);
+        vfs.set_plan(Plan { cut: Some(Cut::AfterEvent(20 + random.below_u64(2_000))), ..Plan::default() });
         let owns: Vec<Own> = std::thread::scope(|scope| {
             let spawn = |thread| {
                 let database = &database;

@@ -9,6 +9,7 @@ use crate::{
     Session, Table, TableDef, WriteBack,
 };
 use base::IndexId;
+use base::random::Random;
 use base::sync::Arc;
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -37,39 +38,28 @@ fn small(vfs: &SimVfs, write_back: WriteBack) -> Options {
     }
 }
 
-/// A small generator (xorshift), so that a run can be repeated by its seed.
-struct Dice(u64);
-
-impl Dice {
-    fn new(seed: u64) -> Dice {
-        Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end
-    }
-}
-
-fn random_row(dice: &mut Dice, id: i32) -> Row {
-    let len = [5, 20, 60, 120, 700][dice.below(5) as usize];
-    let u = [None, Some(2 * id), Some(2 * id + 1)][dice.below(3) as usize];
-    Row { id, k: dice.below(5) as i32, u, c: vec![dice.below(256) as u8; len] }
+fn random_row(random: &mut Random, id: i32) -> Row {
+    let len = [5, 20, 60, 120, 700][random.below(5) as usize];
+    let u = [None, Some(2 * id), Some(2 * id + 1)][random.below(3) as usize];
+    Row { id, k: random.below(5) as i32, u, c: vec![random.below(256) as u8; len] }
 }
 
 /// Changes one or many rows in a statement, in the database and in `rows`.
-fn statement(session: &mut Session, table: &Table, dice: &mut Dice, rows: &mut Rows) -> crate::Result<()> {
-    const IDS: u64 = 60;
+fn statement(
+    session: &mut Session,
+    table: &Table,
+    random: &mut Random,
+    rows: &mut Rows,
+) -> crate::Result<()> {
+    const IDS: u32 = 60;
     let mut statement = session.write()?;
-    let id = dice.below(IDS) as i32;
-    let new = random_row(dice, id);
-    match dice.below(6) {
+    let id = random.below(IDS) as i32;
+    let new = random_row(random, id);
+    match random.below(6) {
         0 => {
             let mut images = KeyList::default();
             for id in (id..IDS as i32).filter(|id| !rows.contains_key(id)).take(12).collect::<Vec<_>>() {
-                let row = random_row(dice, id);
+                let row = random_row(random, id);
                 images.push(&row.image(table));
                 rows.insert(id, row);
             }
@@ -119,12 +109,12 @@ fn workload(vfs: &SimVfs, seed: u64, transactions: u64, promised: &mut Promised)
     }
     promised.table = true;
     let table = database.table("d", "t")?;
-    let mut dice = Dice::new(seed);
+    let mut random = Random::new(seed, 0);
     // An older snapshot that keeps purge from its work now and then, and a transaction that never ends.
     let mut reader = database.session();
     let mut idle = database.session();
     for number in 0..transactions {
-        if dice.below(8) == 0 {
+        if random.below(8) == 0 {
             reader.begin(Isolation::RepeatableRead)?;
             reader.open_snapshot();
         }
@@ -153,18 +143,18 @@ fn workload(vfs: &SimVfs, seed: u64, transactions: u64, promised: &mut Promised)
         }
         let mut session = database.session();
         let mut rows = promised.committed.clone();
-        if dice.below(3) > 0 {
+        if random.below(3) > 0 {
             session.begin(Isolation::RepeatableRead)?;
-            for _ in 0..=dice.below(5) {
+            for _ in 0..=random.below(5) {
                 let before = rows.clone();
                 let savepoint = session.savepoint();
-                statement(&mut session, &table, &mut dice, &mut rows)?;
-                if dice.below(5) == 0 {
+                statement(&mut session, &table, &mut random, &mut rows)?;
+                if random.below(5) == 0 {
                     session.roll_back_to(savepoint)?;
                     rows = before;
                 }
             }
-            if dice.below(5) == 0 {
+            if random.below(5) == 0 {
                 session.roll_back()?;
                 continue;
             }
@@ -172,13 +162,13 @@ fn workload(vfs: &SimVfs, seed: u64, transactions: u64, promised: &mut Promised)
             session.commit()?;
         } else {
             // What the statement will be is known only afterwards: it is run once more on the side.
-            let mut ahead = Dice(dice.0);
+            let mut ahead = random.clone();
             promised.perhaps = Some(imagine(&table, &mut ahead, rows.clone()));
-            statement(&mut session, &table, &mut dice, &mut rows)?;
+            statement(&mut session, &table, &mut random, &mut rows)?;
         }
         promised.committed = rows;
         promised.perhaps = None;
-        if dice.below(10) == 0 {
+        if random.below(10) == 0 {
             database.checkpoint()?;
         }
     }
@@ -193,7 +183,7 @@ fn insert_long(session: &mut Session, table: &Table, id: i32) -> crate::Result<(
 }
 
 /// What a statement will make of the rows.
-fn imagine(table: &Table, dice: &mut Dice, rows: Rows) -> Rows {
+fn imagine(table: &Table, random: &mut Random, rows: Rows) -> Rows {
     let vfs = SimVfs::new();
     let database = Database::open(Path::new("side"), small(&vfs, WriteBack::AtEvictionOnly)).unwrap();
     database.create_database("d", b"").unwrap();
@@ -205,7 +195,7 @@ fn imagine(table: &Table, dice: &mut Dice, rows: Rows) -> Rows {
     load.insert_many(&side, &images).unwrap();
     load.commit().unwrap();
     let mut rows = rows;
-    statement(&mut session, &side, dice, &mut rows).unwrap();
+    statement(&mut session, &side, random, &mut rows).unwrap();
     rows
 }
 
@@ -267,17 +257,17 @@ fn crash_and_recover(cut: Cut, seed: u64, transactions: u64) -> bool {
     assert!(outcome.is_ok() || vfs.stopped(), "{outcome:?}");
     let mut left = vfs.crash(seed);
     // The first recovery may itself be cut short, more than once.
-    let mut dice = Dice::new(seed ^ 77);
-    for _ in 0..dice.below(3) {
-        left.set_plan(Plan { cut: Some(Cut::AfterEvent(dice.below(60))), ..Plan::default() });
+    let mut random = Random::new(seed, 1);
+    for _ in 0..random.below(3) {
+        left.set_plan(Plan { cut: Some(Cut::AfterEvent(random.below_u64(60))), ..Plan::default() });
         drop(Database::open(Path::new("data"), small(&left, WriteBack::AtEvictionOnly)));
-        left = left.crash(dice.below(1 << 30));
+        left = left.crash(random.next_u64());
     }
     left.set_plan(Plan::default());
     let rows = recover(&left, &promised);
     // Life goes on, also after the crash of what has been recovered.
     let mut promised = Promised { table: promised.table, committed: rows, perhaps: None };
-    left.set_plan(Plan { cut: Some(Cut::BeforeSync(dice.below(25))), ..Plan::default() });
+    left.set_plan(Plan { cut: Some(Cut::BeforeSync(random.below_u64(25))), ..Plan::default() });
     let outcome = workload(&left, seed + 1, 6, &mut promised);
     assert!(outcome.is_ok() || left.stopped(), "{outcome:?}");
     recover(&left.crash(seed + 1), &promised);

@@ -6,6 +6,7 @@ use crate::{
     Session, Table,
 };
 use base::IndexId;
+use base::random::Random;
 use base::sync::{Arc, thread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -468,35 +469,23 @@ impl Mirror {
     }
 }
 
-/// A small generator (xorshift), so that a run can be repeated by its seed.
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, end: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 >> 11) % end
-    }
-}
-
 /// Random statements of several sessions against maps: each sees what it should by every index, at every
 /// moment.
 fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
-    const IDS: u64 = 24;
+    const IDS: u32 = 24;
     let (database, table) = with_table(hit_path, size);
-    let mut dice = Dice(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+    let mut random = Random::new(seed, 0);
     let mut sessions: Vec<Session> = (0..4).map(|_| database.session()).collect();
     sessions.iter_mut().for_each(|session| session.set_lock_wait(Duration::ZERO));
     let mut mirrors: Vec<Mirror> = (0..4).map(|_| Mirror::default()).collect();
     let mut committed: BTreeMap<i32, Row> = BTreeMap::new();
     for step in 0..400 {
-        let who = dice.below(4) as usize;
-        let id = dice.below(IDS) as i32;
-        let len = [10, 10, 10, 200, 3_000][dice.below(5) as usize];
+        let who = random.below(4) as usize;
+        let id = random.below(IDS) as i32;
+        let len = [10, 10, 10, 200, 3_000][random.below(5) as usize];
         // Unique keys of their own, two a row, so that they come and go.
-        let u = [None, Some(2 * id), Some(2 * id + 1)][dice.below(3) as usize];
-        let new = Row { id, k: dice.below(4) as i32, u, c: vec![step as u8; len] };
+        let u = [None, Some(2 * id), Some(2 * id + 1)][random.below(3) as usize];
+        let new = Row { id, k: random.below(4) as i32, u, c: vec![step as u8; len] };
         let has = |mirror: &Mirror| mirror.own.contains_key(&id) || mirror.absent.contains(&id);
         let is_taken = (0..4).any(|other| other != who && has(&mirrors[other]));
         let newest = match mirrors[who].own.get(&id) {
@@ -516,9 +505,10 @@ fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
                 };
             }
         };
-        match dice.below(12) {
+        match random.below(12) {
             0 | 1 => {
-                let isolation = [Isolation::RepeatableRead, Isolation::ReadCommitted][dice.below(2) as usize];
+                let isolation =
+                    [Isolation::RepeatableRead, Isolation::ReadCommitted][random.below(2) as usize];
                 session.begin(isolation).unwrap();
                 *mirror = Mirror { isolation: Some(isolation), ..Mirror::default() };
             }
@@ -574,7 +564,7 @@ fn run_against_the_model(seed: u64, hit_path: HitPath, size: CacheSize) {
             },
             _ => {}
         }
-        let who = dice.below(4) as usize;
+        let who = random.below(4) as usize;
         let expected = mirrors[who].view(&committed);
         let read = sessions[who].read().unwrap();
         check_view(read.reader(), &table, &expected, &format!("seed {seed}, step {step}, reader {who}"));
@@ -640,11 +630,11 @@ fn money_is_neither_made_nor_lost_by_concurrent_transfers() {
         for thread in 0..4u64 {
             let (database, table) = (&database, &table);
             scope.spawn(move || {
-                let mut dice = Dice(thread * 77 + 1);
+                let mut random = Random::new(1, thread);
                 let mut session = database.session();
                 for _ in 0..300 {
-                    let from = dice.below(ACCOUNTS as u64) as i32;
-                    let to = dice.below(ACCOUNTS as u64) as i32;
+                    let from = random.below(ACCOUNTS as u32) as i32;
+                    let to = random.below(ACCOUNTS as u32) as i32;
                     session.begin(Isolation::RepeatableRead).unwrap();
                     let moved = [(from, -1), (to, 1)].into_iter().try_for_each(|(id, delta)| {
                         let mut statement = session.write()?;
@@ -656,7 +646,7 @@ fn money_is_neither_made_nor_lost_by_concurrent_transfers() {
                         statement.commit()
                     });
                     match moved {
-                        Ok(()) if dice.below(8) > 0 => session.commit().unwrap(),
+                        Ok(()) if random.below(8) > 0 => session.commit().unwrap(),
                         Ok(()) | Err(Error::Deadlock) => session.roll_back().unwrap(),
                         Err(error) => panic!("{error}"),
                     }

@@ -114,14 +114,15 @@ impl Logs {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::random::Random;
 
     /// Normal values from a fixed sequence, by Box and Muller.
-    struct Normal(u64);
+    struct Normal(Random);
 
     impl Normal {
+        /// Above 0: its logarithm is taken.
         fn uniform(&mut self) -> f64 {
-            self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            ((self.0 >> 11) as f64 + 0.5) / (1u64 << 53) as f64
+            1.0 - self.0.unit()
         }
 
         fn next(&mut self) -> f64 {
@@ -135,7 +136,7 @@ mod tests {
 
     /// How many of `rounds` intervals contain the true ratio, and how many verdicts claim a difference.
     fn simulated(rounds: u32, counts: (usize, usize), spreads: (f64, f64), truth: f64) -> (u32, u32) {
-        let mut normal = Normal(303);
+        let mut normal = Normal(Random::new(303, 0));
         let (mut covered, mut claimed) = (0, 0);
         for _ in 0..rounds {
             let old = normal.samples(counts.0, 10_000.0, spreads.0);

@@ -3,8 +3,8 @@
 use super::history::{Deed, Element, Interval, Key, Lists, Outcome, Transaction};
 use crate::isolation::Level;
 use crate::support::PATIENCE;
-use crate::support::random::Random;
 use crate::support::target::{Client, Server, connect};
+use base::random::Random;
 use std::sync::atomic::{AtomicU64, Ordering};
 use wire::client::{ClientError, QueryResult};
 
@@ -44,7 +44,7 @@ pub fn run(server: &Server, seed: u64) -> (Vec<Transaction>, Lists) {
         let sessions: Vec<_> = (0..SESSIONS)
             .map(|number| {
                 let client = connect(server.socket(), Some(PATIENCE)).unwrap();
-                let random = Random::new(seed * SESSIONS + number);
+                let random = Random::new(seed * SESSIONS + number, 0);
                 let session =
                     Session { number, client, random, shared: &shared, deeds: Vec::new(), elements: 0 };
                 scope.spawn(move || session.run())
@@ -76,7 +76,7 @@ impl Session<'_> {
     fn transaction(&mut self, number: u64) -> Transaction {
         let levels =
             [Level::ReadCommitted, Level::RepeatableRead, Level::RepeatableRead, Level::Serializable];
-        let level = levels[self.random.below(levels.len() as u64) as usize];
+        let level = levels[self.random.index(levels.len())];
         self.must(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", level.sql()));
         let (outcome, end) = match self.body(level) {
             Err(RolledBack(when)) => {
@@ -125,7 +125,7 @@ impl Session<'_> {
 
     fn some_key(&mut self) -> Key {
         let keys = self.keys();
-        keys[self.random.below(keys.len() as u64) as usize]
+        keys[self.random.index(keys.len())]
     }
 
     fn append(&mut self) -> Result<(), RolledBack> {
@@ -161,7 +161,7 @@ impl Session<'_> {
                 (true, format!("k IN ({}, {})", keys[0], keys[1]), keys)
             }
             2 => {
-                let group = self.random.below(GROUPS.into()) as u32;
+                let group = self.random.below(GROUPS);
                 let keys: Vec<Key> = keys.into_iter().filter(|key| key % GROUPS == group).collect();
                 (true, format!("g = {group} AND k BETWEEN {} AND {}", keys[0], keys[keys.len() - 1]), keys)
             }

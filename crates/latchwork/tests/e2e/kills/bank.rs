@@ -6,8 +6,8 @@
 use super::ddl::Builder;
 use super::{Restarts, Round, random, rounds, stop_and_check};
 use crate::support::PATIENCE;
-use crate::support::random::Random;
 use crate::support::target::{Client, Proof, Server, connect, targets};
+use base::random::Random;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use wire::client::ClientError;
@@ -73,8 +73,8 @@ impl Teller {
 
     fn transfer(&mut self, n: u64, client: &mut Client, round: &Round) -> Result<(), Trouble> {
         let teller = self.number;
-        let from = self.random.below(ACCOUNTS);
-        let to = (from + 1 + self.random.below(ACCOUNTS - 1)) % ACCOUNTS;
+        let from = self.random.below_u64(ACCOUNTS);
+        let to = (from + 1 + self.random.below_u64(ACCOUNTS - 1)) % ACCOUNTS;
         let amount = 1 + self.random.below(50);
         say(client, "BEGIN", round)?;
         if self.random.below(4) == 0 {
@@ -227,7 +227,7 @@ fn acknowledged_transfers_are_there_after_a_kill_and_no_half_is() {
         let mut tellers: Vec<Teller> = (0..TELLERS)
             .map(|number| Teller {
                 number,
-                random: Random::new(random.below(u64::MAX)),
+                random: Random::new(random.next_u64(), 0),
                 fates: Vec::new(),
                 highest: 0,
             })

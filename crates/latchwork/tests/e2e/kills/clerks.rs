@@ -3,8 +3,8 @@
 
 use super::{Restarts, Round, random, rounds, stop_and_check};
 use crate::support::PATIENCE;
-use crate::support::random::Random;
 use crate::support::target::{Proof, Server, connect, targets};
+use base::random::Random;
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -67,7 +67,7 @@ impl Clerk {
             let rows: Vec<String> = (0..ROWS).map(row).collect();
             return (format!("INSERT INTO office.paper VALUES {}", rows.join(", ")), batch, Some(0));
         }
-        let batch = there[self.random.below(there.len() as u64) as usize];
+        let batch = there[self.random.index(there.len())];
         let which = format!("WHERE clerk = {clerk} AND batch = {batch}");
         if self.random.below(2) == 0 {
             return (format!("DELETE FROM office.paper {which}"), batch, None);
@@ -82,8 +82,8 @@ impl Clerk {
     fn length(&mut self, usual: u64) -> u64 {
         match self.random.below(20) {
             0 => 7_000,
-            1 => 16_000 + self.random.below(20_000),
-            _ => self.random.below(usual),
+            1 => 16_000 + self.random.below_u64(20_000),
+            _ => self.random.below_u64(usual),
         }
     }
 
@@ -150,7 +150,7 @@ fn each_acknowledged_statement_is_there_after_a_kill_and_no_half_is() {
         let mut clerks: Vec<Clerk> = (0..CLERKS)
             .map(|number| Clerk {
                 number,
-                random: Random::new(random.below(u64::MAX)),
+                random: Random::new(random.next_u64(), 0),
                 batches: Vec::new(),
                 unanswered: None,
             })

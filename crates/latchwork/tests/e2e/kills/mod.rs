@@ -9,9 +9,9 @@ mod ddl;
 mod sysbench;
 
 use crate::support::latchwork::run;
-use crate::support::random::Random;
 use crate::support::target::{Server, Target};
 use crate::support::{text, wait_until};
+use base::random::Random;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
@@ -33,7 +33,7 @@ fn rounds() -> u64 {
 }
 
 fn random() -> Random {
-    Random::new(number_from("LATCHWORK_SEED", 1))
+    Random::new(number_from("LATCHWORK_SEED", 1), 0)
 }
 
 /// What the sessions of one round share with the thread that kills.
@@ -69,7 +69,7 @@ impl Round {
 }
 
 fn some_of(time: Duration, random: &mut Random) -> Duration {
-    Duration::from_micros(random.below(time.as_micros() as u64 + 1))
+    Duration::from_micros(random.below_u64(time.as_micros() as u64 + 1))
 }
 
 /// Starts the server after a kill. Sometimes the restart is killed once first.

@@ -2,7 +2,6 @@
 
 pub mod latchwork;
 pub mod mariadb;
-pub mod random;
 pub mod target;
 pub mod transcript;
 

@@ -3,6 +3,8 @@
 use super::arguments::{Arguments, Result, int};
 use crate::expr::evaluate::convert::new_text;
 use crate::expr::result_type::Typed;
+use base::random::Random;
+use std::cell::RefCell;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 use types::{Value, ValueRef};
@@ -193,17 +195,8 @@ fn uuid() -> String {
 
 /// A random number from 0 up to 1.
 pub(super) fn random() -> f64 {
-    use std::cell::Cell;
     thread_local! {
-        static STATE: Cell<u64> = Cell::new(RandomState::new().hash_one(0) | 1);
+        static STATE: RefCell<Random> = RefCell::new(Random::new(RandomState::new().hash_one(0), 0));
     }
-    // xorshift64*, by Vigna (2016).
-    STATE.with(|state| {
-        let mut next = state.get();
-        next ^= next >> 12;
-        next ^= next << 25;
-        next ^= next >> 27;
-        state.set(next);
-        (next.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1u64 << 53) as f64
-    })
+    STATE.with_borrow_mut(Random::unit)
 }
