@@ -13,20 +13,20 @@ use types::{Collation, ColumnType, KeyCodec, KeyPart, Value};
 #[derive(Debug)]
 pub(crate) struct Access {
     pub path: Path,
-    /// What the path does not make sure of.
+    /// The conditions that rows found on the path must still be tested against.
     pub residual: Option<Compiled>,
-    /// Every condition: for values that the path cannot take as keys.
+    /// Every condition. Tested instead of `residual` if a value cannot be made a key.
     pub all: Option<Compiled>,
-    /// Set if the rows' columns can be read from the index's keys.
+    /// Set if the keys of the index hold every column that is read.
     pub covering: Option<Covering>,
-    /// Set if the rows' columns can be read as integers of the clustered index, in its order.
+    /// Set if only integer columns are read, in the order of the clustered index.
     pub integers: Option<IntegerRows>,
-    /// For EXPLAIN: how many rows the planner expects, and what the keys are made of.
+    /// For EXPLAIN: how many rows the planner expects, and where the values of the keys come from.
     pub rows: u64,
     pub references: Vec<String>,
     /// The indexes that a condition could use.
     pub possible: Vec<String>,
-    /// The path was chosen for the order of its rows.
+    /// The path was chosen because its rows come in the wanted order.
     pub in_order: bool,
 }
 
@@ -34,14 +34,14 @@ pub(crate) struct Access {
 pub(crate) enum Path {
     /// All rows, in the order of an index.
     Whole { index: IndexId, direction: Direction },
-    /// The rows with these values in the first parts of an index.
+    /// The rows with these values in the first key parts of an index.
     Points { index: IndexId, codec: Arc<KeyCodec>, points: Vec<Point>, unique: bool },
-    /// The rows in these ranges of the part that follows `points`.
+    /// The rows with these values in the first key parts, and in these ranges of the part that follows.
     Ranges {
         index: IndexId,
         codec: Arc<KeyCodec>,
         points: Vec<Point>,
-        /// `None` if `points` take all parts: then the interval is everything behind them.
+        /// `None` if `points` cover all parts: then the interval takes in all keys that start with them.
         part: Option<RangePart>,
         intervals: Vec<RangeInterval>,
         direction: Direction,
@@ -49,7 +49,7 @@ pub(crate) enum Path {
 }
 
 impl Access {
-    /// The index that the rows are found by.
+    /// The index in which the rows are found.
     pub(crate) fn index(&self) -> IndexId {
         match self.path {
             Path::Whole { index, .. } | Path::Points { index, .. } | Path::Ranges { index, .. } => index,
@@ -64,7 +64,7 @@ impl Access {
     }
 }
 
-/// The values of one key part.
+/// The values that one key part is looked up by.
 #[derive(Debug)]
 pub(crate) struct Point {
     pub values: PointValues,
@@ -117,19 +117,19 @@ pub(crate) struct Covering {
     /// The table's columns in the order of the key's parts, own parts first, then the primary key's.
     pub columns: Vec<usize>,
     pub own: Arc<KeyCodec>,
-    /// Of the primary key behind a secondary index's own parts.
+    /// The codec of the primary key that follows a secondary index's own parts.
     pub primary: Option<Arc<KeyCodec>>,
-    /// False if no column is needed at all: the keys are only counted.
+    /// False if no column is needed: then the keys are only counted.
     pub decode: bool,
     /// How many columns the table has.
     pub width: usize,
 }
 
-/// Rows of the clustered index of which nothing but integers is read.
+/// Rows of the clustered index of which only integers are read.
 #[derive(Debug)]
 pub(crate) struct IntegerRows {
     pub columns: IntegerColumns,
-    /// What is left to test, if that asks for no more than integers.
+    /// The conditions still to be tested, if integers are enough to test them.
     pub tests: Option<IntegerTests>,
     /// How many columns the table has.
     pub width: usize,
@@ -160,7 +160,7 @@ pub(crate) struct IndexShape {
     pub parts: Vec<KeyPart>,
 }
 
-/// The indexes of a table; the clustered one first, without parts if its key is hidden.
+/// The indexes of a table, the clustered one first. It has no parts if its key is hidden.
 pub(crate) fn indexes(def: &TableDef) -> Vec<IndexShape> {
     let primary = IndexShape {
         id: IndexId(0),
@@ -177,10 +177,10 @@ pub(crate) fn indexes(def: &TableDef) -> Vec<IndexShape> {
     std::iter::once(primary).chain(secondary).collect()
 }
 
-/// What the statement says about which indexes to use.
+/// The index hints of the statement.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Hints {
-    /// `None`: any.
+    /// `None`: any index may be used.
     pub only: Option<Vec<String>>,
     pub ignore: Vec<String>,
     pub force: bool,
@@ -197,18 +197,18 @@ impl Hints {
 pub(crate) struct Target<'a> {
     pub table: &'a Table,
     pub def: &'a TableDef,
-    /// Its part of the row.
+    /// Its part of the joined row.
     pub part: usize,
-    /// The tables that are read before it.
+    /// The tables that are read before this one.
     pub before: Parts,
     pub hints: &'a Hints,
-    /// The columns that anything but the conditions reads.
+    /// By column: true if something other than the conditions reads it.
     pub needed: &'a [bool],
-    /// The order that the rows had best come in: columns, and true for descending.
+    /// The wanted order of the rows: columns, with true for descending.
     pub order: &'a [(usize, bool)],
-    /// They must come in it: whatever is joined behind makes up for it.
+    /// The rows must come in that order whatever it costs here: the tables joined behind make up for it.
     pub in_order: bool,
-    /// With `order`: how many rows are wanted, if that is known.
+    /// With `order`: how many rows are wanted, if known.
     pub limit: Option<u64>,
     pub connection: Collation,
 }
@@ -217,7 +217,7 @@ pub(crate) struct Target<'a> {
 #[derive(Clone, Debug)]
 pub(super) struct Candidate {
     pub(super) index: IndexShape,
-    /// The conditions on the first parts.
+    /// The conditions on the first key parts.
     pub(super) points: Vec<Sarg>,
     pub(super) range: Option<Sarg>,
     pub(super) direction: Direction,
@@ -233,7 +233,7 @@ impl Candidate {
         self.points.is_empty() && self.range.is_none()
     }
 
-    /// One row at most.
+    /// True if it finds at most one row.
     pub(super) fn is_unique(&self) -> bool {
         self.index.unique
             && !self.index.parts.is_empty()
@@ -242,8 +242,8 @@ impl Candidate {
             && self.points.iter().all(|point| !matches!(point.test, Test::Equal { null_safe: true, .. }))
     }
 
-    /// The columns that the rows come in the order of, each by itself: an equation makes every row have the
-    /// same.
+    /// The columns by which the rows are sorted. An equation gives all rows the same value, so each column
+    /// counts by itself.
     pub(super) fn sorted_by(&self) -> Vec<usize> {
         if self.direction == Direction::Backward {
             return vec![];
@@ -263,15 +263,15 @@ impl Candidate {
 pub(crate) struct Chosen {
     pub access: Access,
     pub ordered: bool,
-    /// One row at most for each row of the tables before.
+    /// True if it finds at most one row for each row of the tables before.
     pub unique: bool,
     /// As [`Candidate::sorted_by`].
     pub sorted_by: Vec<usize>,
-    /// By column: whether it is read of a row once it is found, be it by a condition that is left to test.
+    /// By column: true if it is read after the row is found, even if only to test a condition.
     pub needed: Vec<bool>,
 }
 
-/// Chooses how to read a table under `conditions`, all of which can be tested once its row is there.
+/// Chooses how to read a table. All of `conditions` can be tested once a row of the table is found.
 ///
 /// # Errors
 /// As [`Compiled::new`].
@@ -314,7 +314,7 @@ pub(super) fn best(target: &Target<'_>, conditions: &[Expr]) -> Candidate {
     })
 }
 
-/// The cheaper one is better; of whole indexes that cover, the one with the shorter key.
+/// The cheaper one is better. Of two whole indexes that cover, the one with the shorter key is better.
 fn is_better(target: &Target<'_>, candidate: &Candidate, best: &Candidate) -> bool {
     let is_cover = |candidate: &Candidate| candidate.covering && candidate.is_whole();
     let key_bytes = |candidate: &Candidate| -> u64 {
@@ -325,7 +325,7 @@ fn is_better(target: &Target<'_>, candidate: &Candidate, best: &Candidate) -> bo
     candidate.cost < best.cost || is_tie && key_bytes(candidate) < key_bytes(best)
 }
 
-/// The indexes whose first part has a condition.
+/// The names of the indexes whose first part has a condition.
 fn possible(target: &Target<'_>, conditions: &[Expr]) -> Vec<String> {
     let sargs: Vec<Sarg> = conditions
         .iter()
@@ -389,7 +389,7 @@ fn build(
     Ok((access, needed))
 }
 
-/// The columns that are needed.
+/// The positions of the columns that are needed.
 pub(super) fn positions(needed: &[bool]) -> impl Iterator<Item = usize> {
     needed.iter().enumerate().filter(|(_, needed)| **needed).map(|(column, _)| column)
 }
@@ -465,11 +465,11 @@ fn range_interval(target: &Target<'_>, interval: &Interval) -> Result<RangeInter
     Ok(RangeInterval { lower: bounds(&interval.lower)?, upper: bounds(&interval.upper)? })
 }
 
-/// Whether the keys of a candidate's index hold every column that is needed.
+/// Whether the keys of the candidate's index hold every column that is needed.
 pub(super) fn covers(target: &Target<'_>, index: &IndexShape, needed: &[bool]) -> bool {
     let primary = target.def.primary.as_deref().unwrap_or_default();
     if index.id.0 == 0 {
-        // The clustered index holds everything, but that is reading rows.
+        // The clustered index holds every column, but reading it is reading whole rows.
         return false;
     }
     if !needed.contains(&true) {
@@ -499,7 +499,7 @@ fn covering(target: &Target<'_>, candidate: &Candidate, needed: &[bool]) -> Opti
     })
 }
 
-/// What EXPLAIN's `ref` shows.
+/// The values that EXPLAIN shows as `ref`.
 fn references(candidate: &Candidate) -> Vec<String> {
     let name = |value: &Expr| match value {
         Expr::Column(column) => column.name.clone(),

@@ -1,4 +1,4 @@
-//! Names to columns, literals to slots: the parser's expressions to bound ones.
+//! Turns the parser's expressions into bound ones: names become columns, literals become slots.
 
 use super::bind_function;
 use super::plan::QueryPlan;
@@ -16,7 +16,7 @@ use sqlparser::ast;
 use sqlparser::ast::BinaryOperator as Operator;
 use types::{Collation, ColumnType, Value};
 
-/// What a binder knows of a statement's slots.
+/// What a binder knows about a slot of the statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SlotInfo {
     pub kind: SlotKind,
@@ -46,13 +46,13 @@ impl SubqueryUse {
     }
 }
 
-/// Whoever plans subqueries.
+/// Plans the subqueries that a binder meets.
 pub(crate) trait Subqueries {
-    /// Plans a subquery that stands where names mean columns of `scope` or, if there is no such column, one
-    /// of `aliases`.
+    /// Plans a subquery. A name in it that it does not define means a column of `scope` or, if there is no
+    /// such column, one of `aliases`.
     ///
     /// # Errors
-    /// Those of planning; 1241 if it gives several columns where one is wanted.
+    /// Those of planning. 1241 if it has several columns where one is wanted.
     fn plan(
         &self,
         query: &ast::Query,
@@ -61,21 +61,21 @@ pub(crate) trait Subqueries {
         aliases: &[(String, Expr)],
     ) -> Result<Planned, SqlError>;
 
-    /// What a name means in the queries around this one: a parameter of it.
+    /// Looks a name up in the queries around this one. If it is found, it becomes a parameter of this query.
     ///
     /// # Errors
-    /// 1052.
+    /// 1052 if the name is ambiguous.
     fn outer(&self, name: &[ast::Ident], clause: &str) -> Result<Option<Expr>, SqlError>;
 }
 
 /// A planned subquery.
 #[derive(Debug)]
 pub(crate) enum Planned {
-    /// It stands alone, and runs once: the slot of its result.
+    /// It reads nothing of the query around it and runs once. `slot` holds its result.
     Once { slot: usize, kind: SlotKind },
-    /// As that, of rows of such values.
+    /// As `Once`, but its result is rows of several values.
     Rows { slot: usize, kinds: Vec<SlotKind> },
-    /// It reads columns of the row around it.
+    /// It reads columns of the row around it and runs for each of them.
     EachRow { plan: Arc<QueryPlan>, parameters: Vec<Expr> },
 }
 
@@ -83,12 +83,12 @@ pub(crate) enum Planned {
 pub(crate) struct Binder<'a> {
     pub scope: &'a Scope,
     pub slots: &'a [SlotInfo],
-    /// How messages call the clause: `field list`, `where clause`...
+    /// The name of the clause in messages: `field list`, `where clause` and so on.
     pub clause: &'static str,
-    /// The select list by its aliases, and which names win.
+    /// The select list by its aliases, and whether aliases or columns win.
     pub aliases: &'a [(String, Expr)],
     pub alias_use: AliasUse,
-    /// Where aggregate functions go; `None` if there must not be any here.
+    /// Collects the aggregate functions. `None` if the clause must not have any.
     pub aggregates: Option<&'a mut Vec<Aggregate>>,
     /// The part of a row that holds the aggregates' results.
     pub aggregate_part: usize,
@@ -107,7 +107,7 @@ pub(crate) enum AliasUse {
 }
 
 impl<'a> Binder<'a> {
-    /// A binder for a clause that sees columns and nothing else.
+    /// A binder for a clause that sees only columns.
     pub(crate) fn new(scope: &'a Scope, slots: &'a [SlotInfo], clause: &'static str) -> Binder<'a> {
         Binder {
             scope,
@@ -123,7 +123,7 @@ impl<'a> Binder<'a> {
     }
 
     /// # Errors
-    /// 1054, 1052, 1305, 1235 and their like.
+    /// 1054, 1052, 1305, 1235 and others.
     pub(crate) fn bind(&mut self, expr: &ast::Expr) -> Result<Expr, SqlError> {
         use ast::Expr as Ast;
         Ok(match expr {
@@ -249,7 +249,7 @@ impl<'a> Binder<'a> {
         Ok(found.cloned())
     }
 
-    /// What a placeholder of the normalised text stands for.
+    /// The slot that a placeholder of the normalised text stands for.
     fn slot(&self, placeholder: &str) -> Result<(usize, SlotInfo), SqlError> {
         let index = placeholder.strip_prefix('?').and_then(|number| number.parse::<usize>().ok());
         match index.and_then(|index| Some((index, *self.slots.get(index)?))) {
@@ -280,8 +280,8 @@ impl<'a> Binder<'a> {
     }
 
     fn binary(&mut self, left: &ast::Expr, op: &Operator, right: &ast::Expr) -> Result<Expr, SqlError> {
-        // The parser calls `&&` PGOverlap and `||` StringConcat, for what they are in PostgreSQL: here they
-        // are AND and OR.
+        // The parser calls `&&` PGOverlap and `||` StringConcat, which is what they mean in PostgreSQL. Here
+        // they are AND and OR.
         let is_and = |op: &Operator| matches!(op, Operator::And | Operator::PGOverlap);
         let is_or = |op: &Operator| matches!(op, Operator::Or | Operator::StringConcat);
         if is_and(op) {
@@ -326,8 +326,8 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// The operands of a chain of ANDs or ORs, which the parser nests to the left, without recursion over its
-    /// length.
+    /// The operands of a chain of ANDs or ORs. The parser nests the chain to the left, so it is walked in a
+    /// loop: recursion would be as deep as the chain is long.
     fn chain(
         &mut self,
         left: &ast::Expr,
@@ -450,7 +450,7 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// A comparison of which one side is a row; `None` if neither is.
+    /// A comparison with a row on at least one side. `None` if neither side is a row.
     fn compare_rows(
         &mut self,
         left: &ast::Expr,
@@ -471,7 +471,8 @@ impl<'a> Binder<'a> {
         })
     }
 
-    /// Rows compared value by value: equal if all are, and in the order of the first that are not.
+    /// Compares rows value by value. They are equal if all values are. Otherwise the first pair that differs
+    /// decides the order.
     fn compare_each(
         &mut self,
         left: &[&ast::Expr],
@@ -491,7 +492,7 @@ impl<'a> Binder<'a> {
         let all = (0..=last).map(|at| match op {
             Comparison::Equal | Comparison::NullSafeEqual | Comparison::NotEqual => Ok(vec![pair(at, op)?]),
             _ => {
-                // Those before are equal, and this one decides.
+                // The values before this one are equal, so this one decides.
                 let strict = match op {
                     Comparison::LessOrEqual => Comparison::Less,
                     Comparison::GreaterOrEqual => Comparison::Greater,
@@ -519,7 +520,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// The column of an aggregate's result.
+    /// Registers an aggregate and returns the column that holds its result.
     pub(super) fn aggregate(&mut self, aggregate: Aggregate, name: String) -> Result<Expr, SqlError> {
         let part = self.aggregate_part;
         let Some(aggregates) = self.aggregates.as_deref_mut() else {
@@ -540,7 +541,7 @@ impl<'a> Binder<'a> {
 }
 
 impl Planned {
-    /// The subquery tested for each row, or what `once` makes of its slot.
+    /// Tests the subquery for each row. If it runs only once, the result is what `once` makes of its slot.
     fn tested(
         self,
         test: SubqueryTest,
@@ -571,7 +572,7 @@ fn arithmetic_of(op: &Operator) -> Option<Arithmetic> {
     })
 }
 
-/// The comparison that an operator is.
+/// The comparison that an operator stands for.
 fn comparison_of(op: &Operator) -> Option<Comparison> {
     Some(match op {
         Operator::Eq => Comparison::Equal,
@@ -606,7 +607,7 @@ fn row_of(expr: &ast::Expr) -> Option<Vec<&ast::Expr>> {
     }
 }
 
-/// The kind of slot that holds a value of a type.
+/// The kind of slot that holds a value of this type.
 pub(crate) fn kind_of_type(column_type: &ColumnType) -> SlotKind {
     match column_type {
         ColumnType::Int { unsigned: true, .. } | ColumnType::Year => SlotKind::UInt,
@@ -621,7 +622,7 @@ pub(crate) fn kind_of_type(column_type: &ColumnType) -> SlotKind {
     }
 }
 
-/// A literal that stayed in the text.
+/// A literal that is still in the text.
 ///
 /// # Errors
 /// 1064.
@@ -696,7 +697,8 @@ fn variable(name: &[ast::Ident]) -> Result<Expr, SqlError> {
             VariableScope::Default
         }
     };
-    // A bare DEFAULT is the default cache's name behind `@@global.` alone, and a scope is no cache's.
+    // DEFAULT without quotes is the default key cache's name only behind `@@global.`. The word for a scope is
+    // never the name of a key cache.
     let cache = &name[name.len().saturating_sub(2)];
     let reserved = if scope == VariableScope::Default { "@@default" } else { "" };
     if rest.len() == 2
@@ -730,7 +732,7 @@ fn escape_of(escape: Option<&ast::Expr>) -> Result<Option<char>, SqlError> {
 }
 
 /// # Errors
-/// 1273 for a collation that is not known.
+/// 1273 for an unknown collation.
 pub(crate) fn collation_of(name: &str) -> Result<Collation, SqlError> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "utf8mb4_general_ci" | "utf8mb3_general_ci" | "utf8_general_ci" => Collation::Utf8mb4GeneralCi,

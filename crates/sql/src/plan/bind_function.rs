@@ -1,4 +1,4 @@
-//! Function calls, and what the parser makes of the functions that it treats specially.
+//! Binds function calls, and the functions that the parser has its own syntax nodes for.
 
 use super::bind::{Binder, interval_unit};
 use crate::expr::functions::{Syntax, number, text, time};
@@ -16,7 +16,8 @@ impl Binder<'_> {
             Ast::Cast { kind: ast::CastKind::Cast, expr, data_type: ast::DataType::Binary(None), .. }
                 if matches!(&**expr, Ast::BinaryOp { .. }) =>
             {
-                // The parser lets BINARY take all that follows; to MySQL it binds tighter than any operator.
+                // The parser gives BINARY everything that follows as its operand. In MySQL it binds tighter
+                // than any operator.
                 self.bind(&binary_of_first(expr))
             }
             Ast::Cast { kind: ast::CastKind::Cast, expr, data_type, .. } => {
@@ -25,7 +26,7 @@ impl Binder<'_> {
             Ast::Convert { expr, data_type: Some(data_type), .. } => {
                 Ok(Expr::Cast { operand: self.boxed(expr)?, to: cast_type(data_type)? })
             }
-            // CONVERT(x USING charset): texts are UTF-8 in every character set here.
+            // CONVERT(x USING charset) changes nothing: texts are UTF-8 in every character set here.
             Ast::Convert { expr, charset: Some(charset), .. } => {
                 let name = super::object_name(charset).pop().unwrap_or_default();
                 let to = if name.eq_ignore_ascii_case("binary") {
@@ -124,7 +125,7 @@ impl Binder<'_> {
         }
     }
 
-    /// VALUES(column): what INSERT would have stored.
+    /// VALUES(column): the value that INSERT would have stored.
     fn values_of(&mut self, list: &ast::FunctionArgumentList, part: usize) -> Result<Expr, SqlError> {
         let [argument] = list.args.as_slice() else { return Err(SqlError::wrong_parameter_count("VALUES")) };
         match self.argument(argument)? {
@@ -157,7 +158,7 @@ impl Binder<'_> {
             };
             return self.aggregate(aggregate, "count(*)".to_string());
         }
-        // An aggregate's arguments must not hold aggregates.
+        // An aggregate's arguments must not contain aggregates.
         let outer = self.aggregates.take();
         let bound = self.aggregate_parts(kind, list);
         self.aggregates = outer;
@@ -297,7 +298,7 @@ fn cast_type(data_type: &ast::DataType) -> Result<ColumnType, SqlError> {
 }
 
 /// # Errors
-/// 1115 for a character set that is not known.
+/// 1115 for an unknown character set.
 fn charset_collation(name: &str) -> Result<Collation, SqlError> {
     Ok(match name.to_ascii_lowercase().as_str() {
         "utf8mb4" | "utf8" | "utf8mb3" => Collation::Utf8mb4GeneralCi,
@@ -313,7 +314,7 @@ fn charset_collation(name: &str) -> Result<Collation, SqlError> {
     })
 }
 
-/// An expression whose first operand is turned to bytes.
+/// Makes the first operand of an expression binary.
 fn binary_of_first(expr: &ast::Expr) -> ast::Expr {
     match expr {
         ast::Expr::BinaryOp { left, op, right } => ast::Expr::BinaryOp {
@@ -333,7 +334,7 @@ fn binary_of_first(expr: &ast::Expr) -> ast::Expr {
 /// The value of `DATE '2026-11-21'` and its like.
 ///
 /// # Errors
-/// 1525 for a text that is none.
+/// 1525 for a text that is not such a value.
 pub(super) fn temporal_literal(data_type: &ast::DataType, text: &str) -> Result<Value, SqlError> {
     use types::temporal::{read_date_time, read_time};
     let column_type = temporal_type(data_type)?;

@@ -1,4 +1,4 @@
-//! UPDATE and DELETE: the rows of one table that a condition means.
+//! UPDATE and DELETE: plans how to find the rows of one table that are to be changed.
 
 use super::access::{Access, Hints, Target, choose};
 use super::bind::Binder;
@@ -15,8 +15,9 @@ use std::sync::Arc;
 
 /// Which rows of a table a statement changes, and in which order.
 ///
-/// [`crate::exec::candidates`] finds their primary keys; the condition must be tested again on the newest
-/// image of a row while it is changed ([`TableRead::condition`]), because nothing holds the rows in between.
+/// [`crate::exec::candidates`] finds their primary keys. Nothing locks the rows between that and the change.
+/// So the condition must be tested again on the newest image of a row while it is changed
+/// ([`TableRead::condition`]).
 #[derive(Debug)]
 pub(crate) struct TableRead {
     pub table: Arc<Table>,
@@ -25,11 +26,11 @@ pub(crate) struct TableRead {
     pub access: Access,
     /// The whole WHERE.
     pub condition: Option<Compiled>,
-    /// Empty if the access gives the wanted order.
+    /// Empty if the access finds the rows in the wanted order.
     pub order: SortOrder,
     pub limit: Limit,
     pub dependencies: Vec<Dependency>,
-    /// Run first; their results are slots.
+    /// They run first. Their results are in slots.
     pub subqueries: Vec<SubqueryPlan>,
 }
 
@@ -39,7 +40,7 @@ impl TableRead {
     }
 }
 
-/// The clauses of UPDATE and DELETE that say which rows are meant.
+/// The clauses of UPDATE and DELETE that select rows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Meant<'a> {
     pub table: &'a ast::TableFactor,
@@ -49,12 +50,12 @@ pub(crate) struct Meant<'a> {
 }
 
 impl Planner<'_> {
-    /// Plans finding the rows that an UPDATE or DELETE of one table means. `changed` are the columns that are
-    /// assigned to: an index that they are in must not be followed while it changes, which
-    /// [`crate::exec::candidates`] sees to by finding all keys first.
+    /// Plans finding the rows that an UPDATE or DELETE of one table changes. `changed` are the columns that
+    /// are assigned to. An index that holds one of them must not be scanned while it changes, so
+    /// [`crate::exec::candidates`] finds all keys first.
     ///
     /// # Errors
-    /// 1146, 1054 and their like; 1235 for several tables.
+    /// 1146, 1054 and others. 1235 for several tables.
     pub(crate) fn table_read(self, meant: &Meant<'_>) -> Result<TableRead, SqlError> {
         let ast::TableFactor::Table { name, alias, .. } = meant.table else {
             return Err(SqlError::not_supported("changing anything but one table"));

@@ -1,29 +1,29 @@
-//! What a path costs, roughly: in units of one row read in the order of the clustered index.
+//! Estimates what a path costs. The unit is one row read in the order of the clustered index.
 
 use super::access::{Candidate, IndexShape, Target, covers};
 use super::sarg::{Sarg, Test};
 use crate::expr::Expr;
 use engine::Direction;
 
-/// A row found through a secondary index: an entry, then a descent of the clustered tree.
+/// A row found through a secondary index: its entry, then a descent of the clustered tree.
 const SECONDARY_ROW: f64 = 3.0;
-/// An entry of a secondary index alone.
+/// An entry of a secondary index, without its row.
 const ENTRY: f64 = 0.6;
-/// A descent, and whatever else a path costs before its first row.
+/// A descent, with all else that a path costs before its first row.
 pub(super) const DESCENT: f64 = 2.0;
-/// A row that is sorted, for each doubling of their number.
+/// Sorting: the cost of one row for each doubling of the number of rows.
 const SORT_STEP: f64 = 0.08;
-/// The share of a table that a range is taken to hold if nothing better is known.
+/// The share of a table that a range is assumed to hold if nothing better is known.
 const RANGE_SHARE: f64 = 0.05;
 const HALF_RANGE_SHARE: f64 = 0.3;
-/// How many rows share a value of an index's first part, at most, if nothing better is known.
+/// How many rows at most are assumed to share a value of an index's first part, if nothing better is known.
 const ROWS_A_VALUE: f64 = 10.0;
-/// Tables are taken to have at least so many rows: a plan is kept while its table grows.
+/// Tables are assumed to have at least this many rows, because a plan stays in use while its table grows.
 const ROWS_MIN: u64 = 1_000;
-/// How many values an IN list has, if that is not known.
+/// How many values an IN list is assumed to have if that is not known.
 const LIST_VALUES: f64 = 10.0;
 
-/// What an index can make of the conditions, with its cost.
+/// How an index can serve the conditions, with its cost.
 pub(super) fn candidate(
     target: &Target<'_>,
     conditions: &[Expr],
@@ -37,7 +37,8 @@ pub(super) fn candidate(
         let equal = on_part().find(|sarg| matches!(sarg.test, Test::Equal { .. }));
         let list = || on_part().find(|sarg| matches!(sarg.test, Test::InSlot { .. } | Test::InList { .. }));
         match equal.or_else(list) {
-            // A cut prefix finds more than is equal; what follows it in the key is of no use.
+            // The keys of a cut prefix also find rows that are not equal. So the parts that follow it cannot
+            // be used.
             Some(sarg) => {
                 points.push(sarg.clone());
                 if part.prefix_chars.is_some() {
@@ -66,7 +67,7 @@ pub(super) fn candidate(
     candidate
 }
 
-/// Several single intervals on one column are one; of several unions only the first is used.
+/// Combines several single intervals on one column into one. Of several unions only the first is used.
 fn merged_intervals<'s>(sargs: impl Iterator<Item = &'s Sarg>) -> Option<Sarg> {
     let mut merged: Option<Sarg> = None;
     for sarg in sargs {
@@ -82,15 +83,15 @@ fn merged_intervals<'s>(sargs: impl Iterator<Item = &'s Sarg>) -> Option<Sarg> {
             into.lower.extend(from.lower.iter().cloned());
             into.upper.extend(from.upper.iter().cloned());
             before.needs.0 |= sarg.needs.0;
-            // Two conditions went in and only one can be marked as met: the other is tested again, which is
-            // cheap.
+            // Two conditions were combined but only one can be marked as met. The other is tested again,
+            // which is cheap.
         }
     }
     merged
 }
 
-/// The columns that rows must have: those that others need, and those of conditions that the path does not
-/// meet.
+/// By column: true if it must be read, because something else needs it or because a condition reads it that
+/// the path does not meet.
 fn needed(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Vec<bool> {
     let mut needed = target.needed.to_vec();
     for (at, condition) in conditions.iter().enumerate() {
@@ -106,7 +107,7 @@ fn needed(target: &Target<'_>, conditions: &[Expr], candidate: &Candidate) -> Ve
     needed
 }
 
-/// Finds out whether the rows come in the wanted order, and in which direction the index is to be read for
+/// Finds out whether the rows come in the wanted order, and in which direction the index must be read for
 /// that.
 fn order(target: &Target<'_>, candidate: &mut Candidate) {
     if target.order.is_empty() || candidate.index.parts.is_empty() {
@@ -116,7 +117,7 @@ fn order(target: &Target<'_>, candidate: &mut Candidate) {
     if !candidate.points.iter().all(single) {
         return;
     }
-    // Columns with one value do not matter for the order.
+    // Columns that have one value only do not matter for the order.
     let fixed = |column: usize| candidate.points.iter().any(|sarg| sarg.column == column);
     let mut wanted = target.order.iter().filter(|(column, _)| !fixed(*column)).peekable();
     let primary = target.def.primary.as_deref().filter(|_| candidate.index.id.0 != 0).unwrap_or_default();
@@ -136,12 +137,13 @@ fn order(target: &Target<'_>, candidate: &mut Candidate) {
             }
             wanted.next();
         }
-        // Behind a whole unique key nothing is left to order, which is not worth finding out.
+        // All parts of the index are used up. If it is unique, further wanted columns would not matter, but
+        // that is too rare to look for.
         if wanted.peek().is_some() {
             return;
         }
     }
-    // Whole keys are looked up in batches, not in order.
+    // Lookups of whole keys go in batches and do not keep the order.
     if candidate.range.is_none()
         && !candidate.points.is_empty()
         && !candidate.is_unique()
@@ -169,7 +171,7 @@ fn estimate(target: &Target<'_>, candidate: &mut Candidate) {
             None => 1.0,
             Some(range) => range_share(range),
         };
-        // Each further part that is fixed makes the rows fewer.
+        // Each further part that is fixed reduces the number of rows.
         let of_points = match points {
             0 => all,
             parts if let Some(rows) = known_rows(target, candidate, parts as usize) => lists * rows,
@@ -198,18 +200,18 @@ fn estimate(target: &Target<'_>, candidate: &mut Candidate) {
     candidate.cost = read * unit + sort + descents * DESCENT;
 }
 
-/// How many rows share the values of an index's first parts, if ANALYZE TABLE has counted.
+/// How many rows share the values of an index's first parts, if ANALYZE TABLE has counted them.
 fn known_rows(target: &Target<'_>, candidate: &Candidate, parts: usize) -> Option<f64> {
     target.table.statistics()?.rows_of_prefix(candidate.index.id, parts)
 }
 
-/// What sorting so many rows costs.
+/// The cost of sorting this many rows.
 pub(super) fn sort(rows: f64) -> f64 {
     rows * rows.max(2.0).log2() * SORT_STEP
 }
 
 impl Candidate {
-    /// What one row costs.
+    /// The cost of one row.
     pub(super) fn unit(&self) -> f64 {
         match (self.index.id.0 == 0, self.covering) {
             (true, _) => 1.0,

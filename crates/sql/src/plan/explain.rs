@@ -1,4 +1,4 @@
-//! EXPLAIN: a plan as MySQL's table describes it.
+//! EXPLAIN: shows a plan in the columns that MySQL uses.
 
 use super::access::{Access, Path, PointValues};
 use super::plan::*;
@@ -23,7 +23,7 @@ const COLUMNS: [(&str, bool, u32); 10] = [
 /// One line.
 struct Line {
     values: Vec<Value>,
-    /// Per cent; EXPLAIN EXTENDED shows it.
+    /// In per cent. EXPLAIN EXTENDED shows it.
     filtered: Option<f64>,
 }
 
@@ -219,7 +219,7 @@ pub(super) fn extras(plan: &SelectPlan, depth: usize) -> Vec<&'static str> {
     extra
 }
 
-/// True if rows must meet something once NULLs have stood in for the tables of a nest that ends here.
+/// True if rows must meet a condition after NULLs replaced the rows of a nest that ends here.
 fn has_after(plan: &SelectPlan, step: &Step) -> bool {
     step.ends.iter().any(|nest| plan.nests[*nest].after.is_some())
 }
@@ -274,7 +274,7 @@ pub(super) fn access_columns(access: &Access, def: &engine::TableDef, inner: boo
     ]
 }
 
-/// What MySQL says that a key part takes.
+/// How many bytes a key part takes, by MySQL's count.
 pub(super) fn key_bytes(column: &types::Column, prefix: Option<u32>) -> u64 {
     let chars = |chars: u32| u64::from(prefix.unwrap_or(chars)) * 4;
     let of_type = match &column.column_type {

@@ -5,7 +5,7 @@ use super::plan::*;
 use crate::{Completion, ResultSink, SqlError};
 use types::{Value, ValueRef};
 
-/// JSON that is being put together.
+/// A JSON value that is being built.
 enum Json {
     Text(String),
     Number(f64),

@@ -1,4 +1,4 @@
-//! FROM: which tables there are, and under which conditions they are joined.
+//! FROM: which tables it names, and under which conditions they are joined.
 
 use super::access::Hints;
 use super::bind::Binder;
@@ -21,7 +21,7 @@ pub(super) struct From {
     pub(super) scope: Scope,
     pub(super) inputs: Vec<Input>,
     pub(super) hints: Vec<Hints>,
-    /// Of inner joins: what WHERE could say as well.
+    /// The conditions of inner joins, which could as well be part of WHERE.
     pub(super) on: Vec<Expr>,
     pub(super) nests: Vec<Nest>,
     /// By part: the innermost nest that it is in.
@@ -30,23 +30,24 @@ pub(super) struct From {
     pub(super) straight: bool,
 }
 
-/// The inner side of an outer join: one table or several, for all of which NULLs stand in together.
+/// The inner side of an outer join: one table or several. If none of its rows match, NULLs replace all of
+/// them.
 #[derive(Clone, Debug)]
 pub(super) struct Nest {
     pub(super) parent: Option<usize>,
-    /// All of its tables, those of nests in it included.
+    /// All of its tables, including those of nests inside.
     pub(super) parts: Parts,
     /// The tables of the outer side.
     pub(super) outer: Parts,
-    /// ON, with the conditions of inner joins in the nest.
+    /// The ON condition, and those of inner joins inside the nest.
     pub(super) on: Vec<Expr>,
 }
 
-/// A part of FROM that is being put together: tables that lie beside each other.
+/// An operand of a join while FROM is read: tables next to each other.
 struct Operand {
     /// Its first table.
     from: usize,
-    /// What `*` shows of it.
+    /// The columns of it that `*` shows.
     shown: Vec<PartColumn>,
     /// The conditions of its inner joins.
     on: Vec<Expr>,
@@ -55,13 +56,13 @@ struct Operand {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Side {
     Inner,
-    /// Every row of the left operand comes out.
+    /// Every row of the left operand is in the result.
     Left,
     Right,
 }
 
 impl From {
-    /// The parts from this one on.
+    /// The set of the parts in a range.
     fn parts(&self, range: std::ops::Range<usize>) -> Parts {
         range.fold(Parts::default(), Parts::with)
     }
@@ -161,7 +162,7 @@ impl Planner<'_> {
     ) -> Result<(Vec<Expr>, Vec<PartColumn>), SqlError> {
         let scope = &mut out.scope;
         let both = || left.shown.iter().chain(&right.shown).copied().collect::<Vec<_>>();
-        // A right join is the left join of its operands exchanged, its columns too.
+        // A right join is the left join of its operands exchanged. Its columns are exchanged too.
         let (first, second) = if side == Side::Right { (right, left) } else { (left, right) };
         let name =
             |scope: &Scope, (part, column): PartColumn| scope.tables[part].columns[column].name.clone();
@@ -311,7 +312,7 @@ impl Planner<'_> {
             engine::Error::NoSuchTable => SqlError::no_such_table(database, name),
             other => other.into(),
         })?;
-        // The version first: a change in between makes the plan stale, not wrong.
+        // Read the version first: if the table changes in between, the plan is stale but not wrong.
         let version = table.version();
         let def = table.def();
         self.dependencies.borrow_mut().push(Dependency {
@@ -450,7 +451,7 @@ fn check_hints(hints: &Hints, def: &TableDef, table: &str) -> Result<(), SqlErro
     Ok(())
 }
 
-/// The scope of one table alone: for UPDATE, DELETE and expressions of DDL.
+/// The scope of one table: for UPDATE, DELETE and expressions of DDL.
 ///
 /// # Errors
 /// As [`Compiled::new`].

@@ -17,33 +17,35 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use types::{Collation, Column, ColumnType};
 
-/// Up to this many tables every order is tried; of more, the next one is always the one that looks cheapest.
+/// For up to this many tables every order is tried. For more, the next table is always the one that looks
+/// cheapest.
 const PERMUTED_TABLES_MAX: usize = 6;
-/// Rows that an information_schema table is taken to have.
+/// How many rows an information_schema table is assumed to have.
 const VIRTUAL_ROWS: f64 = 100.0;
-/// The share of rows that meet an equation, or another condition, if nothing better is known.
+/// The share of rows that are assumed to meet an equation, and another condition, if nothing better is known.
 const EQUAL_SHARE: f64 = 0.1;
 const OTHER_SHARE: f64 = 0.5;
-/// What a row costs that goes into a hash table, and one that looks there, in units of a row read in order.
+/// The cost of inserting a row into a hash table, and of looking one up there. The unit is a row read in
+/// order.
 const HASH_BUILD: f64 = 2.0;
 const HASH_PROBE: f64 = 0.8;
-/// A method that is switched off is taken if there is no other.
+/// Added to the cost of a method that is switched off: it is chosen only if there is no other.
 const OFF: f64 = 1e9;
-/// What a lookup for one row of a join costs beyond what the access says: keys in no order miss the
-/// processor's caches. Measured on a million rows in memory: eight times a row read in order.
+/// What a lookup for one row of a join costs in addition to the access's own estimate: keys in no order miss
+/// the processor's caches. Measured on a million rows in memory: eight times a row read in order.
 const LOOKUP: f64 = 4.0;
-/// Keys of more parts are looked up one by one.
+/// Keys with more parts than this are looked up one by one.
 const GATHERED_PARTS_MAX: usize = 2;
-/// What a cursor costs to move along by one key.
+/// The cost of moving a cursor to the next key.
 const FOLLOW: f64 = 0.6;
 
-/// The order that rows had best come in.
+/// The wanted order of the rows.
 #[derive(Debug, Default)]
 pub(super) struct Wanted {
     pub(super) part: usize,
     pub(super) columns: Vec<(usize, bool)>,
     pub(super) by_group: bool,
-    /// ORDER BY needs no sort if rows come so.
+    /// True if rows in this order need no sort for ORDER BY.
     pub(super) meets_order: bool,
 }
 
@@ -58,7 +60,7 @@ pub(super) struct JoinPlan<'a> {
     pub(super) straight: bool,
     pub(super) connection: Collation,
     pub(super) methods: JoinMethods,
-    /// The rows are locked as they are read.
+    /// True if the rows are locked as they are read.
     pub(super) locks: bool,
 }
 
@@ -66,12 +68,12 @@ pub(super) struct Joined {
     pub(super) steps: Vec<Step>,
     pub(super) nests: Vec<NestPlan>,
     pub(super) constant: Option<Compiled>,
-    /// Rows come in the wanted order.
+    /// True if the rows come in the wanted order.
     pub(super) ordered: bool,
     pub(super) rows: u64,
 }
 
-/// How a table is joined to those before it, and what that comes to.
+/// How a table is joined to those before it, and what that costs.
 #[derive(Clone, Debug)]
 struct Choice {
     method: Chosen,
@@ -86,9 +88,9 @@ enum Chosen {
     Hash,
 }
 
-/// What reading a table comes to, whatever number of rows is before it.
+/// The estimate for reading a table. It does not depend on the number of rows before.
 struct Estimate {
-    /// Of a table: the access for each row, and the one that fills a hash table.
+    /// For a stored table: the access for each row, and the access that fills a hash table.
     each: Option<Candidate>,
     each_cost: f64,
     each_rows: f64,
@@ -115,7 +117,7 @@ impl JoinPlan<'_> {
             let conditions = &placed.at[part];
             let choice = search.choose(part, before, &sorted, rows, order);
             let needed = self.needed_of(tree, part, before);
-            // A first table that is read for a merge may come in another order than the one that is wanted.
+            // The first table may be read in another order than the wanted one, if that allows a merge.
             let leads = depth == 0 && self.wanted.part == part && order.first == self.wanted.columns;
             let (local, joining): (Vec<Expr>, Vec<Expr>) = match choice.method {
                 Chosen::Hash => conditions.iter().cloned().partition(|condition| is_local(condition, part)),
@@ -142,7 +144,7 @@ impl JoinPlan<'_> {
                         connection: self.connection,
                     };
                     let mut chosen = access::choose(&target, &local)?;
-                    // All rows by primary key, for a merge alone, is what EXPLAIN calls ALL.
+                    // EXPLAIN shows ALL if all rows are read by primary key only for the sake of a merge.
                     chosen.access.in_order &= leads;
                     ordered |= leads && !self.wanted.columns.is_empty() && chosen.ordered;
                     if choice.method == Chosen::Follow {
@@ -195,7 +197,7 @@ impl JoinPlan<'_> {
         Ok(Joined { steps, nests, constant: self.compile(&placed.constant)?, ordered, rows })
     }
 
-    /// How the table of `target` is merged with the one that is read first, if both can be read by integers.
+    /// How the table of `target` is merged with the first table, if both can be read as integers.
     fn merge(&self, first: &Step, target: &Target<'_>, chosen: &access::Chosen) -> Option<Merge> {
         let outer = first.access.as_ref()?.integers.as_ref()?;
         let Path::Points { index: IndexId(0), points, unique: true, .. } = &chosen.access.path else {
@@ -218,9 +220,9 @@ impl JoinPlan<'_> {
         Some(Merge { outer, inner, reads_rows })
     }
 
-    /// True if rows of the tables before can be gathered for lookups of this one: each finds one row at most,
-    /// the table is not one of several that NULLs stand in for together, and nobody sees in which order
-    /// conditions are tested.
+    /// True if rows of the tables before can be gathered for lookups of this one. Three things must hold:
+    /// each lookup finds at most one row; the table is not one of several that NULLs replace together; and
+    /// the order in which conditions are tested cannot be seen.
     fn can_gather(&self, tree: &Tree, part: usize, conditions: &[Expr], chosen: &access::Chosen) -> bool {
         let Path::Points { points, unique: true, .. } = &chosen.access.path else { return false };
         let is_single =
@@ -241,7 +243,7 @@ impl JoinPlan<'_> {
         whole.map(|whole| Compiled::new(&whole, self.connection)).transpose()
     }
 
-    /// The columns of a table that are read once it has been joined to those before.
+    /// By column of a table: true if it is read after the table was joined to those before.
     fn needed_of(&self, tree: &Tree, part: usize, before: Parts) -> Vec<bool> {
         let mut needed = self.needed[part].clone();
         let here = before.with(part);
@@ -282,7 +284,7 @@ impl JoinPlan<'_> {
     }
 }
 
-/// The sides of an equation: the table's own, and that of the tables before.
+/// The two sides of an equation: the table's own side, and the side of the tables before.
 fn equation(condition: &Expr, part: usize, before: Parts) -> Option<(&Expr, &Expr)> {
     let Expr::Compare { op: Comparison::Equal, left, right } = condition else { return None };
     let is_own = |expr: &Expr| parts_of(expr) == Parts::one(part);
@@ -295,7 +297,7 @@ fn equation(condition: &Expr, part: usize, before: Parts) -> Option<(&Expr, &Exp
     (!has_collate(condition) && !has_side_effects(condition)).then_some(sides)
 }
 
-/// A type in which values of both are equal if they are equal at all.
+/// A type that values of both types can be converted to, so that they have equal keys if they are equal.
 fn common_type(left: &ColumnType, right: &ColumnType) -> Option<ColumnType> {
     let is_number = |column_type: &ColumnType| {
         matches!(column_type, ColumnType::Int { .. } | ColumnType::Double { .. }) || column_type.is_text()
@@ -303,17 +305,17 @@ fn common_type(left: &ColumnType, right: &ColumnType) -> Option<ColumnType> {
     if orders_agree(left, right) {
         return Some(super::query::wider(left, right));
     }
-    // Integers, texts and doubles meet as doubles.
+    // Integers, texts and doubles are compared as doubles.
     (is_number(left) && is_number(right) && !(left.is_text() && right.is_text()))
         .then_some(ColumnType::Double { unsigned: false })
 }
 
-/// True if a condition asks something of one table alone.
+/// True if a condition reads columns of one table only.
 fn is_local(condition: &Expr, part: usize) -> bool {
     parts_of(condition).is_within(Parts::one(part))
 }
 
-/// A table that is joined by an equation with a column that comes in order has its column in order.
+/// If a table is joined by an equation with a column that comes in order, its own column comes in order too.
 fn extend_sorted(sorted: &mut Vec<PartColumn>, part: usize, conditions: &[Expr]) {
     for condition in conditions {
         let Expr::Compare { op: Comparison::Equal, left, right } = condition else { continue };
@@ -326,7 +328,7 @@ fn extend_sorted(sorted: &mut Vec<PartColumn>, part: usize, conditions: &[Expr])
     }
 }
 
-/// How many rows a derived table is taken to have.
+/// How many rows a derived table is assumed to have.
 pub(super) fn rows_of(query: &QueryPlan) -> f64 {
     let (rows, limit) = match &query.body {
         Body::Select(select) => {
@@ -349,9 +351,9 @@ pub(super) fn rows_of(query: &QueryPlan) -> f64 {
 #[derive(Clone, Default)]
 struct Order {
     parts: Vec<usize>,
-    /// The order that the first table is read in, for those behind it.
+    /// The order in which the first table is read. Tables joined behind may rely on it.
     first: Vec<(usize, bool)>,
-    /// It comes in that order whatever that costs by itself.
+    /// The first table is read in that order whatever it costs there.
     is_kept: bool,
 }
 
@@ -380,7 +382,7 @@ struct Estimated {
 }
 
 impl Search<'_, '_> {
-    /// The cheapest order of the tables, as far as they may be exchanged.
+    /// The cheapest order of the tables that the joins allow.
     fn order(&self) -> Order {
         let tables = self.plan.from.inputs.len();
         let wanted = self.plan.wanted;
@@ -415,14 +417,14 @@ impl Search<'_, '_> {
         best.order
     }
 
-    /// Reading by primary key: those behind may then be merged.
+    /// The order of the primary key: tables behind may then be merged.
     fn clustered_order(&self, part: usize) -> Vec<(usize, bool)> {
         let Source::Table { def, .. } = &self.plan.from.inputs[part].source else { return vec![] };
         let first = def.primary.iter().flatten().next();
         first.map(|first| vec![(first.column, first.descending)]).unwrap_or_default()
     }
 
-    /// Puts `part` behind the tables of `order`, then all others.
+    /// Puts `part` behind the tables of `order`, then all the others.
     fn extend(
         &self,
         order: &mut Order,
@@ -453,7 +455,7 @@ impl Search<'_, '_> {
             *best = Best { order: order.clone(), cost };
         }
         if tables > PERMUTED_TABLES_MAX {
-            // Few rows soon, at little cost.
+            // Prefer tables that soon reduce the number of rows at little cost.
             let weight = |next: &usize| {
                 let choice = self.choose(*next, here, &sorted, choice.rows, order);
                 choice.cost + choice.rows
@@ -467,7 +469,7 @@ impl Search<'_, '_> {
         order.parts.pop();
     }
 
-    /// What it costs to sort in the end, if the first table does not come in the order that is wanted.
+    /// The cost of the final sort, if the first table is not read in the wanted order.
     fn sort_cost(&self, part: usize, before: Parts, rows: f64, leading: &[(usize, bool)]) -> f64 {
         let wanted = self.plan.wanted;
         let is_met = wanted.columns.is_empty() || (wanted.part == part && wanted.columns == leading);
@@ -477,7 +479,7 @@ impl Search<'_, '_> {
         super::cost::sort(rows)
     }
 
-    /// The conditions that are tested as the row of a table is found.
+    /// The conditions that are tested when the row of a table is found.
     fn conditions_at(&self, part: usize, before: Parts) -> Vec<Expr> {
         let here = before.with(part);
         self.tree
@@ -592,7 +594,7 @@ impl Search<'_, '_> {
     }
 }
 
-/// True if the keys that a table is looked up by come in their order.
+/// True if the keys that a table is looked up by come in the order of its index.
 fn follows(candidate: &Candidate, sorted: &[PartColumn]) -> bool {
     let is_single = |test: &Test| matches!(test, Test::Equal { null_safe: false, .. });
     let comes_in_order = match candidate.points.first().map(|point| &point.test) {
@@ -604,7 +606,7 @@ fn follows(candidate: &Candidate, sorted: &[PartColumn]) -> bool {
     comes_in_order && candidate.range.is_none() && candidate.points.iter().all(|point| is_single(&point.test))
 }
 
-/// The share of rows that meet all of these conditions, by guess.
+/// An estimate of the share of rows that meet all of these conditions.
 fn share(conditions: &[Expr]) -> f64 {
     let one = |condition: &Expr| match condition {
         condition if is_fixed(condition) => 1.0,

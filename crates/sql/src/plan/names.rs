@@ -1,7 +1,7 @@
-//! How columns of a result are called that have no alias: by the text of their expression.
+//! The names of result columns that have no alias: the text of their expression.
 //!
-//! The text comes from the statement's shape, so it has slots where the literals were; they are filled in
-//! when the statement runs.
+//! The text comes from the statement's shape, which has slots instead of the literals. The literals are
+//! filled in when the statement runs.
 
 use crate::text::scan::{LIST, SLOT};
 
@@ -51,7 +51,7 @@ const ENDS: [&str; 14] = [
     "OFFSET",
 ];
 
-/// The texts of the items of the first select list in a shape; empty if there is none to be found.
+/// The texts of the items of the first select list in a shape. Empty if no select list is found.
 pub(crate) fn select_list(shape: &[u8]) -> Vec<Name> {
     let mut items = Items { shape, at: 0, slot: 0, list: vec![], from: 0, from_slot: 0 };
     items.run();
@@ -63,7 +63,7 @@ struct Items<'a> {
     at: usize,
     slot: usize,
     list: Vec<Name>,
-    /// Where the item that is being read starts, and the number of its first slot.
+    /// Where the current item starts, and the number of its first slot.
     from: usize,
     from_slot: usize,
 }
@@ -157,7 +157,7 @@ impl Items<'_> {
     }
 }
 
-/// The name that a piece of a shape makes, `slot` being the number of its first slot.
+/// Makes a name of a piece of a shape. `slot` is the number of the piece's first slot.
 fn name(text: &[u8], mut slot: usize) -> Name {
     let mut pieces = Vec::new();
     let mut from = 0;

@@ -1,4 +1,4 @@
-//! What a query's plan is.
+//! The parts of a query's plan.
 
 use super::access::{Access, IntegerRows};
 use super::bind::SubqueryUse;
@@ -11,20 +11,21 @@ use engine::{Table, TableDef};
 use std::sync::Arc;
 use types::Column;
 
-/// A query ready to run: the subqueries that it stands on, and itself.
+/// A query ready to run, with the subqueries that must run before it.
 #[derive(Debug)]
 pub(crate) struct StatementPlan {
     pub query: QueryPlan,
     /// In the order in which they must run.
     pub subqueries: Vec<SubqueryPlan>,
-    /// Those that run for each row around them, for EXPLAIN: expressions hold them.
+    /// The subqueries that run for each row of a query around them. Expressions hold them; EXPLAIN finds them
+    /// here.
     pub dependents: Vec<Arc<QueryPlan>>,
-    /// What the plan was made from: it is good as long as these tables have these versions.
+    /// The tables that the plan was made from. The plan is valid as long as each has the version noted here.
     pub dependencies: Vec<Dependency>,
-    /// True if one of its SELECTs locks rows, those of subqueries included.
+    /// True if a SELECT of the statement locks rows, be it that of a subquery.
     pub locks: bool,
-    /// False if the plan holds something that is only good once: rows of an information_schema table's
-    /// definition.
+    /// False if the plan is valid for one execution only: it contains rows of the definition of an
+    /// information_schema table.
     pub cacheable: bool,
 }
 
@@ -38,7 +39,7 @@ pub(crate) struct SubqueryPlan {
 #[derive(Clone, Debug)]
 pub(crate) struct Dependency {
     pub table: Arc<Table>,
-    /// By which name the statement knows it: LOCK TABLES goes by that.
+    /// The name that the statement uses for it. LOCK TABLES compares this name.
     pub alias: String,
     pub version: u64,
 }
@@ -69,7 +70,7 @@ impl StatementPlan {
 #[derive(Debug)]
 pub(crate) struct QueryPlan {
     pub columns: Arc<[ColumnMeta]>,
-    /// Names with slots in them, by the column's position.
+    /// Names that have slots in them, with the position of their column.
     pub names: Vec<(usize, Name)>,
     pub body: Body,
 }
@@ -83,10 +84,10 @@ pub(crate) enum Body {
 #[derive(Debug)]
 pub(crate) struct UnionPlan {
     pub branches: Vec<QueryPlan>,
-    /// Rows that are equal are kept once among the branches up to this one, counted from 0; `None` for UNION
-    /// ALL throughout.
+    /// Equal rows are reduced to one among the branches up to this one, counted from 0. `None` if every UNION
+    /// is a UNION ALL.
     pub distinct_until: Option<usize>,
-    /// What values are made to be.
+    /// The types that values of all branches are converted to.
     pub columns: Vec<types::Column>,
     pub keys: ValueKeys,
     pub order: SortOrder,
@@ -98,19 +99,19 @@ pub(crate) struct UnionPlan {
 pub(crate) struct SelectPlan {
     /// The tables, by their part of the row.
     pub inputs: Vec<Input>,
-    /// In which order they are read.
+    /// The order in which they are read.
     pub steps: Vec<Step>,
-    /// The inner sides of outer joins, each a run of steps.
+    /// The inner sides of outer joins. Each is a run of consecutive steps.
     pub nests: Vec<NestPlan>,
     /// How many rows the planner expects before they are grouped.
     pub rows: u64,
-    /// A condition that no table is needed for.
+    /// The conditions that read no table.
     pub constant: Option<Compiled>,
     pub output: Vec<Output>,
     pub group: Option<Group>,
     pub having: Option<Compiled>,
     pub distinct: Option<ValueKeys>,
-    /// Empty if rows come in the wanted order, or in any.
+    /// Empty if rows already come in the wanted order, or if no order is wanted.
     pub order: SortOrder,
     pub limit: Limit,
     pub calculates_found_rows: bool,
@@ -121,16 +122,16 @@ pub(crate) struct SelectPlan {
     pub uses_temporary: bool,
 }
 
-/// How a SELECT locks the rows that it reads: those of each of its tables that meet the conditions on that
-/// table, and on the tables before it in the join.
+/// How a SELECT locks rows. For each table it locks the rows that meet the conditions on that table and on
+/// the tables before it in the join.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct LockClause {
-    /// FOR UPDATE; else they are only kept from being changed.
+    /// FOR UPDATE. If false, other transactions can still read the rows with a lock, but not change them.
     pub exclusive: bool,
     pub wait: LockPatience,
 }
 
-/// What a locking SELECT does about a row that is locked by another transaction.
+/// What a locking SELECT does if another transaction has locked a row.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum LockPatience {
     /// Waits as long as `innodb_lock_wait_timeout` says.
@@ -148,13 +149,13 @@ pub(crate) struct Input {
     pub name: String,
 }
 
-/// A table of `information_schema`, whose rows are computed for each statement that reads it.
+/// A table of `information_schema`. Its rows are computed for each statement that reads it.
 #[derive(Debug)]
 pub(crate) struct VirtualTable {
-    /// In capitals, as `information_schema.TABLES` lists it. Found in any case.
+    /// In capitals, as `information_schema.TABLES` lists it. Lookups ignore case.
     pub name: &'static str,
     pub columns: Vec<Column>,
-    /// Its position among the virtual tables.
+    /// Its position in the list of virtual tables.
     pub number: usize,
 }
 
@@ -168,53 +169,53 @@ pub(crate) enum Source {
     Virtual(&'static VirtualTable),
 }
 
-/// Reading one table for each row of those before.
+/// A step of a join: reads one table for each row of the tables before.
 #[derive(Debug)]
 pub(crate) struct Step {
     pub part: usize,
     /// `None` for a derived or virtual table.
     pub access: Option<Access>,
     pub method: Method,
-    /// What rows must meet beside the access's own conditions.
+    /// The conditions on its rows beside those of the access.
     pub filter: Option<Compiled>,
     /// The nest that begins here.
     pub begins: Option<usize>,
     /// The nests that end here, the innermost first.
     pub ends: Vec<usize>,
-    /// For EXPLAIN: what reading it costs for all rows before it, in rows read in order.
+    /// For EXPLAIN: what reading the table costs for all rows before it. The unit is a row read in order.
     pub cost: f64,
-    /// Which share of the rows found is expected to meet all conditions.
+    /// The share of the rows found that is expected to meet all conditions.
     pub filtered: f64,
 }
 
-/// How the rows of a table are found for each row of those before.
+/// How the rows of a table are found for each row of the tables before.
 #[derive(Debug)]
 pub(crate) enum Method {
-    /// By the access, anew for each.
+    /// The access is run again for each row.
     Each,
-    /// By the access's unique index, for many rows of those before at a time.
+    /// Rows of the tables before are gathered and looked up together in the access's unique index.
     Gather,
-    /// By the access's index, with a cursor that moves along as keys come in order: a merge of two indexes.
+    /// A cursor on the access's index moves along as keys come in order: a merge of two indexes.
     Follow {
-        /// No column is read.
+        /// No column of the rows is read.
         keys_only: bool,
-        /// Both sides can be read as integers.
+        /// Set if both sides can be read as integers.
         merge: Option<Merge>,
     },
-    /// In a hash table of the rows that the access finds.
+    /// The access's rows are put into a hash table.
     Hash(HashKeys),
 }
 
-/// A merge of the first table with the second, whose primary key is one integer: leaf by leaf, by integers
-/// alone.
+/// A merge of the first table with the second, whose primary key is one integer. Both are read leaf by leaf,
+/// and only their integers.
 #[derive(Debug)]
 pub(crate) struct Merge {
-    /// The column of the first table that the second one's key is equal to, by its place among the integers
-    /// read of it.
+    /// The column of the first table that is equal to the second table's key, as its position among the
+    /// integers that are read.
     pub outer: usize,
-    /// Of the second table: the key first.
+    /// What is read of the second table. The key comes first.
     pub inner: IntegerRows,
-    /// Columns are read of the rows found.
+    /// True if columns of the rows found are read.
     pub reads_rows: bool,
 }
 
@@ -223,17 +224,18 @@ pub(crate) struct Merge {
 pub(crate) struct HashKeys {
     pub inner: Vec<Compiled>,
     pub outer: Vec<Compiled>,
-    /// Of either side's values. Equal values have equal keys; the opposite is tested again.
+    /// Encodes the values of either side. Equal values have equal keys. Values with equal keys may differ, so
+    /// the equation is tested again.
     pub keys: ValueKeys,
 }
 
-/// The inner side of an outer join: where none of its rows fits, NULLs stand in for all of its tables.
+/// The inner side of an outer join. If none of its rows match, NULLs replace the rows of all of its tables.
 #[derive(Debug)]
 pub(crate) struct NestPlan {
-    /// Its steps.
+    /// Its first and last step.
     pub first: usize,
     pub last: usize,
-    /// What those around it ask of its columns.
+    /// Conditions on its columns that belong to WHERE or to a nest around it.
     pub after: Option<Compiled>,
 }
 
@@ -246,24 +248,24 @@ pub(crate) enum Output {
 
 #[derive(Debug)]
 pub(crate) struct Group {
-    /// Empty if all rows are one group, which is there even if no row is.
+    /// Empty if all rows form one group. That group exists even if there are no rows.
     pub keys: Vec<Compiled>,
-    /// Of the keys' values.
+    /// Encodes the values of the keys.
     pub values: ValueKeys,
     pub aggregates: Vec<CompiledAggregate>,
-    /// True if something other than aggregates is read of a group: then its first row is kept.
+    /// True if something other than aggregates is read from a group: then the group's first row is kept.
     pub keeps_row: bool,
-    /// Rows come in the order of the keys: one group after the other.
+    /// True if rows come in the order of the keys, so that one group ends before the next begins.
     pub ordered: bool,
 }
 
-/// An order of rows. Without items it is any.
+/// An order of rows. Without items, any order will do.
 #[derive(Debug)]
 pub(crate) struct SortOrder {
     pub items: Vec<SortValue>,
-    /// Of the items' values.
+    /// Encodes the values of the items.
     pub keys: ValueKeys,
-    /// The items are the columns of the result, all of them as they come, ascending.
+    /// True if the items are all columns of the result, in their sequence and ascending.
     pub is_result: bool,
 }
 

@@ -27,14 +27,14 @@ pub(crate) struct Planner<'a> {
     /// `sql_select_limit`.
     pub select_limit: u64,
     pub methods: JoinMethods,
-    /// Under LOCK TABLES a table that is not there is one that was not locked.
+    /// Under LOCK TABLES, a table that does not exist is reported as one that was not locked.
     pub knows_locked_only: bool,
     pub(super) dependencies: RefCell<Vec<Dependency>>,
     pub(super) subqueries: RefCell<Vec<SubqueryPlan>>,
-    /// The subqueries that run for each row around them.
     pub(super) virtual_tables: FindVirtual,
+    /// The subqueries that run for each row of a query around them.
     pub(super) dependents: RefCell<Vec<Arc<QueryPlan>>>,
-    /// What the query being planned stands in, the outermost first.
+    /// The queries around the one that is being planned, the outermost first.
     around: RefCell<Vec<Around>>,
     pub(super) depth: RefCell<usize>,
     locks: Cell<bool>,
@@ -66,7 +66,7 @@ impl<'a> Planner<'a> {
         }
     }
 
-    /// One for a part of the statement that is looked at beforehand.
+    /// A planner for a part of the statement that is examined beforehand.
     pub(crate) fn another(&self) -> Planner<'a> {
         let mut planner = Planner::new(self.engine, self.virtual_tables, self.database, self.slots);
         planner.connection = self.connection;
@@ -91,7 +91,7 @@ impl<'a> Planner<'a> {
         Ok(self.finish(plan))
     }
 
-    /// Wraps up a plan that was made in pieces.
+    /// Makes a statement's plan of a query's plan.
     pub(crate) fn finish(self, query: QueryPlan) -> StatementPlan {
         StatementPlan {
             query,
@@ -120,7 +120,8 @@ impl<'a> Planner<'a> {
         let lock = self.lock_clause(query)?;
         let plan = match &*query.body {
             ast::SetExpr::Select(select) => self.select(select, order, limit, lock),
-            // Parentheses alone: (SELECT ...) LIMIT 1 orders and limits what is inside once more.
+            // These are only parentheses. In contrast, (SELECT ...) LIMIT 1 orders and limits the inner
+            // result again.
             ast::SetExpr::Query(inner) if order.is_empty() && limit == Limit::default() => self.query(inner),
             body => self.union(body, order, limit),
         };
@@ -148,7 +149,7 @@ impl<'a> Planner<'a> {
         Ok(Some(LockClause { exclusive: clause.lock_type == ast::LockType::Update, wait }))
     }
 
-    /// The n of WAIT n.
+    /// The number of seconds in WAIT n.
     fn lock_seconds(&self, seconds: &ast::Value) -> Result<LimitValue, SqlError> {
         let wrong = || SqlError::syntax(&seconds.to_string(), 1);
         match self.number_or_slot(seconds).ok_or_else(wrong)? {
@@ -171,14 +172,14 @@ impl<'a> Planner<'a> {
         })
     }
 
-    /// The value of a LIMIT: a number or a parameter, nothing else.
+    /// The value of LIMIT: a number or a parameter. Nothing else is allowed.
     pub(crate) fn limit_value(&self, expr: &ast::Expr) -> Result<LimitValue, SqlError> {
         let wrong = || SqlError::syntax(&expr.to_string(), 1);
         let ast::Expr::Value(value) = expr else { return Err(wrong()) };
         self.number_or_slot(&value.value).map(|(number, _)| number).ok_or_else(wrong)
     }
 
-    /// A number or a slot, with its kind.
+    /// A number or a slot, with the kind of the slot.
     fn number_or_slot(&self, value: &ast::Value) -> Option<(LimitValue, SlotKind)> {
         match value {
             ast::Value::Number(text, _) => Some((LimitValue::Number(text.parse().ok()?), SlotKind::UInt)),
@@ -305,7 +306,7 @@ impl<'a> Planner<'a> {
 }
 
 impl Planner<'_> {
-    /// A query whose names mean nothing of the queries around it: a derived table's.
+    /// Plans a query that cannot read the queries around it, such as a derived table.
     pub(super) fn apart(&self, query: &ast::Query) -> Result<QueryPlan, SqlError> {
         let around = self.around.take();
         let plan = self.query(query);
@@ -353,7 +354,7 @@ impl Subqueries for Planner<'_> {
         let found = levels.find_map(|(level, around)| Some((level, around.find(name, clause).transpose()?)));
         let Some((level, found)) = found else { return Ok(None) };
         let mut found = found?;
-        // Each query in between hands the value on to the next one inside.
+        // Each query in between passes the value on to the next one inside.
         for around in &mut around[level..] {
             found = around.parameter(found)?;
         }
@@ -361,7 +362,7 @@ impl Subqueries for Planner<'_> {
     }
 }
 
-/// What a subquery that is being planned stands in.
+/// The query around a subquery that is being planned.
 struct Around {
     scope: Scope,
     aliases: Vec<(String, Expr)>,
@@ -378,7 +379,7 @@ impl Around {
         Ok(alias.map(|(_, expr)| expr.clone()))
     }
 
-    /// What stands for an expression over the row around in the subquery.
+    /// The parameter that replaces, inside the subquery, an expression over the row around it.
     fn parameter(&mut self, expr: Expr) -> Result<Expr, SqlError> {
         let (column_type, nullable, name) = match &expr {
             Expr::Column(column) => (column.column_type.clone(), column.nullable, column.name.clone()),
@@ -402,7 +403,7 @@ impl Around {
 pub(super) fn order_items(query: &ast::Query) -> Result<Vec<&ast::OrderByExpr>, SqlError> {
     match query.order_by.as_ref().map(|order| &order.kind) {
         None => Ok(vec![]),
-        // ORDER BY NULL: no order at all.
+        // ORDER BY NULL means no order.
         Some(ast::OrderByKind::Expressions(items)) => {
             let is_null = |item: &&ast::OrderByExpr| matches!(&item.expr, ast::Expr::Value(value) if value.value == ast::Value::Null);
             Ok(items.iter().filter(|item| !is_null(item)).collect())
@@ -415,7 +416,7 @@ pub(super) fn is_descending(item: &ast::OrderByExpr) -> bool {
     item.options.sort == Some(ast::OrderBySort::Desc)
 }
 
-/// What the columns of a union hold: something that takes the values of every branch.
+/// The columns of a union. Each has a type that can hold the values of every branch.
 fn union_columns(branches: &[QueryPlan]) -> Result<Vec<Column>, SqlError> {
     let width = branches[0].columns.len();
     if branches.iter().any(|branch| branch.columns.len() != width) {
@@ -443,7 +444,7 @@ fn union_columns(branches: &[QueryPlan]) -> Result<Vec<Column>, SqlError> {
     Ok((0..width).map(column).collect())
 }
 
-/// A type that takes the values of both.
+/// A type that can hold the values of both types.
 pub(super) fn wider(left: &ColumnType, right: &ColumnType) -> ColumnType {
     use ColumnType::*;
     if left == right {

@@ -1,21 +1,21 @@
-//! Conditions that an index can answer.
+//! Conditions that an index can answer ("sargs", search arguments).
 
 use super::walk::{Parts, parts_of};
 use crate::expr::{Comparison, Expr};
 use crate::text::SlotKind;
 use types::{ColumnType, Value};
 
-/// A condition on one column, as an index sees it.
+/// A condition on one column, in the form in which an index can use it.
 #[derive(Clone, Debug)]
 pub(crate) struct Sarg {
-    /// Position of the column in its table.
+    /// The column's position in its table.
     pub column: usize,
     pub test: Test,
-    /// Which condition of the table's it came from.
+    /// The position of its condition in the list of conditions.
     pub condition: usize,
-    /// False if rows that the index gives must still be tested.
+    /// False if rows found in the index must still be tested.
     pub exact: bool,
-    /// The other tables that its values come from.
+    /// The other tables that its values are read from.
     pub needs: Parts,
 }
 
@@ -36,7 +36,7 @@ pub(crate) enum Test {
     Intervals(Vec<Interval>),
 }
 
-/// All of these bounds hold.
+/// An interval: all of these bounds hold.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Interval {
     pub lower: Vec<Bound>,
@@ -47,7 +47,7 @@ pub(crate) struct Interval {
 pub(crate) struct Bound {
     pub value: Expr,
     pub inclusive: bool,
-    /// The value is a LIKE pattern whose fixed beginning is the bound.
+    /// The value is a LIKE pattern. Its beginning up to the first wildcard is the bound.
     pub like: Option<Escape>,
 }
 
@@ -55,7 +55,7 @@ pub(crate) struct Bound {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Escape(pub Option<char>);
 
-/// What an index can make of a condition on table `part` once the tables `before` are read.
+/// How an index can use a condition on table `part` when the tables `before` are already read.
 pub(crate) fn sarg(expr: &Expr, condition: usize, part: usize, before: Parts) -> Option<Sarg> {
     let finder = Finder { part, before };
     let (column, test, exact) = finder.test(expr)?;
@@ -78,7 +78,7 @@ impl Finder {
         }
     }
 
-    /// True if the value is known before the table is read.
+    /// True if the value is known before this table is read.
     fn is_known(&self, expr: &Expr) -> bool {
         parts_of(expr).is_within(self.before) && !super::walk::has_side_effects(expr)
     }
@@ -158,7 +158,7 @@ impl Finder {
         Some((column, Test::Intervals(vec![interval]), true))
     }
 
-    /// OR of conditions on one column.
+    /// Several conditions on one column, joined by OR.
     fn union(&self, branches: &[Expr]) -> Option<Found> {
         let mut column = None;
         let mut intervals = Vec::new();
@@ -174,7 +174,8 @@ impl Finder {
         Some((column?, Test::Intervals(intervals), exact))
     }
 
-    /// AND of conditions on one column, inside of an OR. Conditions on other columns are left to be tested.
+    /// Several conditions on one column, joined by AND, inside of an OR. Conditions on other columns are left
+    /// to be tested.
     fn intersection(&self, conditions: &[Expr]) -> Option<Found> {
         let mut merged: Option<(usize, Interval)> = None;
         let mut exact = true;
@@ -219,8 +220,8 @@ fn is_text(operand: &Expr) -> bool {
     matches!(operand, Expr::Column(column) if column.column_type.is_text())
 }
 
-/// True if comparing the column with such a value is a comparison in the column's own order. A number beside
-/// a text column is not: then the texts are compared as numbers.
+/// True if a comparison with such a value uses the column's own order. A comparison of a text column with a
+/// number does not: it compares the texts as numbers.
 fn kind_fits(operand: &Expr, kind: SlotKind) -> bool {
     let Expr::Column(column) = operand else { return false };
     type_takes(&column.column_type, kind)
@@ -249,15 +250,15 @@ fn value_fits(operand: &Expr, value: &Expr) -> bool {
     match value {
         Expr::Slot { kind, .. } => type_takes(&column.column_type, *kind),
         Expr::Constant(value) => type_takes(&column.column_type, SlotKind::of(&value.as_ref())),
-        // A column of another table: the orders must be the same.
+        // A column of another table: both must have the same order.
         Expr::Column(other) => orders_agree(&column.column_type, &other.column_type),
         Expr::Outer(other) => orders_agree(&column.column_type, &other.column_type),
-        // Anything else: its value will tell when it is known.
+        // Any other expression: this is decided when its value is known.
         other => !super::walk::has_collate(other),
     }
 }
 
-/// True if the values of two columns compare as they do in the order of either.
+/// True if comparing values of the two columns gives the order of either column.
 pub(super) fn orders_agree(left: &ColumnType, right: &ColumnType) -> bool {
     match (left, right) {
         (ColumnType::Int { .. }, ColumnType::Int { .. }) => true,
@@ -266,7 +267,7 @@ pub(super) fn orders_agree(left: &ColumnType, right: &ColumnType) -> bool {
     }
 }
 
-/// The range that takes in everything behind `points` equal parts: to read it in order.
+/// The range of all keys that start with `points` equal parts. It is used to read them in order.
 pub(super) fn whole_part(index: &super::access::IndexShape, points: usize) -> Sarg {
     Sarg {
         column: index.parts.get(points).map_or(usize::MAX, |part| part.column),

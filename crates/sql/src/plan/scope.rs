@@ -1,4 +1,4 @@
-//! The tables that a statement's names are looked up in.
+//! The tables in which a statement's names are looked up.
 
 use crate::expr::{ColumnRef, Expr};
 use crate::{ColumnMeta, ErrorKind, SqlError};
@@ -8,32 +8,32 @@ use types::ColumnType;
 /// A column, by part and position.
 pub(crate) type PartColumn = (usize, usize);
 
-/// The tables of one FROM, in the order in which they are written: a table's position is its part of a row.
+/// The tables of one FROM, in the order in which they are written. A table's position here is its part of a row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub tables: Vec<ScopeTable>,
-    /// The columns of `*`, by part and position, which are those that names without a table can mean: of
-    /// columns that USING or NATURAL made one, only one.
+    /// The columns of `*`, by part and position. A name without a table can mean these columns only. Where
+    /// USING or NATURAL made several columns one, only one of them is here.
     pub shown: Vec<PartColumn>,
-    /// The tables before this one are out of sight: ON sees only what it joins.
+    /// Names cannot mean the tables before this one: ON sees only the tables that it joins.
     pub from: usize,
 }
 
-/// One table as names see it.
+/// One table, as names can refer to it.
 #[derive(Clone, Debug)]
 pub(crate) struct ScopeTable {
     /// The alias, or the table's own name.
     pub name: String,
     /// Empty for a derived table.
     pub database: String,
-    /// True if a name with a database in front can mean this table: it has no alias.
+    /// True if a name with a database in front can mean this table. An alias prevents that.
     pub by_database: bool,
     pub columns: Vec<ScopeColumn>,
-    /// The right side of a left join: every column can be NULL.
+    /// True for the inner side of an outer join: every column can be NULL.
     pub nullable: bool,
 }
 
-/// One column as names see it.
+/// One column, as names can refer to it.
 #[derive(Clone, Debug)]
 pub(crate) struct ScopeColumn {
     pub name: String,
@@ -57,7 +57,7 @@ impl Scope {
         self.tables.extend(other.tables);
     }
 
-    /// The only column of `shown` with a name.
+    /// The only column of `shown` with this name.
     ///
     /// # Errors
     /// 1054 if there is none, 1052 if there are several.
@@ -84,10 +84,10 @@ impl Scope {
         }
     }
 
-    /// Which table has the column that a name means; `None` if there is no such column.
+    /// The table that has the column a name means. `None` if there is no such column.
     ///
     /// # Errors
-    /// 1052.
+    /// 1052 if there are several.
     pub(crate) fn part_of(&self, name: &[ast::Ident], clause: &str) -> Result<Option<usize>, SqlError> {
         match self.find(name)? {
             Found::One(part, _) => Ok(Some(part)),
@@ -143,7 +143,7 @@ impl Scope {
         })
     }
 
-    /// The description of a column in a result, under its own name.
+    /// The description of a result column that is this column under its own name.
     pub(crate) fn meta(&self, part: usize, column: usize) -> ColumnMeta {
         let table = &self.tables[part];
         let mut meta = table.columns[column].meta.clone();
@@ -155,7 +155,7 @@ impl Scope {
     /// The columns of `*`, or of `table.*`.
     ///
     /// # Errors
-    /// 1051 for a table that is not there.
+    /// 1051 for an unknown table.
     pub(crate) fn wildcard(
         &self,
         database: Option<&str>,
@@ -195,7 +195,7 @@ impl ScopeTable {
     }
 }
 
-/// A name as it was written.
+/// A name as the user wrote it.
 pub(crate) fn written(name: &[ast::Ident]) -> String {
     let parts: Vec<&str> = name.iter().map(|ident| ident.value.as_str()).collect();
     parts.join(".")

@@ -1,4 +1,4 @@
-//! One SELECT: its clauses bound, its tables put in order, its output described.
+//! Plans one SELECT: binds its clauses, puts its tables in order, describes its output.
 
 use super::access;
 use super::bind::{AliasUse, Binder};
@@ -20,16 +20,16 @@ use types::{Collation, Column, Value};
 struct Item {
     expr: Expr,
     name: Name,
-    /// An alias was given.
+    /// True if an alias was given.
     aliased: bool,
     /// Set for a plain column.
     meta: Option<ColumnMeta>,
 }
 
-/// ORDER BY, bound.
+/// An item of ORDER BY, bound.
 pub(super) struct Order {
     pub(super) expr: Expr,
-    /// The column of the output that it is.
+    /// The output column that it is equal to, if there is one.
     pub(super) output: Option<usize>,
     pub(super) descending: bool,
 }
@@ -102,7 +102,7 @@ impl Planner<'_> {
         binder.aggregate_part = from.inputs.len();
         binder.aggregates = Some(aggregates);
         let mut items = Vec::new();
-        // Only the first select list of a statement has its text at hand.
+        // Only the first select list of a statement has its text available.
         let is_first = *self.depth.borrow() == 1 && self.names.len() == select.projection.len();
         for (position, item) in select.projection.iter().enumerate() {
             let wildcard = |database: Option<&str>, table: Option<&str>| {
@@ -272,7 +272,7 @@ impl Planner<'_> {
         Ok(QueryPlan { columns: Arc::from(metas), names, body: Body::Select(Box::new(plan)) })
     }
 
-    /// The grouping, if there is one. `is_sorted`: rows come in the order of its keys.
+    /// The grouping, if there is one. `is_sorted` says that rows come in the order of its keys.
     fn group(&self, parts: &Parts, counted: &[bool], is_sorted: bool) -> Result<Option<Group>, SqlError> {
         if !parts.is_grouped {
             return Ok(None);
@@ -343,7 +343,7 @@ struct Parts {
     lock: Option<LockClause>,
 }
 
-/// Refuses clauses that MySQL does not have or that are not supported.
+/// Refuses clauses that MySQL does not have, and those that are not supported.
 fn refuse(select: &ast::Select) -> Result<(), SqlError> {
     if select.into.is_some() {
         return Err(SqlError::not_supported("SELECT ... INTO"));
@@ -360,7 +360,7 @@ fn refuse(select: &ast::Select) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The position that a number in ORDER BY or GROUP BY means.
+/// The position that a number in ORDER BY or GROUP BY stands for.
 fn position(expr: &ast::Expr) -> Option<usize> {
     match expr {
         ast::Expr::Value(value) => match &value.value {
@@ -397,7 +397,7 @@ fn column_meta(from: &From, expr: &Expr) -> Option<ColumnMeta> {
     }
 }
 
-/// Text literals that stayed in the text are named by what is in the quotes.
+/// The name of a column that is a text literal: the text without its quotes.
 fn string_name(value: &ast::Value) -> Option<String> {
     match value {
         ast::Value::SingleQuotedString(text) | ast::Value::DoubleQuotedString(text) => Some(text.clone()),
@@ -427,14 +427,15 @@ pub(crate) fn meta_of(compiled: &Compiled, name: &str) -> ColumnMeta {
     }
 }
 
-/// A column that holds an expression's values in keys. Always nullable: better one byte than a wrong order.
+/// A column that can hold an expression's values in keys. It is always nullable: that costs one byte, and a
+/// NULL in a column that cannot have one would make the order wrong.
 fn pseudo_column(compiled: &Compiled) -> Column {
     let result = compiled.result_type();
     Column { name: String::new(), column_type: result.column_type.clone(), nullable: true }
 }
 
-/// By table and column: whether the result needs it. Arguments of aggregates that only count rows (`counted`)
-/// need none.
+/// By table and column: whether the result needs it. The arguments of aggregates that only count rows
+/// (`counted`) need no columns.
 fn needed_columns(parts: &Parts, counted: &[bool]) -> Vec<Vec<bool>> {
     let Parts { from, items, keys, aggregates, having, order, .. } = parts;
     let mut needed: Vec<Vec<bool>> =
@@ -459,7 +460,7 @@ fn needed_columns(parts: &Parts, counted: &[bool]) -> Vec<Vec<bool>> {
     needed
 }
 
-/// COUNT(*), or COUNT of something that is never NULL.
+/// True for COUNT(*), and for COUNT of an expression that is never NULL.
 fn counts_every_row(aggregate: &Aggregate) -> bool {
     match (aggregate.kind, aggregate.arguments.as_slice()) {
         (AggregateKind::CountRows, _) => true,
@@ -472,7 +473,7 @@ fn counts_every_row(aggregate: &Aggregate) -> bool {
     }
 }
 
-/// The order that the first table's rows had best come in.
+/// The wanted order of the first table's rows.
 fn wanted_order(parts: &Parts) -> Wanted {
     let columns = |exprs: &mut dyn Iterator<Item = (&Expr, bool)>| -> Option<(usize, Vec<(usize, bool)>)> {
         let mut part = None;
@@ -495,7 +496,7 @@ fn wanted_order(parts: &Parts) -> Wanted {
         let Some((part, keys)) = columns(&mut parts.keys.iter().map(|key| (key, false))) else {
             return Wanted::default();
         };
-        // Groups come in the order of their keys; that is the wanted one if ORDER BY asks for nothing else.
+        // Groups come in the order of their keys. That is the wanted order if ORDER BY asks for nothing else.
         let meets_order =
             parts.order.iter().zip(&parts.keys).all(|(order, key)| order.expr == *key && !order.descending)
                 && parts.order.len() <= parts.keys.len();
@@ -507,7 +508,7 @@ fn wanted_order(parts: &Parts) -> Wanted {
     }
 }
 
-/// Queries that need no rows: COUNT(*) of a whole table, MIN and MAX of indexed columns.
+/// A shortcut for queries that need no rows: COUNT(*) of a whole table, MIN and MAX of indexed columns.
 fn shortcut(parts: &Parts) -> Option<Shortcut> {
     let Parts { from, conditions, keys, aggregates, .. } = parts;
     let [input] = from.inputs.as_slice() else { return None };
@@ -544,5 +545,5 @@ fn shortcut(parts: &Parts) -> Option<Shortcut> {
     aggregates.iter().map(end).collect::<Option<Vec<End>>>().map(Shortcut::Ends)
 }
 
-/// The collation of literals if the session says nothing else.
+/// The collation of literals, unless the session has set another one.
 pub(crate) const CONNECTION_COLLATION: Collation = Collation::Utf8mb4GeneralCi;

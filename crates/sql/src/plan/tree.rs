@@ -1,27 +1,27 @@
-//! Outer joins as a tree of nests, with the conditions at the level that owns them.
+//! Outer joins as a tree of nests. Each condition belongs to a nest or to WHERE.
 
 use super::from::{From, Nest};
 use super::walk::{Parts, is_fixed, parts_of};
 use crate::expr::{Comparison, Expr};
 
-/// Whose condition it is: a nest's, by its number, or WHERE's.
+/// The owner of a condition: the number of a nest, or `None` for WHERE.
 pub(super) type Owner = Option<usize>;
 
-/// The nests of a FROM that are left once those are gone whose NULLs no row survives.
+/// The nests of a FROM. A nest whose rows of NULLs cannot survive is left out: its join is an inner join.
 pub(super) struct Tree {
     pub(super) nests: Vec<Nest>,
-    /// By part: the innermost nest.
+    /// By part: the innermost nest that it is in.
     pub(super) nest_of: Vec<Owner>,
     pub(super) conditions: Vec<(Owner, Expr)>,
 }
 
-/// The conditions by where they are tested.
+/// The conditions, by where they are tested.
 pub(super) struct Placed {
-    /// Without any table.
+    /// Conditions that read no table.
     pub(super) constant: Vec<Expr>,
-    /// By part: tested as its row is found.
+    /// By part: conditions that are tested when its row is found.
     pub(super) at: Vec<Vec<Expr>>,
-    /// By nest: tested after NULLs have stood in.
+    /// By nest: conditions that are tested after NULLs may have replaced its rows.
     pub(super) after: Vec<Vec<Expr>>,
 }
 
@@ -45,7 +45,7 @@ impl Tree {
         tree
     }
 
-    /// A nest whose rows of NULLs some condition around it refuses: an inner join gives the same.
+    /// A nest whose rows of NULLs are refused by a condition around it. An inner join gives the same result.
     fn needless(&self) -> Option<usize> {
         self.conditions.iter().find_map(|(owner, condition)| {
             let refused = parts_of(condition)
@@ -68,17 +68,17 @@ impl Tree {
         self.nests[nest].parts = Parts::default();
     }
 
-    /// The nests that a part is in, from the innermost.
+    /// The nests that a part is in, from the innermost outwards.
     fn nests_of(&self, part: usize) -> impl Iterator<Item = usize> + '_ {
         std::iter::successors(self.nest_of[part], |nest| self.nests[*nest].parent)
     }
 
-    /// The outermost nest inside of `owner` that a part is in.
+    /// The outermost nest inside `owner` that a part is in.
     fn child_of(&self, owner: Owner, part: usize) -> Option<usize> {
         self.nests_of(part).find(|nest| self.nests[*nest].parent == owner)
     }
 
-    /// The tables that a nest must come behind.
+    /// The tables that must be read before a nest.
     fn needs(&self, nest: usize) -> Parts {
         let Nest { parts, outer, .. } = &self.nests[nest];
         let conditions = self.conditions.iter().filter(|(owner, _)| *owner == Some(nest));
@@ -88,8 +88,8 @@ impl Tree {
         if asked.is_empty() { *outer } else { asked }
     }
 
-    /// True if a table can be read next: a nest comes behind what it is joined to, and its tables one after
-    /// the other.
+    /// True if a table can be read next. A nest must come behind the tables it is joined to, and its own
+    /// tables must follow each other.
     pub(super) fn may_follow(&self, part: usize, before: Parts) -> bool {
         let is_open = |nest: &Nest| !before.is_disjoint(nest.parts) && !nest.parts.is_within(before);
         let begins = |nest: &usize| before.is_disjoint(self.nests[*nest].parts);
@@ -103,7 +103,7 @@ impl Tree {
         self.nests_of(part).find(|nest| before.is_disjoint(self.nests[*nest].parts))
     }
 
-    /// The nests that end with a part, the innermost first; `here` has that part.
+    /// The nests that end with a part, the innermost first. `here` includes that part.
     pub(super) fn ends(&self, part: usize, here: Parts) -> Vec<usize> {
         self.nests_of(part).filter(|nest| self.nests[*nest].parts.is_within(here)).collect()
     }
@@ -115,8 +115,8 @@ impl Tree {
             let parts = parts_of(condition);
             let is_inside = |part: &&usize| owner.is_none_or(|nest| self.nests[nest].parts.has(**part));
             let last = order.iter().rev().filter(is_inside).find(|part| parts.has(**part));
-            // What asks nothing of the nest itself is tested with its first row, what asks nothing at all of
-            // each row.
+            // A nest's condition that reads none of its tables is tested with its first row. A condition of
+            // WHERE that reads no table but is not fixed is tested with each row.
             let place = last.or_else(|| match owner {
                 Some(_) => order.iter().find(is_inside),
                 None if is_fixed(condition) => None,

@@ -1,4 +1,4 @@
-//! Looking at all of an expression.
+//! Walks over expressions.
 
 use crate::expr::{ColumnRef, Expr, SubqueryTest};
 
@@ -109,7 +109,8 @@ pub(crate) fn parts_of(expr: &Expr) -> Parts {
     parts
 }
 
-/// True if the value is the same for every row of one execution: no columns, nothing random, no side effect.
+/// True if the value is the same for every row of one execution: no columns, no random values, no side
+/// effects.
 pub(crate) fn is_fixed(expr: &Expr) -> bool {
     let here = match expr {
         Expr::Column(_) | Expr::UserVariable(_) | Expr::AssignUserVariable { .. } => false,
@@ -121,7 +122,7 @@ pub(crate) fn is_fixed(expr: &Expr) -> bool {
     all
 }
 
-/// True if evaluating the expression once more or once less can be seen.
+/// True if it makes a visible difference how often the expression is evaluated.
 pub(crate) fn has_side_effects(expr: &Expr) -> bool {
     let mut any = match expr {
         Expr::AssignUserVariable { .. } => true,
@@ -132,7 +133,7 @@ pub(crate) fn has_side_effects(expr: &Expr) -> bool {
     any
 }
 
-/// True if a COLLATE changes how something in the expression compares.
+/// True if a COLLATE changes how a part of the expression compares.
 pub(crate) fn has_collate(expr: &Expr) -> bool {
     let mut any = matches!(expr, Expr::Collate { .. });
     for_each_operand(expr, &mut |operand| any |= has_collate(operand));
@@ -147,7 +148,7 @@ pub(crate) fn conjuncts(expr: Expr) -> Vec<Expr> {
     }
 }
 
-/// The opposite of [`conjuncts`]; `None` for no condition.
+/// The inverse of [`conjuncts`]. `None` for no condition.
 pub(crate) fn conjunction(mut conditions: Vec<Expr>) -> Option<Expr> {
     match conditions.len() {
         0 => None,
