@@ -562,14 +562,14 @@ pub(super) fn single_key<'a>(
     if points.len() > PARTS_MAX {
         return Ok(None);
     }
-    for (point, place) in points.iter().zip(&mut few) {
+    for (point, part_value) in points.iter().zip(&mut few) {
         let value = match &point.values {
             PointValues::Slot(slot) => context.slots.value(*slot),
             PointValues::Value { value, null_safe: false } => value.evaluate(outer, context)?,
             _ => return Ok(None),
         };
         match equal(value, &point.column_type) {
-            KeyValue::Exact(value) => *place = value,
+            KeyValue::Exact(value) => *part_value = value,
             KeyValue::Never => return Ok(Some(false)),
             KeyValue::Unusable => return Ok(None),
         }
@@ -672,14 +672,14 @@ impl<'a> RangeBuilder<'a, '_> {
                 };
                 // The side of the key's bytes: a descending part turns them round.
                 let as_lower = (side == Side::Lower) != part.descending;
-                let place = if as_lower { &mut piece.lower } else { &mut piece.upper };
-                let tighter = place.as_ref().is_none_or(|(known, known_inclusive)| {
+                let tightest = if as_lower { &mut piece.lower } else { &mut piece.upper };
+                let tighter = tightest.as_ref().is_none_or(|(known, known_inclusive)| {
                     let order = key.cmp(known);
                     (if as_lower { order.is_gt() } else { order.is_lt() })
                         || (order.is_eq() && *known_inclusive && !inclusive)
                 });
                 if tighter {
-                    *place = Some((key, inclusive));
+                    *tightest = Some((key, inclusive));
                 }
             }
         }
@@ -810,12 +810,12 @@ fn merge(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
 
 /// Bounds are prefixes: an included upper bound takes in all keys that start with it.
 fn lower_order(left: &Bound<Vec<u8>>, right: &Bound<Vec<u8>>) -> std::cmp::Ordering {
-    let place = |bound: &Bound<Vec<u8>>| match bound {
+    let rank = |bound: &Bound<Vec<u8>>| match bound {
         Bound::Unbounded => (Vec::new(), 0),
         Bound::Included(key) => (key.clone(), 1),
         Bound::Excluded(key) => (key.clone(), 2),
     };
-    place(left).cmp(&place(right))
+    rank(left).cmp(&rank(right))
 }
 
 fn upper_order(left: &Bound<Vec<u8>>, right: &Bound<Vec<u8>>) -> std::cmp::Ordering {

@@ -81,14 +81,14 @@ struct TableLock {
 }
 
 impl TableLock {
-    /// Whom an owner has to wait for that is at `place` in the queue, or would be.
-    fn blockers(&self, owner: u64, mode: Mode, place: usize) -> Vec<u64> {
+    /// Whom an owner has to wait for that is at `position` in the queue, or would be.
+    fn blockers(&self, owner: u64, mode: Mode, position: usize) -> Vec<u64> {
         let holders = self.holders.iter().map(|holder| (holder.owner, holder.mode));
         let mut blockers: Vec<u64> =
             holders.filter(|(_, held)| !mode.is_compatible(*held)).map(|(other, _)| other).collect();
         // Whoever is inside already is waited for by those in the queue, and must not wait for them.
         if !self.holders.iter().any(|holder| holder.owner == owner) {
-            let before = self.queue[..place].iter();
+            let before = self.queue[..position].iter();
             blockers
                 .extend(before.filter(|waiter| !mode.is_compatible(waiter.mode)).map(|waiter| waiter.owner));
         }
@@ -167,9 +167,9 @@ impl MetadataLocks {
         {
             let mut shard = self.shard(table).lock();
             let lock = shard.entry(table).or_default();
-            let place = lock.queue.len();
+            let position = lock.queue.len();
             let has_it = lock.holders.iter().any(|held| held.owner == owner && held.mode.includes(mode));
-            if has_it || lock.blockers(owner, mode, place).is_empty() {
+            if has_it || lock.blockers(owner, mode, position).is_empty() {
                 self.granted(lock, owner, mode);
                 return Ok(());
             }
@@ -185,10 +185,10 @@ impl MetadataLocks {
             let Some(lock) = shard.get_mut(&table) else {
                 return Err(SqlError::internal("a lock that is waited for is gone"));
             };
-            let Some(place) = lock.queue.iter().position(|waiter| waiter.owner == owner) else {
+            let Some(position) = lock.queue.iter().position(|waiter| waiter.owner == owner) else {
                 return Err(SqlError::internal("a waiter is gone from its queue"));
             };
-            if lock.blockers(owner, mode, place).is_empty() {
+            if lock.blockers(owner, mode, position).is_empty() {
                 self.granted(lock, owner, mode);
                 self.leave_queue(&mut shard, table, owner);
                 return Ok(());
@@ -211,8 +211,8 @@ impl MetadataLocks {
     /// Brings the graph of waits up to date with a table's lock; false if `owner` waits for itself now.
     fn note_waits(&self, lock: &TableLock, owner: u64) -> bool {
         let mut waits = self.waits.lock();
-        for (place, waiter) in lock.queue.iter().enumerate() {
-            waits.0.insert(waiter.owner, lock.blockers(waiter.owner, waiter.mode, place));
+        for (position, waiter) in lock.queue.iter().enumerate() {
+            waits.0.insert(waiter.owner, lock.blockers(waiter.owner, waiter.mode, position));
         }
         !waits.has_cycle(owner)
     }

@@ -190,13 +190,13 @@ impl Planner<'_> {
         };
         let (mut on, mut common, mut hidden) = (Vec::new(), Vec::new(), Vec::new());
         for name in names {
-            let (kept, other) = (scope.among(&first.shown, &name)?, scope.among(&second.shown, &name)?);
+            let (shown, other) = (scope.among(&first.shown, &name)?, scope.among(&second.shown, &name)?);
             on.push(Expr::Compare {
                 op: Comparison::Equal,
-                left: Box::new(scope.column(kept.0, kept.1)),
+                left: Box::new(scope.column(shown.0, shown.1)),
                 right: Box::new(scope.column(other.0, other.1)),
             });
-            common.push(kept);
+            common.push(shown);
             hidden.push(other);
         }
         // The common columns first, in the order of the first operand.

@@ -107,14 +107,14 @@ impl JoinPlan<'_> {
 
     fn build(&self, tree: &Tree, search: &Search<'_, '_>, order: &Order) -> Result<Joined, SqlError> {
         let parts = &order.parts;
-        let placed = tree.place(parts);
+        let assigned = tree.assign_conditions(parts);
         let mut steps = Vec::new();
         let mut before = Parts::default();
         let mut sorted: Vec<PartColumn> = Vec::new();
         let mut ordered = self.wanted.columns.is_empty() && self.wanted.meets_order;
         let mut rows = 1.0;
         for (depth, &part) in parts.iter().enumerate() {
-            let conditions = &placed.at[part];
+            let conditions = &assigned.at[part];
             let choice = search.choose(part, before, &sorted, rows, order);
             let needed = self.needed_of(tree, part, before);
             // The first table may be read in another order than the wanted one, if that allows a merge.
@@ -182,7 +182,7 @@ impl JoinPlan<'_> {
         for (first, step) in steps.iter_mut().enumerate() {
             let Some(nest) = &mut step.begins else { continue };
             names.insert(*nest, nests.len());
-            let after = self.compile(&placed.after[*nest])?;
+            let after = self.compile(&assigned.after[*nest])?;
             *nest = nests.len();
             nests.push(NestPlan { first, last: first, after });
         }
@@ -194,7 +194,7 @@ impl JoinPlan<'_> {
             }
         }
         let rows = rows.min(1e18).round() as u64;
-        Ok(Joined { steps, nests, constant: self.compile(&placed.constant)?, ordered, rows })
+        Ok(Joined { steps, nests, constant: self.compile(&assigned.constant)?, ordered, rows })
     }
 
     /// How the table of `target` is merged with the first table, if both can be read as integers.

@@ -16,7 +16,7 @@ pub(super) struct Tree {
 }
 
 /// The conditions, by where they are tested.
-pub(super) struct Placed {
+pub(super) struct AssignedConditions {
     /// Conditions that read no table.
     pub(super) constant: Vec<Expr>,
     /// By part: conditions that are tested when its row is found.
@@ -108,30 +108,33 @@ impl Tree {
         self.nests_of(part).filter(|nest| self.nests[*nest].parts.is_within(here)).collect()
     }
 
-    pub(super) fn place(&self, order: &[usize]) -> Placed {
-        let mut placed =
-            Placed { constant: vec![], at: vec![vec![]; order.len()], after: vec![vec![]; self.nests.len()] };
+    pub(super) fn assign_conditions(&self, order: &[usize]) -> AssignedConditions {
+        let mut assigned = AssignedConditions {
+            constant: vec![],
+            at: vec![vec![]; order.len()],
+            after: vec![vec![]; self.nests.len()],
+        };
         for (owner, condition) in &self.conditions {
             let parts = parts_of(condition);
             let is_inside = |part: &&usize| owner.is_none_or(|nest| self.nests[nest].parts.has(**part));
             let last = order.iter().rev().filter(is_inside).find(|part| parts.has(**part));
             // A nest's condition that reads none of its tables is tested with its first row. A condition of
             // WHERE that reads no table but is not fixed is tested with each row.
-            let place = last.or_else(|| match owner {
+            let part = last.or_else(|| match owner {
                 Some(_) => order.iter().find(is_inside),
                 None if is_fixed(condition) => None,
                 None => order.last(),
             });
-            let Some(&part) = place else {
-                placed.constant.push(condition.clone());
+            let Some(&part) = part else {
+                assigned.constant.push(condition.clone());
                 continue;
             };
             match self.child_of(*owner, part) {
-                Some(nest) => placed.after[nest].push(condition.clone()),
-                None => placed.at[part].push(condition.clone()),
+                Some(nest) => assigned.after[nest].push(condition.clone()),
+                None => assigned.at[part].push(condition.clone()),
             }
         }
-        placed
+        assigned
     }
 }
 

@@ -74,18 +74,18 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     add("Latch_waits", caches.iter().map(|counters| counters.latch_waits).sum());
     add("Latch_conflicts", caches.iter().map(|counters| counters.conflicts).sum());
     add("Latch_fallbacks", caches.iter().map(|counters| counters.fallbacks).sum());
-    let (image_bytes, images_opened) = session.instance.database.caches().cold_pages();
-    add("Compressed_pages_opened", images_opened);
-    add("Compressed_pages_bytes", image_bytes as u64);
-    let rows_kept = session.instance.database.row_tier_status();
-    add("Row_cache_size", rows_kept.size as u64);
-    add("Row_cache_bytes", rows_kept.bytes as u64);
-    add("Row_cache_rows", rows_kept.entries as u64);
-    add("Row_cache_hits", rows_kept.hits);
-    add("Row_cache_misses", rows_kept.misses);
-    add("Row_cache_fills", rows_kept.fills);
-    add("Row_cache_evictions", rows_kept.evictions);
-    add("Row_cache_invalidations", rows_kept.invalidations);
+    let (cold_bytes, cold_opened) = session.instance.database.caches().cold_pages();
+    add("Compressed_pages_opened", cold_opened);
+    add("Compressed_pages_bytes", cold_bytes as u64);
+    let row_tier = session.instance.database.row_tier_status();
+    add("Row_cache_size", row_tier.size as u64);
+    add("Row_cache_bytes", row_tier.bytes as u64);
+    add("Row_cache_rows", row_tier.entries as u64);
+    add("Row_cache_hits", row_tier.hits);
+    add("Row_cache_misses", row_tier.misses);
+    add("Row_cache_fills", row_tier.fills);
+    add("Row_cache_evictions", row_tier.evictions);
+    add("Row_cache_invalidations", row_tier.invalidations);
     rows.sort();
     rows
 }
