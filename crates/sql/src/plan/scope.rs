@@ -8,7 +8,8 @@ use types::ColumnType;
 /// A column, by part and position.
 pub(crate) type PartColumn = (usize, usize);
 
-/// The tables of one FROM, in the order in which they are written. A table's position here is its part of a row.
+/// The tables of one FROM, in the order in which they are written. A table's position here is its part of a
+/// row.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Scope {
     pub tables: Vec<ScopeTable>,
