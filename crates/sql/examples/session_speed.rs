@@ -2,61 +2,18 @@
 //!
 //! `cargo run --release -p latchwork-sql --example session_speed -- [rows] [seconds]`
 
+#[path = "support/null_sink.rs"]
+mod null_sink;
+#[path = "support/sbtest1.rs"]
+mod sbtest1;
+
+use base::random::Random;
 use engine::{CacheOptions, Database, Options};
-use latchwork_sql::{ColumnMeta, Completion, Instance, ResultSink, Session, SqlError};
+use latchwork_sql::{Instance, Session, SqlError};
+use null_sink::NullSink;
+use sbtest1::row;
 use std::time::{Duration, Instant};
 use types::ValueRef;
-
-/// Counts rows.
-#[derive(Default)]
-struct NullSink {
-    rows: u64,
-}
-
-impl ResultSink for NullSink {
-    fn columns(&mut self, _: &[ColumnMeta]) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError> {
-        self.rows += std::hint::black_box(row).len() as u64;
-        Ok(())
-    }
-    fn end(&mut self, _: &Completion) -> Result<(), SqlError> {
-        Ok(())
-    }
-}
-
-/// A generator of row numbers.
-struct Numbers(u64);
-
-impl Numbers {
-    fn below(&mut self, limit: u64) -> i64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit) as i64 + 1
-    }
-}
-
-fn load(session: &mut Session, rows: u64) -> Result<(), SqlError> {
-    let mut sink = NullSink::default();
-    let create = "CREATE TABLE sbtest1 (id INT NOT NULL AUTO_INCREMENT, k INT NOT NULL DEFAULT 0, c CHAR(120) NOT NULL \
-                  DEFAULT '', pad CHAR(60) NOT NULL DEFAULT '', PRIMARY KEY (id), KEY k_1 (k))";
-    session.query(create.as_bytes(), &mut sink)?;
-    let mut numbers = Numbers(88_172_645_463_325_252);
-    let mut id = 0;
-    while id < rows {
-        let mut insert = String::from("INSERT INTO sbtest1 (k, c, pad) VALUES ");
-        for nth in 0..1000.min(rows - id) {
-            let comma = if nth == 0 { "" } else { "," };
-            let (c, pad) = ("0123456789-".repeat(10), "abcdefghij-".repeat(5));
-            insert.push_str(&format!("{comma}({},'{c}','{pad}')", numbers.below(rows)));
-        }
-        session.query(insert.as_bytes(), &mut sink)?;
-        id += 1000;
-    }
-    Ok(())
-}
 
 fn measure(
     name: &str,
@@ -80,7 +37,7 @@ fn measure(
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
-    let rows: u64 = arguments.next().and_then(|rows| rows.parse().ok()).unwrap_or(100_000);
+    let rows: u32 = arguments.next().and_then(|rows| rows.parse().ok()).unwrap_or(100_000);
     let seconds: f64 = arguments.next().and_then(|seconds| seconds.parse().ok()).unwrap_or(1.0);
     let span = Duration::from_secs_f64(seconds);
     let folder = tempfile::tempdir()?;
@@ -90,27 +47,27 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let table_of = database.clone();
     let mut session = Session::new(Instance::new(database), 1, "root", "localhost");
     session.use_database("sbtest")?;
-    load(&mut session, rows)?;
-    let table = table_of.table("sbtest", "sbtest1")?;
-    let mut numbers = Numbers(1);
     let mut sink = NullSink::default();
+    sbtest1::load(&mut session, rows, &mut sink)?;
+    let table = table_of.table("sbtest", "sbtest1")?;
+    let mut random = Random::new(1, 0);
 
     let mut image = Vec::new();
     measure("engine: get", span, || {
         image.clear();
-        let key = (numbers.below(rows) as u32 ^ 1 << 31).to_be_bytes();
+        let key = (row(&mut random, rows) as u32 ^ 1 << 31).to_be_bytes();
         table.get(engine::Reader::newest(), &key, &mut image)?;
         Ok(())
     })?;
     let point = session.prepare(b"SELECT c FROM sbtest1 WHERE id = ?")?;
     measure("prepared point select", span, || {
-        session.execute(point.id, &[ValueRef::Int(numbers.below(rows))], &mut sink)
+        session.execute(point.id, &[ValueRef::Int(row(&mut random, rows))], &mut sink)
     })?;
     let mut text = String::new();
     measure("text point select", span, || {
         use std::fmt::Write;
         text.clear();
-        let _ = write!(text, "SELECT c FROM sbtest1 WHERE id={}", numbers.below(rows));
+        let _ = write!(text, "SELECT c FROM sbtest1 WHERE id={}", row(&mut random, rows));
         session.query(text.as_bytes(), &mut sink)
     })?;
     let marks = vec!["?"; 100].join(",");
@@ -122,7 +79,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         measure(&format!("engine: multi_get of 100 by {name}"), span, || {
             keys.clear();
             words.clear();
-            words.extend((0..100).map(|_| numbers.below(rows) as u32 ^ 1 << 31));
+            words.extend((0..100).map(|_| row(&mut random, rows) as u32 ^ 1 << 31));
             words.sort_unstable();
             words.dedup();
             words.iter().for_each(|word| keys.push(&word.to_be_bytes()));
@@ -136,7 +93,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let prepared = session.prepare(sql.as_bytes())?;
         let mut parameters = vec![ValueRef::Null; 100];
         measure(&format!("prepared 100 points by {name}"), span, || {
-            parameters.iter_mut().for_each(|value| *value = ValueRef::Int(numbers.below(rows)));
+            parameters.iter_mut().for_each(|value| *value = ValueRef::Int(row(&mut random, rows)));
             session.execute(prepared.id, &parameters, &mut sink)
         })?;
         measure(&format!("text 100 points by {name}"), span, || {
@@ -144,7 +101,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             text.clear();
             let _ = write!(text, "SELECT id, k, c, pad FROM sbtest1 WHERE {column} IN (");
             for nth in 0..100 {
-                let _ = write!(text, "{}{}", if nth == 0 { "" } else { "," }, numbers.below(rows));
+                let _ = write!(text, "{}{}", if nth == 0 { "" } else { "," }, row(&mut random, rows));
             }
             text.push(')');
             session.query(text.as_bytes(), &mut sink)
@@ -155,22 +112,22 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     measure("prepared 10 ranges of 5", span, || {
         let mut parameters = Vec::with_capacity(20);
         for _ in 0..10 {
-            let from = numbers.below(rows);
+            let from = row(&mut random, rows);
             parameters.extend([ValueRef::Int(from), ValueRef::Int(from + 5)]);
         }
         session.execute(prepared.id, &parameters, &mut sink)
     })?;
     let ordered = session.prepare(b"SELECT c FROM sbtest1 WHERE id BETWEEN ? AND ? ORDER BY c")?;
     measure("prepared ordered range of 100", span, || {
-        let from = numbers.below(rows);
+        let from = row(&mut random, rows);
         session.execute(ordered.id, &[ValueRef::Int(from), ValueRef::Int(from + 99)], &mut sink)
     })?;
     let sum = session.prepare(b"SELECT SUM(k) FROM sbtest1 WHERE id BETWEEN ? AND ?")?;
     measure("prepared sum of 100", span, || {
-        let from = numbers.below(rows);
+        let from = row(&mut random, rows);
         session.execute(sum.id, &[ValueRef::Int(from), ValueRef::Int(from + 99)], &mut sink)
     })?;
     measure("SELECT 1", span, || session.query(b"SELECT 1", &mut sink))?;
-    println!("{} values", sink.rows);
+    println!("{} values", sink.values);
     Ok(())
 }

@@ -10,9 +10,15 @@
 //! the background, so that nothing but the statements counts. Without callgrind it prints only how many rows
 //! came back. (rustix asks the vDSO for the number of the core; valgrind has none, hence the flag.)
 
+#[path = "support/null_sink.rs"]
+mod null_sink;
+#[path = "support/sbtest1.rs"]
+mod sbtest1;
+
 use base::random::Random;
 use engine::{CacheOptions, Database, FlushLog, LogOptions, Options, WriteBack};
-use latchwork_sql::{ColumnMeta, Completion, Instance, ResultSink, Session, SqlError};
+use latchwork_sql::{Instance, Session, SqlError};
+use null_sink::NullSink;
 use std::fmt::Write;
 use std::path::Path;
 use types::ValueRef;
@@ -21,50 +27,12 @@ const ROWS: u32 = 20_000;
 const KINDS: &str =
     "point_select, text_point_select, points_10, points_100, read_write, insert, text_insert, functions";
 
-/// Counts values.
-#[derive(Default)]
-struct NullSink {
-    values: u64,
-}
-
-impl ResultSink for NullSink {
-    fn columns(&mut self, _: &[ColumnMeta]) -> Result<(), SqlError> {
-        Ok(())
-    }
-    fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError> {
-        self.values += std::hint::black_box(row).len() as u64;
-        Ok(())
-    }
-    fn end(&mut self, _: &Completion) -> Result<(), SqlError> {
-        Ok(())
-    }
-}
-
 /// The number of a row, drawn at random.
 fn row(random: &mut Random) -> i64 {
-    i64::from(random.below(ROWS)) + 1
+    sbtest1::row(random, ROWS)
 }
 
 type Run<'s> = Box<dyn FnMut(&mut Session, &mut NullSink) -> Result<(), SqlError> + 's>;
-
-fn load(session: &mut Session, sink: &mut NullSink) -> Result<(), SqlError> {
-    session.query(
-        b"CREATE TABLE sbtest1 (id INT NOT NULL AUTO_INCREMENT, k INT NOT NULL DEFAULT 0, c CHAR(120) NOT NULL \
-          DEFAULT '', pad CHAR(60) NOT NULL DEFAULT '', PRIMARY KEY (id), KEY k_1 (k))",
-        sink,
-    )?;
-    let mut numbers = Random::new(1, 1);
-    for _ in 0..ROWS / 1000 {
-        let mut insert = String::from("INSERT INTO sbtest1 (k, c, pad) VALUES ");
-        for nth in 0..1000 {
-            let comma = if nth == 0 { "" } else { "," };
-            let (c, pad) = ("0123456789-".repeat(10), "abcdefghij-".repeat(5));
-            let _ = write!(insert, "{comma}({},'{c}','{pad}')", row(&mut numbers));
-        }
-        session.query(insert.as_bytes(), sink)?;
-    }
-    Ok(())
-}
 
 /// sysbench's `select_random_points`, prepared.
 fn points<'s>(session: &mut Session, count: usize) -> Result<Run<'s>, SqlError> {
@@ -203,7 +171,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut session = Session::new(Instance::new(database), 1, "root", "localhost");
     session.use_database("sbtest")?;
     let mut sink = NullSink::default();
-    load(&mut session, &mut sink)?;
+    sbtest1::load(&mut session, ROWS, &mut sink)?;
     let Some(mut run) = run_of(&kind, &mut session)? else {
         return Err(format!("no kind of statement {kind:?}: one of {KINDS}, and how many of them").into());
     };
