@@ -4,6 +4,7 @@
 //!
 //! The traces are made by a fixed pseudo-random sequence, so that the figures are the same everywhere.
 
+use base::random::{Random, Zipf};
 use base::{FileId, PageId, PageNo};
 use latchwork_pagecache::Limits;
 use latchwork_pagecache::frames::{FrameNo, Frames};
@@ -20,50 +21,13 @@ struct Request {
     counted: bool,
 }
 
-/// xorshift64*: small, and good enough to draw pages.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
-/// Draws ranks from 0 with probability proportional to 1 / (rank + 1)^skew.
-struct Zipf(Vec<f64>);
-
-impl Zipf {
-    fn new(items: u32, skew: f64) -> Zipf {
-        let mut sum = 0.0;
-        let mut cumulated: Vec<f64> = Vec::with_capacity(items as usize);
-        for rank in 1..=items {
-            sum += f64::from(rank).powf(-skew);
-            cumulated.push(sum);
-        }
-        cumulated.iter_mut().for_each(|value| *value /= sum);
-        Zipf(cumulated)
-    }
-
-    fn draw(&self, random: &mut Random) -> u32 {
-        let wanted = random.unit();
-        self.0.partition_point(|&value| value < wanted).min(self.0.len() - 1) as u32
-    }
-}
-
 /// Spreads ranks over the page numbers, differently for each `epoch`.
 fn spread(rank: u32, epoch: u32) -> u32 {
     ((u64::from(rank) * 48_271 + u64::from(epoch) * 7_919_777) % u64::from(PAGES)) as u32
 }
 
 fn zipf(skew: f64) -> Vec<Request> {
-    let (zipf, mut random) = (Zipf::new(PAGES, skew), Random(42));
+    let (zipf, mut random) = (Zipf::new(PAGES, skew), Random::new(42, 0));
     (0..REQUESTS).map(|_| Request { page: spread(zipf.draw(&mut random), 0), counted: true }).collect()
 }
 
@@ -84,7 +48,7 @@ fn zipf_and_scans(skew: f64, touches: usize) -> Vec<Request> {
 
 /// The hot set changes every 200,000 requests.
 fn shifting(skew: f64) -> Vec<Request> {
-    let (zipf, mut random) = (Zipf::new(PAGES, skew), Random(43));
+    let (zipf, mut random) = (Zipf::new(PAGES, skew), Random::new(43, 0));
     (0..REQUESTS)
         .map(|n| Request { page: spread(zipf.draw(&mut random), (n / 200_000) as u32), counted: true })
         .collect()
@@ -97,7 +61,7 @@ fn in_turn(pages: u32) -> Vec<Request> {
 
 /// Lookups in a tree of three levels: the root, one of 200 inner pages, a leaf.
 fn tree(skew: f64) -> Vec<Request> {
-    let (zipf, mut random) = (Zipf::new(PAGES, skew), Random(44));
+    let (zipf, mut random) = (Zipf::new(PAGES, skew), Random::new(44, 0));
     let mut trace = Vec::new();
     for _ in 0..REQUESTS / 3 {
         let leaf = spread(zipf.draw(&mut random), 0);
