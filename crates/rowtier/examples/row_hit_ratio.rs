@@ -4,49 +4,13 @@
 //!
 //! The traces are made by a fixed pseudo-random sequence, so that the figures are the same everywhere.
 
+use base::random::{Random, Zipf};
 use latchwork_rowtier::{Announced, Config, Replacement, RowTier};
 use std::collections::{BTreeMap, HashMap};
 
 const ROWS: u32 = 100_000;
 const REQUESTS: usize = 2_000_000;
 const ROW: [u8; 200] = [7; 200];
-
-/// xorshift64*: small, and good enough to draw rows.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 ^= self.0 >> 12;
-        self.0 ^= self.0 << 25;
-        self.0 ^= self.0 >> 27;
-        self.0.wrapping_mul(0x2545_f491_4f6c_dd1d)
-    }
-
-    fn unit(&mut self) -> f64 {
-        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
-    }
-}
-
-/// Draws ranks from 0 with probability proportional to 1 / (rank + 1)^skew.
-struct Zipf(Vec<f64>);
-
-impl Zipf {
-    fn new(items: u32, skew: f64) -> Zipf {
-        let mut sum = 0.0;
-        let mut cumulated: Vec<f64> = Vec::with_capacity(items as usize);
-        for rank in 1..=items {
-            sum += f64::from(rank).powf(-skew);
-            cumulated.push(sum);
-        }
-        cumulated.iter_mut().for_each(|value| *value /= sum);
-        Zipf(cumulated)
-    }
-
-    fn draw(&self, random: &mut Random) -> u32 {
-        let wanted = random.unit();
-        self.0.partition_point(|&value| value < wanted).min(self.0.len() - 1) as u32
-    }
-}
 
 /// Requests in order; with false, one whose hit is not counted: a scan's.
 type Trace = Vec<(u32, bool)>;
@@ -58,7 +22,7 @@ fn spread(rank: u32, epoch: u32) -> u32 {
 
 /// Another hot set every `period` requests.
 fn zipf(skew: f64, period: usize) -> Trace {
-    let (zipf, mut random) = (Zipf::new(ROWS, skew), Random(42));
+    let (zipf, mut random) = (Zipf::new(ROWS, skew), Random::new(42, 0));
     (0..REQUESTS).map(|n| (spread(zipf.draw(&mut random), (n / period) as u32), true)).collect()
 }
 
@@ -76,10 +40,8 @@ fn zipf_and_scans(skew: f64) -> Trace {
 
 /// A hot set of rows, each as likely as the others; others take their place every `period` requests.
 fn even(rows: u32, period: usize) -> Trace {
-    let mut random = Random(43);
-    (0..REQUESTS)
-        .map(|n| ((random.next() % u64::from(rows)) as u32 + (n / period) as u32 * rows, true))
-        .collect()
+    let mut random = Random::new(43, 0);
+    (0..REQUESTS).map(|n| (random.below(rows) + (n / period) as u32 * rows, true)).collect()
 }
 
 fn in_turn(rows: u32) -> Trace {
