@@ -108,7 +108,20 @@ pub struct Facts {
     pub constants: Vec<Constant>,
     /// There is a `const _: () = ...`, which the compiler evaluates.
     pub asserts: bool,
+    /// The large integers in the code, also in macros.
+    pub numbers: Vec<Number>,
+    /// The lines of `a ^= a << n`: a step of a generator of random numbers.
+    pub xorshifts: Vec<usize>,
 }
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Number {
+    pub line: usize,
+    pub value: u128,
+}
+
+/// Smaller integers are not noted.
+const NUMBER_MIN: u128 = 1 << 20;
 
 impl Facts {
     /// An error has the line.
@@ -116,6 +129,7 @@ impl Facts {
         let tokens: TokenStream = source.parse().map_err(|error| format!("{error}"))?;
         let mut facts = Facts::default();
         collect_identifiers(&tokens, &mut facts.identifiers);
+        facts.collect_numbers(&tokens);
         let file: syn::File =
             syn::parse2(tokens).map_err(|error| format!("line {}: {error}", error.span().start().line))?;
         let mut reader = Reader {
@@ -127,6 +141,47 @@ impl Facts {
         reader.visit_file(&file);
         Ok(reader.facts)
     }
+
+    fn collect_numbers(&mut self, tokens: &TokenStream) {
+        let tokens: Vec<TokenTree> = tokens.clone().into_iter().collect();
+        for (at, token) in tokens.iter().enumerate() {
+            let line = token.span().start().line;
+            match token {
+                TokenTree::Group(group) => self.collect_numbers(&group.stream()),
+                TokenTree::Literal(literal) => {
+                    let value = integer(&literal.to_string()).filter(|value| *value >= NUMBER_MIN);
+                    self.numbers.extend(value.map(|value| Number { line, value }));
+                }
+                TokenTree::Punct(_) if is_xorshift(&tokens, at) => self.xorshifts.push(line),
+                TokenTree::Punct(_) | TokenTree::Ident(_) => {}
+            }
+        }
+    }
+}
+
+/// The value of an integer as it is written in code: with underscores and a suffix, or in hexadecimal.
+fn integer(literal: &str) -> Option<u128> {
+    let (radix, digits) = match literal.strip_prefix("0x") {
+        Some(digits) => (16, digits),
+        None => (10, literal),
+    };
+    let digits: String =
+        digits.chars().filter(|digit| *digit != '_').take_while(|digit| digit.is_digit(radix)).collect();
+    u128::from_str_radix(&digits, radix).ok()
+}
+
+/// `a ^= a << n`, where `at` is the place of `^` and `a` is any path.
+fn is_xorshift(tokens: &[TokenTree], at: usize) -> bool {
+    let is = |at: usize, expected: char| matches!(tokens.get(at), Some(TokenTree::Punct(mark)) if mark.as_char() == expected);
+    is(at, '^')
+        && is(at + 1, '=')
+        && (1..=at).any(|length| {
+            let (from, shift) = (at + 2, at + 2 + length);
+            is(shift, '<')
+                && is(shift + 1, '<')
+                && (0..length)
+                    .all(|part| tokens[at - length + part].to_string() == tokens[from + part].to_string())
+        })
 }
 
 fn collect_identifiers(tokens: &TokenStream, found: &mut HashSet<String>) {

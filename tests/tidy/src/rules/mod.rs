@@ -5,6 +5,7 @@ pub mod crates;
 pub mod documents;
 pub mod formats;
 pub mod layers;
+pub mod random;
 pub mod sizes;
 pub mod tables;
 pub mod unused;
@@ -21,6 +22,7 @@ pub const ALL: &[Rule] = &[
     documents::check,
     formats::check,
     layers::check,
+    random::check,
     sizes::check,
     tables::check,
     unused::check,
