@@ -1,4 +1,4 @@
-//! Column types as CREATE TABLE writes them.
+//! Reads column types as CREATE TABLE writes them.
 
 use super::ColumnExtras;
 use super::ColumnSpec;
@@ -12,7 +12,7 @@ fn error(kind: ErrorKind, message: String) -> SqlError {
     SqlError::new(kind, message)
 }
 
-/// The number that a bare token spells.
+/// The number that a token without quotes spells.
 pub(crate) fn number(words: &mut Words<'_>) -> Result<u64, SqlError> {
     match words.peek() {
         Word::Number(text) => {
@@ -24,7 +24,7 @@ pub(crate) fn number(words: &mut Words<'_>) -> Result<u64, SqlError> {
     }
 }
 
-/// `(n)` if it is there.
+/// `(n)`, if it is there.
 fn length(words: &mut Words<'_>) -> Result<Option<u64>, SqlError> {
     if !words.accept_symbol("(") {
         return Ok(None);
@@ -34,7 +34,7 @@ fn length(words: &mut Words<'_>) -> Result<Option<u64>, SqlError> {
     Ok(Some(value))
 }
 
-/// `(m)` or `(m, d)` if it is there.
+/// `(m)` or `(m, d)`, if it is there.
 fn digits(words: &mut Words<'_>) -> Result<Option<(u64, Option<u64>)>, SqlError> {
     if !words.accept_symbol("(") {
         return Ok(None);
@@ -45,21 +45,22 @@ fn digits(words: &mut Words<'_>) -> Result<Option<(u64, Option<u64>)>, SqlError>
     Ok(Some((first, second)))
 }
 
-/// Character types get their collation last, when the clauses after them are read.
+/// A type before its collation is known. Clauses behind the type can choose the collation, so they are read
+/// first.
 enum Draft {
     Done(ColumnType),
     /// Made of a collation.
     Char(u32),
     Varchar(u64),
-    /// TEXT with the most bytes, or of a length in characters.
+    /// TEXT with a maximum number of bytes, or with a length in characters.
     Text {
         bytes_max: u32,
         chars: Option<u64>,
     },
 }
 
-/// Reads a type with everything that belongs to it (length, UNSIGNED, character set) into a new column.
-/// `table` is the collation of columns that name none.
+/// Reads a type, with everything that belongs to it (length, UNSIGNED, character set), into a new column.
+/// `table` is the collation of columns that choose none.
 pub(crate) fn column_type(
     words: &mut Words<'_>,
     name: String,
@@ -98,7 +99,8 @@ pub(crate) fn column_type(
     Ok(column)
 }
 
-/// What a type's first word and the words behind it say, up to its character set. `None` for another word.
+/// Reads a type's first word and the words behind it, up to its character set. `None` if the word is no such
+/// type.
 fn draft(words: &mut Words<'_>, column: &mut ColumnSpec, keyword: &str) -> Result<Option<Draft>, SqlError> {
     Ok(Some(match keyword {
         "TINYINT" | "INT1" => integer(words, column, 1)?,
@@ -156,7 +158,7 @@ fn draft(words: &mut Words<'_>, column: &mut ColumnSpec, keyword: &str) -> Resul
                 Draft::Text { bytes_max: 16_777_215, chars: None }
             }
         }
-        // As in MariaDB, JSON is a text that compares byte by byte.
+        // As in MariaDB, JSON is a text type that compares byte by byte.
         "JSON" => {
             column.own_collation = true;
             Draft::Done(ColumnType::Text { bytes_max: u32::MAX, collation: Collation::Utf8mb4Bin })
@@ -172,7 +174,7 @@ fn draft(words: &mut Words<'_>, column: &mut ColumnSpec, keyword: &str) -> Resul
     }))
 }
 
-/// The types of bytes and of time, which have no character set. `None` for another word.
+/// The binary and temporal types, which have no character set. `None` if the word is no such type.
 fn binary_or_time(words: &mut Words<'_>, keyword: &str, name: &str) -> Result<Option<ColumnType>, SqlError> {
     Ok(Some(match keyword {
         "BINARY" => {
@@ -246,7 +248,7 @@ fn too_long(name: &str, max: u32) -> SqlError {
     )
 }
 
-/// The smallest BLOB or TEXT type that takes so many bytes.
+/// The smallest BLOB or TEXT type that can hold this many bytes.
 fn blob_class(bytes: u64, name: &str) -> Result<u32, SqlError> {
     [255, 65_535, 16_777_215, u32::MAX].into_iter().find(|max| bytes <= u64::from(*max)).ok_or_else(|| {
         error(
@@ -274,7 +276,7 @@ fn fsp(words: &mut Words<'_>, name: &str) -> Result<u8, SqlError> {
     }
 }
 
-/// UNSIGNED, SIGNED and ZEROFILL; true for an unsigned number.
+/// Reads UNSIGNED, SIGNED and ZEROFILL. True for an unsigned number.
 fn sign(words: &mut Words<'_>, column: &mut ColumnSpec) -> bool {
     let mut unsigned = words.accept("UNSIGNED");
     if !unsigned {
@@ -305,7 +307,7 @@ fn integer(words: &mut Words<'_>, column: &mut ColumnSpec, bytes: u8) -> Result<
 fn float(words: &mut Words<'_>, column: &mut ColumnSpec, double: bool) -> Result<Draft, SqlError> {
     let mut double = double;
     match digits(words)? {
-        // FLOAT(p) only chooses the size.
+        // The precision in FLOAT(p) only decides between FLOAT and DOUBLE.
         Some((precision, None)) if !double => {
             if precision > 53 {
                 return Err(error(
@@ -357,10 +359,10 @@ fn check_digits(name: &str, precision: u64, scale: u64, precision_max: u64) -> R
     Ok(())
 }
 
-/// The column collation of a name.
+/// The column collation with this name.
 ///
 /// # Errors
-/// 1273 for an unknown one, 1235 for one that no column can have here.
+/// 1273 for an unknown collation, 1235 for one that columns cannot have here.
 pub(crate) fn collation_named(name: &str) -> Result<Collation, SqlError> {
     let found = charsets::collation_named(name).ok_or_else(|| unknown_collation(name))?;
     found.column.ok_or_else(|| SqlError::not_supported(&format!("columns with the collation {}", found.name)))
@@ -369,10 +371,10 @@ pub(crate) fn collation_named(name: &str) -> Result<Collation, SqlError> {
 /// The default column collation of a character set.
 ///
 /// # Errors
-/// 1115 for an unknown one.
+/// 1115 for an unknown character set.
 pub(crate) fn collation_of_charset(name: &str) -> Result<Collation, SqlError> {
     let found = charsets::charset(name).ok_or_else(|| unknown_charset(name))?;
-    // utf8mb3 is kept as utf8mb4, which holds every character of it.
+    // utf8mb3 is stored as utf8mb4, which contains all of its characters.
     let default = if found.name == "utf8mb3" { "utf8mb4_general_ci" } else { found.collation_default };
     collation_named(default)
 }
@@ -403,7 +405,7 @@ fn collation_clause(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError
     combine(charset.as_deref(), collation.as_deref(), binary)
 }
 
-/// The collation that a character set, a collation and BINARY choose together.
+/// The collation that results from a character set, a collation and BINARY together.
 pub(crate) fn combine(
     charset: Option<&str>,
     collation: Option<&str>,

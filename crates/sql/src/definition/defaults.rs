@@ -1,4 +1,4 @@
-//! What a column gets that a statement does not mention.
+//! The value of a column that a statement does not mention.
 
 use super::literal;
 use super::{ColumnDefault, ColumnExtras};
@@ -6,7 +6,7 @@ use crate::expr::coerce;
 use bumpalo::Bump;
 use types::{Column, ColumnType, Date, DateTime, Decimal, Time, Value};
 
-/// The zero of a type: what a NOT NULL column without a default gets where that is allowed.
+/// The zero value of a type. A NOT NULL column without a default gets it where that is allowed.
 pub(crate) fn implicit_default(column: &Column) -> Value {
     if column.nullable {
         return Value::Null;
@@ -31,7 +31,7 @@ pub(crate) fn implicit_default(column: &Column) -> Value {
     }
 }
 
-/// The session's clock: microseconds since 1970 in UTC, and how far the session's zone is ahead.
+/// The session's clock: microseconds since 1970 in UTC, and the offset of the session's time zone.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Clock {
     pub unix_micros: i64,
@@ -39,7 +39,8 @@ pub(crate) struct Clock {
 }
 
 impl Clock {
-    /// The time as a DATETIME (in the session's zone) or TIMESTAMP (in UTC) column stores it.
+    /// The current time as a DATETIME column (in the session's zone) or a TIMESTAMP column (in UTC) stores
+    /// it.
     pub(crate) fn now_for(&self, column_type: &ColumnType) -> Value {
         let fsp = match *column_type {
             ColumnType::DateTime { fsp } | ColumnType::Timestamp { fsp } => fsp,
@@ -53,7 +54,7 @@ impl Clock {
     }
 }
 
-/// What a column gets that is not mentioned; `None` if it has no default and may not be NULL.
+/// The value of a column that is not mentioned. `None` if it has no default and cannot be NULL.
 pub(crate) fn column_default(column: &Column, extras: &ColumnExtras, clock: &Clock) -> Option<Value> {
     match &extras.default {
         ColumnDefault::Unset if column.nullable => Some(Value::Null),

@@ -1,4 +1,4 @@
-//! What the SQL layer keeps in a table's and a database's opaque bytes.
+//! What the SQL layer stores in a table's and a database's opaque bytes.
 //!
 //! Little-endian. A text is a length `u32` and UTF-8. A table:
 //!
@@ -34,27 +34,27 @@ use crate::SqlError;
 use types::Collation;
 
 const VERSION: u8 = 1;
-/// Bytes of a table before its first text.
+/// The size of a table's bytes before its first text.
 const TABLE_HEAD_BYTES: usize = 10;
 const _: () = assert!(size_of_val(&VERSION) + size_of::<u8>() + size_of::<u64>() == TABLE_HEAD_BYTES);
 const _: () = assert!(COLLATIONS.len() <= u8::MAX as usize + 1, "a byte stands for a collation");
 
-/// What a table's bytes hold.
+/// The content of a table's bytes.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct TableMetadata {
     pub collation: Collation,
     /// Seconds since 1970.
     pub created: u64,
-    /// As ENGINE= asked; empty if it did not.
+    /// The engine that ENGINE= named. Empty if there was none.
     pub engine: String,
     pub comment: String,
     pub options: Vec<(String, String)>,
     pub columns: Vec<ColumnExtras>,
-    /// Name and comment of the indexes that have one.
+    /// Name and comment of each index that has a comment.
     pub index_comments: Vec<(String, String)>,
 }
 
-/// What a database's bytes hold.
+/// The content of a database's bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct DatabaseMetadata {
     pub collation: Collation,
@@ -90,7 +90,7 @@ impl DatabaseMetadata {
         vec![VERSION, collation_byte(self.collation)]
     }
 
-    /// Bytes that are missing or of another version give the default: a database without options.
+    /// Missing bytes, or bytes of another version, give the default: a database without options.
     pub(crate) fn decode(bytes: &[u8]) -> DatabaseMetadata {
         match bytes {
             [VERSION, collation, ..] => DatabaseMetadata {
@@ -157,8 +157,8 @@ impl TableMetadata {
         found.map_or("", |(_, comment)| comment)
     }
 
-    /// The metadata of a table; for one made below the SQL layer (by an embedding program), what it would be
-    /// had it been created without any clause.
+    /// The metadata of a table. A table that was created below the SQL layer, by a program that embeds the
+    /// engine, has none. For such a table this is the metadata of a CREATE TABLE without options.
     ///
     /// # Errors
     /// 1105 for bytes that this program did not write.

@@ -1,4 +1,4 @@
-//! What a statement said, before it is checked.
+//! Definitions as a statement wrote them, before they are checked.
 
 pub(crate) mod column_types;
 pub(crate) mod defaults;
@@ -12,7 +12,7 @@ use types::{Collation, Column, ColumnType, ValueRef};
 /// A column's DEFAULT.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) enum ColumnDefault {
-    /// None written: NULL for a nullable column, otherwise there is none.
+    /// No DEFAULT was written. A nullable column then defaults to NULL; others have no default.
     #[default]
     Unset,
     Null,
@@ -20,17 +20,17 @@ pub(crate) enum ColumnDefault {
     Number(String),
     Text(String),
     Binary(Vec<u8>),
-    /// CURRENT_TIMESTAMP with the column's digits of a second.
+    /// CURRENT_TIMESTAMP, with as many digits of a second as the column has.
     Now,
 }
 
-/// What the SQL layer keeps of a column beside name, type and nullability.
+/// What the SQL layer keeps of a column in addition to name, type and nullability.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(crate) struct ColumnExtras {
     pub default: ColumnDefault,
     pub on_update_now: bool,
     pub comment: String,
-    /// INT(n): how wide clients show it.
+    /// The n of INT(n): the width that clients show.
     pub display_width: Option<u8>,
     pub zerofill: bool,
     /// FLOAT(m, d): values are rounded to d digits.
@@ -41,7 +41,7 @@ pub(crate) struct ColumnExtras {
 pub(crate) struct ColumnSpec {
     pub name: String,
     pub column_type: ColumnType,
-    /// The column named its character set or collation itself.
+    /// True if the column itself named its character set or collation.
     pub own_collation: bool,
     pub nullable: Option<bool>,
     pub auto_increment: bool,
@@ -55,7 +55,7 @@ pub(crate) enum KeyKind {
     Primary,
     Unique,
     Plain,
-    /// FOREIGN KEY: as in MyISAM, an index and nothing else.
+    /// FOREIGN KEY. As in MyISAM it only makes an index.
     Foreign,
 }
 
@@ -80,7 +80,7 @@ pub(crate) struct TableOptions {
     pub auto_increment: Option<u64>,
     pub collation: Option<Collation>,
     pub comment: Option<String>,
-    /// Options that are kept and shown: see [`options`].
+    /// Options that are kept and shown, see [`options`].
     pub shown: Vec<options::ShownOption>,
 }
 
@@ -89,11 +89,11 @@ pub(crate) struct TableSpec {
     pub columns: Vec<ColumnSpec>,
     pub keys: Vec<KeySpec>,
     pub options: TableOptions,
-    /// What is accepted without effect: becomes warnings.
+    /// Clauses that are accepted without effect. Each becomes a warning.
     pub ignored: Vec<String>,
 }
 
-/// The value that a default writes; `None` for NULL, the time and none at all.
+/// The value that a default writes. `None` for NULL, for the current time and for no default.
 pub(crate) fn literal(default: &ColumnDefault) -> Option<ValueRef<'_>> {
     match default {
         ColumnDefault::Unset | ColumnDefault::Null | ColumnDefault::Now => None,

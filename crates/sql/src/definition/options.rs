@@ -1,4 +1,4 @@
-//! Table options that are kept and shown, and what they mean here.
+//! Table options that are stored and shown, and their meaning here.
 //!
 //! Which of them go together is InnoDB's to say, in its words, for tables that do not ask for another engine:
 //! a script that it refuses is refused, and under `innodb_strict_mode = OFF` what it overlooks is overlooked.
@@ -16,7 +16,7 @@ pub(crate) type ShownOption = (String, Option<String>);
 enum Form {
     /// A number; 0 is the default.
     Number,
-    /// A number of which only matters whether it is 0, the default.
+    /// A number. It only matters whether it is 0, the default.
     Flag,
     /// 0, 1 or DEFAULT.
     Choice,
@@ -41,7 +41,8 @@ const OPTIONS: &[(&str, Form)] = &[
     ("TRANSACTIONAL", Form::Choice),
 ];
 
-/// What MariaDB calls attributes of the engine: printed behind everything else, name and value in quotes.
+/// What MariaDB calls engine attributes. They are printed after everything else, with name and value in
+/// quotes.
 const ATTRIBUTES: [&str; 3] = ["PAGE_SIZE", "PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL"];
 
 const ROW_FORMATS: [&str; 6] = ["DYNAMIC", "FIXED", "COMPRESSED", "REDUNDANT", "COMPACT", "PAGE"];
@@ -83,7 +84,7 @@ fn value(words: &mut Words<'_>, form: Form) -> Result<Option<String>, SqlError> 
     }
 }
 
-/// The attribute that `name =` begins.
+/// The attribute, if `name =` begins one.
 fn attribute_name(words: &Words<'_>) -> Option<&'static str> {
     let (Word::Bare(written) | Word::Name(written)) = words.peek() else { return None };
     ATTRIBUTES.into_iter().find(|name| name.eq_ignore_ascii_case(written))
@@ -93,7 +94,7 @@ fn attribute(words: &mut Words<'_>, name: &str) -> Result<Option<String>, SqlErr
     words.next();
     words.expect_symbol("=")?;
     let before = words.error();
-    // A reserved word has to be quoted.
+    // A reserved word must be in quotes here.
     if words.is("ON") {
         return Err(before);
     }
@@ -117,7 +118,7 @@ fn attribute(words: &mut Words<'_>, name: &str) -> Result<Option<String>, SqlErr
     }
 }
 
-/// True for what pages can have: 1 to 64 KiB, a power of two.
+/// True for a possible page size: a power of two from 1 to 64 KiB.
 pub(crate) fn is_page_size(bytes: u64) -> bool {
     bytes.is_power_of_two() && (1 << 10..=64 << 10).contains(&bytes)
 }
@@ -135,14 +136,14 @@ fn switch(text: &str) -> Option<bool> {
     if is(&["1", "ON", "YES"]) { Some(true) } else { is(&["0", "OFF", "NO"]).then_some(false) }
 }
 
-/// 1911, if what comes next is an option that nobody knows.
+/// 1911 if an option with an unknown name comes next.
 pub(crate) fn unknown(words: &Words<'_>) -> Option<SqlError> {
     let (Word::Bare(name) | Word::Name(name)) = words.peek() else { return None };
     let is_option = matches!(words.peek_second(), Word::Symbol(symbol) if symbol == "=");
     is_option.then(|| SqlError::new(ErrorKind::UnknownOption, format!("Unknown option '{name}'")))
 }
 
-/// Options under which SHOW CREATE TABLE prints them: first those before the comment, then those behind it.
+/// The options as SHOW CREATE TABLE prints them: first those before the comment, then those after it.
 pub(crate) fn shown(options: &[(String, String)]) -> (Vec<String>, Vec<String>) {
     let in_order = |(name, _): &&(String, String)| OPTIONS.iter().position(|(known, _)| known == name);
     let mut plain: Vec<&(String, String)> =
@@ -165,7 +166,7 @@ pub(crate) fn create_options(options: &[(String, String)]) -> String {
     small.chain(attributes).collect::<Vec<_>>().join(" ")
 }
 
-/// What the options of a table say, as far as it matters to somebody.
+/// The meaning of a table's options, as far as it has an effect.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Meaning<'o> {
     row_format: Option<&'o str>,
@@ -218,7 +219,7 @@ impl<'o> Meaning<'o> {
     }
 }
 
-/// True unless the table asked for an engine that takes these options as they come.
+/// False if the table asked for another engine, which accepts any combination of these options.
 fn is_innodb(engine: &str) -> bool {
     !["MyISAM", "Aria", "MEMORY"].iter().any(|other| other.eq_ignore_ascii_case(engine))
 }
@@ -234,10 +235,10 @@ pub(crate) struct Asking<'a> {
     pub alters: bool,
 }
 
-/// Refuses options that InnoDB refuses, or warns as it does.
+/// Refuses options that InnoDB refuses, and warns as InnoDB does.
 ///
 /// # Errors
-/// 1005 of CREATE TABLE, 1478 of ALTER TABLE; what is wrong is in the warnings.
+/// 1005 for CREATE TABLE, 1478 for ALTER TABLE. The warnings say what is wrong.
 pub(crate) fn check(
     options: &[(String, String)],
     asking: Asking<'_>,
@@ -292,7 +293,7 @@ pub(crate) fn check(
     Ok(())
 }
 
-/// What does not go together with PAGE_COMPRESSED, strict mode or not: the option and why.
+/// An option that cannot be combined with PAGE_COMPRESSED, in strict mode or not, and the reason.
 fn compression_conflict(meaning: &Meaning<'_>) -> Option<(&'static str, String)> {
     if !meaning.page_compressed {
         let why = "PAGE_COMPRESSION_LEVEL requires PAGE_COMPRESSED";

@@ -1,4 +1,4 @@
-//! CREATE TABLE's parentheses and options, which ALTER TABLE shares.
+//! Reads the parentheses and options of CREATE TABLE. ALTER TABLE uses the same parts.
 
 use super::column_types::{collation_of_charset, column_type, combine, name_or_string, number};
 use super::options;
@@ -12,7 +12,7 @@ use types::{Collation, ColumnType};
 
 /// `(column or key, ...)` and the options behind it. `default` is the database's collation.
 pub(crate) fn table_body(words: &mut Words<'_>, default: Collation) -> Result<TableSpec, SqlError> {
-    // A column's collation depends on the options behind the parentheses: those are read first.
+    // A column's collation depends on the options behind the parentheses, so those are read first.
     let mut ahead = words.clone();
     skip_parentheses(&mut ahead)?;
     let mut ignored = Vec::new();
@@ -135,12 +135,12 @@ fn set_collation(column: &mut ColumnSpec, chosen: Collation) {
             *collation = chosen;
             column.own_collation = true;
         }
-        // On other types the clause changes nothing, as in MySQL.
+        // On other types the clause has no effect, as in MySQL.
         _ => {}
     }
 }
 
-/// CURRENT_TIMESTAMP, NOW and their like, with matching digits of a second.
+/// Reads CURRENT_TIMESTAMP, NOW and similar, with the column's number of digits of a second.
 fn is_now(words: &mut Words<'_>, column: &ColumnSpec) -> Result<bool, SqlError> {
     let name = match words.peek() {
         Word::Bare(name) => name.to_ascii_lowercase(),
@@ -168,7 +168,7 @@ pub(crate) fn invalid_default(column: &str) -> SqlError {
     SqlError::new(ErrorKind::InvalidDefault, format!("Invalid default value for '{column}'"))
 }
 
-/// What follows DEFAULT: a literal, NULL or the current time.
+/// Reads what follows DEFAULT: a literal, NULL or the current time.
 pub(crate) fn default_value(words: &mut Words<'_>, column: &ColumnSpec) -> Result<ColumnDefault, SqlError> {
     if words.accept_symbol("(") {
         let value = default_value(words, column)?;
@@ -225,7 +225,7 @@ pub(crate) fn default_value(words: &mut Words<'_>, column: &ColumnSpec) -> Resul
     }
 }
 
-/// The bytes of `X'..'` and `B'..'` as the tokenizer prints them back.
+/// The bytes of `X'..'` and `B'..'`, from the form in which the tokenizer prints them.
 fn binary_literal(symbol: &str) -> Option<Vec<u8>> {
     let (kind, digits) = symbol.strip_suffix('\'')?.split_once('\'')?;
     match kind {
@@ -313,7 +313,7 @@ pub(crate) fn key_definition(
         _ => Some(words.name()?),
     };
     if kind == KeyKind::Primary {
-        // Written or not, its name is PRIMARY.
+        // The name of a primary key is always PRIMARY, whatever was written.
         name = None;
     }
     index_type(words)?;
@@ -339,7 +339,7 @@ fn index_type(words: &mut Words<'_>) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// What may follow an index's columns; gives its comment.
+/// Reads what may follow an index's columns. Returns the index's comment.
 pub(crate) fn index_options(words: &mut Words<'_>) -> Result<String, SqlError> {
     let mut comment = String::new();
     loop {
@@ -390,7 +390,7 @@ pub(crate) fn key_parts(words: &mut Words<'_>) -> Result<Vec<KeyPartSpec>, SqlEr
     Ok(parts)
 }
 
-/// The options behind the parentheses of CREATE TABLE, up to whatever is none.
+/// Reads the options behind the parentheses of CREATE TABLE, up to the first word that is not an option.
 pub(crate) fn table_options(
     words: &mut Words<'_>,
     ignored: &mut Vec<String>,
@@ -442,7 +442,7 @@ pub(crate) fn table_options(
     Ok(table)
 }
 
-/// The words of a CHARSET option, in all their spellings.
+/// Reads the words of a CHARSET option in any of their spellings.
 pub(crate) fn charset_option(words: &mut Words<'_>) -> bool {
     words.accept_all(&["DEFAULT", "CHARACTER", "SET"])
         || words.accept_all(&["DEFAULT", "CHARSET"])
@@ -452,7 +452,7 @@ pub(crate) fn charset_option(words: &mut Words<'_>) -> bool {
         || words.accept("CHARSET")
 }
 
-/// The options of CREATE DATABASE: its collation, if any is chosen.
+/// Reads the options of CREATE DATABASE. Returns the collation, if one is chosen.
 pub(crate) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation>, SqlError> {
     let mut chosen = None;
     let mut charset: Option<String> = None;
@@ -477,8 +477,8 @@ pub(crate) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation
     Ok(chosen)
 }
 
-/// Columns as CREATE TABLE writes them between its parentheses: for the tables that are computed. A
-/// definition that does not parse gives no columns; a test looks for that.
+/// The columns of a computed table, from the text that CREATE TABLE would have between its parentheses. A
+/// definition that does not parse gives no columns; a test checks for that.
 pub(crate) fn virtual_columns(definition: &str) -> Vec<types::Column> {
     let text = format!("({definition})");
     let Ok(mut words) = Words::new(&text) else { return Vec::new() };

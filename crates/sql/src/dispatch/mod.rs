@@ -1,4 +1,4 @@
-//! From a statement to whoever runs it.
+//! Hands each statement to the module that runs it.
 //!
 //! SELECT and what is built of it run through plans; every other kind has a function of its own that takes
 //! the session, the statement and the sink. To add one: give it a variant of [`Statement`] (or take it out of
@@ -24,29 +24,30 @@ use std::sync::Arc;
 use types::ValueRef;
 
 impl Session {
-    /// Runs one text statement. Statements separated by `;` give 1064 unless `set_multi_statements(true)`.
+    /// Runs a statement's text. Several statements separated by `;` give 1064 unless
+    /// `set_multi_statements(true)` was called.
     ///
     /// # Errors
-    /// The statement's own error; nothing of it was sent to `sink` as an end.
+    /// The statement's own error. In that case no end was sent to `sink`.
     pub fn query(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Result<(), SqlError> {
         self.counters.add(Counter::Questions, 1);
         self.contain(|session| session.run_command_text(sql, sink))
     }
 
-    /// Scans and plans a statement that is to be executed later.
+    /// Scans and plans a statement that is to be run later.
     ///
     /// # Errors
-    /// 1064 and whatever names in the statement are wrong.
+    /// 1064, and errors of the names in the statement.
     pub fn prepare(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
         self.counters.add(Counter::ComStmtPrepare, 1);
         let _parsing = base::phases::enter(base::phases::Phase::Parse);
         self.prepare_text(sql)
     }
 
-    /// Runs a prepared statement; `params` are typed as the client sent them.
+    /// Runs a prepared statement. `params` have the types that the client sent.
     ///
     /// # Errors
-    /// 1243 for an unknown id, 1210 for a wrong number of parameters, and the statement's own.
+    /// 1243 for an unknown id, 1210 for a wrong number of parameters, and the statement's own errors.
     pub fn execute(
         &mut self,
         id: u32,
@@ -58,11 +59,10 @@ impl Session {
         self.contain(|session| session.execute_by_id(id, params, "mysqld_stmt_execute", sink))
     }
 
-    /// Runs a client's command from its beginning to its end: an error is noted for SHOW WARNINGS and
-    /// ROW_COUNT().
+    /// Runs a client's command from beginning to end. An error is recorded for SHOW WARNINGS and ROW_COUNT().
     ///
-    /// A panic ends the session. What it had under way is taken back before it unwinds any further:
-    /// afterwards the engine could not tell that apart from a change of a page that the panic broke off.
+    /// A panic ends the session. Its unfinished changes are taken back before the panic unwinds further:
+    /// later the engine could not tell them from a change of a page that the panic interrupted.
     #[inline]
     fn contain(&mut self, run: impl FnOnce(&mut Session) -> Result<(), SqlError>) -> Result<(), SqlError> {
         self.begin_statement();
@@ -141,7 +141,7 @@ impl Session {
         sink: &mut dyn ResultSink,
         mut run: impl FnMut(&mut Session, &mut dyn ResultSink) -> Option<Result<(), SqlError>>,
     ) -> Option<Result<(), SqlError>> {
-        // SHOW WARNINGS looks back at the last statement; a query starts with a clean list.
+        // SHOW WARNINGS looks back at the last statement. A query starts with an empty list.
         self.state.warnings.clear();
         let mut result = run(self, sink);
         for _ in 0..DEFINITION_RETRIES {
@@ -212,7 +212,7 @@ impl Session {
         let plan = self.plan_scanned(&filled, &prepared.text, &mut cache.plans);
         self.cache = Some(cache);
         let plan = match plan {
-            // An error in the shape's text is told by the text that the client sent.
+            // An error about the shape's text is reported with the text that the client sent instead.
             Err(error) if error.kind == ErrorKind::Syntax => {
                 parse::parse(&text)?;
                 return Err(error);
@@ -263,7 +263,7 @@ impl Session {
             self.state.database = database;
             result
         };
-        // It may have been closed meanwhile, by a reset of the session.
+        // A reset of the session may have closed it meanwhile.
         if let Some(entry) = self.prepared.by_id.get_mut(&id) {
             *entry = Some(statement);
         }

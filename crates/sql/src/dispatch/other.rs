@@ -1,4 +1,5 @@
-//! Statements that are neither queries nor changes of rows, by their first word.
+//! Statements that are neither queries nor changes of rows. Their first word decides which function runs
+//! them.
 
 use super::prepared;
 use crate::statements::admin::maintenance::{self, Operation};
@@ -11,7 +12,7 @@ use crate::{ResultSink, Session, SqlError};
 /// Runs a statement by its first word.
 ///
 /// # Errors
-/// 1064 for a statement that is none, 1235 for one that is not supported, and the statement's own.
+/// 1064 if it is no statement, 1235 if it is not supported, and the statement's own errors.
 pub(crate) fn run_by_word(
     session: &mut Session,
     statement: &OtherStatement,
@@ -124,7 +125,7 @@ const KNOWN: &[&str] = &[
     "UNLOCK",
 ];
 
-/// Known to MySQL and not here (of LOAD: LOAD XML).
+/// True for statements that MySQL has and this server does not. (Of LOAD, this means LOAD XML.)
 fn is_foreign(word: &str) -> bool {
     const FOREIGN: &[&str] = &[
         "BINLOG",
@@ -146,7 +147,7 @@ fn is_foreign(word: &str) -> bool {
     FOREIGN.contains(&word)
 }
 
-/// 1064 for a statement that is none by its first word: the rest is looked at when it runs.
+/// 1064 if the first word begins no statement. The rest is checked when the statement runs.
 pub(crate) fn check_word(statement: &OtherStatement) -> Result<(), SqlError> {
     if KNOWN.contains(&statement.word.as_str()) || is_foreign(&statement.word) {
         return Ok(());
@@ -154,8 +155,8 @@ pub(crate) fn check_word(statement: &OtherStatement) -> Result<(), SqlError> {
     Err(statement.words()?.error())
 }
 
-/// True for a statement that leaves the warnings of the one before in place. EXECUTE leaves them to what it
-/// executes.
+/// True for a statement that keeps the warnings of the statement before it. For EXECUTE, the statement that
+/// it runs decides.
 pub(crate) fn keeps_warnings(statement: &OtherStatement) -> bool {
     if statement.word != "SHOW" {
         return statement.word == "EXECUTE";
@@ -165,7 +166,7 @@ pub(crate) fn keeps_warnings(statement: &OtherStatement) -> bool {
     words.is("WARNINGS") || words.is("ERRORS") || words.is("COUNT")
 }
 
-/// 1235 for a kind of object that there is not, 1064 for a word that is none.
+/// 1235 for a kind of object that is not supported, 1064 for a word that is no kind of object.
 fn unsupported(statement: &str, words: &mut Words<'_>) -> SqlError {
     const KINDS: &[&str] = &[
         "VIEW",
@@ -224,7 +225,7 @@ fn drop(session: &mut Session, words: &mut Words<'_>, sink: &mut dyn ResultSink)
     if words.is("PREPARE") {
         return prepared::deallocate(session, words, sink);
     }
-    // There are none to drop.
+    // There are none, so there is nothing to drop.
     for kind in ["VIEW", "TRIGGER", "PROCEDURE", "FUNCTION", "EVENT"] {
         if words.accept(kind) && words.accept_all(&["IF", "EXISTS"]) {
             words.qualified_name()?;

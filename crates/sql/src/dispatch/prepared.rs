@@ -7,7 +7,7 @@ use crate::text::parse::{OtherStatement, Word, Words};
 use crate::{ErrorKind, ResultSink, SqlError};
 use types::{Value, ValueRef};
 
-/// 1295 for the statements that work on prepared statements themselves.
+/// 1295 for statements that work on prepared statements themselves.
 pub(crate) fn check_preparable(statement: &OtherStatement) -> Result<(), SqlError> {
     let is_one_of_these = match statement.word.as_str() {
         "PREPARE" | "EXECUTE" | "DEALLOCATE" => true,
@@ -111,7 +111,7 @@ fn check_subqueries(words: &Words<'_>, clause: &str) -> Result<(), SqlError> {
     Ok(())
 }
 
-/// The text of the statement that an expression gives.
+/// The text of the statement, which is the value of an expression.
 fn statement_text(session: &mut Session, words: &mut Words<'_>) -> Result<String, SqlError> {
     check_subqueries(words, "PREPARE..FROM")?;
     let mut text = String::new();

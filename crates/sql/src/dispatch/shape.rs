@@ -1,4 +1,4 @@
-//! Statements that are planned: from text or parameters to a plan.
+//! Planned statements: from text or parameters to a plan.
 
 use crate::exec::{Scratch, recycle};
 use crate::expr::Slots;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use types::ValueRef;
 
 impl Session {
-    /// True for the statements that are planned, by their first word.
+    /// True for statements that are planned. The first word decides.
     pub(crate) fn is_planned(sql: &[u8]) -> bool {
         let start = sql.iter().position(|byte| !byte.is_ascii_whitespace() && *byte != b'(').unwrap_or(0);
         let rest = &sql[start..];
@@ -53,11 +53,12 @@ impl Session {
         let found = plans.find(&scan.key);
         drop(planning);
         let result = match found {
-            // The plan is borrowed, not cloned: its counter is shared with other sessions.
+            // The plan is borrowed and not cloned, because other sessions share its reference counter.
             Some(plan) => self.run_plan(plan, slots, &text, &mut scratch, sink),
             None => match self.plan_scanned(scan, sql, plans) {
                 Ok(plan) => self.run_plan(&plan, slots, &text, &mut scratch, sink),
-                // Perhaps only the shape is wrong, a literal standing where syntax is: the parser will see.
+                // Perhaps only the shape is wrong, because a literal stands where syntax is expected. The
+                // parser decides.
                 Err(error) if error.kind == ErrorKind::Syntax => return None,
                 Err(error) => Err(error),
             },
@@ -78,7 +79,7 @@ impl Session {
         let StatementCache { plans, prefix, .. } = cache;
         self.write_key_prefix(prefix);
         if prepared.scan.key[..prepared.scan.key_start] != **prefix {
-            // It is planned for other settings by now.
+            // The plan was made for other settings.
             prepared.plan = None;
             if prepared.scan.scan(prefix, &prepared.text) != ScanEnd::Whole {
                 return None;
@@ -205,7 +206,7 @@ impl Session {
     }
 }
 
-/// The literals of a statement as they are written.
+/// The literals of a statement as they were written.
 pub(crate) struct Literals<'a> {
     pub(crate) text: &'a [u8],
     pub(crate) shapes: &'a [SlotShape],

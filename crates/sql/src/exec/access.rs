@@ -1,4 +1,4 @@
-//! Finding the rows of one table by its access path.
+//! Finds the rows of one table by its access path.
 
 use super::Flow;
 use super::key_value::{KeyBound, KeyValue, Side, bound, equal, is_exact};
@@ -14,12 +14,12 @@ use engine::{Batch, Direction, Integers, KeyList, KeyRange, Reader, Scan, Table}
 use std::ops::Bound;
 use types::{KeyCodec, ValueRef};
 
-/// More keys than this are not worth looking up one by one.
+/// If there are more keys than this, looking them up one by one is not worth it.
 const KEYS_MAX: usize = 1 << 20;
-/// How many rows pass between two looks at whether the statement was killed.
+/// After this many rows the statement looks again whether it was killed.
 pub(super) const ROWS_BETWEEN_CHECKS: u32 = 256;
 
-/// Memory that is kept from statement to statement.
+/// Memory that is reused from statement to statement.
 #[derive(Default, Debug)]
 pub(crate) struct Scratch {
     keys: KeyList,
@@ -27,7 +27,7 @@ pub(crate) struct Scratch {
     order: Vec<u32>,
     words: Vec<u64>,
     pub(super) row: Vec<u8>,
-    /// Of a hash table.
+    /// The key for a hash table.
     pub(super) key: Vec<u8>,
     pub(super) batch: Batch,
     pub(super) integers: Integers,
@@ -35,9 +35,9 @@ pub(crate) struct Scratch {
     decoded: Vec<u8>,
     /// A row of the result.
     pub(super) output: Vec<ValueRef<'static>>,
-    /// Rows and keys that are sorted.
+    /// Rows and keys that are being sorted.
     pub(super) arena: Bump,
-    /// Primary keys are wanted from scans.
+    /// True if scans must deliver primary keys.
     wants_keys: bool,
 }
 
@@ -47,7 +47,7 @@ impl Scratch {
         &mut self.sorted
     }
 
-    /// Its memory, in bytes, small lists left out.
+    /// The size of its memory in bytes. Small lists are not counted.
     pub(crate) fn capacity(&self) -> usize {
         let lists = self.keys.bytes.capacity() + self.sorted.bytes.capacity() + self.order.capacity() * 4;
         lists
@@ -62,11 +62,11 @@ impl Scratch {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Wants {
     Rows,
-    /// Rows with their primary keys: those who change them need these.
+    /// Rows with their primary keys. A statement that changes rows needs these.
     Keys,
 }
 
-/// Which of an access's conditions are left to test.
+/// Which of an access's conditions still have to be tested.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Left {
     Nothing,
@@ -85,7 +85,7 @@ impl Left {
     }
 }
 
-/// What a scan reads of rows.
+/// What a scan reads of each row.
 #[derive(Clone, Copy)]
 enum Read<'a> {
     Whole,
@@ -94,25 +94,25 @@ enum Read<'a> {
     Integers(&'a IntegerRows),
 }
 
-/// How keys came out.
+/// The result of making keys.
 enum Keys {
     Nothing,
     Found,
     Unusable,
 }
 
-/// A row as an access finds it: its primary key (may be empty unless it is wanted), its columns, and which
-/// conditions it still has to meet.
+/// Takes a row as an access finds it: its primary key (which may be empty unless it was asked for), its
+/// columns, and the conditions that the row still has to meet.
 pub(crate) type Visitor<'v> = dyn FnMut(&[u8], &Part<'_>, Left) -> Result<Flow, SqlError> + 'v;
 
-/// Which rows of which table are looked for, and by which reader.
+/// The rows that are looked for, and the reader that looks.
 #[derive(Clone, Copy)]
 pub(crate) struct Find<'f> {
-    /// Only rows that it sees are found.
+    /// Only rows that this reader sees are found.
     pub reader: Reader<'f>,
     pub table: &'f Table,
     pub access: &'f Access,
-    /// The row of the tables before.
+    /// The joined row of the tables before.
     pub outer: Row<'f>,
     pub context: &'f Context<'f>,
 }
@@ -140,7 +140,7 @@ pub(crate) fn for_each_row(
     let outer = &find.outer;
     scratch.wants_keys = wants == Wants::Keys;
     let read = match (&access.integers, &access.covering) {
-        // Primary keys come with whole rows.
+        // Primary keys are delivered with whole rows only.
         _ if scratch.wants_keys => Read::Whole,
         (Some(integers), _) => Read::Integers(integers),
         (None, Some(covering)) => Read::Keys(covering),
@@ -167,8 +167,8 @@ pub(crate) fn for_each_row(
     Ok(Flow::Continue)
 }
 
-/// The ranges of its index that a path reads, in the order in which it does; `None` if a value cannot be a
-/// key.
+/// The ranges of its index that a path reads, in the order in which it reads them. `None` if a value cannot
+/// be a key.
 pub(super) fn ranges<'a>(
     access: &'a Access,
     outer: &Row<'a>,
@@ -193,8 +193,9 @@ pub(super) fn ranges<'a>(
     Ok(ranges)
 }
 
-/// The primary keys that the rows of an access can have, if it names them: whoever locks rows need not find
-/// them first. They are in `scratch.sorted()`.
+/// The primary keys that rows of the access can have, if its conditions name them. Then a statement that
+/// locks rows need not find them first. The keys are in `scratch.sorted()`. False if the conditions do not
+/// name them.
 ///
 /// # Errors
 /// Those of evaluating keys.
@@ -217,8 +218,8 @@ pub(crate) fn named_rows(
     })
 }
 
-/// Every row, every condition left to test. In the order in which the path would have found them, because
-/// whoever asked may not sort them any more.
+/// Every row, with every condition left to test. The rows come in the order in which the path would have
+/// found them, because the caller may rely on that order and not sort.
 fn everything(
     find: &Find<'_>,
     index: IndexId,
@@ -283,7 +284,7 @@ fn points_found(
     outcome
 }
 
-/// Hands on the rows of a range, one after the other.
+/// Hands on the rows of a range.
 fn scan(
     find: &Find<'_>,
     span: Span<'_>,
@@ -392,7 +393,7 @@ fn scan_integers(
 }
 
 impl Covering {
-    /// Reads a row's columns from an index entry; those that the entry does not have are NULL.
+    /// Reads a row's columns from an index entry. Columns that the entry does not have are NULL.
     fn read<'k>(
         &self,
         key: &'k [u8],
@@ -416,7 +417,7 @@ impl Covering {
     }
 }
 
-/// Makes the keys of `points`, sorted and distinct, in `scratch.sorted`. Without points that is one empty
+/// Writes the keys of `points` to `scratch.sorted`, sorted and distinct. Without points that is one empty
 /// key.
 fn point_keys(
     codec: &KeyCodec,
@@ -468,7 +469,7 @@ fn point_keys(
     Ok(keys)
 }
 
-/// The keys of every combination of the points' values.
+/// The keys of all combinations of the points' values.
 fn product<'a>(
     codec: &KeyCodec,
     points: &'a [Point],
@@ -498,7 +499,7 @@ fn product<'a>(
         key.extend(values.iter().zip(&chosen).map(|(values, at)| values[*at]));
         codec.encode_prefix(&key, &mut keys.bytes);
         keys.ends.push(keys.bytes.len() as u32);
-        // Count up, the last part fastest.
+        // Advances like a counter: the last part changes fastest.
         let mut part = values.len();
         loop {
             if part == 0 {
@@ -547,7 +548,8 @@ fn point_values<'a>(
     })
 }
 
-/// The key of points that have one value each; false if they have none that can be a key of the index.
+/// Writes the key of points that have one value each. False if no row can have that key. `None` if keys
+/// cannot decide which rows match.
 pub(super) fn single_key<'a>(
     codec: &KeyCodec,
     points: &'a [Point],
@@ -578,7 +580,7 @@ pub(super) fn single_key<'a>(
     Ok(Some(true))
 }
 
-/// Sorts `scratch.keys` into `scratch.sorted` and drops what is there twice.
+/// Sorts `scratch.keys` into `scratch.sorted` and drops duplicates.
 fn sort_keys(scratch: &mut Scratch) {
     let Scratch { keys, sorted, order, words, .. } = scratch;
     sorted.clear();
@@ -613,21 +615,22 @@ fn sort_keys(scratch: &mut Scratch) {
     }
 }
 
-/// Makes key ranges of intervals.
+/// Makes key ranges from intervals.
 struct RangeBuilder<'a, 'r> {
     codec: &'r KeyCodec,
-    /// How many parts come before the one that the range is on.
+    /// How many key parts come before the part that the range is on.
     points: usize,
     part: Option<&'a RangePart>,
     outer: &'r Row<'a>,
     context: &'r Context<'a>,
 }
 
-/// The inside of one interval as bytes behind a prefix; `None` as a bound is the end of the part's values.
+/// The interior of one interval as bytes that follow a prefix. A bound of `None` is the end of the part's
+/// values.
 struct Piece {
     lower: Option<(Vec<u8>, bool)>,
     upper: Option<(Vec<u8>, bool)>,
-    /// There is a condition, if one that every value meets: NULL does not.
+    /// True if there is a condition, even one that every value meets: NULL does not meet it.
     excludes_null: bool,
 }
 
@@ -670,7 +673,7 @@ impl<'a> RangeBuilder<'a, '_> {
                     MadeKey::Empty => return Ok(Made::Empty),
                     MadeKey::Unusable => return Ok(Made::Unusable),
                 };
-                // The side of the key's bytes: a descending part turns them round.
+                // A descending part stores inverted bytes, so its lower and upper side are exchanged.
                 let as_lower = (side == Side::Lower) != part.descending;
                 let tightest = if as_lower { &mut piece.lower } else { &mut piece.upper };
                 let tighter = tightest.as_ref().is_none_or(|(known, known_inclusive)| {
@@ -697,7 +700,8 @@ impl<'a> RangeBuilder<'a, '_> {
             BoundValue::Slot(slot) => self.context.slots.value(*slot),
             BoundValue::Value(value) => value.evaluate(self.outer, self.context)?,
         };
-        // The part's own encoding starts behind that of the parts before it, which is only a filler here.
+        // The part's own encoding begins after the encodings of the parts before it. Those are only fillers
+        // here.
         let fillers = vec![ValueRef::Null; self.points];
         let mut key = Vec::new();
         self.codec.encode_prefix(&fillers, &mut key);
@@ -747,7 +751,7 @@ enum MadeKey {
     Unusable,
 }
 
-/// What a LIKE pattern begins with, before its first wildcard.
+/// The bytes that a LIKE pattern begins with, up to its first wildcard.
 fn like_start(pattern: &[u8], escape: Option<char>) -> Vec<u8> {
     let text = String::from_utf8_lossy(pattern);
     let mut start = String::new();
@@ -765,7 +769,7 @@ fn like_start(pattern: &[u8], escape: Option<char>) -> Vec<u8> {
     start.into_bytes()
 }
 
-/// The range of a piece. NULLs are outside of every interval that has a bound; they come first, or last in a
+/// The range of a piece. NULL is outside every interval that has a bound. NULLs come first, or last in a
 /// descending part.
 fn range(piece: Piece, prefix: &[u8], part: &RangePart) -> KeyRange {
     let null = |byte: u8| Bound::Excluded([prefix, &[byte]].concat());
@@ -808,7 +812,7 @@ fn merge(mut ranges: Vec<KeyRange>) -> Vec<KeyRange> {
     merged
 }
 
-/// Bounds are prefixes: an included upper bound takes in all keys that start with it.
+/// Bounds are prefixes: an included upper bound includes all keys that start with it.
 fn lower_order(left: &Bound<Vec<u8>>, right: &Bound<Vec<u8>>) -> std::cmp::Ordering {
     let rank = |bound: &Bound<Vec<u8>>| match bound {
         Bound::Unbounded => (Vec::new(), 0),
@@ -827,7 +831,7 @@ fn upper_order(left: &Bound<Vec<u8>>, right: &Bound<Vec<u8>>) -> std::cmp::Order
         (Bound::Included(left), Bound::Included(right)) => {
             match (left.starts_with(right), right.starts_with(left)) {
                 (true, true) => Equal,
-                // The shorter prefix takes in more.
+                // The shorter prefix includes more keys.
                 (true, false) => Less,
                 (false, true) => Greater,
                 _ => left.cmp(right),
@@ -845,7 +849,8 @@ fn upper_order(left: &Bound<Vec<u8>>, right: &Bound<Vec<u8>>) -> std::cmp::Order
     }
 }
 
-/// True if a range that ends in `upper` overlaps or touches one that starts at `lower` not before it.
+/// True if a range that ends in `upper` overlaps or touches a range that starts at `lower`. The second range
+/// must not start before the first.
 fn reaches(upper: &Bound<Vec<u8>>, lower: &Bound<Vec<u8>>) -> bool {
     let key = match lower {
         Bound::Unbounded => return true,

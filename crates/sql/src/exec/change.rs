@@ -1,4 +1,4 @@
-//! The rows that an UPDATE or DELETE may mean.
+//! Finds the rows that an UPDATE or DELETE may change.
 
 use super::Flow;
 use super::access::{Find, Scratch, Wants, for_each_row, named_rows};
@@ -12,7 +12,7 @@ use bumpalo::Bump;
 use engine::{KeyList, Reader};
 use std::collections::HashSet;
 
-/// Calls `body` with the statement's slots, those of its subqueries' results included.
+/// Calls `body` with the statement's slots, including those of its subqueries' results.
 ///
 /// # Errors
 /// Those of the subqueries and of `body`.
@@ -26,17 +26,18 @@ pub(crate) fn with_read_slots<T>(
     with_subqueries(&read.subqueries, slots, runtime, scratch, body)
 }
 
-/// Rows that may be meant, in the order in which they are to be changed.
+/// The rows that may have to be changed, in the order in which they are to be changed.
 #[derive(Debug, Default)]
 pub(crate) struct Candidates {
     pub keys: KeyList,
-    /// How many rows LIMIT allows to change.
+    /// How many rows LIMIT allows to be changed.
     pub wanted: u64,
-    /// False if there may be more: the scan ended where as many as asked for were found.
+    /// False if there may be more rows: the scan ended when it had found as many as it was asked for.
     pub complete: bool,
 }
 
-/// Finds the primary keys of the rows that `reader` says may be meant, each once, up to `limit` of them.
+/// Finds the primary keys of up to `limit` rows that, as `reader` sees them, may have to be changed. Each is
+/// found once.
 ///
 /// # Errors
 /// Of the engine and of evaluating conditions.
@@ -68,7 +69,7 @@ pub(crate) fn candidates(
         return Ok(found);
     }
     let sort_arena = Bump::new();
-    // Sorted ones are needed all: the first may turn out not to be meant.
+    // If rows are sorted, all keys are needed: the first ones may turn out not to meet the condition.
     let mut sorter = KeySorter::new(&read.order, &sort_arena, u64::MAX);
     let mut done = Done::new(&read.access);
     let find =

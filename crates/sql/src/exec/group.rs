@@ -25,8 +25,8 @@ struct State {
     accumulators: Vec<Accumulator>,
 }
 
-/// Sorts rows into groups, and hands each group on as a row: the parts of its first row, then the aggregates'
-/// results.
+/// Sorts rows into groups and hands each group on as a row: the parts of its first row, then the results of
+/// the aggregates.
 pub(super) struct Grouper<'p, 'c> {
     plan: &'p SelectPlan,
     group: &'p Group,
@@ -36,7 +36,7 @@ pub(super) struct Grouper<'p, 'c> {
     groups: HashMap<Box<[u8]>, usize, foldhash::fast::RandomState>,
     states: Vec<State>,
     key: Vec<u8>,
-    /// The key of the group that is being read, if groups come one after the other.
+    /// The key of the current group, if groups come one after the other.
     current: Vec<u8>,
     stopped: bool,
 }
@@ -101,7 +101,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
         Ok(self.states.len() - 1)
     }
 
-    /// Hands on what has been gathered, in the order of the keys.
+    /// Hands on all groups, in the order of their keys.
     pub(super) fn finish(mut self) -> Result<(), SqlError> {
         self.emit_all()
     }
@@ -183,7 +183,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
         }
     }
 
-    /// Answers from an index alone; `false` if that does not work after all.
+    /// Answers the query from an index alone. `false` if that turns out to be impossible.
     pub(super) fn shortcut(&mut self, shortcut: &Shortcut, table: &Table) -> Result<bool, SqlError> {
         let values = match shortcut {
             Shortcut::RowCount => {
@@ -203,7 +203,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
         Ok(true)
     }
 
-    /// How many rows the statement sees: counted, for each snapshot has a number of its own.
+    /// How many rows the statement sees. They are counted, because each snapshot sees its own number of rows.
     fn count_rows(&self, table: &Table, index: base::IndexId) -> Result<i64, SqlError> {
         let range = KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded };
         let mut scan = table.scan_keys(self.runtime.reader, index, range, Direction::Forward);
@@ -264,7 +264,7 @@ fn end_of_index(reader: Reader<'_>, table: &Table, end: &End) -> Result<Value, S
     let direction = if end.last { Direction::Backward } else { Direction::Forward };
     let nullable = table.def().columns.get(end.column).is_none_or(|column| column.nullable);
     let range = match nullable {
-        // NULLs come first; behind their one byte.
+        // NULLs come first: their key is one byte, 0. The range begins after it.
         true => KeyRange { lower: Bound::Excluded(vec![0]), ..range },
         false => range,
     };

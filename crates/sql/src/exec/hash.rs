@@ -1,8 +1,8 @@
-//! A hash table of a table's rows: joins by equations that no index answers.
+//! A hash table of a table's rows, for joins by equations that no index can answer.
 //!
-//! The table that is joined goes into the hash table once, whatever is read before it; so rows keep the order
-//! of the tables before, and outer joins need nothing special. Once its rows take more memory than they may,
-//! the others are kept by their primary keys and looked up when they are needed.
+//! The table that is joined is put into the hash table once, whatever the tables before it are. So rows keep
+//! the order of the tables before, and outer joins need nothing special. When its rows take more memory than
+//! they may, the remaining rows are kept as primary keys only and looked up when needed.
 
 use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row};
@@ -12,16 +12,16 @@ use hashbrown::HashTable;
 use std::hash::BuildHasher;
 use types::ValueRef;
 
-/// A row that is kept.
+/// A row in the hash table.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum HashedRow<'s> {
     Image(&'s [u8]),
     Values(&'s [ValueRef<'s>]),
-    /// The primary key of a row that is too much.
+    /// The primary key of a row that did not fit into the memory allowed.
     Key(&'s [u8]),
 }
 
-/// No further row of the same key.
+/// The end of a list: no further row has the same key.
 const END: u32 = u32::MAX;
 
 #[derive(Debug)]
@@ -30,11 +30,11 @@ struct Entry<'s> {
     key: &'s [u8],
     row: HashedRow<'s>,
     next: u32,
-    /// Of a key's first row: its last one.
+    /// For the first row of a key: the last row of that key.
     last: u32,
 }
 
-/// Rows by key, those of one key in the order in which they came.
+/// Rows by key. Rows of one key stay in the order in which they came.
 #[derive(Debug)]
 pub(super) struct HashedRows<'s> {
     pub(super) keys: &'s HashKeys,
@@ -62,7 +62,7 @@ impl<'s> HashedRows<'s> {
         }
     }
 
-    /// Takes in the row of `part`, unless a NULL in its key keeps it from being equal to any.
+    /// Inserts the row of `part`. A row with a NULL in its key is left out, because it equals no other.
     pub(super) fn insert(
         &mut self,
         row: &Row<'_>,
@@ -126,7 +126,7 @@ impl<'s> HashedRows<'s> {
     }
 }
 
-/// Writes the key of one side of the equations; false if a value is NULL.
+/// Writes the key of one side of the equations. False if a value is NULL.
 pub(super) fn encode_key(
     side: &[Compiled],
     keys: &HashKeys,

@@ -1,4 +1,4 @@
-//! Joins: for each row of the tables before, the rows of the next one.
+//! Joins: for each row of the tables before, finds the rows of the next table.
 
 use super::access::{Find, ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row, single_key};
 use super::hash::{HashedRow, HashedRows, encode_key};
@@ -19,7 +19,7 @@ use types::{Value, ValueRef};
 /// The rows of a derived or virtual table.
 pub(super) type Materialized = Vec<Vec<Value>>;
 
-/// Takes a row of one table and the condition that it has yet to meet.
+/// Takes a row of one table, and the condition that the row still has to meet.
 type EachRow<'e> = dyn FnMut(&Part<'_>, &Option<Compiled>) -> Result<Flow, SqlError> + 'e;
 
 /// Reads the tables of a SELECT.
@@ -27,9 +27,9 @@ pub(super) struct Join<'p> {
     pub(super) plan: &'p SelectPlan,
     pub(super) slots: Slots<'p>,
     pub(super) runtime: &'p Runtime<'p>,
-    /// By part; empty for tables.
+    /// By part. Empty for stored tables.
     pub(super) materialized: &'p [Option<Rc<Materialized>>],
-    /// How the rows of its tables are locked, if they are.
+    /// How the rows of its tables are locked. `None` if they are not.
     pub(super) lock: Option<LockClause>,
 }
 
@@ -51,7 +51,7 @@ impl<'p> Join<'p> {
                 let arena = Bump::new();
                 consumer.row(&Row::EMPTY, &self.context(&arena))
             }
-            // One table: its row is the whole row.
+            // There is one table only: its row is the whole row.
             [Step { part: 0, access: Some(access), begins: None, filter: None, .. }] => {
                 let Source::Table { table, .. } = &self.plan.inputs[0].source else {
                     return Err(SqlError::internal("an access without a table"));
@@ -92,7 +92,7 @@ impl<'p> Join<'p> {
                     Some(flow) => flow,
                     None => running.step(0, &parts, scratch, consumer)?,
                 };
-                // Each hands rows on to those behind it.
+                // Each step hands its rows on to the steps behind it.
                 for (at, step) in steps.iter().enumerate() {
                     if flow == Flow::Continue && matches!(step.method, Method::Gather) {
                         flow = running.look_up(at, &mut scratch[at..], consumer)?;
@@ -103,8 +103,8 @@ impl<'p> Join<'p> {
         }
     }
 
-    /// The rows that an access finds, locked if they have to be, each with the condition that it has yet to
-    /// meet.
+    /// The rows that an access finds, locked if the statement locks rows. Each comes with the condition that
+    /// it still has to meet.
     fn rows(
         &self,
         part: usize,
@@ -136,9 +136,9 @@ impl<'p> Join<'p> {
     }
 }
 
-/// What a step keeps from one row before it to the next.
+/// What a step keeps while the rows before it change.
 struct State<'s> {
-    /// What lives as long as the join.
+    /// Memory that lives as long as the join.
     arena: &'s Bump,
     followed: RefCell<Followed<'s>>,
     hashed: OnceCell<HashedRows<'s>>,
@@ -158,26 +158,26 @@ impl<'s> State<'s> {
     }
 }
 
-/// A cursor that moves along with the keys of the rows before.
+/// A cursor that moves forward with the keys of the rows before.
 #[derive(Default)]
 struct Followed<'s> {
     scan: Option<Scan<'s>>,
     key: Vec<u8>,
 }
 
-/// A join of several tables under way.
+/// A join of several tables while it runs.
 pub(super) struct Running<'j, 'p> {
     pub(super) join: &'j Join<'p>,
     /// By step.
     states: Vec<State<'j>>,
-    /// By nest: a row of it has fitted.
+    /// By nest: true if a row of it has matched.
     pub(super) matched: Vec<Cell<bool>>,
 }
 
-/// Joins of so many tables need no memory of their own for each row.
+/// Joins of up to this many tables need no heap memory of their own for each row.
 const FEW_PARTS: usize = 6;
 
-/// Calls `body` with the row `outer` and `part` in it.
+/// Calls `body` with the row `outer` extended by `part`.
 #[inline]
 pub(super) fn with_part<R>(
     outer: &[Part<'_>],
@@ -202,7 +202,7 @@ impl<'j> Running<'j, '_> {
         &self.states[at].gathered
     }
 
-    /// Looks now and then whether the statement was killed; called for each row of step `at`.
+    /// Every few rows, checks whether the statement was killed. Called for each row of step `at`.
     #[inline]
     pub(super) fn check(&self, at: usize) -> Result<(), SqlError> {
         let rows = &self.states[at].rows;
@@ -212,7 +212,7 @@ impl<'j> Running<'j, '_> {
         Ok(())
     }
 
-    /// Reads the step's table for the row `outer`, and the steps behind it inside of that.
+    /// Reads the step's table for the row `outer`, and for each row found the steps behind it.
     fn step(
         &self,
         at: usize,
@@ -226,7 +226,7 @@ impl<'j> Running<'j, '_> {
         }
     }
 
-    /// As [`Running::step`], without gathering rows first.
+    /// As [`Running::step`], but without gathering rows first.
     pub(super) fn step_now(
         &self,
         at: usize,
@@ -262,7 +262,7 @@ impl<'j> Running<'j, '_> {
         }
     }
 
-    /// Goes on with a row that has come through step `at`, where the nests `ends` end.
+    /// Continues with a row that has passed step `at`. The nests `ends` end here.
     pub(super) fn found(
         &self,
         at: usize,
@@ -284,8 +284,8 @@ impl<'j> Running<'j, '_> {
         self.step(at + 1, row.0, scratch, consumer)
     }
 
-    /// Goes on with NULLs for a nest that had no row for `outer`. `scratch` begins with that of the nest's
-    /// first step.
+    /// Continues with NULLs for a nest that had no row for `outer`. `scratch` begins with the memory of the
+    /// nest's first step.
     pub(super) fn nulls(
         &self,
         nest: usize,
@@ -305,14 +305,14 @@ impl<'j> Running<'j, '_> {
         if !passes(&plan.after, &row, &context)? {
             return Ok(Flow::Continue);
         }
-        // The nests around this one that end with it have found a row.
+        // For the nests around this one that end with it, this counts as a row found.
         let ends = &steps[plan.last].ends;
         let around = ends.iter().position(|end| *end == nest).map_or(&[][..], |own| &ends[own + 1..]);
         let scratch = &mut scratch[plan.last + 1 - plan.first..];
         self.found(plan.last, around, &row, &context, scratch, consumer)
     }
 
-    /// The rows of step `at` for the row `outer`, by its method.
+    /// The rows of step `at` for the row `outer`, by the step's method.
     fn rows(
         &self,
         at: usize,
@@ -367,8 +367,8 @@ impl<'j> Running<'j, '_> {
         }
     }
 
-    /// Moves the step's cursor to the key of `outer` and hands on the rows there; `None` if that key cannot
-    /// be one of the index.
+    /// Moves the step's cursor to the key of `outer` and hands on the rows found there. `None` if that key
+    /// cannot be a key of the index.
     fn follow(
         &self,
         at: usize,
@@ -410,7 +410,7 @@ impl<'j> Running<'j, '_> {
         Ok(Some(Flow::Continue))
     }
 
-    /// The rows of a table by the step's keys.
+    /// A hash table of a stored table's rows by the step's keys.
     fn hash_table(
         &self,
         at: usize,
@@ -443,7 +443,7 @@ impl<'j> Running<'j, '_> {
         Ok(hashed)
     }
 
-    /// The rows of a derived or virtual table by the step's keys.
+    /// A hash table of a derived or virtual table's rows by the step's keys.
     fn hash_materialized(
         &self,
         at: usize,

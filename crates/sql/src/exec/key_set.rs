@@ -1,14 +1,14 @@
-//! Keys that have been met: DISTINCT, UNION, rows that are found twice.
+//! Sets of keys that have been seen: for DISTINCT, UNION, and rows that are found twice.
 
 use foldhash::fast::RandomState;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
 
-/// So many keys are made room for at the first.
+/// How many keys a set has room for at first.
 const KEYS_FIRST: usize = 112;
 const BYTES_FIRST: usize = 4 << 10;
 
-/// A set of keys, whose bytes lie one behind the other: a new key is seldom an allocation.
+/// A set of keys. Their bytes lie one behind the other, so a new key rarely needs an allocation.
 #[derive(Default, Debug)]
 pub(super) struct KeySet {
     bytes: Vec<u8>,
@@ -47,7 +47,7 @@ impl KeySet {
         true
     }
 
-    /// The key may come again. Its bytes stay until the set goes.
+    /// Removes a key, so that it counts as new again. Its bytes stay until the set is dropped.
     pub(super) fn remove(&mut self, key: &[u8]) {
         let hash = self.hash(key);
         if let Ok(entry) = self.table.find_entry(spread(hash), |entry| entry.is(hash, key, &self.bytes)) {
@@ -66,7 +66,7 @@ impl KeyEntry {
     }
 }
 
-/// The table takes the bucket from the low bits and a tag from the seven highest.
+/// The hash table takes the bucket from the low bits of a hash, and a tag from its seven highest bits.
 fn spread(hash: u32) -> u64 {
     u64::from(hash) << 32 | u64::from(hash)
 }

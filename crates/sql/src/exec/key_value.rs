@@ -1,16 +1,16 @@
-//! Values as keys: whether comparing a column with a value is the same as comparing their keys.
+//! Values as keys: decides whether comparing keys gives the same result as comparing a column with a value.
 
 use std::cmp::Ordering;
 use types::{ColumnType, Date, DateTime, Decimal, Time, ValueRef};
 
-/// What looking for a value in an index comes to.
+/// How an index can be searched for a value.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum KeyValue<'a> {
-    /// The keys of this value, and no others, are equal.
+    /// A column value is equal if, and only if, its key is the key of this value.
     Exact(ValueRef<'a>),
     /// No value of the column is equal.
     Never,
-    /// Keys cannot tell: rows must be compared.
+    /// Keys cannot decide this: rows must be compared.
     Unusable,
 }
 
@@ -21,21 +21,21 @@ pub(crate) enum Side {
     Upper,
 }
 
-/// What a bound comes to.
+/// How an index can be searched from or to a bound.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum KeyBound<'a> {
     At {
         value: ValueRef<'a>,
         inclusive: bool,
     },
-    /// Every value of the column is inside.
+    /// Every value of the column lies inside.
     Open,
-    /// None is: the bound lies beyond the type, or is NULL.
+    /// No value lies inside: the bound is beyond the type's values, or is NULL.
     Empty,
     Unusable,
 }
 
-/// True if what to look for where `column = value` is the value itself: the usual ones.
+/// True for the common cases in which the value to look for, where `column = value`, is the value itself.
 #[inline]
 pub(crate) fn is_exact(value: &ValueRef<'_>, column: &ColumnType) -> bool {
     match (column, value) {
@@ -70,7 +70,7 @@ fn int_equal<'a>(number: i128, bytes: u8, unsigned: bool) -> KeyValue<'a> {
     }
 }
 
-/// Whether a number lies below, in or above an integer type.
+/// Whether a number lies below, within or above the range of an integer type.
 #[inline]
 fn int_place(number: i128, bytes: u8, unsigned: bool) -> Ordering {
     let bits = 8 * u32::from(bytes);
@@ -88,7 +88,8 @@ fn int_place(number: i128, bytes: u8, unsigned: bool) -> Ordering {
 fn other_equal<'a>(value: ValueRef<'a>, column: &ColumnType) -> KeyValue<'a> {
     match bound(value, column, true, Side::Lower) {
         KeyBound::Unusable => KeyValue::Unusable,
-        // A value between two values of the column was moved, or is no longer inclusive: then none is equal.
+        // A value that lies between two values of the column was moved, or is no longer inclusive. Then no
+        // column value is equal.
         KeyBound::At { value: lower, inclusive: true } => match bound(value, column, true, Side::Upper) {
             KeyBound::At { value: upper, inclusive: true } if upper == lower => KeyValue::Exact(lower),
             _ => KeyValue::Never,
@@ -97,7 +98,7 @@ fn other_equal<'a>(value: ValueRef<'a>, column: &ColumnType) -> KeyValue<'a> {
     }
 }
 
-/// A bound of a range on a column, moved to a value that the column can have.
+/// A bound of a range on a column, moved to a value that the column can hold.
 pub(crate) fn bound<'a>(
     value: ValueRef<'a>,
     column: &ColumnType,
@@ -108,7 +109,8 @@ pub(crate) fn bound<'a>(
         _ if value.is_null() => KeyBound::Empty,
         ColumnType::Int { bytes, unsigned } => match number(value) {
             Some(Number::Whole(number)) => whole(number, *bytes, *unsigned, inclusive, side),
-            // Between two whole numbers: the next one inside, itself included.
+            // A bound between two whole numbers becomes the next whole number inside the range, which is
+            // included.
             Some(Number::Between(below)) => {
                 let inside = if side == Side::Lower { below + 1 } else { below };
                 whole(inside, *bytes, *unsigned, true, side)
@@ -130,7 +132,7 @@ pub(crate) fn bound<'a>(
             Some(number) if f64::from(number as f32) == number => {
                 at(ValueRef::Float(number as f32), inclusive)
             }
-            // The nearest float lies on one side; whether it is in is plain from where it lies.
+            // The nearest float lies on one side of the bound. Its position decides whether it is included.
             Some(number) if number.is_finite() => {
                 let inside = match side {
                     Side::Lower => f64::from(number as f32) > number,
@@ -156,7 +158,8 @@ pub(crate) fn bound<'a>(
         },
         ColumnType::Date => match date_time(value) {
             Some(moment) if moment.time().micros == 0 => at(ValueRef::Date(moment.date), inclusive),
-            // Later on a day than its start: that day is out below, and in above.
+            // The bound is later than the start of its day. So that day is outside if this is a lower bound,
+            // and inside if it is an upper bound.
             Some(moment) => at(ValueRef::Date(moment.date), side == Side::Upper),
             None => KeyBound::Unusable,
         },
@@ -166,7 +169,8 @@ pub(crate) fn bound<'a>(
             }
             _ => KeyBound::Unusable,
         },
-        // Stored in UTC and compared in the session's time zone, in which an hour a year comes twice.
+        // The values are stored in UTC but compared in the session's time zone, where one hour a year occurs
+        // twice.
         ColumnType::Timestamp { .. } => KeyBound::Unusable,
         ColumnType::Time { fsp } => match time(value) {
             Some(span) if span.with_fsp(*fsp).micros == span.micros => {
@@ -195,16 +199,16 @@ fn whole<'a>(number: i128, bytes: u8, unsigned: bool, inclusive: bool, side: Sid
     }
 }
 
-/// A number beside the whole ones.
+/// The position of a number among the whole numbers.
 enum Number {
     Whole(i128),
-    /// Between this one and the next.
+    /// Between this whole number and the next.
     Between(i128),
     Above,
     Below,
 }
 
-/// Numbers of this size and above are not all doubles.
+/// From this size on, not every whole number is a double.
 const EXACT_DOUBLE_MAX: f64 = 9_007_199_254_740_992.0;
 
 fn number(value: ValueRef<'_>) -> Option<Number> {
@@ -292,7 +296,7 @@ fn decimal<'a>(value: ValueRef<'a>, precision: u8, scale: u8, inclusive: bool, s
         Some(fitted) if fitted.compare(&number) == Ordering::Equal => {
             at(ValueRef::Decimal(fitted), inclusive)
         }
-        // Rounded: is the neighbour inside?
+        // The bound was rounded. Check whether the rounded value is inside the range.
         Some(fitted) => {
             let inside = match side {
                 Side::Lower => fitted.compare(&number) == Ordering::Greater,

@@ -1,10 +1,10 @@
-//! Reading rows to lock them: FOR UPDATE, LOCK IN SHARE MODE, and what SERIALIZABLE and INSERT ... SELECT do
-//! unasked.
+//! Locking reads: FOR UPDATE, LOCK IN SHARE MODE, and the reads that SERIALIZABLE and INSERT ... SELECT lock
+//! without being told to.
 //!
-//! A row is found, locked, and looked at again: only its newest image counts, which nobody can change any
-//! more. Locked are the rows of each table that meet the conditions which the access of that table has to
-//! meet. Where the order of an index counts, a row counts only by its newest entry there: if it was found in
-//! an older one, it is left to be found again.
+//! A row is found, locked, and then read again: only its newest image counts, and nobody else can change that
+//! any more. For each table, the rows that meet the conditions of the table's access are locked. If the order
+//! of an index matters, a row counts only by its newest entry in that index. If it was found by an older
+//! entry, it is skipped there, because the scan finds it again by the newer one.
 
 use super::Flow;
 use super::access::{Find, Scratch, Wants, for_each_row, named_rows};
@@ -18,7 +18,7 @@ use base::IndexId;
 use engine::{Error, LockMode, LockWait, Reader, Table, Writer};
 use std::cell::RefCell;
 
-/// Locks rows of a statement.
+/// Locks rows for a statement.
 pub(crate) trait LockRows {
     /// Locks one row and shows its newest image to `keep`. False if there is no such row, if `keep` says that
     /// it is not meant, or if it is to be skipped because it is locked.
@@ -34,7 +34,7 @@ pub(crate) trait LockRows {
     ) -> Result<bool, SqlError>;
 }
 
-/// Locks rows by the statement's own writer, which may change others in between.
+/// Locks rows through the statement's own writer, which may change other rows in between.
 pub(crate) struct WriterLocks<'a, 'w>(pub &'a RefCell<Writer<'w>>);
 
 impl LockRows for WriterLocks<'_, '_> {
@@ -60,10 +60,10 @@ impl LockRows for WriterLocks<'_, '_> {
 /// How a statement locks the rows that it reads.
 #[derive(Clone, Copy)]
 pub(crate) struct RowLocks<'r> {
-    /// Finds the rows that may be meant.
+    /// The reader that finds rows which may have to be locked.
     pub candidates: Reader<'r>,
     pub rows: &'r dyn LockRows,
-    /// Of SELECTs that do not say how themselves.
+    /// The lock of SELECTs that name none themselves.
     pub unasked: Option<LockClause>,
 }
 
@@ -87,7 +87,7 @@ pub(super) fn lock_each_row(
     let Find { table, access, outer: Row(outer), context, .. } = find;
     let mut image = Vec::new();
     let mut newest_key = Vec::new();
-    // `None` for a row that is not where it was found any more.
+    // `None` for a row that is no longer where it was found.
     let mut lock = |primary_key: &[u8], entry: Option<&FoundEntry>| {
         image.clear();
         let mut met = Ok(false);
@@ -154,7 +154,7 @@ struct FoundEntry {
 
 /// The rows that were there already: a candidate may be delivered by what it is and by what it was.
 pub(super) enum Done {
-    /// In the order of their keys, both come one after the other.
+    /// Used for the clustered index: both images of a row come one after the other.
     Clustered(Option<Vec<u8>>),
     Any(KeySet),
 }
@@ -167,7 +167,7 @@ impl Done {
         }
     }
 
-    /// The row may come again.
+    /// Forgets a row, so that it is delivered if it is found again.
     fn forget(&mut self, primary_key: &[u8]) {
         if let Done::Any(seen) = self {
             seen.remove(primary_key);

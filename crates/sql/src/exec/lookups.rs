@@ -1,6 +1,6 @@
-//! Lookups of many rows at a time: the rows of the tables before are gathered, and those that a unique index
-//! has for them are looked up together, so that their cache misses overlap. What comes out keeps the order of
-//! the tables before.
+//! Lookups of many rows at a time. Rows of the tables before are gathered. Then the rows that a unique index
+//! has for them are looked up together, so that their cache misses overlap. The result keeps the order of the
+//! tables before.
 
 use super::access::{Scratch, single_key};
 use super::join::{Running, passes};
@@ -13,20 +13,20 @@ use bumpalo::Bump;
 use engine::KeyList;
 use types::{Value, ValueRef};
 
-/// Rows gathered at first, since many joins end soon, and at most.
+/// How many rows are gathered at first, because many joins end soon, and how many at most.
 const ROWS_FIRST: usize = 8;
 const ROWS_MAX: usize = 128;
-/// Rows are looked up once those gathered have so many bytes.
+/// The gathered rows are looked up when their images take this many bytes.
 const BYTES_MAX: usize = 1 << 20;
 
-/// Rows of the tables before, kept until they are looked up for.
+/// Rows of the tables before, kept until the lookup for them is made.
 #[derive(Debug)]
 pub(super) struct Gathered {
     rows_max: usize,
     /// By row: the position of its key among `keys`; `None` if it equals none.
     rows: Vec<Option<u32>>,
     keys: KeyList,
-    /// Of every row as many as there are tables.
+    /// For every row, one entry for each table.
     parts: Vec<GatheredPart>,
     images: Vec<u8>,
     values: Vec<Value>,
@@ -61,7 +61,7 @@ impl Gathered {
         self.rows.len() >= self.rows_max || self.images.len() >= BYTES_MAX
     }
 
-    /// Takes the row of the tables before in, whose key is in `key`.
+    /// Adds a row of the tables before. Its key is in `key`.
     fn push(&mut self, row: &[Part<'_>], has_key: bool) {
         self.rows.push(has_key.then_some(self.keys.len() as u32));
         if has_key {
@@ -102,7 +102,7 @@ struct Found {
 }
 
 impl<'j> Running<'j, '_> {
-    /// Gathers the row `outer` for step `at`, and looks up what has been gathered if that is enough.
+    /// Gathers the row `outer` for step `at`. If enough rows are gathered, looks all of them up.
     pub(super) fn gather(
         &self,
         at: usize,
@@ -127,7 +127,8 @@ impl<'j> Running<'j, '_> {
         match is_full {
             Some(false) => Ok(Flow::Continue),
             Some(true) => self.look_up(at, scratch, consumer),
-            // Keys cannot tell which rows are equal: this one goes its own way, behind those before it.
+            // Keys cannot decide which rows match this row. It takes the step alone, after the rows that were
+            // gathered before it.
             None => match self.look_up(at, scratch, consumer)? {
                 Flow::Continue => self.step_now(at, outer, scratch, consumer),
                 Flow::Stop => Ok(Flow::Stop),
@@ -135,7 +136,7 @@ impl<'j> Running<'j, '_> {
         }
     }
 
-    /// Looks up for the rows that have been gathered for step `at`, and hands on what that finds.
+    /// Makes the lookups for the rows that were gathered for step `at`, and hands on the rows found.
     pub(super) fn look_up(
         &self,
         at: usize,
@@ -205,7 +206,7 @@ impl<'j> Running<'j, '_> {
         Ok(Flow::Continue)
     }
 
-    /// Looks the keys up, each once.
+    /// Looks each key up once.
     fn find(
         &self,
         index: base::IndexId,

@@ -1,7 +1,8 @@
-//! Merges by integers: the first table of a join in the order of its key, beside the second's primary key.
+//! Merges by integers: reads the first table of a join in the order of its key, next to the primary key of
+//! the second.
 //!
-//! Both sides come a leaf at a time, and only their integers are read. A join whose result reads no column,
-//! as COUNT(*) of one, makes no row of what it finds.
+//! Both sides are read leaf by leaf, and only their integers. If the result reads no column, as in COUNT(*)
+//! of a join, no rows are made.
 
 use super::access::{Left, Scratch, ranges};
 use super::join::{Running, passes, with_part};
@@ -15,7 +16,7 @@ use bumpalo::Bump;
 use engine::{Direction, IntegerColumns, Integers, KeyRange, Reader, Scan, Table};
 use types::{KeyCodec, ValueRef};
 
-/// So many keys are passed one by one before the rest of a leaf is searched.
+/// How many keys are skipped one by one before the rest of the leaf is searched.
 const STEPS: usize = 8;
 
 /// The side that is looked up: its rows in the order of their keys.
@@ -27,7 +28,7 @@ struct Inner<'s> {
     point: &'s Point,
     scan: Scan<'s>,
     batch: Integers,
-    /// The first row of the batch whose key is not below those looked up.
+    /// The position in the batch of the first row whose key is not below those looked up so far.
     at: usize,
     last: i64,
     key: Vec<u8>,
@@ -58,7 +59,7 @@ impl<'s> Inner<'s> {
         }
     }
 
-    /// Goes to the row with this key, if there is one.
+    /// Moves to the row with this key. True if there is one.
     #[inline(always)]
     fn find(&mut self, key: i64) -> Result<bool, SqlError> {
         if key >= self.last
@@ -78,7 +79,7 @@ impl<'s> Inner<'s> {
 
     fn find_far(&mut self, key: i64) -> Result<bool, SqlError> {
         if key < self.last {
-            // Keys come in order; whoever says otherwise starts anew.
+            // Keys normally come in order. If one does not, the scan starts again from the beginning.
             self.scan = whole(self.reader, self.table);
             self.at = usize::MAX;
         }
@@ -109,7 +110,7 @@ fn whole<'s>(reader: Reader<'s>, table: &'s Table) -> Scan<'s> {
     table.scan(reader, base::IndexId(0), KeyRange::all(), Direction::Forward)
 }
 
-/// Tests a batch's row: by its integers, or else as a row.
+/// Tests a row of a batch: by its integers if that is enough, otherwise as a row.
 struct Conditions<'c> {
     filter: Option<IntegerFilter<'c>>,
     left: Left,
@@ -128,7 +129,7 @@ impl<'c> Conditions<'c> {
     }
 }
 
-/// The two steps that are merged, with their tables' accesses and conditions.
+/// The two steps that are merged, with the accesses and conditions of their tables.
 struct Merging<'m, 'j, 'p> {
     running: &'m Running<'j, 'p>,
     merge: &'j Merge,
@@ -143,8 +144,8 @@ struct Merging<'m, 'j, 'p> {
 }
 
 impl<'j> Running<'j, '_> {
-    /// Reads the first two steps, and those behind them inside of that; `None` if a value cannot be a key of
-    /// the first table.
+    /// Reads the first two steps, and for each row found the steps behind them. `None` if a value cannot be a
+    /// key of the first table.
     pub(super) fn merge(
         &self,
         merge: &'j Merge,
@@ -211,7 +212,7 @@ impl<'j> Running<'j, '_> {
 }
 
 impl Merging<'_, '_, '_> {
-    /// Nobody reads a column of the rows found.
+    /// True if no column of the rows found is read.
     fn only_finds(&self) -> bool {
         let Merging { merge, first, second, outer_conditions, inner_conditions, .. } = self;
         !merge.reads_rows

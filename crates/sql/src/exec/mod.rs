@@ -1,8 +1,8 @@
 //! Runs plans.
 //!
-//! Rows are pushed: [`access`] finds the rows of a table, [`join`] does so for one table inside of the other,
-//! and what comes behind takes each joined row as a [`RowConsumer`]: a projection, a grouping, a sort. Rows
-//! of the result go to a [`RowSink`]. Nothing is allocated for a row that is only projected.
+//! Rows are pushed. [`access`] finds the rows of a table, and [`join`] does that for one table inside of
+//! another. The stage behind takes each joined row as a [`RowConsumer`]: a projection, a grouping or a sort.
+//! Rows of the result go to a [`RowSink`]. No memory is allocated for a row that is only projected.
 
 pub(crate) mod access;
 mod change;
@@ -51,8 +51,8 @@ pub(crate) trait RowSink {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError>;
 }
 
-/// An empty vector with the memory of `used`. The lifetimes of the values may differ; nothing is allocated,
-/// because the iterator is collected in place.
+/// An empty vector that takes over the memory of `used`. The lifetimes of the values may differ. Nothing is
+/// allocated, because the iterator is collected in place.
 #[inline]
 pub(crate) fn recycle<'a, 'b>(mut used: Vec<ValueRef<'a>>) -> Vec<ValueRef<'b>> {
     used.clear();

@@ -43,7 +43,7 @@ pub(super) fn evaluate<'a>(
     Ok(())
 }
 
-/// Rows that were there already.
+/// The rows that have been seen already.
 pub(super) struct Seen<'p> {
     keys: &'p ValueKeys,
     seen: KeySet,
@@ -61,13 +61,13 @@ impl<'p> Seen<'p> {
         self.seen.insert(&self.key)
     }
 
-    /// As [`Seen::is_new`], of values whose key is known.
+    /// As [`Seen::is_new`], for values whose key is known.
     pub(super) fn is_new_key(&mut self, key: &[u8]) -> bool {
         self.seen.insert(key)
     }
 }
 
-/// Leaves out rows that were there before.
+/// Leaves out rows that have been seen before.
 pub(super) struct Distinct<'p, 's> {
     pub(super) seen: Seen<'p>,
     pub(super) out: &'s mut dyn RowSink,
@@ -79,11 +79,11 @@ impl RowSink for Distinct<'_, '_> {
     }
 }
 
-/// Leaves out the first rows and stops behind the last.
+/// Skips the first rows, and stops after the last.
 pub(super) struct Limited<'s> {
     pub(super) offset: u64,
     pub(super) count: u64,
-    /// Goes on counting behind the last row: SQL_CALC_FOUND_ROWS.
+    /// Continues to count rows after the last one, for SQL_CALC_FOUND_ROWS.
     pub(super) counts_on: bool,
     pub(super) seen: u64,
     pub(super) sent: u64,

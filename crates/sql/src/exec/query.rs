@@ -1,4 +1,4 @@
-//! Running a statement's plan.
+//! Runs the plan of a statement.
 
 use super::access::Scratch;
 use super::group::Grouper;
@@ -21,13 +21,13 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use types::{Decimal, Value, ValueRef};
 
-/// The text of the literal in a slot. True as second argument: the name of a column is this literal alone,
-/// which for a text is what it says, without quotes.
+/// The text of the literal in a slot. The second argument is true if the name of a column is this literal
+/// alone. Then a text literal is returned without quotes.
 pub(crate) type LiteralText<'r> = dyn Fn(usize, bool) -> String + 'r;
 
-/// What a running plan asks of its session, and rarely: once a statement at most.
+/// What a running plan asks of its session. Each of these is called rarely, at most once a statement.
 pub(crate) trait SessionServices {
-    /// The rows of a computed table, one value a column.
+    /// The rows of a computed table, with one value for each column.
     ///
     /// # Errors
     /// Those of the table.
@@ -42,19 +42,19 @@ pub(crate) struct Runtime<'r> {
     pub environment: &'r dyn Environment,
     pub interrupt: &'r Interrupt,
     pub session: &'r dyn SessionServices,
-    /// The text of the literal in a slot: names of columns show it.
+    /// The text of the literal in a slot, which names of columns show.
     pub literal_text: &'r LiteralText<'r>,
-    /// How rows are read that are not locked.
+    /// The reader for rows that are not locked.
     pub reader: engine::Reader<'r>,
     /// Present if the statement may lock rows.
     pub locks: Option<RowLocks<'r>>,
-    /// Memory for subqueries that run for each row: theirs while they run.
+    /// Memory for subqueries that run for each row. A subquery takes it out while it runs.
     pub spare: RefCell<Vec<Vec<Scratch>>>,
     pub derived: DerivedRows,
 }
 
-/// The rows of the derived tables of subqueries that run for each row, by their plans' addresses: they see
-/// nothing of what is around them, so that once is enough.
+/// The rows of derived tables in subqueries that run for each row, by the addresses of their plans. A derived
+/// table cannot read the row around it, so computing it once is enough.
 #[derive(Default, Debug)]
 pub(crate) struct DerivedRows(RefCell<HashMap<usize, Rc<Materialized>>>);
 
@@ -75,7 +75,7 @@ impl DerivedRows {
 }
 
 impl<'r> Runtime<'r> {
-    /// One that reads without locking.
+    /// A runtime that reads without locking.
     pub(crate) fn without_locks(&self) -> Runtime<'r> {
         Runtime { locks: None, spare: RefCell::default(), derived: DerivedRows::default(), ..*self }
     }
@@ -100,7 +100,7 @@ impl RunSubquery for Runtime<'_> {
     }
 }
 
-/// Hands rows to a function.
+/// Hands each row to a function.
 struct Each<'e>(&'e mut dyn FnMut(&[ValueRef<'_>]) -> Result<bool, SqlError>);
 
 impl RowSink for Each<'_> {
@@ -109,7 +109,7 @@ impl RowSink for Each<'_> {
     }
 }
 
-/// How a query ended.
+/// How many rows a query had.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Done {
     pub sent: u64,
@@ -117,10 +117,10 @@ pub(crate) struct Done {
     pub found: u64,
 }
 
-/// Runs a plan and sends its columns and rows to the client; the end is the caller's to send.
+/// Runs a plan and sends its columns and rows to the client. The caller sends the end.
 ///
 /// # Errors
-/// Whatever goes wrong; rows may have been sent.
+/// Any error of running the plan. Rows may have been sent already.
 pub(crate) fn run_to_client(
     plan: &StatementPlan,
     slots: Slots<'_>,
@@ -155,7 +155,7 @@ pub(crate) fn run_to_memory(
     Ok(rows.0)
 }
 
-/// The columns of a query with the literals of this run in their names.
+/// The columns of a query. The literals of this run are filled into their names.
 pub(crate) fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -> Vec<ColumnMeta> {
     let mut columns = query.columns.to_vec();
     for (at, name) in &query.names {
@@ -173,10 +173,10 @@ pub(crate) fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -
     columns
 }
 
-/// What runs once the results of subqueries are in the slots.
+/// The code that runs when the results of subqueries are in the slots.
 pub(super) type Inner<'b, T> = dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<T, SqlError> + 'b;
 
-/// Runs subqueries, then `body` with their results behind the statement's slots.
+/// Runs the subqueries, then `body` with their results behind the statement's slots.
 pub(super) fn with_subqueries<T>(
     subqueries: &[SubqueryPlan],
     slots: Slots<'_>,
@@ -205,13 +205,13 @@ pub(super) fn with_subqueries<T>(
     body(Slots { sets: &sets, ..slots }, scratch)
 }
 
-/// Room for the sets of slots with long lists.
+/// One empty cell for each slot with a long list, to hold the set made of the list.
 fn sets_for(slots: &Slots<'_>) -> Vec<OnceCell<ListSet>> {
     let count = if ListSet::are_of_use(slots) { slots.starts.len() - 1 } else { 0 };
     std::iter::repeat_with(OnceCell::new).take(count).collect()
 }
 
-/// The slots of the statement, then those of subqueries' results.
+/// The slots of the statement, followed by those of the subqueries' results.
 fn extended<'a>(slots: Slots<'a>, results: &'a [Vec<Value>]) -> (Vec<ValueRef<'a>>, Vec<u32>) {
     let mut values = slots.values.to_vec();
     let mut starts = match slots.starts {
@@ -267,7 +267,7 @@ pub(super) fn run_query(
     }
 }
 
-/// The numbers that LIMIT comes to: offset, count.
+/// The values of LIMIT: offset and count.
 pub(crate) fn limits(
     limit: &Limit,
     slots: &Slots<'_>,
@@ -281,7 +281,7 @@ pub(crate) fn limits(
     Ok((value(limit.offset, 0)?, value(limit.count, u64::MAX)?))
 }
 
-/// A parameter of LIMIT: drivers send numbers as text, too.
+/// A parameter of LIMIT. Some drivers send numbers as text.
 fn limit_of(value: ValueRef<'_>, environment: &dyn Environment) -> Result<u64, SqlError> {
     let number = match value {
         ValueRef::UInt(number) => return Ok(number),
@@ -307,7 +307,7 @@ fn limit_of(value: ValueRef<'_>, environment: &dyn Environment) -> Result<u64, S
     rounded.to_u64().filter(|_| !rounded.is_negative()).ok_or_else(|| SqlError::wrong_arguments("EXECUTE"))
 }
 
-/// The number behind WAIT.
+/// The number after a word such as WAIT.
 pub(crate) fn number_behind(word: &str, value: LimitValue, slots: &Slots<'_>) -> Result<u64, SqlError> {
     match value {
         LimitValue::Number(number) => Ok(number),
@@ -362,7 +362,7 @@ fn run_select(
     Ok(Done { sent: limited.sent, found })
 }
 
-/// The memory that the query as a whole works in; what a query around this one has taken is not there.
+/// The memory for the query as a whole. What a query around this one uses has been taken out of the list.
 fn first(scratch: &mut Vec<Scratch>) -> &mut Scratch {
     if scratch.is_empty() {
         scratch.push(Scratch::default());
@@ -370,7 +370,7 @@ fn first(scratch: &mut Vec<Scratch>) -> &mut Scratch {
     &mut scratch[0]
 }
 
-/// Reads the tables, through the grouping if there is one.
+/// Reads the tables, and groups the rows if the plan groups.
 fn read_and_group(
     plan: &SelectPlan,
     slots: Slots<'_>,
@@ -388,7 +388,7 @@ fn read_and_group(
                     run_query(query, slots, runtime, scratch, &mut rows)?;
                     Ok(rows.0)
                 };
-                // Only a subquery that runs for each row comes here again.
+                // Only a subquery that runs for each row can run this more than once.
                 if slots.outer.is_empty() { Rc::new(read()?) } else { runtime.derived.get(query, read)? }
             }
             Source::Virtual(table) => Rc::new(runtime.session.virtual_rows(table)?),
@@ -421,7 +421,7 @@ fn read_and_group(
     grouper.finish()
 }
 
-/// HAVING without groups: a second WHERE that sees aliases.
+/// HAVING without groups: a second WHERE that can name aliases.
 struct Having<'p, 'c> {
     having: &'p crate::expr::Compiled,
     after: &'c mut dyn RowConsumer,
@@ -478,7 +478,7 @@ fn run_branches(
     Ok(())
 }
 
-/// Makes the rows of a union's branches alike.
+/// Converts the rows of a union's branches to the same types.
 struct Branches<'p, 's> {
     plan: &'p UnionPlan,
     seen: Seen<'p>,

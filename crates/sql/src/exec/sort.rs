@@ -1,4 +1,4 @@
-//! ORDER BY that no index answers.
+//! Sorts for ORDER BY if no index gives the order.
 
 use super::output::{Seen, evaluate};
 use super::{Flow, RowConsumer, RowSink, recycle};
@@ -11,10 +11,10 @@ use types::ValueRef;
 /// A row with its sort key.
 #[derive(Clone, Copy)]
 struct Sorted<'a> {
-    /// The first bytes of the key, as a number: most comparisons end there.
+    /// The first bytes of the key, as a number. Most comparisons need only this.
     head: u64,
     key: &'a [u8],
-    /// Its place among the rows: equal rows stay as they came.
+    /// The row's sequence number: equal rows keep the order in which they came.
     nth: u64,
     values: &'a [ValueRef<'a>],
 }
@@ -28,14 +28,14 @@ impl Sorted<'_> {
     }
 }
 
-/// Gathers rows and their keys in an arena.
+/// Collects rows and their keys in an arena.
 pub(super) struct Sorter<'a, 'p> {
     arena: &'a Bump,
     order: &'p SortOrder,
     rows: Vec<Sorted<'a>>,
-    /// How many rows are wanted in the end.
+    /// How many rows the result needs at most.
     wanted: usize,
-    /// A row with a key above this one is not wanted.
+    /// A row with a key above this one cannot be part of the result.
     cut: Option<&'a [u8]>,
     nth: u64,
     key: Vec<u8>,
@@ -43,10 +43,11 @@ pub(super) struct Sorter<'a, 'p> {
     values: Vec<ValueRef<'static>>,
 }
 
-/// With a LIMIT, rows beyond it are thrown away when there are this many times more (and some).
+/// With a LIMIT, rows beyond it are thrown away when there are this many times more, and [`SLACK_ROWS`] on
+/// top.
 const SLACK: usize = 2;
 const SLACK_ROWS: usize = 1024;
-/// So many rows are made room for at the first.
+/// For how many rows there is room at first.
 const ROWS_FIRST: usize = 128;
 
 impl<'a, 'p> Sorter<'a, 'p> {
@@ -101,7 +102,7 @@ impl<'a, 'p> Sorter<'a, 'p> {
     }
 }
 
-/// The value with its bytes in the arena.
+/// A copy of the value whose bytes are in the arena.
 pub(super) fn keep<'a>(value: &ValueRef<'_>, arena: &'a Bump) -> ValueRef<'a> {
     match *value {
         ValueRef::Null => ValueRef::Null,
@@ -118,11 +119,11 @@ pub(super) fn keep<'a>(value: &ValueRef<'_>, arena: &'a Bump) -> ValueRef<'a> {
     }
 }
 
-/// Sorts joined rows: keys may read columns that are not in the result.
+/// Sorts joined rows. Keys may read columns that are not in the result.
 pub(super) struct SortRows<'a, 'p> {
     pub(super) plan: &'p SelectPlan,
     pub(super) sorter: Sorter<'a, 'p>,
-    /// With DISTINCT: rows of the result that were there already are not sorted again.
+    /// With DISTINCT: a row of the result that was seen already is not sorted again.
     pub(super) distinct: Option<Seen<'p>>,
 }
 
@@ -131,7 +132,7 @@ impl RowConsumer for SortRows<'_, '_> {
         let mut values = recycle(std::mem::take(&mut self.sorter.values));
         evaluate(&self.plan.output, row, context, &mut values)?;
         if self.plan.order.is_result {
-            // Which is the key for DISTINCT as well.
+            // The same key serves DISTINCT.
             self.sorter.encode_key(&values);
             if self.distinct.as_mut().is_none_or(|seen| seen.is_new_key(&self.sorter.key)) {
                 self.sorter.push(&values);

@@ -1,4 +1,4 @@
-//! Which session uses which table.
+//! Records which session uses which table.
 
 use crate::SqlError;
 use crate::host::{Interrupt, WaitsFor};
@@ -19,12 +19,12 @@ pub(crate) enum Mode {
     Read,
     /// A statement or a transaction changes its rows.
     Write,
-    /// LOCK TABLES ... READ: nobody changes rows.
+    /// LOCK TABLES ... READ: no session changes rows.
     KeepWritersOut,
-    /// LOCK TABLES ... WRITE: nobody else reads or changes rows.
+    /// LOCK TABLES ... WRITE: no other session reads or changes rows.
     KeepAllOut,
-    /// Its definition changes. Readers without a transaction go on: they see the old table until the new one
-    /// is there.
+    /// The table's definition changes. Readers without a transaction continue: they see the old table until
+    /// the new one is there.
     Define,
 }
 
@@ -39,7 +39,7 @@ impl Mode {
         )
     }
 
-    /// True if whoever holds `self` need not ask for `other`.
+    /// True if a session that holds `self` need not ask for `other`.
     fn includes(self, other: Mode) -> bool {
         match self {
             Mode::KeepAllOut | Mode::Define => true,
@@ -49,7 +49,7 @@ impl Mode {
     }
 }
 
-/// The session that asks, and how long it is ready to wait.
+/// The session that asks for a lock, and how long it can wait.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'r> {
     /// The session.
@@ -72,21 +72,22 @@ struct Waiter {
     interrupt: Arc<Interrupt>,
 }
 
-/// The lock of one table: there only while somebody holds it or waits.
+/// The lock of one table. It exists only while a session holds it or waits for it.
 #[derive(Debug, Default)]
 struct TableLock {
     holders: Vec<Holder>,
-    /// First come, first served.
+    /// Sessions that wait, in the order in which they came.
     queue: Vec<Waiter>,
 }
 
 impl TableLock {
-    /// Whom an owner has to wait for that is at `position` in the queue, or would be.
+    /// The owners that block `owner`, which stands at `position` in the queue or would stand there.
     fn blockers(&self, owner: u64, mode: Mode, position: usize) -> Vec<u64> {
         let holders = self.holders.iter().map(|holder| (holder.owner, holder.mode));
         let mut blockers: Vec<u64> =
             holders.filter(|(_, held)| !mode.is_compatible(*held)).map(|(other, _)| other).collect();
-        // Whoever is inside already is waited for by those in the queue, and must not wait for them.
+        // A session that already holds a lock must not wait for the queue, because those in the queue may
+        // wait for it.
         if !self.holders.iter().any(|holder| holder.owner == owner) {
             let before = self.queue[..position].iter();
             blockers
@@ -104,12 +105,13 @@ impl TableLock {
     }
 }
 
-/// Who waits for whom, by session; kept exact under its latch, which is taken inside of a shard's.
+/// Which session waits for which others. Kept exact under its latch. That latch is taken while a shard's
+/// latch is held.
 #[derive(Debug, Default)]
 struct Waits(HashMap<u64, Vec<u64>>);
 
 impl Waits {
-    /// True if `owner` waits, through others, for itself.
+    /// True if `owner` waits for itself, directly or through others.
     fn has_cycle(&self, owner: u64) -> bool {
         let mut seen = Vec::new();
         let mut open: Vec<u64> = self.0.get(&owner).cloned().unwrap_or_default();
@@ -126,7 +128,7 @@ impl Waits {
     }
 }
 
-/// The locks of all tables that are locked, by the table's number.
+/// The locks of all locked tables, by table id.
 #[derive(Debug)]
 pub(crate) struct MetadataLocks {
     shards: [Mutex<HashMap<TableId, TableLock>, MetadataLatch>; SHARDS],
@@ -150,7 +152,7 @@ impl MetadataLocks {
         &self.shards[table.0 as usize % SHARDS]
     }
 
-    /// True if some table is locked against readers.
+    /// True if a table is locked against readers.
     #[inline]
     pub(crate) fn keeps_readers_out(&self) -> bool {
         // ORDER: pairs with the increment in `lock`. A reader that opened its snapshot and then finds 0 here
@@ -158,10 +160,10 @@ impl MetadataLocks {
         self.keeps_readers_out.load(Ordering::SeqCst) != 0
     }
 
-    /// Locks a table; as often as it was locked it has to be unlocked.
+    /// Locks a table. It must be unlocked as often as it was locked.
     ///
     /// # Errors
-    /// 1205 when the time is over, 1213 if waiting would never end, 1317 and 1927 after KILL.
+    /// 1205 when the time is over, 1213 for a deadlock, 1317 and 1927 after KILL.
     pub(crate) fn lock(&self, table: TableId, mode: Mode, request: &Request<'_>) -> Result<(), SqlError> {
         let owner = request.owner;
         {
@@ -208,7 +210,7 @@ impl MetadataLocks {
         }
     }
 
-    /// Brings the graph of waits up to date with a table's lock; false if `owner` waits for itself now.
+    /// Updates the graph of waits for the lock of a table. False if `owner` now waits for itself.
     fn note_waits(&self, lock: &TableLock, owner: u64) -> bool {
         let mut waits = self.waits.lock();
         for (position, waiter) in lock.queue.iter().enumerate() {
@@ -217,7 +219,7 @@ impl MetadataLocks {
         !waits.has_cycle(owner)
     }
 
-    /// Takes an owner out of the queue and lets those behind it look again.
+    /// Takes an owner out of the queue, and lets those behind it check again.
     fn leave_queue(&self, shard: &mut HashMap<TableId, TableLock>, table: TableId, owner: u64) {
         if let Some(lock) = shard.get_mut(&table) {
             lock.queue.retain(|waiter| waiter.owner != owner);
@@ -226,7 +228,7 @@ impl MetadataLocks {
         }
     }
 
-    /// Wakes whoever waits for a table, and forgets a lock that nobody wants.
+    /// Wakes the sessions that wait for a table. Removes its lock if no session holds it or waits for it.
     fn changed(&self, shard: &mut HashMap<TableId, TableLock>, table: TableId) {
         let Some(lock) = shard.get_mut(&table) else { return };
         if lock.queue.is_empty() {
@@ -239,7 +241,7 @@ impl MetadataLocks {
         lock.queue.iter().for_each(|waiter| waiter.interrupt.ring());
     }
 
-    /// Takes back one [`MetadataLocks::lock`].
+    /// Undoes one [`MetadataLocks::lock`].
     pub(crate) fn unlock(&self, table: TableId, mode: Mode, owner: u64) {
         let mut shard = self.shard(table).lock();
         let Some(lock) = shard.get_mut(&table) else { return };
@@ -310,7 +312,7 @@ mod tests {
             let other = Arc::new(Interrupt::default());
             let newcomer = Request { owner: 3, interrupt: &other, until: soon() };
             assert_eq!(locks.lock(TABLE, Mode::Read, &newcomer).unwrap_err().code(), 1205);
-            // A session that is inside already does not queue.
+            // A session that already holds a lock does not queue.
             locks.lock(TABLE, Mode::Read, &request).expect("inside");
             locks.unlock(TABLE, Mode::Read, 1);
             locks.unlock(TABLE, Mode::Write, 1);

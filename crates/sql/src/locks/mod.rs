@@ -1,13 +1,14 @@
-//! Locks on whole tables and on everything, which the SQL layer keeps itself; rows are the engine's to lock.
+//! Locks on whole tables and on everything. The SQL layer keeps them; the engine locks rows.
 //!
-//! - [`MetadataLocks`]: who uses a table, so that nobody changes its definition under a transaction, and LOCK
-//!   TABLES.
+//! - [`MetadataLocks`]: which session uses which table. No session can change a table's definition under a
+//!   transaction that uses it. LOCK TABLES uses these locks too.
 //! - [`ReadLock`]: FLUSH TABLES WITH READ LOCK.
 //!
-//! A SELECT outside of a transaction takes neither. It reads a snapshot of one moment: opened before another
-//! session's LOCK TABLES ... WRITE was granted it sees nothing of what that session does under it, so it
-//! looks once, after its snapshot is open, whether readers are kept out of anything at all
-//! ([`MetadataLocks::keeps_readers_out`]: one load of a word that is hardly ever written).
+//! A SELECT outside of a transaction takes neither. It reads a snapshot of one moment. If the snapshot was
+//! opened before another session's LOCK TABLES ... WRITE was granted, it contains nothing that the session
+//! changes under that lock. So after opening its snapshot, the SELECT checks once whether readers are kept
+//! out of any table ([`MetadataLocks::keeps_readers_out`]). That is one load of a word that is rarely
+//! written.
 
 mod metadata;
 mod read_lock;
@@ -17,7 +18,7 @@ pub(crate) use read_lock::{ReadLock, WritingFlag};
 
 use engine::Table;
 
-/// A table that a statement uses, and by which name.
+/// A table that a statement uses, with the name that the statement gives it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Used<'t> {
     pub table: &'t Table,

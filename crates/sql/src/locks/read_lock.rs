@@ -1,4 +1,4 @@
-//! FLUSH TABLES WITH READ LOCK: nobody changes anything, and nothing that was changed is committed.
+//! FLUSH TABLES WITH READ LOCK: while it is held, no session changes or commits anything.
 
 use super::Request;
 use crate::SqlError;
@@ -6,14 +6,14 @@ use crate::host::{Interrupt, WaitsFor};
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, CachePadded, Mutex};
 
-/// What a session is doing that a read lock has to wait for. On a cache line of its own: a writer that nobody
-/// locks out writes to no memory that others read.
+/// What a session is doing that a read lock has to wait for. It lies on a cache line of its own. So while no
+/// read lock is held, a writer writes to no memory that other threads read.
 pub(crate) type WritingFlag = Arc<CachePadded<AtomicU8>>;
 
-/// A statement that changes something.
+/// The session runs a statement that changes something.
 const STATEMENT: u8 = 1;
-/// A transaction's commit: it still goes through while the lock waits for statements, one of which may wait
-/// for it.
+/// The session commits a transaction. The read lock first waits for statements, and commits still go through
+/// meanwhile, because a statement may be waiting for one of them.
 const COMMIT: u8 = 2;
 
 /// The lock on everything.
@@ -21,7 +21,7 @@ const COMMIT: u8 = 2;
 pub(crate) struct ReadLock {
     /// How many sessions keep statements out.
     keeps_statements_out: AtomicU64,
-    /// How many keep commits out, too.
+    /// How many of them keep commits out too.
     keeps_commits_out: AtomicU64,
     state: Mutex<State>,
 }
@@ -38,7 +38,7 @@ struct State {
 pub(crate) struct Writing<'l> {
     lock: &'l ReadLock,
     flag: WritingFlag,
-    /// What the session was doing already.
+    /// The value of the flag before.
     before: u8,
 }
 
@@ -54,7 +54,8 @@ impl ReadLock {
         self.state.lock().sessions.retain(|known| !Arc::ptr_eq(known, flag));
     }
 
-    /// Waits until statements may change something, and keeps it so.
+    /// Waits until statements may change something. No read lock is granted until the returned value is
+    /// dropped.
     ///
     /// # Errors
     /// 1205, 1317, 1927.
@@ -62,7 +63,8 @@ impl ReadLock {
         self.enter(flag, STATEMENT, &self.keeps_statements_out, request)
     }
 
-    /// Waits until transactions may be committed, and keeps it so.
+    /// Waits until transactions may be committed. No read lock is granted until the returned value is
+    /// dropped.
     ///
     /// # Errors
     /// 1205, 1317, 1927.
@@ -81,12 +83,12 @@ impl ReadLock {
         let before = flag.load(Ordering::Relaxed);
         let writing = Writing { lock: self, flag: flag.clone(), before };
         if before != 0 {
-            // Inside of a statement that may.
+            // This is part of a statement that already has permission.
             return Ok(writing);
         }
         loop {
-            // ORDER: the flag is up before the counter is looked at, and `lock` does it the other way round:
-            // one of the two sees the other.
+            // ORDER: raise the flag before reading the counter. `lock` does the reverse: it raises the
+            // counter before it reads the flags. So at least one of the two sees the other.
             flag.store(doing, Ordering::SeqCst);
             if kept_out.load(Ordering::SeqCst) == 0 {
                 return Ok(writing);
@@ -97,7 +99,8 @@ impl ReadLock {
     }
 
     fn lower(&self, flag: &WritingFlag) {
-        // ORDER: as in `enter`: whoever waits for the flag has raised the counter before it looked.
+        // ORDER: as in `enter`: a session that waits for the flag has raised the counter before it looked at
+        // the flag.
         flag.store(0, Ordering::SeqCst);
         if self.keeps_statements_out.load(Ordering::SeqCst) != 0 {
             self.ring();
@@ -136,7 +139,7 @@ impl ReadLock {
         self.ring();
     }
 
-    /// Sleeps until `done`.
+    /// Sleeps until `done` returns true.
     fn wait(&self, request: &Request<'_>, done: impl Fn() -> bool) -> Result<(), SqlError> {
         if done() {
             return Ok(());

@@ -7,8 +7,8 @@ use crate::{ErrorKind, SqlError};
 use std::cell::{Cell, RefCell};
 use types::Value;
 
-/// A view of a session while a statement runs. What the statement leaves behind (warnings, user variables) is
-/// gathered here and handed over at the end.
+/// A view of a session while a statement runs. It gathers what the statement leaves behind (warnings, user
+/// variables) and hands that over at the end.
 pub(crate) struct SessionEnvironment<'s> {
     session: &'s Session,
     user: Cell<Option<&'s str>>,
@@ -25,7 +25,7 @@ pub(crate) struct Leftovers {
     last_insert_id: Cell<Option<u64>>,
 }
 
-/// More warnings than this are only counted by none: the session keeps fewer.
+/// More warnings than this are dropped. The session itself keeps fewer.
 const WARNINGS_MAX: usize = 1 << 16;
 
 impl<'s> SessionEnvironment<'s> {
@@ -44,10 +44,10 @@ impl<'s> SessionEnvironment<'s> {
 }
 
 impl Leftovers {
-    /// Hands everything over.
+    /// Hands everything over to the session.
     pub(crate) fn settle(self, session: &mut Session) {
         for (kind, message) in self.warnings.into_inner() {
-            // This kind tells of a conversion that was asked for.
+            // Warnings of this kind come from a conversion that the statement asked for.
             let level = if kind == ErrorKind::Unknown { crate::Level::Note } else { crate::Level::Warning };
             session.state.warnings.push(level, kind, message);
         }

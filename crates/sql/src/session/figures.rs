@@ -4,19 +4,19 @@ use super::Session;
 use crate::status::Counter;
 use types::ValueRef;
 
-/// What a statement did.
+/// Figures about one statement.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StatementFigures {
     pub rows_sent: u64,
     /// Rows and index entries that were read, whether or not they met the conditions.
     pub rows_examined: u64,
-    /// Time spent waiting for rows and tables.
+    /// Microseconds spent waiting for rows and tables.
     pub lock_micros: u64,
-    /// A whole table or index was read.
+    /// True if a whole table or index was read.
     pub scanned_whole: bool,
 }
 
-/// What has been counted up to a moment, of the session and of its thread.
+/// The counters of the session and of its thread at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Counted {
     rows_sent: u64,
@@ -24,7 +24,7 @@ pub(crate) struct Counted {
     waited_micros: u64,
 }
 
-/// A prepared statement with its values in the places of its placeholders.
+/// The text of a prepared statement, with its values in place of the placeholders.
 pub fn with_values(text: &[u8], values: &[ValueRef<'_>]) -> String {
     crate::text::parse::fill_placeholders(&String::from_utf8_lossy(text), values).into_owned()
 }
@@ -39,11 +39,12 @@ impl Session {
         }
     }
 
-    /// What the last statement did. Asked by the thread that ran it, before the next.
+    /// Figures about the last statement. They must be asked for by the thread that ran it, before its next
+    /// statement.
     pub fn figures(&self) -> StatementFigures {
         let (before, now) = (self.before, self.counted());
         StatementFigures {
-            // FLUSH STATUS begins to count anew.
+            // FLUSH STATUS resets the counters to 0.
             rows_sent: now.rows_sent.saturating_sub(before.rows_sent),
             rows_examined: now.work.rows.wrapping_sub(before.work.rows),
             lock_micros: now.waited_micros.wrapping_sub(before.waited_micros),
@@ -51,7 +52,7 @@ impl Session {
         }
     }
 
-    /// The last statement took longer than `long_query_time`.
+    /// Counts the last statement as slow: it took longer than `long_query_time`.
     pub fn count_slow(&self) {
         self.counters.add(Counter::SlowQueries, 1);
     }

@@ -26,12 +26,12 @@ pub struct Instance {
 impl Instance {
     pub fn new(database: Arc<Database>) -> Arc<Instance> {
         let globals = Globals::new();
-        // That of a data directory is that of new tables.
+        // Note the page size of new tables, which is that of the data directory.
         globals.describe_number("innodb_page_size", database.page_size() as u64);
         Instance::with_globals(database, globals)
     }
 
-    /// With variables that the command line has set.
+    /// An instance with variables that the command line has set.
     pub fn with_globals(database: Arc<Database>, globals: Globals) -> Arc<Instance> {
         globals.on_change(Box::new(EngineEffects::new(&database)));
         Arc::new(Instance {
@@ -51,23 +51,23 @@ impl Instance {
         &self.globals
     }
 
-    /// Puts the instance into a server. Once; a second server is ignored.
+    /// Attaches the instance to its server. Only the first call has an effect.
     pub fn attach(&self, host: Weak<dyn Host>) {
         let _ = self.host.set(host);
     }
 
-    /// The server around this instance, for SHOW PROCESSLIST, KILL and SET PASSWORD. `None` in an embedding
-    /// program.
+    /// The server around this instance. SHOW PROCESSLIST, KILL and SET PASSWORD need it. `None` in a program
+    /// that embeds the engine.
     pub fn host(&self) -> Option<Arc<dyn Host>> {
         self.host.get()?.upgrade()
     }
 
-    /// What all sessions together have counted, by MySQL's names for it.
+    /// The status counters of all sessions together, by MySQL's names for them.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
         self.status.named_sums()
     }
 
-    /// The storage engine under this instance.
+    /// The storage engine below this instance.
     pub fn engine(&self) -> &Arc<Database> {
         &self.database
     }

@@ -8,14 +8,14 @@ use base::TableId;
 use engine::Table;
 use std::sync::Arc;
 
-/// What a session has locked by statements of its own.
+/// What a session has locked by statements for that purpose.
 #[derive(Debug, Default)]
 pub(crate) struct Locked {
-    /// FLUSH TABLES WITH READ LOCK.
+    /// True under FLUSH TABLES WITH READ LOCK.
     pub everything: bool,
-    /// LOCK TABLES.
+    /// The tables of LOCK TABLES.
     tables: Vec<LockedTable>,
-    /// True from LOCK TABLES to UNLOCK TABLES, even if all the tables are dropped.
+    /// True from LOCK TABLES to UNLOCK TABLES, even if all of its tables are dropped meanwhile.
     locks_tables: bool,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Locked {
 pub(crate) struct Named {
     pub(crate) database: String,
     pub(crate) name: String,
-    /// What statements have to call it.
+    /// The name that statements have to use for it.
     pub(crate) alias: String,
     pub(crate) mode: Mode,
 }
@@ -59,8 +59,8 @@ impl Locked {
         self.locks_tables
     }
 
-    /// Under LOCK TABLES: as [`Locked::check`] for all tables of a statement, which needs a lock for each
-    /// time that it names one.
+    /// Under LOCK TABLES: as [`Locked::check`] for all tables of a statement. If the statement names a table
+    /// several times, it needs a lock for each.
     pub(crate) fn check_all<'t>(
         &self,
         tables: impl Iterator<Item = Used<'t>> + Clone,
@@ -78,7 +78,7 @@ impl Locked {
         Ok(())
     }
 
-    /// Under LOCK TABLES: 1100 for a table that is not locked by this name, 1099 for one that may only be
+    /// Under LOCK TABLES: 1100 for a table that is not locked under this name, 1099 for one that may only be
     /// read.
     pub(crate) fn check(&self, used: Used<'_>) -> Result<(), SqlError> {
         let is_meant =
@@ -94,21 +94,21 @@ impl Locked {
 }
 
 impl Session {
-    /// Under LOCK TABLES: 1192 for a statement that cannot be there.
+    /// Under LOCK TABLES: 1192 for a statement that is not allowed there.
     pub(crate) fn check_no_locked_tables(&self) -> Result<(), SqlError> {
         if self.locked.has_tables() { Err(active_locks()) } else { Ok(()) }
     }
 
-    /// Under LOCK TABLES: 1100 for a new table, which cannot have been locked.
+    /// Under LOCK TABLES: 1100 for a new table, because it cannot have been locked.
     pub(crate) fn check_new_table(&self, name: &str) -> Result<(), SqlError> {
         if self.locked.has_tables() { Err(SqlError::not_locked(name)) } else { Ok(()) }
     }
 
-    /// Looks up and locks a table for a statement that changes its definition; under LOCK TABLES it has to be
+    /// Looks up and locks a table for a statement that changes its definition. Under LOCK TABLES it has to be
     /// locked already.
     ///
     /// # Errors
-    /// 1146 and its like, 1099, 1100, 1205, 1317.
+    /// 1146 and others, 1099, 1100, 1205, 1317.
     pub(crate) fn lock_definition<'l>(
         &self,
         locks: &'l MetadataLocks,
@@ -123,14 +123,14 @@ impl Session {
                 return Ok((table, held));
             }
             held.lock(self, table.id(), Mode::Define)?;
-            // It may have been dropped or replaced while we waited.
+            // It may have been dropped or replaced during the wait.
             if self.table(database, name)?.id() == table.id() {
                 return Ok((table, held));
             }
         }
     }
 
-    /// Under LOCK TABLES a table that took another's place is locked in its stead.
+    /// Under LOCK TABLES: if a table replaced another one, it is locked instead.
     pub(crate) fn replace_locked_table(&mut self, old: TableId, new: TableId) -> Result<(), SqlError> {
         for at in 0..self.locked.tables.len() {
             let LockedTable { table, named: Named { mode, .. } } = self.locked.tables[at];
@@ -143,7 +143,7 @@ impl Session {
         Ok(())
     }
 
-    /// Under LOCK TABLES a table that was dropped is forgotten.
+    /// Under LOCK TABLES: removes a table that was dropped.
     pub(crate) fn forget_locked_table(&mut self, dropped: TableId) {
         let owner = self.client.id;
         let locks = &self.instance.locks;
@@ -164,8 +164,8 @@ impl Session {
         }
     }
 
-    /// Locks all of these tables or none. In the order of their numbers, a table under several names for the
-    /// most first, so that two sessions do not wait for each other.
+    /// Locks all of these tables or none, in the order of their ids. If a table has several names, the
+    /// strongest lock comes first. So two sessions cannot wait for each other.
     fn lock_named(&mut self, mut wanted: Vec<(Arc<Table>, LockedTable)>) -> Result<(), SqlError> {
         wanted.sort_by_key(|(_, wanted)| (wanted.table.0, wanted.named.mode != Mode::KeepAllOut));
         let instance = self.instance.clone();
@@ -174,7 +174,7 @@ impl Session {
             let mode = wanted.named.mode;
             let locked = instance.locks.lock(wanted.table, mode, &self.request()).and_then(|()| {
                 held.push(wanted.clone());
-                // It may have been replaced while we waited.
+                // It may have been replaced during the wait.
                 let now = self.table(&wanted.named.database, &wanted.named.name)?;
                 match now.id() == table.id() {
                     true => Ok(()),
@@ -192,7 +192,7 @@ impl Session {
         Ok(())
     }
 
-    /// Locks the tables of these names, all or none, and looks again where one was replaced meanwhile.
+    /// Locks the tables with these names, all or none. If one was replaced meanwhile, it is looked up again.
     pub(crate) fn lock_named_again(&mut self, names: &[Named]) -> Result<(), SqlError> {
         for _ in 0..DEFINITION_RETRIES {
             let mut wanted = Vec::with_capacity(names.len());

@@ -1,5 +1,5 @@
-//! What every statement asks of its session: tables and databases by name, the clock, and the end of a
-//! statement without rows.
+//! What every statement needs of its session: finding tables and databases by name, the clock, and ending a
+//! statement that has no rows.
 
 use super::Session;
 use crate::definition::defaults::Clock;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use types::Collation;
 
 impl Session {
-    /// A table to look at.
+    /// A table whose rows are not used.
     ///
     /// # Errors
     /// 1049, 1146.
@@ -22,7 +22,7 @@ impl Session {
         })
     }
 
-    /// A table to use: under LOCK TABLES one that is not there is one that was not locked.
+    /// A table to be used. Under LOCK TABLES, a table that does not exist is reported as not locked.
     ///
     /// # Errors
     /// 1049, 1146, 1100.
@@ -46,7 +46,7 @@ impl Session {
         Ok(DatabaseMetadata::decode(metadata).collation)
     }
 
-    /// The database that a name written `database.name` or `name` is in.
+    /// The database that is meant by a name written `database.name` or `name`.
     ///
     /// # Errors
     /// 1046.
@@ -68,7 +68,7 @@ impl Session {
         sink.end(&Completion { affected_rows, last_insert_id: 0, warnings, info })
     }
 
-    /// The clock of the statement that runs.
+    /// The clock of the current statement.
     pub(crate) fn clock(&self) -> Clock {
         Clock {
             unix_micros: (self.variables.timestamp() * 1e6) as i64,

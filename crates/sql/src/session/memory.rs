@@ -1,4 +1,4 @@
-//! What is kept from statement to statement, so that one need not allocate it anew.
+//! Memory that is reused from statement to statement, so that not every statement has to allocate.
 
 use super::Session;
 use super::plans::SessionPlans;
@@ -16,14 +16,15 @@ pub(crate) struct StatementCache {
     pub(crate) prefix: Vec<u8>,
 }
 
-/// Memory for the statement that runs on a core, whoever's it is: keys, rows, values on their way.
+/// Working memory for the statement that runs on a core, of any session: for keys, rows and values.
 #[derive(Debug, Default)]
 pub(crate) struct WorkingMemory {
     pub(crate) values: Vec<ValueRef<'static>>,
     pub(crate) scratch: Vec<Scratch>,
 }
 
-/// A larger working memory is given back to the allocator after the statement that needed it.
+/// Working memory larger than this, in bytes, is returned to the allocator after the statement that needed
+/// it.
 const WORKING_BYTES_MAX: usize = 4 << 20;
 
 impl Session {

@@ -1,6 +1,6 @@
-//! What a session keeps, and what all sessions of a server share.
+//! What belongs to one session, and what all sessions of a server share.
 //!
-//! How a session runs statements is in the layers above: [`crate::statements`] and [`crate::dispatch`].
+//! The layers above run the session's statements: [`crate::statements`] and [`crate::dispatch`].
 
 pub(crate) mod environment;
 mod figures;
@@ -36,7 +36,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use types::Value;
 
-/// How often a statement is tried again that met ALTER TABLE between its planning and its first change.
+/// How often a statement is retried because ALTER TABLE came between its planning and its first change.
 pub(crate) const DEFINITION_RETRIES: usize = 10;
 
 /// A prepared statement, as COM_STMT_PREPARE answers it.
@@ -44,21 +44,21 @@ pub(crate) const DEFINITION_RETRIES: usize = 10;
 pub struct Prepared {
     pub id: u32,
     pub params: u16,
-    /// Empty if the statement gives no result set.
+    /// Empty if the statement has no result set.
     pub columns: Arc<[ColumnMeta]>,
 }
 
-/// What a session keeps of a prepared statement.
+/// What a session keeps for a prepared statement.
 #[derive(Debug)]
 pub(crate) struct PreparedText {
     pub(crate) text: Vec<u8>,
     pub(crate) params: u16,
-    /// The default database when it was prepared, in which it runs.
+    /// The default database at the time of PREPARE. The statement runs in it.
     pub(crate) database: Option<Arc<str>>,
     pub(crate) scan: Scan,
     /// False for statements that have no plan.
     pub(crate) is_scanned: bool,
-    /// The kinds of the slots that `plan` was made for.
+    /// The kinds of slots that `plan` was made for.
     pub(crate) kinds: Vec<SlotKind>,
     pub(crate) plan: Option<Arc<Plan>>,
 }
@@ -80,7 +80,7 @@ pub struct Session {
     // `dispatch` and INSERT: what saves planning a statement again.
     /// `None` while a planned statement runs.
     pub(crate) cache: Option<Box<StatementCache>>,
-    /// Tables that INSERT and its like used last.
+    /// The tables that INSERT and similar statements used last.
     pub(crate) targets: target::Targets,
     pub(crate) prepared: PreparedStatements,
 
@@ -89,15 +89,15 @@ pub struct Session {
     pub(crate) engine: Option<Box<engine::Session>>,
     /// What LOCK TABLES and FLUSH TABLES WITH READ LOCK have locked.
     pub(crate) locked: Locked,
-    /// Up while a statement or a commit changes something.
+    /// Raised while a statement or a commit changes something.
     pub(crate) writing: WritingFlag,
-    /// Raised by KILL; executors call [`Interrupt::check`] every few rows.
+    /// Raised by KILL. Running statements call [`Interrupt::check`] every few rows.
     pub(crate) interrupt: Arc<Interrupt>,
 
     // Counting: statements write it, SHOW STATUS and the slow log read it.
     /// What this session did.
     pub(crate) counters: Arc<crate::status::SessionCounters>,
-    /// What had been counted when the statement began.
+    /// The counters at the beginning of the current statement.
     pub(crate) before: figures::Counted,
 }
 
@@ -123,28 +123,28 @@ pub(crate) struct PreparedStatements {
     /// A statement is taken out while it runs.
     pub(crate) by_id: HashMap<u32, Option<Box<PreparedText>>, KeyHash>,
     pub(crate) last_id: u32,
-    /// Those that have a name, by it in small letters.
+    /// Prepared statements with a name, by the name in lower case.
     pub(crate) by_name: HashMap<String, u32>,
 }
 
-/// What COM_RESET_CONNECTION sets back.
+/// The state that COM_RESET_CONNECTION resets.
 #[derive(Debug, Default)]
 pub(crate) struct SessionState {
     /// The default database.
     pub(crate) database: Option<Arc<str>>,
-    /// Of the last statement that could warn.
+    /// The warnings of the last statement that could produce any.
     pub(crate) warnings: Warnings,
     pub(crate) transaction: Transaction,
     /// ROW_COUNT().
     pub(crate) row_count: i64,
     /// FOUND_ROWS().
     pub(crate) found_rows: u64,
-    /// `@name`, by name in small letters.
+    /// The values of `@name`, by the name in lower case.
     pub(crate) user_variables: HashMap<String, Value>,
 }
 
 impl Session {
-    /// `user` and `host` as the authenticated account has them; `id` is the connection id.
+    /// `user` and `host` are those of the authenticated account; `id` is the connection id.
     pub fn new(instance: Arc<Instance>, id: u64, user: &str, host: &str) -> Session {
         let mut variables = SessionVariables::new(&instance.globals);
         variables.pseudo_thread_id = id;
@@ -186,26 +186,27 @@ impl Session {
         self.client.id
     }
 
-    /// The default database. The `Arc` is the same as long as the database is.
+    /// The default database. The `Arc` stays the same until another database is chosen.
     pub fn database(&self) -> Option<&Arc<str>> {
         self.state.database.as_ref()
     }
 
-    /// What KILL raises.
+    /// The flag that KILL raises.
     pub fn interrupt(&self) -> &Arc<Interrupt> {
         &self.interrupt
     }
 
-    /// The client's flag CLIENT_FOUND_ROWS: affected rows of UPDATE are those that matched.
+    /// Sets CLIENT_FOUND_ROWS, a flag of the client: then the affected rows of UPDATE are those that matched.
     pub fn set_counts_found_rows(&mut self, on: bool) {
         self.client.counts_found_rows = on;
     }
 
-    /// What the client said in the handshake: its collation's number, and whether a person sits there (then
-    /// `interactive_timeout` is its `wait_timeout`). A collation that is not known leaves the default.
+    /// Applies what the client said in the handshake: the number of its collation, and whether it is
+    /// interactive (then its `wait_timeout` is `interactive_timeout`). An unknown collation leaves the
+    /// default.
     pub fn set_handshake(&mut self, collation_id: u16, interactive: bool) {
         if let Some(collation) = crate::names::charsets::collation_by_id(collation_id) {
-            // Both names are from one row of the table.
+            // Both names come from the same row of the table, so this cannot fail.
             let _ = self.variables.set_names(Some(collation.charset), Some(collation.name));
         }
         if interactive
@@ -217,12 +218,12 @@ impl Session {
         }
     }
 
-    /// The global and session variables, by the session's eyes.
+    /// The global and session variables as this session sees them.
     pub fn variables(&self) -> &SessionVariables {
         &self.variables
     }
 
-    /// COM_INIT_DB. It is counted like the statement USE, also if it fails, as in MariaDB.
+    /// COM_INIT_DB. As in MariaDB, it is counted like the statement USE, even if it fails.
     ///
     /// # Errors
     /// As [`Session::use_database`].
@@ -232,7 +233,7 @@ impl Session {
         self.use_database(name)
     }
 
-    /// Makes this the default database, without counting that: the database of the handshake.
+    /// Makes this the default database without counting a statement. The handshake uses it.
     ///
     /// # Errors
     /// 1049 if there is no such database.
@@ -252,7 +253,7 @@ impl Session {
         self.client.multi_statements = on;
     }
 
-    /// Adds what the thread has spent on the last command, by phase, to the session's counters, while
+    /// Adds the time that the thread spent on the last command, by phase, to the session's counters, if
     /// `query_phases` is on.
     #[inline]
     pub fn settle_phases(&self) {
@@ -261,7 +262,7 @@ impl Session {
         }
     }
 
-    /// What system variables say of the session's state.
+    /// The session's state as system variables show it.
     pub(crate) fn live(&self) -> Live {
         Live {
             warning_count: self.state.warnings.count(),
@@ -270,7 +271,7 @@ impl Session {
         }
     }
 
-    /// How many parameters a prepared statement takes; 1243 if there is no such statement.
+    /// The number of parameters of a prepared statement.
     ///
     /// # Errors
     /// 1243.
@@ -291,7 +292,7 @@ impl Session {
         self.counters.set_prepared(self.prepared.by_id.len());
     }
 
-    /// COM_RESET_CONNECTION: back to a fresh session with the same account.
+    /// COM_RESET_CONNECTION: resets everything but the account.
     pub fn reset(&mut self) {
         self.give_up();
         let database = self.state.database.take();
@@ -304,18 +305,18 @@ impl Session {
         self.after_set();
     }
 
-    /// True once COMMIT RELEASE or ROLLBACK RELEASE has sent the client away.
+    /// True after COMMIT RELEASE or ROLLBACK RELEASE: the connection is to be closed.
     pub fn is_released(&self) -> bool {
         self.client.released
     }
 
-    /// How many plans the session keeps, by the shapes of their statements.
+    /// The number of plans that the session keeps.
     pub fn cached_plans(&self) -> usize {
         self.cache.as_ref().map_or(0, |cache| cache.plans.len())
     }
 
-    /// Whether a transaction is open, whether it may only read, and whether autocommit is on: the status
-    /// flags of OK packets.
+    /// The status flags of OK packets: whether a transaction is open, whether it is read-only, and whether
+    /// autocommit is on.
     pub fn status_flags(&self) -> u16 {
         const SERVER_STATUS_IN_TRANS: u16 = 1;
         const SERVER_STATUS_AUTOCOMMIT: u16 = 2;

@@ -1,4 +1,5 @@
-//! What `query_phases` counts: the account that a thread keeps, handed to the session whose commands it ran.
+//! The times that `query_phases` counts. A thread keeps them and hands them to the session whose commands it
+//! ran.
 
 use crate::status::{Counter, SessionCounters};
 use base::phases;
@@ -19,7 +20,7 @@ const COUNTERS: [Counter; phases::PHASES] = [
     Counter::PhaseRest,
 ];
 
-/// Takes the thread's account, or begins one with the next command.
+/// Takes the times of this thread. If it keeps none yet, it begins with the next command.
 #[cold]
 pub(super) fn settle(counters: &SessionCounters) {
     if phases::begin() {

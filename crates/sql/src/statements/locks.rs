@@ -97,7 +97,7 @@ pub(crate) fn flush_tables(session: &mut Session, words: &mut Words<'_>) -> Resu
         if let Some(known) = session.locked.named().find(is_only_read) {
             return Err(only_read(&known.alias));
         }
-        // Tables are always open, and what is to be written is written by the checkpoint.
+        // Nothing to do: tables are always open, and checkpoints write what has to be written.
         return session.implicit_commit();
     }
     session.check_no_locked_tables()?;

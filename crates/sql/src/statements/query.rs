@@ -1,4 +1,4 @@
-//! SELECT: planning it, and running its plan.
+//! SELECT: plans it and runs the plan.
 
 use crate::exec::{
     DerivedRows, Done, LiteralText, RowLocks, Runtime, Scratch, SessionServices, WriterLocks, number_behind,
@@ -20,12 +20,12 @@ use sqlparser::ast;
 use std::cell::RefCell;
 use types::Value;
 
-/// A query that is to run.
+/// A query that is about to run.
 #[derive(Clone, Copy)]
 pub(crate) struct Query<'q> {
     pub plan: &'q StatementPlan,
     pub slots: Slots<'q>,
-    /// The text of the literal in a slot: names of columns show it.
+    /// The text of the literal in a slot, which names of columns show.
     pub literal_text: &'q LiteralText<'q>,
 }
 
@@ -39,10 +39,10 @@ impl Session {
         planner
     }
 
-    /// Plans a query. `names` are those of its columns as the client wrote them, if they are known.
+    /// Plans a query. `names` are the names of its columns as the client wrote them, if known.
     ///
     /// # Errors
-    /// Those of names and types.
+    /// Errors about names and types.
     pub(crate) fn plan_query(
         &self,
         query: &ast::Query,
@@ -55,8 +55,8 @@ impl Session {
         planner.statement(query)
     }
 
-    /// Plans and runs a query that a statement has inside of it, as a statement of its own with warnings of
-    /// its own.
+    /// Plans and runs a query that is part of another statement. It runs as a statement of its own, with its
+    /// own list of warnings.
     ///
     /// # Errors
     /// Those of planning and running.
@@ -72,7 +72,7 @@ impl Session {
         self.answer_query(&query, &mut Vec::new(), sink)
     }
 
-    /// Runs a query's plan and ends the result.
+    /// Runs a query's plan and sends the end of the result.
     pub(crate) fn answer_query(
         &mut self,
         query: &Query<'_>,
@@ -92,7 +92,7 @@ impl Session {
         sink.end(&Completion { warnings: self.state.warnings.count_u16(), ..Completion::default() })
     }
 
-    /// Runs a query's plan on tables that are open to it.
+    /// Runs a query's plan with a reader for its tables.
     fn run_with_reader(
         &mut self,
         query: &Query<'_>,
@@ -118,8 +118,8 @@ impl Session {
         done
     }
 
-    /// `Some` for a query that locks rows: how those of its SELECTs lock that do not say so themselves. A
-    /// SELECT in a SERIALIZABLE transaction keeps what it has read from being changed.
+    /// For a query that locks rows: the lock of those of its SELECTs that name none. A SELECT in a
+    /// SERIALIZABLE transaction keeps the rows that it has read from being changed.
     #[inline]
     fn lock_of_query(&self, plan: &StatementPlan) -> Option<Option<LockClause>> {
         let serializable = self.isolation() == Isolation::Serializable
@@ -169,7 +169,7 @@ impl SessionServices for Session {
         infoschema::rows(self, table)
     }
 
-    /// `join_buffer_size`, and no less than a temporary table in memory.
+    /// The larger of `join_buffer_size` and the size of a temporary table in memory.
     fn join_bytes(&self) -> usize {
         let size = |name| self.variables.values().unsigned(name);
         let temporary = size("tmp_table_size").min(size("max_heap_table_size"));

@@ -8,7 +8,7 @@ use crate::{ColumnMeta, Completion, ErrorKind, ResultSink, Session, SqlError};
 use engine::Isolation;
 use types::{Value, ValueRef};
 
-/// One assignment, checked and not yet carried out.
+/// An assignment that was checked but not yet made.
 enum Checked {
     Variable {
         asked: Asked,
@@ -30,7 +30,7 @@ enum Checked {
     },
     /// SET TRANSACTION.
     NextTransaction(Characteristics),
-    /// SET CHARACTER SET: like NAMES, but the connection's is the database's.
+    /// SET CHARACTER SET: as NAMES, but the connection's collation is that of the database.
     CharacterSet(Option<String>),
 }
 
@@ -40,7 +40,7 @@ enum Right {
     Value(Value),
 }
 
-/// SET, behind that word. All assignments are checked before the first is carried out.
+/// SET, behind that word. All assignments are checked before the first is made.
 pub(crate) fn set(
     session: &mut Session,
     words: &mut Words<'_>,
@@ -85,7 +85,7 @@ pub(crate) fn set(
 }
 
 fn scope_keyword(words: &mut Words<'_>) -> Option<Asked> {
-    // `SET global.x` names a cache called global; only a following name makes it a scope.
+    // `SET global.x` names a key cache called global. The word is a scope only if a name follows.
     let is_scope = matches!(words.peek_second(), Word::Bare(_) | Word::Name(_));
     if !is_scope {
         return None;
@@ -96,7 +96,7 @@ fn scope_keyword(words: &mut Words<'_>) -> Option<Asked> {
     (words.accept("SESSION") || words.accept("LOCAL")).then_some(Asked::Session)
 }
 
-/// SET STATEMENT a = 1 FOR ...: not supported, but a key cache's variable is refused as MariaDB does.
+/// SET STATEMENT a = 1 FOR ... is not supported. But a key cache's variable is refused with MariaDB's error.
 fn set_statement(words: &mut Words<'_>) -> Result<(), SqlError> {
     let (cache, name) = words.qualified_name()?;
     if cache.is_some() || name.starts_with("key_") {
@@ -154,14 +154,15 @@ fn expect_equals(words: &mut Words<'_>) -> Result<(), SqlError> {
     if words.accept_symbol("=") || words.accept_symbol(":=") {
         return Ok(());
     }
-    // The tokenizer may cut `:=` in two.
+    // The tokenizer may make two tokens of `:=`.
     if words.accept_symbol(":") {
         return words.expect_symbol("=");
     }
     Err(words.error())
 }
 
-/// `@@x`, `@@global.x`, `@@session.x`, `@@hot.x`, `@@global.hot.x`; `scoped` is what was glued to `@@`.
+/// `@@x`, `@@global.x`, `@@session.x`, `@@hot.x`, `@@global.hot.x`. `scoped` is the word directly behind
+/// `@@`.
 fn at_at_assignment(session: &mut Session, words: &mut Words<'_>, scoped: &str) -> Result<Checked, SqlError> {
     let first = if scoped.is_empty() { words.name()? } else { scoped.to_owned() };
     let asked = match first.to_ascii_lowercase().as_str() {
@@ -193,7 +194,7 @@ fn system_assignment(
     let (cache, name) = if words.accept_symbol(".") { (Some(first), words.name()?) } else { (None, first) };
     expect_equals(words)?;
     let variable = match &cache {
-        // A scope where a cache's name is expected.
+        // A scope stands where the name of a cache is expected.
         Some(cache)
             if ["global", "session", "local"].iter().any(|scope| cache.eq_ignore_ascii_case(scope)) =>
         {
@@ -251,7 +252,7 @@ fn names(words: &mut Words<'_>) -> Result<Checked, SqlError> {
     Ok(Checked::Names { charset, collation })
 }
 
-/// SET TRANSACTION: without a scope it is for the next transaction only.
+/// SET TRANSACTION. Without a scope it holds for the next transaction only.
 fn set_transaction(
     session: &mut Session,
     words: &mut Words<'_>,
@@ -321,8 +322,8 @@ fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError>
     }
 }
 
-/// Evaluates what stands up to the next comma. For a system variable a bare word is text and DEFAULT is
-/// known.
+/// Evaluates the tokens up to the next comma. For a system variable, a word without quotes is text, and
+/// DEFAULT is allowed.
 fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Result<Right, SqlError> {
     let start = words.rest();
     let first = words.clone();
@@ -352,8 +353,8 @@ fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Res
     evaluate(session, text).map(Right::Value)
 }
 
-/// The value of the expression that stands up to the next comma, the word USING or the end: for statements
-/// that take one beside SET.
+/// The value of the expression that ends at the next comma, at the word USING or at the end. Statements other
+/// than SET use it too.
 pub(crate) fn value(session: &mut Session, words: &mut Words<'_>) -> Result<Value, SqlError> {
     let error = words.error();
     match expression(session, words, false)? {
@@ -362,7 +363,7 @@ pub(crate) fn value(session: &mut Session, words: &mut Words<'_>) -> Result<Valu
     }
 }
 
-/// What needs no evaluation: a literal, a word, `@x`.
+/// A right side that needs no evaluation: a literal, a word, `@x`.
 fn simple(
     session: &Session,
     words: &mut Words<'_>,
@@ -394,7 +395,7 @@ fn simple(
                 let name = word[1..].to_lowercase();
                 session.state.user_variables.get(&name).cloned().unwrap_or(Value::Null)
             }
-            // ON, binary, utf8mb4: a name that no column can have here.
+            // ON, binary, utf8mb4 and other words that cannot be columns here.
             _ if system => Value::text(word),
             _ => return Ok(None),
         },
@@ -423,7 +424,7 @@ impl ResultSink for FirstValue {
     }
 }
 
-/// The value of an expression: a query of its own, whose warnings join the statement's.
+/// The value of an expression. It is run as a query, and its warnings are added to the statement's.
 pub(crate) fn evaluate(session: &mut Session, text: &str) -> Result<Value, SqlError> {
     let statement = parse::parse(&format!("SELECT {text}"))?;
     let Statement::Query(query) = statement else { return Err(SqlError::syntax(text, 1)) };
@@ -470,14 +471,15 @@ fn set_password(
     session.done(0, String::new(), sink)
 }
 
-/// `user`, `'user'@'host'`; the host is `%` unless written.
+/// `user` or `'user'@'host'`. Without a host it is `%`.
 fn account(words: &mut Words<'_>) -> Result<(String, String), SqlError> {
     let part = |words: &mut Words<'_>| match words.peek() {
         Word::Text(_) => words.string(),
         _ => words.name(),
     };
     let user = part(words)?;
-    // `root@localhost` is one word to the tokenizer, `'root'@'localhost'` three, `'root'@localhost` two.
+    // The tokenizer makes one token of `root@localhost`, three of `'root'@'localhost'`, two of
+    // `'root'@localhost`.
     if let Some((user, host)) = user.split_once('@') {
         let host = if host.is_empty() { part(words)? } else { host.to_owned() };
         return Ok((user.to_owned(), host));

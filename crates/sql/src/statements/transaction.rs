@@ -1,4 +1,4 @@
-//! BEGIN, COMMIT, ROLLBACK, SAVEPOINT, and what SET TRANSACTION says.
+//! BEGIN, COMMIT, ROLLBACK, SAVEPOINT, and the clauses of SET TRANSACTION.
 
 use crate::session::transaction::Characteristics;
 use crate::text::parse::Words;
@@ -6,8 +6,7 @@ use crate::variables::Completes;
 use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::Isolation;
 
-/// Once each, in any order: READ ONLY or READ WRITE, and what else the statement knows. `each` returns false
-/// for a word that is none of its.
+/// Reads READ ONLY or READ WRITE into `known`. False if neither comes next, or if one was read before.
 fn read_only(words: &mut Words<'_>, known: &mut Option<bool>) -> bool {
     if known.is_some() {
         return false;
@@ -20,7 +19,7 @@ fn read_only(words: &mut Words<'_>, known: &mut Option<bool>) -> bool {
     true
 }
 
-/// What stands behind SET TRANSACTION.
+/// The clauses of SET TRANSACTION.
 pub(crate) fn characteristics(words: &mut Words<'_>) -> Result<Characteristics, SqlError> {
     let mut found = Characteristics::default();
     loop {
@@ -102,13 +101,13 @@ fn start_with(
     session.done(0, String::new(), sink)
 }
 
-/// What follows the end of a transaction.
+/// What happens after the end of a transaction.
 struct Completion {
     chain: bool,
     release: bool,
 }
 
-/// [WORK] [AND [NO] CHAIN] [[NO] RELEASE]; what is not said, `completion_type` says.
+/// [WORK] [AND [NO] CHAIN] [[NO] RELEASE]. `completion_type` decides what is not written.
 fn completion(session: &Session, words: &mut Words<'_>) -> Result<Completion, SqlError> {
     words.accept("WORK");
     let mut chain = None;
@@ -136,7 +135,7 @@ fn end(
     keep: bool,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
-    // A chained transaction is like the old one, if there was one.
+    // A chained transaction has the characteristics of the one before, if there was one.
     let characteristics = match session.state.transaction.open {
         false => Characteristics::default(),
         true => {
@@ -192,7 +191,7 @@ fn savepoint(session: &Session, name: &str) -> Result<usize, SqlError> {
         .ok_or_else(|| SqlError::new(ErrorKind::DoesNotExist, format!("SAVEPOINT {name} does not exist")))
 }
 
-/// SAVEPOINT name. Outside of a transaction it says nothing; without autocommit it begins one.
+/// SAVEPOINT name. Outside of a transaction it has no effect. With autocommit off it begins a transaction.
 pub(crate) fn set_savepoint(
     session: &mut Session,
     words: &mut Words<'_>,

@@ -1,8 +1,8 @@
 //! CACHE INDEX and LOAD INDEX INTO CACHE.
 //!
-//! Both work on a table as a whole: names of indexes are checked and have no effect, as in MariaDB. Neither
-//! commits, and both run under FLUSH TABLES WITH READ LOCK. A table keeps its definition meanwhile; its rows
-//! are read and changed all the while.
+//! Both work on a table as a whole. Names of indexes are checked and have no effect, as in MariaDB. Neither
+//! statement commits, and both run under FLUSH TABLES WITH READ LOCK. Meanwhile the table keeps its
+//! definition, but its rows can be read and changed.
 
 use crate::locks::Mode;
 use crate::locks::Used;
@@ -14,7 +14,7 @@ use engine::{DEFAULT_CACHE, Table};
 use std::sync::Arc;
 use types::Value;
 
-/// What a statement says of one table.
+/// A table that the statement names, with the indexes named for it.
 struct Target {
     database: String,
     name: String,
@@ -50,7 +50,7 @@ pub(crate) fn cache_index(
     }
     work_on_each(session, targets, "assign_to_keycache", sink, |session, table, _| {
         session.instance.database.assign(table, &cache).map_err(|error| match error {
-            // Dropped by another session.
+            // Another session has dropped the cache.
             engine::Error::NoSuchCache => unknown_cache(&cache),
             error => error.into(),
         })
@@ -107,7 +107,7 @@ fn targets(session: &Session, words: &mut Words<'_>, leaves: bool) -> Result<Vec
         }
         let is_alone = target.is_partitioned;
         targets.push(target);
-        // With PARTITION there is one table only: a comma ends in a syntax error.
+        // With PARTITION there can be one table only, so a comma is a syntax error.
         if is_alone || !words.accept_symbol(",") {
             return Ok(targets);
         }
@@ -131,7 +131,7 @@ fn names(words: &mut Words<'_>) -> Result<Vec<String>, SqlError> {
     Ok(names)
 }
 
-/// Refuses what no table has to be opened for.
+/// Makes the checks that need no open table.
 fn check(session: &Session, targets: &[Target]) -> Result<(), SqlError> {
     for Target { database, .. } in targets {
         if database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA) {
@@ -204,7 +204,7 @@ fn open(session: &mut Session, target: &Target) -> Result<Arc<Table>, SqlError> 
     Ok(table)
 }
 
-/// Of several that there are not, MariaDB names the last.
+/// If several indexes do not exist, MariaDB names the last.
 fn check_keys(table: &Table, keys: &[String]) -> Result<(), SqlError> {
     let def = table.def();
     let is_known = |key: &str| {

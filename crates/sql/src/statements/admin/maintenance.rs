@@ -13,7 +13,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 use types::Value;
 
-/// Which of the statements that answer in the same form.
+/// The statements whose answers have the same form.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Operation {
     Analyze,
@@ -32,7 +32,7 @@ impl Operation {
         }
     }
 
-    /// True if the table may be another one afterwards.
+    /// True if the statement may replace the table by another.
     fn changes(self) -> bool {
         matches!(self, Operation::Optimize | Operation::Repair)
     }
@@ -49,7 +49,7 @@ impl Operation {
     }
 }
 
-/// A line of the answer: its type and text.
+/// A line of the answer: its type and its text.
 type Line = (&'static str, String);
 
 fn line(kind: &'static str, text: &str) -> Line {
@@ -142,7 +142,7 @@ fn maintain(session: &mut Session, table: &Arc<Table>, operation: Operation) -> 
             let note = "Table does not support optimize, doing recreate + analyze instead";
             vec![line("note", note), ok]
         }
-        // As MyISAM answers. What is wrong with indexes is mended by building them anew from the rows.
+        // Answers as MyISAM does. Damaged indexes are repaired by building them again from the rows.
         Operation::Repair => match check(session, table)? {
             None => vec![ok],
             Some(damage) => {
@@ -158,7 +158,7 @@ fn everything() -> KeyRange {
     KeyRange { lower: Bound::Unbounded, upper: Bound::Unbounded }
 }
 
-/// Keeps a table as it is while it is read from end to end.
+/// Keeps a table's rows from changing while all of it is read.
 fn keep_still<'l>(
     session: &Session,
     locks: &'l crate::locks::MetadataLocks,
@@ -171,15 +171,15 @@ fn keep_still<'l>(
     Ok(held)
 }
 
-/// Reads every row through every index, both ways: each row has its entries and each entry its row. What is
-/// wrong, if something is.
+/// Reads every row through every index, in both directions: each row must have its entries, and each entry
+/// its row. Returns a description of the first damage found.
 fn check(session: &Session, table: &Table) -> Result<Option<String>, SqlError> {
     let instance = session.instance.clone();
     let _still = keep_still(session, &instance.locks, table)?;
     let def = table.def();
     let codec = table.row_codec();
-    // Of the rows' keys in each index: how many there are, and the sum of their hashes, in which the order
-    // does not matter.
+    // For each index: the number of keys that the rows should have there, and the sum of the keys' hashes. A
+    // sum does not depend on the order.
     let mut expected: Vec<(u64, u64)> = vec![(0, 0); def.indexes.len() + 1];
     let mut key = Vec::new();
     let mut scan = table.scan(Reader::newest(), IndexId(0), everything(), Direction::Forward);
@@ -244,7 +244,8 @@ fn hash(bytes: &[u8]) -> u64 {
     hash ^ hash >> 29
 }
 
-/// CHECKSUM TABLE t, ... [QUICK | EXTENDED], behind CHECKSUM: the sum of the rows' checksums, whatever their
+/// CHECKSUM TABLE t, ... [QUICK
+/// EXTENDED], behind CHECKSUM. The result is the sum of the rows' checksums, so it does not depend on their
 /// order.
 pub(crate) fn checksum(
     session: &mut Session,

@@ -1,4 +1,4 @@
-//! Statements that look after the server and its tables.
+//! Statements that maintain the server and its tables.
 //!
 //! - [`server`]: FLUSH and KILL.
 //! - [`maintenance`]: ANALYZE, CHECK, OPTIMIZE and REPAIR TABLE.

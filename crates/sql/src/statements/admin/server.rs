@@ -4,7 +4,7 @@ use crate::host::Kill;
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, ResultSink, Session, SqlError};
 
-/// FLUSH of this and that.
+/// FLUSH, for everything that it can flush.
 pub(crate) fn flush(
     session: &mut Session,
     words: &mut Words<'_>,
@@ -19,12 +19,12 @@ pub(crate) fn flush(
                 session.instance.status.flush(&mut session.counters);
                 session.instance.database.caches().reset_counters();
             }
-            // They stand alone.
+            // These words must be the only ones in the statement.
             "TABLES" | "TABLE" => {
                 crate::statements::locks::flush_tables(session, words)?;
                 return session.done(0, String::new(), sink);
             }
-            // Nothing of theirs is kept in memory.
+            // Nothing of these is held in memory.
             "LOGS" => flush_slow_log(session),
             "SLOW" => {
                 words.expect("LOGS")?;
@@ -70,7 +70,7 @@ pub(crate) fn kill(
     words.end()?;
     let Some(host) = session.instance.host() else { return Err(unknown_thread(&id.to_string())) };
     host.kill(id, what)?;
-    // A KILL of oneself takes effect at once.
+    // If the session kills itself, that takes effect at once.
     session.interrupt.check()?;
     session.done(0, String::new(), sink)
 }

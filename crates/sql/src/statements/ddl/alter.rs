@@ -1,7 +1,7 @@
 //! ALTER TABLE.
 //!
-//! Adding and dropping secondary indexes, AUTO_INCREMENT and RENAME happen in place. Everything else makes a
-//! second table, copies the rows and lets it take the first one's name; readers see the old table until then.
+//! Adding and dropping secondary indexes, AUTO_INCREMENT and RENAME happen in place. All other actions make a
+//! second table, copy the rows, and give it the name of the first. Readers see the old table until then.
 
 use super::build::build;
 use super::copy::copy_rows;
@@ -21,7 +21,7 @@ use engine::{Table, TableDef};
 use std::sync::Arc;
 use types::Collation;
 
-/// Where a column goes.
+/// Where a column is inserted.
 #[derive(Clone, PartialEq, Debug)]
 pub(super) enum ColumnPosition {
     First,
@@ -35,7 +35,7 @@ pub(super) enum Action {
     DropColumn(String),
     /// The old name and the new definition.
     ChangeColumn(String, ColumnSpec, ColumnPosition),
-    /// `None`: DROP DEFAULT.
+    /// `None` for DROP DEFAULT.
     SetDefault(String, Option<ColumnDefault>),
     RenameColumn(String, String),
     AddKey(KeySpec),
@@ -45,9 +45,9 @@ pub(super) enum Action {
     Rename(Option<String>, String),
     Options(TableOptions),
     ConvertTo(Collation),
-    /// FORCE, ORDER BY: the table is written anew.
+    /// FORCE and ORDER BY: the table is copied.
     Rebuild,
-    /// DISABLE KEYS, ENABLE KEYS and others that change nothing here.
+    /// DISABLE KEYS, ENABLE KEYS and other actions that have no effect here.
     Nothing,
 }
 
@@ -246,7 +246,7 @@ fn rename_action(words: &mut Words<'_>) -> Result<Action, SqlError> {
     Ok(Action::Rename(database, name))
 }
 
-/// Carries out the actions.
+/// Runs the actions.
 pub(super) fn carry_out(
     session: &mut Session,
     database: &str,
@@ -256,8 +256,8 @@ pub(super) fn carry_out(
 ) -> Result<(), SqlError> {
     session.implicit_commit()?;
     let instance = session.instance.clone();
-    // Writers of the table, and transactions that have used it, are waited for; others wait and find it
-    // changed.
+    // Waits for writers of the table and for transactions that have used it. Sessions that come later wait,
+    // and then see the changed table.
     let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
     let in_place = is_in_place(&actions);
     let copied = if in_place {
@@ -281,14 +281,14 @@ pub(super) fn carry_out(
     session.done(copied, format!("Records: {copied}  Duplicates: 0  Warnings: 0"), sink)
 }
 
-/// Writes all rows of a table anew, as OPTIMIZE TABLE does.
+/// Copies all rows of a table to a new one, as OPTIMIZE TABLE does.
 pub(crate) fn rebuild_table(session: &mut Session, database: &str, name: &str) -> Result<(), SqlError> {
     let instance = session.instance.clone();
     let (table, _lock) = session.lock_definition(&instance.locks, database, name)?;
     copy(session, database, name, &table, &[Action::Rebuild]).map(|_| ())
 }
 
-/// True if no row has to be written anew.
+/// True if no row has to be copied.
 fn is_in_place(actions: &[Action]) -> bool {
     let dropped: Vec<&str> = actions
         .iter()
@@ -331,7 +331,7 @@ fn change_indexes(session: &mut Session, table: &Arc<Table>, actions: &[Action])
         if let Action::AddKey(key) = action
             && let Err(error) = add_index(session, table, key)
         {
-            // What this statement added before goes again.
+            // Drop the indexes that this statement added before.
             for index in &table.def().indexes {
                 if !def.indexes.iter().any(|before| before.name == index.name) {
                     session.instance.database.drop_index(table, &index.name)?;
@@ -346,7 +346,7 @@ fn change_indexes(session: &mut Session, table: &Arc<Table>, actions: &[Action])
     Ok(())
 }
 
-/// The columns of a table as if CREATE TABLE had just been read.
+/// The columns of a table in the form in which CREATE TABLE is read.
 pub(super) fn columns_of(def: &TableDef, metadata: &TableMetadata) -> Vec<ColumnSpec> {
     def.columns
         .iter()
@@ -410,8 +410,8 @@ fn find_column(columns: &[ColumnSpec], name: &str, table: &str) -> Result<usize,
         .ok_or_else(|| SqlError::unknown_column(name, table))
 }
 
-/// The definition that the actions make of a table, and for each column the old one that its values come
-/// from.
+/// The definition of the table after the actions. For each column it also says which old column its values
+/// come from.
 fn changed(
     def: &TableDef,
     metadata: &TableMetadata,
@@ -541,8 +541,8 @@ fn convert(spec: &mut TableSpec, to: Collation) {
     }
 }
 
-/// Makes the changed table beside the old one, fills it and lets it take the old one's place. How many rows
-/// it has.
+/// Makes the changed table beside the old one, fills it, and replaces the old one by it. Returns the number
+/// of rows.
 fn copy(
     session: &mut Session,
     database: &str,
@@ -595,7 +595,7 @@ fn copy(
         swapped = Err(error);
     }
     if swapped.is_err() && !table.is_dropped() {
-        // The old table is still in place: the copy goes.
+        // The old table is still in place, so the copy is discarded.
         instance.database.discard_replacement(&copy);
     }
     swapped

@@ -1,4 +1,4 @@
-//! Checks what a statement said and makes the engine's definition of it.
+//! Checks a definition that a statement wrote, and makes the engine's definition of it.
 
 use crate::definition::metadata::TableMetadata;
 use crate::definition::options::{self, Asking, Meaning};
@@ -12,19 +12,19 @@ use bumpalo::Bump;
 use engine::{IndexDef, TableDef};
 use types::{Collation, Column, ColumnType, KeyPart, ValueRef};
 
-/// The longest key, in bytes, however large the pages are.
+/// The longest key in bytes, for any size of page.
 const KEY_BYTES_MAX: usize = 3072;
-/// The most columns of one index.
+/// The largest number of columns in one index.
 const KEY_PARTS_MAX: usize = 32;
 const INDEXES_MAX: usize = 64;
 const COLUMNS_MAX: usize = 4096;
-/// The longest row, TEXT and BLOB columns not counted.
+/// The longest row in bytes. TEXT and BLOB columns do not count.
 const ROW_BYTES_MAX: usize = 65_535;
 
-/// What the session adds to a definition.
+/// What a definition takes from the session.
 pub(super) struct Surroundings<'a> {
     pub database: &'a str,
-    /// The database's collation.
+    /// The collation of the database.
     pub collation: Collation,
     pub sql_mode: SqlMode,
     pub default_engine: String,
@@ -32,7 +32,7 @@ pub(super) struct Surroundings<'a> {
     pub strict_options: bool,
     /// `innodb_page_size`.
     pub page_size: u32,
-    /// The engine that a table asked for which is being changed.
+    /// ALTER TABLE: the engine that was asked for when the table was created.
     pub altering: Option<String>,
     /// Seconds since 1970.
     pub now: u64,
@@ -136,7 +136,7 @@ pub(super) fn build(
     })
 }
 
-/// The indexes beside the primary key, in the order in which they are written. Appends their comments.
+/// The indexes besides the primary key, in the order in which they are written. Appends their comments.
 fn secondary_indexes(
     columns: &[Column],
     keys: &[KeySpec],
@@ -164,7 +164,7 @@ fn secondary_indexes(
     Ok(indexes)
 }
 
-/// The engine that was asked for. There is one engine; whoever names another is told so.
+/// The engine that the statement names. There is only one engine, so a warning tells about any other name.
 fn chosen_engine(
     name: &str,
     spec: &TableSpec,
@@ -209,7 +209,7 @@ pub(super) fn duplicate_key_name(name: &str) -> SqlError {
     error(ErrorKind::DuplicateKeyName, format!("Duplicate key name '{name}'"))
 }
 
-/// PRIMARY KEY and UNIQUE behind a column become keys of the table.
+/// Makes keys of the table from PRIMARY KEY and UNIQUE behind columns.
 fn keys_of_columns(spec: &mut TableSpec) {
     let mut keys = Vec::new();
     for column in &spec.columns {
@@ -224,7 +224,7 @@ fn keys_of_columns(spec: &mut TableSpec) {
     spec.keys = keys;
 }
 
-/// The position of the primary key; its columns become NOT NULL.
+/// The position of the primary key. Its columns become NOT NULL.
 fn primary_key(spec: &mut TableSpec) -> Result<Option<usize>, SqlError> {
     let mut primaries =
         spec.keys.iter().enumerate().filter(|(_, key)| key.kind == KeyKind::Primary).map(|(at, _)| at);
@@ -283,7 +283,7 @@ fn auto_increment_column(spec: &TableSpec) -> Result<Option<usize>, SqlError> {
     Ok(found)
 }
 
-/// Settles nullability and checks that every default fits its column.
+/// Decides which columns are nullable, and checks that every default fits its column.
 fn check_defaults(columns: &mut [ColumnSpec], mode: SqlMode) -> Result<(), SqlError> {
     for column in columns {
         if column.auto_increment {
@@ -306,7 +306,7 @@ fn check_defaults(columns: &mut [ColumnSpec], mode: SqlMode) -> Result<(), SqlEr
     Ok(())
 }
 
-/// A default in the form that SHOW CREATE TABLE prints: numbers as their column would hold them.
+/// A default in the form in which SHOW CREATE TABLE prints it. Numbers are as their column stores them.
 pub(super) fn settled_default(
     default: &ColumnDefault,
     column: &Column,
@@ -372,7 +372,7 @@ fn check_row_size(columns: &[Column]) -> Result<(), SqlError> {
     ))
 }
 
-/// The parts of a key, checked against the columns and what a page of the table has room for.
+/// The parts of a key. They are checked against the columns, and against the space in a page of the table.
 pub(super) fn key_parts(
     columns: &[Column],
     key: &KeySpec,
@@ -454,7 +454,7 @@ fn incorrect_prefix() -> SqlError {
     )
 }
 
-/// The name of a key without one: its first column's, with a number if that is taken.
+/// The name of a key that was given none: the name of its first column, with a number if that name is taken.
 pub(super) fn generated_name(column: &str, indexes: &[IndexDef], taken: &[String]) -> String {
     let is_free = |name: &str| {
         !name.eq_ignore_ascii_case("PRIMARY")

@@ -1,4 +1,4 @@
-//! Copies the rows of one table into another with other columns.
+//! Copies the rows of one table into another that has different columns.
 
 use crate::definition::defaults::{column_default, implicit_default};
 use crate::definition::metadata::TableMetadata;
@@ -11,11 +11,11 @@ use engine::{Direction, KeyList, KeyRange, Table};
 use std::ops::Bound;
 use types::{Value, ValueRef};
 
-/// How many rows go to the engine at a time.
+/// How many rows are passed to the engine at once.
 const ROWS_A_BATCH: usize = 1000;
 
-/// Copies every row; `sources` says for each column of `to` which one of `from` it takes, if any.
-/// Gives the number of rows. What fails on the way leaves `to` half full: the caller drops it.
+/// Copies every row. `sources` says for each column of `to` which column of `from` it takes, if any. Returns
+/// the number of rows. After an error `to` is incomplete: the caller drops it.
 pub(super) fn copy_rows(
     session: &mut Session,
     from: &Table,
@@ -33,7 +33,7 @@ pub(super) fn copy_rows(
             column_default(column, extras, &clock).unwrap_or_else(|| implicit_default(column))
         })
         .collect();
-    // The same columns in the same order: images are copied as they are.
+    // If the columns and their order are the same, row images are copied unchanged.
     let same = old.columns == new.columns
         && sources.iter().enumerate().all(|(position, source)| *source == Some(position));
     let instance = session.instance.clone();
@@ -50,8 +50,8 @@ pub(super) fn copy_rows(
             if let Err((position, error)) = write.insert_many(to, &batch) {
                 return Err(write_error(error, to, batch.get(position)));
             }
-            // Each batch for itself: the copy is not seen by anyone, and a list to undo it all would be as
-            // big.
+            // Each batch commits by itself. No other session sees the copy, and an undo list for all of it
+            // would be as large as the table.
             write.commit()?;
             write = instance.database.begin_write()?;
             batch.clear();
@@ -83,7 +83,7 @@ pub(super) fn copy_rows(
                 None => defaults[position].as_ref(),
             };
             let value = if value.is_null() && !column.nullable {
-                // As MariaDB does, a NULL that has no place any more counts as cut, not as NULL.
+                // A NULL that the column cannot hold counts as cut, as in MariaDB, and not as NULL.
                 let value = coerce(value, column, &arena).value;
                 let cut = Coerced { value, issue: Some(CoerceIssue::Truncated) };
                 note_issue(session, &cut, &new, &column.name, count)?;

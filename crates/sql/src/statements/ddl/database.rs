@@ -14,7 +14,7 @@ fn is_reserved(name: &str) -> bool {
     name.eq_ignore_ascii_case(names::INFORMATION_SCHEMA)
 }
 
-/// 1044 for what no statement may change.
+/// 1044 for a database that no statement can change.
 pub(super) fn check_writable(session: &Session, database: &str) -> Result<(), SqlError> {
     if !is_reserved(database) {
         return Ok(());
@@ -94,7 +94,7 @@ pub(crate) fn drop_database(
         let table_name = table.def().name.clone();
         let _lock = match session.lock_definition(&instance.locks, &name, &table_name) {
             Ok((_, lock)) => lock,
-            // Someone else was quicker.
+            // Another session has dropped it meanwhile.
             Err(error) if error.kind == ErrorKind::NoSuchTable => continue,
             Err(error) => return Err(error),
         };

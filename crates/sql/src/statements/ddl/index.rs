@@ -1,4 +1,4 @@
-//! CREATE INDEX and DROP INDEX, and the same inside ALTER TABLE.
+//! CREATE INDEX and DROP INDEX, also as parts of ALTER TABLE.
 
 use super::build::{duplicate_key_name, generated_name, key_parts};
 use super::database::check_writable;
@@ -44,7 +44,7 @@ pub(crate) fn create_index(
     session.done(0, "Records: 0  Duplicates: 0  Warnings: 0".to_owned(), sink)
 }
 
-/// ALGORITHM = x and LOCK = x, which choose nothing here.
+/// ALGORITHM = x and LOCK = x. They have no effect here.
 pub(super) fn algorithm_and_lock(words: &mut Words<'_>) -> Result<(), SqlError> {
     while words.is("ALGORITHM") || words.is("LOCK") {
         words.next();
@@ -54,10 +54,10 @@ pub(super) fn algorithm_and_lock(words: &mut Words<'_>) -> Result<(), SqlError> 
     Ok(())
 }
 
-/// With less memory than this an index is sorted in more pieces than it is worth.
+/// With less memory than this, in bytes, an index would be sorted in too many pieces.
 const SORT_BYTES_MIN: usize = 1 << 20;
 
-/// Adds one index (not the primary key) to a table.
+/// Adds an index, other than the primary key, to a table.
 pub(super) fn add_index(session: &Session, table: &Table, key: &KeySpec) -> Result<(), SqlError> {
     let def = table.def();
     let parts = key_parts(&def.columns, key, table.key_bytes_max())?;
@@ -82,7 +82,7 @@ pub(super) fn add_index(session: &Session, table: &Table, key: &KeySpec) -> Resu
     }
 }
 
-/// Finds the value that keeps a unique index from being built, for the message.
+/// Finds the value that makes a unique index impossible. The message shows it.
 fn first_duplicate(table: &Table, parts: &[types::KeyPart], name: &str) -> Result<SqlError, SqlError> {
     use std::collections::HashSet;
     let def = table.def();
@@ -103,7 +103,7 @@ fn first_duplicate(table: &Table, parts: &[types::KeyPart], name: &str) -> Resul
             return Ok(duplicate_entry(&row, &def, parts, name));
         }
     }
-    // The duplicate is gone again.
+    // Another session has removed the duplicate meanwhile.
     Ok(SqlError::new(ErrorKind::DuplicateEntry, format!("Duplicate entry for key '{name}'")))
 }
 
@@ -158,7 +158,7 @@ pub(super) fn remove_index(session: &Session, table: &Table, name: &str) -> Resu
     }
 }
 
-/// 1075 if no index would lead with the AUTO_INCREMENT column once `dropped` are gone.
+/// 1075 if no index would begin with the AUTO_INCREMENT column after the indexes `dropped` are removed.
 pub(super) fn check_auto_increment(def: &engine::TableDef, dropped: &[&str]) -> Result<(), SqlError> {
     let Some(column) = def.auto_increment else { return Ok(()) };
     let leads = |parts: &[types::KeyPart]| parts.first().is_some_and(|part| part.column == column);

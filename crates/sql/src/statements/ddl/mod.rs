@@ -1,9 +1,9 @@
 //! Definitions: databases, tables and indexes.
 //!
-//! [`crate::definition`] reads a statement into plain structures, [`build`] checks those and makes the
-//! engine's `TableDef` of them, the others run it. What the engine does not need (defaults, comments, the
-//! engine's name that was asked for) is kept by [`crate::definition::metadata`] in the definition's opaque
-//! bytes.
+//! [`crate::definition`] reads a statement into plain structures. [`build`] checks them and makes the
+//! engine's `TableDef`. The other modules run the statement. What the engine does not need (defaults,
+//! comments, the name of the engine that was asked for) is stored by [`crate::definition::metadata`] in the
+//! definition's opaque bytes.
 
 mod alter;
 mod build;

@@ -32,7 +32,7 @@ impl ResultSink for Collected {
     }
 }
 
-/// Creates a table from the columns of `spec` and those of a query, and fills it.
+/// Creates a table from the columns of `spec` and the columns of a query, and fills it.
 pub(super) fn create_from_select(
     session: &mut Session,
     database: &str,
@@ -44,13 +44,13 @@ pub(super) fn create_from_select(
     let statement = parse::parse(query)?;
     let Statement::Query(query) = statement else { return Err(SqlError::syntax(query, 1)) };
     let mut result = Collected::default();
-    // The query is a statement of its own; its warnings are added to ours.
+    // The query counts as a statement of its own. Its warnings are added to those of this statement.
     let earlier = session.state.warnings.clone();
     session.plan_and_run_inner(&query, &mut result)?;
     let later = std::mem::replace(&mut session.state.warnings, earlier);
     add_warnings(&mut session.state.warnings, &later);
 
-    // Columns of the query that the statement defines take that definition; the others are appended.
+    // A column of the query that the statement defines gets that definition. The other columns are appended.
     let mut target = Vec::with_capacity(result.columns.len());
     for column in &result.columns {
         let known = spec.columns.iter().position(|other| other.name.eq_ignore_ascii_case(&column.name));
@@ -70,7 +70,7 @@ pub(super) fn create_from_select(
     }
     let filled = fill(session, &table, &target, &result.rows);
     if let Err(error) = filled {
-        // The table came with the statement and goes with it.
+        // This statement has created the table, so it drops it again.
         session
             .instance
             .database
@@ -90,7 +90,7 @@ fn add_warnings(to: &mut Warnings, from: &Warnings) {
 
 fn column_of(meta: &ColumnMeta) -> ColumnSpec {
     let column_type = match &meta.column_type {
-        // NULL and nothing else.
+        // The type of an expression that is always NULL.
         ColumnType::Binary { bytes: 0 } => ColumnType::Binary { bytes: 0 },
         other => other.clone(),
     };

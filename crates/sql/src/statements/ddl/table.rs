@@ -13,7 +13,7 @@ use crate::{ErrorKind, ResultSink, Session, SqlError};
 use engine::{Error, TableDef};
 use types::Collation;
 
-/// `collation_server` as a column can have it.
+/// `collation_server`, in the form that columns can have.
 pub(super) fn server_collation(session: &Session) -> Collation {
     collation_named(&session.variables.values().text("collation_server"))
         .unwrap_or(Collation::Utf8mb4GeneralCi)
@@ -42,7 +42,7 @@ pub(super) fn table_exists(name: &str) -> SqlError {
     SqlError::new(ErrorKind::TableExists, format!("Table '{name}' already exists"))
 }
 
-/// An engine's error about a table, with the table's name in it.
+/// The error that a client gets for an engine's error about a table. It contains the table's name.
 pub(super) fn table_error(error: Error, database: &str, name: &str) -> SqlError {
     match error {
         Error::TableExists => table_exists(name),
@@ -115,7 +115,7 @@ fn like(words: &mut Words<'_>) -> Result<Option<(Option<String>, String)>, SqlEr
     Ok(Some(source))
 }
 
-/// Deals with a table that is there already: true if that ends the statement.
+/// Handles a table that exists already. True if that ends the statement.
 fn already(
     session: &mut Session,
     database: &str,
@@ -265,7 +265,8 @@ pub(crate) fn truncate_table(
     session.done(0, String::new(), sink)
 }
 
-/// RENAME TABLE a TO b, c TO d: one after the other; on an error those before it are renamed back.
+/// RENAME TABLE a TO b, c TO d: one after the other. After an error, the tables renamed before are renamed
+/// back.
 pub(crate) fn rename_table(
     session: &mut Session,
     words: &mut Words<'_>,
@@ -290,7 +291,7 @@ pub(crate) fn rename_table(
     for (position, (from, to)) in pairs.iter().enumerate() {
         let Err(error) = rename(session, from, to) else { continue };
         for (from, to) in pairs[..position].iter().rev() {
-            // Best effort: the first error is what the client has to hear of.
+            // A failure here is ignored: the client has to see the first error.
             let _ = engine.rename_table((&to.0, &to.1), (&from.0, &from.1));
         }
         return Err(error);

@@ -1,4 +1,4 @@
-//! `SET column = expression` over the newest image of a row: what UPDATE and ON DUPLICATE KEY UPDATE share.
+//! `SET column = expression` on the newest image of a row. UPDATE and ON DUPLICATE KEY UPDATE use it.
 
 use super::inserter::{copy_to, no_default};
 use crate::expr::{Compiled, Context, Part, Row, coerce};
@@ -10,7 +10,7 @@ use crate::{SqlError, Warnings};
 use sqlparser::ast;
 use types::{Collation, RowView, Value, ValueRef};
 
-/// What a column is set to.
+/// The new value of a column.
 #[derive(Debug)]
 enum Right {
     Default,
@@ -27,11 +27,11 @@ pub(super) struct Strictness {
     pub strict: bool,
     /// UPDATE IGNORE, INSERT IGNORE.
     pub ignore: bool,
-    /// The rows are new: NULL in the AUTO_INCREMENT column asks for a number.
+    /// The rows are new: NULL in the AUTO_INCREMENT column generates a number.
     pub generates: bool,
 }
 
-/// True for DEFAULT as a value.
+/// True if the value is DEFAULT.
 pub(super) fn is_default(expr: &ast::Expr) -> bool {
     matches!(expr, ast::Expr::Identifier(name) if name.quote_style.is_none() && name.value.eq_ignore_ascii_case("DEFAULT"))
 }
@@ -48,7 +48,7 @@ fn column_of(
     };
     let path = object_name(name);
     let last = path.last().map(String::as_str).unwrap_or_default();
-    // A qualifier must be one that a column of the table may have.
+    // If the name has a qualifier, it must be one that fits the table.
     if path.len() > 1 {
         let idents: Vec<ast::Ident> = path.iter().map(|part| ast::Ident::new(part.clone())).collect();
         scope.resolve(&idents, clause)?;
@@ -91,46 +91,46 @@ impl Assignments {
         self.0.iter().any(|(_, right)| matches!(right, Right::Default))
     }
 
-    /// True if a column is among those that are set.
+    /// True if this column is assigned to.
     pub(super) fn sets(&self, column: usize) -> bool {
         self.0.iter().any(|(assigned, _)| *assigned == column)
     }
 }
 
-/// The assignments of a statement with what all of its rows need for them.
+/// The assignments of a statement, with the values that they need for all rows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Assigning<'a> {
     pub assignments: &'a Assignments,
     pub target: &'a Target,
-    /// By column: what DEFAULT means. May be empty if no column is set to DEFAULT.
+    /// By column: the value of DEFAULT. Can be empty if no column is set to DEFAULT.
     pub defaults: &'a [Option<Value>],
-    /// What ON UPDATE CURRENT_TIMESTAMP columns become if a row changes.
+    /// The new values of ON UPDATE CURRENT_TIMESTAMP columns, if a row changes.
     pub now: &'a [(usize, Value)],
     pub strictness: Strictness,
 }
 
-/// A row whose columns are set.
+/// A row that is being changed.
 #[derive(Clone, Copy)]
 pub(super) struct Assigned<'a> {
     pub image: RowView<'a>,
-    /// The rows of further tables in the scope.
+    /// The rows of the other tables in the scope.
     pub others: &'a [Part<'a>],
-    /// As messages count rows, from 1.
+    /// The row's number in messages, from 1.
     pub number: u64,
 }
 
-/// What became of a row that the engine was to change.
+/// The outcome for a row that the engine was to change.
 #[derive(Debug, Default)]
 pub(super) struct Outcome {
-    /// The image that was written; empty if the row stayed as it was.
+    /// The image that was written. Empty if the row did not change.
     pub written: Vec<u8>,
     /// Why the row could not be changed.
     pub error: Option<SqlError>,
 }
 
 impl<'a> Assigning<'a> {
-    /// Appends a row's new image to `out` and returns true, or leaves `out` alone if the row stays as it is:
-    /// what the engine asks for while it holds the row.
+    /// Appends a row's new image to `out` and returns true. If the row does not change, it returns false and
+    /// appends nothing. The engine calls this while it holds the row's latch.
     pub(super) fn change(
         &self,
         row: &Assigned<'a>,
@@ -244,7 +244,7 @@ impl<'a> Assigning<'a> {
     }
 }
 
-/// What ON UPDATE CURRENT_TIMESTAMP columns become.
+/// The new values of ON UPDATE CURRENT_TIMESTAMP columns.
 pub(super) fn on_update(target: &Target, clock: &crate::definition::defaults::Clock) -> Vec<(usize, Value)> {
     let extras = target.metadata.columns.iter().enumerate();
     extras

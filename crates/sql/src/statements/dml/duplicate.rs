@@ -24,7 +24,7 @@ pub(crate) fn duplicate_entry(row: &RowView<'_>, def: &TableDef, parts: &[KeyPar
         };
         push_text(value, &mut entry);
     }
-    // As MySQL does, an entry is cut that would not fit the message.
+    // An entry that is too long for the message is cut, as in MySQL.
     if entry.chars().count() > 64 {
         entry = entry.chars().take(61).collect::<String>() + "...";
     }

@@ -1,4 +1,4 @@
-//! INSERT and REPLACE of literals, from the statement's bytes to row images.
+//! INSERT and REPLACE of literals: makes row images directly from the statement's bytes.
 
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate};
 use crate::session::DEFINITION_RETRIES;
@@ -10,8 +10,8 @@ use bumpalo::Bump;
 use types::{Decimal, ValueRef};
 
 impl Session {
-    /// Runs `sql` if it is a plain INSERT or REPLACE. `None`: it is something else (or wrong), nothing was
-    /// done.
+    /// Runs `sql` if it is a plain INSERT or REPLACE. `None` if it is something else, or wrong. Then nothing
+    /// was changed.
     pub(crate) fn try_plain_insert(
         &mut self,
         sql: &[u8],
@@ -52,7 +52,7 @@ impl Session {
         bytes: usize,
         parameters: &[ValueRef<'a>],
     ) -> Option<Result<Inserted, SqlError>> {
-        // Wrong names are the parser's to report: the statement may not even be one.
+        // The parser reports wrong names, because the text may not even be a statement.
         let target = self.target(head.database.as_deref(), &head.table).ok()?;
         let on_duplicate = match (head.replace, head.ignore) {
             (true, _) => OnDuplicate::Replace,
@@ -77,7 +77,7 @@ impl Session {
                 given.push(value_of(scanner, *literal, parameters, &arena)?);
             }
             if let Err(error) = inserter.add(self, &given, &arena) {
-                // The rest may not be a statement at all, which would come first.
+                // The rest may be no valid statement, and a syntax error comes before all other errors.
                 let mut more = another;
                 while more {
                     scanner.row(&mut literals)?;
@@ -92,7 +92,7 @@ impl Session {
         Some(inserter.finish(self))
     }
 
-    /// Tells the client how an INSERT or REPLACE ended.
+    /// Sends the end of an INSERT or REPLACE to the client.
     pub(crate) fn end_insert(
         &mut self,
         inserted: &Inserted,
@@ -101,7 +101,7 @@ impl Session {
         self.end_insert_with_info(inserted, inserted.records > 1, sink)
     }
 
-    /// As [`Session::end_insert`], with the line about records even for one row.
+    /// As [`Session::end_insert`], but with the line about records even for one row.
     pub(crate) fn end_insert_with_info(
         &mut self,
         inserted: &Inserted,
@@ -152,7 +152,7 @@ fn value_of<'v>(
     }))
 }
 
-/// The bytes of hexadecimal digits, an odd first one standing alone.
+/// The bytes of hexadecimal digits. If their number is odd, the first digit is a byte by itself.
 fn hex_bytes(digits: &[u8]) -> Option<Vec<u8>> {
     let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
     let mut bytes = Vec::with_capacity(digits.len().div_ceil(2));

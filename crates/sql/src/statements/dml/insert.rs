@@ -1,4 +1,4 @@
-//! INSERT and REPLACE that are more than literals: expressions, SET, SELECT, ON DUPLICATE KEY UPDATE.
+//! INSERT and REPLACE with more than literals: expressions, SET, SELECT, ON DUPLICATE KEY UPDATE.
 
 use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, is_default, on_update};
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
@@ -46,7 +46,7 @@ struct InsertPlan {
     on_duplicate: OnDuplicate,
     /// ON DUPLICATE KEY UPDATE.
     update: Option<Assignments>,
-    /// How many values of a row are for `update` only: the last ones.
+    /// How many values at the end of each row are for `update` only.
     not_inserted: usize,
 }
 
@@ -143,7 +143,7 @@ pub(super) fn plan_insert(
         None => None,
     };
     let not_inserted = on_duplicate_update.map_or(0, |update| update.not_inserted());
-    // Wrong columns are an error of the statement, not of its first row.
+    // Wrong columns are an error of the statement, even if there is no row.
     let on_duplicate = match (insert.replace_into, insert.ignore) {
         (true, _) => OnDuplicate::Replace,
         (false, true) => OnDuplicate::Skip,
@@ -153,7 +153,7 @@ pub(super) fn plan_insert(
     Ok(Box::new(InsertPlan { target, columns, source, on_duplicate, update, not_inserted }))
 }
 
-/// The tables whose columns ON DUPLICATE KEY UPDATE may name besides the target's.
+/// The tables, besides the target, whose columns ON DUPLICATE KEY UPDATE may name.
 fn source_scope(planner: &Planner<'_>, insert: &ast::Insert) -> Result<Scope, SqlError> {
     match insert.source.as_deref().map(|query| &*query.body) {
         Some(ast::SetExpr::Select(select)) if has_rows_of_tables(select) => {
@@ -195,7 +195,7 @@ impl ChangePlan for InsertPlan {
             &|| self.is_current(),
             |session, readers, writer| self.insert(session, readers, writer, slots),
         )?;
-        // INSERT ... SELECT always tells.
+        // INSERT ... SELECT always sends the line about records.
         let tells = inserted.records > 1 || matches!(self.source, Source::Query(_));
         session.end_insert_with_info(&inserted, tells, sink)
     }
@@ -289,8 +289,8 @@ impl InsertPlan {
         }
     }
 
-    /// ON DUPLICATE KEY UPDATE: inserts row by row, and where a key is there already, changes the row that
-    /// has it.
+    /// ON DUPLICATE KEY UPDATE: inserts row by row. If a key of the row exists already, it changes the row
+    /// that has that key.
     fn insert_or_update(
         &self,
         session: &mut Session,
@@ -349,14 +349,14 @@ struct RowWriter<'s, 'w> {
 /// A row of INSERT ... ON DUPLICATE KEY UPDATE.
 struct NewRow<'a> {
     image: &'a [u8],
-    /// The values that the statement gave for it, which the assignments may name; empty if they name none.
+    /// The values that the statement gave for the row, if the assignments name any of them. Otherwise empty.
     source: &'a [ValueRef<'a>],
-    /// As messages count rows, from 1.
+    /// The row's number in messages, from 1.
     number: u64,
 }
 
 impl<'a> NewRow<'a> {
-    /// Inserts the row, or changes the one that has a key of it.
+    /// Inserts the row, or changes the row that has one of its keys.
     fn insert_or_update(
         &self,
         assigning: &Assigning<'a>,
@@ -402,7 +402,7 @@ impl<'a> NewRow<'a> {
                 }
             }
             if !found {
-                // Deleted meanwhile: the next try may insert.
+                // The other row was deleted meanwhile, so the next try may insert.
                 continue;
             }
             inserted.duplicates += u64::from(changed);

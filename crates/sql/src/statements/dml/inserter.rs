@@ -1,4 +1,5 @@
-//! Rows on their way into a table: values to images, numbers for AUTO_INCREMENT, duplicates.
+//! Prepares rows for a table: converts values to images, generates AUTO_INCREMENT numbers, handles
+//! duplicates.
 
 use super::{UniqueKey, note_issue, write_error};
 use crate::definition::defaults::implicit_default;
@@ -13,11 +14,11 @@ use engine::{Error, KeyList, Load, Reader, Writer};
 use std::sync::Arc;
 use types::{Column, ColumnType, RowCodec, Value, ValueRef};
 
-/// What happens to a row whose key is there already.
+/// What happens if a key of a new row exists already.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum OnDuplicate {
     Fail,
-    /// INSERT IGNORE: a warning instead.
+    /// INSERT IGNORE: a warning, and the row is skipped.
     Skip,
     /// REPLACE.
     Replace,
@@ -31,7 +32,7 @@ pub(crate) enum Given<'a> {
 }
 
 impl<'a> Given<'a> {
-    /// The value of a row that a SELECT gave, where there is no DEFAULT.
+    /// The value. For rows that come from a SELECT, which has no DEFAULT.
     pub(super) fn value(&self) -> ValueRef<'a> {
         match self {
             Given::Value(value) => *value,
@@ -40,15 +41,15 @@ impl<'a> Given<'a> {
     }
 }
 
-/// How a statement ended.
+/// The result of a statement.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Inserted {
     pub affected: u64,
     pub records: u64,
     pub duplicates: u64,
-    /// The first number that was generated, or the last one given.
+    /// The first number that was generated, or the last number that was given.
     pub insert_id: u64,
-    /// `insert_id` was generated.
+    /// True if `insert_id` was generated.
     pub is_generated: bool,
 }
 
@@ -57,31 +58,31 @@ pub(crate) struct Inserter {
     pub target: Arc<Target>,
     /// The column of each value.
     columns: Vec<usize>,
-    /// What the columns get that have no value; NULL for those that do.
+    /// The values of columns that are not given. NULL for the columns that are.
     template: Vec<Value>,
-    /// For DEFAULT as a value.
+    /// By column: the value of DEFAULT.
     defaults: Vec<Option<Value>>,
-    /// Columns without value and default: 1364.
+    /// Columns that have neither a value nor a default: 1364.
     missing: Vec<usize>,
     on_duplicate: OnDuplicate,
     strict: bool,
     no_zero_generates: bool,
     images: KeyList,
     image: Vec<u8>,
-    /// The number given for each row that gives one, 0 for one to be generated.
+    /// For each row the number that it gives, or 0 if one has to be generated.
     numbers: Vec<u64>,
     generated: u64,
     rows: u64,
-    /// So many of them have been written.
+    /// How many of them have been written.
     written: u64,
     single_row: bool,
 }
 
 impl Inserter {
-    /// `columns` in the order of the values; `None` for all of them.
+    /// `columns` in the order of the values. `None` means all columns.
     ///
     /// # Errors
-    /// 1054 and 1110 for columns that are not there, or twice.
+    /// 1054 for a column that does not exist, 1110 for one that is named twice.
     pub(super) fn new<S: AsRef<str>>(
         session: &Session,
         target: Arc<Target>,
@@ -138,30 +139,31 @@ impl Inserter {
         }
     }
 
-    /// For rows that come as whole lists of values ([`Inserter::push_row`]).
+    /// An inserter for rows that are complete lists of values ([`Inserter::push_row`]).
     pub(super) fn whole_rows(session: &Session, target: Arc<Target>, on_duplicate: OnDuplicate) -> Inserter {
         let columns = (0..target.def.columns.len()).collect();
         Inserter::of_columns(session, target, columns, on_duplicate)
     }
 
-    /// More rows than one follow: NULL in a NOT NULL column is then only a warning in non-strict mode.
+    /// Announces that there are several rows: then NULL in a NOT NULL column is only a warning in non-strict
+    /// mode.
     pub(super) fn many_rows(&mut self) {
         self.single_row = false;
     }
 
-    /// Begins a row that [`Inserter::push_row`] ends; its number counts from 1.
+    /// Begins a row that [`Inserter::push_row`] ends. Returns its number, counted from 1.
     pub(super) fn begin_row(&mut self) -> u64 {
         self.rows += 1;
         self.rows
     }
 
-    /// Adds the row begun last: a value for each column, made fit.
+    /// Adds the row that was begun last. `values` has a converted value for each column.
     pub(super) fn push_row(&mut self, values: &[ValueRef<'_>]) {
         let target = self.target.clone();
         self.push_image(values, target.table.row_codec());
     }
 
-    /// The images of the rows that have not been written.
+    /// The images of the rows that are not written yet.
     pub(super) fn batch(&self) -> &KeyList {
         &self.images
     }
@@ -170,7 +172,7 @@ impl Inserter {
         self.images.bytes.reserve(bytes);
     }
 
-    /// Adds a row of values in the order of the columns that were named.
+    /// Adds a row of values, in the order of the named columns.
     ///
     /// # Errors
     /// 1136 for a wrong number of values, 1364, and those of values that do not fit.
@@ -183,7 +185,7 @@ impl Inserter {
     ) -> Result<(), SqlError> {
         self.rows += 1;
         if given.len() != self.columns.len() {
-            // `VALUES ()`: a row of defaults.
+            // `VALUES ()` is a row of defaults.
             if given.is_empty() && self.columns.len() == self.target.def.columns.len() {
                 return self.add_defaults(session, arena);
             }
@@ -240,7 +242,7 @@ impl Inserter {
             }
         }
         if self.on_duplicate == OnDuplicate::Fail {
-            // Straight into the list: no copy.
+            // Encode directly into the list, without a copy.
             codec.encode(values, &mut self.images.bytes);
             self.images.ends.push(self.images.bytes.len() as u32);
         } else {
@@ -250,7 +252,8 @@ impl Inserter {
         }
     }
 
-    /// A value made fit for its column. What bulk loads are made of is decided right here.
+    /// A value, converted to its column's type. The cases that are common in bulk loads are handled here,
+    /// first.
     #[inline]
     pub(super) fn fit<'v>(
         &mut self,
@@ -281,7 +284,8 @@ impl Inserter {
                 && collation.character_bytes_max() == 4
                 && std::str::from_utf8(text).is_ok() =>
             {
-                // Every character has at least one byte.
+                // A character has at least one byte, so a text with few enough bytes has few enough
+                // characters.
                 return Ok(value);
             }
             (_, ValueRef::Null) if column.nullable || self.target.def.auto_increment == Some(position) => {
@@ -326,7 +330,7 @@ impl Inserter {
         note_issue(session, coerced, &self.target.def, column, self.rows)
     }
 
-    /// DEFAULT as a value.
+    /// The value of DEFAULT.
     fn fit_default<'v>(
         &mut self,
         session: &mut Session,
@@ -362,10 +366,10 @@ impl Inserter {
         Ok(())
     }
 
-    /// Writes the collected rows, as a statement.
+    /// Writes the collected rows as a statement of its own.
     ///
     /// # Errors
-    /// 1062, 1467, and the engine's. Nothing is written then.
+    /// 1062, 1467, and those of the engine. Then nothing is written.
     pub(super) fn finish(self, session: &mut Session) -> Result<Inserted, SqlError> {
         let target = self.target.clone();
         let tables = [target.used()];
@@ -380,7 +384,7 @@ impl Inserter {
     /// Writes the collected rows as part of a statement.
     ///
     /// # Errors
-    /// As [`Inserter::finish`]; what was written is the statement's to undo.
+    /// As [`Inserter::finish`]. The statement has to undo what was written.
     pub(super) fn write(
         mut self,
         session: &mut Session,
@@ -394,8 +398,8 @@ impl Inserter {
         Ok(inserted)
     }
 
-    /// Writes the rows collected since the last time. Gives those that were skipped, by their numbers, and
-    /// why.
+    /// Writes the rows that were collected since the last call. Returns the rows that were skipped: their
+    /// numbers and the reasons.
     ///
     /// # Errors
     /// As [`Inserter::write`].
@@ -442,10 +446,10 @@ impl Inserter {
         Ok(skipped)
     }
 
-    /// As [`Inserter::write_batch`], into a table that is being filled; false if the rows collide.
+    /// As [`Inserter::write_batch`], but into a table that is being built. False if keys of the rows collide.
     ///
     /// # Errors
-    /// 1467, and the engine's.
+    /// 1467, and those of the engine.
     pub(super) fn load_batch(
         &mut self,
         session: &mut Session,
@@ -462,12 +466,12 @@ impl Inserter {
         Ok(fits)
     }
 
-    /// Takes rows that have been through [`Inserter::load_batch`] as the next batch.
+    /// Uses rows that have been through [`Inserter::load_batch`] as the next batch.
     pub(super) fn take_batch(&mut self, images: &mut KeyList) {
         std::mem::swap(&mut self.images, images);
     }
 
-    /// The rows are written once more, from the first one on.
+    /// Starts again from the first row: the rows are written a second time.
     pub(super) fn start_over(&mut self) {
         self.written = 0;
     }
@@ -478,7 +482,7 @@ impl Inserter {
         self.numbers.clear();
     }
 
-    /// Puts generated numbers into the images, and tells the table of those that were given.
+    /// Writes generated numbers into the images, and tells the table which numbers were given.
     fn number(&mut self, session: &mut Session, inserted: &mut Inserted) -> Result<(), SqlError> {
         let Some(auto) = self.target.auto_increment else { return Ok(()) };
         let table = &self.target.table;
@@ -488,13 +492,13 @@ impl Inserter {
         if let Some(first) = session.variables.insert_id.take().filter(|_| self.generated > 0) {
             table.raise_auto_increment(first - 1);
         }
-        // All to be generated: one reservation, consecutive numbers.
+        // If all numbers are to be generated, one reservation gives consecutive numbers.
         let together = self.generated > 0 && self.generated == self.numbers.len() as u64 && step == 1;
         let mut next = if together { table.reserve_auto_increment(self.generated)? } else { 0 };
         let mut first_generated = None;
         for (row, number) in self.numbers.iter().copied().enumerate() {
             if number != 0 {
-                // Negative numbers of a signed column do not move the counter.
+                // Negative numbers in a signed column do not change the counter.
                 if number <= auto.max {
                     table.raise_auto_increment(number);
                 }
@@ -532,7 +536,7 @@ impl Inserter {
         Ok(())
     }
 
-    /// The row images with their numbers, for a statement that writes them itself.
+    /// The row images with their numbers, for a statement that writes the rows itself.
     ///
     /// # Errors
     /// 1467.
@@ -559,7 +563,7 @@ impl Inserter {
                     Err(Error::DuplicateKey { index }) => index,
                     Err(error) => return Err(error.into()),
                 };
-                // None, if it was deleted meanwhile: then the next try may succeed.
+                // There is none if the row was deleted meanwhile. Then the next try may succeed.
                 let key = UniqueKey::of(table, index, image);
                 let mut same = false;
                 for primary_key in key.rows(reader, table)? {
@@ -574,7 +578,7 @@ impl Inserter {
                     inserted.duplicates += u64::from(deleted);
                 }
                 if same {
-                    // As it is already: MySQL counts that as one row, not as two.
+                    // The row has these values already. MySQL counts that as one row, not as two.
                     break;
                 }
             }
@@ -609,7 +613,7 @@ pub(crate) fn no_default(column: &str) -> SqlError {
     SqlError::new(ErrorKind::NoDefaultForField, format!("Field '{column}' doesn't have a default value"))
 }
 
-/// A copy whose bytes live in the arena.
+/// A copy whose bytes are in the arena.
 pub(crate) fn copy_to<'a>(value: ValueRef<'_>, arena: &'a Bump) -> ValueRef<'a> {
     match value {
         ValueRef::Null => ValueRef::Null,
@@ -626,7 +630,7 @@ pub(crate) fn copy_to<'a>(value: ValueRef<'_>, arena: &'a Bump) -> ValueRef<'a> 
     }
 }
 
-/// FLOAT(m, d): rounded to d digits.
+/// Rounds a value to the digits of FLOAT(m, d).
 fn round(value: ValueRef<'_>, decimals: u8) -> ValueRef<'_> {
     let scale = 10f64.powi(i32::from(decimals));
     let rounded = |number: f64| {

@@ -21,7 +21,7 @@ use base::IndexId;
 use engine::{Direction, Error, KeyRange, Reader, Table, TableDef};
 use std::ops::Bound;
 
-/// Turns what did not fit into the statement's error or a warning. `row` counts from 1.
+/// Turns a value that did not fit into the statement's error or into a warning. `row` counts from 1.
 pub(crate) fn note_issue(
     session: &mut Session,
     coerced: &Coerced<'_>,
@@ -38,7 +38,7 @@ pub(crate) fn note_issue(
     Ok(())
 }
 
-/// The warning of a value that was made to fit.
+/// Adds a warning about a value that was changed to fit.
 pub(crate) fn warn_of_issue(
     issue: &CoerceIssue,
     def: &TableDef,
@@ -46,7 +46,7 @@ pub(crate) fn warn_of_issue(
     row: u64,
     warnings: &mut crate::Warnings,
 ) {
-    // What is an error of its own in strict mode is only a cut value otherwise.
+    // In strict mode these are errors of their own. Otherwise they are reported as a cut value.
     let shown = match issue {
         CoerceIssue::DataTooLong | CoerceIssue::IncorrectTime { .. } => &CoerceIssue::Truncated,
         other => other,
@@ -56,7 +56,7 @@ pub(crate) fn warn_of_issue(
     warnings.push(level, error.kind, error.message);
 }
 
-/// The client's error for an engine error while `image` was written.
+/// The error that a client gets for an engine's error while `image` was written.
 pub(crate) fn write_error(error: Error, table: &Table, image: &[u8]) -> SqlError {
     let Error::DuplicateKey { index } = error else { return error.into() };
     let def = table.def();
@@ -67,7 +67,7 @@ pub(crate) fn write_error(error: Error, table: &Table, image: &[u8]) -> SqlError
     }
 }
 
-/// The key that a row has in a unique index, or in the clustered one.
+/// The key of a row in a unique index, or in the clustered one.
 pub(crate) struct UniqueKey {
     index: IndexId,
     key: Vec<u8>,
@@ -80,7 +80,7 @@ impl UniqueKey {
         UniqueKey { index, key }
     }
 
-    /// The primary keys of the rows that may have the key.
+    /// The primary keys of the rows that can have this key.
     pub(crate) fn rows(&self, reader: Reader<'_>, table: &Table) -> Result<Vec<Vec<u8>>, SqlError> {
         if self.index.0 == 0 {
             return Ok(vec![self.key.clone()]);
@@ -95,7 +95,7 @@ impl UniqueKey {
         Ok(rows)
     }
 
-    /// True for a row that has the key.
+    /// True if the row has this key.
     pub(crate) fn is_in(&self, table: &Table, image: &[u8]) -> bool {
         UniqueKey::of(table, self.index, image).key == self.key
     }
@@ -104,7 +104,7 @@ impl UniqueKey {
 /// Plans a parsed INSERT, REPLACE, UPDATE or DELETE.
 ///
 /// # Errors
-/// Those of names and types.
+/// Errors about names and types.
 pub(crate) fn plan_change(
     session: &Session,
     planner: crate::plan::query::Planner<'_>,

@@ -1,8 +1,8 @@
-//! ON DUPLICATE KEY UPDATE: what its expressions may name. `VALUES(c)` is a column of the row that could not
-//! be inserted, other names are columns of the row that is there, or of the tables that the SELECT reads.
+//! ON DUPLICATE KEY UPDATE: the names in its expressions. `VALUES(c)` is a column of the row that could not
+//! be inserted. Other names are columns of the row that exists, or of the tables that the SELECT reads.
 //!
-//! A column of the source joins the SELECT's list behind those that are inserted, and the expression names
-//! its place there.
+//! If an expression names a column of the SELECT's tables, the column is added to the end of the SELECT's
+//! list, behind the inserted columns. The expression then reads it from there.
 
 use super::assign::{Assignments, is_default};
 use crate::SqlError;
@@ -15,8 +15,8 @@ use crate::session::Target;
 use sqlparser::ast;
 use types::Collation;
 
-/// The tables that the expressions see, by names that no table can have: the row that could not be inserted,
-/// and the SELECT's row.
+/// The names under which the expressions see two more tables: the row that could not be inserted, and the
+/// SELECT's row. No real table can have these names.
 const NEW_ROW: &str = "values ";
 const SOURCE_ROW: &str = "source ";
 
@@ -25,15 +25,15 @@ pub(super) struct OnDuplicateUpdate {
     database: String,
     table: String,
     assignments: Vec<ast::Assignment>,
-    /// What the SELECT has to give besides the values.
+    /// The columns that the SELECT has to add.
     wanted: Vec<ast::Expr>,
 }
 
 impl OnDuplicateUpdate {
-    /// `source` is the FROM of the SELECT, if its rows are rows of those tables.
+    /// `source` is the FROM of the SELECT. It is given only if the SELECT's rows are rows of those tables.
     ///
     /// # Errors
-    /// 1052 for a name that may mean several columns.
+    /// 1052 for an ambiguous name.
     pub(super) fn new(
         assignments: &[ast::Assignment],
         database: &str,
@@ -59,7 +59,7 @@ impl OnDuplicateUpdate {
         self.wanted.len()
     }
 
-    /// The SELECT with the columns that the expressions want.
+    /// The SELECT, with the columns that the expressions need.
     pub(super) fn extend(&self, query: &ast::Query) -> ast::Query {
         let mut query = query.clone();
         if let ast::SetExpr::Select(select) = &mut *query.body {
@@ -72,7 +72,7 @@ impl OnDuplicateUpdate {
         query
     }
 
-    /// Binds the expressions: to the old row, the new one, and that of the extended SELECT.
+    /// Binds the expressions to the old row, the new row and the row of the extended SELECT.
     ///
     /// # Errors
     /// As [`Assignments::new`].
@@ -94,7 +94,7 @@ fn wanted_name(number: usize) -> String {
     format!("{SOURCE_ROW}{number}")
 }
 
-/// True for a SELECT each of whose rows is one of its tables', joined.
+/// True if each row of the SELECT is a joined row of its tables: there is no grouping.
 pub(super) fn has_rows_of_tables(select: &ast::Select) -> bool {
     let ungrouped = matches!(&select.group_by, ast::GroupByExpr::Expressions(by, modifiers) if by.is_empty() && modifiers.is_empty());
     ungrouped && select.distinct.is_none() && select.having.is_none()
@@ -103,13 +103,13 @@ pub(super) fn has_rows_of_tables(select: &ast::Select) -> bool {
 struct Names<'a> {
     /// The target's name.
     table: &'a str,
-    /// The target, and behind it the tables of the source.
+    /// The target, followed by the tables of the source.
     scope: Scope,
     wanted: Vec<ast::Expr>,
 }
 
 impl Names<'_> {
-    /// A column's name, made one that means the same beside the new row and the source's.
+    /// Rewrites a column's name so that it keeps its meaning beside the new row and the source's row.
     fn name(&mut self, path: &[ast::Ident]) -> Result<ast::Expr, SqlError> {
         let row = match self.scope.part_of(path, "UPDATE")? {
             None => return Err(SqlError::unknown_column(&written(path), "UPDATE")),

@@ -35,7 +35,7 @@ struct RowsPlan {
     ignore: bool,
 }
 
-/// What a statement did.
+/// The result of a statement.
 #[derive(Clone, Copy, Default)]
 struct Changed {
     matched: u64,
@@ -120,7 +120,7 @@ impl ChangePlan for RowsPlan {
                 "You are using safe update mode and you tried to update a table without a WHERE that uses a KEY column",
             ));
         }
-        // The one that is changed was named first.
+        // The table that is changed was named first.
         let modes = std::iter::once(Mode::Write).chain(std::iter::repeat(Mode::Read));
         let tables: Vec<Used<'_>> =
             self.read.dependencies.iter().zip(modes).map(|(used, mode)| used.in_mode(mode)).collect();
@@ -149,8 +149,8 @@ impl ChangePlan for RowsPlan {
                 let mut scratch: Vec<Scratch> = Vec::new();
                 let read = &self.read;
                 let result = with_read_slots(read, slots, &runtime, &mut scratch, &mut |slots, scratch| {
-                    // A row is looked at again with its latch held: a subquery over it must not wait for
-                    // locks.
+                    // A row is tested again while its latch is held. So a subquery in that test must not wait
+                    // for locks.
                     let unlocked = runtime.without_locks();
                     let rows = Rows::new(self, session, slots, &unlocked, &mut warnings);
                     rows.change_all(readers.current, &writer, slots, &runtime, scratch)
@@ -186,7 +186,7 @@ impl RowsPlan {
     }
 }
 
-/// The rows of a statement on their way.
+/// The rows of a statement while they are changed.
 struct Rows<'a> {
     plan: &'a RowsPlan,
     slots: Slots<'a>,
@@ -196,7 +196,7 @@ struct Rows<'a> {
     now: Vec<(usize, Value)>,
     strictness: Strictness,
     arena: Bump,
-    /// Of the row that was changed last.
+    /// The outcome of the row that was changed last.
     outcome: Outcome,
     done: Changed,
 }
@@ -232,8 +232,9 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Finds the keys of the rows that may be meant, then changes one row after the other: each one once
-    /// nobody else does, and only if it is meant then. With LIMIT more are looked for until enough were.
+    /// Finds the keys of the rows that may have to be changed, then changes them one by one. A row is changed
+    /// only when no other transaction changes it, and only if it still meets the condition then. With LIMIT,
+    /// more rows are searched for until enough were changed.
     fn change_all(
         mut self,
         reader: Reader<'_>,
@@ -279,7 +280,7 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// Changes the row with this key, if it is meant.
+    /// Changes the row with this key, if it meets the condition.
     fn change(&mut self, writer: &mut Writer<'_>, key: &[u8]) -> Result<(), SqlError> {
         self.arena.reset();
         self.outcome.written.clear();
@@ -289,7 +290,7 @@ impl<'a> Rows<'a> {
             Context { slots: *slots, arena, environment: runtime.environment, subqueries: Some(*runtime) };
         let mut failure = None;
         let mut is_meant = |image: &[u8]| {
-            // The image lives as long as the row's latch is held; what outlives it is copied.
+            // The image is only valid while the row's latch is held. What is needed longer is copied.
             let view = table.row_codec().view(arena.alloc_slice_copy(image));
             match &plan.read.condition {
                 None => Some(view),

@@ -1,4 +1,4 @@
-//! The server's own files.
+//! Files of the server that LOAD DATA reads.
 
 use crate::error::PRODUCT;
 use crate::host::Interrupt;
@@ -8,17 +8,17 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How much is read at a time.
+/// How many bytes are read at a time.
 const PART_BYTES: usize = 1 << 20;
 
 /// A file on the server's machine.
 #[derive(Debug)]
 pub(super) struct ServerFile {
     file: File,
-    /// As it was opened.
+    /// The size when it was opened.
     bytes: u64,
     bytes_read: u64,
-    /// What shows how much has been read.
+    /// Through this, other sessions see how much has been read.
     interrupt: Arc<Interrupt>,
 }
 
@@ -53,8 +53,8 @@ impl Drop for ServerFile {
     }
 }
 
-/// Opens a file that LOAD DATA names: one without a folder lies in the folder of the default database, one
-/// with a relative folder in the data directory.
+/// Opens a file that LOAD DATA names. A name without a folder means the folder of the default database. A
+/// relative folder is in the data directory.
 ///
 /// # Errors
 /// 13, 29, 1085, 1290.
@@ -94,7 +94,7 @@ fn located(session: &Session, name: &Path) -> PathBuf {
     plain(&path)
 }
 
-/// Without `.` and `..`.
+/// The path without `.` and `..`.
 fn plain(path: &Path) -> PathBuf {
     use std::path::Component;
     let mut plain = PathBuf::new();
@@ -110,7 +110,8 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// True for a file in a folder or below it, whatever links lead there. One that is not there is nowhere.
+/// True for a file in a folder or below it, after links are followed. A file that does not exist is in no
+/// folder.
 fn is_inside(path: &Path, folder: &Path) -> bool {
     match (path.canonicalize(), folder.canonicalize()) {
         (Ok(path), Ok(folder)) => path.starts_with(folder),
@@ -118,7 +119,7 @@ fn is_inside(path: &Path, folder: &Path) -> bool {
     }
 }
 
-/// An error of the system as MariaDB's messages tell it.
+/// An error of the operating system, in the form of MariaDB's messages.
 fn told(error: &io::Error) -> String {
     let text = error.to_string();
     let text = text.split(" (os error").next().unwrap_or_default();

@@ -1,27 +1,28 @@
-//! How a file of LOAD DATA is cut into rows and fields.
+//! Cuts the file of LOAD DATA into rows and fields.
 //!
-//! Cutting is a function of the bytes that have been read so far: a row that they do not hold to its end is
-//! cut again from its beginning when more of them are there, so nothing is remembered inside of a row.
+//! Cutting is a function of the bytes that have been read so far. If these bytes do not contain the whole
+//! row, the row is cut again from its beginning when more bytes are there. So no state is kept inside of a
+//! row.
 
-/// What ends and surrounds fields and lines.
+/// The marks that end and enclose fields and lines.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Format {
     pub field_end: Vec<u8>,
     pub line_start: Vec<u8>,
-    /// Empty: there are no lines, rows follow one another.
+    /// Empty if there are no lines: rows follow one another directly.
     pub line_end: Vec<u8>,
     pub enclosed: Option<u8>,
     pub escape: Option<u8>,
-    /// The bytes of each field where neither an end nor quotes tell fields apart.
+    /// The number of bytes of each field, if neither an end nor quotes separate fields.
     pub widths: Option<Vec<usize>>,
 }
 
-/// Where a field's bytes lie.
+/// Where the bytes of a field are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum FieldBytes {
-    /// As the file has them.
+    /// In the file's bytes, unchanged.
     File,
-    /// Without escapes and doubled quotes.
+    /// In a copy, without escapes and doubled quotes.
     Copied,
 }
 
@@ -34,14 +35,14 @@ struct Field {
     is_null: bool,
 }
 
-/// A row that has been cut.
+/// A row that was cut.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Row {
-    /// Where the next one begins.
+    /// Where the next row begins.
     pub end: usize,
-    /// The line had more than was asked for.
+    /// True if the line has more fields than were asked for.
     pub has_more: bool,
-    /// The file has ended with it.
+    /// True if the file ended with this row.
     pub is_last: bool,
 }
 
@@ -51,15 +52,15 @@ pub(crate) enum Found {
     Row(Row),
     /// The end of the file.
     Nothing,
-    /// More bytes are needed to tell.
+    /// More bytes are needed to decide.
     More,
 }
 
-/// Cuts rows, and holds the fields of the last one.
+/// Cuts rows. It holds the fields of the last one.
 #[derive(Debug)]
 pub(crate) struct Cutter {
     format: Format,
-    /// The bytes that can mean something outside of quotes, and inside.
+    /// The bytes that have a special meaning outside of quotes, and those that have one inside.
     plain: [bool; 256],
     quoted: [bool; 256],
     fields: Vec<Field>,
@@ -70,9 +71,9 @@ pub(crate) struct Cutter {
 struct Cursor<'b> {
     bytes: &'b [u8],
     at: usize,
-    /// The bytes end where the file does.
+    /// True if these are the last bytes of the file.
     is_whole: bool,
-    /// Something was looked for behind the bytes.
+    /// True if a byte behind the end was asked for.
     starved: bool,
 }
 
@@ -86,7 +87,7 @@ impl Cursor<'_> {
         byte
     }
 
-    /// Takes the rest of a mark whose first byte was the last one taken.
+    /// Consumes the rest of a mark. Its first byte was the last byte consumed.
     fn takes(&mut self, mark: &[u8], first: u8) -> bool {
         let Some((expected, rest)) = mark.split_first() else { return false };
         if *expected != first {
@@ -108,9 +109,9 @@ impl Cursor<'_> {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Field,
-    /// With its line.
+    /// Its line ended with it.
     Line,
-    /// With the file.
+    /// The file ended with it.
     File,
 }
 
@@ -134,12 +135,12 @@ impl Cutter {
         self.format.widths.is_some()
     }
 
-    /// How many fields the last row has, of those that were asked for.
+    /// The number of fields that the last row has, at most those that were asked for.
     pub(super) fn len(&self) -> usize {
         self.fields.len()
     }
 
-    /// A field of the last row, cut from `bytes`; `None` for NULL.
+    /// A field of the last row, which was cut from `bytes`. `None` for NULL.
     pub(super) fn field<'f>(&'f self, bytes: &'f [u8], number: usize) -> Option<&'f [u8]> {
         let Field { bytes_in, start, end, is_null } = self.fields[number];
         if is_null {
@@ -151,7 +152,7 @@ impl Cutter {
         })
     }
 
-    /// Passes a line without looking at its fields.
+    /// Skips a line without looking at its fields.
     pub(super) fn skip_line(&self, bytes: &[u8], from: usize, is_whole: bool) -> Found {
         let mut cursor = Cursor { bytes, at: from, is_whole, starved: false };
         let line = self.rest_of_line(&mut cursor);
@@ -190,7 +191,7 @@ impl Cutter {
         Found::Row(row)
     }
 
-    /// Goes to behind the next LINES STARTING BY; false if there is none.
+    /// Moves behind the next LINES STARTING BY. False if there is none.
     fn line_start(&self, cursor: &mut Cursor<'_>) -> bool {
         let mark = &self.format.line_start;
         if mark.is_empty() {
@@ -268,7 +269,7 @@ impl Cutter {
                         Ended::File,
                     ));
                 };
-                // Where quotes are escaped by themselves there are no other escapes.
+                // If quotes are escaped by doubling them, no other escapes exist.
                 if format.escape != format.enclosed || after == byte {
                     value.copy(cursor.bytes, at, copied);
                     value.holds_null |= after == b'N';
@@ -305,7 +306,7 @@ impl Cutter {
                         Ended::Field,
                     ));
                 }
-                // A quote inside of the value.
+                // The quote is part of the value.
                 cursor.at = close;
             } else if quote.is_none() && cursor.takes(&format.field_end, byte) {
                 return Some((value.field(cursor.bytes, at, copied, Quotes::None, format), Ended::Field));
@@ -360,7 +361,7 @@ enum Line {
     EndOfFile,
 }
 
-/// What an escaped byte means.
+/// The meaning of an escaped byte.
 fn unescaped(byte: u8) -> u8 {
     match byte {
         b'n' => b'\n',
@@ -373,26 +374,26 @@ fn unescaped(byte: u8) -> u8 {
     }
 }
 
-/// Whether a value had quotes, and whether they are part of it.
+/// Whether a value has quotes, and whether they belong to the value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Quotes {
     None,
     Closed,
-    /// The closing one is missing: then the opening one, if there is one, belongs to the value.
+    /// The closing quote is missing. Then the opening quote, if there is one, belongs to the value.
     Unclosed,
 }
 
-/// A value that is being cut: bytes of the file until the first that does not mean itself, then a copy. The
-/// opening quote is part of either.
+/// A value that is being cut. It is a range of the file's bytes up to the first byte that does not stand for
+/// itself, and a copy from then on. The opening quote is included in either.
 struct Value {
     start: usize,
     copied: Option<usize>,
-    /// \N was seen.
+    /// True if \N was seen.
     holds_null: bool,
 }
 
 impl Value {
-    /// Takes bytes that mean themselves.
+    /// Adds bytes that stand for themselves.
     fn take(&self, cursor: &mut Cursor<'_>, end: usize, copied: &mut Vec<u8>) {
         if self.copied.is_some() {
             copied.extend_from_slice(&cursor.bytes[cursor.at..end]);
@@ -400,14 +401,14 @@ impl Value {
         cursor.at = end;
     }
 
-    /// Takes a byte that was looked at and means itself.
+    /// Adds a byte that was read already and stands for itself.
     fn push(&self, byte: u8, copied: &mut Vec<u8>) {
         if self.copied.is_some() {
             copied.push(byte);
         }
     }
 
-    /// From `at` on the value is not what the file has.
+    /// Changes to a copy: from `at` on the value differs from the file's bytes.
     fn copy(&mut self, bytes: &[u8], at: usize, copied: &mut Vec<u8>) {
         if self.copied.is_none() {
             self.copied = Some(copied.len());
@@ -423,7 +424,7 @@ impl Value {
             Some(start) => (FieldBytes::Copied, start + skipped, copied.len(), &copied[start..]),
         };
         let is_escaped_null = self.holds_null && end - start == 1;
-        // Where values can have quotes, the word without them is none.
+        // Where values can have quotes, an unquoted NULL means NULL and not the word.
         let is_word = format.enclosed.is_some() && quotes != Quotes::Closed && text == b"NULL";
         Field { bytes_in, start, end, is_null: is_escaped_null || is_word }
     }

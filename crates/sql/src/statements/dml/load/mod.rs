@@ -1,9 +1,10 @@
-//! LOAD DATA: the rows of a file, the server's or the client's.
+//! LOAD DATA: inserts the rows of a file, which is on the server or sent by the client.
 //!
-//! The file is read in parts, rows are cut from them ([`format`]) and made images ([`rows`]), and these are
-//! inserted in batches, each sorted by index; or, of an empty table and outside of a transaction, they are
-//! gathered and its trees built of them in the end. Memory is bounded by the batch and the longest row. All
-//! of it is one statement: what fails, or is killed, or loses its client leaves nothing behind.
+//! The file is read in parts. Rows are cut from them ([`format`]) and made into images ([`rows`]). The images
+//! are inserted in batches, each sorted by index. If the table is empty and no transaction is open, the
+//! images are collected instead, and the table's trees are built from them at the end. The memory is limited
+//! by the batch and the longest row. All of this is one statement: after an error, a KILL or the loss of the
+//! client nothing of it remains.
 
 mod file;
 mod format;
@@ -23,10 +24,10 @@ use rows::{Phase, Rows};
 use statement::LoadStatement;
 use std::sync::Arc;
 
-/// The rows and bytes of a batch: as many as the engine sorts together.
+/// The number of rows in a batch and its size in bytes: as many as the engine sorts together.
 const BATCH_ROWS: usize = 4_096;
 const BATCH_BYTES: usize = 4 << 20;
-/// A row and what was read behind it may take so much memory.
+/// How much memory, in bytes, a row and what was read behind it may take.
 const ROW_BYTES_MAX: usize = 1 << 30;
 
 /// LOAD DATA, behind those words.
@@ -44,7 +45,7 @@ pub(crate) fn load_data(
         let target = session.target(statement.database.as_deref(), &statement.table)?;
         let mut begun = false;
         match load_into(session, &statement, target, sink, &mut begun) {
-            // Nothing has been asked for yet.
+            // The client has not been asked for anything yet.
             Err(error) if !begun && tries < DEFINITION_RETRIES && error.is_definition_changed() => tries += 1,
             result => break result?,
         }
@@ -107,7 +108,7 @@ fn load_into(
         let mut inserter = Inserter::whole_rows(session, target.clone(), statement.on_duplicate);
         inserter.many_rows();
         let told = session.state.warnings.clone();
-        // Until the load ends, what the session is warned of is that of one row.
+        // During the load, the session's list of warnings holds those of one row only.
         session.state.warnings.clear();
         session.state.warnings.kept_max = usize::MAX;
         let mut load = Load {
@@ -128,17 +129,17 @@ fn load_into(
     })
 }
 
-/// A file, as far as it has been read.
+/// A file, with the bytes that have been read.
 struct Reading<'f> {
     file: Box<dyn FileParts + 'f>,
     bytes: Vec<u8>,
-    /// The next row begins here.
+    /// Where the next row begins.
     at: usize,
     is_whole: bool,
 }
 
 impl Reading<'_> {
-    /// Reads on.
+    /// Reads the next part.
     fn more(&mut self) -> Result<(), SqlError> {
         self.bytes.drain(..self.at);
         self.at = 0;
@@ -151,7 +152,7 @@ impl Reading<'_> {
     }
 }
 
-/// A LOAD DATA under way.
+/// A LOAD DATA while it runs.
 struct Load<'f> {
     database: &'f Database,
     target: &'f Target,
@@ -160,11 +161,12 @@ struct Load<'f> {
     rows: Rows,
     inserter: Inserter,
     inserted: Inserted,
-    /// The table was empty: its trees are built when all rows are there.
+    /// Set if the table was empty. Its trees are built when all rows are there.
     filling: Option<engine::Load<'f>>,
-    /// It is not too late for that: there is no transaction to undo it with, and nothing has been written.
+    /// True while the table may still be built that way: no transaction would have to undo it, and nothing
+    /// has been written.
     may_fill: bool,
-    /// The warnings of the rows so far.
+    /// The warnings of the rows before.
     told: Warnings,
 }
 
@@ -196,7 +198,7 @@ impl Load<'_> {
                     self.rows.add(session, &mut self.inserter, &self.cutter, &self.file.bytes, row, &arena);
                 self.file.at = row.end;
                 if let Err(error) = added {
-                    // Rows before this one may collide, which comes first.
+                    // Write the rows before this one first: if one of them collides, that error comes first.
                     self.write(session, readers, writer, false)?;
                     if let Some(filling) = self.filling.take() {
                         self.one_by_one(session, readers, writer, filling.give_up())?;
@@ -252,7 +254,7 @@ impl Load<'_> {
         }
     }
 
-    /// Inserts the rows that have gathered; `goes_on` if there may be more.
+    /// Inserts the collected rows. `goes_on` says whether more may follow.
     fn write(
         &mut self,
         session: &mut Session,
@@ -264,7 +266,7 @@ impl Load<'_> {
         if self.inserter.batch().is_empty() {
             return Ok(());
         }
-        // A single batch is not worth a file.
+        // For a single batch, building the trees from a file is not worth it.
         if std::mem::take(&mut self.may_fill) && goes_on {
             self.filling = writer.begin_load(self.database, &self.target.table)?;
         }
@@ -288,7 +290,7 @@ impl Load<'_> {
         Ok(())
     }
 
-    /// Builds the table's trees, if that is how it is loaded.
+    /// Builds the table's trees, if the table is loaded that way.
     fn finish(
         &mut self,
         session: &mut Session,
@@ -303,8 +305,8 @@ impl Load<'_> {
         }
     }
 
-    /// Rows that collide are inserted in the order of the file after all: it says which of them fail, are
-    /// skipped or replace others.
+    /// If keys of the rows collide, the rows are inserted in the order of the file. That order decides which
+    /// of them fail, are skipped or replace others.
     fn one_by_one(
         &mut self,
         session: &mut Session,
@@ -329,7 +331,7 @@ impl Load<'_> {
         self.insert(session, readers, writer)
     }
 
-    /// Adds the warnings of the rows that have been written to those of the rows before.
+    /// Appends the warnings of the rows just written to the warnings of the rows before.
     fn tell(&mut self, skipped: Vec<(u64, SqlError)>) {
         let mut warnings = std::mem::take(&mut self.rows.warnings);
         warnings.extend(skipped.into_iter().map(|(number, error)| {

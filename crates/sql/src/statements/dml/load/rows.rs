@@ -1,4 +1,4 @@
-//! Fields on their way into rows.
+//! Makes rows from the fields of a file.
 
 use super::format::{Cutter, Row};
 use super::statement::{FieldTarget, LoadStatement};
@@ -16,7 +16,7 @@ use bumpalo::Bump;
 use std::sync::Arc;
 use types::{Collation, Column, ColumnType, Value, ValueRef, collation};
 
-/// What comes first of the warnings of one row.
+/// The order in which one row's warnings are reported.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Phase {
     Values,
@@ -24,30 +24,30 @@ pub(super) enum Phase {
     Surplus,
 }
 
-/// Where a field goes.
+/// Where the value of a field goes.
 #[derive(Debug)]
 enum To {
     Column(usize),
     Variable(String),
 }
 
-/// Makes rows of a table out of fields.
+/// Makes rows of a table from fields.
 #[derive(Debug)]
 pub(super) struct Rows {
     target: Arc<Target>,
     to: Vec<To>,
     assignments: Option<Assignments>,
     strictness: Strictness,
-    /// The file's texts are in this character set.
+    /// The character set of the file's texts.
     charset: Charsets,
     defaults: Vec<Option<Value>>,
-    /// What the columns get that are not mentioned.
+    /// The values of columns that are not mentioned.
     template: Vec<Value>,
-    /// Of the rows since they were last taken: each with its row's number.
+    /// The warnings since they were last taken, each with the number of its row.
     pub warnings: Vec<(u64, Phase, Warning)>,
 }
 
-/// What has to be done to the file's texts.
+/// How the file's texts are converted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Charsets {
     Utf8,
@@ -117,15 +117,16 @@ impl Rows {
         })
     }
 
-    /// How many fields a row has.
+    /// The number of fields in a row.
     pub(super) fn fields(&self) -> usize {
         self.to.len()
     }
 
-    /// The bytes that each field has in a file of fixed format.
+    /// The number of bytes of each field in a file of fixed format.
     ///
     /// # Errors
-    /// 1409: variables have no width. 1084: nor have texts and blobs, unless lines end.
+    /// 1409 if a field goes to a variable, which has no width. 1084 for a text or blob, unless lines have an
+    /// end.
     pub(super) fn widths(&self, has_line_end: bool) -> Result<Vec<usize>, SqlError> {
         let is_blob = |position: usize| {
             let column_type = &self.target.def.columns[position].column_type;
@@ -145,10 +146,10 @@ impl Rows {
         self.to.iter().map(width).collect()
     }
 
-    /// Adds a row that was cut from `bytes`.
+    /// Adds a row. Its fields were cut from `bytes`.
     ///
     /// # Errors
-    /// 1261, 1262, 1263, those of values that do not fit, and of expressions.
+    /// 1261, 1262, 1263, and those of expressions and of values that do not fit.
     pub(super) fn add(
         &mut self,
         session: &mut Session,
@@ -224,7 +225,7 @@ impl Rows {
         Ok(())
     }
 
-    /// What the session was warned of since the last time belongs to a row.
+    /// Moves the session's new warnings to the list of this row.
     fn take_warnings(&mut self, session: &mut Session, number: u64, phase: Phase) {
         let warnings = &mut session.state.warnings;
         if warnings.count() > 0 {
@@ -233,7 +234,7 @@ impl Rows {
         }
     }
 
-    /// An error in strict mode, a warning otherwise.
+    /// Reports an error in strict mode, a warning otherwise.
     fn complain(&self, session: &mut Session, kind: ErrorKind, text: String) -> Result<(), SqlError> {
         if self.strictness.strict && !self.strictness.ignore {
             return Err(SqlError::new(kind, text));
@@ -242,7 +243,7 @@ impl Rows {
         Ok(())
     }
 
-    /// A text of the file, in UTF-8 unless it is wrong.
+    /// A text of the file, converted to UTF-8 unless it is invalid.
     fn text<'v>(&self, text: &'v [u8], arena: &'v Bump) -> &'v [u8] {
         if self.charset == Charsets::Utf8 || text.is_ascii() {
             return text;
@@ -251,7 +252,7 @@ impl Rows {
         arena.alloc_slice_copy(text.as_bytes())
     }
 
-    /// A field as a value for its column.
+    /// A field as a value that can be converted to its column.
     fn value<'v>(&self, column: &Column, text: &'v [u8], arena: &'v Bump) -> ValueRef<'v> {
         match column.column_type {
             ColumnType::Int { .. } => match integer(text) {
@@ -265,7 +266,7 @@ impl Rows {
         }
     }
 
-    /// What NULL in the file makes of a column.
+    /// The value of a column whose field is NULL.
     fn null<'v>(
         &self,
         session: &mut Session,
@@ -305,7 +306,7 @@ impl Rows {
     }
 }
 
-/// The bytes that a column has in a file of fixed format: as many as clients need to show it.
+/// The number of bytes of a column in a file of fixed format: as many as clients need to show it.
 fn width(target: &Target, position: usize) -> usize {
     let column_type = &target.def.columns[position].column_type;
     let character_bytes = match column_type {
@@ -321,7 +322,7 @@ fn width(target: &Target, position: usize) -> usize {
     }
 }
 
-/// 1054 for a column that the table has not.
+/// 1054 for a column that the table does not have.
 fn column(target: &Target, path: &[String]) -> Result<usize, SqlError> {
     let def = &target.def;
     let (name, before) = path.split_last().map_or(("", path), |(name, before)| (name.as_str(), before));
@@ -335,7 +336,7 @@ fn column(target: &Target, path: &[String]) -> Result<usize, SqlError> {
     found.ok_or_else(|| SqlError::unknown_column(&path.join("."), "SELECT"))
 }
 
-/// A short integer in decimal digits; others take the way of all texts.
+/// A short integer in decimal digits. Other numbers are converted like all texts.
 fn integer(text: &[u8]) -> Option<i64> {
     let (is_negative, digits) = match text.split_first() {
         Some((b'-', digits)) => (true, digits),

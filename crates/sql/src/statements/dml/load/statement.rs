@@ -1,4 +1,4 @@
-//! The text of LOAD DATA.
+//! Reads the text of LOAD DATA.
 
 use super::format::Format;
 use crate::names::charsets::{self, Charset};
@@ -7,31 +7,31 @@ use crate::text::parse::{self, Word, Words};
 use crate::{ErrorKind, Session, SqlError};
 use sqlparser::ast;
 
-/// Where a field goes.
+/// Where the value of a field goes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) enum FieldTarget {
-    /// A column, perhaps with its table and database before it.
+    /// A column. Its table and database may stand before it.
     Column(Vec<String>),
-    /// A user variable, in small letters.
+    /// A user variable, in lower case.
     Variable(String),
 }
 
 /// LOAD DATA as it was written.
 #[derive(Debug)]
 pub(super) struct LoadStatement {
-    /// The file is the client's.
+    /// True if the client sends the file.
     pub local: bool,
     pub file: String,
     pub on_duplicate: OnDuplicate,
     pub database: Option<String>,
     pub table: String,
     pub charset: Option<&'static Charset>,
-    /// Without widths: those are the table's to give.
+    /// The marks. Widths are missing here, because they depend on the table.
     pub format: Format,
-    /// LINES TERMINATED BY was not written as the empty text.
+    /// False if LINES TERMINATED BY was written as the empty text.
     pub has_line_end: bool,
     pub lines_to_skip: u64,
-    /// None written: all columns.
+    /// Empty if none are written: then all columns.
     pub targets: Vec<FieldTarget>,
     pub assignments: Vec<ast::Assignment>,
 }
@@ -45,7 +45,7 @@ pub(super) fn parse(session: &mut Session, words: &mut Words<'_>) -> Result<Load
     let on_duplicate = if words.accept("REPLACE") {
         OnDuplicate::Replace
     } else if words.accept("IGNORE") || local {
-        // Nobody can tell a client to stop sending: what it sends is taken as it comes.
+        // A client cannot be told to stop sending, so duplicates are skipped and the rest is read.
         OnDuplicate::Skip
     } else {
         OnDuplicate::Fail
@@ -118,7 +118,7 @@ fn charset(words: &mut Words<'_>) -> Result<Option<&'static Charset>, SqlError> 
     }
 }
 
-/// The byte of a mark that has one at most.
+/// The byte of a mark that can have one byte at most.
 fn single(mark: &[u8]) -> Result<Option<u8>, SqlError> {
     if mark.len() > 1 {
         let text = "Field separator argument is not what is expected; check the manual";
@@ -127,7 +127,7 @@ fn single(mark: &[u8]) -> Result<Option<u8>, SqlError> {
     Ok(mark.first().copied())
 }
 
-/// The marks as they were written.
+/// The marks, as they were written.
 struct Marks {
     field_end: Vec<u8>,
     enclosed: Vec<u8>,
@@ -183,7 +183,7 @@ fn marks(words: &mut Words<'_>) -> Result<Marks, SqlError> {
     Ok(marks)
 }
 
-/// A text, or its bytes in hexadecimal or binary digits.
+/// A text, given directly or as hexadecimal or binary digits.
 fn mark(words: &mut Words<'_>) -> Result<Vec<u8>, SqlError> {
     if let Word::Symbol(symbol) = words.peek() {
         let error = words.error();
@@ -207,7 +207,7 @@ fn digits_to_bytes(digits: &str, radix: u32, digits_a_byte: usize) -> Option<Vec
     groups.map(|group| u8::from_str_radix(std::str::from_utf8(group).ok()?, radix).ok()).collect()
 }
 
-/// 1638 for marks of which the file's character set may have another form.
+/// 1638 for a mark that may have another form in the file's character set.
 fn warn_beyond_ascii(session: &mut Session, marks: &Marks) {
     let all = [&marks.field_end, &marks.enclosed, &marks.escape, &marks.line_start, &marks.line_end];
     if all.iter().any(|mark| !mark.is_ascii()) {
