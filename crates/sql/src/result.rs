@@ -50,8 +50,20 @@ pub trait FileParts {
 /// statements just `end`. An error of the statement itself is returned by the session, not sent here. A
 /// sink's own failure (the client is gone) comes back as `Err` and stops the statement.
 pub trait ResultSink {
+    /// Begins a result set.
+    ///
+    /// # Errors
+    /// Those of sending.
     fn columns(&mut self, columns: &[ColumnMeta]) -> Result<(), SqlError>;
+    /// Takes a row of the result set, one value for each column.
+    ///
+    /// # Errors
+    /// Those of sending.
     fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError>;
+    /// Ends a result.
+    ///
+    /// # Errors
+    /// Those of sending.
     fn end(&mut self, completion: &Completion) -> Result<(), SqlError>;
     /// Asks the client for a file of its own (LOAD DATA LOCAL). `None` from clients that give none.
     ///

@@ -40,6 +40,10 @@ impl<'a> ColumnDefinition<'a> {
         writer.finish();
     }
 
+    /// Reads a column definition.
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn parse(payload: &'a [u8]) -> Result<ColumnDefinition<'a>, Malformed> {
         let mut cursor = Cursor::new(payload);
         cursor.lenenc_bytes("catalog")?;

@@ -31,6 +31,10 @@ impl<'a> Cursor<'a> {
         std::mem::take(&mut self.left)
     }
 
+    /// The next `count` bytes.
+    ///
+    /// # Errors
+    /// If fewer bytes are left. `what` names the missing part.
     pub fn bytes(&mut self, count: usize, what: &'static str) -> Result<&'a [u8], Malformed> {
         let (head, tail) = self.left.split_at_checked(count).ok_or(Malformed::new(what))?;
         self.left = tail;
@@ -43,27 +47,50 @@ impl<'a> Cursor<'a> {
         Ok(*head)
     }
 
+    /// An integer of one byte.
+    ///
+    /// # Errors
+    /// If fewer bytes are left. `what` names the missing part.
     pub fn u8(&mut self, what: &'static str) -> Result<u8, Malformed> {
         self.array::<1>(what).map(|bytes| bytes[0])
     }
 
+    /// An integer of two bytes.
+    ///
+    /// # Errors
+    /// If fewer bytes are left. `what` names the missing part.
     pub fn u16(&mut self, what: &'static str) -> Result<u16, Malformed> {
         self.array(what).map(u16::from_le_bytes)
     }
 
+    /// An integer of three bytes.
+    ///
+    /// # Errors
+    /// If fewer bytes are left. `what` names the missing part.
     pub fn u24(&mut self, what: &'static str) -> Result<u32, Malformed> {
         self.array::<3>(what).map(|[a, b, c]| u32::from_le_bytes([a, b, c, 0]))
     }
 
+    /// An integer of four bytes.
+    ///
+    /// # Errors
+    /// If fewer bytes are left. `what` names the missing part.
     pub fn u32(&mut self, what: &'static str) -> Result<u32, Malformed> {
         self.array(what).map(u32::from_le_bytes)
     }
 
+    /// An integer of eight bytes.
+    ///
+    /// # Errors
+    /// If fewer bytes are left. `what` names the missing part.
     pub fn u64(&mut self, what: &'static str) -> Result<u64, Malformed> {
         self.array(what).map(u64::from_le_bytes)
     }
 
     /// A length-encoded integer. 0xfb (NULL in a row) and 0xff are malformed here.
+    ///
+    /// # Errors
+    /// If the bytes end too soon or begin no integer. `what` names the part that is wrong.
     pub fn lenenc(&mut self, what: &'static str) -> Result<u64, Malformed> {
         match self.u8(what)? {
             small @ 0..=0xfa => Ok(small.into()),
@@ -75,6 +102,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string behind its length-encoded length.
+    ///
+    /// # Errors
+    /// If the bytes end too soon or the length is none. `what` names the part that is wrong.
     pub fn lenenc_bytes(&mut self, what: &'static str) -> Result<&'a [u8], Malformed> {
         let length = self.lenenc(what)?;
         let length = usize::try_from(length).map_err(|_| Malformed::new(what))?;
@@ -82,6 +112,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// A value of a text row: `None` is NULL.
+    ///
+    /// # Errors
+    /// If the bytes end too soon or the length is none. `what` names the part that is wrong.
     pub fn lenenc_bytes_or_null(&mut self, what: &'static str) -> Result<Option<&'a [u8]>, Malformed> {
         if self.peek() == Some(0xfb) {
             self.left = &self.left[1..];
@@ -91,6 +124,9 @@ impl<'a> Cursor<'a> {
     }
 
     /// A string that ends at a zero byte, which is taken and not returned.
+    ///
+    /// # Errors
+    /// If there is no zero byte. `what` names the part that is wrong.
     pub fn nul_bytes(&mut self, what: &'static str) -> Result<&'a [u8], Malformed> {
         let end = self.left.iter().position(|&byte| byte == 0).ok_or(Malformed::new(what))?;
         let string = &self.left[..end];

@@ -57,6 +57,9 @@ impl Greeting {
     }
 
     /// Reads a greeting; `Err` also for an ERR packet (see [`crate::response::ServerError::parse`]).
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn parse(payload: &[u8]) -> Result<Greeting, Malformed> {
         let mut cursor = Cursor::new(payload);
         if cursor.u8("protocol version")? != 10 {
@@ -101,6 +104,10 @@ pub struct HandshakeResponse<'a> {
 }
 
 impl<'a> HandshakeResponse<'a> {
+    /// Reads the client's answer to a greeting.
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn parse(payload: &'a [u8]) -> Result<HandshakeResponse<'a>, Malformed> {
         let mut cursor = Cursor::new(payload);
         let lower = cursor.u32("capabilities")?;
@@ -187,6 +194,10 @@ pub struct ChangeUser<'a> {
 }
 
 impl<'a> ChangeUser<'a> {
+    /// Reads COM_CHANGE_USER.
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn parse(payload: &'a [u8]) -> Result<ChangeUser<'a>, Malformed> {
         let mut cursor = Cursor::new(payload);
         let user = cursor.nul_bytes("user")?;
@@ -223,6 +234,9 @@ pub fn write_auth_switch(out: &mut Vec<u8>, scramble: &Scramble) {
 }
 
 /// Reads an AuthSwitchRequest: the method and its data (the scramble, without its closing zero).
+///
+/// # Errors
+/// If the payload ends too soon or does not follow the protocol.
 pub fn parse_auth_switch(payload: &[u8]) -> Result<(&[u8], &[u8]), Malformed> {
     let mut cursor = Cursor::new(payload);
     if cursor.u8("authentication switch")? != 0xfe {

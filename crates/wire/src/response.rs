@@ -101,6 +101,9 @@ pub fn column_count(writer: &mut PacketWriter, columns: usize, definitions: Defi
 }
 
 /// Reads [`column_count`]'s packet; `capabilities` are those of both sides.
+///
+/// # Errors
+/// If the payload ends too soon or does not follow the protocol.
 pub fn parse_column_count(payload: &[u8], capabilities: u64) -> Result<(u64, Definitions), Malformed> {
     let mut cursor = Cursor::new(payload);
     let columns = cursor.lenenc("number of columns")?;
@@ -132,6 +135,10 @@ impl PrepareOk {
         writer.finish();
     }
 
+    /// Reads the first packet of the answer to COM_STMT_PREPARE.
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn parse(payload: &[u8]) -> Result<PrepareOk, Malformed> {
         let mut cursor = Cursor::new(payload);
         if cursor.u8("answer to prepare")? != 0 {
@@ -147,6 +154,9 @@ impl PrepareOk {
 
 impl<'a> OkFields<'a> {
     /// Reads an OK packet with either header.
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn parse(payload: &'a [u8]) -> Result<OkFields<'a>, Malformed> {
         let mut cursor = Cursor::new(payload);
         if !matches!(cursor.u8("OK packet")?, 0x00 | 0xfe) {
@@ -162,6 +172,9 @@ impl<'a> OkFields<'a> {
     }
 
     /// Reads an EOF packet, whose fields are fewer.
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn parse_eof(payload: &'a [u8]) -> Result<OkFields<'a>, Malformed> {
         let mut cursor = Cursor::new(payload);
         if cursor.u8("EOF packet")? != 0xfe {
@@ -182,6 +195,10 @@ pub struct ServerError {
 }
 
 impl ServerError {
+    /// Reads an ERR packet.
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn parse(payload: &[u8]) -> Result<ServerError, Malformed> {
         let mut cursor = Cursor::new(payload);
         if cursor.u8("ERR packet")? != 0xff {

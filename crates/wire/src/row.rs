@@ -36,6 +36,10 @@ pub struct BinaryRowReader<'a> {
 }
 
 impl<'a> BinaryRowReader<'a> {
+    /// Begins to read a row of this many columns.
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn new(payload: &'a [u8], columns: usize) -> Result<BinaryRowReader<'a>, Malformed> {
         let mut values = Cursor::new(payload);
         if values.u8("binary row")? != 0 {
@@ -46,6 +50,9 @@ impl<'a> BinaryRowReader<'a> {
     }
 
     /// The next value. To be called once for each column.
+    ///
+    /// # Errors
+    /// If the payload ends too soon or does not follow the protocol.
     pub fn value(&mut self, of: WireType) -> Result<WireValue<'a>, Malformed> {
         let bit = self.column + 2;
         self.column += 1;

@@ -102,6 +102,9 @@ pub struct WireType {
 
 impl<'a> WireValue<'a> {
     /// Takes one value of type `of` from a binary row or a parameter list. NULLs are in a bitmap, not here.
+    ///
+    /// # Errors
+    /// If the bytes end too soon or are no value of this type.
     pub fn read(cursor: &mut Cursor<'a>, of: WireType) -> Result<WireValue<'a>, Malformed> {
         let integer = |signed: i64, unsigned: u64| {
             if of.unsigned { WireValue::UInt(unsigned) } else { WireValue::Int(signed) }

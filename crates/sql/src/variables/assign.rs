@@ -1,4 +1,5 @@
-//! From the value in a SET statement to a setting, with MariaDB's limits, rounding and complaints.
+//! Checks the value in a SET statement and makes a setting of it, with MariaDB's limits, rounding and
+//! messages.
 
 use super::definition::{Definition, Kind};
 use super::{Setting, SqlMode};
@@ -19,7 +20,7 @@ pub enum Assigned<'a> {
 }
 
 impl Assigned<'_> {
-    /// The value as messages quote it.
+    /// The value in the form in which messages quote it.
     fn quoted(&self) -> String {
         match self {
             Assigned::Default => "DEFAULT".to_owned(),
@@ -43,8 +44,13 @@ fn wrong_type(name: &str) -> SqlError {
     SqlError::new(ErrorKind::WrongTypeForVariable, format!("Incorrect argument type to variable '{name}'"))
 }
 
-/// Checks a value other than DEFAULT against a variable. `name` is how the statement called it (an alias,
-/// say); `mode` is the session's: under STRICT_ALL_TABLES a value out of range is refused instead of limited.
+/// Checks a value other than DEFAULT against a variable. `name` is the name in the statement, which may be an
+/// alias. `mode` is that of the session: under STRICT_ALL_TABLES a value out of range is refused, otherwise
+/// it is limited.
+///
+/// # Errors
+/// 1231 and 1232 for a value or type that the variable cannot have, 1292 for one out of range in strict mode,
+/// and others that MariaDB has for the variable.
 pub fn check(
     definition: &Definition,
     name: &str,
@@ -132,8 +138,8 @@ pub fn check(
     }
 }
 
-/// A number inside the range of variable `name`, then rounded down to the step, but not below the least. No
-/// cache is larger than the machine's memory.
+/// A number, limited to the range of variable `name` and then rounded down to the step, but not below the
+/// minimum. No cache is larger than the machine's memory.
 pub(super) fn limit_unsigned(name: &str, wanted: u64, min: u64, max: u64, step: u64) -> u64 {
     let max = if name == "key_buffer_size" { max.min(engine::cache_bytes_max() as u64) } else { max };
     let limited = wanted.min(max);
@@ -144,7 +150,7 @@ pub(super) fn choice(names: &[&str], text: &str) -> Option<usize> {
     names.iter().position(|name| name.eq_ignore_ascii_case(text))
 }
 
-/// The bits of a comma-separated list; `Err` is the element that is not in `names`.
+/// The bits of a comma-separated list. `Err` is an element that is not in `names`.
 pub(super) fn set_bits<'t>(names: &[&str], text: &'t str) -> Result<u64, &'t str> {
     let mut bits = 0;
     for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -183,7 +189,7 @@ fn charset(definition: &Definition, name: &str, value: Assigned<'_>) -> Result<S
 /// The engines that ENGINE= and `default_storage_engine` name, in their own spelling.
 pub(crate) const ENGINES: &[&str] = &["Latchwork", "MyISAM", "Aria", "InnoDB", "MEMORY"];
 
-/// An engine's own spelling; 1286 if it is none.
+/// The spelling of an engine's name. 1286 if there is no such engine.
 pub(crate) fn engine_named(name: &str) -> Result<&'static str, SqlError> {
     let name = if name.eq_ignore_ascii_case("heap") { "MEMORY" } else { name };
     ENGINES.iter().find(|engine| engine.eq_ignore_ascii_case(name)).copied().ok_or_else(|| {

@@ -10,15 +10,15 @@ use std::fmt;
 /// An option that was understood.
 #[derive(Debug)]
 pub(crate) struct OptionSet {
-    /// The key cache whose component it is; `None` for the default one's and for all other variables.
+    /// The key cache that the option belongs to. `None` for the default cache and for all other variables.
     pub cache: Option<String>,
     pub variable: Variable,
     pub setting: Setting,
-    /// Sentences for the log: a shortened name, a value that was limited, a variable without effect.
+    /// Sentences for the log: about a shortened name, a value that was limited, a variable without effect.
     pub remarks: Vec<String>,
 }
 
-/// Why an option cannot be understood. The server does not start.
+/// Why an option cannot be understood. The server then does not start.
 #[non_exhaustive]
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum OptionError {
@@ -45,8 +45,8 @@ impl fmt::Display for OptionError {
 
 impl std::error::Error for OptionError {}
 
-/// Reads one option: `name` as written after the dashes, `value` what followed `=`.
-/// `Ok(None)` is a `loose-` option that is not known here, with no effect but a remark of the caller's.
+/// Reads one option: `name` as written after the dashes, `value` as written after `=`. `Ok(None)` means an
+/// unknown option marked `loose-`: it has no effect, and the caller makes a remark about it.
 pub(super) fn parse(name: &str, value: Option<&str>) -> Result<Option<OptionSet>, OptionError> {
     let canonical = name.to_ascii_lowercase().replace('-', "_");
     let (loose, plain) = match canonical.strip_prefix("loose_") {
@@ -54,7 +54,7 @@ pub(super) fn parse(name: &str, value: Option<&str>) -> Result<Option<OptionSet>
         None => (false, canonical.as_str()),
     };
     if let Some((cache, component)) = plain.split_once('.') {
-        // A cache's name keeps its case.
+        // The name of a cache keeps its case.
         let cache = &name[name.len() - plain.len()..][..cache.len()];
         if cache.is_empty() || !table::find(component).is_some_and(structured::is_component) {
             return if loose { Ok(None) } else { Err(OptionError::Unknown { name: name.to_owned() }) };
@@ -77,7 +77,7 @@ pub(super) fn parse(name: &str, value: Option<&str>) -> Result<Option<OptionSet>
     Ok(Some(OptionSet { cache: None, variable, setting, remarks }))
 }
 
-/// The variable of a name, `skip_`, `disable_` and `enable_` of a boolean turned into its value.
+/// The variable with this name. A boolean's `skip_`, `disable_` or `enable_` becomes its value.
 fn resolve(
     name: &str,
     value: Option<&str>,
@@ -118,7 +118,7 @@ fn setting_of(
     let Some(value) = value else {
         return match definition.kind {
             Kind::Boolean { .. } => Ok(Setting::Boolean(definition.name != "log_bin")),
-            // `--log-error` alone: the default file.
+            // `--log-error` without a value means the default file.
             Kind::Text { .. } if definition.name == "log_error" => Ok(Setting::Text("".into())),
             _ => Err(OptionError::NeedsValue { name: name.to_owned() }),
         };
@@ -161,7 +161,7 @@ fn setting_of(
             }
             Ok(Setting::Double(setting))
         }
-        // Its value is mostly a file's name.
+        // The value of log_bin is usually the name of a file.
         Kind::Boolean { .. } if definition.name == "log_bin" => Ok(Setting::Boolean(false)),
         Kind::Boolean { .. } => {
             let on = ["1", "on", "true", "yes"].iter().any(|word| value.eq_ignore_ascii_case(word));
@@ -199,7 +199,8 @@ fn setting_of(
     }
 }
 
-/// A whole number with an optional sign and suffix: its sign and magnitude, which saturates.
+/// A whole number with an optional sign and suffix: its sign and its magnitude. A magnitude that is too large
+/// becomes the largest one.
 fn number(text: &str) -> Option<(bool, u64)> {
     let text = text.trim();
     let (negative, text) = match text.strip_prefix('-') {

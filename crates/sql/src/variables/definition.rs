@@ -1,8 +1,8 @@
-//! What a variable is: its scope, type, range and whether it does anything here.
+//! The definition of a variable: its scope, type and range, and whether it has an effect here.
 
 use super::Setting;
 
-/// Where a variable has a value.
+/// Where a variable has values.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scope {
     Global,
@@ -34,12 +34,12 @@ pub enum Kind {
     Boolean {
         default: bool,
     },
-    /// One of a list, by name or position.
+    /// One name of a list, chosen by name or position.
     Choice {
         default: &'static str,
         names: &'static [&'static str],
     },
-    /// Any of a list, by comma-separated names or as a bit mask.
+    /// Any names of a list, as comma-separated names or as a bit mask.
     Set {
         default: &'static str,
         names: &'static [&'static str],
@@ -59,7 +59,7 @@ pub enum Kind {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Effect {
     Works,
-    /// Accepted and remembered only; the reason ends the sentence "NAME has no effect: ...".
+    /// The value is accepted and remembered only. The reason ends the sentence "NAME has no effect: ...".
     None(&'static str),
 }
 
@@ -70,9 +70,9 @@ pub struct Definition {
     pub name: &'static str,
     pub scope: Scope,
     pub kind: Kind,
-    /// False: only the command line sets it (1238).
+    /// False if only the command line can set it (1238).
     pub dynamic: bool,
-    /// False: the session's value follows the global one at connect and cannot be SET (1621).
+    /// False if the session's value is copied from the global one at connect and cannot be SET (1621).
     pub session_dynamic: bool,
     pub effect: Effect,
 }
@@ -111,13 +111,13 @@ impl Definition {
         self
     }
 
-    /// Accepted without effect, for this reason.
+    /// Marks the variable as accepted without effect, for this reason.
     pub(super) const fn because(mut self, reason: &'static str) -> Definition {
         self.effect = Effect::None(reason);
         self
     }
 
-    /// The compiled default: what `SET x = DEFAULT` gives a global variable.
+    /// The compiled default. `SET x = DEFAULT` gives it to a global variable.
     pub fn default(&self) -> Setting {
         match self.kind {
             Kind::Unsigned { default, .. } => Setting::Unsigned(default),

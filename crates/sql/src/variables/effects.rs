@@ -1,4 +1,4 @@
-//! What changes in the engine when a variable of the key cache or the log changes.
+//! Makes changes of variables take effect in the engine: those of the key caches, the log and others.
 
 use super::{Effects, Setting, Values, Variable};
 use crate::{ErrorKind, SqlError};
@@ -7,7 +7,7 @@ use engine::{
 };
 use std::sync::{Arc, Weak};
 
-/// What a value of `flush_log_at_trx_commit` means.
+/// The meaning of a value of `flush_log_at_trx_commit`.
 pub fn flush_log(value: u64) -> FlushLog {
     match value {
         0 => FlushLog::Lazily,
@@ -16,19 +16,20 @@ pub fn flush_log(value: u64) -> FlushLog {
     }
 }
 
-/// What a name of `flush_method` means. Each of MariaDB's gets at least the safety that it has there.
+/// The meaning of a name of `flush_method`. Each name of MariaDB gets at least the safety that it has there.
 pub fn flush_method(name: &str) -> FlushMethod {
     match name {
-        // The second leaves out syncs that it takes to be needless; here there are none of that kind.
+        // In MariaDB the second one leaves out some syncs as unnecessary. Here there are no syncs of that
+        // kind.
         "O_DIRECT" | "O_DIRECT_NO_FSYNC" => FlushMethod::ODirect,
         "nosync" => FlushMethod::NoSync,
-        // O_DSYNC opens the log so that each write is durable: here it is synced when it has to be, which
-        // comes to the same. littlesync is MariaDB's own experiment with fewer syncs.
+        // O_DSYNC opens the log so that each write is durable. Here the log is synced when it has to be,
+        // which is as safe. littlesync is an experiment of MariaDB with fewer syncs.
         _ => FlushMethod::Fsync,
     }
 }
 
-/// What `latch_implementation` says.
+/// The latch implementation that the variables choose.
 pub fn latch_implementation(values: &Values) -> LatchImplementation {
     match values.text("latch_implementation").as_str() {
         "wait_array" => LatchImplementation::WaitArray,
@@ -36,7 +37,7 @@ pub fn latch_implementation(values: &Values) -> LatchImplementation {
     }
 }
 
-/// The name of `flush_method` that says what is done.
+/// The name of `flush_method` for a method.
 pub fn flush_method_name(method: FlushMethod) -> &'static str {
     match method {
         FlushMethod::Fsync => "fsync",
@@ -45,7 +46,7 @@ pub fn flush_method_name(method: FlushMethod) -> &'static str {
     }
 }
 
-/// What the variables about the device's load say.
+/// The options for I/O that the variables about the device's load give.
 pub fn io_options(values: &Values) -> IoOptions {
     let short = |name| u32::try_from(values.unsigned(name)).unwrap_or(u32::MAX);
     IoOptions {
@@ -56,12 +57,12 @@ pub fn io_options(values: &Values) -> IoOptions {
     }
 }
 
-/// The row tier's size; `None`: as much as is of use.
+/// The size of the row tier in bytes. `None` means as much as is useful.
 pub fn row_tier_bytes(values: &Values) -> Option<usize> {
     usize::try_from(values.signed("row_cache_size")).ok()
 }
 
-/// What a value of a cache's variable changes; `None` for a variable of something else.
+/// The change that a value of a cache's variable makes. `None` if the variable does not belong to caches.
 pub(super) fn cache_change(name: &str, setting: &Setting) -> Option<CacheChange> {
     let number = match setting {
         Setting::Unsigned(number) => *number,
@@ -82,7 +83,7 @@ pub(super) fn cache_change(name: &str, setting: &Setting) -> Option<CacheChange>
     Some(change)
 }
 
-/// What a value of `key_cache_hit_path` means.
+/// The meaning of a value of `key_cache_hit_path`.
 fn hit_path(setting: &Setting) -> HitPath {
     match setting {
         Setting::Choice(0) => HitPath::Locked,
@@ -90,7 +91,7 @@ fn hit_path(setting: &Setting) -> HitPath {
     }
 }
 
-/// Changes a cache, or makes it.
+/// Changes a cache. Creates it if it does not exist.
 pub(super) fn change_cache(database: &Database, cache: &str, change: CacheChange) -> Result<(), SqlError> {
     database.set_cache(cache, change).map_err(|error| match error {
         engine::Error::BadOption { .. } => SqlError::new(
@@ -101,7 +102,7 @@ pub(super) fn change_cache(database: &Database, cache: &str, change: CacheChange
     })
 }
 
-/// Lets changes of global variables reach the engine.
+/// Passes changes of global variables on to the engine.
 pub(crate) struct EngineEffects(Weak<Database>);
 
 impl EngineEffects {

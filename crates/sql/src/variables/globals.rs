@@ -1,4 +1,4 @@
-//! The global values.
+//! The global values of variables.
 
 use super::command_line::{self, OptionError, OptionSet};
 use super::{Setting, Variable, all, find, structured};
@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 
 base::latch_class!(pub VariablesLatch, "global variables");
 
-/// A value for every variable, shared until changed.
+/// A value for every variable. Copies share their memory until one is changed.
 #[derive(Clone, Debug)]
 pub struct Values(Arc<Vec<Setting>>);
 
@@ -29,7 +29,7 @@ impl Values {
         }
     }
 
-    /// The value of a whole-number variable; `name` is one of the table's.
+    /// The value of a whole-number variable. `name` must be in the table of variables.
     pub fn unsigned(&self, name: &'static str) -> u64 {
         match self.named(name) {
             Setting::Unsigned(value) => *value,
@@ -58,7 +58,7 @@ impl Values {
         }
     }
 
-    /// The value as text, whatever its type.
+    /// The value as text, for any type of variable.
     pub fn text(&self, name: &'static str) -> String {
         match find(name) {
             Some(variable) => self.get(variable).text(variable.definition()).into_owned(),
@@ -67,20 +67,23 @@ impl Values {
     }
 }
 
-/// What happens when a global variable with effect changes.
+/// Makes changes of global variables take effect.
 pub(crate) trait Effects: Send + Sync {
-    /// `after` has the new value already. On an error the variable keeps its old value.
+    /// `after` already contains the new value. On an error the variable keeps its old value.
+    ///
+    /// # Errors
+    /// If the change cannot take effect.
     fn apply(&self, changed: Variable, after: &Values) -> Result<(), SqlError>;
 }
 
-/// The values that new sessions start from, and those of global variables.
+/// The values of global variables, from which new sessions start.
 pub struct Globals {
     values: RwLock<Values, VariablesLatch>,
-    /// Makes check, effect and store one step.
+    /// Held so that checking, taking effect and storing are one step.
     changing: Mutex<()>,
     effects: OnceLock<Box<dyn Effects>>,
     segments_default: u64,
-    /// What the command line said of key caches by name, in its order.
+    /// The options of the command line about key caches other than the default one, in their order.
     caches: Mutex<Vec<(String, Variable, Setting)>>,
 }
 
@@ -97,7 +100,7 @@ impl Default for Globals {
 }
 
 impl Globals {
-    /// The compiled defaults; `key_cache_segments` by the number of processors.
+    /// The compiled defaults. `key_cache_segments` depends on the number of processors.
     pub fn new() -> Globals {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         let segments_default = super::segments_default(processors);
@@ -115,18 +118,19 @@ impl Globals {
         }
     }
 
-    /// The same with its latch made anew: the first was made before the option that says of what.
+    /// The same values with a new latch. The first latch was made before the option was read that chooses its
+    /// kind.
     pub fn with_latch_as_chosen(self) -> Globals {
         Globals { values: RwLock::of_class(self.values()), ..self }
     }
 
-    /// What later changes do, beyond being remembered. Once, when the server is assembled.
+    /// Sets what later changes do besides being stored. Called once, when the server is assembled.
     pub(crate) fn on_change(&self, effects: Box<dyn Effects>) {
-        // A second call would mean two servers on one set of variables; the first one stays.
+        // A second call would mean two servers with one set of variables. The first one stays.
         let _ = self.effects.set(effects);
     }
 
-    /// All values as of now. Cheap.
+    /// A copy of all current values. It is cheap.
     pub fn values(&self) -> Values {
         self.values.read().clone()
     }
@@ -135,7 +139,7 @@ impl Globals {
         self.values.read().get(variable).clone()
     }
 
-    /// The compiled default, or what the machine's size makes of it.
+    /// The compiled default, or the default that depends on the machine's size.
     pub(crate) fn default_of(&self, variable: Variable) -> Setting {
         if variable.definition().name == "key_cache_segments" {
             Setting::Unsigned(self.segments_default)
@@ -144,7 +148,10 @@ impl Globals {
         }
     }
 
-    /// Stores a checked value and lets it take effect.
+    /// Stores a checked value and makes it take effect.
+    ///
+    /// # Errors
+    /// If the change cannot take effect. Then nothing is stored.
     pub fn set(&self, variable: Variable, setting: Setting) -> Result<(), SqlError> {
         let _one_at_a_time = self.changing.lock();
         let mut after = self.values();
@@ -156,23 +163,26 @@ impl Globals {
         Ok(())
     }
 
-    /// Stores a value that the server itself found out (`datadir`, `hostname`); takes no effect.
-    /// `name` is one of the table's.
+    /// Stores a value that the server found out itself (`datadir`, `hostname`). It has no effect. `name` must
+    /// be in the table of variables.
     pub fn describe(&self, name: &'static str, text: &str) {
         if let Some(variable) = find(name) {
             self.values.write().set(variable, Setting::Text(text.into()));
         }
     }
 
-    /// As [`Globals::describe`], a number.
+    /// As [`Globals::describe`], for a number.
     pub fn describe_number(&self, name: &'static str, number: u64) {
         if let Some(variable) = find(name) {
             self.values.write().set(variable, Setting::Unsigned(number));
         }
     }
 
-    /// Reads one option of the command line, `name` as written after the dashes, and stores it.
-    /// The sentences that it gives are for the log. An unknown option after `loose-` is remarked upon only.
+    /// Reads one option of the command line, with `name` as written after the dashes, and stores its value.
+    /// Returns sentences for the log. An unknown option after `loose-` only gives such a sentence.
+    ///
+    /// # Errors
+    /// If the option is unknown or its value cannot be read. Then nothing is stored.
     pub fn set_option(&self, name: &str, value: Option<&str>) -> Result<Vec<String>, OptionError> {
         let Some(OptionSet { cache, variable, setting, mut remarks }) = command_line::parse(name, value)?
         else {
@@ -197,11 +207,11 @@ impl Globals {
         Ok(remarks)
     }
 
-    /// Gives the default key cache what the engine's options do not have, and makes those that the command
-    /// line named, which inherit its settings.
+    /// Gives the default key cache the settings that are not among the engine's options. Creates the key
+    /// caches that the command line named; they take their other settings from the default cache.
     ///
     /// # Errors
-    /// 1231 for settings that cannot be met.
+    /// 1231 for settings that are not possible.
     pub fn make_caches(&self, database: &Database) -> Result<(), SqlError> {
         for name in ["key_cache_block_size", "key_cache_file_hash_size"] {
             if let Some(variable) = find(name) {

@@ -1,7 +1,7 @@
-//! Which methods the planner may join by.
+//! The join methods that the planner may use.
 
-/// Methods that are switched off by `optimizer_switch`: `nested_loop_join=off,merge_join=off,hash_join=off`,
-/// any of them.
+/// The methods that `optimizer_switch` turns off, by any of `nested_loop_join=off`, `merge_join=off` and
+/// `hash_join=off`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct JoinMethods {
     off: u8,
@@ -12,7 +12,7 @@ impl JoinMethods {
     pub(crate) const MERGE: u8 = 2;
     pub(crate) const HASH: u8 = 4;
 
-    /// Other switches have no effect.
+    /// Reads the value of `optimizer_switch`. Other switches have no effect.
     pub fn read(switches: &str) -> JoinMethods {
         let bit = |switch: &str| match switch.trim().to_ascii_lowercase().as_str() {
             "nested_loop_join=off" => JoinMethods::NESTED_LOOP,
@@ -27,7 +27,7 @@ impl JoinMethods {
         self.off & method == 0
     }
 
-    /// A plan is made for one choice of methods: this tells them apart.
+    /// A number for this choice of methods. A plan is made for one choice, so the number is part of its key.
     pub fn key(self) -> u8 {
         self.off
     }

@@ -1,8 +1,8 @@
 //! System variables: one table of definitions, the global values, and each session's copy.
 //!
-//! [`find`] leads from a name (or an alias) to a [`Variable`]; [`Globals`] holds the server's values and
-//! [`SessionVariables`] one client's. A value comes from the command line ([`Globals::set_option`]) or
-//! from SET ([`assign::check`]); both round and limit as MariaDB does. Ranges, steps and messages were taken
+//! [`find`] gives the [`Variable`] of a name or an alias. [`Globals`] holds the values of the server,
+//! [`SessionVariables`] those of one client. A value comes from the command line ([`Globals::set_option`]) or
+//! from SET ([`assign::check`]). Both round and limit as MariaDB does. Ranges, steps and messages were taken
 //! from a running MariaDB 10.11.
 
 pub mod assign;
@@ -34,5 +34,6 @@ pub use setting::Setting;
 pub(crate) use table::segments_default;
 pub use table::{Named, Variable, all, find, listed};
 
-/// What the handshake and `@@version` say. The leading number is the MySQL surface that is offered.
+/// The version in the handshake and in `@@version`. Its leading number is the version of MySQL's surface that
+/// is offered.
 pub const VERSION: &str = "10.11.0-Latchwork-0.1.0";

@@ -20,7 +20,7 @@ pub(crate) fn unknown(name: &str) -> SqlError {
     SqlError::new(ErrorKind::UnknownSystemVariable, format!("Unknown system variable '{name}'"))
 }
 
-/// A setting as SELECT gives it: switches as 0 and 1, choices and sets by name.
+/// A setting in the form in which SELECT returns it: switches as 0 and 1, choices and sets by name.
 pub(super) fn to_value(variable: Variable, setting: &Setting) -> Value {
     match setting {
         Setting::Unsigned(value) => Value::UInt(*value),
@@ -28,7 +28,7 @@ pub(super) fn to_value(variable: Variable, setting: &Setting) -> Value {
         Setting::Double(value) => Value::Double(*value),
         Setting::Boolean(on) => Value::Int(i64::from(*on)),
         Setting::Null => Value::Null,
-        // An unset log file or default of a text is empty.
+        // A log file or a text without a value is empty.
         Setting::Text(text) if text.is_empty() && is_null_when_empty(variable) => Value::Null,
         other => Value::text(other.text(variable.definition())),
     }

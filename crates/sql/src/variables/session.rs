@@ -1,4 +1,4 @@
-//! One session's values, and reading and setting variables by scope.
+//! The values of one session, and reading and setting variables by scope.
 
 use super::assign::{self, Assigned};
 use super::definition::{Kind, Scope};
@@ -33,13 +33,13 @@ impl SqlMode {
         self.0 & other.0 == other.0
     }
 
-    /// Strict mode: a value that does not fit is an error. A statement changes all its rows or none here,
-    /// so both strict modes mean the same.
+    /// Strict mode: a value that does not fit is an error. A statement here changes all its rows or none, so
+    /// both strict modes mean the same.
     pub(crate) const fn is_strict(self) -> bool {
         self.0 & (SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::STRICT_ALL_TABLES.0) != 0
     }
 
-    /// With the modes that the combined ones (ANSI, TRADITIONAL, ...) stand for.
+    /// Adds the modes that the combined ones (ANSI, TRADITIONAL, ...) stand for.
     pub const fn expanded(self) -> SqlMode {
         const FOREIGN: u64 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 13 | 1 << 14 | 1 << 15;
         let mut bits = self.0;
@@ -66,7 +66,7 @@ impl SqlMode {
     }
 }
 
-/// The values that statements look at all the time, unpacked.
+/// The values that statements read often, unpacked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Common {
     pub autocommit: bool,
@@ -74,7 +74,7 @@ pub struct Common {
     pub sql_notes: bool,
     pub sql_safe_updates: bool,
     pub sql_select_limit: u64,
-    /// Of `optimizer_switch`.
+    /// From `optimizer_switch`.
     pub join_methods: JoinMethods,
     pub auto_increment_increment: u64,
     pub auto_increment_offset: u64,
@@ -86,11 +86,11 @@ pub struct Common {
     pub tx_read_only: bool,
     /// `completion_type`.
     pub completion: Completes,
-    /// `lock_wait_timeout`: for tables.
+    /// `lock_wait_timeout`, for tables.
     pub lock_wait_seconds: u64,
-    /// `innodb_lock_wait_timeout`: for rows.
+    /// `innodb_lock_wait_timeout`, for rows.
     pub row_lock_wait_seconds: u64,
-    /// Seconds east of UTC of `time_zone`; 0 for SYSTEM where the system's zone is UTC.
+    /// `time_zone` in seconds east of UTC. 0 for SYSTEM if the system's zone is UTC.
     pub zone_seconds: i32,
 }
 
@@ -102,14 +102,14 @@ pub struct SessionVariables {
     pub common: Common,
     /// LAST_INSERT_ID(): the first number that the last INSERT generated.
     pub last_insert_id: u64,
-    /// `SET insert_id = n`: what the next AUTO_INCREMENT column gets.
+    /// `SET insert_id = n`: the number for the next AUTO_INCREMENT column.
     pub insert_id: Option<u64>,
-    /// `SET timestamp = t`: a clock that stands still, in seconds since 1970.
+    /// `SET timestamp = t`: the clock stands still at this time, in seconds since 1970.
     pub fixed_timestamp: Option<f64>,
     pub pseudo_thread_id: u64,
 }
 
-/// What the session knows and the table of values does not.
+/// Values that the session knows and that are not in the table of values.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Live {
     pub warning_count: u64,
@@ -117,7 +117,7 @@ pub struct Live {
     pub in_transaction: bool,
 }
 
-/// The scope in front of a name: `@@global.x`, `SET SESSION x`; none reads and sets the session's.
+/// The scope before a name, as in `@@global.x` or `SET SESSION x`. Without one, the session's value is meant.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Asked {
     Unscoped,
@@ -155,7 +155,10 @@ impl SessionVariables {
         }
     }
 
-    /// The value that `@@x`, `@@session.x` or `@@global.x` gives; 1238 if the scope is not the variable's.
+    /// The value of `@@x`, `@@session.x` or `@@global.x`.
+    ///
+    /// # Errors
+    /// 1238 for a scope that the variable does not have.
     pub fn read(
         &self,
         globals: &Globals,
@@ -201,7 +204,11 @@ impl SessionVariables {
         })
     }
 
-    /// First half of an assignment: scope and value. Nothing changes yet.
+    /// The first half of an assignment: checks scope and value. Nothing changes yet.
+    ///
+    /// # Errors
+    /// 1228, 1229, 1230, 1238 and 1621 for a variable that cannot be set like this, and those of
+    /// [`assign::check`](super::assign::check).
     pub fn check(
         &self,
         globals: &Globals,
@@ -254,7 +261,10 @@ impl SessionVariables {
         }
     }
 
-    /// Second half: stores what [`SessionVariables::check`] gave, with what hangs on it.
+    /// The second half: stores the result of [`SessionVariables::check`], and changes what depends on it.
+    ///
+    /// # Errors
+    /// If the change of a global variable cannot take effect, or the variable cannot be set in a transaction.
     pub fn apply(
         &mut self,
         globals: &Globals,
@@ -301,7 +311,7 @@ impl SessionVariables {
         Ok(())
     }
 
-    /// SET NAMES, and the character set of the handshake; `None` for either name is its default.
+    /// SET NAMES, also for the character set in the handshake. `None` for either name means its default.
     pub(crate) fn set_names(
         &mut self,
         charset: Option<&str>,
@@ -333,7 +343,7 @@ impl SessionVariables {
         Ok(())
     }
 
-    /// The collation that literals have; a name that is none changes nothing.
+    /// Sets the collation of literals. An unknown name changes nothing.
     pub(crate) fn set_connection_collation(&mut self, name: &str) {
         if let Some(found) = charsets::collation_named(name) {
             self.store_named("collation_connection", Setting::Text(found.name.into()));
@@ -342,7 +352,7 @@ impl SessionVariables {
     }
 }
 
-/// The variable that changes along with another: a character set and its collation.
+/// A variable that changes together with another one, such as a collation with its character set.
 fn linked(name: &str, setting: &Setting) -> Option<(&'static str, Setting)> {
     let Setting::Text(text) = setting else { return None };
     let collation_of = |text| Some(Setting::Text(charsets::charset(text)?.collation_default.into()));
@@ -394,12 +404,12 @@ fn unpack(values: &Values) -> Common {
     }
 }
 
-/// True for the kinds whose value `SELECT @@x` gives as a number.
+/// True for the kinds whose value `SELECT @@x` returns as a number.
 pub fn is_number(kind: &Kind) -> bool {
     matches!(kind, Kind::Unsigned { .. } | Kind::Signed { .. } | Kind::Double { .. } | Kind::Boolean { .. })
 }
 
-/// `completion_type`: what COMMIT and ROLLBACK do besides.
+/// `completion_type`: what COMMIT and ROLLBACK do in addition.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Completes {
     #[default]

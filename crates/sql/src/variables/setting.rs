@@ -4,14 +4,14 @@ use super::definition::{Definition, Kind};
 use std::borrow::Cow;
 use std::sync::Arc;
 
-/// The value of a variable, in the form its [`Kind`] calls for.
+/// The value of a variable, in the form that its [`Kind`] requires.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Setting {
     Unsigned(u64),
     Signed(i64),
     Double(f64),
     Boolean(bool),
-    /// Position in the list of names.
+    /// The position in the list of names.
     Choice(u8),
     /// Bit `n` stands for name `n`.
     Set(u64),
@@ -20,7 +20,7 @@ pub enum Setting {
 }
 
 impl Setting {
-    /// The value as SHOW VARIABLES prints it.
+    /// The value in the form in which SHOW VARIABLES prints it.
     pub fn show(&self, definition: &Definition) -> Cow<'_, str> {
         match self {
             Setting::Boolean(on) => Cow::Borrowed(if *on { "ON" } else { "OFF" }),
@@ -28,7 +28,7 @@ impl Setting {
         }
     }
 
-    /// The value as text: what `SELECT @@x` gives for choices, sets and texts.
+    /// The value as text, in the form in which `SELECT @@x` returns choices, sets and texts.
     pub fn text(&self, definition: &Definition) -> Cow<'_, str> {
         match self {
             Setting::Unsigned(value) => Cow::Owned(value.to_string()),

@@ -1,8 +1,8 @@
-//! Variables of key caches by name: `@@hot.key_buffer_size`.
+//! Variables of key caches with a name, such as `@@hot.key_buffer_size`.
 //!
-//! Those of the default cache are the global variables without a prefix. Of all others the engine's settings
-//! are the only record: a name that was never given one reads as a cache of size 0, and giving it one makes
-//! the cache.
+//! The variables of the default cache are the global variables without a prefix. For all other caches, the
+//! engine's settings are the only record. A cache that does not exist reads as size 0, and giving it a size
+//! creates it.
 
 use super::read::to_value;
 use super::{Asked, Globals, Setting, Variable, effects, find, unknown};
@@ -10,8 +10,9 @@ use crate::{ErrorKind, SqlError};
 use engine::{CacheSettings, DEFAULT_CACHE, Database, HitPath};
 use types::Value;
 
-/// The variable that a cache's component is; 1193 if there is no such variable, 1272 if it belongs to no
-/// cache.
+/// The variable with this name, which must belong to key caches.
+/// | # Errors
+/// 1193 if there is no such variable, 1272 if it does not belong to key caches.
 pub fn component(name: &str) -> Result<Variable, SqlError> {
     let variable = find(name).ok_or_else(|| unknown(name))?;
     if is_component(variable) {
@@ -29,7 +30,7 @@ pub(crate) fn is_component(variable: Variable) -> bool {
     name == "key_buffer_size" || name.starts_with("key_cache_")
 }
 
-/// The same for SET, where a name that is none is taken for a field of a row called `cache` (4081).
+/// As [`component`], for SET. An unknown name is taken for a field of a row called `cache` (4081).
 pub(crate) fn component_to_set(cache: &str, name: &str) -> Result<Variable, SqlError> {
     match find(name) {
         Some(_) => component(name),
@@ -90,7 +91,7 @@ fn setting_of(settings: &CacheSettings, name: &str) -> Setting {
     })
 }
 
-/// Sets a component, already checked, of a cache in the engine, and makes the cache if there is none.
+/// Sets a checked component of a cache in the engine. Creates the cache if it does not exist.
 pub(crate) fn apply(
     database: &Database,
     cache: &str,

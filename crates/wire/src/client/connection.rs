@@ -210,6 +210,9 @@ pub struct Connection<S> {
 
 impl<S: Read + Write> Connection<S> {
     /// Does the handshake over a fresh stream.
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn connect(stream: S, options: &ConnectOptions) -> Result<Connection<S>, ClientError> {
         let mut connection = Connection {
             stream,
@@ -302,17 +305,27 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Runs a statement and returns its only (or first) result.
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn query(&mut self, sql: &str) -> Result<QueryResult, ClientError> {
         Ok(self.query_all(sql.as_bytes())?.swap_remove(0))
     }
 
     /// Runs one or more statements and returns all their results (at least one).
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn query_all(&mut self, sql: &[u8]) -> Result<Vec<QueryResult>, ClientError> {
         encode::query(&mut self.writer, sql);
         self.send()?;
         self.results(None)
     }
 
+    /// Prepares a statement.
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn prepare(&mut self, sql: &str) -> Result<Prepared, ClientError> {
         encode::prepare(&mut self.writer, sql.as_bytes());
         self.send()?;
@@ -326,6 +339,10 @@ impl<S: Read + Write> Connection<S> {
         Ok(Prepared { id: ok.statement, params: ok.params, columns })
     }
 
+    /// Executes a prepared statement.
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn execute(&mut self, statement: u32, params: &[WireValue<'_>]) -> Result<QueryResult, ClientError> {
         encode::execute(&mut self.writer, statement, params);
         self.send()?;
@@ -333,6 +350,9 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Executes after parts were sent by [`Connection::long_data`].
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn execute_except(
         &mut self,
         statement: u32,
@@ -344,22 +364,37 @@ impl<S: Read + Write> Connection<S> {
         Ok(self.results(Some(statement))?.swap_remove(0))
     }
 
+    /// Sends a part of a parameter's value before the statement is executed.
+    ///
+    /// # Errors
+    /// If sending fails. The server does not answer this command.
     pub fn long_data(&mut self, statement: u32, param: u16, data: &[u8]) -> Result<(), ClientError> {
         encode::long_data(&mut self.writer, statement, param, data);
         self.send()
     }
 
+    /// Closes a prepared statement.
+    ///
+    /// # Errors
+    /// If sending fails. The server does not answer this command.
     pub fn close_statement(&mut self, statement: u32) -> Result<(), ClientError> {
         self.kept.remove(&statement);
         encode::close_statement(&mut self.writer, statement);
         self.send()
     }
 
+    /// Asks whether the server answers.
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn ping(&mut self) -> Result<(), ClientError> {
         self.command(com::PING, b"").map(drop)
     }
 
     /// Sends a command of one byte and some bytes that is answered by OK, an error, or result sets.
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn command(&mut self, command: u8, rest: &[u8]) -> Result<QueryResult, ClientError> {
         encode::simple(&mut self.writer, command, rest);
         self.send()?;
@@ -367,6 +402,9 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Sends a command and returns the payload of the one packet that answers it.
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn command_raw(&mut self, command: u8, rest: &[u8]) -> Result<Vec<u8>, ClientError> {
         encode::simple(&mut self.writer, command, rest);
         self.send()?;
@@ -375,6 +413,9 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Runs a statement and only counts what comes back.
+    ///
+    /// # Errors
+    /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.
     pub fn query_summary(&mut self, sql: &[u8]) -> Result<Summary, ClientError> {
         encode::query(&mut self.writer, sql);
         self.send()?;
@@ -393,6 +434,10 @@ impl<S: Read + Write> Connection<S> {
     /// Runs a `LOAD DATA LOCAL INFILE`. The file's contents come from `source`, and the name in the statement
     /// is ignored. The options must have [`capability::LOCAL_FILES`]. If the source fails, the file ends
     /// early and the failure is returned. The server keeps what it was sent, as it does with every client.
+    ///
+    /// # Errors
+    /// If the source fails, the exchange fails, the answer does not follow the protocol, or the server
+    /// answers with an error.
     pub fn load_local(&mut self, sql: &[u8], source: &mut impl Read) -> Result<QueryResult, ClientError> {
         encode::query(&mut self.writer, sql);
         self.send()?;
@@ -425,6 +470,9 @@ impl<S: Read + Write> Connection<S> {
     }
 
     /// Sends COM_QUIT.
+    ///
+    /// # Errors
+    /// If sending fails. The server does not answer this command.
     pub fn quit(mut self) -> Result<(), ClientError> {
         encode::simple(&mut self.writer, com::QUIT, b"");
         self.send()

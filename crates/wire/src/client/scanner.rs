@@ -75,6 +75,9 @@ impl ResponseScanner {
     }
 
     /// Takes packets from `reader` as long as there are any. True when the response is complete.
+    ///
+    /// # Errors
+    /// If a packet is malformed or out of sequence.
     pub fn advance(&mut self, reader: &mut PacketReader) -> Result<bool, ScanError> {
         while let Some(packet) = reader.next_packet().map_err(ScanError::Frame)? {
             if self.packet(reader.payload(&packet)).map_err(ScanError::Malformed)? {
@@ -91,6 +94,9 @@ impl ResponseScanner {
     }
 
     /// Takes one payload. True when the response is complete.
+    ///
+    /// # Errors
+    /// If the payload does not follow the protocol.
     pub fn packet(&mut self, payload: &[u8]) -> Result<bool, Malformed> {
         if payload.first() == Some(&0xff) {
             self.summary.error = Some(ServerError::parse(payload)?);

@@ -43,7 +43,7 @@ pub(crate) fn now_text(column_type: &ColumnType) -> String {
     }
 }
 
-/// Positions in `def.indexes` as MySQL lists indexes.
+/// The positions in `def.indexes`, in the order in which MySQL lists indexes.
 pub(crate) fn index_order(def: &TableDef) -> Vec<usize> {
     let mut order: Vec<usize> = (0..def.indexes.len()).collect();
     order.sort_by_key(|position| rank(&def.columns, &def.indexes[*position]));
@@ -107,7 +107,7 @@ fn push_comment(comment: &str, line: &mut String) {
     }
 }
 
-/// The statement that would make the table as it is.
+/// The statement that would create the table as it is.
 ///
 /// # Errors
 /// 1105 for a damaged catalogue.

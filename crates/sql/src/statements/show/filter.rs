@@ -1,4 +1,4 @@
-//! LIKE and WHERE of SHOW statements: comparisons of columns with literals, joined by AND, OR and NOT.
+//! LIKE and WHERE in SHOW statements: comparisons of columns with literals, joined by AND, OR and NOT.
 
 use crate::SqlError;
 use crate::text::parse::{Word, Words};
@@ -40,7 +40,7 @@ impl Filter {
         self.truth(row) == Some(true)
     }
 
-    /// `None` is SQL's unknown.
+    /// The truth of the condition. `None` is SQL's UNKNOWN.
     fn truth(&self, row: &[Value]) -> Option<bool> {
         match self {
             Filter::Like { column, pattern, negated } => {
@@ -116,7 +116,7 @@ fn compare(left: &Value, right: &Value) -> Option<Ordering> {
     Some(Collation::Utf8mb4GeneralCi.compare(left_text.as_bytes(), right_text.as_bytes()))
 }
 
-/// LIKE without regard to case: `%` any characters, `_` one, `\` takes the next as it is.
+/// LIKE that ignores case. `%` stands for any characters, `_` for one. `\` makes the next character literal.
 pub(crate) fn like(text: &str, pattern: &str) -> bool {
     let text: Vec<char> = text.chars().flat_map(char::to_lowercase).collect();
     let mut parts = Vec::new();
@@ -178,7 +178,7 @@ fn condition(words: &mut Words<'_>, columns: &[&str]) -> Result<Filter, SqlError
     let column = match left {
         Operand::Column(column) => column,
         Operand::Value(value) => {
-            // A constant alone (`WHERE 1`), or one before a column.
+            // A constant without a comparison (`WHERE 1`), or a constant before a column.
             let Some(operator) = operator(words) else {
                 let holds = compare(&value, &Value::Int(0)).is_some_and(|order| order != Ordering::Equal);
                 return Ok(if holds { Filter::All(Vec::new()) } else { Filter::Any(Vec::new()) });
@@ -223,7 +223,7 @@ fn condition(words: &mut Words<'_>, columns: &[&str]) -> Result<Filter, SqlError
         return Err(words.error());
     }
     let Some(operator) = operator(words) else {
-        // A column alone is true if it is not zero.
+        // A column without a comparison is true if it is not zero.
         return Ok(Filter::Compare { column, operator: "<>".to_owned(), value: Value::Int(0) });
     };
     Ok(Filter::Compare { column, operator, value: value(words, columns)? })
@@ -284,7 +284,7 @@ fn operand(words: &mut Words<'_>, columns: &[&str]) -> Result<Operand, SqlError>
             if words.accept("FALSE") {
                 return Ok(Operand::Value(Value::Int(0)));
             }
-            // LOWER and UPPER change nothing: comparisons look past case.
+            // LOWER and UPPER change nothing, because comparisons ignore case.
             let folds = words.is("LOWER") || words.is("UPPER") || words.is("LCASE") || words.is("UCASE");
             if folds && matches!(words.peek_second(), Word::Symbol(symbol) if symbol == "(") {
                 words.next();

@@ -1,8 +1,9 @@
 //! HELP: the functions and their texts, from the entries of [`crate::expr::functions`].
 //!
-//! The answer has one of three forms, as MySQL's has. One function is a row of `name`, `description` and
-//! `example`. The members of one category are rows of `source_category_name`, `name` and `is_it_category`.
-//! Several functions or categories, and nothing, are rows of `name` and `is_it_category`.
+//! As in MySQL, the answer has one of three forms. One function is a row of `name`, `description` and
+//! `example`. The members of one category are rows of `source_category_name`, `name` and `is_it_category`. In
+//! all other cases (several functions or categories, or nothing found) the rows have `name` and
+//! `is_it_category`.
 
 use super::filter::like;
 use super::listing::{Listing, characters};
@@ -12,10 +13,10 @@ use crate::text::parse::{Word, Words};
 use crate::{ResultSink, Session, SqlError};
 use types::Value;
 
-/// The names of the category of all categories.
+/// The names of the category that contains all categories.
 const ALL: [&str; 2] = ["Contents", "Functions"];
 
-/// HELP, behind that word: a name, or a pattern as LIKE has it.
+/// HELP, behind that word: a name, or a pattern for LIKE.
 ///
 /// # Errors
 /// 1064 for anything but one name or text; those of the sink.

@@ -1,4 +1,4 @@
-//! Result sets that SHOW makes in memory, and what LIKE and WHERE leave of them.
+//! Result sets that SHOW builds in memory, filtered by LIKE and WHERE.
 
 use super::filter::Filter;
 use crate::text::parse::Words;
@@ -12,7 +12,7 @@ pub(crate) struct Listing {
     pub rows: Vec<Vec<Value>>,
 }
 
-/// Characters, as wide as names get.
+/// The type of a text column of this many characters.
 pub(crate) fn characters(chars: u32) -> ColumnType {
     ColumnType::Varchar { chars, collation: Collation::Utf8mb4GeneralCi }
 }
@@ -27,7 +27,7 @@ impl Listing {
         Listing { columns, rows: Vec::new() }
     }
 
-    /// Columns of text only.
+    /// A listing whose columns are all texts.
     pub(crate) fn of_texts(columns: &[&str]) -> Listing {
         Listing::new(columns.iter().map(|name| (*name, characters(64))))
     }
@@ -37,7 +37,7 @@ impl Listing {
         self.rows.push(row);
     }
 
-    /// Reads LIKE 'x' (of the first column) or WHERE, if there, and keeps the rows that it leaves.
+    /// Reads LIKE 'x' (for the first column) or WHERE, if there is one, and keeps the rows that match.
     ///
     /// # Errors
     /// 1064; 1054 for a column that the result does not have.

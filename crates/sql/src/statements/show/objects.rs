@@ -1,4 +1,5 @@
-//! SHOW of databases, variables, status, warnings, connections, and of what there is none of.
+//! SHOW of databases, variables, status, warnings and connections, and of kinds of objects that do not exist
+//! here.
 
 use super::listing::{Listing, characters, number};
 use crate::statements::show::infoschema::{self, status};
@@ -88,7 +89,7 @@ pub(super) fn show_processlist(
     listing.send(session, sink)
 }
 
-/// SHOW WARNINGS, SHOW ERRORS, SHOW COUNT(*) WARNINGS: of the statement before, which stays as it is.
+/// SHOW WARNINGS, SHOW ERRORS, SHOW COUNT(*) WARNINGS: about the statement before. Its warnings are kept.
 pub(super) fn show_diagnostics(
     session: &mut Session,
     words: &mut Words<'_>,
@@ -157,7 +158,7 @@ fn limit(words: &mut Words<'_>) -> Result<(usize, usize), SqlError> {
     Ok((0, first))
 }
 
-/// Headings of results that are always empty.
+/// The headings of results that are always empty.
 static EMPTY: &[(&[&str], &[&str])] = &[
     (
         &["TRIGGERS"],
@@ -249,7 +250,7 @@ pub(super) fn show_other(
         let mut listing =
             Listing::new([("Type", characters(10)), ("Name", characters(512)), ("Status", characters(1024))]);
         if words.accept("MUTEX") {
-            // Of the others we have the names only; scripts ask for InnoDB's.
+            // Other engines exist only by name. Scripts ask for InnoDB's status.
             if matches!(engine, "Latchwork" | "InnoDB") {
                 listing.rows = infoschema::latch_rows();
             }

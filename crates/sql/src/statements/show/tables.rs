@@ -24,7 +24,7 @@ impl Session {
     }
 }
 
-/// FROM database (or IN), or the session's.
+/// FROM database or IN database. Without either, the session's database.
 fn database_of(session: &Session, words: &mut Words<'_>) -> Result<String, SqlError> {
     let written = if words.accept("FROM") || words.accept("IN") { Some(words.name()?) } else { None };
     session.resolve_database(written)
@@ -34,7 +34,7 @@ fn is_infoschema(database: &str) -> bool {
     database.eq_ignore_ascii_case(crate::names::INFORMATION_SCHEMA)
 }
 
-/// A table's name behind FROM or IN, and its database, which may follow in a FROM of its own.
+/// The name of a table behind FROM or IN, with its database. The database may follow in a second FROM.
 fn table_name(session: &Session, words: &mut Words<'_>) -> Result<(String, String), SqlError> {
     if !words.accept("FROM") {
         words.expect("IN")?;
@@ -47,7 +47,7 @@ fn table_name(session: &Session, words: &mut Words<'_>) -> Result<(String, Strin
     Ok((database, name))
 }
 
-/// The pattern of a LIKE that follows, for the heading of SHOW TABLES.
+/// The pattern of LIKE, if it comes next. The heading of SHOW TABLES shows it.
 fn pattern_ahead(words: &Words<'_>) -> Option<String> {
     let mut ahead = words.clone();
     if !ahead.accept("LIKE") {
@@ -182,7 +182,7 @@ pub(super) fn show_table_status(
     listing.send(session, sink)
 }
 
-/// What the column Extra says.
+/// The content of the column Extra.
 pub(crate) fn extra_text(column_type: &ColumnType, extras: &ColumnExtras, auto_increment: bool) -> String {
     if auto_increment {
         return "auto_increment".to_owned();
@@ -193,7 +193,8 @@ pub(crate) fn extra_text(column_type: &ColumnType, extras: &ColumnExtras, auto_i
     String::new()
 }
 
-/// A default as SHOW COLUMNS prints it: texts without quotes, no default and NULL both as NULL.
+/// A default in the form in which SHOW COLUMNS prints it: texts without quotes, and NULL both for a default
+/// of NULL and for no default.
 fn plain_default(column: &Column, extras: &ColumnExtras, auto_increment: bool) -> Value {
     match &extras.default {
         _ if auto_increment => Value::Null,
@@ -300,7 +301,8 @@ pub(crate) fn index_rows(table: &Table, metadata: &TableMetadata) -> Vec<Vec<Val
         let counted = statistics.as_ref().and_then(|statistics| statistics.distinct.get(index));
         for (position, part) in parts.iter().enumerate() {
             let column = &def.columns[part.column];
-            // Exact for the whole of a unique key; of others nothing is known before ANALYZE TABLE.
+            // The number of different keys is known exactly for all parts of a unique key. For others it is
+            // unknown until ANALYZE TABLE has run.
             let whole = (unique && position + 1 == parts.len()).then_some(count);
             let distinct = whole.or_else(|| counted.and_then(|counted| counted.get(position).copied()));
             rows.push(vec![

@@ -1,5 +1,5 @@
-//! Variables of other engines and of the optimizer, kept so that clients and start scripts that name them go
-//! on.
+//! Variables of other engines and of the optimizer. They exist so that clients and start scripts that name
+//! them continue to work.
 
 use super::super::definition::*;
 
@@ -64,7 +64,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("innodb_log_group_home_dir", text("")).read_only(),
     global("innodb_max_dirty_pages_pct", double(90.0, 0.0, 99.999)),
     global("innodb_open_files", unsigned(0, 0, 9223372036854775807, 1)).read_only(),
-    // Of new tables. A table keeps the size that it was made with, and may name its own.
+    // For new tables. A table keeps the page size that it was created with, and can choose its own.
     global("innodb_page_size", unsigned(16384, 1024, 65536, 1)).read_only().works(),
     global("innodb_read_io_threads", unsigned(4, 0, 64, 1)).read_only().works(),
     global("innodb_read_only", boolean(false)).read_only(),

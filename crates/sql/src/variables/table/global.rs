@@ -1,4 +1,4 @@
-//! One value for the whole server.
+//! Variables with one value for the whole server.
 
 use super::super::definition::*;
 use super::NO_QUERY_CACHE;
@@ -23,9 +23,9 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("general_log_file", text("")),
     global("host_cache_size", unsigned(0, 0, 65536, 1)),
     global("init_connect", text("")).works(),
-    // Its own: whether what happens at latches is counted.
+    // Our own: whether events at latches are counted.
     global("latch_statistics", boolean(false)).works(),
-    // Its own: memory for old versions of rows. Beyond it the oldest snapshots are given up.
+    // Our own: memory in bytes for old versions of rows. Beyond it, the oldest snapshots are cancelled.
     global("latchwork_version_limit", unsigned(268435456, 1048576, 18446744073709551615, 1)).works(),
     global("local_infile", boolean(true)).works(),
     global("log_bin", boolean(false)).read_only().because(NO_BINARY_LOG),
@@ -40,12 +40,12 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("query_cache_limit", unsigned(1048576, 0, 4294967295, 1)).because(NO_QUERY_CACHE),
     global("query_cache_min_res_unit", unsigned(4096, 0, 4294967295, 8)).because(NO_QUERY_CACHE),
     global("query_cache_size", unsigned(0, 0, 18446744073709551615, 1024)).because(NO_QUERY_CACHE),
-    // Its own: whether connections keep account of what statements spend their time on.
+    // Our own: whether connections record how long each phase of a statement takes.
     global("query_phases", boolean(false)).works(),
     global("read_only", boolean(false)),
     global("require_secure_transport", boolean(false)),
-    // Its own: memory of the default key cache for rows whose pages are not in memory. -1: as much as is of
-    // use.
+    // Our own: memory in bytes of the default key cache for rows whose pages are not in memory. -1 means as
+    // much as is useful.
     global("row_cache_size", signed(-1, -1, 9223372036854775807)).works(),
     global("secure_auth", boolean(true)),
     global("slave_net_timeout", unsigned(60, 1, 31536000, 1)),
@@ -55,9 +55,9 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         .because("definitions of open tables stay in memory without a limit"),
     global("table_open_cache", unsigned(2000, 10, 1048576, 1))
         .because("definitions of open tables stay in memory without a limit"),
-    // How often a statement that has waited may come back before those that begin: InnoDB's default of 5.0.
+    // How often a statement that has waited may enter again before new ones: InnoDB's default of 5.0.
     global("concurrency_tickets", unsigned(500, 0, 4294967295, 1)).works(),
-    // How many statements run at a time; 0 = any number.
+    // How many statements run at the same time. 0 means any number.
     global("thread_concurrency", unsigned(0, 0, 1000, 1)).works(),
     global("thread_cache_size", unsigned(256, 0, 16384, 1))
         .because("threads are not handed from one connection to the next"),

@@ -12,7 +12,7 @@ mod session;
 
 const NO_QUERY_CACHE: &str = "there is no query cache, statements are planned once instead";
 
-/// A variable's place in the table: an index into [`all`] and into every list of values.
+/// The position of a variable in the table: an index into [`all`] and into every list of values.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Variable(u16);
 
@@ -26,7 +26,7 @@ impl Variable {
     }
 }
 
-/// One name that SHOW VARIABLES lists, and the variable whose value it shows.
+/// A name that SHOW VARIABLES lists, with the variable whose value it shows.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
     pub name: &'static str,
@@ -34,7 +34,7 @@ pub struct Named {
     definition: &'static Definition,
 }
 
-/// Second names of variables. Both are listed; the last value given to either wins.
+/// Second names of variables. Both names are listed. The last value given to either is used.
 static ALIASES: &[(&str, &str)] = &[
     ("flush_log_at_trx_commit", "innodb_flush_log_at_trx_commit"),
     ("flush_method", "innodb_flush_method"),
@@ -108,32 +108,32 @@ fn table() -> &'static Table {
     })
 }
 
-/// Every variable, sorted by name, without aliases.
+/// Every variable, sorted by name. Aliases are not included.
 pub fn all() -> &'static [Named] {
     &table().variables
 }
 
-/// Every name that SHOW VARIABLES lists, sorted, aliases among them.
+/// Every name that SHOW VARIABLES lists, sorted. Aliases are included.
 pub fn listed() -> &'static [Named] {
     &table().listed
 }
 
-/// The variable of a name as a statement writes it: any case, aliases too.
+/// The variable with a name as a statement writes it: in any case, and possibly an alias.
 pub fn find(name: &str) -> Option<Variable> {
     let by_name = &table().by_name;
     by_name.get(name).or_else(|| by_name.get(name.to_ascii_lowercase().as_str())).copied()
 }
 
-/// What an option's name may mean.
+/// The meaning of an option's name.
 pub(super) enum OptionName {
     Variable(Variable),
-    /// The option is an unambiguous beginning (or an old name) of this one.
+    /// The option is an unambiguous beginning of this variable's name, or an old name of it.
     Shortened(Variable),
     Ambiguous(Vec<&'static str>),
     Unknown,
 }
 
-/// The variable that a command-line option names: `name` in lower case with underscores.
+/// The variable that a command-line option names. `name` is in lower case with underscores.
 pub(super) fn find_option(name: &str) -> OptionName {
     if let Some(variable) = find(name) {
         return OptionName::Variable(variable);
@@ -152,8 +152,8 @@ pub(super) fn find_option(name: &str) -> OptionName {
     }
 }
 
-/// How many segments a machine with so many processors gets unless told: enough that two threads seldom meet
-/// at one latch, few enough that a small cache is not cut to ribbons.
+/// The default number of segments for this many processors: enough that two threads rarely meet at one latch,
+/// and so few that the segments of a small cache are not tiny.
 pub(crate) fn segments_default(processors: usize) -> u64 {
     (processors.max(1) * 4).next_power_of_two().clamp(8, 64) as u64
 }

@@ -1,4 +1,4 @@
-//! What describes this server and does not change while it runs.
+//! Variables that describe this server and do not change while it runs.
 
 use super::super::definition::*;
 

@@ -1,4 +1,4 @@
-//! A global value and a copy for each session.
+//! Variables with a global value and a copy for each session.
 
 use super::super::definition::*;
 use super::NO_QUERY_CACHE;

@@ -37,7 +37,7 @@ pub(crate) fn column_key(def: &TableDef, column: usize) -> &'static str {
         })
     };
     if leads(true, true) {
-        // Without a primary key, a unique one over NOT NULL columns stands in for it.
+        // Without a primary key, a unique key over NOT NULL columns is shown as PRI.
         let stands_in = def.primary.is_none() && !def.columns[column].nullable;
         return if stands_in { "PRI" } else { "UNI" };
     }

@@ -1,4 +1,4 @@
-//! Tables about kinds of objects that there are none of: tools ask for them all the same.
+//! Tables about kinds of objects that do not exist here. Tools query them anyway.
 
 use super::Definition;
 use crate::{Session, SqlError};

@@ -1,11 +1,12 @@
-//! What has happened at latches while `latch_statistics` was on: LATCHES, and SHOW ENGINE LATCHWORK MUTEX.
+//! Events at latches while `latch_statistics` was on: LATCHES, and SHOW ENGINE LATCHWORK MUTEX.
 
 use super::Definition;
 use base::sync::{ClassFigures, Implementation, Site, WaitFigures, metering};
 use types::Value;
 
 pub(super) static DEFINITIONS: &[Definition] = &[(
-    // Its own: a row a class of latches, and one a segment of those that caches have in segments.
+    // Our own: a row for each class of latches, and a row for each segment of those classes that caches have
+    // by segment.
     "LATCHES",
     "NAME varchar(64) NOT NULL, SEGMENT int(3) unsigned, ACQUISITIONS bigint(21) unsigned NOT NULL, \
      SPINS bigint(21) unsigned NOT NULL, WAITS bigint(21) unsigned NOT NULL, \
@@ -15,7 +16,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[(
     |_| Ok(latches().iter().map(Latch::row).collect()),
 )];
 
-/// The figures of a class or of a segment of it, with the places in the code that were most of its waiting.
+/// The figures of a class or of one segment of it, with the places in the code that caused most of the
+/// waiting.
 struct Latch {
     figures: ClassFigures,
     holder: Option<String>,
@@ -36,7 +38,7 @@ fn latches() -> Vec<Latch> {
     ClassFigures::all().into_iter().map(latch).collect()
 }
 
-/// The site with most of the time.
+/// The site with the longest time.
 fn top(times: impl Iterator<Item = (Site, u64)>) -> Option<String> {
     let mut sums: Vec<(Site, u64)> = Vec::new();
     for (site, time) in times {
@@ -51,7 +53,7 @@ fn top(times: impl Iterator<Item = (Site, u64)>) -> Option<String> {
 }
 
 impl Latch {
-    /// Maximum, median and 99th percentile of the waits.
+    /// Maximum, median and 99th percentile of the waits, in microseconds.
     fn longest_us(&self) -> [u64; 3] {
         let ClassFigures { waited_ns_max, .. } = self.figures;
         [waited_ns_max, self.figures.waited_ns_within(0.5), self.figures.waited_ns_within(0.99)]
@@ -86,7 +88,7 @@ impl Latch {
     }
 }
 
-/// The rows of SHOW ENGINE LATCHWORK MUTEX: what latches are made of, then each class.
+/// The rows of SHOW ENGINE LATCHWORK MUTEX: first the latch implementation, then each class.
 pub(crate) fn latch_rows() -> Vec<Vec<Value>> {
     let implementation = match Implementation::chosen() {
         Implementation::Direct => "direct",

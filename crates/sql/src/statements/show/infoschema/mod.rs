@@ -24,10 +24,10 @@ use crate::{Session, SqlError};
 use std::sync::OnceLock;
 use types::Value;
 
-/// Computes the rows of a table, one value a column.
+/// Computes the rows of a table, with one value for each column.
 type Rows = fn(&Session) -> Result<Vec<Vec<Value>>, SqlError>;
 
-/// Name, columns as CREATE TABLE writes them, and where the rows come from.
+/// The name of a table, its columns as CREATE TABLE writes them, and the function that computes its rows.
 type Definition = (&'static str, &'static str, Rows);
 
 /// Every virtual table with the function that computes its rows, sorted by name.
@@ -36,7 +36,7 @@ struct Tables {
     rows: Vec<Rows>,
 }
 
-/// The virtual table of a name, if `database` has one.
+/// The virtual table with this name, if `database` has one.
 pub(crate) fn find(database: &str, name: &str) -> Option<&'static VirtualTable> {
     if !database.eq_ignore_ascii_case(INFORMATION_SCHEMA) {
         return None;
@@ -49,7 +49,7 @@ pub(crate) fn all() -> &'static [VirtualTable] {
     &tables().tables
 }
 
-/// The rows of a virtual table as they are now.
+/// The current rows of a virtual table.
 ///
 /// # Errors
 /// Those of the table.

@@ -1,4 +1,4 @@
-//! What describes the server: variables, status, connections, engines, character sets, key caches.
+//! Tables that describe the server: variables, status, connections, engines, character sets, key caches.
 
 use super::Definition;
 use super::status;
@@ -94,7 +94,7 @@ fn pair(name: String, value: String) -> Vec<Value> {
     vec![Value::text(name), Value::text(value)]
 }
 
-/// Names in capitals, as MariaDB has them here.
+/// The names are in capitals, as MariaDB has them here.
 fn variable_rows(session: &Session, global: bool) -> Vec<Vec<Value>> {
     show_variables(session, global)
         .into_iter()
@@ -139,7 +139,7 @@ pub(crate) fn show_variables(session: &Session, global: bool) -> Vec<(String, St
     rows
 }
 
-/// The columns of SHOW PROCESSLIST; a statement is cut to 100 characters unless `full`.
+/// The columns of SHOW PROCESSLIST. Unless `full` is set, a statement is cut to 100 characters.
 pub(crate) fn process_rows(session: &Session, full: bool) -> Vec<Vec<Value>> {
     let Some(host) = session.instance.host() else { return Vec::new() };
     host.processes()
@@ -167,7 +167,7 @@ fn processes(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
         None => Vec::new(),
     };
     let mut rows = process_rows(session, true);
-    // Two looks at the list may differ in length; what is missing counts as nothing.
+    // The list may have changed in length between two reads. A missing entry counts as nothing.
     for (position, row) in rows.iter_mut().enumerate() {
         let progress = row.pop().unwrap_or(Value::Null);
         let millis = millis.get(position).copied().unwrap_or(0);
@@ -183,7 +183,7 @@ pub(crate) fn engine_rows() -> Vec<Vec<Value>> {
             Value::text(name),
             Value::text(support),
             Value::text(comment),
-            // Transactions, XA, savepoints: whatever ENGINE= says, the table is Latchwork's.
+            // Transactions, XA and savepoints: whatever ENGINE= says, the table uses Latchwork's engine.
             Value::text("YES"),
             Value::text("NO"),
             Value::text("YES"),
@@ -198,7 +198,7 @@ pub(crate) fn engine_rows() -> Vec<Vec<Value>> {
     ]
 }
 
-/// CHARACTER_SETS, or with the description second, SHOW CHARACTER SET.
+/// The rows of CHARACTER_SETS. With `show`, those of SHOW CHARACTER SET, where the description comes second.
 pub(crate) fn charset_rows(show: bool) -> Vec<Vec<Value>> {
     CHARSETS
         .iter()

@@ -96,7 +96,7 @@ fn open_tables(session: &Session) -> u64 {
     engine.databases().iter().map(|(name, _)| count(name) as u64).sum()
 }
 
-/// One row of KEY_CACHES: a segment, or the cache as a whole.
+/// One row of KEY_CACHES: a segment, or a whole cache.
 #[derive(Clone, Copy, Default)]
 struct CacheNumbers {
     dirty: u64,
@@ -158,8 +158,8 @@ fn key_status(session: &Session) -> [(&'static str, u64); 8] {
     ]
 }
 
-/// The rows of `information_schema.KEY_CACHES`: of each cache that has a size one a segment, then the cache
-/// as a whole.
+/// The rows of `information_schema.KEY_CACHES`. Each cache that has a size has a row for each segment,
+/// followed by a row for the whole cache.
 pub(crate) fn key_caches(session: &Session) -> Vec<Vec<Value>> {
     let caches = session.instance.database.caches().list();
     caches.iter().filter(|cache| cache.is_enabled()).flat_map(|cache| rows_of(cache)).collect()
@@ -168,7 +168,7 @@ pub(crate) fn key_caches(session: &Session) -> Vec<Vec<Value>> {
 fn rows_of(cache: &NamedCache) -> Vec<Vec<Value>> {
     let status = cache.status();
     let name = cache.name();
-    // What is counted are pages, whatever key_cache_block_size says.
+    // The counters count pages, whatever key_cache_block_size says.
     let (size, block) = (status.size_bytes as u64, status.page_size as u64);
     let whole = numbers_of!(&status);
     let segments = cache.segment_status();
@@ -201,7 +201,7 @@ pub(crate) fn key_cache_shares(session: &Session) -> Vec<Vec<Value>> {
     caches.iter().filter(|cache| cache.is_enabled()).flat_map(of_cache).collect()
 }
 
-/// The rows of `information_schema.ROW_CACHE`: single rows are kept in the default cache's bytes only.
+/// The rows of `information_schema.ROW_CACHE`. Only the default cache keeps single rows.
 pub(crate) fn row_cache(session: &Session) -> Vec<Vec<Value>> {
     let status = session.instance.database.row_tier_status();
     let overhead = Decimal::new(((status.overhead() * 10.0).round() as i64).into(), 1);

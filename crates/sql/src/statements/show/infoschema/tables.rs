@@ -20,7 +20,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[(
     rows,
 )];
 
-/// What SHOW TABLE STATUS and TABLES say of a table, from ENGINE to TABLE_COMMENT.
+/// The values that SHOW TABLE STATUS and TABLES show for a table, from ENGINE to TABLE_COMMENT.
 pub(crate) fn status_of(session: &Session, table: &Table) -> Result<Vec<Value>, SqlError> {
     let def = table.def();
     let metadata = TableMetadata::of(&def)?;
@@ -59,7 +59,7 @@ pub(crate) fn status_of(session: &Session, table: &Table) -> Result<Vec<Value>, 
     ])
 }
 
-/// A row of SHOW TABLE STATUS for a table that is computed.
+/// The row of SHOW TABLE STATUS for a table that is computed.
 pub(crate) fn table_status_row(name: &str) -> Vec<Value> {
     let mut row = vec![Value::text(name), Value::text("MEMORY"), Value::UInt(11), Value::text("Fixed")];
     row.extend((0..9).map(|_| Value::Null));
@@ -102,7 +102,7 @@ impl Session {
         mut each: impl FnMut(&str, &Table) -> Result<(), SqlError>,
     ) -> Result<(), SqlError> {
         for (database, _) in self.instance.database.databases() {
-            // A database that is dropped meanwhile has no tables.
+            // A database that was dropped meanwhile has no tables.
             for table in self.instance.database.tables(&database).unwrap_or_default() {
                 each(&database, &table)?;
             }

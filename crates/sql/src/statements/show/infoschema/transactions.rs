@@ -42,7 +42,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     ),
 ];
 
-/// Names a transaction's lock on a key: the same for all who look at it.
+/// The name of a transaction's lock on a key. It is the same in every table that shows the lock.
 fn lock_id(transaction: u64, wanted: &Wanted) -> String {
     format!("{transaction}:{}:{:08x}", wanted.table, base::checksum::crc32(&wanted.key))
 }
@@ -70,7 +70,7 @@ fn transactions(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
         let wait = waits.iter().find(|wait| wait.transaction == id);
         let begun = match transaction.begun_micros {
             Some(micros) => Duration::from_micros(micros),
-            // The statement is all of it.
+            // The transaction consists of this statement only.
             None => now.saturating_sub(Duration::from_millis(process.millis)),
         };
         let (changed, rows, tables) =
@@ -107,7 +107,7 @@ fn transactions(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     Ok(processes.filter_map(|process| process.transaction.map(|t| row(process, t))).collect())
 }
 
-/// The waits for rows, each with one of those in its way.
+/// The waits for rows, each paired with a transaction that blocks it.
 fn pairs(waits: &[PendingLock]) -> impl Iterator<Item = (&PendingLock, &Blocker)> {
     waits.iter().flat_map(|wait| wait.blockers.iter().map(move |blocker| (wait, blocker)))
 }
@@ -125,7 +125,8 @@ fn lock_waits(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     Ok(pairs(&waits).map(row).collect())
 }
 
-/// The locks that are waited for, by those who wait and those in their way.
+/// The locks that transactions wait for: those of the transactions that wait and of the transactions that
+/// block them.
 fn locks(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let waits = session.instance.database.lock_waits();
     let requested = waits.iter().map(|wait| (wait.transaction, wait.wanted.mode, &wait.wanted));
@@ -133,7 +134,7 @@ fn locks(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     let mut rows: Vec<Vec<Value>> = Vec::new();
     for (transaction, mode, wanted) in requested.chain(held) {
         let id = Value::text(lock_id(transaction, wanted));
-        // A transaction that waits for a row blocks those behind it in the queue.
+        // A transaction that waits for a row also blocks those behind it in the queue.
         if rows.iter().any(|row| row[0] == id) {
             continue;
         }
@@ -158,7 +159,7 @@ fn locks(session: &Session) -> Result<Vec<Vec<Value>>, SqlError> {
     Ok(rows)
 }
 
-/// A part of a key, texts in quotation marks.
+/// One part of a key. Texts are in quotation marks.
 fn shown(value: &Value) -> String {
     let mut text = String::new();
     push_text(value.as_ref(), &mut text);
