@@ -11,7 +11,8 @@ use engine::{CacheSettings, DEFAULT_CACHE, Database, HitPath};
 use types::Value;
 
 /// The variable with this name, which must belong to key caches.
-/// | # Errors
+///
+/// # Errors
 /// 1193 if there is no such variable, 1272 if it does not belong to key caches.
 pub fn component(name: &str) -> Result<Variable, SqlError> {
     let variable = find(name).ok_or_else(|| unknown(name))?;
