@@ -1,6 +1,7 @@
 //! What every layer shares: ids as newtypes, the page checksum, memory that never moves, and the shims that
 //! let a model checker, a simulator or a counter take the place of threads, latches and atomics.
 
+pub mod bytes;
 pub mod checksum;
 mod core_local;
 pub mod ids;

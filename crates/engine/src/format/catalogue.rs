@@ -12,6 +12,7 @@
 //! Numbers in values are little-endian; byte strings and texts have a u32 length before them.
 
 use crate::definition::{IndexDef, PackKeys, Statistics, TableDef};
+use base::bytes::ByteReader;
 use base::{FileId, PageNo, TableId};
 use types::{Collation, Column, ColumnType, KeyPart};
 
@@ -123,32 +124,32 @@ pub(crate) fn decode(key: &[u8], value: &[u8]) -> Option<Record> {
         }),
         b't' => {
             let id = TableId(u32::from_be_bytes(key.try_into().ok()?));
-            let mut from = Reader(value);
-            let version = from.u8()?;
+            let mut from = Reader(ByteReader::new(value));
+            let version = from.0.u8()?;
             if version != RECORD_VERSION && version != RECORD_VERSION_1 {
                 return None;
             }
-            let file = FileId(from.u32()?);
-            let next_tree = from.u32()?;
-            let roots = from.list(|from| Some((PageNo(from.u32()?), from.u32()?)))?;
+            let file = FileId(from.0.u32()?);
+            let next_tree = from.0.u32()?;
+            let roots = from.list(|from| Some((PageNo(from.0.u32()?), from.0.u32()?)))?;
             let mut def = from.definition()?;
             if version == RECORD_VERSION {
                 (def.page_size, def.pack_keys) = (from.option()?, from.pack_keys()?);
-                def.compressed = from.u8()? != 0;
+                def.compressed = from.0.u8()? != 0;
             }
             let whole = from.0.is_empty() && roots.len() == def.indexes.len() + 1;
             whole.then(|| Record::Table(Box::new(TableRecord { id, file, next_tree, roots, def })))
         }
         b's' => {
             let table = TableId(u32::from_be_bytes(key.try_into().ok()?));
-            let mut from = Reader(value);
-            if from.u8()? != STATISTICS_VERSION {
+            let mut from = Reader(ByteReader::new(value));
+            if from.0.u8()? != STATISTICS_VERSION {
                 return None;
             }
-            let file = FileId(from.u32()?);
-            let trees = from.list(Reader::u32)?;
-            let rows = from.u64()?;
-            let distinct = from.list(|from| from.list(Reader::u64))?;
+            let file = FileId(from.0.u32()?);
+            let trees = from.list(|from| from.0.u32())?;
+            let rows = from.0.u64()?;
+            let distinct = from.list(|from| from.list(|from| from.0.u64()))?;
             let record = StatisticsRecord { table, file, trees, statistics: Statistics { rows, distinct } };
             from.0.is_empty().then_some(Record::Statistics(record))
         }
@@ -257,55 +258,27 @@ fn collation_number(collation: Collation) -> u8 {
     COLLATIONS.iter().position(|known| *known == collation).map_or(0, |position| position as u8 + 1)
 }
 
-struct Reader<'a>(&'a [u8]);
+/// Reads what the records have in common.
+struct Reader<'a>(ByteReader<'a>);
 
-impl<'a> Reader<'a> {
-    fn u8(&mut self) -> Option<u8> {
-        let (first, rest) = self.0.split_first()?;
-        self.0 = rest;
-        Some(*first)
-    }
-
+impl Reader<'_> {
     fn bool(&mut self) -> Option<bool> {
-        match self.u8()? {
+        match self.0.u8()? {
             0 => Some(false),
             1 => Some(true),
             _ => None,
         }
     }
 
-    fn u32(&mut self) -> Option<u32> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u32::from_le_bytes(*first))
-    }
-
-    fn u64(&mut self) -> Option<u64> {
-        let (first, rest) = self.0.split_first_chunk()?;
-        self.0 = rest;
-        Some(u64::from_le_bytes(*first))
-    }
-
-    fn bytes(&mut self) -> Option<&'a [u8]> {
-        let len = self.u32()? as usize;
-        let (first, rest) = self.0.split_at_checked(len)?;
-        self.0 = rest;
-        Some(first)
-    }
-
-    fn text(&mut self) -> Option<String> {
-        String::from_utf8(self.bytes()?.to_vec()).ok()
-    }
-
     fn option(&mut self) -> Option<Option<u32>> {
         let some = self.bool()?;
-        let value = self.u32()?;
+        let value = self.0.u32()?;
         Some(some.then_some(value))
     }
 
     /// As many elements as a count says; a count beyond the bytes left ends in `None` soon enough.
     fn list<T>(&mut self, mut element: impl FnMut(&mut Self) -> Option<T>) -> Option<Vec<T>> {
-        let count = self.u32()?;
+        let count = self.0.u32()?;
         let mut list = Vec::new();
         for _ in 0..count {
             list.push(element(self)?);
@@ -316,7 +289,7 @@ impl<'a> Reader<'a> {
     fn parts(&mut self) -> Option<Vec<KeyPart>> {
         self.list(|from| {
             Some(KeyPart {
-                column: from.u32()? as usize,
+                column: from.0.u32()? as usize,
                 prefix_chars: from.option()?,
                 descending: from.bool()?,
             })
@@ -324,19 +297,20 @@ impl<'a> Reader<'a> {
     }
 
     fn definition(&mut self) -> Option<TableDef> {
-        let database = self.text()?;
-        let name = self.text()?;
+        let database = self.0.text()?;
+        let name = self.0.text()?;
         let columns = self.list(|from| {
-            let name = from.text()?;
+            let name = from.0.text()?;
             let nullable = from.bool()?;
             Some(Column { name, nullable, column_type: from.column_type()? })
         })?;
         let has_primary = self.bool()?;
         let primary = self.parts()?;
-        let indexes = self
-            .list(|from| Some(IndexDef { name: from.text()?, unique: from.bool()?, parts: from.parts()? }))?;
+        let indexes = self.list(|from| {
+            Some(IndexDef { name: from.0.text()?, unique: from.bool()?, parts: from.parts()? })
+        })?;
         let auto_increment = self.option()?.map(|column| column as usize);
-        let sql_metadata = self.bytes()?.to_vec();
+        let sql_metadata = self.0.bytes()?.to_vec();
         let primary = has_primary.then_some(primary);
         Some(TableDef {
             database,
@@ -351,14 +325,14 @@ impl<'a> Reader<'a> {
     }
 
     fn pack_keys(&mut self) -> Option<PackKeys> {
-        [PackKeys::Default, PackKeys::Never, PackKeys::Always].get(usize::from(self.u8()?)).copied()
+        [PackKeys::Default, PackKeys::Never, PackKeys::Always].get(usize::from(self.0.u8()?)).copied()
     }
 
     fn column_type(&mut self) -> Option<ColumnType> {
-        let number = self.u8()?;
-        let one = self.u32()?;
-        let two = self.u32()?;
-        let collation = self.u8()?;
+        let number = self.0.u8()?;
+        let one = self.0.u32()?;
+        let two = self.0.u32()?;
+        let collation = self.0.u8()?;
         let unsigned = self.bool()?;
         let small = |value: u32| u8::try_from(value).ok();
         let collation = || COLLATIONS.get(usize::from(collation).checked_sub(1)?).copied();

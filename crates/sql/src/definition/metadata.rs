@@ -31,6 +31,7 @@
 
 use super::{ColumnDefault, ColumnExtras};
 use crate::SqlError;
+use base::bytes::ByteReader;
 use types::Collation;
 
 const VERSION: u8 = 1;
@@ -128,27 +129,31 @@ impl TableMetadata {
     /// # Errors
     /// 1105 for bytes that this program did not write.
     pub(crate) fn decode(bytes: &[u8]) -> Result<TableMetadata, SqlError> {
-        let mut reader = Reader(bytes);
-        if reader.byte()? != VERSION {
-            return Err(damaged());
+        TableMetadata::read(&mut ByteReader::new(bytes)).ok_or_else(damaged)
+    }
+
+    /// `None` for bytes that this program did not write.
+    fn read(reader: &mut ByteReader<'_>) -> Option<TableMetadata> {
+        if reader.u8()? != VERSION {
+            return None;
         }
-        let collation = *COLLATIONS.get(usize::from(reader.byte()?)).ok_or_else(damaged)?;
-        let created = u64::from_le_bytes(reader.take()?);
-        let engine = reader.string()?;
-        let comment = reader.string()?;
+        let collation = *COLLATIONS.get(usize::from(reader.u8()?))?;
+        let created = reader.u64()?;
+        let engine = reader.text()?;
+        let comment = reader.text()?;
         let mut options = Vec::new();
-        for _ in 0..reader.count()? {
-            options.push((reader.string()?, reader.string()?));
+        for _ in 0..reader.u16()? {
+            options.push((reader.text()?, reader.text()?));
         }
         let mut columns = Vec::new();
-        for _ in 0..reader.count()? {
-            columns.push(decode_column(&mut reader)?);
+        for _ in 0..reader.u16()? {
+            columns.push(decode_column(reader)?);
         }
         let mut index_comments = Vec::new();
-        for _ in 0..reader.count()? {
-            index_comments.push((reader.string()?, reader.string()?));
+        for _ in 0..reader.u16()? {
+            index_comments.push((reader.text()?, reader.text()?));
         }
-        Ok(TableMetadata { collation, created, engine, comment, options, columns, index_comments })
+        Some(TableMetadata { collation, created, engine, comment, options, columns, index_comments })
     }
 
     /// The comment of an index.
@@ -204,58 +209,29 @@ fn encode_column(column: &ColumnExtras, out: &mut Vec<u8>) {
     text(out, column.comment.as_bytes());
 }
 
-fn decode_column(reader: &mut Reader<'_>) -> Result<ColumnExtras, SqlError> {
-    let default = match reader.byte()? {
+fn decode_column(reader: &mut ByteReader<'_>) -> Option<ColumnExtras> {
+    let default = match reader.u8()? {
         0 => ColumnDefault::Unset,
         1 => ColumnDefault::Null,
-        2 => ColumnDefault::Number(reader.string()?),
-        3 => ColumnDefault::Text(reader.string()?),
+        2 => ColumnDefault::Number(reader.text()?),
+        3 => ColumnDefault::Text(reader.text()?),
         4 => ColumnDefault::Binary(reader.bytes()?.to_vec()),
         5 => ColumnDefault::Now,
-        _ => return Err(damaged()),
+        _ => return None,
     };
     let [flags, width, digits, decimals] = reader.take()?;
-    Ok(ColumnExtras {
+    Some(ColumnExtras {
         default,
         on_update_now: flags & 1 != 0,
         zerofill: flags & 2 != 0,
         display_width: (flags & 4 != 0).then_some(width),
         float_digits: (flags & 8 != 0).then_some((digits, decimals)),
-        comment: reader.string()?,
+        comment: reader.text()?,
     })
 }
 
 fn damaged() -> SqlError {
     SqlError::internal("the description of a table in the catalogue is damaged")
-}
-
-struct Reader<'a>(&'a [u8]);
-
-impl<'a> Reader<'a> {
-    fn take<const N: usize>(&mut self) -> Result<[u8; N], SqlError> {
-        let (head, rest) = self.0.split_first_chunk().ok_or_else(damaged)?;
-        self.0 = rest;
-        Ok(*head)
-    }
-
-    fn byte(&mut self) -> Result<u8, SqlError> {
-        Ok(self.take::<1>()?[0])
-    }
-
-    fn count(&mut self) -> Result<u16, SqlError> {
-        Ok(u16::from_le_bytes(self.take()?))
-    }
-
-    fn bytes(&mut self) -> Result<&'a [u8], SqlError> {
-        let length = u32::from_le_bytes(self.take()?) as usize;
-        let (head, rest) = self.0.split_at_checked(length).ok_or_else(damaged)?;
-        self.0 = rest;
-        Ok(head)
-    }
-
-    fn string(&mut self) -> Result<String, SqlError> {
-        String::from_utf8(self.bytes()?.to_vec()).map_err(|_| damaged())
-    }
 }
 
 #[cfg(test)]
