@@ -1,7 +1,7 @@
-//! What statements ask of the server around them: SHOW PROCESSLIST, KILL, SET PASSWORD, SHOW STATUS.
+//! What statements need of the server around them: SHOW PROCESSLIST, KILL, SET PASSWORD, SHOW STATUS.
 //!
-//! The SQL layer knows nothing of sockets; a server attaches itself to the [`crate::Instance`]. Without one
-//! (an embedding program) these statements answer that there is no server.
+//! The SQL layer has no sockets. A server attaches itself to the [`crate::Instance`]. Without a server, as in
+//! a program that embeds the engine, these statements answer that there is none.
 
 use crate::{ErrorKind, SqlError};
 use base::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering};
@@ -25,7 +25,7 @@ pub trait Host: Send + Sync {
     /// accounts.
     fn set_password(&self, user: &str, host: &str, password: NewPassword<'_>) -> Result<(), SqlError>;
 
-    /// What PASSWORD('...') gives: `*` and 40 hexadecimal digits, empty for an empty password.
+    /// The result of PASSWORD('...'): `*` and 40 hexadecimal digits, or empty for an empty password.
     fn password_hash(&self, password: &[u8]) -> String;
 
     fn connections(&self) -> ConnectionCounts;
@@ -39,10 +39,10 @@ pub trait Host: Send + Sync {
 /// The process's memory, in bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Memory {
-    /// `Memory_resident`: what it takes up.
+    /// `Memory_resident`: the memory that the process occupies.
     pub resident: u64,
-    /// `Memory_heap_used`, `Memory_heap_mapped`: what is in the shared heap, and what that has of the
-    /// operating system; 0 while the system's allocator serves.
+    /// `Memory_heap_used` and `Memory_heap_mapped`: the used part of the shared heap, and its size as taken
+    /// from the operating system. Both are 0 with the system's allocator.
     pub heap_used: u64,
     pub heap_mapped: u64,
 }
@@ -56,7 +56,7 @@ pub struct Process {
     pub database: Option<String>,
     /// `Sleep`, `Query`, `Execute`...
     pub command: &'static str,
-    /// How long it has been doing that.
+    /// How long it has been in that state.
     pub millis: u64,
     pub state: String,
     /// The statement that it runs.
@@ -66,7 +66,7 @@ pub struct Process {
     pub transaction: Option<TransactionUnderWay>,
 }
 
-/// A session's transaction, as others see it. Its parts may be of different moments.
+/// A session's transaction as other sessions see it. Its parts may come from different moments.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TransactionUnderWay {
     /// When it first used a table, in microseconds since 1970; `None` for a statement outside of BEGIN and
@@ -74,7 +74,7 @@ pub struct TransactionUnderWay {
     pub begun_micros: Option<u64>,
     pub isolation: Isolation,
     pub read_only: bool,
-    /// Once it has changed or locked something.
+    /// True if it has changed or locked something.
     pub writes: Option<engine::UnderWay>,
 }
 
@@ -89,7 +89,7 @@ pub enum Kill {
 /// The right side of SET PASSWORD.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NewPassword<'a> {
-    /// `PASSWORD('text')`; empty takes the password away.
+    /// `PASSWORD('text')`. An empty text removes the password.
     Plain(&'a [u8]),
     /// `'*94BDCEBE...'`: what PASSWORD() gives.
     Hash(&'a str),
@@ -183,8 +183,8 @@ impl std::ops::IndexMut<ConnectionCount> for ConnectionCounts {
     }
 }
 
-/// What others do with a session and see of it. Raised by KILL, looked at by long statements every few rows,
-/// and the place where a session sleeps that waits for others.
+/// The part of a session that other sessions use. KILL raises its flag, and long statements check that flag
+/// every few rows. A session that waits for others sleeps here.
 #[derive(Debug, Default)]
 pub struct Interrupt {
     raised: AtomicU8,
@@ -196,17 +196,17 @@ pub struct Interrupt {
     progress: AtomicU32,
     /// When the transaction first used a table, in microseconds since 1970; 0 outside of one.
     begun_micros: AtomicU64,
-    /// Of the transaction, or of the next.
+    /// The isolation of the transaction, or of the next one.
     isolation: AtomicU8,
     read_only: AtomicBool,
-    /// Time asleep, in microseconds; the session's own.
+    /// Time asleep, in microseconds. Only the session's own thread writes it.
     waited_micros: AtomicU64,
-    /// Somebody rang since the session last looked.
+    /// True if the bell was rung since the session last looked.
     rung: Mutex<bool>,
     bell: Condvar,
 }
 
-/// What a session waits for, as SHOW PROCESSLIST says it.
+/// What a session waits for, in the words of SHOW PROCESSLIST.
 static WAITS: [&str; 5] = [
     "",
     "Waiting for table metadata lock",
@@ -223,7 +223,7 @@ static ISOLATIONS: [Isolation; 4] = [
     Isolation::Serializable,
 ];
 
-/// Which of [`WAITS`].
+/// An index into [`WAITS`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum WaitsFor {
@@ -242,7 +242,7 @@ impl Interrupt {
     /// With the way to end the waits of the session's engine half.
     pub(crate) fn of(engine: engine::Interrupter) -> Interrupt {
         let interrupt = Interrupt::default();
-        // The cell is empty: nobody else has seen it.
+        // The cell is empty, because no other thread has seen it.
         let _ = interrupt.engine.set(engine);
         interrupt
     }
@@ -252,8 +252,8 @@ impl Interrupt {
             Kill::Connection => Interrupt::CONNECTION,
             Kill::Statement => Interrupt::STATEMENT,
         };
-        // ORDER: a flag that carries no data; whoever polls it sees it soon, and whoever sleeps looks behind
-        // the bell's latch.
+        // ORDER: a flag that carries no data. A thread that polls it sees it soon. A thread that sleeps
+        // checks it after it took the bell's latch.
         self.raised.fetch_or(bit, Ordering::Relaxed);
         if let Some(engine) = self.engine.get() {
             engine.interrupt();
@@ -354,7 +354,7 @@ impl Interrupt {
         WAITS[usize::from(self.waits_for.load(Ordering::Relaxed))]
     }
 
-    /// So much of what the statement has to do is done.
+    /// Reports how much of the statement is done.
     pub(crate) fn note_progress(&self, done: u64, whole: u64) {
         let share = u128::from(done.min(whole)) * 100_000 / u128::from(whole.max(1));
         // ORDER: for display only; the session's own.
@@ -367,7 +367,7 @@ impl Interrupt {
         self.progress.load(Ordering::Relaxed)
     }
 
-    /// How long the session has waited for tables and rows, all its statements together.
+    /// How long the session has waited for tables and rows, in all its statements.
     pub(crate) fn waited_micros(&self) -> u64 {
         // ORDER: the session's own.
         let own = self.waited_micros.load(Ordering::Relaxed);
@@ -381,7 +381,7 @@ impl Interrupt {
         self.begun_micros.store_owned(now, Ordering::Relaxed);
     }
 
-    /// The transaction is over.
+    /// The transaction has ended.
     pub(crate) fn note_end(&self) {
         self.begun_micros.store_owned(0, Ordering::Relaxed);
     }
@@ -392,7 +392,7 @@ impl Interrupt {
         self.read_only.store(read_only, Ordering::Relaxed);
     }
 
-    /// The session's transaction, if it has used a table.
+    /// The session's transaction. `None` if it has used no table.
     pub fn transaction(&self) -> Option<TransactionUnderWay> {
         let begun = self.begun_micros.load(Ordering::Relaxed);
         let begun_micros = (begun != 0).then_some(begun);

@@ -1,4 +1,4 @@
-//! A table as statements that change rows see it, kept from statement to statement.
+//! A table as statements that change rows need it. It is reused from statement to statement.
 
 use crate::definition::defaults::{Clock, column_default};
 use crate::definition::metadata::TableMetadata;
@@ -10,14 +10,14 @@ use engine::{Table, TableDef};
 use std::sync::Arc;
 use types::{ColumnType, Value};
 
-/// A table with what the SQL layer knows of it.
+/// A table, with what the SQL layer needs of it.
 #[derive(Debug)]
 pub(crate) struct Target {
     pub table: Arc<Table>,
     pub def: Arc<TableDef>,
     pub metadata: TableMetadata,
     pub auto_increment: Option<AutoIncrement>,
-    /// `Table::version` when this was made: another one makes it stale.
+    /// `Table::version` when this was made. If the table has another version, this is stale.
     version: u64,
 }
 
@@ -25,10 +25,10 @@ pub(crate) struct Target {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct AutoIncrement {
     pub column: usize,
-    /// Where it lies in every row image, and its size.
+    /// Its offset in every row image, and its size, in bytes.
     pub offset: usize,
     pub bytes: usize,
-    /// The largest number that it holds.
+    /// The largest number that it can hold.
     pub max: u64,
 }
 
@@ -47,7 +47,7 @@ impl Target {
         Ok(Target { table, def, metadata, auto_increment, version })
     }
 
-    /// As a table that a statement writes to by its own name.
+    /// As a table that a statement changes under the table's own name.
     pub(crate) fn used(&self) -> Used<'_> {
         Used { table: &self.table, alias: &self.def.name, mode: Mode::Write }
     }
@@ -56,7 +56,7 @@ impl Target {
         self.table.version() == self.version
     }
 
-    /// What the columns get that a statement leaves out; `None` where it may not.
+    /// The values of columns that a statement leaves out. `None` for a column that cannot be left out.
     pub(crate) fn defaults(&self, clock: &Clock) -> Vec<Option<Value>> {
         self.def
             .columns
@@ -76,12 +76,12 @@ impl Target {
 pub(crate) struct Targets(Vec<(String, String, Arc<Target>)>);
 
 impl Targets {
-    /// More than this many tables in turn, and the oldest is looked up anew.
+    /// If more tables than this are used in turn, the oldest is looked up again.
     const KEPT_MAX: usize = 64;
 }
 
 impl Session {
-    /// A table to change; `database` is the session's unless written.
+    /// A table to be changed. Without `database`, it is in the session's database.
     ///
     /// # Errors
     /// 1046, 1049, 1146, and 1044 for tables that are computed.

@@ -1,19 +1,19 @@
 //! Reads `INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y')` straight from the bytes of the statement.
 //!
-//! Only what bulk loads send is understood: a plain head, rows of literals or `?`, nothing behind them.
-//! Everything else gives `None`, and the parser proper looks at the statement instead; so this need not tell
+//! It understands only what bulk loads send: a plain head, rows of literals or `?`, and nothing behind them.
+//! Everything else gives `None`, and then the parser reads the statement. So this scanner need not tell
 //! errors apart.
 
 use std::borrow::Cow;
 
-/// What stands before the rows.
+/// The part before the rows.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct Head<'a> {
     pub replace: bool,
     pub ignore: bool,
     pub database: Option<Cow<'a, str>>,
     pub table: Cow<'a, str>,
-    /// `None`: no list, all columns.
+    /// `None` means that there is no list: all columns.
     pub columns: Option<Vec<Cow<'a, str>>>,
 }
 
@@ -94,7 +94,7 @@ impl<'a> Scanner<'a> {
             let start = self.at + 1;
             let length = memchr::memchr(b'`', self.bytes.get(start..)?)?;
             self.at = start + length + 1;
-            // A doubled backtick is rare enough for the parser proper.
+            // A doubled backtick is rare, so it is left to the parser.
             if self.peek() == b'`' || length == 0 {
                 return None;
             }
@@ -172,7 +172,7 @@ impl<'a> Scanner<'a> {
         }
     }
 
-    /// After a row: true if another follows, false at the end of the statement, `None` for anything else.
+    /// After a row: true if another row follows, false at the end of the statement. `None` for anything else.
     #[inline]
     pub(crate) fn another_row(&mut self) -> Option<bool> {
         if self.accept(b',') {
@@ -220,7 +220,7 @@ impl<'a> Scanner<'a> {
         }
         self.at = at + 1;
         let inner = &self.bytes[start..at];
-        // 'a' 'b' is one text: for the parser proper.
+        // 'a' 'b' is one text. This is left to the parser.
         self.skip_blanks();
         if matches!(self.peek(), b'\'' | b'"') {
             return None;
@@ -353,7 +353,7 @@ impl<'a> Scanner<'a> {
                     b'r' => out.push(b'\r'),
                     b't' => out.push(b'\t'),
                     b'Z' => out.push(26),
-                    // Kept with the backslash, for LIKE.
+                    // The backslash is kept, for LIKE.
                     b'%' | b'_' => out.extend([b'\\', escaped]),
                     other => out.push(other),
                 }
@@ -371,7 +371,7 @@ fn is_name_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
 }
 
-/// Words that may stand where a name does and mean something else.
+/// Words that can stand in the place of a name and mean something else.
 fn is_reserved(name: &str) -> bool {
     ["VALUES", "VALUE", "SELECT", "SET", "WITH", "PARTITION", "TABLE", "DELAYED", "INTO", "IGNORE"]
         .iter()

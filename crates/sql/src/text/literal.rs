@@ -1,4 +1,4 @@
-//! Literals as the scanner leaves them.
+//! Literals, in the form in which the scanner stores them.
 
 use std::fmt::Write;
 use types::{Collation, ValueRef};
@@ -44,7 +44,7 @@ impl Literal {
         })
     }
 
-    /// The value, `text` being the statement, `unescaped` the scan's buffer.
+    /// The value. `text` is the statement, `unescaped` the scan's buffer.
     #[inline]
     pub(crate) fn value<'a>(
         &self,
@@ -75,7 +75,7 @@ fn decimal_value<'a>(digits: &[u8], negative: bool) -> ValueRef<'a> {
             let unscaled = value.unscaled();
             ValueRef::Decimal(types::Decimal::new(if negative { -unscaled } else { unscaled }, value.scale()))
         }
-        // More digits than a DECIMAL has: MySQL goes on with a double.
+        // A DECIMAL cannot have this many digits. MySQL uses a double then.
         None => {
             let value: f64 = text.parse().unwrap_or(0.0);
             ValueRef::Double(if negative { -value } else { value })
@@ -83,7 +83,8 @@ fn decimal_value<'a>(digits: &[u8], negative: bool) -> ValueRef<'a> {
     }
 }
 
-/// The decimal number that digits with a point (and no exponent) mean; `None` if it has too many.
+/// The decimal number that digits with a point (and no exponent) stand for. `None` if there are too many
+/// digits.
 pub(crate) fn decimal(text: &str) -> Option<types::Decimal> {
     let (value, length) = types::Decimal::parse_prefix(text.as_bytes());
     (length == text.len()).then_some(value)
@@ -99,7 +100,7 @@ impl LiteralPosition {
     }
 }
 
-/// What kind of value a slot holds: part of the identity of a statement's shape.
+/// The kind of value in a slot. It is part of the identity of a statement's shape.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum SlotKind {
     Null,
@@ -108,7 +109,7 @@ pub(crate) enum SlotKind {
     Decimal,
     Double,
     Text,
-    /// A text of a subquery's column, which compares as any column's does.
+    /// A text from a subquery's column. It compares as the values of columns do.
     TextOf(Collation),
     Binary,
     Date,
@@ -135,7 +136,7 @@ impl SlotKind {
     }
 }
 
-/// Appends a value as SELECT would print it.
+/// Appends a value in the form in which SELECT would print it.
 pub(crate) fn push_text(value: ValueRef<'_>, out: &mut String) {
     // Writing to a string cannot fail.
     let _ = match value {

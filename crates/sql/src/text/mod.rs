@@ -1,5 +1,5 @@
-//! The statement cache: a statement's *shape* is its text with every literal replaced by a slot, and a shape
-//! is planned once however its constants change.
+//! The statement cache. A statement's *shape* is its text with every literal replaced by a slot. Each shape
+//! is planned once, even if the literals change.
 //!
 //! [`scan`] reads the raw bytes once, copies what is not a literal into the key, and leaves the literals in
 //! slots. The key holds the slots' kinds too, because `a = 1` and `a = '1'` mean different comparisons. A

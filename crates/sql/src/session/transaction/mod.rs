@@ -1,4 +1,4 @@
-//! Transactions as sessions have them: how they begin and end, and the statements inside of them.
+//! The transactions of sessions: how they begin and end, and the statements inside of them.
 //!
 //! - [`crate::statements::transaction`]: BEGIN, COMMIT, ROLLBACK, SAVEPOINT, SET TRANSACTION.
 //! - [`run`]: running a statement that reads or changes tables, with the locks on tables that it needs.
@@ -20,18 +20,18 @@ use std::time::{Duration, Instant};
 /// What a session keeps of its transaction.
 #[derive(Debug, Default)]
 pub(crate) struct Transaction {
-    /// Between BEGIN and COMMIT, or autocommit is off and a statement has used a table.
+    /// True between BEGIN and COMMIT, and if autocommit is off and a statement has used a table.
     pub open: bool,
     pub read_only: bool,
-    /// It has used a table or taken its snapshot: others see it.
+    /// True if it has used a table or taken its snapshot. Then other sessions see it.
     used: bool,
     /// Statements have changed or locked rows.
     pub wrote: bool,
     isolation: Isolation,
     pub savepoints: Vec<(String, Savepoint)>,
-    /// What SET TRANSACTION without a scope asked for the next one.
+    /// The characteristics that SET TRANSACTION without a scope asked for, for the next transaction.
     pub next: Characteristics,
-    /// The tables that it has used, locked until it ends.
+    /// The tables that it has used. They are locked until it ends.
     tables: Vec<(TableId, Mode)>,
 }
 
@@ -51,8 +51,8 @@ impl Session {
         }
     }
 
-    /// How rows are locked that a statement reads in order to change others: INSERT ... SELECT, subqueries of
-    /// UPDATE and DELETE.
+    /// How a statement locks rows that it reads in order to change others: INSERT ... SELECT, and subqueries
+    /// of UPDATE and DELETE.
     pub(crate) fn lock_of_reads(&self) -> Option<LockClause> {
         matches!(self.isolation(), Isolation::RepeatableRead | Isolation::Serializable)
             .then_some(LockClause { exclusive: false, wait: LockPatience::Default })
@@ -66,18 +66,18 @@ impl Session {
         }
     }
 
-    /// The owner that asks for locks on tables, and for how long.
+    /// The owner that asks for locks on tables, and how long it can wait.
     pub(crate) fn request(&self) -> Request<'_> {
         let wait = Duration::from_secs(self.variables.common.lock_wait_seconds);
         Request { owner: self.client.id, interrupt: &self.interrupt, until: Instant::now() + wait }
     }
 
-    /// The engine's half of the session; it is away while a statement runs.
+    /// The engine's half of the session. A statement takes it out while it runs.
     pub(crate) fn engine(&mut self) -> Result<&mut engine::Session, SqlError> {
         self.engine.as_deref_mut().ok_or_else(|| SqlError::internal("a statement inside of a statement"))
     }
 
-    /// Begins a transaction; there is none.
+    /// Begins a transaction. None may be open.
     pub(crate) fn begin_transaction(&mut self, read_only: Option<bool>) -> Result<(), SqlError> {
         let isolation = self.isolation();
         let read_only = read_only.unwrap_or(self.is_read_only());
@@ -92,12 +92,12 @@ impl Session {
         Ok(())
     }
 
-    /// Tells others what the next transaction will be like.
+    /// Shows other sessions the characteristics of the next transaction.
     pub(crate) fn note_characteristics(&self) {
         self.interrupt.note_characteristics(self.isolation(), self.is_read_only());
     }
 
-    /// From now on others see the transaction.
+    /// From now on other sessions see the transaction.
     pub(crate) fn note_use(&mut self) {
         if !self.state.transaction.used {
             self.state.transaction.used = true;
@@ -108,8 +108,8 @@ impl Session {
     /// Ends the transaction, if there is one, and unlocks its tables.
     ///
     /// # Errors
-    /// 1205, 1317 and 1927 while others keep everything from being committed: the transaction goes on. What
-    /// the engine says: the transaction is over.
+    /// 1205, 1317 and 1927 while another session keeps everything from being committed: the transaction
+    /// continues. After an error of the engine the transaction has ended.
     pub(crate) fn end_transaction(&mut self, keep: bool) -> Result<(), SqlError> {
         if !self.state.transaction.open {
             self.state.transaction.next = Characteristics::default();
@@ -132,7 +132,7 @@ impl Session {
         Ok(result?)
     }
 
-    /// The transaction is over in the engine.
+    /// The transaction has ended in the engine.
     fn forget_transaction(&mut self) {
         let transaction = &mut self.state.transaction;
         transaction.open = false;
@@ -147,7 +147,7 @@ impl Session {
         self.note_characteristics();
     }
 
-    /// What statements do that cannot be part of a transaction.
+    /// Ends the transaction before a statement that cannot be part of one.
     ///
     /// # Errors
     /// As [`Session::end_transaction`].
@@ -155,10 +155,10 @@ impl Session {
         self.end_transaction(true)
     }
 
-    /// Takes back whatever the session holds: it ends, or begins anew.
+    /// Rolls back and releases everything that the session holds, because it ends or is reset.
     pub(crate) fn give_up(&mut self) {
         if self.engine.is_some() {
-            // What the engine cannot take back it takes back at its next start, and refuses writes until
+            // If the engine cannot undo something now, it does so at its next start. It refuses writes until
             // then.
             let _ = self.end_transaction(false);
         } else {

@@ -38,12 +38,13 @@ impl<'l> StatementLocks<'l> {
     }
 }
 
-/// How a statement uses tables.
+/// How a statement uses its tables.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Writes {
     /// It changes rows.
     Rows,
-    /// It locks rows, and waits so many seconds for one that is locked; `None` for as long as variables say.
+    /// It locks rows. It waits this many seconds for a locked row, or, if `None`, as long as the variables
+    /// say.
     Locks { seconds: Option<u64> },
 }
 
@@ -82,7 +83,7 @@ impl Session {
         }
     }
 
-    /// True for a session whose SELECTs lock nothing.
+    /// True if the SELECTs of this session lock nothing.
     fn is_plain_reader(&self) -> bool {
         let transaction = &self.state.transaction;
         self.variables.common.autocommit
@@ -117,7 +118,7 @@ impl Session {
         self.after_error(result.unwrap_or_else(|panic| resume_unwind(panic)))
     }
 
-    /// Runs `body`, a statement that changes or locks rows: either all that it does is kept or nothing.
+    /// Runs `body`, a statement that changes or locks rows. Either all of its changes are kept or none.
     ///
     /// # Errors
     /// 1792, 1223, 1099, 1100, 1205, 1213 and their like, and those of `body`.
@@ -154,8 +155,8 @@ impl Session {
         });
         let mut engine = self.take_engine()?;
         engine.set_lock_wait(patience);
-        // A panic goes on only once the statement is undone: while it unwinds, a change of a page would count
-        // as broken off.
+        // A panic continues only after the statement was undone. While it unwinds, a change of a page would
+        // count as interrupted.
         let result = match engine.write() {
             Ok(mut statement) => {
                 let (readers, writer) = statement.split();
@@ -179,7 +180,7 @@ impl Session {
         self.engine.take().ok_or_else(|| SqlError::internal("a statement inside of a statement"))
     }
 
-    /// 1223 for a session that has locked everything itself.
+    /// 1223 if the session itself has locked everything.
     pub(crate) fn check_not_locked_out(&self) -> Result<(), SqlError> {
         if self.locked.everything {
             let text = "Can't execute the query because you have a conflicting read lock";
@@ -188,7 +189,7 @@ impl Session {
         Ok(())
     }
 
-    /// Without autocommit the first statement that uses a table begins a transaction.
+    /// With autocommit off, the first statement that uses a table begins a transaction.
     fn begin_without_autocommit(&mut self) -> Result<(), SqlError> {
         if !self.variables.common.autocommit && !self.state.transaction.open {
             self.begin_transaction(None)?;
@@ -196,8 +197,8 @@ impl Session {
         Ok(())
     }
 
-    /// Makes sure that nobody changes the table's definition: until the transaction ends, or the statement
-    /// where there is none.
+    /// Keeps other sessions from changing the table's definition, until the transaction ends, or until the
+    /// statement ends if there is no transaction.
     fn use_table(&mut self, used: Used<'_>, locks: &mut StatementLocks<'_>) -> Result<(), SqlError> {
         let Used { table, mode, .. } = used;
         if self.state.transaction.open {
@@ -223,7 +224,7 @@ impl Session {
         Ok(())
     }
 
-    /// SET TRANSACTION counts for one statement outside of a transaction, too.
+    /// Outside of a transaction, SET TRANSACTION also holds for a single statement.
     fn begin_next(&mut self) -> Result<(), SqlError> {
         if !self.state.transaction.open
             && let Some(isolation) = self.state.transaction.next.isolation
@@ -244,7 +245,7 @@ impl Session {
         }
     }
 
-    /// A deadlock has cost the whole transaction; a KILL of the connection is told as such.
+    /// A deadlock has rolled back the whole transaction. A KILL of the connection is reported as such.
     fn after_error<T>(&mut self, result: Result<T, SqlError>) -> Result<T, SqlError> {
         match result {
             Err(error) if error.kind == ErrorKind::Deadlock => {

@@ -1,4 +1,4 @@
-//! What must be known of a text before it is parsed: comments, quotes, statement ends, placeholders.
+//! What is found out about a text before it is parsed: comments, quotes, ends of statements, placeholders.
 
 use std::borrow::Cow;
 
@@ -13,9 +13,9 @@ const MYSQL_ONLY_VERSIONS: std::ops::RangeInclusive<u32> = 50_700..=99_999;
 enum Piece {
     /// Blanks.
     Blank,
-    /// A comment that says nothing to the server.
+    /// A comment that the server ignores.
     Comment,
-    /// `/*!`, `/*M!` and their version number, if the server is to read what follows.
+    /// `/*!` or `/*M!` with its version number, if the server has to read what follows.
     ExecutableStart,
     /// The `*/` of an executable comment.
     ExecutableEnd,
@@ -80,7 +80,7 @@ impl<'a> Pieces<'a> {
         self.text.len()
     }
 
-    /// The head of `/*!NNNNN`: where its content starts, or `None` if the server is not meant.
+    /// The head of `/*!NNNNN`: where its content starts. `None` if the server has to ignore it.
     fn executable_start(&self, at: usize) -> Option<usize> {
         let rest = &self.text[at..];
         let (head, mariadb) = if rest.starts_with(b"/*!") {
@@ -141,7 +141,8 @@ impl Iterator for Pieces<'_> {
     }
 }
 
-/// The text with the executable comments that mean this server opened, and those that do not taken out.
+/// The text without the comments that the server ignores. Executable comments for this server are replaced by
+/// their content.
 pub(super) fn unwrap_executable(text: &str) -> Cow<'_, str> {
     if !text.contains("/*!") && !text.contains("/*M!") {
         return Cow::Borrowed(text);
@@ -194,7 +195,7 @@ pub(super) fn first_word(text: &str) -> &str {
     ""
 }
 
-/// Where a comment begins that goes on to the text's end for want of `*/`.
+/// Where a comment without `*/` begins, which goes on to the end of the text.
 pub(super) fn open_comment(text: &str) -> Option<usize> {
     let (piece, from, end) = Pieces::new(text).last()?;
     let comment = &text[from..end];
@@ -209,7 +210,7 @@ pub(super) fn placeholders(text: &str) -> impl Iterator<Item = usize> + '_ {
     Pieces::new(text).filter(is_one).map(|(_, from, _)| from)
 }
 
-/// Where names in backticks begin that stand right behind `@@`.
+/// The positions of names in backticks directly behind `@@`.
 pub(super) fn quoted_variables(text: &str) -> Vec<usize> {
     let mut found = Vec::new();
     let mut is_behind = false;

@@ -1,4 +1,4 @@
-//! Parser errors in MySQL's words: where in the text, and in which line.
+//! Parser errors in MySQL's words: the place in the text, and the line.
 
 use crate::{ErrorKind, SqlError};
 use sqlparser::parser::ParserError;
@@ -17,12 +17,12 @@ pub(crate) fn error_at(text: &str, offset: usize) -> SqlError {
     SqlError::syntax(&near, line)
 }
 
-/// Where `part`, a slice of `text`, starts in it.
+/// The offset at which `part`, a slice of `text`, starts.
 pub fn offset_in(text: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len())
 }
 
-/// An error of the `sqlparser` crate; its message ends in ` at Line: l, Column: c` unless the text simply
+/// An error of the `sqlparser` crate. Its message ends in ` at Line: l, Column: c`, unless the text simply
 /// ended.
 pub(super) fn from_parser(text: &str, error: &ParserError) -> SqlError {
     let message = match error {

@@ -1,9 +1,9 @@
 //! The parser front: text to [`Statement`].
 //!
-//! SELECT, INSERT, UPDATE and DELETE go through the `sqlparser` crate. The other statements keep their text
-//! and their first word; whoever runs one parses it with [`OtherStatement::ast`] where `sqlparser` knows the
-//! statement, or by hand with a [`Words`] cursor where it does not (most SHOW forms, SET of structured
-//! variables, CACHE INDEX).
+//! SELECT, INSERT, UPDATE and DELETE are parsed by the `sqlparser` crate. The other statements keep their
+//! text and their first word. The module that runs such a statement parses it: with [`OtherStatement::ast`]
+//! if `sqlparser` knows the statement, otherwise by hand with a [`Words`] cursor (most SHOW forms, SET of
+//! structured variables, CACHE INDEX).
 
 mod comments;
 mod errors;
@@ -28,7 +28,7 @@ const RECURSION_LIMIT: usize = 100;
 /// A statement, sorted by the module that runs it.
 #[derive(Clone, Debug)]
 pub enum Statement {
-    /// SELECT, UNION and their like.
+    /// SELECT, UNION and similar.
     Query(Box<ast::Query>),
     /// INSERT and REPLACE.
     Insert(Box<ast::Statement>),
@@ -84,7 +84,7 @@ pub fn to_text(sql: &[u8]) -> Result<Cow<'_, str>, SqlError> {
     Ok(comments::unwrap_executable(text))
 }
 
-/// Cuts a text at its semicolons; empty statements are left out.
+/// Cuts a text at its semicolons. Empty statements are left out.
 pub fn split(text: &str) -> Vec<&str> {
     let mut statements = Vec::new();
     let mut from = 0;
@@ -103,7 +103,7 @@ pub fn skip_comments(text: &str) -> &str {
     comments::skip(text)
 }
 
-/// Where a comment begins that goes on to the text's end for want of `*/`.
+/// Where a comment without `*/` begins, which goes on to the end of the text.
 pub fn open_comment(text: &str) -> Option<usize> {
     comments::open_comment(text)
 }
@@ -113,7 +113,7 @@ pub fn count_placeholders(text: &str) -> usize {
     comments::placeholders(text).count()
 }
 
-/// The text with each `?` replaced by a parameter's value, as one would write it.
+/// The text with each `?` replaced by a parameter's value, written as a literal.
 pub(crate) fn fill_placeholders<'t>(text: &'t str, values: &[ValueRef<'_>]) -> Cow<'t, str> {
     if values.is_empty() {
         return Cow::Borrowed(text);
@@ -129,7 +129,7 @@ pub(crate) fn fill_placeholders<'t>(text: &'t str, values: &[ValueRef<'_>]) -> C
     Cow::Owned(filled)
 }
 
-/// Blanks around it keep it apart from what it stands between.
+/// Blanks around the value separate it from the text around it.
 fn push_literal(value: ValueRef<'_>, out: &mut String) {
     out.push(' ');
     match value {
@@ -178,11 +178,11 @@ pub fn parse(text: &str) -> Result<Statement, SqlError> {
     }
 }
 
-/// How EXPLAIN shows a plan.
+/// The form in which EXPLAIN shows a plan.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ExplainForm {
     Table,
-    /// With the share of rows that conditions leave.
+    /// Also shows the share of rows that meet the conditions.
     Extended,
     Json,
 }
@@ -241,7 +241,7 @@ pub(crate) fn parse_assignments(text: &str) -> Result<Vec<ast::Assignment>, SqlE
     parse_whole(text, |parser| parser.parse_comma_separated(Parser::parse_assignment))
 }
 
-/// What a text is all of.
+/// A part that a whole text consists of.
 fn parse_whole<T>(
     text: &str,
     parse: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,

@@ -1,4 +1,4 @@
-//! Words of MySQL's that the `sqlparser` crate does not know, put in its terms before it sees them.
+//! Words of MySQL that the `sqlparser` crate does not know. They are replaced by words that it knows.
 
 use super::comments;
 use sqlparser::ast::{DateTimeField, ObjectName, ObjectNamePart, Value};
@@ -81,8 +81,8 @@ pub(super) fn tokenize(text: &str, for_parser: bool) -> Result<Vec<TokenWithSpan
     Ok(tokens)
 }
 
-/// Puts the tokens of a statement in the parser's terms: compound units, the operators MOD, `&&` and `||`,
-/// and LOCK IN SHARE MODE, and WAIT n behind FOR UPDATE.
+/// Translates the tokens of a statement for the parser: compound units, the operators MOD, `&&` and `||`,
+/// LOCK IN SHARE MODE, and WAIT n behind FOR UPDATE.
 pub(crate) fn translate(tokens: &mut [TokenWithSpan]) {
     for token in tokens.iter_mut() {
         match token.token {
@@ -94,7 +94,7 @@ pub(crate) fn translate(tokens: &mut [TokenWithSpan]) {
     }
     locking_clauses(tokens);
     modifiers(tokens);
-    // The last token that is no blank, and whether an operand ends there.
+    // The last token that is not a blank, and whether an operand ends there.
     let mut operand_before = false;
     for token in tokens.iter_mut() {
         let follows_operand = operand_before;
@@ -109,7 +109,7 @@ pub(crate) fn translate(tokens: &mut [TokenWithSpan]) {
                     operand_before = false;
                     continue;
                 } else {
-                    // What stands in for a unit is to MySQL a name like any other.
+                    // In MySQL, the word that replaces a unit here is a name like any other.
                     if COMPOUND_UNITS.iter().any(|(_, stand_in, _)| *stand_in == word.keyword) {
                         word.keyword = Keyword::NoKeyword;
                     }
@@ -164,8 +164,8 @@ fn locking_clauses(tokens: &mut [TokenWithSpan]) {
     }
 }
 
-/// UPDATE IGNORE becomes UPDATE OR IGNORE. The other modifiers of UPDATE and DELETE mean nothing here: nobody
-/// has priority, and nothing can keep a row from being deleted that IGNORE would have to overlook.
+/// UPDATE IGNORE becomes UPDATE OR IGNORE. The other modifiers of UPDATE and DELETE have no effect here:
+/// there are no priorities, and a DELETE has no errors that IGNORE would suppress.
 fn modifiers(tokens: &mut [TokenWithSpan]) {
     let mut words = (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_)));
     let Some(first) = words.next() else { return };
@@ -183,7 +183,7 @@ fn modifiers(tokens: &mut [TokenWithSpan]) {
         if is(token, "LOW_PRIORITY") || !updates && (is(token, "QUICK") || is(token, "IGNORE")) {
             tokens[at].token = Token::Whitespace(Whitespace::Space);
         } else {
-            // What stood between the two words makes room.
+            // The space between the two words is used for it.
             if updates && is(token, "IGNORE") && at > first + 1 {
                 tokens[first + 1].token = Token::make_keyword("OR");
             }
@@ -203,7 +203,7 @@ pub(crate) fn wait_seconds(of: &ObjectName) -> Option<Value> {
     })
 }
 
-/// A bare word that is a name or a value rather than a part of the grammar.
+/// A word without quotes that is a name or a value, and not a part of the grammar.
 fn is_operand(keyword: Keyword) -> bool {
     matches!(keyword, Keyword::NoKeyword | Keyword::NULL | Keyword::TRUE | Keyword::FALSE | Keyword::END)
 }

@@ -5,7 +5,7 @@ use crate::SqlError;
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
 
-/// One token, as a hand-written parser looks at it.
+/// One token, in the form that a hand-written parser needs.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Word {
     /// A bare word or variable: `SHOW`, `t1`, `@@global`.
@@ -56,7 +56,7 @@ impl<'a> Words<'a> {
         &self.words[(self.at + 1).min(self.words.len() - 1)].0
     }
 
-    /// Takes a word; [`Word::End`] for ever at the end.
+    /// Takes a word. At the end it returns [`Word::End`], however often it is called.
     #[allow(clippy::should_implement_trait)]
     pub fn next(&mut self) -> Word {
         let word = self.words[self.at].0.clone();
@@ -66,7 +66,7 @@ impl<'a> Words<'a> {
         word
     }
 
-    /// True if the next word is this bare word, in whatever case.
+    /// True if the next word is this word without quotes, in any case.
     pub fn is(&self, keyword: &str) -> bool {
         matches!(self.peek(), Word::Bare(word) if word.eq_ignore_ascii_case(keyword))
     }
@@ -80,7 +80,7 @@ impl<'a> Words<'a> {
         found
     }
 
-    /// Takes the next words if they are these, all of them or none.
+    /// Takes the next words if all of them are these, otherwise none.
     pub(crate) fn accept_all(&mut self, keywords: &[&str]) -> bool {
         let from = self.at;
         let found = keywords.iter().all(|keyword| self.accept(keyword));
@@ -156,12 +156,12 @@ impl<'a> Words<'a> {
         if *self.peek() == Word::End { Ok(()) } else { Err(self.error()) }
     }
 
-    /// What has not been taken yet, as text.
+    /// The words that were not taken yet, as text.
     pub fn rest(&self) -> &'a str {
         &self.text[self.words[self.at].1..]
     }
 
-    /// Takes all words that are left: somebody else parses [`Words::rest`].
+    /// Takes all remaining words, because another parser reads [`Words::rest`].
     pub(crate) fn skip_rest(&mut self) {
         self.at = self.words.len() - 1;
     }

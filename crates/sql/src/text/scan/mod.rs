@@ -6,8 +6,8 @@ mod words;
 
 use words::{After, Keyword, keyword};
 
-/// Stands for a slot in a key; the byte after it tells the kind. Not in any sane statement outside of quotes:
-/// a text that has it is not scanned.
+/// Stands for a slot in a key. The byte after it gives the kind. Outside of quotes no useful statement has
+/// this byte, and a text that has it is not scanned.
 pub(crate) const SLOT: u8 = 1;
 /// Stands for a slot that holds a list.
 pub(crate) const LIST: u8 = 2;
@@ -35,12 +35,12 @@ pub(crate) enum ScanEnd {
     Whole,
     /// At a `;` with more behind it.
     Semicolon,
-    /// Executable comments must be opened first, a quote is open, or a byte does not belong there: the parser
-    /// will see.
+    /// The text cannot be scanned: executable comments must be opened first, a quote is open, or a byte does
+    /// not belong there. The parser decides.
     Unscannable,
 }
 
-/// A scanned statement. Kept from statement to statement for its buffers.
+/// A scanned statement. It is reused from statement to statement for its buffers.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Scan {
     /// What was there before the text (the default database), then the text without literals and comments.
@@ -57,7 +57,7 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Scans a statement; `prefix` is put in front of the key.
+    /// Scans a statement. `prefix` is put before the key.
     pub(crate) fn scan(&mut self, prefix: &[u8], text: &[u8]) -> ScanEnd {
         self.key.clear();
         self.key.extend_from_slice(prefix);
@@ -100,7 +100,7 @@ impl Scan {
         }
     }
 
-    /// The kind that a slot has in the key: that of the value which fills it.
+    /// The kind of a slot in the key, which is the kind of the value that fills the slot.
     pub(crate) fn kind_in_key(&self, slot: &SlotShape) -> SlotKind {
         match self.key.get(slot.key_at as usize) {
             Some(b'i') => SlotKind::Int,
@@ -154,7 +154,7 @@ fn kind_byte(kind: Option<SlotKind>) -> u8 {
     }
 }
 
-/// What came before: decides whether `-` is a sign and whether a string is an alias.
+/// The kind of token before. It decides whether `-` is a sign and whether a string is an alias.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Previous {
     /// A value or a name: `-` subtracts, a string is an alias.
@@ -267,8 +267,8 @@ impl Scanner<'_, '_> {
                     }
                 }
                 b'*' => {
-                    // Either an operator or all columns; neither a sign nor a literal alias can tell them
-                    // apart.
+                    // This is an operator, or it means all columns. For a sign or an alias that makes no
+                    // difference.
                     self.at += 1;
                     self.previous = Previous::Operator;
                 }
@@ -368,7 +368,7 @@ impl Scanner<'_, '_> {
 
     fn skip_comment_to(&mut self, end: usize) {
         self.copy_to(self.at);
-        // A comment parts words.
+        // A comment separates words.
         self.out.key.push(b' ');
         self.at = end;
         self.copied = end;
@@ -392,7 +392,7 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// A word; false if what follows cannot be scanned.
+    /// Reads a word. False if what follows cannot be scanned.
     #[inline]
     fn word(&mut self) -> bool {
         let from = self.at;
@@ -474,7 +474,7 @@ impl Scanner<'_, '_> {
         self.previous = Previous::Operand;
     }
 
-    /// A minus: the sign of a number if no operand stands before it.
+    /// A minus. It is the sign of a number if no operand stands before it.
     fn sign(&mut self) {
         let number = self.at + 1;
         let starts_number = match self.text.get(number) {
@@ -490,8 +490,8 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// The text from `from` to `end` is a literal: a slot takes its place in the key, unless it is syntax
-    /// here.
+    /// The text from `from` to `end` is a literal. A slot replaces it in the key, unless the literal is part
+    /// of the syntax here.
     #[inline]
     fn literal(&mut self, from: usize, end: usize, literal: Literal) {
         self.at = end;
@@ -534,7 +534,7 @@ impl Scanner<'_, '_> {
         self.string_from(from, from, binary)
     }
 
-    /// A string whose quote is at `quote`, what introduces it at `from`; false if it is not closed.
+    /// A string. Its quote is at `quote`, and what introduces it begins at `from`. False if it is not closed.
     fn string_from(&mut self, from: usize, quote: usize, binary: bool) -> bool {
         let Some((position, end)) = self.read_string(quote) else { return false };
         let literal = if binary { Literal::Binary(position) } else { Literal::Text(position) };
@@ -608,7 +608,7 @@ impl Scanner<'_, '_> {
         Some((LiteralPosition::Unescaped { from: start as u32, end: end as u32 }, at))
     }
 
-    /// Behind `IN (`: if nothing but literals or nothing but parameters follow, they become one slot.
+    /// After `IN (`: if only literals or only parameters follow, they become one slot.
     fn list(&mut self) {
         let from = self.at;
         let mark = (self.out.literals.len(), self.out.unescaped.len(), self.out.parameters);
@@ -661,7 +661,7 @@ impl Scanner<'_, '_> {
             kind = Some(match (kind, literal.kind()) {
                 (None, kind) => kind,
                 (Some(before), now) if before == now => before,
-                // Parameters and literals side by side have no common kind until slots are filled.
+                // A list with both parameters and literals has no common kind until its slots are filled.
                 (Some(None), _) | (_, None) => return None,
                 _ => Some(SlotKind::Mixed),
             });
@@ -687,7 +687,7 @@ fn introducer(word: &[u8]) -> Option<bool> {
     names.iter().position(|name| name.eq_ignore_ascii_case(word)).map(|position| position == 0)
 }
 
-/// What `\x` means; `None` for `\%` and `\_`, which keep their backslash for LIKE.
+/// The meaning of `\x`. `None` for `\%` and `\_`, which keep their backslash for LIKE.
 fn escape(byte: u8) -> Option<u8> {
     Some(match byte {
         b'0' => 0,
@@ -701,7 +701,7 @@ fn escape(byte: u8) -> Option<u8> {
     })
 }
 
-/// Reads a number with an optional sign; `None` if it is none (0x41, 1st).
+/// Reads a number with an optional sign. `None` if it is no number (0x41, 1st).
 fn read_number(text: &[u8], from: usize) -> Option<(Literal, usize)> {
     let negative = text.get(from) == Some(&b'-');
     let digits_from = from + usize::from(negative);

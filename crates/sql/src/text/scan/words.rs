@@ -5,7 +5,7 @@
 pub(super) enum After {
     /// A value: numbers and strings are literals, `-` is a sign.
     Value,
-    /// Something of the keyword's own: a string there is not a value.
+    /// Syntax of the keyword: a string there is not a value.
     Syntax,
     /// As after a name.
     Name,
@@ -31,11 +31,11 @@ const IN: Keyword = Keyword { starts_list: true, ..VALUE };
 const BY: Keyword = Keyword { by: true, ..VALUE };
 const ENDS_BY: Keyword = Keyword { ends_by: true, ..VALUE };
 const TYPE: Keyword = Keyword { after: After::Name, is_type: true, ..VALUE };
-/// DATE and its like: a type, and before a string the head of a temporal literal.
+/// DATE and similar words: a type, or, before a string, the beginning of a temporal literal.
 const TEMPORAL: Keyword = Keyword { after: After::Syntax, is_type: true, ..VALUE };
 const BINARY: Keyword = Keyword { after: After::Value, is_type: true, ..VALUE };
 
-/// What the scanner must know of a word; `None` for a name.
+/// What the scanner must know about a word. `None` for a name.
 #[inline]
 pub(super) fn keyword(word: &[u8]) -> Option<Keyword> {
     let mut lower = [0; 10];
