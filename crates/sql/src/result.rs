@@ -33,7 +33,7 @@ pub struct Completion {
     pub affected_rows: u64,
     pub last_insert_id: u64,
     pub warnings: u16,
-    /// `Records: 3  Duplicates: 0  Warnings: 0` and its like; often empty.
+    /// A line such as `Records: 3  Duplicates: 0  Warnings: 0`. Often empty.
     pub info: String,
 }
 
@@ -42,7 +42,7 @@ pub trait FileParts {
     /// Appends the next part to `buffer`; false, and nothing is appended, at the end.
     ///
     /// # Errors
-    /// Those of reading. Whoever drops the file before its end has nothing else to do.
+    /// Those of reading. A file may be dropped before its end; nothing else has to be done then.
     fn next_part(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError>;
 }
 

@@ -425,7 +425,7 @@ impl Compiler {
         Ok((Node::Call(Box::new(call)), typed))
     }
 
-    /// DATE_ADD and its like; ADDDATE(x, n) adds days.
+    /// DATE_ADD and similar functions. ADDDATE(x, n) adds days.
     fn date_arithmetic(
         &mut self,
         function: &Function,
