@@ -21,6 +21,12 @@ impl Random {
         Random(mix(seed ^ mix(stream.wrapping_add(1).wrapping_mul(STEP))))
     }
 
+    /// SplitMix64 itself from this state, for cases that are known by their number: they stay the same cases.
+    /// Other draws take [`Random::new`], whose seeds lie apart.
+    pub fn of_state(state: u64) -> Random {
+        Random(state)
+    }
+
     #[inline(always)]
     pub fn next_u64(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(STEP);
@@ -135,6 +141,7 @@ mod tests {
             [drawn(303, 0), drawn(303, 1), drawn(1, 0)],
             [0xd383_c4ce_3da4_184d, 0x054c_3b4f_3395_b12c, 0x85c6_1a30_0ec7_0fa1]
         );
+        assert_eq!(Random::of_state(0).next_u64(), 0xe220_a839_7b1d_cdaf);
         let zipf = Zipf::new(1_000, 1.0);
         let mut random = Random::new(303, 1);
         assert_eq!([(); 8].map(|()| zipf.draw(&mut random)), [0, 0, 4, 8, 319, 28, 0, 1]);

@@ -99,24 +99,29 @@ struct Case {
     file: Vec<u8>,
 }
 
+/// A remainder, which makes each number of a case the case that [`DIFFERENT`] names.
+fn below(random: &mut Random, bound: u64) -> u64 {
+    random.next_u64() % bound
+}
+
 fn pick<T: Copy>(random: &mut Random, of: &[T]) -> T {
-    of[random.index(of.len())]
+    of[below(random, of.len() as u64) as usize]
 }
 
 /// A table, a file of rows for it, most of them right, and the statements that load it.
 fn case(seed: u64, path: &Path) -> Case {
-    let random = &mut Random::new(seed, 0);
+    let random = &mut Random::of_state(seed);
     let marks = pick(random, MARKS);
     let fixed = marks.field.is_empty();
     // How a number becomes a date is not tested here, so these columns get only values meant for them.
     let lines = !marks.line.is_empty() && marks.line != marks.field && !fixed;
     let (plain, _) = COLUMNS.split_at(PARTICULAR_FROM);
-    let columns: Vec<_> = (0..1 + random.below(5))
+    let columns: Vec<_> = (0..1 + below(random, 5))
         .map(|number| pick(random, if lines && number > 0 { COLUMNS } else { plain }))
         .collect();
     let mut table = String::new();
     // Without lines, fields move to other columns, and a generated number may come after the largest one.
-    let key = if lines { random.below(4) } else { 1 + random.below(3) };
+    let key = if lines { below(random, 4) } else { 1 + below(random, 3) };
     for (number, (kind, _)) in columns.iter().enumerate() {
         write!(table, "c{number} {kind}, ").unwrap();
     }
@@ -130,14 +135,14 @@ fn case(seed: u64, path: &Path) -> Case {
         table = table.replace(", KEY by_first (c0)", "");
     }
     let mut file = String::new();
-    let rows = random.below(12);
+    let rows = below(random, 12);
     for row in 0..rows {
         if !marks.start.is_empty() {
             file += pick(random, &["", "", "junk", "more\njunk"]);
             file += marks.start;
         }
         let wanted = columns.len() + 1;
-        let fields = match random.below(12) {
+        let fields = match below(random, 12) {
             0 => wanted - 1,
             1 => wanted + 1,
             _ => wanted,
@@ -149,9 +154,9 @@ fn case(seed: u64, path: &Path) -> Case {
             let value = match columns.get(number) {
                 Some((_, values)) => pick(random, values).to_string(),
                 // Keys, some of them twice.
-                None => random.below(2 * rows).to_string(),
+                None => below(random, 2 * rows).to_string(),
             };
-            match random.below(14) {
+            match below(random, 14) {
                 0 => file += &format!("{}N", marks.escape),
                 1 => file += "NULL",
                 2 => file += &format!("{}{}t", value, marks.escape),
@@ -165,16 +170,16 @@ fn case(seed: u64, path: &Path) -> Case {
             }
         }
         let last = row + 1 == rows;
-        if !last || random.below(3) > 0 {
+        if !last || below(random, 3) > 0 {
             file += marks.line;
         }
     }
-    let local = if random.below(2) == 0 { "LOCAL " } else { "" };
+    let local = if below(random, 2) == 0 { "LOCAL " } else { "" };
     let mode = pick(random, &["", "", "", "REPLACE ", "IGNORE "]);
     let skip = pick(random, &["", "", "", "IGNORE 1 LINES", "IGNORE 2 ROWS", "IGNORE 99 LINES"]);
     let names: Vec<String> = (0..columns.len()).map(|number| format!("c{number}")).collect();
     let names = names.join(", ");
-    let list = match random.below(6) {
+    let list = match below(random, 6) {
         0 => format!("({names})"),
         1 => "(c0)".to_string(),
         2 if !fixed => format!("({names}, @k) SET k = LENGTH(@k)"),
