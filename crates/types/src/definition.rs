@@ -24,6 +24,10 @@ use std::fmt;
 
 const VERSION: u8 = 1;
 
+/// A key part: version, flags, column, prefix.
+const KEY_PART_BYTES: usize = 8;
+const _: () = assert!(KEY_PART_BYTES == 2 * size_of::<u8>() + size_of::<u16>() + size_of::<u32>());
+
 /// A definition that cannot be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DefinitionError {
@@ -209,10 +213,12 @@ impl Column {
 impl KeyPart {
     pub fn encode(&self, out: &mut Vec<u8>) {
         let flags = self.descending as u8 | (self.prefix_chars.is_some() as u8) << 1;
-        out.extend([VERSION, flags]);
+        let mut bytes = [0; KEY_PART_BYTES];
+        bytes[..2].copy_from_slice(&[VERSION, flags]);
         // A table has at most 4,096 columns.
-        out.extend_from_slice(&(self.column as u16).to_le_bytes());
-        out.extend_from_slice(&self.prefix_chars.unwrap_or(0).to_le_bytes());
+        bytes[2..4].copy_from_slice(&(self.column as u16).to_le_bytes());
+        bytes[4..].copy_from_slice(&self.prefix_chars.unwrap_or(0).to_le_bytes());
+        out.extend_from_slice(&bytes);
     }
 
     /// Reads a key part and moves `from` behind it.
