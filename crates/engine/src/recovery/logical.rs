@@ -11,7 +11,7 @@ use crate::space::overflow;
 use crate::table::Table;
 use crate::write::core::WriteCore;
 use crate::write::log::{self, Record};
-use crate::write::undo::{Change, RowChange, What};
+use crate::write::undo::{Change, Restore, RowChange, What};
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, PageNo, Stamp};
@@ -130,15 +130,15 @@ fn take_back(table: &Table, stamp: Stamp, what: &What) -> Result<()> {
     let state = table.state();
     match what {
         What::Row(change) => {
-            table.restore(state, stamp, &change.key, change.old.as_ref(), false)?;
+            table.restore(state, stamp, &change.key, change.old.as_ref(), Restore::Any)?;
             match &change.old {
                 Some(old) => table.complete_entries(state, &change.key, old),
                 None => Ok(()),
             }
         }
-        What::Inserted(keys) => (0..keys.len())
-            .rev()
-            .try_for_each(|position| table.restore(state, stamp, keys.get(position), None, true)),
+        What::Inserted(keys) => (0..keys.len()).rev().try_for_each(|position| {
+            table.restore(state, stamp, keys.get(position), None, Restore::OnlyInserted)
+        }),
     }
 }
 

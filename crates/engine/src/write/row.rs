@@ -12,7 +12,7 @@
 use super::active::Active;
 use super::core::WriteCore;
 use super::purge::Garbage;
-use super::undo::{Enlistment, RowChange, What};
+use super::undo::{Enlistment, Restore, RowChange, What};
 use crate::format::row::{ROW_HEADER_BYTES, RowHeader, chain_of, split_cell};
 use crate::latch::RowLatch;
 use crate::space::cell::Cell;
@@ -517,7 +517,7 @@ impl Table {
     pub(crate) fn undo(&self, state: &TableState, transaction: &mut Transaction, what: &What) -> Result<()> {
         match what {
             What::Row(change) => {
-                self.restore(state, transaction.id(), &change.key, change.old.as_ref(), false)?;
+                self.restore(state, transaction.id(), &change.key, change.old.as_ref(), Restore::Any)?;
                 if change.has_version {
                     transaction.take_back_version(u64::from(state.space.file_id().0), &change.key);
                 }
@@ -527,27 +527,26 @@ impl Table {
             }
             What::Inserted(keys) => {
                 for position in (0..keys.len()).rev() {
-                    self.restore(state, transaction.id(), keys.get(position), None, true)?;
+                    self.restore(state, transaction.id(), keys.get(position), None, Restore::OnlyInserted)?;
                 }
             }
         }
         Ok(())
     }
 
-    /// Makes a row what it was, if it carries `stamp`; with `only_first`, only if it was inserted where there
-    /// was none.
+    /// Gives a row its old state back, if it carries `stamp` and is one that `which` names.
     pub(crate) fn restore(
         &self,
         state: &TableState,
         stamp: Stamp,
         key: &[u8],
         old: Option<&Arc<[u8]>>,
-        only_first: bool,
+        which: Restore,
     ) -> Result<()> {
         let _latch = self.core.rows.latch(self.id(), key);
         let mut scratch = Vec::new();
         let Some((header, cell)) = self.newest(state, key, &mut scratch)? else { return Ok(()) };
-        if header.stamp() != stamp || only_first && !header.is_first() {
+        if header.stamp() != stamp || which == Restore::OnlyInserted && !header.is_first() {
             return Ok(());
         }
         let image = self.image_of(&state.space, &cell)?;

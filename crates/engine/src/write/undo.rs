@@ -44,6 +44,15 @@ pub(crate) struct Changes {
     bytes: u64,
 }
 
+/// Which rows of a transaction get their old state back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Restore {
+    /// Every row that it has stamped.
+    Any,
+    /// Only a row that it inserted where there was none.
+    OnlyInserted,
+}
+
 /// A table that a transaction has changed, with the file that it had at the time.
 #[derive(Clone, Debug)]
 pub(crate) struct Enlisted {
