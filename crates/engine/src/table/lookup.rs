@@ -194,6 +194,16 @@ fn cells_ahead(seen: usize) -> usize {
     if seen == 0 { CELL_BYTES_GUESS } else { seen.min(CELL_BYTES_AHEAD_MAX) }
 }
 
+/// The entries of one prefix that lie in more than one leaf, so that a scan has to read them.
+#[derive(Clone, Copy)]
+struct CutRun<'a> {
+    state: &'a TableState,
+    index_id: IndexId,
+    prefix: &'a [u8],
+    /// Of `prefix` among the prefixes looked up.
+    position: usize,
+}
+
 /// Cells of clustered rows, one for each primary key looked up; an empty one if there is no such row.
 #[derive(Default, Debug)]
 pub(super) struct Rows {
@@ -381,13 +391,14 @@ impl Table {
         work::add_rows(batch.entries.items.len() as u64);
         let is_secondary = index_id.0 > 0;
         let file = u64::from(state.space.file_id().0);
+        let cut = |position| CutRun { state, index_id, prefix: prefixes.get(position), position };
         let mut runs = 0;
         let mut first_row = 0;
         for item in 0..batch.entries.items.len() {
             let position = batch.entries.items[item].position as usize;
             while let Some(&run) = batch.entries.cut.get(runs).filter(|run| **run < position) {
                 runs += 1;
-                if !self.deliver_run(reader, state, index_id, (run, prefixes), &mut batch.run, each)? {
+                if !self.deliver_run(reader, cut(run), &mut batch.run, each)? {
                     return Ok(false);
                 }
             }
@@ -430,7 +441,7 @@ impl Table {
             }
         }
         for &run in &batch.entries.cut[runs..] {
-            if !self.deliver_run(reader, state, index_id, (run, prefixes), &mut batch.run, each)? {
+            if !self.deliver_run(reader, cut(run), &mut batch.run, each)? {
                 return Ok(false);
             }
         }
@@ -458,13 +469,12 @@ impl Table {
     fn deliver_run(
         &self,
         reader: Reader<'_>,
-        state: &TableState,
-        index_id: IndexId,
-        (position, prefixes): (usize, &KeyList),
+        run: CutRun<'_>,
         memory: &mut ScanMemory,
         each: &mut RowVisitor<'_>,
     ) -> Result<bool> {
-        let range = KeyRange::prefix(prefixes.get(position));
+        let CutRun { state, index_id, prefix, position } = run;
+        let range = KeyRange::prefix(prefix);
         let memory_of_run = std::mem::take(memory);
         let mut scan = self.scan_with(memory_of_run, state, reader, index_id, range, Direction::Forward);
         // Short ones are not what scans are: they may be wanted again.
