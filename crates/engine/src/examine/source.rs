@@ -69,7 +69,7 @@ impl PageSource for CacheSource<'_> {
     fn page(&mut self, page: PageNo) -> Result<PageBuf, String> {
         let mut buffer = PageBuf::new(self.0.page_size());
         let copied = retry(self.0.file(), |_| {
-            let guard = self.0.cache().read_shared(self.0.page_id(page))?;
+            let guard = self.0.pool().read_shared(self.0.page_id(page))?;
             buffer.page_mut().copy_from(guard.page());
             Ok(())
         });

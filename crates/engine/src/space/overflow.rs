@@ -58,8 +58,8 @@ pub(crate) fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) 
         let link = retry(space.file(), |mode| {
             out.truncate(from);
             let guard = match mode {
-                Mode::Configured => space.cache().read(space.page_id(page))?,
-                Mode::Latched => space.cache().read_shared(space.page_id(page))?,
+                Mode::Configured => space.pool().read(space.page_id(page))?,
+                Mode::Latched => space.pool().read_shared(space.page_id(page))?,
             };
             let link = parse_link(guard.page(), reference.chain, position);
             if let Some(link) = link {
@@ -94,7 +94,7 @@ pub(crate) fn free(space: &Tablespace, reference: Reference) -> Result<()> {
     while left > 0 {
         let position = pages.len() as u32;
         let link = retry(space.file(), |_| {
-            let guard = space.cache().read_shared(space.page_id(page))?;
+            let guard = space.pool().read_shared(space.page_id(page))?;
             parse_link(guard.page(), reference.chain, position).ok_or_else(|| {
                 let why = "a page of a chain that is being freed is something else";
                 Interrupt::Failed(space.corrupt(page.0, why))

@@ -113,7 +113,7 @@ impl Tablespace {
     fn write_first_pages(&self) -> Result<()> {
         self.space.lock().grow(GROW_PAGES_MIN, self.page_size())?;
         retry(&self.file, |_| {
-            let mut guard = self.cache().create(self.page_id(PageNo(0)))?;
+            let mut guard = self.pool().create(self.page_id(PageNo(0)))?;
             let header = Header {
                 page_size: self.page_size() as u32,
                 is_compressed: self.file.format().is_compressed,
@@ -190,7 +190,7 @@ impl Tablespace {
 
     fn read_page<T>(&self, page: PageNo, mut read: impl FnMut(Page<'_>) -> T) -> Result<T> {
         retry(&self.file, |_| {
-            let guard = self.cache().read_shared(self.page_id(page))?;
+            let guard = self.pool().read_shared(self.page_id(page))?;
             Ok(read(guard.page()))
         })
     }
@@ -202,7 +202,7 @@ impl Tablespace {
 
     fn update_header(&self, change: impl Fn(&mut Header)) -> Result<()> {
         retry(&self.file, |_| {
-            let mut guard = self.cache().write(self.page_id(PageNo(0)))?;
+            let mut guard = self.pool().write(self.page_id(PageNo(0)))?;
             let old = parse_header(guard.page(), self.page_size()).map_err(|why| self.corrupt(0, &why))?;
             let mut header = old.clone();
             change(&mut header);
@@ -273,7 +273,7 @@ impl Tablespace {
             return Ok(());
         }
         let id = self.page_id(map_page(group, self.page_size()));
-        let mut guard = self.cache().create(id)?;
+        let mut guard = self.pool().create(id)?;
         FreeMapPage::new(guard.page_mut()).init(id);
         let header = Header { groups: group + 1, ..header };
         let logged = self.log_header(&mut header_guard, &header, |changes| {
@@ -300,7 +300,7 @@ impl Tablespace {
         numbers.dedup();
         let mut guards = Vec::with_capacity(numbers.len());
         for number in numbers {
-            guards.push(self.cache().write(self.page_id(number))?);
+            guards.push(self.pool().write(self.page_id(number))?);
         }
         Ok(Maps { guards })
     }
@@ -321,7 +321,7 @@ impl Tablespace {
         let id = self.page_id(page);
         retry(&self.file, |_| {
             let mut maps = self.latch_maps(&[page])?;
-            let mut guard = self.cache().create(id)?;
+            let mut guard = self.pool().create(id)?;
             build(guard.page_mut(), id);
             let mut changes = Changes::new(self.file_id());
             describe(&mut changes, page, guard.page());
@@ -356,7 +356,7 @@ impl Tablespace {
         }
         for page in pages {
             retry(&self.file, |_| {
-                self.cache().create(self.page_id(*page))?.free();
+                self.pool().create(self.page_id(*page))?.free();
                 Ok(())
             })?;
             self.release(*page);
@@ -392,7 +392,7 @@ impl Tablespace {
             // Not under the mutex: that could wait for a frame, which a thread that waits for the mutex may
             // hold.
             let group = group_of(map, self.page_size());
-            retry(&self.file, |_| self.add_map(group, self.cache().write(self.page_id(PageNo(0)))?))?;
+            retry(&self.file, |_| self.add_map(group, self.pool().write(self.page_id(PageNo(0)))?))?;
             let mut space = self.space.lock();
             if space.pages == map.0 {
                 space.pages += 1;
@@ -420,7 +420,7 @@ impl Tablespace {
 
     /// The pool that has the file's pages: it may be another at the next attempt.
     #[inline(always)]
-    pub(crate) fn cache(&self) -> &Arc<Pool> {
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
         self.file.pool()
     }
 

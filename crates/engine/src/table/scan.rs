@@ -72,7 +72,7 @@ pub struct Scan<'t> {
 }
 
 /// Where the image of the row found lies.
-enum Image {
+enum ImageSource {
     /// In the value of a chunk's entry.
     Chunk(usize),
     /// In a cell that the secondary entry led to.
@@ -323,70 +323,70 @@ impl<'t> Scan<'t> {
     /// The next row: its primary key and its image.
     pub(super) fn next_row_with_key(&mut self) -> Result<Option<(&[u8], &[u8])>> {
         debug_assert!(!self.keys_only);
-        let place = loop {
+        let source = loop {
             if let Some(cell) = self.pending.take() {
                 if self.take_other(&cell)? {
-                    break Image::Own;
+                    break ImageSource::Own;
                 }
                 continue;
             }
             if !self.advance()? {
                 return Ok(None);
             }
-            let place = if self.index_id.0 == 0 { self.clustered_row()? } else { self.row_of_entry()? };
+            let source = if self.index_id.0 == 0 { self.clustered_row()? } else { self.row_of_entry()? };
             self.next += 1;
-            if let Some(place) = place {
-                break place;
+            if let Some(source) = source {
+                break source;
             }
         };
-        let image = match place {
-            Image::Chunk(entry) => &self.chunk.entry(entry).1[ROW_HEADER_BYTES..],
-            Image::Cell(entry) => match &self.rows {
+        let image = match source {
+            ImageSource::Chunk(entry) => &self.chunk.entry(entry).1[ROW_HEADER_BYTES..],
+            ImageSource::Cell(entry) => match &self.rows {
                 Some(rows) => &rows.cell(entry)[ROW_HEADER_BYTES..],
                 None => &[],
             },
-            Image::Own => &self.image,
+            ImageSource::Own => &self.image,
         };
         Ok(Some((&self.primary_key, image)))
     }
 
-    fn clustered_row(&mut self) -> Result<Option<Image>> {
+    fn clustered_row(&mut self) -> Result<Option<ImageSource>> {
         let (key, cell) = self.chunk.entry(self.next);
         self.primary_key.clear();
         self.primary_key.extend_from_slice(key);
         let Some((header, _)) = split_cell(cell) else {
             return Err(self.state.space.corrupt(0, "a row without a header"));
         };
-        self.see(header, Image::Chunk(self.next))
+        self.see(header, ImageSource::Chunk(self.next))
     }
 
-    /// What the reader sees of the row whose cell lies at `place`. The primary key has been set, and through
+    /// What the reader sees of the row whose cell lies in `source`. The primary key has been set, and through
     /// a secondary index the entry's parts in `key`.
-    fn see(&mut self, header: RowHeader, place: Image) -> Result<Option<Image>> {
+    fn see(&mut self, header: RowHeader, source: ImageSource) -> Result<Option<ImageSource>> {
         let file = u64::from(self.state.space.file_id().0);
         match self.reader.look(header, file, &self.primary_key).map_err(|error| self.explain(error))? {
             Sight::Nothing => Ok(None),
-            Sight::Other(cell) => Ok(self.take_other(&cell)?.then_some(Image::Own)),
+            Sight::Other(cell) => Ok(self.take_other(&cell)?.then_some(ImageSource::Own)),
             Sight::Both(cell) => {
                 self.pending = Some(cell);
-                self.see_newest(header, place)
+                self.see_newest(header, source)
             }
-            Sight::This => self.see_newest(header, place),
+            Sight::This => self.see_newest(header, source),
             Sight::Again => self.fetch_row(),
         }
     }
 
-    fn see_newest(&mut self, header: RowHeader, place: Image) -> Result<Option<Image>> {
+    fn see_newest(&mut self, header: RowHeader, source: ImageSource) -> Result<Option<ImageSource>> {
         if header.is_overflow() {
             return self.fetch_row();
         }
-        let image = match (&place, &self.rows) {
-            (Image::Cell(entry), Some(rows)) => &rows.cell(*entry)[ROW_HEADER_BYTES..],
-            _ => return Ok(Some(place)),
+        let image = match (&source, &self.rows) {
+            (ImageSource::Cell(entry), Some(rows)) => &rows.cell(*entry)[ROW_HEADER_BYTES..],
+            _ => return Ok(Some(source)),
         };
         let index = self.index()?;
         let is_meant = self.table.row_has_key(index, image, &self.key, &mut self.own);
-        Ok(is_meant.then_some(place))
+        Ok(is_meant.then_some(source))
     }
 
     /// Takes an older state of the row into `image`; false if it is not the entry's.
@@ -396,11 +396,11 @@ impl<'t> Scan<'t> {
     }
 
     /// Reads the row by its key, into `image`.
-    fn fetch_row(&mut self) -> Result<Option<Image>> {
+    fn fetch_row(&mut self) -> Result<Option<ImageSource>> {
         self.image.clear();
         let found = self.table.fetch(self.reader, self.state, &self.primary_key, &mut self.image);
         let is_there = found.map_err(|error| self.explain(error))?;
-        Ok((is_there && self.has_entrys_key()?).then_some(Image::Own))
+        Ok((is_there && self.has_entrys_key()?).then_some(ImageSource::Own))
     }
 
     /// True if the row in `image` has the parts of the entry that led to it.
@@ -409,7 +409,7 @@ impl<'t> Scan<'t> {
         Ok(self.index_id.0 == 0 || self.table.row_has_key(index, &self.image, &self.key, &mut self.own))
     }
 
-    fn row_of_entry(&mut self) -> Result<Option<Image>> {
+    fn row_of_entry(&mut self) -> Result<Option<ImageSource>> {
         let index = self.index()?;
         if self.rows.is_none() {
             self.fetch_rows(index)?;
@@ -426,7 +426,7 @@ impl<'t> Scan<'t> {
             // The row is gone by now.
             return Ok(None);
         };
-        self.see(header, Image::Cell(self.next))
+        self.see(header, ImageSource::Cell(self.next))
     }
 
     /// Looks up the rows of all of the chunk's entries in one batch.

@@ -98,7 +98,7 @@ impl Tree {
         let mut group = None;
         if keys.len() > 1
             && !is_tier_first
-            && let Some(glances) = self.cache().glances()
+            && let Some(glances) = self.pool().glances()
         {
             let group = group.insert(Group::<N>::new(self, glances, keys));
             group.descend();
@@ -160,7 +160,7 @@ impl Tree {
     /// Brings the leaves of the next keys into the processor's cache, for a caller that is going to visit
     /// them one by one.
     pub(super) fn warm_up<'k>(&self, count: usize, key: impl Fn(usize) -> &'k [u8]) {
-        let Some(glances) = self.cache().glances() else { return };
+        let Some(glances) = self.pool().glances() else { return };
         let count = count.min(WARM_UP);
         let keys = collect::<WARM_UP>(count, key);
         let mut group = Group::<WARM_UP>::new(self, glances, &keys[..count]);

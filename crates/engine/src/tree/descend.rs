@@ -47,8 +47,8 @@ impl Tree {
     pub(super) fn read(&self, page: PageNo, mode: Mode) -> Attempt<ReadGuard<'_>> {
         let id = self.page_id(page);
         Ok(match mode {
-            Mode::Configured => self.cache().read(id)?,
-            Mode::Latched => self.cache().read_shared(id)?,
+            Mode::Configured => self.pool().read(id)?,
+            Mode::Latched => self.pool().read_shared(id)?,
         })
     }
 
@@ -132,7 +132,7 @@ impl Tree {
             if at - 1 == level
                 && let Some(absent) = &mut absent
             {
-                cached = self.cache().try_read_cached(self.page_id(PageNo(child)));
+                cached = self.pool().try_read_cached(self.page_id(PageNo(child)));
                 if cached.is_none() && absent() {
                     return Ok(None);
                 }
@@ -212,7 +212,7 @@ impl Tree {
         }
         if at == level {
             drop(root);
-            let root = self.cache().write(self.page_id(self.root))?;
+            let root = self.pool().write(self.page_id(self.root))?;
             // The root may have grown in between.
             return match self.level_of(root.page()) {
                 Some(at) if at == level => Ok(Some(root)),
@@ -225,7 +225,7 @@ impl Tree {
             let child = PageNo(node.child(node.child_index(key)));
             at -= 1;
             if at == level {
-                let guard = self.cache().write(self.page_id(child))?;
+                let guard = self.pool().write(self.page_id(child))?;
                 if self.level_of(guard.page()) != Some(level) {
                     let lsn = Node::new(guard.page()).lsn();
                     return Err(self.foreign_page(child, lsn, "not the page that its parent names"));
@@ -246,7 +246,7 @@ impl Tree {
 
     /// The child of a parent that is held exclusively, latched exclusively as well.
     pub(super) fn child_for_write(&self, child: u32, level: u8) -> Attempt<WriteGuard<'_>> {
-        let guard = self.cache().write(self.page_id(PageNo(child)))?;
+        let guard = self.pool().write(self.page_id(PageNo(child)))?;
         if self.level_of(guard.page()) != Some(level) {
             let lsn = Node::new(guard.page()).lsn();
             return Err(self.foreign_page(PageNo(child), lsn, "not the page that its parent names"));

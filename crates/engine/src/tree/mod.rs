@@ -104,8 +104,8 @@ impl Tree {
 
     /// The pool that has the tree's pages: it may be another at the next attempt.
     #[inline(always)]
-    pub(crate) fn cache(&self) -> &Arc<Pool> {
-        self.space.cache()
+    pub(crate) fn pool(&self) -> &Arc<Pool> {
+        self.space.pool()
     }
 
     pub(crate) fn file(&self) -> &CachedFile {
@@ -141,7 +141,7 @@ impl Tree {
     /// The level of a page and the children it names.
     fn children_of(&self, page: PageNo) -> Result<(u8, Vec<PageNo>)> {
         retry(self.file(), |_| {
-            let guard = self.cache().read_shared(self.page_id(page))?;
+            let guard = self.pool().read_shared(self.page_id(page))?;
             let Some(level) = self.level_of(guard.page()) else {
                 return Err(self.foreign_page(page, 0, "not a page"));
             };
@@ -190,7 +190,7 @@ impl Tree {
         let mut read = 0;
         for one in leaves {
             let read_one = |_| {
-                self.cache().read(self.page_id(one.page))?;
+                self.pool().read(self.page_id(one.page))?;
                 Ok(())
             };
             match retry(self.file(), read_one) {

@@ -206,7 +206,7 @@ impl Tree {
     /// Asks for the leaf that covers `start` and for those behind it, as far as one parent names them and the
     /// range goes. Gives where to ask again; `None` if they are all there, or if these are the parent's last.
     fn ask_for_leaves(&self, start: &[u8], end: Option<&[u8]>) -> Result<Option<Vec<u8>>> {
-        let window = self.cache().read_ahead_window();
+        let window = self.pool().read_ahead_window();
         if window < 2 {
             return Ok(None);
         }
@@ -226,7 +226,7 @@ impl Tree {
             parent.validate()?;
             Ok(())
         })?;
-        let asked = self.cache().read_ahead(leaves.iter().map(|leaf| self.page_id(*leaf)));
+        let asked = self.pool().read_ahead(leaves.iter().map(|leaf| self.page_id(*leaf)));
         Ok((asked > 0 && !middle.is_empty()).then_some(middle))
     }
 

@@ -103,7 +103,7 @@ impl Tree {
         }
         let right_id = self.page_id(spare.peek(0));
         let mut maps = self.space().latch_maps(&[right_id.page])?;
-        let mut right = self.cache().create(right_id)?;
+        let mut right = self.pool().create(right_id)?;
         build_part(Node::new(left.page()), Part::Right, &point, right_id, right.page_mut());
         let (left_id, parent_id) = (left.page_id(), parent.page_id());
         let mut left = NodeMut::new(left.page_mut());
@@ -132,7 +132,7 @@ impl Tree {
     }
 
     fn try_split_root(&self, key: &[u8], level: u8, need: usize, spare: &mut Spare<'_>) -> Attempt<Split> {
-        let mut root = self.cache().write(self.page_id(self.root()))?;
+        let mut root = self.pool().write(self.page_id(self.root()))?;
         if self.level_of(root.page()) != Some(level) {
             // It grew or shrank in between.
             return Err(Interrupt::Again);
@@ -168,7 +168,7 @@ impl Tree {
         let root_id = root.page_id();
         let mut changes = Changes::new(root_id.file);
         for (page, part) in children.into_iter().zip([Part::Left, Part::Right]) {
-            let mut guard = self.cache().create(self.page_id(page))?;
+            let mut guard = self.pool().create(self.page_id(page))?;
             build_part(Node::new(root.page()), part, point, self.page_id(page), guard.page_mut());
             changes.node_image(page, guard.page());
             guards.push(guard);

@@ -35,7 +35,7 @@ fn check_page(
 ) {
     assert!(pages.insert(page.0), "page {page} is in the tree twice");
     let (children, level) = {
-        let guard = tree.cache().read_shared(tree.page_id(page)).unwrap();
+        let guard = tree.pool().read_shared(tree.page_id(page)).unwrap();
         let node = Node::new(guard.page());
         let own_level = tree.level_of(guard.page()).expect("a page of the tree");
         assert!(level.is_none_or(|level| level == own_level));
