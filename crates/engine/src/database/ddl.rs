@@ -107,8 +107,10 @@ impl Database {
                 return Err(Error::TableExists);
             }
         }
-        let state = self.create_file(Arc::new(def), self.core.caches.default_cache())?;
+        let since = self.newer_than_all_snapshots()?;
+        let mut state = self.create_file(Arc::new(def), self.core.caches.default_cache())?;
         let id = self.core.control.lock().take_table_id()?;
+        state.set_since(since);
         if let Err(error) = catalogue.put(&record(id, &state)) {
             self.remove_file(&state);
             return Err(error);
@@ -149,6 +151,11 @@ impl Database {
         let (old_state, new_state) = (old.live_state()?, new.live_state()?);
         // What has been taken back or is to be purged there has its place in the log under the file's number.
         new_state.space.save(&new.numbers())?;
+        // Its rows were committed in many pieces. A snapshot taken in between would see some of them.
+        let mut published = new_state.clone();
+        published.set_since(self.newer_than_all_snapshots()?);
+        new.set_state(published);
+        let new_state = new.live_state()?;
         // CRASH: of two tables with one name the newer counts; a start removes the older.
         catalogue.put(&record(new.id(), new_state))?;
         {
@@ -198,10 +205,18 @@ impl Database {
         Ok(space)
     }
 
-    /// Makes a file with an empty tree for each index.
+    /// The number of a snapshot taken from now on. All that are open have lower ones, also if no transaction
+    /// has ended since they were taken.
+    fn newer_than_all_snapshots(&self) -> Result<u64> {
+        self.core.transactions.session().begin()?.roll_back();
+        Ok(self.core.transactions.clock())
+    }
+
+    /// Makes a file with an empty tree for each index. No snapshot reads it before
+    /// [`TableState::set_since`].
     fn create_file(&self, def: Arc<TableDef>, cache: &Arc<NamedCache>) -> Result<TableState> {
         let space = self.create_space(&def, cache)?;
-        let since = self.core.transactions.clock();
+        let since = u64::MAX;
         let mut indexes = Vec::new();
         for (position, (codec, unique)) in index_parts(&def).enumerate() {
             let own = (position > 0).then(|| codec.clone());
@@ -317,7 +332,14 @@ impl Database {
         self.core.touch()?;
         let _closure = table.gate.close();
         let old = table.live_state()?;
-        let new = self.create_file(old.def.clone(), &old.space.file().cache())?;
+        let mut new = self.create_file(old.def.clone(), &old.space.file().cache())?;
+        match self.newer_than_all_snapshots() {
+            Ok(since) => new.set_since(since),
+            Err(error) => {
+                self.remove_file(&new);
+                return Err(error);
+            }
+        }
         if let Err(error) = catalogue.put(&record(table.id(), &new)) {
             self.remove_file(&new);
             return Err(error);

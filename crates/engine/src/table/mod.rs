@@ -54,7 +54,8 @@ pub struct Table {
 #[derive(Clone, Debug)]
 pub(crate) struct Index {
     pub tree: Tree,
-    /// The clock when the tree was built: older snapshots do not find their versions through it.
+    /// The clock when the tree was finished and given to the table: older snapshots do not find their
+    /// versions through it.
     pub since: u64,
     /// Of the index's own parts.
     pub codec: Arc<KeyCodec>,

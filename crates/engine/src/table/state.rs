@@ -23,6 +23,11 @@ pub(crate) struct TableState {
 }
 
 impl TableState {
+    /// Lets snapshots read its trees that are of this number or newer.
+    pub(crate) fn set_since(&mut self, since: u64) {
+        self.indexes.iter_mut().for_each(|index| index.since = since);
+    }
+
     /// True if `index` is the same tree here as in `older`.
     pub(crate) fn has_tree_of(&self, older: &TableState, index: IndexId) -> bool {
         let tree = |state: &TableState| {

@@ -3,4 +3,6 @@ mod crashes;
 #[cfg(feature = "shuttle")]
 mod models;
 #[cfg(not(feature = "shuttle"))]
+mod redefined;
+#[cfg(not(feature = "shuttle"))]
 mod statements;
