@@ -41,6 +41,7 @@ impl Catalogue {
             Cell::new(self.tree.space(), &value, inline_max, RowHeader::new(Stamp(0), true), || chain)?;
         let mut old = Vec::new();
         let done = if self.tree.get(&key, &mut old)? {
+            overflow::before_last_reference_goes(self.tree.space(), &old)?;
             self.tree.replace(&key, &cell.parts(), Stamp(0))
         } else {
             self.tree.insert(&key, &cell.parts(), Stamp(0))
@@ -66,6 +67,7 @@ impl Catalogue {
     fn remove(&mut self, key: &[u8]) -> Result<()> {
         let mut old = Vec::new();
         self.tree.get(key, &mut old)?;
+        overflow::before_last_reference_goes(self.tree.space(), &old)?;
         self.tree.remove(key)?;
         self.free_chain(&old);
         Ok(())

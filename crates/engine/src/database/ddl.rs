@@ -473,6 +473,8 @@ impl Database {
         let mut indexes = state.indexes.clone();
         let dropped = indexes.remove(position + 1);
         let new = TableState { def: Arc::new(def), indexes, ..state.clone() };
+        // CRASH: once the record is written the tree's pages belong to nothing until they are freed.
+        state.space.doubt()?;
         catalogue.put(&record(table.id(), &new))?;
         table.set_state(new);
         // Readers who still are in the tree find pages of another tree, and look at the new state.

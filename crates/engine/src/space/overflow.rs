@@ -5,6 +5,7 @@ use super::retry::{Interrupt, Mode, retry};
 use super::tablespace::Tablespace;
 use crate::format::layout::HEADER_BYTES;
 use crate::format::overflow::{Reference, parse_link, write_link};
+use crate::format::row::chain_of;
 use crate::{Error, Result};
 use base::PageNo;
 
@@ -83,6 +84,14 @@ pub(crate) fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) 
     }
     out.truncate(whole as usize);
     Ok(true)
+}
+
+/// To be called before the record that removes the last reference to the chain of `cell`, if it has one.
+///
+/// CRASH: between that record and the one that frees the pages they belong to nothing. The next start looks for
+/// such pages in files that are in doubt, and in no others.
+pub(crate) fn before_last_reference_goes(space: &Tablespace, cell: &[u8]) -> Result<()> {
+    if chain_of(cell).is_some() { space.doubt() } else { Ok(()) }
 }
 
 /// Frees a chain that no row refers to any more.

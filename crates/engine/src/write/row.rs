@@ -551,6 +551,7 @@ impl Table {
         }
         let image = self.image_of(&state.space, &cell)?;
         let clustered = &state.indexes[0].tree;
+        overflow::before_last_reference_goes(&state.space, &cell)?;
         match old {
             None => {
                 self.drop_entries(state, key, &image, &self.versions(state, key)?)?;
@@ -631,6 +632,7 @@ impl Table {
         {
             let image = self.image_of(&state.space, &cell)?;
             self.drop_entries(state, key, &image, &[])?;
+            overflow::before_last_reference_goes(&state.space, &cell)?;
             state.indexes[0].tree.remove(key)?;
             self.free_chain(state, Some(&cell));
         }
