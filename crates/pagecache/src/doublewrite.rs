@@ -73,6 +73,8 @@ struct Turn {
     lap: u64,
     /// The offset of the next batch.
     next: usize,
+    /// A sync of the doublewrite file failed, and said this. Nothing may be written any more.
+    failure: Option<(io::ErrorKind, String)>,
     /// Files that were written to in this lap.
     files: BTreeMap<FileId, Arc<OpenFile>>,
     /// The header and the pages of a batch. As long as the longest batch so far.
@@ -85,7 +87,8 @@ impl Doublewrite {
         let bytes = (frames.clamp(PAGES_MIN, PAGES_MAX) * page_size).max(BYTES_MIN).next_multiple_of(BLOCK);
         // Reserved now, so that a disk that becomes full later does not keep pages from being written.
         file.reserve(bytes as u64)?;
-        let turn = Turn { lap: 0, next: 0, files: BTreeMap::new(), buffer: AlignedBuffer::new(0) };
+        let turn =
+            Turn { lap: 0, next: 0, failure: None, files: BTreeMap::new(), buffer: AlignedBuffer::new(0) };
         Ok(Doublewrite { file, bytes, turn: Mutex::of_class(turn) })
     }
 
@@ -121,6 +124,11 @@ impl Doublewrite {
 
     fn store(&self, turn: &mut Turn, batch: &[Outgoing], sync_failed: &impl Fn(String)) -> io::Result<()> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("the doublewrite file: {error}"));
+        if let Some((kind, why)) = &turn.failure {
+            // CRASH: this thread waited for its turn behind the one whose sync failed. A second sync would
+            // succeed, whatever became of the copies.
+            return Err(io::Error::new(*kind, format!("the doublewrite file: a sync failed before: {why}")));
+        }
         if turn.lap == 0 {
             // The first batch since the file was opened. A repair has come before, so nothing in the file is
             // needed.
@@ -129,7 +137,8 @@ impl Doublewrite {
         let page_size = batch[0].copy.len();
         let bytes = (BLOCK + batch.len() * page_size).next_multiple_of(BLOCK);
         if turn.next + bytes > self.bytes {
-            // CRASH: copies are overwritten only when the pages in their places are durable.
+            // CRASH: copies are overwritten only when the pages in their places are durable. A file whose
+            // sync has failed stays in the list and keeps every later batch out (pagecache R18).
             for file in turn.files.values() {
                 file.sync_if_written().map_err(|error| {
                     sync_failed(error.to_string());
@@ -155,7 +164,12 @@ impl Doublewrite {
         }
         // CRASH: while a batch is not whole here, none of its pages has been written in its place.
         self.file.write_at(&turn.buffer[..bytes], turn.next as u64).map_err(named)?;
-        self.file.sync().map_err(named).inspect_err(|error| sync_failed(error.to_string()))?;
+        self.file.sync().map_err(|error| {
+            turn.failure = Some((error.kind(), error.to_string()));
+            let error = named(error);
+            sync_failed(error.to_string());
+            error
+        })?;
         turn.next += bytes;
         Ok(())
     }
@@ -273,4 +287,65 @@ fn newest_copies(doublewrite: &dyn File, default_page_size: usize) -> io::Result
         offset = if head.page_size == 0 { end } else { end.next_multiple_of(BLOCK as u64) };
     }
     Ok(newest)
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use crate::files::FileFormat;
+    use crate::frames::FrameNo;
+    use std::path::Path;
+    use vfs::{Create, Fault, FaultyVfs, MemVfs, Operation, Vfs};
+
+    const PAGE_SIZE: usize = 1024;
+
+    fn open(vfs: &FaultyVfs, name: &str) -> Arc<dyn File> {
+        vfs.open(Path::new(name), Create::IfMissing).unwrap()
+    }
+
+    #[test]
+    fn copies_stay_if_their_pages_could_not_be_synced_however_many_want_their_place() {
+        let vfs = FaultyVfs::new(Arc::new(MemVfs::new()));
+        let doublewrite = Doublewrite::new(open(&vfs, "doublewrite"), PAGE_SIZE, 0).unwrap();
+        let format = FileFormat::plain(PAGE_SIZE);
+        let file = OpenFile::new(FileId(7), "data".into(), open(&vfs, "data"), format);
+        let file = Arc::new(file);
+        let write = |page: u32| {
+            let id = PageId::new(FileId(7), PageNo(page));
+            let mut copy = AlignedBuffer::new(PAGE_SIZE);
+            crate::page_header::seal(&mut copy, id);
+            let batch = [Outgoing { frame: FrameNo(0), id, file: file.clone(), copy }];
+            let in_place = |_: Range<usize>| vec![file.write_page(id, &batch[0].copy)];
+            doublewrite.write(&batch, in_place, |_| {}).remove(0)
+        };
+        vfs.faults().fail_file_from(
+            Path::new("data"),
+            Operation::Sync,
+            1,
+            Fault::Error(io::ErrorKind::Other),
+        );
+        let written = (0..).take_while(|page| write(*page).is_ok()).count();
+        assert!(written > 1);
+        vfs.faults().heal();
+        // A thread that was waiting for its turn.
+        assert!(write(1_000).is_err(), "a new lap over copies that are needed");
+        let newest = newest_copies(&*open(&vfs, "doublewrite"), PAGE_SIZE).unwrap();
+        assert_eq!(newest.len(), written);
+    }
+
+    #[test]
+    fn after_a_failed_sync_of_the_copies_no_page_is_written_in_its_place() {
+        let vfs = FaultyVfs::new(Arc::new(MemVfs::new()));
+        let doublewrite = Doublewrite::new(open(&vfs, "doublewrite"), PAGE_SIZE, 0).unwrap();
+        let format = FileFormat::plain(PAGE_SIZE);
+        let file = Arc::new(OpenFile::new(FileId(7), "data".into(), open(&vfs, "data"), format));
+        vfs.faults().fail_nth(Operation::Sync, 1, Fault::Error(io::ErrorKind::Other));
+        for _ in 0..2 {
+            let id = PageId::new(FileId(7), PageNo(0));
+            let copy = AlignedBuffer::new(PAGE_SIZE);
+            let batch = [Outgoing { frame: FrameNo(0), id, file: file.clone(), copy }];
+            let in_place = |_: Range<usize>| -> Vec<Result<(), Error>> { panic!("without a copy") };
+            assert!(doublewrite.write(&batch, in_place, |_| {}).remove(0).is_err());
+        }
+    }
 }

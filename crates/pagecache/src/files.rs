@@ -48,13 +48,22 @@ struct Device {
     file: Arc<dyn vfs::File>,
     /// Pages were written since the last sync.
     unsynced: AtomicBool,
-    /// Held during a sync, so that a thread that finds nothing to sync has waited for a sync under way.
-    syncing: Mutex<(), SyncLatch>,
+    /// Held during a sync, so that a thread that finds nothing to sync has waited for a sync under way. It
+    /// holds how that ended.
+    syncing: Mutex<Syncs, SyncLatch>,
+}
+
+/// What has become of a file's syncs.
+#[derive(Debug, Default)]
+struct Syncs {
+    /// What the first one that failed said. No later one succeeds.
+    failure: Option<(io::ErrorKind, String)>,
 }
 
 impl OpenFile {
     pub fn new(id: FileId, path: PathBuf, file: Arc<dyn vfs::File>, format: FileFormat) -> OpenFile {
-        let device = Device { file, unsynced: AtomicBool::new(false), syncing: Mutex::of_class(()) };
+        let device =
+            Device { file, unsynced: AtomicBool::new(false), syncing: Mutex::of_class(Syncs::default()) };
         OpenFile { id, path, format, device: Arc::new(device), detached: AtomicBool::new(false) }
     }
 
@@ -128,21 +137,37 @@ impl OpenFile {
     }
 
     /// Makes durable what has been written.
+    ///
+    /// # Errors
+    /// [`Error::Io`] if this sync fails, or one has failed before.
     pub fn sync(&self) -> Result<(), Error> {
-        let _syncing = self.device.syncing.lock();
-        // ORDER: a write that is not seen here is one that the caller does not know of. Cleared before the
-        // sync, so that a write during the sync counts for the next one.
-        self.device.unsynced.store(false, Ordering::Relaxed);
-        self.device.file.sync().map_err(|source| self.io_error(None, source))
+        self.sync_under(&mut self.device.syncing.lock())
     }
 
     /// [`OpenFile::sync`], if anything was written since the last.
     pub fn sync_if_written(&self) -> Result<(), Error> {
-        let syncing = self.device.syncing.lock();
-        // ORDER: as in `sync`; a sync under way has been waited for.
-        let unsynced = self.device.unsynced.load(Ordering::Relaxed);
-        drop(syncing);
-        if unsynced { self.sync() } else { Ok(()) }
+        let mut syncs = self.device.syncing.lock();
+        // ORDER: as in `sync_under`; a sync under way has been waited for.
+        if syncs.failure.is_some() || self.device.unsynced.load(Ordering::Relaxed) {
+            return self.sync_under(&mut syncs);
+        }
+        Ok(())
+    }
+
+    fn sync_under(&self, syncs: &mut Syncs) -> Result<(), Error> {
+        // CRASH: the operating system reports a failure once, may have thrown away what it could not write,
+        // and says that the next sync is fine. So a thread that waited for the one that failed, or comes
+        // later, must not ask again (pagecache R18).
+        if let Some((kind, why)) = &syncs.failure {
+            return Err(self.io_error(None, io::Error::new(*kind, format!("a sync failed before: {why}"))));
+        }
+        // ORDER: a write that is not seen here is one that the caller does not know of. Cleared before the
+        // sync, so that a write during the sync counts for the next one.
+        self.device.unsynced.store(false, Ordering::Relaxed);
+        self.device.file.sync().map_err(|source| {
+            syncs.failure = Some((source.kind(), source.to_string()));
+            self.io_error(None, source)
+        })
     }
 }
 
@@ -166,4 +191,26 @@ pub fn unseal(bytes: &mut [u8], id: PageId) -> Result<(), String> {
     compressed::open_from_device(&bytes[..len], &mut page)?;
     bytes.copy_from_slice(&page);
     Ok(())
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use std::path::Path;
+    use vfs::{Create, Fault, FaultyVfs, MemVfs, Operation, Vfs};
+
+    #[test]
+    fn after_a_failed_sync_none_succeeds_although_the_device_says_so() {
+        let vfs = FaultyVfs::new(Arc::new(MemVfs::new()));
+        let path = Path::new("file");
+        let device = vfs.open(path, Create::New).unwrap();
+        let file = OpenFile::new(FileId(7), path.to_path_buf(), device, FileFormat::plain(1024));
+        file.write_page(PageId::new(FileId(7), PageNo(0)), &[1; 1024]).unwrap();
+        vfs.faults().fail_nth(Operation::Sync, 1, Fault::Error(io::ErrorKind::Other));
+        assert!(file.sync().is_err());
+        assert!(file.sync_if_written().is_err(), "a checkpoint takes the page for durable");
+        assert!(file.sync().is_err(), "the second sync of a page that the system has thrown away");
+        // Also in another pool: it is the same device.
+        assert!(file.again().sync_if_written().is_err());
+    }
 }

@@ -293,7 +293,8 @@ impl Pool {
             self.check_poison()?;
             file.sync_if_written().inspect_err(|error| self.poison(format!("sync failed: {error}")))?;
         }
-        Ok(())
+        // Another thread may have given up writing meanwhile, for a reason that no file of this pool knows.
+        self.check_poison()
     }
 
     /// Writes the pages whose oldest change was logged before `position`, except those that are latched

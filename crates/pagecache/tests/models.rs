@@ -7,7 +7,7 @@
 //! orderings are argued beside each in the code. A canary at the end shows that the models can fail.
 #![cfg(feature = "shuttle")]
 
-use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
+use base::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Implementation, Mutex, shuttle, thread};
 use base::{FileId, Lsn, PageId, PageNo};
 use latchwork_pagecache::{
@@ -31,6 +31,8 @@ struct Device {
     synced: Mutex<Vec<u8>>,
     reads: AtomicU64,
     log: Option<Arc<Log>>,
+    /// The next sync fails, once, and takes what was to be synced with it.
+    fails_to_sync: AtomicBool,
 }
 
 /// A log of records that say which page they changed.
@@ -76,6 +78,9 @@ impl vfs::File for Device {
         self.inner().write_at(bytes, offset)
     }
     fn sync(&self) -> io::Result<()> {
+        if self.fails_to_sync.swap(false, SeqCst) {
+            return Err(io::ErrorKind::Other.into());
+        }
         // From the first byte on: of two syncs the later one has what the earlier one had.
         let mut synced = self.synced.lock();
         let mut bytes = vec![0; self.inner().len()? as usize];
@@ -733,6 +738,34 @@ fn a_sync_beside_a_write_leaves_the_next_one_what_it_missed() {
         model.pool.sync_files().unwrap();
         let synced = model.device.synced.lock();
         assert_eq!(synced[VALUE_AT], 5, "written, and left to its fate");
+    });
+}
+
+#[test]
+fn a_sync_that_failed_is_nobodys_success() {
+    explore(40, |way| {
+        let config = CacheConfig {
+            hit_path: way.hit_path,
+            latches: way.latches,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(0, PAGE_SIZE)
+        };
+        let model = Model::with_log(config, 1, Some(Arc::default()));
+        model.add(0, 5);
+        model.pool.write_older_than(Lsn(u64::MAX)).unwrap();
+        model.device.fails_to_sync.store(true, SeqCst);
+        // The operating system reports a failure to one of them. The others get a second sync of nothing.
+        let flushes = model.spawn(|model| {
+            let flushed = model.pool.flush_file(FILE);
+            assert!(flushed.is_err(), "a flush believes that it has synced");
+        });
+        let another = model.spawn(|model| {
+            let synced = model.pool.sync_files();
+            assert!(synced.is_err(), "a checkpoint believes that all is synced");
+        });
+        assert!(model.pool.sync_files().is_err(), "a checkpoint believes that all is synced");
+        join([flushes, another]);
+        assert_ne!(model.device.synced.lock()[VALUE_AT], 5);
     });
 }
 
