@@ -7,7 +7,9 @@
 //! Under the model checker and the interpreter there are no mappings: the array is an ordinary box.
 
 #[cfg(not(any(feature = "shuttle", miri)))]
-use memmap2::{Advice, MmapMut, MmapOptions, UncheckedAdvice};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous, munmap};
+#[cfg(not(any(feature = "shuttle", miri)))]
+use std::ffi::c_void;
 use std::io;
 use std::ops::{Deref, Range};
 
@@ -27,11 +29,40 @@ unsafe impl Zeroable for crate::sync::atomic::AtomicU64 {}
 // SAFETY: as above.
 unsafe impl Zeroable for crate::sync::atomic::AtomicU32 {}
 
+/// Address space of the process, of its own, zero where nothing has been stored.
+#[cfg(not(any(feature = "shuttle", miri)))]
+#[derive(Debug)]
+struct Mapping {
+    start: *mut c_void,
+    /// Not rounded: the operating system maps up to the end of the last page.
+    bytes: usize,
+}
+
+#[cfg(not(any(feature = "shuttle", miri)))]
+impl Mapping {
+    /// Nothing is committed: see [`Region::new`].
+    fn new(bytes: usize) -> io::Result<Mapping> {
+        let (rights, kind) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
+        // SAFETY: without an address asked for, no mapping that is there is replaced.
+        let start = unsafe { mmap_anonymous(std::ptr::null_mut(), bytes, rights, kind)? };
+        Ok(Mapping { start, bytes })
+    }
+}
+
+#[cfg(not(any(feature = "shuttle", miri)))]
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the mapping is this one's own, and whoever borrowed from it has gone.
+        let unmapped = unsafe { munmap(self.start, self.bytes) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
 /// An array of `T` that stays where it is.
 #[derive(Debug)]
 pub struct Region<T> {
     #[cfg(not(any(feature = "shuttle", miri)))]
-    map: MmapMut,
+    map: Mapping,
     /// Bytes from the start of the mapping to the first element, to begin on a huge page.
     #[cfg(not(any(feature = "shuttle", miri)))]
     skip: usize,
@@ -58,8 +89,8 @@ impl<T: Zeroable> Region<T> {
         let bytes = len.checked_mul(size_of::<T>()).ok_or(io::ErrorKind::OutOfMemory)?;
         let huge = bytes >= HUGE_PAGE;
         let slack = if huge { HUGE_PAGE } else { 0 };
-        let mut map = MmapOptions::new().len(bytes.max(1) + slack).no_reserve_swap().map_anon()?;
-        let start = map.as_mut_ptr();
+        let map = Mapping::new(bytes.max(1).checked_add(slack).ok_or(io::ErrorKind::OutOfMemory)?)?;
+        let start = map.start.cast::<u8>();
         let skip = if huge { start.align_offset(HUGE_PAGE) } else { 0 };
         assert!(skip <= slack && align_of::<T>() <= 4096);
         // SAFETY: `skip <= slack` bytes lie inside the mapping, whose length is `bytes + slack`.
@@ -73,7 +104,9 @@ impl<T: Zeroable> Region<T> {
     pub fn use_huge_pages(&self, count: usize) {
         let whole = count.min(self.len) * size_of::<T>() / HUGE_PAGE * HUGE_PAGE;
         if whole > 0 {
-            let _ = self.map.advise_range(Advice::HugePage, self.skip, whole);
+            // SAFETY: the bytes lie inside the mapping, since `whole` is at most what the elements take. The
+            // advice changes nothing that can be read.
+            let _ = unsafe { madvise(self.map.start.byte_add(self.skip), whole, Advice::LinuxHugepage) };
         }
     }
 
@@ -86,16 +119,29 @@ impl<T: Zeroable> Region<T> {
     /// As [`Region::release_from`], of the elements in `range`. Panics if they are beyond the end.
     pub fn release(&self, range: Range<usize>) {
         assert!(range.end <= self.len);
-        let start = (self.skip + range.start * size_of::<T>()).next_multiple_of(4096);
-        let end = self.skip + range.end * size_of::<T>();
-        // The last piece of memory may be shared with what lies behind the range.
-        let end = if range.end == self.len { end } else { end / 4096 * 4096 };
-        if start < end {
-            // SAFETY: the elements are atomics. The caller makes sure that no thread relies on the values in
-            // the range, and a racing reader sees either the old value or zero.
-            let _ = unsafe { self.map.unchecked_advise_range(UncheckedAdvice::DontNeed, start, end - start) };
+        let page = rustix::param::page_size();
+        let bytes = releasable(self.skip, range, self.len, size_of::<T>(), page);
+        if !bytes.is_empty() {
+            // SAFETY: whole pages inside the mapping, in which lie elements of the range and the rest of the
+            // last page of all. The elements are atomics. The caller makes sure that no thread relies on the
+            // values in the range, and a racing reader sees either the old value or zero.
+            let _ =
+                unsafe { madvise(self.map.start.byte_add(bytes.start), bytes.len(), Advice::LinuxDontNeed) };
         }
     }
+}
+
+/// The bytes of a mapping that can be given back without a byte outside of the elements in `range`: whole
+/// pages of the operating system. The mapping begins on a page; `skip` bytes behind that lie `len` elements
+/// of `item_bytes`, and behind them nothing.
+#[cfg(not(feature = "shuttle"))]
+#[cfg_attr(miri, allow(dead_code, reason = "there only its test calls it"))]
+fn releasable(skip: usize, range: Range<usize>, len: usize, item_bytes: usize, page: usize) -> Range<usize> {
+    let start = (skip + range.start * item_bytes).next_multiple_of(page);
+    let end = skip + range.end * item_bytes;
+    // The last piece of memory may be shared with what lies behind the range.
+    let end = if range.end == len { end.next_multiple_of(page) } else { end / page * page };
+    if range.is_empty() { 0..0 } else { start..end.max(start) }
 }
 
 #[cfg(not(any(feature = "shuttle", miri)))]
@@ -197,5 +243,31 @@ mod tests {
         region.release(0..1 << 10);
         assert_eq!(region[1025].load(Relaxed), 9);
         assert!(cfg!(miri) || region[1].load(Relaxed) == 0);
+    }
+    #[test]
+    fn what_is_released_lies_inside_what_was_asked_for_whatever_the_systems_page() {
+        let mut random = crate::random::Random::new(1, 0);
+        for page in [4 << 10, 16 << 10, 64 << 10] {
+            for item_bytes in [4usize, 8, 64, 1 << 10, 16 << 10, 64 << 10] {
+                for _ in 0..200 {
+                    let len = 1 + random.below(1_000) as usize;
+                    let start = random.below(len as u32 + 1) as usize;
+                    let end = start + random.below((len - start) as u32 + 1) as usize;
+                    // A mapping begins on a page, and the first element there or on a huge page.
+                    let skip = page * random.below(4) as usize;
+                    let asked = skip + start * item_bytes..skip + end * item_bytes;
+                    let given = releasable(skip, start..end, len, item_bytes, page);
+                    let what = format!("{given:?} of {asked:?}, of {len} in pages of {page}");
+                    assert!(given.start.is_multiple_of(page) && given.end.is_multiple_of(page), "{what}");
+                    if !given.is_empty() {
+                        assert!(given.start >= asked.start, "{what}");
+                        // Behind the last element there is nothing, up to the end of its page.
+                        let allowed = if end == len { asked.end.next_multiple_of(page) } else { asked.end };
+                        assert!(given.end <= allowed, "{what}");
+                    }
+                    assert!(asked.len() < given.len() + 2 * page, "{what}");
+                }
+            }
+        }
     }
 }
