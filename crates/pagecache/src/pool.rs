@@ -89,7 +89,7 @@ pub(crate) struct DeviceSide {
     pub files: RwLock<HashMap<FileId, Arc<OpenFile>>, FilesLatch>,
     /// Frames whose page is dirty.
     pub dirty: DirtyMap,
-    /// Frames whose page is being written.
+    /// Frames whose page is being written, or whose last write failed.
     pub writing: DirtyMap,
     pub write_back: WriteBackState,
     pub read_ahead_calls: AtomicU64,

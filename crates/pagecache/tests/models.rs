@@ -33,6 +33,8 @@ struct Device {
     log: Option<Arc<Log>>,
     /// The next sync fails, once, and takes what was to be synced with it.
     fails_to_sync: AtomicBool,
+    /// So many writes fail.
+    writes_that_fail: AtomicU64,
 }
 
 /// A log of records that say which page they changed.
@@ -71,6 +73,11 @@ impl vfs::File for Device {
         self.inner().read_at(buffer, offset)
     }
     fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let failing = self.writes_that_fail.load(SeqCst);
+        if failing > 0 {
+            self.writes_that_fail.store(failing - 1, SeqCst);
+            return Err(io::ErrorKind::Other.into());
+        }
         if let Some(log) = &self.log {
             let lsn = u64::from_le_bytes(bytes[LSN_AT..LSN_AT + 8].try_into().unwrap());
             assert!(lsn <= log.durable.load(SeqCst), "a page overtakes its log");
@@ -738,6 +745,37 @@ fn a_sync_beside_a_write_leaves_the_next_one_what_it_missed() {
         model.pool.sync_files().unwrap();
         let synced = model.device.synced.lock();
         assert_eq!(synced[VALUE_AT], 5, "written, and left to its fate");
+    });
+}
+
+#[test]
+fn a_page_whose_write_fails_and_is_tried_again_is_not_forgotten_by_a_checkpoint() {
+    explore(60, |way| {
+        let config = CacheConfig {
+            hit_path: way.hit_path,
+            latches: way.latches,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(0, PAGE_SIZE)
+        };
+        let log = Arc::new(Log::default());
+        let model = Model::with_log(config, 1, Some(log.clone()));
+        let mut guard = model.pool.write(id(0)).unwrap();
+        guard.page_mut();
+        let place = log.append(0);
+        guard.page_mut().set_u64(LSN_AT, place.end);
+        drop(guard);
+        model.device.writes_that_fail.store(2, SeqCst);
+        let writer = model.spawn(|model| {
+            for _ in 0..2 {
+                assert!(model.pool.write_older_than(Lsn(u64::MAX)).is_err());
+            }
+        });
+        // It is on the device at no moment.
+        assert_eq!(model.pool.oldest_change(), Some(Lsn(place.start)), "the change is forgotten");
+        join([writer]);
+        assert_eq!(model.pool.oldest_change(), Some(Lsn(place.start)));
+        model.pool.flush_file(FILE).unwrap();
+        assert_eq!(model.pool.oldest_change(), None);
     });
 }
 
