@@ -49,6 +49,11 @@ pub enum Error {
     },
     /// The transaction waited in a circle with others and was chosen to give way: it has to be rolled back.
     Deadlock,
+    /// The transaction means to change or lock a row that another has changed since its snapshot, and
+    /// [`crate::Session::set_first_committer_wins`] forbids it: it has to be rolled back.
+    RecordChanged {
+        table: String,
+    },
     /// A lock was not to be had within the session's limit.
     LockWaitTimeout,
     /// The row is locked, and the statement does not wait.
@@ -110,6 +115,9 @@ impl fmt::Display for Error {
                 write!(f, "'{}' is not a data directory of this version: {why}", path.display())
             }
             Error::Deadlock => write!(f, "{}", LockError::Deadlock),
+            Error::RecordChanged { table } => {
+                write!(f, "a row of '{table}' was changed after the transaction's snapshot")
+            }
             Error::LockWaitTimeout => write!(f, "{}", LockError::LockWaitTimeout),
             Error::WouldBlock => write!(f, "{}", LockError::WouldBlock),
             Error::Interrupted => write!(f, "{}", LockError::Interrupted),

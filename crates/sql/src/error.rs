@@ -196,6 +196,10 @@ impl From<engine::Error> for SqlError {
             ),
             Error::TableChanged => SqlError::definition_changed(),
             Error::Deadlock => SqlError::deadlock(),
+            Error::RecordChanged { table } => SqlError::new(
+                ErrorKind::RecordChanged,
+                format!("Record has changed since last read in table '{table}'; try restarting transaction"),
+            ),
             Error::LockWaitTimeout | Error::WouldBlock => SqlError::lock_wait_timeout(),
             Error::Interrupted => {
                 SqlError::new(ErrorKind::QueryInterrupted, "Query execution was interrupted")

@@ -37,6 +37,7 @@ kinds! {
     CannotCreateTable: 1005, "HY000";
     DatabaseExists: 1007, "HY000";
     DatabaseDoesNotExist: 1008, "HY000";
+    RecordChanged: 1020, "HY000";
     DiskFull: 1021, "HY000";
     CannotWriteFile: 1026, "HY000";
     StorageEngineFailed: 1030, "HY000";

@@ -53,6 +53,7 @@ pub use config::{CHUNK_IDS, Config, SavepointLocks};
 pub use error::{IdsExhausted, LockError, SnapshotTooOld};
 pub use gate::{GateCounts, TICKETS};
 pub use locks::{Blocker, LockMode, LockUsage, Patience, PendingLock, WaitTotals, Wanted};
+pub use registry::Snapshot;
 pub use session::{Interrupter, Session, UnderWay, View};
 pub use status::StatusUsage;
 pub use transaction::{LockMark, Transaction};

@@ -4,7 +4,6 @@ use crate::error::{IdsExhausted, LockError, SnapshotTooOld};
 use crate::gate::Standing;
 use crate::locks::{Patience, Waiter};
 use crate::registry::{EntryRef, Snapshot};
-use crate::status::Status;
 use crate::transaction::Transaction;
 use crate::transactions::Transactions;
 use crate::versions::Found;
@@ -196,13 +195,12 @@ impl View<'_> {
     }
 
     fn looks_up(&self, id: u64) -> bool {
-        if id == self.session.own {
-            return true;
-        }
-        match self.session.shared.status.status(id) {
-            Status::Committed(number) => number <= self.snapshot.number,
-            Status::Unborn | Status::Active | Status::RolledBack => false,
-        }
+        id == self.session.own || self.session.shared.saw_commit(&self.snapshot, id)
+    }
+
+    /// What the snapshot sees, for [`Transactions::saw`](crate::Transactions::saw).
+    pub fn snapshot(&self) -> Snapshot {
+        self.snapshot
     }
 
     /// What the row was in this snapshot, which does not see the stamp that is on the page.

@@ -3,7 +3,7 @@
 use crate::config::{Config, SavepointLocks};
 use crate::gate::{Gate, GateCounts};
 use crate::locks::{LockUsage, Locks, PendingLock, WaitTotals};
-use crate::registry::{Live, Registry};
+use crate::registry::{Live, Registry, Snapshot};
 use crate::session::Session;
 use crate::status::{Status, StatusTable, StatusUsage};
 use crate::versions::{Enforcer, VersionStore};
@@ -55,6 +55,20 @@ impl Transactions {
 
     pub fn session(self: &Arc<Transactions>) -> Session {
         Session::new(self.clone())
+    }
+
+    /// True if a snapshot sees what the transaction with this stamp wrote. The transaction is another one
+    /// than the snapshot's own.
+    #[inline]
+    pub fn saw(&self, snapshot: &Snapshot, stamp: Stamp) -> bool {
+        stamp.0 < snapshot.all_before || self.saw_commit(snapshot, stamp.0)
+    }
+
+    pub(crate) fn saw_commit(&self, snapshot: &Snapshot, id: u64) -> bool {
+        match self.status.status(id) {
+            Status::Committed(number) => number <= snapshot.number,
+            Status::Unborn | Status::Active | Status::RolledBack => false,
+        }
     }
 
     /// True while the transaction with this stamp has not ended: rows that carry it are locked. Once this is

@@ -16,7 +16,7 @@ use crate::write::undo::Mark;
 use base::sync::Arc;
 use statement::{ReadStatement, WriteStatement};
 use std::time::Duration;
-use transactions::{Interrupter, Patience};
+use transactions::{Interrupter, Patience, Snapshot};
 
 /// How long a session waits for a lock unless it says otherwise: InnoDB's `innodb_lock_wait_timeout`.
 const LOCK_WAIT: Duration = Duration::from_secs(50);
@@ -54,6 +54,7 @@ pub(crate) struct State {
     begun: Option<Isolation>,
     active: Option<Active>,
     patience: Patience,
+    first_committer_wins: bool,
 }
 
 /// How a transaction ends.
@@ -129,6 +130,13 @@ impl Session {
         }
     }
 
+    /// From a transaction's snapshot on, it changes and locks no row that another transaction has changed
+    /// since: [`crate::Error::RecordChanged`]. Only for levels at which the snapshot is the transaction's.
+    /// The default is off.
+    pub fn set_first_committer_wins(&mut self, on: bool) {
+        self.state.first_committer_wins = on;
+    }
+
     /// What another thread ends this session's waits by: they fail with [`crate::Error::Interrupted`] until
     /// [`Session::clear_interrupt`].
     pub fn interrupter(&self) -> Interrupter {
@@ -172,6 +180,7 @@ impl State {
             begun: None,
             active: None,
             patience: Patience::Limit(LOCK_WAIT),
+            first_committer_wins: false,
         }
     }
 
@@ -182,6 +191,21 @@ impl State {
     /// True if the snapshot outlives the statement that opened it.
     fn keeps_snapshot(&self) -> bool {
         matches!(self.begun, Some(Isolation::RepeatableRead | Isolation::Serializable))
+    }
+
+    /// The snapshot after which rows must not have been changed, if the session wants that.
+    ///
+    /// # Errors
+    /// [`crate::Error::SnapshotTooOld`]: a snapshot that was given up does not know any more which rows were
+    /// deleted after it.
+    fn binding_snapshot(&self) -> Result<Option<Snapshot>> {
+        match self.reads.view() {
+            Some(view) if self.first_committer_wins && self.keeps_snapshot() => {
+                view.check()?;
+                Ok(Some(view.snapshot()))
+            }
+            _ => Ok(None),
+        }
     }
 
     /// Opens the snapshot that the next statement reads by.

@@ -93,6 +93,7 @@ impl<'s> WriteStatement<'s> {
             state.reads.enter(state.patience)?;
         }
         let state = holder.state();
+        let binding = state.binding_snapshot().inspect_err(|_| state.reads.exit())?;
         let mark = match &state.active {
             Some(active) => active.mark(),
             None => {
@@ -103,6 +104,9 @@ impl<'s> WriteStatement<'s> {
                 Mark::default()
             }
         };
+        if let Some(active) = &mut state.active {
+            active.snapshot = binding;
+        }
         state.current.open();
         Ok(WriteStatement { core, _passage: passage, holder, mark })
     }
@@ -122,6 +126,12 @@ impl<'s> WriteStatement<'s> {
             _ if isolation == Isolation::ReadUncommitted => Reader::newest(),
             Some(view) => Reader::snapshot(view),
             None => Reader::snapshot(current),
+        };
+        // A row that was changed after a binding snapshot is a candidate by what it was and by what it is: so
+        // the statement meets it, and fails.
+        let current = match (active.snapshot, reads.view()) {
+            (Some(_), Some(view)) => view,
+            _ => current,
         };
         let current = Reader::current(current, active.stamp());
         (Readers { snapshot, current }, Writer { core, active })

@@ -88,8 +88,8 @@ pub(crate) fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) 
 
 /// To be called before the record that removes the last reference to the chain of `cell`, if it has one.
 ///
-/// CRASH: between that record and the one that frees the pages they belong to nothing. The next start looks for
-/// such pages in files that are in doubt, and in no others.
+/// CRASH: between that record and the one that frees the pages they belong to nothing. The next start looks
+/// for such pages in files that are in doubt, and in no others.
 pub(crate) fn before_last_reference_goes(space: &Tablespace, cell: &[u8]) -> Result<()> {
     if chain_of(cell).is_some() { space.doubt() } else { Ok(()) }
 }

@@ -6,10 +6,11 @@ use super::purge::Garbage;
 use super::undo::{Change, Changes, Enlisted, Enlistment, Mark, RowChange, Undo, What};
 use crate::definition::KeyList;
 use crate::table::Table;
+use crate::table::state::TableState;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{Lsn, Stamp};
-use transactions::{DEFINITIONS, LockMode, Patience, Transaction};
+use transactions::{DEFINITIONS, LockMode, Patience, Snapshot, Transaction};
 
 /// A write transaction: its locks and what it has changed.
 #[derive(Debug)]
@@ -24,12 +25,31 @@ pub(crate) struct Active {
     locks_absent: bool,
     /// It has such locks.
     has_absent: bool,
+    /// Rows that this snapshot does not see as they are may not be changed or locked: the first transaction
+    /// that commits wins.
+    pub snapshot: Option<Snapshot>,
 }
 
 impl Active {
     pub(crate) fn new(transaction: Transaction, patience: Patience, locks_absent: bool) -> Active {
         let undo = Arc::new(Undo::new(transaction.id()));
-        Active { transaction, patience, undo, scratch: Vec::new(), locks_absent, has_absent: false }
+        let scratch = Vec::new();
+        Active { transaction, patience, undo, scratch, locks_absent, has_absent: false, snapshot: None }
+    }
+
+    /// To be called with the stamp of a row that no other transaction under way has changed, before this one
+    /// changes or locks it.
+    ///
+    /// # Errors
+    /// [`Error::RecordChanged`].
+    #[inline]
+    pub(crate) fn check_unchanged(&self, core: &WriteCore, state: &TableState, stamp: Stamp) -> Result<()> {
+        match &self.snapshot {
+            Some(snapshot) if !core.transactions.saw(snapshot, stamp) => {
+                Err(Error::RecordChanged { table: state.def.name.clone() })
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(crate) fn locks_absent(&self) -> bool {

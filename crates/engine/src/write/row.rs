@@ -119,6 +119,7 @@ impl Table {
             }
             let is_taken = cell.is_some() && core.transactions.is_active(stamp);
             if !is_taken && (is_locked || !active.transaction.is_locked_by_others(file, key)) {
+                active.check_unchanged(core, state, stamp)?;
                 return Ok(Claimed { _latch: latch, cell });
             }
             drop(latch);
@@ -188,6 +189,9 @@ impl Table {
             let is_taken = !is_own && cell.is_some() && core.transactions.is_active(stamp);
             drop(latch);
             if is_own || is_locked && !is_taken {
+                if !is_own {
+                    active.check_unchanged(core, state, stamp)?;
+                }
                 let is_meant = match cell.filter(|(header, _)| !header.is_deleted()) {
                     Some((_, cell)) => keep(&self.image_of(&state.space, &cell)?),
                     None if is_locked && active.locks_absent() => {

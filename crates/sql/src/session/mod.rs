@@ -153,6 +153,7 @@ impl Session {
         let mut engine = Box::new(Database::session(&instance.database));
         engine.set_isolation(variables.common.isolation);
         engine.set_lock_wait(Duration::from_secs(variables.common.row_lock_wait_seconds));
+        engine.set_first_committer_wins(variables.common.first_committer_wins);
         let interrupt = Arc::new(Interrupt::of(engine.interrupter()));
         interrupt.note_characteristics(variables.common.isolation, variables.common.tx_read_only);
         let client = Client {

@@ -90,6 +90,8 @@ pub struct Common {
     pub lock_wait_seconds: u64,
     /// `innodb_lock_wait_timeout`, for rows.
     pub row_lock_wait_seconds: u64,
+    /// `innodb_snapshot_isolation`.
+    pub first_committer_wins: bool,
     /// `time_zone` in seconds east of UTC. 0 for SYSTEM if the system's zone is UTC.
     pub zone_seconds: i32,
 }
@@ -400,6 +402,7 @@ fn unpack(values: &Values) -> Common {
         },
         lock_wait_seconds: values.unsigned("lock_wait_timeout"),
         row_lock_wait_seconds: values.unsigned("innodb_lock_wait_timeout"),
+        first_committer_wins: values.boolean("innodb_snapshot_isolation"),
         zone_seconds: assign::zone_offset(&zone).unwrap_or(0),
     }
 }

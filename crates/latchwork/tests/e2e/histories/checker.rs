@@ -6,6 +6,10 @@
 //! of lists that it has written itself are one moment, the end. At SERIALIZABLE plain reads are locking
 //! reads. A locking read that finds no row has nothing to lock, so it is a moment of its own.
 //!
+//! With `innodb_snapshot_isolation` the first transaction that commits wins: who wrote a list before a
+//! transaction writes or locks it has done so before that transaction's snapshot, if it has taken one by
+//! then.
+//!
 //! The history is right if its moments can be put into an order in which they could have happened one after
 //! the other. That is possible if the graph of their dependencies has no cycle. One moment depends on another
 //! if it overwrote what the other wrote (ww), if it read what the other wrote (wr), if it wrote what the
@@ -38,6 +42,8 @@ struct Checker<'a> {
     writers: BTreeMap<Element, (usize, bool)>,
     /// The moment at which each transaction ended.
     ends: Vec<usize>,
+    /// Elements that were written after a binding snapshot, with its moment.
+    bound: BTreeMap<Element, usize>,
     graph: Graph,
     violations: Vec<String>,
 }
@@ -77,7 +83,7 @@ impl<'a> Checker<'a> {
             };
             ends.push(graph.moment(format!("end of {}", transaction.name), end));
         }
-        Checker { history, last, writers, ends, graph, violations: Vec::new() }
+        Checker { history, last, writers, ends, bound: BTreeMap::new(), graph, violations: Vec::new() }
     }
 
     /// Each committed element is in its list once, and no other element is there.
@@ -118,7 +124,12 @@ impl<'a> Checker<'a> {
                 Deed::Snapshot => {
                     snapshot = Some(self.moment(number, "snapshot", *when));
                 }
-                Deed::Append { key, element } => own.entry(*key).or_default().push(*element),
+                Deed::Append { key, element } => {
+                    own.entry(*key).or_default().push(*element);
+                    if let Some(snapshot) = snapshot.filter(|_| transaction.first_committer_wins) {
+                        self.bound.insert(*element, snapshot);
+                    }
+                }
                 Deed::Savepoint => savepoint = Some((own.clone(), at_end.len())),
                 Deed::RollBackToSavepoint => {
                     let (before, reads) = savepoint.clone().unwrap_or_default();
@@ -141,6 +152,11 @@ impl<'a> Checker<'a> {
                         let own = own.get(key).map_or(&[][..], Vec::as_slice);
                         let Some(length) = self.foreign(number, *key, list, own) else { continue };
                         let seen = Seen { key: *key, length, when: *when };
+                        if let Some(snapshot) =
+                            snapshot.filter(|_| locking && transaction.first_committer_wins)
+                        {
+                            self.depend_on_last(snapshot, seen);
+                        }
                         if !own.is_empty() || (locking && !list.is_empty()) {
                             at_end.push(seen);
                         } else {
@@ -186,15 +202,19 @@ impl<'a> Checker<'a> {
     /// The moment comes after the writer of the last element that it saw, and before the writer of the first
     /// element that it did not see.
     fn depend(&mut self, moment: usize, seen: Seen) {
+        self.depend_on_last(moment, seen);
         let Some(order) = self.last.get(&seen.key) else { return };
-        let writer = |element: &Element| Some(self.ends[self.writers.get(element)?.0]);
-        let before = seen.length.checked_sub(1).and_then(|last| writer(&order[last]));
-        let after = order.get(seen.length).and_then(writer);
-        if let Some(before) = before {
-            self.graph.edge(before, moment, Dependency::Read(seen.key));
-        }
+        let after = order.get(seen.length).and_then(|element| Some(self.ends[self.writers.get(element)?.0]));
         if let Some(after) = after {
             self.graph.edge(moment, after, Dependency::Overtaken(seen.key));
+        }
+    }
+
+    /// The moment comes after the writer of the last element that it saw.
+    fn depend_on_last(&mut self, moment: usize, seen: Seen) {
+        let last = self.last.get(&seen.key).and_then(|order| order.get(seen.length.checked_sub(1)?));
+        if let Some((writer, _)) = last.and_then(|element| self.writers.get(element)) {
+            self.graph.edge(self.ends[*writer], moment, Dependency::Read(seen.key));
         }
     }
 
@@ -204,6 +224,9 @@ impl<'a> Checker<'a> {
                 let writers = (self.writers.get(&pair[0]), self.writers.get(&pair[1]));
                 if let (Some((first, _)), Some((second, _))) = writers {
                     self.graph.edge(self.ends[*first], self.ends[*second], Dependency::Overwritten(*key));
+                    if let Some(snapshot) = self.bound.get(&pair[1]).filter(|_| first != second) {
+                        self.graph.edge(self.ends[*first], *snapshot, Dependency::Overwritten(*key));
+                    }
                 }
             }
         }

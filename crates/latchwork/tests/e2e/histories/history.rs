@@ -49,6 +49,8 @@ pub enum Outcome {
 pub struct Transaction {
     pub name: String,
     pub level: Level,
+    /// With `innodb_snapshot_isolation`.
+    pub first_committer_wins: bool,
     /// The deeds that were answered without an error.
     pub deeds: Vec<(Deed, Interval)>,
     pub outcome: Outcome,

@@ -22,10 +22,15 @@ impl Plan {
     }
 
     fn begin(&mut self, name: &str, level: Level) {
+        self.begin_with(name, level, false);
+    }
+
+    fn begin_with(&mut self, name: &str, level: Level, first_committer_wins: bool) {
         let (name, end) = (name.to_string(), Interval { asked: 0, answered: u64::MAX });
         self.transactions.push(Transaction {
             name,
             level,
+            first_committer_wins,
             deeds: Vec::new(),
             outcome: Outcome::Unknown,
             end,
@@ -327,4 +332,49 @@ fn a_commit_of_unknown_outcome_is_there_as_a_whole_or_not_at_all() {
     plan.is_right(&[(X, &[1]), (Y, &[2])]);
     plan.is_right(&[(X, &[]), (Y, &[])]);
     plan.is_wrong(&[(X, &[1]), (Y, &[])], &["element 2 is gone, and a had committed it"]);
+}
+
+#[test]
+fn the_first_committer_wins_over_a_lost_update_and_a_skewed_write() {
+    // s2's change lies between s1's snapshot and s1's change of the same list.
+    let lost_update = |first_committer_wins| {
+        let mut plan = Plan::default();
+        plan.begin_with("s1", RepeatableRead, first_committer_wins);
+        plan.reads("s1", &[(X, &[])]);
+        plan.wrote("s2", &[(X, 2)]);
+        plan.appends("s1", X, 1);
+        plan.commits("s1");
+        plan
+    };
+    lost_update(false).is_right(&[(X, &[2, 1])]);
+    lost_update(true).is_wrong(&[(X, &[2, 1])], &["snapshot of s1", "end of s2"]);
+
+    // As it was, but s1 only locks what it found changed.
+    let mut plan = Plan::default();
+    plan.begin_with("s1", RepeatableRead, true);
+    plan.reads("s1", &[(X, &[])]);
+    plan.wrote("s2", &[(X, 2)]);
+    plan.locks("s1", &[(X, &[2])]);
+    plan.commits("s1");
+    plan.is_wrong(&[(X, &[2])], &["snapshot of s1", "end of s2"]);
+
+    // One anti-dependency and back by a write: s1 does not see s2's X, and overwrites s2's Y.
+    let mut plan = Plan::default();
+    plan.begin_with("s1", RepeatableRead, true);
+    plan.reads("s1", &[(X, &[])]);
+    plan.wrote("s2", &[(X, 2), (Y, 3)]);
+    plan.appends("s1", Y, 1);
+    plan.commits("s1");
+    plan.is_wrong(&[(X, &[2]), (Y, &[3, 1])], &["snapshot of s1", "end of s2"]);
+
+    // Permitted: before its snapshot, over its own elements, and where nobody else wrote.
+    let mut plan = Plan::default();
+    plan.begin_with("s1", RepeatableRead, true);
+    plan.appends("s1", X, 1);
+    plan.wrote("s2", &[(Y, 2)]);
+    plan.reads("s1", &[(Y, &[2])]);
+    plan.appends("s1", X, 3);
+    plan.appends("s1", Y, 4);
+    plan.commits("s1");
+    plan.is_right(&[(X, &[1, 3]), (Y, &[2, 4])]);
 }

@@ -78,6 +78,8 @@ impl Session<'_> {
             [Level::ReadCommitted, Level::RepeatableRead, Level::RepeatableRead, Level::Serializable];
         let level = levels[self.random.index(levels.len())];
         self.must(&format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", level.sql()));
+        let first_committer_wins = level == Level::RepeatableRead && self.random.below(2) == 0;
+        self.must(&format!("SET innodb_snapshot_isolation = {}", u8::from(first_committer_wins)));
         let (outcome, end) = match self.body(level) {
             Err(RolledBack(when)) => {
                 self.must("ROLLBACK");
@@ -87,7 +89,8 @@ impl Session<'_> {
             Ok(()) => (Outcome::Committed, self.must("COMMIT")),
         };
         let name = format!("{}-{number} ({})", self.number, level.short());
-        Transaction { name, level, deeds: std::mem::take(&mut self.deeds), outcome, end }
+        let deeds = std::mem::take(&mut self.deeds);
+        Transaction { name, level, first_committer_wins, deeds, outcome, end }
     }
 
     fn body(&mut self, level: Level) -> Result<(), RolledBack> {
@@ -196,11 +199,11 @@ impl Session<'_> {
         when
     }
 
-    /// The only error that may happen is a deadlock.
+    /// The only errors that may happen are a deadlock, and a row that was changed after a binding snapshot.
     fn try_to(&mut self, sql: &str) -> Result<(QueryResult, Interval), RolledBack> {
         match self.ask(sql) {
             (Ok(result), when) => Ok((result, when)),
-            (Err(error), when) if error.code() == Some(1213) => Err(RolledBack(when)),
+            (Err(error), when) if matches!(error.code(), Some(1020 | 1213)) => Err(RolledBack(when)),
             (Err(error), _) => panic!("{sql}: {error}"),
         }
     }

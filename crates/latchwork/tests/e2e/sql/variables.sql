@@ -98,3 +98,8 @@ SET GLOBAL autocommit = maybe;
 SELECT @@global.nosuch;
 SELECT @@version_comment IS NOT NULL, @@max_allowed_packet >= 1048576, @@character_set_client, @@collation_connection;
 SELECT @@lower_case_table_names, @@tx_isolation;
+SELECT @@innodb_snapshot_isolation;
+SET innodb_snapshot_isolation = ON;
+SELECT @@innodb_snapshot_isolation;
+SET innodb_snapshot_isolation = 2;
+SET innodb_snapshot_isolation = DEFAULT;

@@ -178,6 +178,7 @@ impl Session {
         if let Some(engine) = &mut self.engine {
             engine.set_isolation(common.isolation);
             engine.set_lock_wait(Duration::from_secs(common.row_lock_wait_seconds));
+            engine.set_first_committer_wins(common.first_committer_wins);
         }
         self.note_characteristics();
     }

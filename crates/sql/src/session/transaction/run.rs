@@ -245,10 +245,11 @@ impl Session {
         }
     }
 
-    /// A deadlock has rolled back the whole transaction. A KILL of the connection is reported as such.
+    /// A deadlock rolls back the whole transaction, and so does a row that another transaction has changed
+    /// after a binding snapshot. A KILL of the connection is reported as such.
     fn after_error<T>(&mut self, result: Result<T, SqlError>) -> Result<T, SqlError> {
         match result {
-            Err(error) if error.kind == ErrorKind::Deadlock => {
+            Err(error) if matches!(error.kind, ErrorKind::Deadlock | ErrorKind::RecordChanged) => {
                 self.end_transaction(false)?;
                 Err(error)
             }

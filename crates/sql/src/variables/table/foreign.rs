@@ -71,6 +71,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("innodb_read_only_compressed", boolean(false))
         .because("compressed tables are written to like others"),
     global("innodb_rollback_on_timeout", boolean(false)).read_only(),
+    both("innodb_snapshot_isolation", boolean(false)).works(),
     global("innodb_spin_wait_delay", unsigned(4, 0, 6000, 1)).because("how latches spin is not a choice"),
     global("innodb_stats_on_metadata", boolean(false)),
     global("innodb_status_output", boolean(false)),
