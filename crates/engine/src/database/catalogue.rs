@@ -13,11 +13,15 @@ pub(crate) struct Catalogue {
     tree: Tree,
     /// Numbers overflow chains.
     next_chain: u64,
+    /// Tables that have gone, and whose records could not be removed yet. A start takes no notice of them as
+    /// long as their database is not there either, or a newer table has their name. So nothing else is
+    /// changed before they are removed.
+    gone: Vec<TableId>,
 }
 
 impl Catalogue {
     pub(crate) fn new(tree: Tree, next_chain: u64) -> Catalogue {
-        Catalogue { tree, next_chain }
+        Catalogue { tree, next_chain, gone: Vec::new() }
     }
 
     pub(crate) fn tree(&self) -> &Tree {
@@ -30,6 +34,7 @@ impl Catalogue {
 
     /// Writes a record, in place of one with the same key.
     pub(crate) fn put(&mut self, record: &Record) -> Result<()> {
+        self.remove_gone()?;
         let (key, value) = encode(record);
         if key.len() > self.tree.key_bytes_max() {
             return Err(Error::KeyTooLong { bytes: key.len(), bytes_max: self.tree.key_bytes_max() });
@@ -55,10 +60,32 @@ impl Catalogue {
     }
 
     pub(crate) fn remove_database(&mut self, name: &str) -> Result<()> {
+        self.remove_gone()?;
         self.remove(&database_key(name))
     }
 
     pub(crate) fn remove_table(&mut self, id: TableId) -> Result<()> {
+        self.remove_gone()?;
+        self.remove_records(id)
+    }
+
+    /// As [`Catalogue::remove_table`], of a table that has gone already, as far as a start is concerned:
+    /// either its database has, or a newer table has its name. What cannot be removed now is removed before
+    /// the next change.
+    pub(crate) fn remove_gone_table(&mut self, id: TableId) {
+        self.gone.push(id);
+        let _ = self.remove_gone();
+    }
+
+    fn remove_gone(&mut self) -> Result<()> {
+        while let Some(id) = self.gone.last() {
+            self.remove_records(*id)?;
+            self.gone.pop();
+        }
+        Ok(())
+    }
+
+    fn remove_records(&mut self, id: TableId) -> Result<()> {
         // CRASH: the statistics first: without their table they would stay for ever.
         self.remove(&statistics_key(id))?;
         self.remove(&table_key(id))

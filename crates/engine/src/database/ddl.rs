@@ -67,12 +67,15 @@ impl Database {
                 drop(locks);
                 continue;
             }
-            // CRASH: once the database's record has gone, a start removes the tables that are left of it.
+            // CRASH: once the database's record has gone, a start removes the tables that are left of it. So
+            // from here on nothing may fail: what stayed would be gone after the next start.
             catalogue.remove_database(name)?;
-            for table in &tables {
-                self.drop_one(&mut catalogue, table)?;
-            }
             self.names.write().databases.remove(name);
+            for table in &tables {
+                let _closure = table.gate.close();
+                catalogue.remove_gone_table(table.id());
+                self.end_table(table);
+            }
             return self.make_durable();
         }
     }
@@ -170,18 +173,24 @@ impl Database {
             // A table in the wrong cache is no reason to fail: it can be assigned again.
             let _ = new_state.space.file().assign(&cache);
         }
-        catalogue.remove_table(old.id())?;
-        old.set_state(TableState { dropped: true, ..old_state.clone() });
-        self.remove_file(old_state);
+        // The new one has the name already. If this could fail the caller would discard it.
+        catalogue.remove_gone_table(old.id());
+        self.end_table(old);
         self.make_durable()
     }
 
     /// Removes a table from [`Database::create_replacement`] that is not needed after all.
     pub fn discard_replacement(&self, new: &Table) {
         let _closure = new.gate.close();
-        let state = new.state();
+        self.end_table(new);
+    }
+
+    /// A table that the catalogue does not name any more has gone for those who hold it, and its file with
+    /// it. The caller has closed its gate.
+    fn end_table(&self, table: &Table) {
+        let state = table.state();
         if !state.dropped {
-            new.set_state(TableState { dropped: true, ..state.clone() });
+            table.set_state(TableState { dropped: true, ..state.clone() });
             self.remove_file(state);
         }
     }
@@ -267,8 +276,7 @@ impl Database {
         if let Some(database) = self.names.write().databases.get_mut(&state.def.database) {
             database.tables.remove(&state.def.name);
         }
-        table.set_state(TableState { dropped: true, ..state.clone() });
-        self.remove_file(state);
+        self.end_table(table);
         Ok(())
     }
 
@@ -477,8 +485,9 @@ impl Database {
         state.space.doubt()?;
         catalogue.put(&record(table.id(), &new))?;
         table.set_state(new);
-        // Readers who still are in the tree find pages of another tree, and look at the new state.
-        dropped.tree.free_all()?;
+        // Readers who still are in the tree find pages of another tree, and look at the new state. The index
+        // has gone; if its pages cannot be found now, a start after a crash or a check does it.
+        let _ = dropped.tree.free_all();
         self.make_durable()
     }
 

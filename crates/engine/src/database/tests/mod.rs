@@ -1,4 +1,6 @@
 #[cfg(not(feature = "shuttle"))]
 mod databases;
+#[cfg(not(feature = "shuttle"))]
+mod definitions;
 #[cfg(feature = "shuttle")]
 mod models;
