@@ -1,4 +1,4 @@
-//! What a statement costs between its bytes and a sink that throws its rows away.
+//! The cost of a statement, from its bytes to a sink that discards its rows.
 //!
 //! `cargo run --release -p latchwork-sql --example session_speed -- [rows] [seconds]`
 

@@ -137,7 +137,7 @@ fn run_of<'s>(kind: &str, session: &mut Session) -> Result<Option<Run<'s>>, SqlE
     }))
 }
 
-/// What callgrind counts.
+/// The part that callgrind counts.
 #[inline(never)]
 fn measured(
     run: &mut Run<'_>,

@@ -3,7 +3,7 @@
 pub use crate::error_kind::ErrorKind;
 use std::fmt;
 
-/// The name that messages use where MariaDB would say MariaDB.
+/// The product's name in messages. MariaDB's messages say MariaDB in the same places.
 pub(crate) const PRODUCT: &str = "Latchwork";
 
 /// A MySQL error: what went wrong, and the message, as `ERROR 1062 (23000): Duplicate entry ...`.
@@ -39,7 +39,7 @@ impl SqlError {
         )
     }
 
-    /// 1065: nothing but blanks and comments.
+    /// 1065: the statement has only blanks and comments.
     pub fn empty_query() -> SqlError {
         SqlError::new(ErrorKind::EmptyQuery, "Query was empty")
     }
@@ -54,7 +54,7 @@ impl SqlError {
         SqlError::new(ErrorKind::UnknownDatabase, format!("Unknown database '{name}'"))
     }
 
-    /// 1051: DROP TABLE of a table that is not there.
+    /// 1051: DROP TABLE of a table that does not exist.
     pub(crate) fn unknown_table(name: &str) -> SqlError {
         SqlError::new(ErrorKind::UnknownTable, format!("Unknown table '{name}'"))
     }
@@ -64,7 +64,7 @@ impl SqlError {
         SqlError::new(ErrorKind::TableNotLocked, format!("Table '{alias}' was not locked with LOCK TABLES"))
     }
 
-    /// 1412: another session changed the table between the planning and the doing.
+    /// 1412: another session changed the table after the statement was planned and before it ran.
     pub(crate) fn definition_changed() -> SqlError {
         SqlError::new(
             ErrorKind::TableDefinitionChanged,
@@ -72,7 +72,7 @@ impl SqlError {
         )
     }
 
-    /// True for the error of a statement that has changed nothing because its table is another one by now.
+    /// True if the statement changed nothing because the definition of its table has changed.
     pub(crate) fn is_definition_changed(&self) -> bool {
         self.kind == ErrorKind::TableDefinitionChanged
     }
@@ -135,17 +135,17 @@ impl SqlError {
         )
     }
 
-    /// 1210: a parameter of a kind that cannot stand where it is.
+    /// 1210: a parameter's kind is not allowed at its place.
     pub(crate) fn wrong_arguments(what: &str) -> SqlError {
         SqlError::new(ErrorKind::WrongArguments, format!("Incorrect arguments to {what}"))
     }
 
-    /// 1205: another session kept a row or a table for longer than one is ready to wait.
+    /// 1205: another session kept a row or a table locked for longer than this session may wait.
     pub(crate) fn lock_wait_timeout() -> SqlError {
         SqlError::new(ErrorKind::LockWaitTimeout, "Lock wait timeout exceeded; try restarting transaction")
     }
 
-    /// 1213: sessions wait for each other, and this one gave way; its transaction is rolled back.
+    /// 1213: sessions wait for each other, and this one was chosen to end it. Its transaction is rolled back.
     pub(crate) fn deadlock() -> SqlError {
         SqlError::new(
             ErrorKind::Deadlock,
@@ -153,7 +153,7 @@ impl SqlError {
         )
     }
 
-    /// 1105: something inside is not as it must be.
+    /// 1105: an internal error.
     pub fn internal(what: impl fmt::Display) -> SqlError {
         SqlError::new(ErrorKind::Unknown, format!("{what}"))
     }
@@ -168,8 +168,8 @@ impl fmt::Display for SqlError {
 impl std::error::Error for SqlError {}
 
 impl From<engine::Error> for SqlError {
-    /// What an engine error is to a client that did nothing special. Errors with a name in them (duplicate
-    /// keys, missing tables) are made where the name is known; these are the rest.
+    /// The error that a client sees for an engine error. Errors with a name in them (duplicate keys, missing
+    /// tables) are made where the name is known. This conversion is for all other errors.
     fn from(error: engine::Error) -> SqlError {
         use engine::Error;
         let message = error.to_string();
@@ -226,8 +226,8 @@ impl From<engine::Error> for SqlError {
 mod tests {
     use super::{ErrorKind, SqlError};
 
-    /// Clients know both by 1412. The server tries a statement again only for the first: a snapshot that is
-    /// too old stays too old.
+    /// Both errors have the number 1412. The server tries a statement again only after a changed definition:
+    /// a snapshot that is too old stays too old.
     #[test]
     fn a_snapshot_that_is_too_old_is_no_change_of_a_definition() {
         let changed = SqlError::from(engine::Error::TableChanged);

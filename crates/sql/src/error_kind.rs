@@ -1,9 +1,9 @@
-//! Kinds of errors and warnings, with the numbers and SQLSTATEs that MySQL's clients know them by.
+//! Kinds of errors and warnings, with their numbers and SQLSTATEs in MySQL.
 
 macro_rules! kinds {
     ($($(#[$doc:meta])* $kind:ident: $code:literal, $sqlstate:literal;)*) => {
-        /// What went wrong. Two kinds may share a number: a client sees the number, the server tells the
-        /// kinds apart.
+        /// A kind of error. Two kinds may share a number. A client sees only the number, and the server
+        /// distinguishes the kinds.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         #[non_exhaustive]
         pub enum ErrorKind { $($(#[$doc])* $kind),* }
@@ -159,8 +159,8 @@ kinds! {
     FixedRowsToVariables: 1409, "HY000";
     WrongValueForFunction: 1411, "HY000";
     TableDefinitionChanged: 1412, "HY000";
-    /// Not [`ErrorKind::TableDefinitionChanged`], which a statement may try again: this transaction has to
-    /// end.
+    /// A statement may be tried again after [`ErrorKind::TableDefinitionChanged`], but not after this error:
+    /// the transaction has to end.
     SnapshotTooOld: 1412, "HY000";
     StatementHasNoOpenCursor: 1421, "HY000";
     ScaleTooBig: 1425, "42000";

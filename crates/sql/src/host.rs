@@ -230,7 +230,7 @@ pub(crate) enum WaitsFor {
     Nothing,
     Table,
     ReadLock,
-    /// What the engine says, this and the next; never stored.
+    /// The engine reports this wait and the next one. They are never stored in the session.
     Row,
     Turn,
 }
@@ -239,7 +239,7 @@ impl Interrupt {
     const STATEMENT: u8 = 1;
     const CONNECTION: u8 = 2;
 
-    /// With the way to end the waits of the session's engine half.
+    /// An interrupt that can also end the waits of the session's engine half.
     pub(crate) fn of(engine: engine::Interrupter) -> Interrupt {
         let interrupt = Interrupt::default();
         // The cell is empty, because no other thread has seen it.
@@ -261,8 +261,8 @@ impl Interrupt {
         self.ring();
     }
 
-    /// Called before each statement: a KILL QUERY that came too late is forgotten, a KILL is not. True if
-    /// there was one.
+    /// Called before each statement. Forgets a KILL QUERY that came too late for the statement before, and
+    /// returns true if there was one. A KILL of the connection stays.
     pub(crate) fn begin_statement(&self) -> bool {
         // ORDER: see `raise`. Nothing is written in the usual case.
         let late = self.raised.load(Ordering::Relaxed) & Interrupt::STATEMENT != 0;
@@ -386,7 +386,7 @@ impl Interrupt {
         self.begun_micros.store_owned(0, Ordering::Relaxed);
     }
 
-    /// What the transaction is like, or the next.
+    /// Notes the characteristics of the transaction, or of the next one.
     pub(crate) fn note_characteristics(&self, isolation: Isolation, read_only: bool) {
         self.isolation.store_owned(isolation as u8, Ordering::Relaxed);
         self.read_only.store(read_only, Ordering::Relaxed);

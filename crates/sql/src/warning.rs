@@ -1,8 +1,8 @@
-//! What SHOW WARNINGS lists.
+//! The list of SHOW WARNINGS.
 
 use crate::{ErrorKind, SqlError};
 
-/// How grave a [`Warning`] is, by MySQL's names.
+/// How serious a [`Warning`] is, by MySQL's names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Level {
     Note,
@@ -28,11 +28,11 @@ pub struct Warning {
     pub message: String,
 }
 
-/// The diagnostics area of a session: what the last statement had to say.
+/// The diagnostics area of a session: the errors, warnings and notes of the last statement.
 #[derive(Clone, Debug)]
 pub struct Warnings {
     list: Vec<Warning>,
-    /// How many there were, those beyond `kept_max` included.
+    /// How many there were, including those beyond `kept_max`.
     count: u64,
     errors: u64,
     /// `max_error_count`.

@@ -1,4 +1,4 @@
-//! Golden scripts: statements and what they give, to be read by people.
+//! Golden scripts: statements and their results, written for people to read.
 //!
 //! A script consists of blocks with empty lines between them. A block is a statement up to its `;` at the end
 //! of a line, then the expected lines: the header and the rows of a result, `ok, n rows`, or an error. Lines
@@ -9,7 +9,7 @@ mod support;
 
 use std::path::Path;
 
-/// Comments in front, the statement, and what it should give.
+/// The comments before a statement, the statement, and its expected result.
 struct Block {
     comments: Vec<String>,
     statement: String,

@@ -1,4 +1,4 @@
-//! Whatever index answers a predicate, the rows are those of a full scan.
+//! A predicate gives the same rows by any index as by a full scan.
 
 mod support;
 

@@ -1,4 +1,4 @@
-//! Golden scripts: `statements/*.txt`, statements behind `> ` and what they answer below.
+//! Golden scripts: `statements/*.txt`, statements after `> `, each with its answer below.
 //!
 //! `UPDATE_GOLDEN=1 cargo test -p latchwork-sql --test statements` writes the answers anew; read the
 //! difference before committing it.

@@ -108,10 +108,11 @@ pub(crate) fn literal(default: &ColumnDefault) -> Option<ValueRef<'_>> {
     }
 }
 
-/// What a table's indexes are sorted by, as MySQL does it; those of the same rank stay as they were declared.
-/// Indexes are listed, and duplicates looked for, in this order: unique ones without NULL, other unique ones,
-/// those over prefixes of columns behind their like, then the rest. Like InnoDB, one that is added in place
-/// is listed in this order and looked at last.
+/// The rank of an index. As in MySQL, a table's indexes are sorted by rank, and indexes of the same rank stay
+/// in the order of their declaration. Unique indexes without NULL come first, then the other unique indexes,
+/// then the rest. In each of the two unique groups, indexes over prefixes of columns come last. Indexes are
+/// listed in this order, and checked for duplicates in this order. As in InnoDB, an index that is added in
+/// place is listed in this order but checked last.
 pub(crate) fn rank(columns: &[Column], index: &IndexDef) -> (bool, bool, bool) {
     if !index.unique {
         return (true, false, false);

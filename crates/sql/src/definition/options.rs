@@ -1,7 +1,8 @@
 //! Table options that are stored and shown, and their meaning here.
 //!
-//! Which of them go together is InnoDB's to say, in its words, for tables that do not ask for another engine:
-//! a script that it refuses is refused, and under `innodb_strict_mode = OFF` what it overlooks is overlooked.
+//! Combinations of options follow InnoDB's rules and have its messages, unless the table asks for another
+//! engine. A script that InnoDB refuses is refused. Under `innodb_strict_mode = OFF`, mistakes that InnoDB
+//! overlooks are overlooked.
 
 use super::column_types::number;
 use crate::text::parse::{Word, Words};
@@ -41,8 +42,8 @@ const OPTIONS: &[(&str, Form)] = &[
     ("TRANSACTIONAL", Form::Choice),
 ];
 
-/// What MariaDB calls engine attributes. They are printed after everything else, with name and value in
-/// quotes.
+/// The options that MariaDB calls engine attributes. They are printed after everything else, with name and
+/// value in quotes.
 const ATTRIBUTES: [&str; 3] = ["PAGE_SIZE", "PAGE_COMPRESSED", "PAGE_COMPRESSION_LEVEL"];
 
 const ROW_FORMATS: [&str; 6] = ["DYNAMIC", "FIXED", "COMPRESSED", "REDUNDANT", "COMPACT", "PAGE"];

@@ -121,7 +121,7 @@ impl Session {
         Some(result)
     }
 
-    /// Writes what a plan depends on beside the shape of the text: it is put in front of the key.
+    /// Writes the settings that a plan depends on beside the shape of the text. They precede the key.
     pub(crate) fn write_key_prefix(&self, prefix: &mut Vec<u8>) {
         prefix.clear();
         if let Some(database) = &self.state.database {
@@ -224,7 +224,7 @@ impl Literals<'_> {
     }
 }
 
-/// The kind of what fills a slot.
+/// The kind of the value in a slot.
 #[inline]
 fn kind_of_slot(slots: &Slots<'_>, at: usize, list: bool) -> SlotKind {
     if !list {
@@ -242,7 +242,7 @@ fn kind_of_slot(slots: &Slots<'_>, at: usize, list: bool) -> SlotKind {
     kind.unwrap_or(SlotKind::Null)
 }
 
-/// The kinds of a scan's slots; those of parameters as they were filled into its key.
+/// The kinds of a scan's slots. The kinds of parameters are those that were filled into its key.
 fn kinds_in_key(scan: &Scan) -> Vec<SlotInfo> {
     scan.slots
         .iter()

@@ -199,7 +199,7 @@ pub(crate) struct Subquery {
     pub test: SubqueryTest,
 }
 
-/// What is asked of a subquery's rows.
+/// The use that an expression makes of a subquery's rows.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) enum SubqueryTest {
     /// The only row's value; NULL without a row.
@@ -217,7 +217,7 @@ pub(crate) enum SubqueryTest {
     },
 }
 
-/// With how many of a subquery's rows a comparison must hold.
+/// The number of a subquery's rows for which a comparison must hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Quantifier {
     Any,
@@ -397,7 +397,7 @@ impl Default for SqlMode {
     }
 }
 
-/// What an expression can ask of the session that it runs in.
+/// The questions that an expression can ask its session.
 pub(crate) trait Environment {
     /// The value of a system variable.
     ///
@@ -432,8 +432,8 @@ pub(crate) trait Environment {
     fn sql_mode(&self) -> SqlMode {
         SqlMode::default()
     }
-    /// Fails once the statement was killed or its time is over. SLEEP asks, and so do long scans that find
-    /// nothing.
+    /// Fails once the statement was killed or its time is over. SLEEP calls this, and so do long scans that
+    /// find no row.
     ///
     /// # Errors
     /// 1317 for a statement that was killed or whose time is over.
@@ -442,7 +442,7 @@ pub(crate) trait Environment {
     }
 }
 
-/// What an expression is evaluated in. Values live as long as the row that the expression is evaluated over:
+/// The surroundings of an evaluation. Values live as long as the row that the expression is evaluated over:
 /// the arena is emptied after each row.
 #[derive(Clone, Copy)]
 pub(crate) struct Context<'a> {

@@ -1,4 +1,4 @@
-//! What a compiled expression is made of.
+//! The nodes of a compiled expression.
 
 use super::InnerQuery;
 use super::functions::Evaluate;
@@ -99,7 +99,7 @@ pub(super) enum Node {
         sides: Box<(Node, Node)>,
         unit: IntervalUnit,
         subtract: bool,
-        /// What the operand's type makes of it: a date, a date and time, or a text.
+        /// The type of the result follows from the operand's: a date, a date and time, or a text.
         class: Class,
     },
     Call(Box<Call>),
@@ -147,9 +147,9 @@ pub(super) struct Call {
     /// The function's evaluation. It lies here so that a call is one indirect call.
     pub evaluate: Evaluate,
     pub arguments: Box<[Node]>,
-    /// What texts in it compare by.
+    /// The collation by which texts in it compare.
     pub collation: Collation,
-    /// What choices (IF, COALESCE, GREATEST) turn their result into.
+    /// The conversion of the result of a choice (IF, COALESCE, GREATEST).
     pub to: Conversion,
     /// The unit of EXTRACT and TIMESTAMPDIFF.
     pub unit: Option<IntervalUnit>,
@@ -162,7 +162,7 @@ pub(super) struct Call {
     pub argument_collation: (Collation, i64),
 }
 
-/// What a choice turns its result into, so that every row has the same type.
+/// The conversion of a choice's result. It gives every row the same type.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Conversion {
     None,

@@ -2,7 +2,7 @@
 
 use types::{Collation, ColumnType};
 
-/// What an expression gives, as result sets describe it.
+/// The type of an expression's values, as result sets describe it.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct ResultType {
     /// NULL alone is `Binary { bytes: 0 }`.
@@ -111,14 +111,14 @@ impl Class {
     }
 }
 
-/// How strongly a text insists on its collation: the smaller, the stronger.
+/// The precedence of a text's collation. A smaller number has precedence over a larger one.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(super) enum Derivation {
     /// COLLATE.
     Explicit = 0,
     /// A column.
     Implicit = 2,
-    /// What the system gives: USER(), VERSION().
+    /// A value of the system: USER(), VERSION().
     System,
     /// A literal or parameter.
     Coercible,
@@ -145,13 +145,13 @@ impl Derivation {
     }
 }
 
-/// What compilation knows of an expression.
+/// The properties of an expression that compilation uses.
 #[derive(Clone, Debug)]
 pub(super) struct Typed {
     pub class: Class,
     pub result: ResultType,
     pub derivation: Derivation,
-    /// False for a DECIMAL of whose value only the kind is known: `decimals` is then a guess.
+    /// False for a DECIMAL if only the kind of its value is known. Then `decimals` is a guess.
     pub scale_is_known: bool,
 }
 

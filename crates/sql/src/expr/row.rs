@@ -1,4 +1,4 @@
-//! What an expression reads columns from.
+//! The rows from which an expression reads columns.
 
 use types::{RowView, ValueRef};
 
@@ -13,7 +13,7 @@ pub(crate) enum Part<'a> {
     Image(RowView<'a>),
     /// As a sub-result or a group has it.
     Values(&'a [ValueRef<'a>]),
-    /// The right side of a left join that found nothing.
+    /// The right side of a left join if no row was found.
     Nulls,
 }
 

@@ -5,7 +5,7 @@ use foldhash::fast::RandomState;
 use std::collections::HashSet;
 use types::{Collation, Column, ColumnType, ValueRef};
 
-/// Rows of which each column's values, as far as they are not NULL, compare as those of one type do.
+/// A set of rows. In each column, all values that are not NULL compare as values of one type.
 #[derive(Debug)]
 pub(super) struct RowSet {
     columns: Vec<Column>,
@@ -54,7 +54,7 @@ impl RowSet {
         can_tell.then(|| self.rows.contains(&self.key(row)))
     }
 
-    /// The rows that may be equal, for all that is known.
+    /// The rows that may be equal.
     pub(super) fn with_nulls(&self) -> &[usize] {
         &self.with_nulls
     }

@@ -1,8 +1,8 @@
 //! The character sets and collations that clients may name.
 //!
-//! Text is held as UTF-8 whatever a column's character set; a character set of one byte limits what a
-//! column takes. A collation that is listed without a `column` form may be named for a connection, where it
-//! compares as the default collation of its character set, but no column can have it.
+//! Text is stored as UTF-8 in columns of every character set. A character set of one byte limits the
+//! characters that a column accepts. No column can have a collation that is listed without a `column` form. A
+//! connection can: there it compares as the default collation of its character set.
 
 use types::Collation;
 

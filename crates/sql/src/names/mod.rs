@@ -4,17 +4,17 @@ use crate::{ErrorKind, SqlError};
 
 pub(crate) mod charsets;
 
-/// The database whose tables are computed.
+/// The database with the computed tables.
 pub(crate) const INFORMATION_SCHEMA: &str = "information_schema";
 
-/// The most characters of any name.
+/// The maximum length of a name, in characters.
 const CHARS_MAX: usize = 64;
 
 fn is_good(name: &str) -> bool {
     !name.is_empty() && name.chars().count() <= CHARS_MAX && !name.ends_with(' ') && !name.contains('\0')
 }
 
-/// 1102 for what cannot be a database's name.
+/// 1102 if this cannot be the name of a database.
 pub(crate) fn check_database(name: &str) -> Result<(), SqlError> {
     let escapes = name == "." || name == ".." || name.contains(['/', '\\']);
     if is_good(name) && !escapes {
@@ -23,7 +23,7 @@ pub(crate) fn check_database(name: &str) -> Result<(), SqlError> {
     Err(SqlError::new(ErrorKind::WrongDatabaseName, format!("Incorrect database name '{name}'")))
 }
 
-/// 1103 for what cannot be a table's name.
+/// 1103 if this cannot be the name of a table.
 pub(crate) fn check_table(name: &str) -> Result<(), SqlError> {
     if is_good(name) {
         return Ok(());
@@ -31,7 +31,7 @@ pub(crate) fn check_table(name: &str) -> Result<(), SqlError> {
     Err(SqlError::new(ErrorKind::WrongTableName, format!("Incorrect table name '{name}'")))
 }
 
-/// 1059 or 1166 for what cannot be a column's name.
+/// 1059 or 1166 if this cannot be the name of a column.
 pub(crate) fn check_column(name: &str) -> Result<(), SqlError> {
     check_length(name)?;
     if is_good(name) {
@@ -40,7 +40,7 @@ pub(crate) fn check_column(name: &str) -> Result<(), SqlError> {
     Err(SqlError::new(ErrorKind::WrongColumnName, format!("Incorrect column name '{name}'")))
 }
 
-/// 1059 or 1280 for what cannot be an index's name.
+/// 1059 or 1280 if this cannot be the name of an index.
 pub(crate) fn check_index(name: &str) -> Result<(), SqlError> {
     check_length(name)?;
     if is_good(name) && !name.eq_ignore_ascii_case("PRIMARY") {

@@ -6,13 +6,13 @@ use crate::exec::Scratch;
 use crate::text::Scan;
 use types::ValueRef;
 
-/// A session's scanner and plans. Taken out of the session while a statement runs by them, so that the
-/// statement borrows its plan and has the session to itself.
+/// A session's scanner and plans. A statement takes them out of the session while it runs. So it can borrow
+/// its plan and also change the session.
 #[derive(Debug, Default)]
 pub(crate) struct StatementCache {
     pub(crate) scan: Scan,
     pub(crate) plans: SessionPlans,
-    /// What stands in front of the keys of plans. Written anew for each statement.
+    /// The prefix of the keys of plans. It is written anew for each statement.
     pub(crate) prefix: Vec<u8>,
 }
 

@@ -1,4 +1,4 @@
-//! What belongs to one session, and what all sessions of a server share.
+//! The state of one session, and the state that all sessions of a server share.
 //!
 //! The layers above run the session's statements: [`crate::statements`] and [`crate::dispatch`].
 
@@ -84,7 +84,7 @@ pub struct Session {
     pub(crate) targets: target::Targets,
     pub(crate) prepared: PreparedStatements,
 
-    // `transaction` and `locked`: what the session holds of tables and rows, and what others see of that.
+    // `transaction` and `locked`: the locks and changes of the session, and what other sessions see of them.
     /// The session's half in the engine. A statement takes it out while it reads or changes tables.
     pub(crate) engine: Option<Box<engine::Session>>,
     /// What LOCK TABLES and FLUSH TABLES WITH READ LOCK have locked.

@@ -9,7 +9,7 @@ base::latch_class!(pub CountersLatch, "status counters");
 
 macro_rules! counters {
     ($($name:ident = $text:literal $(of $($words:literal)|+)?,)*) => {
-        /// What is counted, by MySQL's names.
+        /// The counters, by MySQL's names.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub(crate) enum Counter {
             $($name,)*
@@ -18,14 +18,14 @@ macro_rules! counters {
         impl Counter {
             pub(crate) const NAMES: &'static [&'static str] = &[$($text,)*];
 
-            /// Statements that are told by their first word, or by their first two.
+            /// The first word, or the first two words, of a statement, and its counter.
             const STATEMENTS: &'static [(&'static str, Counter)] = &[$($($(($words, Counter::$name),)+)?)*];
         }
     };
 }
 
 impl Counter {
-    /// What a statement of these first two words counts as. `word` is in capitals, `second` as it was
+    /// The counter of a statement with these first two words. `word` is in capitals. `second` is as it was
     /// written.
     pub(crate) fn of_statement(word: &str, second: &str) -> Option<Counter> {
         let mut by_first = None;
@@ -40,7 +40,7 @@ impl Counter {
     }
 }
 
-// A counter, its name in SHOW STATUS, and for a statement that is not planned the words that it begins with.
+// A counter and its name in SHOW STATUS. For statements that are not planned, also their first words.
 counters! {
     Questions = "Questions",
     ComAlterTable = "Com_alter_table" of "ALTER",
@@ -112,9 +112,9 @@ const COUNT: usize = Counter::NAMES.len();
 /// One session's counters. Only the session's thread writes them.
 #[derive(Debug)]
 pub(crate) struct SessionCounters {
-    /// On cache lines of their own: two sessions never write to one.
+    /// On cache lines of their own, so that no two sessions write to the same line.
     cells: Box<CachePadded<[AtomicU64; COUNT]>>,
-    /// Prepared statements that it has now.
+    /// The number of prepared statements that the session has now.
     prepared: AtomicU64,
 }
 
@@ -130,7 +130,7 @@ impl SessionCounters {
     #[inline]
     pub(crate) fn add(&self, counter: Counter, count: u64) {
         let cell = &self.cells[counter as usize];
-        // ORDER: only this thread writes; readers want a recent number and nothing with it.
+        // ORDER: only this thread writes. Readers need a recent number, and read no other data because of it.
         cell.store_owned(cell.load(Ordering::Relaxed).wrapping_add(count), Ordering::Relaxed);
     }
 
@@ -159,7 +159,7 @@ impl SessionCounters {
     }
 }
 
-/// The counters of all sessions, those that ended included.
+/// The counters of all sessions, including those that have ended.
 #[derive(Debug)]
 pub(crate) struct StatusRegistry {
     state: Mutex<State, CountersLatch>,
@@ -187,7 +187,7 @@ impl StatusRegistry {
         counters
     }
 
-    /// The session is over; what it counted stays in the sums.
+    /// Removes a session that has ended. Its counts stay in the sums.
     pub(crate) fn retire(&self, counters: &Arc<SessionCounters>) {
         let mut state = self.state.lock();
         let Some(position) = state.live.iter().position(|live| Arc::ptr_eq(live, counters)) else { return };
@@ -195,7 +195,7 @@ impl StatusRegistry {
         counters.add_to(&mut state.ended);
     }
 
-    /// Prepared statements that sessions have now.
+    /// The number of prepared statements that all sessions have now.
     pub(crate) fn prepared(&self) -> u64 {
         // ORDER: as in `SessionCounters::add`.
         self.state.lock().live.iter().map(|session| session.prepared.load(Ordering::Relaxed)).sum()

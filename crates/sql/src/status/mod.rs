@@ -1,7 +1,7 @@
 //! Status counters: what SHOW STATUS counts.
 //!
-//! Each session counts in cells that only it writes; SHOW GLOBAL STATUS sums them up. So counting costs no
-//! shared write.
+//! Each session counts in cells that only it writes, so that counting costs no shared write. SHOW GLOBAL
+//! STATUS adds the cells of all sessions.
 
 mod counters;
 

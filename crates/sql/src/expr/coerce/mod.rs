@@ -9,7 +9,7 @@ use crate::{ErrorKind, SqlError};
 use bumpalo::Bump;
 use types::{Column, ColumnType, Date, DateTime, Decimal, Time, ValueRef};
 
-/// A value as its column stores it, and what had to be done to it.
+/// A value as its column stores it, and the issue if the value did not fit.
 #[derive(Clone, PartialEq, Debug)]
 pub(crate) struct Coerced<'a> {
     /// What is stored if the issue is no error: clipped, cut, or zero.

@@ -30,7 +30,7 @@ fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// The text as the column's character set has it: what is no UTF-8 or not in the set becomes `?`.
+/// The text in the column's character set. Invalid UTF-8 and characters that the set lacks become `?`.
 fn in_character_set<'a>(
     text: &'a [u8],
     collation: Collation,

@@ -4,7 +4,7 @@ use super::super::result_type::{Derivation, Typed};
 use crate::{ErrorKind, SqlError};
 use types::Collation;
 
-/// The collation of texts put together, and how strongly the result insists on it.
+/// The collation of several texts together, and the derivation of the result.
 pub(super) fn aggregate(
     types: &[&Typed],
     operation: &str,

@@ -29,7 +29,7 @@ pub(in super::super) fn constant_type(value: &Value, connection: Collation) -> T
     }
 }
 
-/// The type of a slot, of whose value only the kind is known.
+/// The type of a slot. Only the kind of its value is known.
 pub(super) fn slot_type(kind: SlotKind, connection: Collation) -> Typed {
     const CHARS_UNKNOWN: u32 = 255;
     match kind {

@@ -28,7 +28,7 @@ struct Compiler {
     depth: u32,
 }
 
-/// What stands left and right of an operator.
+/// The left and the right side of an operator.
 type Sides = Box<(Node, Node)>;
 
 impl Compiler {
@@ -165,7 +165,7 @@ impl Compiler {
         Ok((node, Typed::boolean(nullable)))
     }
 
-    /// `operands` are what is looked at, and the lowest and the highest value.
+    /// `operands` are the tested value, the lowest and the highest value.
     fn between(&mut self, operands: [&Expr; 3], negated: bool) -> Result<Compiled, SqlError> {
         let [mut operand, mut low, mut high] =
             [self.expr(operands[0])?, self.expr(operands[1])?, self.expr(operands[2])?];

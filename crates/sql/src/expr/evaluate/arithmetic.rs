@@ -29,7 +29,7 @@ pub(super) fn arithmetic<'a>(
     apply(op, &left, &right, context, || describe(node, context))
 }
 
-/// A calculation of values that are there; `describe` names it if it overflows.
+/// A calculation with values that are not NULL. `describe` names it if it overflows.
 pub(in crate::expr) fn apply<'a>(
     op: Arithmetic,
     left: &ValueRef<'_>,

@@ -138,7 +138,7 @@ pub(super) fn date_arithmetic<'a>(
     };
     let Some(interval) = interval(&amount, unit, context) else { return overflow() };
     let interval = match subtract {
-        // Whatever saturates is far beyond any date.
+        // A number that saturates is far beyond any date.
         true => {
             Interval { months: interval.months.saturating_neg(), micros: interval.micros.saturating_neg() }
         }

@@ -305,7 +305,7 @@ fn case<'a>(
     }
 }
 
-/// What a choice makes of the branch that it took.
+/// The result of a choice: the value of its branch, converted.
 pub(super) fn convert_to<'a>(value: &ValueRef<'a>, to: Conversion, context: &Context<'a>) -> ValueRef<'a> {
     let converted = match to {
         Conversion::None => Some(*value),

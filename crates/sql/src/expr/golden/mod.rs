@@ -1,4 +1,4 @@
-//! Expressions and what MariaDB makes of them.
+//! Expressions and their results in MariaDB.
 //!
 //! A script is lines of `expression => result`. A result is the value's text, `ERROR number`, or NULL, and
 //! behind it `! numbers` of the warnings if there are any. `#` starts a comment. The results are those of

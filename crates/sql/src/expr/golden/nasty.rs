@@ -138,7 +138,7 @@ proptest! {
     #[test]
     fn functions_take_whatever_comes(operands in prop::collection::vec(prop::sample::select(values()), 4)) {
         for function in Function::all() {
-            // These would take their time.
+            // These functions would take too long.
             if ["sleep", "benchmark"].contains(&function.name) {
                 continue;
             }
@@ -168,7 +168,7 @@ proptest! {
             Arithmetic::Modulo, Arithmetic::BitAnd, Arithmetic::ShiftLeft, Arithmetic::ShiftRight,
         ] {
             run(|exprs| Expr::Arithmetic { op, left: boxed(&exprs[0]), right: boxed(&exprs[1]) }, &operands);
-            // What a result is, more arithmetic takes.
+            // More arithmetic must accept any result.
             let nested = |exprs: &[Expr]| {
                 let inner = Expr::Arithmetic { op, left: boxed(&exprs[0]), right: boxed(&exprs[1]) };
                 Expr::Arithmetic { op: Arithmetic::Divide, left: Box::new(inner), right: boxed(&exprs[2]) }

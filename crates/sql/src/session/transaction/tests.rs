@@ -1,4 +1,4 @@
-//! Two sessions and what they see and wait for.
+//! Tests of what two sessions see of each other and wait for.
 
 use crate::host::Kill;
 use crate::statements::dml::tests::{Fixture, Last};
@@ -165,7 +165,7 @@ fn rows_are_changed_by_what_they_are_once_they_are_free() {
             let first = run(&mut second, "UPDATE t SET v = 0 WHERE v >= 20 ORDER BY v LIMIT 1");
             first.expect("rows that are free in the end").completion.affected_rows
         });
-        // Whether it waits by now or comes too late to wait, it must not matter.
+        // The result must be the same whether the statement waits by now or starts after the commit.
         std::thread::sleep(Duration::from_millis(50));
         fixture.run("UPDATE t SET v = 1 WHERE id = 2");
         fixture.run("COMMIT");
@@ -185,7 +185,7 @@ fn kill_ends_a_wait_for_a_row() {
     std::thread::scope(|scope| {
         let waiting = scope.spawn(|| fail(&mut second, "SELECT * FROM t WHERE id = 1 FOR UPDATE"));
         while !waiting.is_finished() {
-            // One that comes before the statement is forgotten.
+            // A KILL QUERY that comes before the statement is forgotten, so it is repeated.
             interrupt.raise(Kill::Statement);
             std::thread::yield_now();
         }
@@ -257,7 +257,7 @@ fn a_read_lock_stops_changes_and_commits() {
     assert_eq!(numbers(&mut second, "SELECT COUNT(*) FROM t"), [2]);
 }
 
-/// Fails as nothing should.
+/// A sink that panics on the first row.
 struct Panics;
 
 impl ResultSink for Panics {

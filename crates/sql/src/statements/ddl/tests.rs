@@ -123,7 +123,7 @@ fn a_key_is_no_longer_than_a_page_has_room_for() {
     {
         for key in ["KEY k", "UNIQUE KEY k", "PRIMARY KEY"] {
             let body = |bytes: u32| format!("(a VARBINARY(4000), {key} (a({bytes})))");
-            // Whether the server's pages are as small or the table's own.
+            // The page size is either the server's or an option of the table.
             for (of_server, option) in
                 [(page_size, String::new()), (16 << 10, format!(" PAGE_SIZE={page_size}"))]
             {

@@ -218,7 +218,7 @@ fn what_is_counted_shows_in_status_and_in_the_key_cache() {
             Value::UInt(number) => number,
             _ => panic!("{row:?}"),
         };
-        // The cache is at rest but for its background writer; used blocks are a high-water mark of each part.
+        // Only the background writer uses the cache now. Used blocks are a high-water mark of each part.
         if column > 6 && column != 7 {
             assert!(number(&rows[0]) + number(&rows[1]) <= number(&rows[2]));
         }

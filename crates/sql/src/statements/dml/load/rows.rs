@@ -290,8 +290,9 @@ impl Rows {
         Ok(copy_to(implicit_default(column).as_ref(), arena))
     }
 
-    /// What a column gets whose field is missing: nothing of its type, not its default, unless that is NULL
-    /// (or the time, which is not known beforehand) and there are ends of fields.
+    /// The value of a column whose field is missing: the zero of its type, and not its default. In a file
+    /// that is not of fixed format it is NULL if the column is AUTO_INCREMENT, if its default is NULL, or if
+    /// it is nullable and its default is the current time.
     fn missing<'v>(&self, position: usize, is_fixed: bool, arena: &'v Bump) -> ValueRef<'v> {
         let def = &self.target.def;
         let column = &def.columns[position];
