@@ -1,4 +1,4 @@
-//! What every fuzz target does with its bytes. A target fails by panicking.
+//! The code of every fuzz target. A target fails by panicking.
 //!
 //! `cargo fuzz run packets --features libfuzzer` (nightly) searches for inputs; the tests here try
 //! seeded inputs and thousands of mutations of them on stable, so that every test run exercises the targets.

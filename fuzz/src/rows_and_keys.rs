@@ -1,4 +1,4 @@
-//! Row images and keys: rubbish is refused without a panic, and what a codec writes it reads back.
+//! Row images and keys: invalid bytes are refused without a panic, and a codec reads back its own bytes.
 
 use types::{Collation, Column, ColumnType, KeyCodec, KeyPart, RowCodec, ValueRef};
 

@@ -71,7 +71,7 @@ impl NullSession {
         session
     }
 
-    /// Answers whatever whole packets have arrived; false to close.
+    /// Answers all whole packets that have arrived. False if the connection is to be closed.
     fn advance(&mut self) -> bool {
         while let Ok(Some(packet)) = self.reader.next_packet() {
             self.writer.set_sequence(self.reader.sequence());

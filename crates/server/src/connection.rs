@@ -53,7 +53,7 @@ impl From<io::Error> for End {
     }
 }
 
-/// The end after a malformed packet: what follows it could not be trusted.
+/// The end after a malformed packet. The bytes after it cannot be trusted.
 fn malformed(error: wire::Malformed) -> End {
     End::Refused(SqlError::new(
         ErrorKind::MalformedPacket,

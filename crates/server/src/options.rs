@@ -55,7 +55,7 @@ impl OptionProblem {
     }
 }
 
-/// What an option does that is no variable.
+/// The effect of an option that is no variable.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Other {
     /// Reads the file that its value names.
@@ -67,7 +67,7 @@ enum Other {
     Ignored,
 }
 
-/// The options that are no variables, each with what it does.
+/// The options that are no variables, each with its effect.
 static OTHER_OPTIONS: &[(&str, Other)] = &[
     ("config", Other::File),
     ("defaults_file", Other::File),

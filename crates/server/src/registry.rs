@@ -1,4 +1,4 @@
-//! The open connections: what SHOW PROCESSLIST lists and KILL reaches.
+//! The open connections. SHOW PROCESSLIST lists them, and KILL ends them.
 
 mod times;
 

@@ -324,7 +324,7 @@ fn log_options(values: &sql::variables::Values) -> engine::LogOptions {
     engine::LogOptions {
         flush: sql::variables::flush_log(values.unsigned("innodb_flush_log_at_trx_commit")),
         file_size,
-        // The largest power of two that is not above what was asked for.
+        // The largest power of two that is not above the requested number.
         buffer_size: 1 << buffer.ilog2(),
         capacity,
     }

@@ -1,4 +1,4 @@
-//! What all connections of a server share.
+//! The state that all connections of a server share.
 
 use crate::accounts::Accounts;
 use crate::log::Log;
@@ -11,7 +11,7 @@ use sql::{ErrorKind, Instance, SqlError};
 use std::time::Instant;
 use wire::auth::PasswordHash;
 
-/// What all connections of a server share.
+/// The state that all connections of a server share.
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub instance: Arc<Instance>,

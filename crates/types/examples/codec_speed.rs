@@ -1,4 +1,4 @@
-//! What the codecs cost: nanoseconds an operation, for a person to look at.
+//! The cost of the codecs, in nanoseconds an operation, for people to read.
 //! `cargo run --release -p latchwork-types --example codec_speed`
 
 use latchwork_types::{Collation, Column, ColumnType, KeyCodec, KeyPart, RowCodec, ValueRef};

@@ -1,4 +1,4 @@
-//! What a column holds.
+//! The types of columns.
 
 use crate::Collation;
 

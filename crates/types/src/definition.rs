@@ -187,7 +187,7 @@ const _: () =
 impl Column {
     pub fn encode(&self, out: &mut Vec<u8>) {
         out.extend([VERSION, self.nullable as u8]);
-        // Names are at most 64 characters; whatever is longer would have been refused.
+        // Names have at most 64 characters. A longer name would have been refused.
         let name = &self.name.as_bytes()[..self.name.len().min(u16::MAX as usize)];
         out.extend_from_slice(&(name.len() as u16).to_le_bytes());
         out.extend_from_slice(name);

@@ -37,7 +37,7 @@ pub struct KeyCodec {
     parts: Box<[Part]>,
 }
 
-/// A key part with what its column says.
+/// A key part with the properties of its column.
 #[derive(Clone, Copy, Debug)]
 struct Part {
     column: usize,

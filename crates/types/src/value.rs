@@ -17,7 +17,7 @@ pub enum ValueRef<'a> {
     Date(Date),
     Time(Time),
     DateTime(DateTime),
-    /// Characters in UTF-8, whatever the column's character set.
+    /// Characters in UTF-8, for every character set of the column.
     Text(&'a [u8]),
     Binary(&'a [u8]),
 }

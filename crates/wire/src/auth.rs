@@ -8,7 +8,7 @@ pub const SCRAMBLE_BYTES: usize = 20;
 /// Random bytes of one handshake. None is zero, because old clients read them as a C string.
 pub type Scramble = [u8; SCRAMBLE_BYTES];
 
-/// What a server keeps of a password: `SHA1(SHA1(password))`.
+/// The hash of a password that a server stores: `SHA1(SHA1(password))`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PasswordHash(pub [u8; 20]);
 

@@ -2,7 +2,7 @@
 
 use crate::Malformed;
 
-/// What is left of a payload. Every method takes from the front or fails; none panics.
+/// The unread rest of a payload. Every method takes bytes from the front, or fails. None panics.
 #[derive(Clone, Copy, Debug)]
 pub struct Cursor<'a> {
     left: &'a [u8],

@@ -1,4 +1,4 @@
-//! What is wrong with a packet.
+//! The errors of malformed packets.
 
 use std::fmt;
 

@@ -1,4 +1,4 @@
-//! What one side writes, the other side reads. No bytes make a reader panic.
+//! Each side can read the packets that the other side writes. No bytes make a reader panic.
 
 use latchwork_wire as wire;
 use proptest::collection::vec;

@@ -1,4 +1,4 @@
-//! What the rules need to know of one Rust source, read from its syntax tree once.
+//! The facts about one Rust source that the rules need. They are read once from its syntax tree.
 
 use std::collections::{BTreeSet, HashSet};
 
@@ -355,7 +355,7 @@ fn is_public(visibility: &syn::Visibility) -> bool {
     matches!(visibility, syn::Visibility::Public(_))
 }
 
-/// A pattern that takes whatever comes: `_`, a plain name, or a tuple of such. One with a guard does not.
+/// A pattern that matches everything: `_`, a plain name, or a tuple of such. One with a guard does not.
 fn catches_all(pattern: &syn::Pat) -> bool {
     match pattern {
         syn::Pat::Wild(_) => true,

@@ -1,4 +1,4 @@
-//! What the rules find, and what is excepted from them.
+//! The findings of the rules, and the exceptions from the rules.
 
 /// One place that breaks a rule.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

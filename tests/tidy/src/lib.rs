@@ -24,7 +24,7 @@ mod workspace;
 use finding::Finding;
 use workspace::Workspace;
 
-/// What the rules find in the workspace, sorted by file and line.
+/// The findings of the rules in the workspace, sorted by file and line.
 fn findings(workspace: &Workspace) -> Vec<Finding> {
     let mut found = Vec::new();
     for rule in rules::ALL {

@@ -1,4 +1,4 @@
-//! What a connection keeps about its prepared statements. The session keeps the rest.
+//! The state of prepared statements that a connection keeps. The session keeps the rest.
 
 use super::cells::ResultCharset;
 use base::sync::Arc;

@@ -1,4 +1,4 @@
-//! What other sessions see of a session that waits for a row.
+//! A session that waits for a row, as other sessions see it.
 
 use crate::support::{Client, Live, wait_until};
 

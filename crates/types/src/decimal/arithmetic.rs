@@ -55,7 +55,7 @@ impl Decimal {
         let (left, right) = (round_up_to_groups(self.scale), round_up_to_groups(other.scale));
         let slack = left - self.scale + right - other.scale;
         let scale = round_up_to_groups(left + right + increment.saturating_sub(slack)).max(shown);
-        // Quotients of numbers with many digits take what room there is.
+        // The scale of a quotient is limited by the digits that are left.
         let room = 76u8.saturating_sub(self.digits());
         let scale = scale.min((room + self.scale).saturating_sub(other.scale)).max(shown);
         let shift = scale as i32 + other.scale as i32 - self.scale as i32;

@@ -1,4 +1,4 @@
-//! Key bytes back to lengths and values. Total on any bytes: what is no key gives None.
+//! Reads lengths and values from the bytes of keys. Any bytes are accepted: bytes that are no key give None.
 
 use super::Part;
 use super::encode::{after_spaces, invert};

@@ -5,7 +5,7 @@ use crate::row::Kind;
 use crate::{Collation, ValueRef};
 use ethnum::I256;
 
-/// What follows a space in a key: how the first character after the run of spaces compares with a space.
+/// The byte after a space in a key: how the first character after the run of spaces compares with a space.
 pub(super) mod after_spaces {
     pub const LESS: u8 = 1;
     pub const END: u8 = 2;

@@ -412,7 +412,7 @@ impl<S: Read + Write> Connection<S> {
         Ok(self.reader.payload(&packet).to_vec())
     }
 
-    /// Runs a statement and only counts what comes back.
+    /// Runs a statement, and returns only a summary of its answer.
     ///
     /// # Errors
     /// If the exchange fails, the answer does not follow the protocol, or the server answers with an error.

@@ -1,4 +1,4 @@
-//! One module a rule. Each reads the workspace and adds what it finds.
+//! One module a rule. Each reads the workspace and adds its findings.
 
 pub mod columns;
 pub mod crates;

@@ -1,4 +1,4 @@
-//! What a crate offers is used outside of it.
+//! The public items of a crate are used outside of it.
 //!
 //! Checked are the crates whose doors are shut: their items that can be reached from the root by `pub`, and
 //! the public functions of their types. Used is what another crate, or a test or an example of this crate,
@@ -41,7 +41,7 @@ struct Crate<'a> {
     uses: BTreeMap<Vec<String>, Vec<&'a Use>>,
 }
 
-/// What of a crate can be reached from outside.
+/// The items of a crate that can be reached from outside.
 #[derive(Default)]
 struct Reached {
     items: BTreeSet<Id>,
