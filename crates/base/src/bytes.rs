@@ -1,6 +1,6 @@
 //! Reads fields from the front of bytes: numbers, and bytes behind their length. Little-endian.
 
-/// What is left to read. Each method gives `None` if its field is cut short, and then nothing was read.
+/// The unread bytes. Each method gives `None` if its field is cut short, and then nothing was read.
 #[derive(Clone, Debug)]
 pub struct ByteReader<'a>(&'a [u8]);
 

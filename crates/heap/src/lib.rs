@@ -31,7 +31,7 @@ static SHARED: AtomicPtr<Heap> = AtomicPtr::new(std::ptr::null_mut());
 #[derive(Clone, Copy, Debug)]
 pub struct Allocator;
 
-/// What the heap holds.
+/// The contents of the heap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Figures {
     /// Bytes that were asked for and not given back.

@@ -1,4 +1,4 @@
-//! What a hit costs: nanoseconds for both hit paths, one and two threads, in a small and a large cache.
+//! The cost of a hit: nanoseconds for both hit paths, one and two threads, in a small and a large cache.
 //!
 //! `cargo run -p latchwork-pagecache --release --example hit_cost`
 //!

@@ -1,4 +1,4 @@
-//! What a pool counts, by segment.
+//! The counters of a pool, by segment.
 
 use crate::local::SEGMENTS_MAX;
 use base::sync::atomic::AtomicU64;

@@ -1,4 +1,4 @@
-//! What can go wrong.
+//! The errors of the page cache.
 
 use base::PageId;
 use std::fmt;

@@ -27,7 +27,7 @@ impl Pool {
         }
     }
 
-    /// What a frame costs.
+    /// The cost of a frame.
     pub(crate) fn frame_bytes(&self) -> usize {
         size_for_frames(1, self.page_size)
     }

@@ -1,4 +1,4 @@
-//! What the cache promises to one thread, on both hit paths.
+//! The promises of the cache to one thread, on both hit paths.
 #![cfg(not(feature = "shuttle"))]
 
 mod common;

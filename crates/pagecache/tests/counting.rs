@@ -1,4 +1,4 @@
-//! What a hit costs, counted: `cargo test -p latchwork-pagecache --features counting`.
+//! The cost of a hit, counted: `cargo test -p latchwork-pagecache --features counting`.
 #![cfg(all(feature = "counting", not(feature = "shuttle")))]
 
 mod common;

@@ -201,7 +201,7 @@ impl Model {
 /// ten seconds of processor time.
 const ITERATIONS: usize = 5;
 
-/// What a model runs with.
+/// The settings of a model.
 #[derive(Clone, Copy)]
 struct Way {
     hit_path: HitPath,

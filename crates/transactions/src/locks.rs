@@ -227,7 +227,7 @@ impl Locks {
         }
     }
 
-    /// What waiting has cost so far.
+    /// The cost of all waits so far.
     pub fn wait_totals(&self) -> WaitTotals {
         self.graph.with(|graph| graph.totals())
     }
@@ -244,7 +244,7 @@ impl Locks {
     }
 }
 
-/// What the lock table holds.
+/// The contents of the lock table.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LockUsage {
     /// Keys that are locked or waited for.

@@ -159,7 +159,7 @@ impl Transactions {
         self.gate.counts()
     }
 
-    /// What waiting for rows has cost so far.
+    /// The cost of all waits for rows so far.
     pub fn wait_totals(&self) -> WaitTotals {
         self.locks.wait_totals()
     }

@@ -1,4 +1,4 @@
-//! What reading by snapshots costs, counted: `cargo test -p latchwork-transactions --features counting`.
+//! The cost of reading by snapshots, counted: `cargo test -p latchwork-transactions --features counting`.
 #![cfg(all(feature = "counting", not(feature = "shuttle")))]
 
 use base::sync::{Counts, counts};

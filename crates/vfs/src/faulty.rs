@@ -5,7 +5,7 @@ use base::sync::{Arc, Mutex};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What can be made to fail.
+/// The operations that can be made to fail.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Operation {
     Read,

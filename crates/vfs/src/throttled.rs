@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-/// What the device can do. No limits, by default.
+/// The limits of the device. By default there are none.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Limits {
     /// Reads, writes and syncs a second.

@@ -127,7 +127,7 @@ fn encode(sequence: u64, checkpoint: &Checkpoint) -> [u8; COPY_BYTES] {
     bytes
 }
 
-/// What a copy holds.
+/// The contents of a copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Found {
     Empty,

@@ -1,11 +1,11 @@
-//! What can go wrong.
+//! The errors of the log.
 
 use base::Lsn;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What the log's operations give.
+/// The result of the log's operations.
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Why the log could not do what was asked.

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 pub enum LockMode {
     /// Shared: others may hold it too (LOCK IN SHARE MODE).
     Shared,
-    /// Exclusive: nobody else holds it (FOR UPDATE).
+    /// Exclusive: no other transaction holds it (FOR UPDATE).
     Exclusive,
 }
 
@@ -37,7 +37,7 @@ pub struct Queue {
     waiting: VecDeque<Waiting>,
 }
 
-/// What came of a request.
+/// The result of a request.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Acquired {
     /// The owner had at least this lock.

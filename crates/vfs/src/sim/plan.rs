@@ -1,4 +1,4 @@
-//! What is to go wrong, when, and what happened so far.
+//! The planned faults, their times, and the faults so far.
 
 use std::fmt;
 use std::io;
@@ -34,7 +34,7 @@ pub struct FailedSync {
     pub dirty: Dirty,
 }
 
-/// What happens to unsynced data when their sync fails.
+/// The fate of unsynced data when their sync fails.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Dirty {
     /// The data stay unsynced. A later sync that succeeds makes them durable.
