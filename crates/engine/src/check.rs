@@ -23,7 +23,7 @@ pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
     let (control, _) = Control::open(overlay.clone(), dir, 0, false)?;
     let page_size = control.page_size();
     let mut report = CheckReport::default();
-    let start = Start::read(&*overlay, dir)?;
+    let start = Start::read(&*overlay, dir, page_size)?;
     if start.is_clean() {
         check_files(&mut report, &*overlay, dir, page_size);
         return Ok(report);

@@ -215,6 +215,10 @@ impl WriteAhead for Journal {
         Journal::position(self)
     }
 
+    fn end(&self) -> Lsn {
+        self.log.next_lsn()
+    }
+
     fn make_durable(&self, lsn: Lsn) -> Result<(), String> {
         self.log.flush(lsn, Durability::Synced).map_err(|error| error.to_string())
     }

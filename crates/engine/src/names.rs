@@ -16,6 +16,12 @@ pub(crate) fn table_path(dir: &Path, file: FileId) -> PathBuf {
     dir.join(TABLES_DIR).join(format!("T{file}.lwt"))
 }
 
+/// The number of the table's file with this name; `None` if it is something else.
+pub(crate) fn file_of(name: &Path) -> Option<FileId> {
+    let number = name.to_str()?.strip_prefix('T')?.strip_suffix(".lwt")?;
+    number.parse().ok().map(FileId)
+}
+
 /// Where a file of pages lies.
 pub(crate) fn path_of(dir: &Path, file: FileId) -> PathBuf {
     if file == CATALOGUE_FILE { dir.join(CATALOGUE_NAME) } else { table_path(dir, file) }

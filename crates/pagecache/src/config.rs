@@ -116,6 +116,10 @@ pub trait WriteAhead: Send + Sync + std::fmt::Debug {
     /// A position at or below the LSN of every record to come. Called when a page becomes dirty, so it must
     /// be cheap.
     fn position(&self) -> Lsn;
+    /// Where the log ends. No page has a higher LSN, unless the log has lost its end.
+    fn end(&self) -> Lsn {
+        self.position()
+    }
     /// Returns when the log is durable up to `lsn`, at once if it is already. The error says why it will not
     /// be.
     fn make_durable(&self, lsn: Lsn) -> Result<(), String>;

@@ -254,6 +254,15 @@ pub fn repair(
     Ok(repaired)
 }
 
+/// The highest LSN of a page whose copy is in the doublewrite file, of its last lap. The log was durable up
+/// to there when the copy was written.
+///
+/// # Errors
+/// Those of the device.
+pub fn newest_lsn(doublewrite: &dyn File, page_size: usize) -> io::Result<Option<Lsn>> {
+    Ok(newest_copies(doublewrite, page_size)?.values().map(|copied| copied.lsn).max())
+}
+
 /// The newest whole copy of each page, of the last lap.
 fn newest_copies(doublewrite: &dyn File, default_page_size: usize) -> io::Result<BTreeMap<PageId, Copied>> {
     let mut newest: BTreeMap<PageId, Copied> = BTreeMap::new();

@@ -7,6 +7,7 @@ use crate::frames::FrameNo;
 use crate::index::{Geometry, Hash};
 use crate::local;
 use crate::page::PageMut;
+use crate::page_header::header;
 use crate::pool::Pool;
 use crate::state::{Changed, Keep, Mode, Word};
 use base::PageId;
@@ -113,10 +114,23 @@ impl Pool {
             }
             local::count_load();
             file.read_page(id, &mut page)?;
+            self.check_lsn(id, file, page.as_page().u64_at(header::LSN))?;
             let number = Geometry(self.hot.geometry.load(Relaxed)).segment_of(hash);
             self.shells[number].counters.reads.fetch_add(1, Relaxed);
             Ok(keep)
         })
+    }
+
+    /// A page is written when the log is durable as far as the page says. So one that says more belongs to a
+    /// log that has lost its end, or to another time. A change of it would be logged below what it has, and
+    /// redo would take it for done.
+    fn check_lsn(&self, id: PageId, file: &OpenFile, lsn: u64) -> Result<(), Error> {
+        let Some(end) = self.device.backend.log.as_ref().map(|log| log.end().0).filter(|end| *end < lsn)
+        else {
+            return Ok(());
+        };
+        let why = format!("it is newer than the log: the log ends at {end}");
+        Err(Error::Corrupt { path: file.path.clone(), page: id, lsn, why })
     }
 
     /// The frame with the page, or a new one that `fill` has filled, from the cold page or from the file. One

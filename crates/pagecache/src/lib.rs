@@ -82,7 +82,7 @@ pub use config::{
     default_segments,
 };
 pub use counters::Counters;
-pub use doublewrite::{BLOCK as DOUBLEWRITE_BLOCK, repair};
+pub use doublewrite::{BLOCK as DOUBLEWRITE_BLOCK, newest_lsn, repair};
 pub use error::{Conflict, Error};
 pub use files::{FileFormat, unseal};
 pub use glance::{Glance, Glances, Whereabouts};

@@ -31,9 +31,12 @@ base::latch_class!(pub CatalogueLatch, "catalogue");
 base::latch_class!(pub NamesLatch, "table names");
 use crate::definition::{CacheOptions, FlushLog, FlushMethod, Options, TableDef, index_parts};
 use crate::format::control::Control;
+use crate::format::file_header::newest_lsn;
 use crate::journal::Journal;
 use crate::latch::Closure;
-use crate::names::{CATALOGUE_FILE, CATALOGUE_NAME, DOUBLEWRITE_NAME, LOG_DIR, TABLES_DIR, table_path};
+use crate::names::{
+    CATALOGUE_FILE, CATALOGUE_NAME, DOUBLEWRITE_NAME, LOG_DIR, TABLES_DIR, file_of, table_path,
+};
 use crate::recovery::{self, Recovery, Redone, Start};
 use crate::session::Session;
 use crate::session::statement::WriteStatement;
@@ -142,7 +145,7 @@ impl Database {
         let database = Arc::new(if is_new {
             Database::create(dir, &options, control)?
         } else {
-            let start = Start::read(&*options.vfs, dir)?;
+            let start = Start::read(&*options.vfs, dir, control.page_size())?;
             Database::recover(dir, &options, control, &start)?
         });
         database.set_thread_concurrency(options.thread_concurrency);
@@ -232,7 +235,7 @@ impl Database {
         if !start.is_clean() {
             database.checkpoint()?;
         }
-        database.remove_strangers()?;
+        database.remove_strangers(start.end)?;
         Ok(database)
     }
 
@@ -309,14 +312,21 @@ impl Database {
         Ok(())
     }
 
-    /// Removes what is left of files that were being made or removed: it is nobody's.
-    fn remove_strangers(&self) -> Result<()> {
+    /// Removes what is left of files that were being made or removed: it is nobody's. A file with a page that
+    /// is newer than the log's `end` stays: what named it has been lost. No new file gets the number of one
+    /// that is there.
+    fn remove_strangers(&self, end: Lsn) -> Result<()> {
         let files: Vec<PathBuf> = self.all_tables().iter().map(|table| table.state().space.path()).collect();
         let tables = self.dir.join(TABLES_DIR);
         for name in self.files.vfs.list(&tables)? {
-            let path = tables.join(name);
-            if !files.contains(&path) {
+            let path = tables.join(&name);
+            if files.contains(&path) {
+                continue;
+            }
+            if newest_lsn(&*self.files.vfs.open(&path, Create::Never)?)? <= end {
                 self.files.vfs.remove(&path)?;
+            } else if let Some(file) = file_of(&name) {
+                self.core.control.lock().skip_file_id(file);
             }
         }
         Ok(())

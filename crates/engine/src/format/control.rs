@@ -113,6 +113,11 @@ impl Control {
         self.next = next;
     }
 
+    /// The id has been given to a file, though the log says nothing of it.
+    pub(crate) fn skip_file_id(&mut self, file: FileId) {
+        self.next.file = self.next.file.max(file.0.saturating_add(1));
+    }
+
     /// An id that no file has had.
     pub(crate) fn take_file_id(&mut self) -> Result<FileId> {
         let id = self.next.file;

@@ -11,8 +11,8 @@
 //! that take more than one record of the log, such as a row in overflow pages: after a crash some of its
 //! pages may be marked as used and belong to nothing, which the next start finds by walking through the file.
 
-use super::layout::{FILE_ID, FORMAT, FORMAT_AT, PAGE_NO, PageType, TYPE};
-use base::PageId;
+use super::layout::{FILE_ID, FORMAT, FORMAT_AT, LSN, PAGE_NO, PageType, TYPE};
+use base::{Lsn, PageId};
 use pagecache::FileFormat;
 use pagecache::page::{Page, PageMut};
 use vfs::File;
@@ -129,6 +129,23 @@ pub(crate) fn format_of(file: &dyn File) -> std::io::Result<Option<FileFormat>> 
         Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// The highest LSN among the first pages of a file, as they lie on the device; 0 if it has no header.
+/// Compressed pages do not count: page 0 never is one.
+pub(crate) fn newest_lsn(file: &dyn File) -> std::io::Result<Lsn> {
+    const PAGES: u64 = 64;
+    let Some(format) = format_of(file)? else { return Ok(Lsn(0)) };
+    let mut newest = 0;
+    for page in 0..if format.is_compressed { 1 } else { PAGES } {
+        let mut word = [0; 8];
+        match file.read_at(&mut word, page * format.page_size as u64 + LSN as u64) {
+            Ok(()) => newest = newest.max(u64::from_le_bytes(word)),
+            Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof => break,
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Lsn(newest))
 }
 
 /// Reads a file header; the error says what is wrong with it.

@@ -34,7 +34,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 use vfs::{Create, File, Vfs};
-use wal::{Checkpoint, Reader};
+use wal::{Checkpoint, End, Reader};
 
 /// What opening a directory had to do. All zero after a clean shutdown.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -54,13 +54,15 @@ pub(crate) struct Start {
     pub checkpoint: Checkpoint,
     /// Where its records end.
     pub end: Lsn,
+    /// Why they do.
+    pub why: End,
     /// Records behind the checkpoint: without any, the pages are as they should be.
     pub records: u64,
 }
 
 impl Start {
     /// Reads the log in `dir`. Nothing is changed.
-    pub(crate) fn read(vfs: &dyn Vfs, dir: &Path) -> Result<Start> {
+    pub(crate) fn read(vfs: &dyn Vfs, dir: &Path, page_size: usize) -> Result<Start> {
         let log = dir.join(LOG_DIR);
         let checkpoint = Checkpoint::read(vfs, &log)?
             .ok_or_else(|| Error::Log { why: format!("'{}' has no checkpoint", log.display()) })?;
@@ -69,11 +71,40 @@ impl Start {
         while reader.read_next()?.is_some() {
             records += 1;
         }
-        Ok(Start { checkpoint, end: reader.position(), records })
+        let (end, why) = (reader.position(), reader.end().unwrap_or(End::Nothing));
+        let start = Start { checkpoint, end, why, records };
+        start.check_end(&log, checkpoint.lsn, "its last checkpoint was taken")?;
+        if let Some(lsn) = newest_copy(vfs, dir, page_size)? {
+            start.check_end(&log, lsn, "a page was written that needs it")?;
+        }
+        Ok(start)
+    }
+
+    /// Refuses a log that was durable up to `lsn` and is not any more. What it has lost was promised, pages
+    /// may have some of it, and what is logged from here on would be older than they are.
+    fn check_end(&self, log: &Path, lsn: Lsn, when: &str) -> Result<()> {
+        if lsn <= self.end {
+            return Ok(());
+        }
+        let Start { end, why, .. } = self;
+        let log = log.display();
+        let why = format!(
+            "the log in '{log}' ends at {end} ({why}), but it was durable up to {lsn} when {when}: it is \
+             damaged, or of another time than the other files"
+        );
+        Err(Error::Log { why })
     }
 
     pub(crate) fn is_clean(&self) -> bool {
         self.records == 0
+    }
+}
+
+/// Where the log has to reach at least, as the copies in the doublewrite file say.
+fn newest_copy(vfs: &dyn Vfs, dir: &Path, page_size: usize) -> Result<Option<Lsn>> {
+    match open_existing(vfs, &dir.join(DOUBLEWRITE_NAME))? {
+        Some(file) => Ok(pagecache::newest_lsn(&*file, page_size)?),
+        None => Ok(None),
     }
 }
 
