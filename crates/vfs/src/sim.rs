@@ -119,6 +119,11 @@ impl SimVfs {
         self.disk.lock().progress.events
     }
 
+    /// How many operations there were since the plan was set, reads among them.
+    pub fn operations(&self) -> u64 {
+        self.disk.lock().progress.operations
+    }
+
     /// How many of the events were syncs, of files or of folders.
     pub fn syncs(&self) -> u64 {
         self.disk.lock().progress.syncs
@@ -146,7 +151,7 @@ impl Disk {
     }
 
     fn open(&mut self, path: &Path, create: Create) -> io::Result<Arc<Mutex<Content>>> {
-        self.progress.check_running()?;
+        self.progress.operation()?;
         let name = self.names.name(path)?;
         match (self.names.get(&name), create) {
             (Some(_), Create::New) => Err(io::ErrorKind::AlreadyExists.into()),
@@ -171,15 +176,15 @@ impl Vfs for SimVfs {
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
-        let disk = self.disk.lock();
-        disk.progress.check_running()?;
+        let mut disk = self.disk.lock();
+        disk.progress.operation()?;
         let is_file = disk.names.name(path).is_ok_and(|name| disk.names.get(&name).is_some());
         Ok(is_file || disk.names.folder(path).is_ok())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.progress.check_running()?;
+        disk.progress.operation()?;
         let name = disk.names.name(path)?;
         match disk.names.get(&name) {
             None => Err(missing(path)),
@@ -195,7 +200,7 @@ impl Vfs for SimVfs {
     /// Files only: moving a folder is `Unsupported`.
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.progress.check_running()?;
+        disk.progress.operation()?;
         let (old, new) = (disk.names.name(from)?, disk.names.name(to)?);
         let node = disk.names.get(&old).ok_or_else(|| missing(from))?.clone();
         if matches!(node, Node::Folder(_)) {
@@ -212,15 +217,15 @@ impl Vfs for SimVfs {
     }
 
     fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
-        let disk = self.disk.lock();
-        disk.progress.check_running()?;
+        let mut disk = self.disk.lock();
+        disk.progress.operation()?;
         let folder = disk.names.folder(dir)?;
         Ok(disk.names.list(folder).map(PathBuf::from).collect())
     }
 
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.progress.check_running()?;
+        disk.progress.operation()?;
         let ancestors: Vec<&Path> = dir.ancestors().filter(|path| path.file_name().is_some()).collect();
         for path in ancestors.into_iter().rev() {
             let name = disk.names.name(path)?;
@@ -238,7 +243,7 @@ impl Vfs for SimVfs {
 
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.progress.check_running()?;
+        disk.progress.operation()?;
         let folder = disk.names.folder(dir)?;
         if disk.names.list(folder).next().is_some() {
             return Err(io::ErrorKind::DirectoryNotEmpty.into());
@@ -251,7 +256,7 @@ impl Vfs for SimVfs {
 
     fn sync_dir(&self, dir: &Path) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.progress.check_running()?;
+        disk.progress.operation()?;
         let folder = disk.names.folder(dir)?;
         if disk.progress.sync(EventKind::SyncDir, dir)?.is_some() {
             return Err(failed_sync());

@@ -82,6 +82,9 @@ impl Database {
 
     /// Waits for the transactions that have changed a table, and keeps others from it.
     fn lock_definition(&self, table: &Table) -> Result<DefinitionLock> {
+        // If changes are refused, a transaction that could not be taken back keeps its locks until the
+        // restart.
+        self.core.touch()?;
         let mut session = self.core.transactions.session();
         let mut transaction = session.begin()?;
         let key = table.id().0.to_be_bytes();

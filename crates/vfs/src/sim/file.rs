@@ -38,7 +38,7 @@ impl SimFile {
     /// Sets the length to what `choose` makes of the present one.
     fn resize(&self, choose: impl FnOnce(u64) -> u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
-        disk.progress.check_running()?;
+        disk.progress.operation()?;
         let old = self.content.lock().live().len() as u64;
         let len = choose(old);
         let target = in_memory(len)?;
@@ -54,8 +54,8 @@ impl SimFile {
 
 impl File for SimFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
-        let disk = self.disk.lock();
-        disk.progress.check_running()?;
+        let mut disk = self.disk.lock();
+        disk.progress.operation()?;
         let content = self.content.lock();
         let source = usize::try_from(offset)
             .ok()
@@ -69,6 +69,7 @@ impl File for SimFile {
         let mut disk = self.disk.lock();
         let end = offset.saturating_add(bytes.len() as u64);
         let (start, _) = (in_memory(offset)?, in_memory(end)?);
+        disk.progress.operation()?;
         disk.progress.event(EventKind::Write, &self.path)?;
         let old = self.content.lock().live().len() as u64;
         let growth = end.saturating_sub(old);
@@ -80,6 +81,7 @@ impl File for SimFile {
 
     fn sync(&self) -> io::Result<()> {
         let mut disk = self.disk.lock();
+        disk.progress.operation()?;
         let failure = disk.progress.sync(EventKind::Sync, &self.path)?;
         let mut content = self.content.lock();
         match failure {
@@ -96,8 +98,8 @@ impl File for SimFile {
     }
 
     fn len(&self) -> io::Result<u64> {
-        let disk = self.disk.lock();
-        disk.progress.check_running()?;
+        let mut disk = self.disk.lock();
+        disk.progress.operation()?;
         Ok(self.content.lock().live().len() as u64)
     }
 
@@ -112,6 +114,7 @@ impl File for SimFile {
     /// As a write of zeroes, which a crash may tear.
     fn discard(&self, offset: u64, len: u64) -> io::Result<()> {
         let mut disk = self.disk.lock();
+        disk.progress.operation()?;
         disk.progress.event(EventKind::Write, &self.path)?;
         let mut content = self.content.lock();
         let (start, end) = (in_memory(offset)?, in_memory(offset.saturating_add(len))?);
@@ -121,8 +124,8 @@ impl File for SimFile {
     }
 
     fn try_lock_exclusive(&self) -> io::Result<()> {
-        let disk = self.disk.lock();
-        disk.progress.check_running()?;
+        let mut disk = self.disk.lock();
+        disk.progress.operation()?;
         let mut content = self.content.lock();
         if *content.locked_by.get_or_insert(self.handle) == self.handle {
             Ok(())

@@ -15,6 +15,10 @@ pub struct Plan {
     pub free_bytes: Option<u64>,
     /// One sync that fails.
     pub failed_sync: Option<FailedSync>,
+    /// One operation that fails with an error of the device and changes nothing: which one, counted from 1.
+    /// Reads, look-ups and opening count too, unlike in [`Cut::AfterEvent`]. A sync that fails so keeps its
+    /// data unsynced.
+    pub failed_operation: Option<u64>,
 }
 
 /// Where a machine stops.
@@ -78,10 +82,15 @@ impl fmt::Display for Event {
     }
 }
 
+fn failed_operation() -> io::Error {
+    io::Error::other("the simulated device failed")
+}
+
 /// A plan and what was counted since it was set.
 #[derive(Debug, Default)]
 pub(super) struct Progress {
     plan: Plan,
+    pub(super) operations: u64,
     pub(super) events: u64,
     pub(super) syncs: u64,
     pub(super) last: Option<Event>,
@@ -97,7 +106,14 @@ impl Progress {
         self.stopped || self.plan.cut == Some(Cut::AfterEvent(self.events))
     }
 
-    pub(super) fn check_running(&self) -> io::Result<()> {
+    /// Counts an operation. Called once by each, before it does anything.
+    pub(super) fn operation(&mut self) -> io::Result<()> {
+        self.check_running()?;
+        self.operations += 1;
+        if self.plan.failed_operation == Some(self.operations) { Err(failed_operation()) } else { Ok(()) }
+    }
+
+    fn check_running(&self) -> io::Result<()> {
         if self.stopped() { Err(io::Error::other("the simulated machine has stopped")) } else { Ok(()) }
     }
 

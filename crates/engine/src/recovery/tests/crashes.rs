@@ -455,6 +455,107 @@ fn a_full_disk_or_a_failed_sync_loses_nothing_that_was_acknowledged() {
     }
 }
 
+/// As `workload` on a device of which one operation fails: statements that fail are undone or done, as a
+/// whole, and those after them go on, unless the engine refuses changes from then on.
+fn workload_with_a_failure(vfs: &SimVfs, seed: u64, steps: usize) -> Outcome {
+    let mut random = Random::new(seed, 0);
+    let nothing = |error| Outcome {
+        opened: false,
+        before: Tables::new(),
+        after: Tables::new(),
+        error: Some(error),
+        last: None,
+    };
+    let database = match open(vfs) {
+        Ok(database) => database,
+        Err(error) => return nothing(error),
+    };
+    let mut present = Tables::new();
+    let made = database.create_database("d", b"").and_then(|()| database.create_table(def("t")).map(drop));
+    let mut first_error = made.err();
+    if first_error.is_some() {
+        // Once more: an error of the device is over.
+        match database.create_database("d", b"") {
+            Ok(()) | Err(Error::DatabaseExists) => {}
+            Err(error) => return nothing(error),
+        }
+        match database.create_table(def("t")).map(drop) {
+            Ok(()) | Err(Error::TableExists) => {}
+            Err(error) => return nothing(error),
+        }
+    }
+    present.insert("t".into(), Rows::new());
+    let mut outcome =
+        Outcome { opened: true, before: present.clone(), after: present.clone(), error: None, last: None };
+    for _ in 0..steps {
+        let step = Step::random(&mut random, &present);
+        let after = step.after(&present);
+        match step.run(&database, &present) {
+            // It changed something: so it is durable, and all that was before it.
+            Ok(()) if after != present => {
+                present = after;
+                (outcome.before, outcome.after) = (present.clone(), present.clone());
+            }
+            Ok(()) => {}
+            Err(error) => {
+                assert!(!matches!(error, Error::LockWaitTimeout), "{step:?} waited for what cannot end");
+                let found = contents(&database);
+                assert!(found == present || found == after, "half of {step:?} is there after {error}");
+                if first_error.is_none() {
+                    (outcome.before, outcome.after) = (present, after);
+                    outcome.last = Some(format!("{step:?}").chars().take(200).collect());
+                    first_error = Some(error);
+                } else {
+                    assert_eq!(found, present, "{step:?} after {first_error:?}: {error}");
+                }
+                present = found;
+            }
+        }
+    }
+    if seed.is_multiple_of(2) && database.close().is_err() {
+        // The next start is after a crash.
+    }
+    outcome.error = first_error;
+    outcome
+}
+
+#[test]
+fn each_operation_of_the_device_fails_once_and_nothing_acknowledged_is_lost() {
+    const STEPS: usize = 30;
+    let (mut failures, mut errors) = (0, 0);
+    for seed in seeds(0..6) {
+        let whole = SimVfs::new();
+        let outcome = workload_with_a_failure(&whole, seed, STEPS);
+        assert!(outcome.error.is_none(), "seed {seed}: {:?}", outcome.error);
+        for nth in 1..=whole.operations() {
+            let _context = Context(seed, format!("operation {nth}"));
+            let vfs = SimVfs::with_plan(Plan { failed_operation: Some(nth), ..Plan::default() });
+            let outcome = workload_with_a_failure(&vfs, seed, STEPS);
+            failures += 1;
+            errors += u32::from(outcome.error.is_some());
+            verify(&outcome, &vfs.crash(nth));
+        }
+        // The same of a start after a crash: it fails or not, and the next one works.
+        let vfs =
+            SimVfs::with_plan(Plan { cut: Some(Cut::AfterEvent(whole.events() * 3 / 4)), ..Plan::default() });
+        let outcome = workload(&vfs, seed, STEPS);
+        let left = vfs.crash(seed);
+        let found = verify(&outcome, &vfs.crash(seed));
+        let counted = vfs.crash(seed);
+        drop(open(&counted).unwrap());
+        for nth in 1..=counted.operations() {
+            let _context = Context(seed, format!("operation {nth} of a start"));
+            let again = left.crash(seed);
+            again.set_plan(Plan { failed_operation: Some(nth), ..Plan::default() });
+            let opened = open(&again).is_ok();
+            failures += 1;
+            errors += u32::from(!opened);
+            assert_eq!(verify(&outcome, &again.crash(nth)), found);
+        }
+    }
+    println!("{failures} failures, {errors} of them seen by a statement or a start");
+}
+
 /// Rows that a thread was promised, and the one that it asked for last: its key, and what it was to become.
 type Own = (Rows, Option<(i32, Option<Vec<u8>>)>);
 
