@@ -132,6 +132,12 @@ impl Server {
                 recovery.records, recovery.repaired_pages, recovery.rolled_back, recovery.changes_taken_back
             ));
         }
+        for table in database.damaged_tables() {
+            log.warning(&format!(
+                "table `{}`.`{}` is damaged and stays closed: {}",
+                table.database, table.name, table.why
+            ));
+        }
         let globals = options.globals.with_latch_as_chosen();
         describe_flush_method(&globals, &database, &log);
         let port = listeners.port().unwrap_or(0);

@@ -30,8 +30,9 @@ impl Database {
         let tables: Vec<Arc<Table>> = self.all_tables();
         for table in tables {
             match table.state().space.save(&table.numbers()) {
-                // Dropped meanwhile.
-                Ok(()) | Err(Error::NoSuchTable) => {}
+                // Dropped meanwhile; or its header is damaged, which keeps its numbers old, and must not keep
+                // the log of all the others.
+                Ok(()) | Err(Error::NoSuchTable | Error::Corrupt { .. }) => {}
                 Err(error) => return Err(error),
             }
         }

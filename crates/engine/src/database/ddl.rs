@@ -19,6 +19,7 @@ use base::sync::Arc;
 use base::{FileId, IndexId, Stamp};
 use pagecache::{Detach, NamedCache};
 use std::collections::BTreeSet;
+use std::path::Path;
 use transactions::{DEFINITIONS, LockMode, Patience, Transaction};
 use types::KeyCodec;
 use vfs::Create;
@@ -70,7 +71,8 @@ impl Database {
             // CRASH: once the database's record has gone, a start removes the tables that are left of it. So
             // from here on nothing may fail: what stayed would be gone after the next start.
             catalogue.remove_database(name)?;
-            self.names.write().databases.remove(name);
+            let names = self.names.write().databases.remove(name).unwrap_or_default();
+            self.drop_all_damaged(&mut catalogue, names.damaged.into_values().collect());
             for table in &tables {
                 let _closure = table.gate.close();
                 catalogue.remove_gone_table(table.id());
@@ -109,7 +111,7 @@ impl Database {
         {
             let names = self.names.read();
             let database = names.databases.get(&def.database).ok_or(Error::NoSuchDatabase)?;
-            if database.tables.contains_key(&def.name) {
+            if database.tables.contains_key(&def.name) || database.damaged.contains_key(&def.name) {
                 return Err(Error::TableExists);
             }
         }
@@ -253,9 +255,14 @@ impl Database {
     /// Forgets a file that no table has any more. What cannot be removed now is removed at the next start.
     pub(super) fn remove_space(&self, space: &Tablespace) {
         let _ = space.close(Detach::Discard);
+        self.remove_path(&space.path());
+    }
+
+    /// Removes a file that nobody has open.
+    pub(super) fn remove_path(&self, path: &Path) {
         // CRASH: the file goes only when it is durable that the catalogue does not name it.
         if self.core.journal.flush(self.core.journal.position(), Durability::Synced).is_ok() {
-            let _ = self.files.vfs.remove(&space.path());
+            let _ = self.files.vfs.remove(path);
         }
     }
 
@@ -264,7 +271,15 @@ impl Database {
     /// [`Error::NoSuchDatabase`], [`Error::NoSuchTable`].
     /// As any change of definitions: see [`Database::create_database`].
     pub fn drop_table(&self, database: &str, name: &str) -> Result<()> {
-        let table = self.table(database, name)?;
+        let table = match self.table(database, name) {
+            Err(Error::Corrupt { .. }) => {
+                let mut catalogue = self.catalogue.lock();
+                self.core.touch()?;
+                let dropped = self.drop_damaged(&mut catalogue, database, name)?;
+                return if dropped { self.make_durable() } else { Err(Error::NoSuchTable) };
+            }
+            table => table?,
+        };
         let _definition = self.lock_definition(&table)?;
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;

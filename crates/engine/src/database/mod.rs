@@ -13,10 +13,12 @@
 mod caches;
 mod catalogue;
 pub(crate) mod checkpoint;
+mod damage;
 mod ddl;
 mod load;
 
 pub use caches::Preloaded;
+pub use damage::DamagedTable;
 pub use load::{Load, Loaded, LoadedRows};
 
 #[cfg(test)]
@@ -25,6 +27,7 @@ mod tests;
 use crate::examine;
 use crate::format::catalogue::{CATALOGUE_ROOT, CATALOGUE_TREE, Record, TableRecord};
 use catalogue::Catalogue;
+use damage::Damage;
 
 base::latch_class!(pub CatalogueLatch, "catalogue");
 
@@ -120,6 +123,8 @@ struct Names {
 struct DatabaseNames {
     sql_metadata: Vec<u8>,
     tables: BTreeMap<String, Arc<Table>>,
+    /// Tables that could not be opened.
+    damaged: BTreeMap<String, Damage>,
 }
 
 impl Database {
@@ -229,7 +234,9 @@ impl Database {
         let database = Database::new(core, dir, files.clone(), recovery, catalogue);
         database.load(&redone)?;
         if !start.is_clean() {
-            redone.logical.finish(&database.core, database.all_tables())?;
+            for (table, error) in redone.logical.finish(&database.core, database.all_tables())? {
+                database.close_table(&table, error)?;
+            }
         }
         database.free_lost_pages()?;
         if !start.is_clean() {
@@ -271,7 +278,8 @@ impl Database {
             match record {
                 // Databases come before tables: 'd' < 't'.
                 Record::Database { name, sql_metadata } => {
-                    names.databases.insert(name, DatabaseNames { sql_metadata, tables: BTreeMap::new() });
+                    let new = DatabaseNames { sql_metadata, ..DatabaseNames::default() };
+                    names.databases.insert(name, new);
                 }
                 Record::Table(record) if names.databases.contains_key(&record.def.database) => {
                     // Tables come by their ids: the newer one last.
@@ -283,8 +291,17 @@ impl Database {
             }
         }
         for ((database, name), record) in tables {
-            redone.check_whole(&self.dir, record.file)?;
-            let table = self.open_table(&record)?;
+            let opened = redone.check_whole(&self.dir, record.file).and_then(|()| self.open_table(&record));
+            let table = match opened {
+                Ok(table) => table,
+                Err(error) => {
+                    let damage = Damage::of(record.id, record.file, error)?;
+                    if let Some(database) = names.databases.get_mut(&database) {
+                        database.damaged.insert(name, damage);
+                    }
+                    continue;
+                }
+            };
             if let Some(found) = statistics.remove(&record.id)
                 && found.file == record.file
                 && found.trees.iter().eq(record.roots.iter().map(|(_, tree)| tree))
@@ -305,7 +322,11 @@ impl Database {
     /// Frees pages that belong to nothing.
     fn free_lost_pages(&self) -> Result<()> {
         for table in self.all_tables() {
-            examine::free_table_pages(&table)?;
+            match examine::free_table_pages(&table) {
+                // The file stays in doubt.
+                Ok(_) | Err(Error::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         let catalogue = self.catalogue.lock();
         examine::free_lost_pages(catalogue.tree().space(), |file| drop(file.catalogue()))?;
@@ -316,7 +337,11 @@ impl Database {
     /// is newer than the log's `end` stays: what named it has been lost. No new file gets the number of one
     /// that is there.
     fn remove_strangers(&self, end: Lsn) -> Result<()> {
-        let files: Vec<PathBuf> = self.all_tables().iter().map(|table| table.state().space.path()).collect();
+        let mut files: Vec<PathBuf> =
+            self.all_tables().iter().map(|table| table.state().space.path()).collect();
+        for database in self.names.read().databases.values() {
+            files.extend(database.damaged.values().map(|damage| table_path(&self.dir, damage.file())));
+        }
         let tables = self.dir.join(TABLES_DIR);
         for name in self.files.vfs.list(&tables)? {
             let path = tables.join(&name);
@@ -395,7 +420,11 @@ impl Database {
     /// No change is under way, and nothing waits for purge.
     fn end_doubt(&self) -> Result<()> {
         for table in self.all_tables().iter().filter(|table| table.state().space.is_in_doubt()) {
-            table.state().space.end_doubt()?;
+            match table.state().space.end_doubt() {
+                // It stays in doubt.
+                Ok(()) | Err(Error::Corrupt { .. }) => {}
+                Err(error) => return Err(error),
+            }
         }
         self.catalogue.lock().tree().space().end_doubt()
     }
@@ -529,10 +558,17 @@ impl Database {
         names.databases.iter().map(|(name, d)| (name.clone(), d.sql_metadata.clone())).collect()
     }
 
+    /// # Errors
+    /// [`Error::NoSuchDatabase`], [`Error::NoSuchTable`]; [`Error::Corrupt`] if it could not be opened: see
+    /// [`Database::damaged_tables`].
     pub fn table(&self, database: &str, name: &str) -> Result<Arc<Table>> {
         let names = self.names.read();
-        let tables = &names.databases.get(database).ok_or(Error::NoSuchDatabase)?.tables;
-        tables.get(name).cloned().ok_or(Error::NoSuchTable)
+        let names = names.databases.get(database).ok_or(Error::NoSuchDatabase)?;
+        match (names.tables.get(name), names.damaged.get(name)) {
+            (Some(table), _) => Ok(table.clone()),
+            (None, Some(damage)) => Err(damage.error(&self.dir)),
+            (None, None) => Err(Error::NoSuchTable),
+        }
     }
 
     /// The tables of a database, sorted by name.

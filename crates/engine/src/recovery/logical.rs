@@ -89,8 +89,15 @@ impl Logical {
     /// All pages are as the log says, the tables are open and the log accepts appends; nobody else uses the
     /// database yet. May be cut short by a crash and is then begun anew, with what it has logged so far among
     /// the records.
-    pub(crate) fn finish(self, core: &WriteCore, tables: Vec<Arc<Table>>) -> Result<()> {
-        let tables: BTreeMap<FileId, Arc<Table>> =
+    ///
+    /// Gives the tables in which that could not be done, because they are damaged, each with what is wrong.
+    pub(crate) fn finish(
+        self,
+        core: &WriteCore,
+        tables: Vec<Arc<Table>>,
+    ) -> Result<Vec<(Arc<Table>, Error)>> {
+        let mut damaged = Vec::new();
+        let mut tables: BTreeMap<FileId, Arc<Table>> =
             tables.into_iter().map(|table| (table.state().space.file_id(), table)).collect();
         for (file, counters) in &self.counters {
             if let Some(table) = tables.get(file) {
@@ -99,8 +106,13 @@ impl Logical {
         }
         for (stamp, logged) in &self.under_way {
             for Logged { file, change } in logged.values().rev() {
-                if let Some(table) = tables.get(file) {
-                    take_back(table, Stamp(*stamp), &change.what)?;
+                let Some(table) = tables.get(file) else { continue };
+                match take_back(table, Stamp(*stamp), &change.what) {
+                    Ok(()) => {}
+                    Err(error @ Error::Corrupt { .. }) => {
+                        damaged.extend(tables.remove(file).map(|table| (table, error)));
+                    }
+                    Err(error) => return Err(error),
                 }
             }
             log::rolled_back(core, Stamp(*stamp))?;
@@ -122,7 +134,7 @@ impl Logical {
                 core.purge.sweep(table.clone());
             }
         }
-        Ok(())
+        Ok(damaged)
     }
 }
 

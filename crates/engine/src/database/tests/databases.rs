@@ -381,3 +381,65 @@ fn a_clean_shutdown_survives_a_power_failure() {
         }
     }
 }
+
+/// Damages the file of a table in a directory that nobody has open.
+type Damage = fn(&dyn Vfs, &Path);
+
+#[test]
+fn a_damaged_file_closes_its_table_and_everything_else_serves() {
+    let zero_header: Damage = |vfs, path| {
+        let file = vfs.open(path, Create::Never).unwrap();
+        file.write_at(&[0; PAGE_SIZE], 0).unwrap();
+    };
+    let flip_free_map: Damage = |vfs, path| flip_byte(vfs, path, PAGE_SIZE as u64 + 700);
+    let remove: Damage = |vfs, path| vfs.remove(path).unwrap();
+    let cut: Damage = |vfs, path| vfs.open(path, Create::Never).unwrap().set_len(100).unwrap();
+    for (number, damage) in [zero_header, flip_free_map, remove, cut].into_iter().enumerate() {
+        for is_clean in [true, false] {
+            let what = format!("{number}, {is_clean}");
+            let vfs: Arc<dyn Vfs> = Arc::new(MemVfs::new());
+            let (database, table) = with_table(vfs.clone());
+            let other = crate::TableDef { name: "other".into(), ..table_def() };
+            let other = database.create_table(other).unwrap();
+            (0..50).for_each(|id| insert(&database, &table, &row(id)).unwrap());
+            (0..50).for_each(|id| insert(&database, &other, &row(id)).unwrap());
+            let path = table.state().space.path();
+            // The second finds nothing of the table to be redone.
+            for _ in 0..2 {
+                database.core().caches.flush_all().unwrap();
+                database.checkpoint().unwrap();
+            }
+            insert(&database, &other, &row(50)).unwrap();
+            if is_clean {
+                database.close().unwrap();
+            }
+            drop((database, table, other));
+            damage(&*vfs, &path);
+            // Otherwise a start after a crash takes the page from there.
+            let copies = Path::new(DIR).join("latchwork.doublewrite");
+            vfs.open(&copies, Create::Never).unwrap().set_len(0).unwrap();
+            let database = open(vfs.clone()).unwrap_or_else(|error| panic!("{what}: {error}"));
+            let damaged = database.damaged_tables();
+            assert_eq!(damaged.len(), 1, "{what}");
+            assert!(damaged[0].name == "t" && damaged[0].why.contains("T2.lwt"), "{what}: {damaged:?}");
+            let error = database.table("d", "t").unwrap_err();
+            assert!(matches!(error, Error::Corrupt { .. }), "{what}: {error}");
+            assert!(matches!(database.create_table(table_def()), Err(Error::TableExists)));
+            let other = database.table("d", "other").unwrap();
+            assert!(has(&other, &row(50)));
+            insert(&database, &other, &row(51)).unwrap();
+            assert_eq!(vfs.exists(&path).unwrap(), number != 2, "what is left of it stays");
+            if is_clean {
+                database.drop_table("d", "t").unwrap();
+                assert!(!vfs.exists(&path).unwrap());
+                insert(&database, &database.create_table(table_def()).unwrap(), &row(1)).unwrap();
+            }
+            database.close().unwrap();
+            drop((database, other));
+            let database = open(vfs).unwrap();
+            assert_eq!(database.damaged_tables().len(), usize::from(!is_clean), "{what}");
+            assert!(has(&database.table("d", "other").unwrap(), &row(51)));
+            database.drop_database("d").unwrap();
+        }
+    }
+}

@@ -233,6 +233,10 @@ pub(crate) fn drop_table(
             {
                 missing.push(format!("{database}.{name}"));
             }
+            // Closed because it is damaged: nobody uses it, and this is how it goes.
+            Err(error) if error.kind == ErrorKind::TableCorrupt => {
+                instance.database.drop_table(&database, &name)?;
+            }
             Err(error) => return Err(error),
         }
     }

@@ -50,7 +50,9 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     .read_only()
     .works(),
     global("innodb_flush_neighbors", unsigned(1, 0, 2, 1)),
-    global("innodb_force_recovery", unsigned(0, 0, 6, 1)).read_only(),
+    global("innodb_force_recovery", unsigned(0, 0, 6, 1))
+        .read_only()
+        .because("a damaged table is closed by itself, and everything else serves"),
     global("innodb_io_capacity", unsigned(200, 100, 4294967295, 1)).works(),
     global("innodb_io_capacity_max", unsigned(4294967295, 100, 4294967295, 1)).works(),
     both("innodb_lock_wait_timeout", unsigned(50, 0, 100000000, 1)).works(),
