@@ -100,3 +100,4 @@ pub use transactions::{
 pub use tree::{IntegerValues, Integers};
 pub use visibility::{Reader, Readers};
 pub use work::{Work, work};
+pub use write::row::LockedRow;

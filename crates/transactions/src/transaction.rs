@@ -103,12 +103,19 @@ impl Transaction {
     /// Gives back the explicit locks taken since the mark, because the change that they were taken for has
     /// not happened.
     pub fn give_back_locks(&mut self, mark: LockMark) {
-        while self.held.len() > mark.0 {
-            if let Some(held) = self.held.pop() {
-                self.shared.locks.unlock(self.id, &held, true);
-                let (now, adds) = (self.waiter.holds(), held.adds());
-                self.waiter.set_holds(Holds { rows: now.rows - adds.rows, tables: now.tables - adds.tables });
-            }
+        self.give_back_locks_between(mark, self.lock_mark());
+    }
+
+    /// Gives back the explicit locks taken between two marks. Marks behind the first are not to be used any
+    /// more.
+    pub fn give_back_locks_between(&mut self, from: LockMark, to: LockMark) {
+        if from.0 >= to.0 {
+            return;
+        }
+        for held in self.held.drain(from.0..to.0).rev() {
+            self.shared.locks.unlock(self.id, &held, true);
+            let (now, adds) = (self.waiter.holds(), held.adds());
+            self.waiter.set_holds(Holds { rows: now.rows - adds.rows, tables: now.tables - adds.tables });
         }
     }
 

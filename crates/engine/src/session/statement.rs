@@ -7,6 +7,7 @@ use crate::table::Table;
 use crate::visibility::{Reader, Readers};
 use crate::write::active::Active;
 use crate::write::core::WriteCore;
+use crate::write::row::LockedRow;
 use crate::write::undo::{Enlistment, Mark};
 use crate::{Error, Result};
 use base::sync::Arc;
@@ -295,19 +296,23 @@ impl Writer<'_> {
         self.all_or_nothing(|core, active| table.delete_row(core, active, place, primary_key, condition))
     }
 
-    /// Locks a row until the transaction ends. False, and it is not locked, if it is not there, or `keep`
-    /// says of its newest image that it is not meant.
+    /// Locks a row until the transaction ends, and gives its newest image. `None` if it is not there.
     pub fn lock(
         &mut self,
         table: &Table,
         primary_key: &[u8],
         mode: LockMode,
         wait: LockWait,
-        keep: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool> {
+    ) -> Result<Option<LockedRow>> {
         self.active.enlist(table)?;
         let patience = if wait == LockWait::NoWait { Patience::None } else { self.active.patience };
-        table.lock_row(self.core, self.active, primary_key, mode, patience, keep)
+        table.lock_row(self.core, self.active, primary_key, mode, patience)
+    }
+
+    /// The row is not meant: it is as if it had not been locked. Rows that were locked since stay locked,
+    /// unless they were given back before this one.
+    pub fn give_back(&mut self, row: LockedRow) {
+        row.give_back(&mut self.active.transaction);
     }
 
     /// To be called before a row is changed: gives the table's place among those of the transaction, once the

@@ -24,13 +24,29 @@ use crate::{Error, Result};
 use base::phases::{self, Phase};
 use base::sync::Arc;
 use base::{IndexId, Stamp};
-use transactions::{LockMode, Patience, Transaction};
+use transactions::{LockMark, LockMode, Patience, Transaction};
 
 /// A row that the transaction may change while it holds the latch.
 struct Claimed<'c> {
     _latch: RowLatch<'c>,
     /// Its cell, with a header that has been read.
     cell: Option<(RowHeader, Arc<[u8]>)>,
+}
+
+/// A row that is locked until the transaction ends, unless [`crate::Writer::give_back`] gives it back.
+#[derive(Debug)]
+pub struct LockedRow {
+    /// Its newest image.
+    pub image: Vec<u8>,
+    /// The locks that were taken for it. None, if the transaction had it before.
+    from: LockMark,
+    to: LockMark,
+}
+
+impl LockedRow {
+    pub(crate) fn give_back(self, transaction: &mut Transaction) {
+        transaction.give_back_locks_between(self.from, self.to);
+    }
 }
 
 /// A row that is about to be changed, as it is in its leaf.
@@ -171,8 +187,7 @@ impl Table {
         key: &[u8],
         mode: LockMode,
         patience: Patience,
-        keep: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool> {
+    ) -> Result<Option<LockedRow>> {
         let _phase = phases::enter(Phase::Row);
         let state = self.live_state()?;
         let file = u64::from(state.space.file_id().0);
@@ -192,21 +207,19 @@ impl Table {
                 if !is_own {
                     active.check_unchanged(core, state, stamp)?;
                 }
-                let is_meant = match cell.filter(|(header, _)| !header.is_deleted()) {
-                    Some((_, cell)) => keep(&self.image_of(&state.space, &cell)?),
-                    None if is_locked && active.locks_absent() => {
-                        if active.begin_absent_locks(core) {
-                            continue;
-                        }
-                        // The lock stays, so that nobody inserts the row.
-                        return Ok(false);
-                    }
-                    None => false,
-                };
-                if !is_meant {
-                    active.transaction.give_back_locks(mark);
+                if let Some((_, cell)) = cell.filter(|(header, _)| !header.is_deleted()) {
+                    let image = self.image_of(&state.space, &cell)?;
+                    return Ok(Some(LockedRow { image, from: mark, to: active.transaction.lock_mark() }));
                 }
-                return Ok(is_meant);
+                if is_locked && active.locks_absent() {
+                    if active.begin_absent_locks(core) {
+                        continue;
+                    }
+                    // The lock stays, so that nobody inserts the row.
+                    return Ok(None);
+                }
+                active.transaction.give_back_locks(mark);
+                return Ok(None);
             }
             if !is_locked {
                 active.transaction.lock(file, key, mode, patience)?;

@@ -15,23 +15,25 @@ use crate::expr::{Part, Row};
 use crate::plan::access::Access;
 use crate::plan::plan::{LockClause, LockPatience, SelectPlan};
 use base::IndexId;
-use engine::{Error, LockMode, LockWait, Reader, Table, Writer};
+use engine::{Error, LockMode, LockWait, LockedRow, Reader, Table, Writer};
 use std::cell::RefCell;
 
 /// Locks rows for a statement.
 pub(crate) trait LockRows {
-    /// Locks one row and shows its newest image to `keep`. False if there is no such row, if `keep` says that
-    /// it is not meant, or if it is to be skipped because it is locked.
+    /// Locks one row and gives its newest image. `None` if there is no such row, or if it is to be skipped
+    /// because it is locked.
     ///
     /// # Errors
-    /// 1205, 1213, 1317, and those of the engine.
+    /// 1020, 1205, 1213, 1317, and those of the engine.
     fn lock(
         &self,
         table: &Table,
         primary_key: &[u8],
         clause: LockClause,
-        keep: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool, SqlError>;
+    ) -> Result<Option<LockedRow>, SqlError>;
+
+    /// The row is not meant after all.
+    fn give_back(&self, row: LockedRow);
 }
 
 /// Locks rows through the statement's own writer, which may change other rows in between.
@@ -43,17 +45,20 @@ impl LockRows for WriterLocks<'_, '_> {
         table: &Table,
         primary_key: &[u8],
         clause: LockClause,
-        keep: &mut dyn FnMut(&[u8]) -> bool,
-    ) -> Result<bool, SqlError> {
+    ) -> Result<Option<LockedRow>, SqlError> {
         let mode = if clause.exclusive { LockMode::Exclusive } else { LockMode::Shared };
         let wait = match clause.wait {
             LockPatience::Default | LockPatience::Seconds(_) => LockWait::Wait,
             LockPatience::NoWait | LockPatience::SkipLocked => LockWait::NoWait,
         };
-        match self.0.borrow_mut().lock(table, primary_key, mode, wait, keep) {
-            Err(Error::WouldBlock) if clause.wait == LockPatience::SkipLocked => Ok(false),
+        match self.0.borrow_mut().lock(table, primary_key, mode, wait) {
+            Err(Error::WouldBlock) if clause.wait == LockPatience::SkipLocked => Ok(None),
             result => Ok(result?),
         }
+    }
+
+    fn give_back(&self, row: LockedRow) {
+        self.0.borrow_mut().give_back(row);
     }
 }
 
@@ -85,29 +90,32 @@ pub(super) fn lock_each_row(
 ) -> Result<Flow, SqlError> {
     let find = Find { reader: locks.candidates, ..*find };
     let Find { table, access, outer: Row(outer), context, .. } = find;
-    let mut image = Vec::new();
     let mut newest_key = Vec::new();
-    // `None` for a row that is no longer where it was found.
+    // `None` for a row that is no longer where it was found. Nothing of the statement's writer is held while
+    // the conditions are tested: their subqueries lock rows, too.
     let mut lock = |primary_key: &[u8], entry: Option<&FoundEntry>| {
-        image.clear();
-        let mut met = Ok(false);
-        let mut moved = false;
-        let found = locks.rows.lock(table, primary_key, clause, &mut |newest| {
-            let view = table.row_codec().view(newest);
-            if let Some(entry) = entry {
-                newest_key.clear();
-                table.key_codec(entry.index).encode_row(&view, &mut newest_key);
-                moved = newest_key != entry.key;
+        let Some(row) = locks.rows.lock(table, primary_key, clause)? else {
+            return Ok(Some(Flow::Continue));
+        };
+        let view = table.row_codec().view(&row.image);
+        let moved = entry.is_some_and(|entry| {
+            newest_key.clear();
+            table.key_codec(entry.index).encode_row(&view, &mut newest_key);
+            newest_key != entry.key
+        });
+        let mut parts = outer.to_vec();
+        parts[part] = Part::Image(view);
+        let met = if moved { Ok(false) } else { passes(&access.all, &Row(&parts), context) };
+        match met {
+            Ok(true) => each(&row.image).map(Some),
+            Ok(false) => {
+                locks.rows.give_back(row);
+                Ok((!moved).then_some(Flow::Continue))
             }
-            let mut parts = outer.to_vec();
-            parts[part] = Part::Image(view);
-            met = passes(&access.all, &Row(&parts), context);
-            image.extend_from_slice(newest);
-            !moved && matches!(met, Ok(true))
-        })?;
-        match met? && found {
-            true => each(&image).map(Some),
-            false => Ok((!moved).then_some(Flow::Continue)),
+            Err(error) => {
+                locks.rows.give_back(row);
+                Err(error)
+            }
         }
     };
     if named_rows(access, &find.outer, context, scratch)? {

@@ -84,13 +84,9 @@ impl Model {
     fn lock(&self, who: u64, mode: LockMode, changes: bool) {
         let mut session = self.database.session();
         session.begin(Isolation::RepeatableRead).unwrap();
-        let mut seen = 0;
         let mut statement = session.write().unwrap();
-        let locked = statement.split().1.lock(&self.table, &int_key(1), mode, LockWait::Wait, &mut |image| {
-            seen = Row::read(&self.table, image).k;
-            true
-        });
-        assert!(locked.unwrap(), "the row is there");
+        let locked = statement.split().1.lock(&self.table, &int_key(1), mode, LockWait::Wait);
+        let seen = Row::read(&self.table, &locked.unwrap().expect("the row is there").image).k;
         statement.commit().unwrap();
         self.take(who);
         if changes {

@@ -176,7 +176,7 @@ fn a_row_that_is_changed_is_waited_for_and_its_change_is_what_the_next_one_sees(
     assert!(matches!(insert(&mut hasty, &table, &row(1, 0)), Err(Error::LockWaitTimeout)));
     let mut statement = hasty.write().unwrap();
     let (_, mut writer) = statement.split();
-    let locked = writer.lock(&table, &int_key(1), LockMode::Shared, LockWait::NoWait, &mut |_| true);
+    let locked = writer.lock(&table, &int_key(1), LockMode::Shared, LockWait::NoWait);
     assert!(matches!(locked, Err(Error::WouldBlock)));
     drop(statement);
 
@@ -247,13 +247,13 @@ fn a_locked_row_is_left_alone_until_its_owner_ends() {
         owner.begin(Isolation::RepeatableRead).unwrap();
         let mut statement = owner.write().unwrap();
         let (_, mut writer) = statement.split();
-        assert!(writer.lock(&table, &int_key(1), mode, LockWait::Wait, &mut |_| true).unwrap());
-        assert!(!writer.lock(&table, &int_key(9), mode, LockWait::Wait, &mut |_| true).unwrap());
+        assert!(writer.lock(&table, &int_key(1), mode, LockWait::Wait).unwrap().is_some());
+        assert!(writer.lock(&table, &int_key(9), mode, LockWait::Wait).unwrap().is_none());
         statement.commit().unwrap();
         assert!(matches!(update(&mut other, &table, &row(1, 2)), Err(Error::LockWaitTimeout)));
         let mut statement = other.write().unwrap();
         let (_, mut writer) = statement.split();
-        let shared = writer.lock(&table, &int_key(1), LockMode::Shared, LockWait::NoWait, &mut |_| true);
+        let shared = writer.lock(&table, &int_key(1), LockMode::Shared, LockWait::NoWait);
         assert_eq!(shared.is_ok(), shared_too);
         drop(statement);
         assert_eq!(get(&mut other, &table, 1), Some(row(1, 1)), "plain reads do not wait");

@@ -1,0 +1,30 @@
+-- UPDATE, DELETE, INSERT ... SELECT and REPLACE with subqueries in subqueries: each table that is read locks rows,
+-- while another is being locked.
+CREATE DATABASE changes_by_subqueries;
+USE changes_by_subqueries;
+CREATE TABLE t1 (id INT PRIMARY KEY, topic INT, v INT, KEY (topic));
+CREATE TABLE t2 (id INT PRIMARY KEY, topic INT, v INT);
+CREATE TABLE t3 (numeropost INT PRIMARY KEY, v INT);
+INSERT INTO t1 VALUES (1, 1, 10), (2, 2, 20), (3, 3, 30), (4, 1, 40), (5, NULL, 50);
+INSERT INTO t2 VALUES (1, 1, 1), (2, 2, 2), (3, 3, 3), (4, 4, 4), (5, NULL, 5);
+INSERT INTO t3 VALUES (1, 1), (3, 3), (7, 7);
+DELETE FROM t1 WHERE topic IN (SELECT DISTINCT topic FROM t2 WHERE NOT EXISTS (SELECT * FROM t3 WHERE numeropost = topic));
+SELECT * FROM t1 ORDER BY id;
+UPDATE t1 SET v = v + 1 WHERE topic IN (SELECT topic FROM t2 WHERE EXISTS (SELECT 1 FROM t3 WHERE t3.numeropost = t2.topic AND t3.v IN (SELECT v FROM t2 AS deep WHERE deep.id = t3.numeropost)));
+SELECT * FROM t1 ORDER BY id;
+DELETE FROM t2 WHERE v > (SELECT AVG(numeropost) FROM t3 WHERE numeropost IN (SELECT topic FROM t1 WHERE t1.id = t2.id OR t1.topic IS NOT NULL));
+SELECT * FROM t2 ORDER BY id;
+INSERT INTO t2 SELECT id + 10, topic, (SELECT SUM(v) FROM t3 WHERE NOT EXISTS (SELECT * FROM t2 WHERE t2.topic = t3.numeropost)) FROM t1 WHERE topic IN (SELECT numeropost FROM t3 WHERE v NOT IN (SELECT v FROM t2 WHERE v IS NOT NULL AND v > 2));
+SELECT * FROM t2 ORDER BY id;
+REPLACE INTO t3 SELECT id, (SELECT MIN(topic) FROM t1 WHERE t1.topic > (SELECT MIN(topic) FROM t2)) FROM t1 WHERE EXISTS (SELECT * FROM t2 WHERE t2.topic = t1.topic AND t2.id NOT IN (SELECT numeropost FROM t3));
+SELECT * FROM t3 ORDER BY numeropost;
+SET SESSION TRANSACTION ISOLATION LEVEL SERIALIZABLE;
+BEGIN;
+SELECT * FROM t1 WHERE topic IN (SELECT topic FROM t2 WHERE NOT EXISTS (SELECT * FROM t3 WHERE numeropost = t2.id)) ORDER BY id;
+SELECT * FROM t1 WHERE topic IN (SELECT topic FROM t2 WHERE NOT EXISTS (SELECT * FROM t3 WHERE numeropost = t2.id AND v IN (SELECT id FROM t1)) FOR UPDATE) ORDER BY id FOR UPDATE;
+SELECT * FROM t1, t2 WHERE t1.topic = t2.topic AND t2.v > ALL (SELECT v FROM t3 WHERE numeropost = t1.id AND EXISTS (SELECT * FROM t2 AS deep WHERE deep.id = t3.v)) ORDER BY t1.id, t2.id LOCK IN SHARE MODE;
+COMMIT;
+SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED;
+DELETE FROM t1 WHERE topic IN (SELECT DISTINCT topic FROM t2 WHERE NOT EXISTS (SELECT * FROM t3 WHERE numeropost = topic + 1));
+SELECT * FROM t1 ORDER BY id;
+DROP DATABASE changes_by_subqueries;
