@@ -122,6 +122,13 @@ impl Doublewrite {
         results
     }
 
+    /// The file is going to be deleted, and nothing is on its way to it. It is not kept open until the lap
+    /// ends: on an idle server that may take for ever, and the system gives the file's room back when nobody
+    /// has it open.
+    pub fn forget_file(&self, id: FileId) {
+        self.turn.lock().files.remove(&id);
+    }
+
     fn store(&self, turn: &mut Turn, batch: &[Outgoing], sync_failed: &impl Fn(String)) -> io::Result<()> {
         let named = |error: io::Error| io::Error::new(error.kind(), format!("the doublewrite file: {error}"));
         if let Some((kind, why)) = &turn.failure {

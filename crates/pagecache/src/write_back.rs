@@ -448,6 +448,9 @@ impl Pool {
                 self.cold_pages.forget_file(id);
                 if how == Detach::Discard {
                     file.forget_writes();
+                    if let Some(doublewrite) = &self.device.backend.doublewrite {
+                        doublewrite.forget_file(id);
+                    }
                 }
                 self.rest_if_unused();
                 Ok(file)

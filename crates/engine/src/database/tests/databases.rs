@@ -443,3 +443,40 @@ fn a_damaged_file_closes_its_table_and_everything_else_serves() {
         }
     }
 }
+
+/// How many files below `dir` the process has open whose name ends in `suffix`, removed ones included.
+fn open_files(dir: &Path, suffix: &str) -> usize {
+    let open = std::fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| {
+        let target = std::fs::read_link(entry.ok()?.path()).ok()?.to_string_lossy().into_owned();
+        let name = target.trim_end_matches(" (deleted)");
+        (name.starts_with(&*dir.to_string_lossy()) && name.ends_with(suffix)).then_some(())
+    });
+    open.count()
+}
+
+#[test]
+fn a_file_that_no_table_has_any_more_is_not_kept_open() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().canonicalize().unwrap().join("data");
+    let options = options(Arc::new(vfs::OsVfs), PAGE_SIZE, HitPath::Optimistic, CacheSize::Normal);
+    let database = Database::open(&dir, options).unwrap();
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(table_def()).unwrap();
+    let fill = |table: &Table| {
+        (0..50).for_each(|id| insert(&database, table, &row(id)).unwrap());
+        // Through the doublewrite file, which has room for many more pages.
+        database.core().caches.flush_all().unwrap();
+        assert_eq!(open_files(&dir, ".lwt"), 2, "the catalogue's and the table's");
+    };
+    fill(&table);
+    database.truncate(&table).unwrap();
+    fill(&table);
+    let new = database.create_replacement(table_def()).unwrap();
+    database.replace_table(&table, &new).unwrap();
+    drop(table);
+    fill(&new);
+    database.drop_table("d", "t").unwrap();
+    // Plans and statistics may hold the table for a while.
+    assert_eq!(open_files(&dir, ".lwt"), 1);
+    drop(new);
+}
