@@ -124,8 +124,13 @@ pub fn check(
                 Assigned::Real(_) => return Err(wrong_type(name)),
                 _ => return Err(wrong_value(name, &value.quoted())),
             };
-            let bits = if definition.name == "sql_mode" { SqlMode(bits).expanded().0 } else { bits };
-            Ok(Setting::Set(bits))
+            if definition.name != "sql_mode" {
+                return Ok(Setting::Set(bits));
+            }
+            if SqlMode(bits).changes_reading() {
+                return Err(wrong_value(name, &value.quoted()));
+            }
+            Ok(Setting::Set(SqlMode(bits).expanded().0))
         }
         Kind::Charset { .. } => charset(definition, name, value),
         Kind::Collation { .. } => checked_collation(name, value),

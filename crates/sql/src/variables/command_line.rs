@@ -180,7 +180,13 @@ fn setting_of(
                 .ok()
                 .or_else(|| value.parse().ok().filter(|bits: &u64| bits >> names.len() == 0))
                 .ok_or_else(|| wrong(&format!("any of {}", names.join(","))))?;
-            Ok(Setting::Set(if definition.name == "sql_mode" { SqlMode(bits).expanded().0 } else { bits }))
+            if definition.name != "sql_mode" {
+                return Ok(Setting::Set(bits));
+            }
+            if SqlMode(bits).changes_reading() {
+                return Err(wrong("no mode that changes how the text of statements is read"));
+            }
+            Ok(Setting::Set(SqlMode(bits).expanded().0))
         }
         Kind::Charset { .. } => match charsets::charset(value) {
             Some(charset) => Ok(Setting::Text(charset.name.into())),

@@ -39,6 +39,15 @@ impl SqlMode {
         self.0 & (SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::STRICT_ALL_TABLES.0) != 0
     }
 
+    /// True if the text of statements would be read differently: another character ends or escapes a text, or
+    /// `||` joins texts. No lexer does that, so these modes are refused. If they were accepted, a client that
+    /// escapes its values for them would let a value out of its quotes.
+    pub(crate) const fn changes_reading(self) -> bool {
+        const PIPES_AS_CONCAT: u64 = 1 << 1;
+        let reading = PIPES_AS_CONCAT | SqlMode::ANSI_QUOTES.0 | SqlMode::NO_BACKSLASH_ESCAPES.0;
+        self.expanded().0 & reading != 0
+    }
+
     /// Adds the modes that the combined ones (ANSI, TRADITIONAL, ...) stand for.
     pub const fn expanded(self) -> SqlMode {
         const FOREIGN: u64 = 1 << 1 | 1 << 2 | 1 << 3 | 1 << 13 | 1 << 14 | 1 << 15;

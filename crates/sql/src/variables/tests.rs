@@ -205,11 +205,36 @@ fn combined_sql_modes_stand_for_their_parts() {
         "STRICT_TRANS_TABLES,STRICT_ALL_TABLES,NO_ZERO_IN_DATE,NO_ZERO_DATE,ERROR_FOR_DIVISION_BY_ZERO,\
          TRADITIONAL,NO_AUTO_CREATE_USER,NO_ENGINE_SUBSTITUTION"
     );
-    fixture.set(Asked::Session, "sql_mode", Assigned::Text("ansi")).expect("a mode");
-    assert_eq!(
-        fixture.get(Asked::Session, "sql_mode"),
-        "REAL_AS_FLOAT,PIPES_AS_CONCAT,ANSI_QUOTES,IGNORE_SPACE,ANSI"
-    );
+}
+
+#[test]
+fn a_mode_that_changes_how_text_is_read_is_refused_by_name_by_number_and_as_an_option() {
+    let mut fixture = Fixture::new();
+    let names = [
+        "NO_BACKSLASH_ESCAPES",
+        "ansi_quotes",
+        "PIPES_AS_CONCAT",
+        "ansi",
+        "POSTGRESQL",
+        "ORACLE",
+        "MSSQL",
+        "DB2",
+        "MAXDB",
+        "STRICT_ALL_TABLES,ANSI_QUOTES",
+    ];
+    for name in names {
+        for asked in [Asked::Session, Asked::Global] {
+            let (code, message) = fixture.set(asked, "sql_mode", Assigned::Text(name)).unwrap_err();
+            assert_eq!(code, 1231, "{name}");
+            assert_eq!(message, format!("Variable 'sql_mode' can't be set to the value of '{name}'"));
+        }
+        assert!(Globals::new().set_option("sql_mode", Some(name)).is_err(), "{name}");
+    }
+    for bit in [1, 2, 8, 12, 18, 20] {
+        assert_eq!(fixture.set(Asked::Session, "sql_mode", Assigned::Int(1 << bit)).unwrap_err().0, 1231);
+        assert!(Globals::new().set_option("sql_mode", Some(&(1 << bit).to_string())).is_err());
+    }
+    fixture.set(Asked::Session, "sql_mode", Assigned::Text("IGNORE_SPACE,TRADITIONAL")).expect("modes");
 }
 
 #[test]
