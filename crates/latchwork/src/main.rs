@@ -19,8 +19,9 @@ latchwork: a MySQL-compatible server whose caches do not fight over latches, and
   latchwork --version
 
 A first session:
-  latchwork serve --datadir /tmp/first --socket /tmp/first.sock &
-  mariadb --socket /tmp/first.sock -e 'SELECT VERSION()'
+  first=$(mktemp -d)
+  latchwork serve --datadir $first/data --socket $first/socket &
+  mariadb --user root --socket $first/socket -e 'SELECT VERSION()'
   kill %1
 ";
 

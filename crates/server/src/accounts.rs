@@ -1,7 +1,7 @@
 //! The accounts: who may connect, and with which password. They are a small file in the data directory.
 //!
 //! There is one account for now, `root`. While it has no password, it may connect only through the unix
-//! socket, and only as the operating-system user who runs the server or as the machine's root. With a
+//! socket, and only as a user of the operating system that the server trusts ([`TrustedPeers`]). With a
 //! password it may connect over TCP too.
 //!
 //! The file is text, with one line for each account. It has no version: a line that is not of this form ends
@@ -55,8 +55,58 @@ pub(crate) struct Credentials<'a> {
     pub host: &'a str,
     pub scramble: &'a Scramble,
     pub answer: &'a [u8],
-    /// True if the peer of a unix socket is the user who runs the server, or uid 0.
-    pub trusted_peer: bool,
+    /// How far the operating system vouches for the peer of a unix socket.
+    pub trust: Trust,
+}
+
+/// Whether a client needs to know a password.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Trust {
+    /// It needs one.
+    No,
+    /// It needs one as soon as the account has one.
+    UntilPassword,
+    /// It needs none, but a wrong one is refused.
+    Yes,
+}
+
+/// The users of the operating system who are `root` over the unix socket, without a password.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct TrustedPeers {
+    own_uid: u32,
+    /// For the user who runs the server.
+    own: Trust,
+    /// For uid 0. It wins over `own`: a server that runs as root cannot tell itself from the root of a
+    /// container that shares the socket's folder.
+    root: Trust,
+}
+
+impl TrustedPeers {
+    /// The uid that the kernel shows for every user whom a user namespace does not know.
+    const NOBODY: u32 = 65534;
+
+    /// The meaning of a value of `trusted_peers`, for a server that runs as `own_uid`.
+    pub(crate) fn named(name: &str, own_uid: u32) -> TrustedPeers {
+        let (own, root) = match name {
+            "none" => (Trust::No, Trust::No),
+            "own" if own_uid == 0 => (Trust::Yes, Trust::Yes),
+            "own" => (Trust::Yes, Trust::No),
+            "root" => (Trust::No, Trust::Yes),
+            "own_and_root" => (Trust::Yes, Trust::Yes),
+            _ => (Trust::Yes, Trust::UntilPassword),
+        };
+        TrustedPeers { own_uid, own, root }
+    }
+
+    /// `None` is a peer without a uid: one over TCP.
+    pub(crate) fn trust(self, uid: Option<u32>) -> Trust {
+        match uid {
+            Some(TrustedPeers::NOBODY) | None => Trust::No,
+            Some(0) => self.root,
+            Some(uid) if uid == self.own_uid => self.own,
+            Some(_) => Trust::No,
+        }
+    }
 }
 
 impl Accounts {
@@ -146,8 +196,8 @@ impl Accounts {
         };
         match known {
             None => denied(""),
-            Some(_) if shown.trusted_peer && shown.answer.is_empty() => Ok(()),
-            Some(None) if shown.trusted_peer => Ok(()),
+            Some(_) if shown.trust == Trust::Yes && shown.answer.is_empty() => Ok(()),
+            Some(None) if shown.trust != Trust::No => Ok(()),
             Some(None) => denied(
                 ": no password is set. Connect through the unix socket as the user who runs the server and \
                  run SET PASSWORD = PASSWORD('...')",
@@ -165,9 +215,9 @@ mod tests {
     const SCRAMBLE: Scramble = [7; 20];
 
     fn enters(accounts: &Accounts, user: &str, password: &str, trusted_peer: bool) -> Result<(), SqlError> {
+        let trust = if trusted_peer { Trust::Yes } else { Trust::No };
         let answer = wire::auth::answer(password.as_bytes(), &SCRAMBLE);
-        let shown =
-            Credentials { user, host: "localhost", scramble: &SCRAMBLE, answer: &answer, trusted_peer };
+        let shown = Credentials { user, host: "localhost", scramble: &SCRAMBLE, answer: &answer, trust };
         accounts.check(&shown)
     }
 
@@ -180,6 +230,24 @@ mod tests {
         assert_eq!(refused.code(), 1045);
         assert!(refused.message.contains("SET PASSWORD"), "{refused}");
         assert_eq!(enters(&accounts, "somebody", "", true).unwrap_err().code(), 1045);
+    }
+
+    #[test]
+    fn uid_0_is_trusted_until_there_is_a_password_and_nobody_never() {
+        let peers = TrustedPeers::named("auto", 1000);
+        assert_eq!(peers.trust(Some(1000)), Trust::Yes);
+        assert_eq!(peers.trust(Some(0)), Trust::UntilPassword);
+        assert_eq!(peers.trust(Some(1001)), Trust::No);
+        assert_eq!(peers.trust(None), Trust::No);
+        assert_eq!(TrustedPeers::named("auto", 0).trust(Some(0)), Trust::UntilPassword);
+        for name in ["auto", "own", "own_and_root"] {
+            assert_eq!(TrustedPeers::named(name, 65534).trust(Some(65534)), Trust::No, "{name}");
+        }
+        assert_eq!(TrustedPeers::named("own", 1000).trust(Some(0)), Trust::No);
+        assert_eq!(TrustedPeers::named("own", 0).trust(Some(0)), Trust::Yes);
+        assert_eq!(TrustedPeers::named("root", 1000).trust(Some(1000)), Trust::No);
+        assert_eq!(TrustedPeers::named("root", 1000).trust(Some(0)), Trust::Yes);
+        assert_eq!(TrustedPeers::named("none", 1000).trust(Some(1000)), Trust::No);
     }
 
     #[test]

@@ -16,6 +16,8 @@ latchwork serve: a MySQL-compatible server
 Data and addresses (defaults are in parentheses)
   --datadir DIR               the data directory; it is made if it is missing   (latchwork-data)
   --socket FILE               the unix socket                   (DIR/latchwork.sock)
+  --socket_mode MODE          who may connect to the socket, in octal   (0777: every user reaches the login)
+  --socket_owner UID:GID      user and group of the socket      (those of the server)
   --port N                    the TCP port; 0 takes a free one  (3306)
   --bind-address ADDRESS      the TCP address; * for all        (127.0.0.1)
   --skip-networking           no TCP
@@ -25,7 +27,10 @@ Data and addresses (defaults are in parentheses)
 Who may connect
   Without a password, root may connect only through the socket, and only as the user who runs the server.
   To open TCP, connect through the socket and run: SET PASSWORD = PASSWORD('...')
-  --skip-grant-tables         everyone may connect
+  --skip-grant-tables         everyone may connect, through the socket only: there is no TCP
+  --trusted_peers WHO         whom the socket lets in as root without a password: own (the user who runs the
+                              server), root (uid 0), own_and_root, none, or auto: own, and uid 0 until root
+                              has a password   (auto)
   --max_connections N         more connections are refused with error 1040   (151)
 
 Memory

@@ -1,12 +1,14 @@
 //! The sockets that clients connect to.
 
+use crate::options::SocketAccess;
 use crate::stream::Stream;
 use rustix::event::{PollFd, PollFlags, poll};
 use std::fmt;
+use std::fs::Permissions;
 use std::io;
 use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
 use std::os::fd::AsFd;
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
@@ -36,6 +38,14 @@ impl fmt::Display for ListenError {
     }
 }
 
+/// Gives the file of the socket its owner and its permissions.
+fn give(path: &Path, access: SocketAccess) -> io::Result<()> {
+    if access.user.is_some() || access.group.is_some() {
+        std::os::unix::fs::lchown(path, access.user, access.group)?;
+    }
+    std::fs::set_permissions(path, Permissions::from_mode(access.mode))
+}
+
 /// Listens until it is dropped. Then its socket file is removed.
 #[derive(Debug, Default)]
 pub(crate) struct Listeners {
@@ -52,7 +62,7 @@ pub(crate) enum Event {
 }
 
 impl Listeners {
-    pub(crate) fn listen_unix(&mut self, path: &Path) -> Result<(), ListenError> {
+    pub(crate) fn listen_unix(&mut self, path: &Path, access: SocketAccess) -> Result<(), ListenError> {
         let error = |why: String| ListenError(format!("cannot listen at socket {}: {why}", path.display()));
         remove_stale(path).map_err(error)?;
         let listener = UnixListener::bind(path).map_err(|source| {
@@ -64,7 +74,8 @@ impl Listeners {
         })?;
         listener.set_nonblocking(true).map_err(|source| error(source.to_string()))?;
         self.unix = Some((listener, path.to_path_buf()));
-        Ok(())
+        // On an error the drop of `self` removes the file.
+        give(path, access).map_err(|source| error(format!("its mode or owner: {source}")))
     }
 
     /// `bind` is an address, a host name, or `*` for all addresses. Port 0 takes a free port.

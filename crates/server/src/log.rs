@@ -3,6 +3,7 @@
 use base::sync::Mutex;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -23,9 +24,9 @@ impl Log {
         Log { file: Mutex::new(None), storage: Mutex::new(None) }
     }
 
-    /// Appends to a file, which is made if it is missing.
+    /// Appends to a file. If it is missing, it is made, and only the server's user may read it.
     pub fn to_file(path: &Path) -> io::Result<Log> {
-        let file = OpenOptions::new().append(true).create(true).open(path)?;
+        let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
         Ok(Log { file: Mutex::new(Some(file)), storage: Mutex::new(None) })
     }
 

@@ -24,6 +24,15 @@ pub struct Options {
     pub remarks: Vec<String>,
 }
 
+/// Permissions and owner of the unix socket's file. Whoever may write to it reaches the login.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct SocketAccess {
+    pub mode: u32,
+    /// `None` leaves the user and group of the server.
+    pub user: Option<u32>,
+    pub group: Option<u32>,
+}
+
 /// Why the options cannot be used, and where the wrong option is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct OptionProblem {
@@ -204,10 +213,37 @@ impl Options {
         }
     }
 
-    /// Address and port to listen at, unless `--skip-networking` was given.
+    /// Permissions and owner of the socket.
+    ///
+    /// # Errors
+    /// `--socket_mode` is no octal number of permissions, or `--socket_owner` is not `USER` or `USER:GROUP`
+    /// in numbers.
+    pub(crate) fn socket_access(&self) -> Result<SocketAccess, OptionProblem> {
+        let values = self.globals.values();
+        let wrong = |name: &str, value: &str, expected: &str| {
+            OptionProblem::new(format!("option '--{name}': wrong value '{value}': expected {expected}"))
+        };
+        let text = values.text("socket_mode");
+        let mode = u32::from_str_radix(&text, 8).ok().filter(|mode| *mode <= 0o777);
+        let mode = mode.ok_or_else(|| wrong("socket_mode", &text, "permissions in octal, such as 0770"))?;
+        let text = values.text("socket_owner");
+        let number = |part: &str| part.parse::<u32>().ok();
+        let (user, group) = match text.split_once(':') {
+            _ if text.is_empty() => (Some(None), Some(None)),
+            Some((user, group)) => (number(user).map(Some), number(group).map(Some)),
+            None => (number(&text).map(Some), Some(None)),
+        };
+        let (Some(user), Some(group)) = (user, group) else {
+            return Err(wrong("socket_owner", &text, "USER or USER:GROUP as numbers, such as 1000:33"));
+        };
+        Ok(SocketAccess { mode, user, group })
+    }
+
+    /// Address and port to listen at. None with `--skip-networking`, and none with `--skip-grant-tables`:
+    /// without passwords, whoever reached the port would be `root`.
     pub fn tcp(&self) -> Option<(String, u16)> {
         let values = self.globals.values();
-        if values.boolean("skip_networking") {
+        if values.boolean("skip_networking") || values.boolean("skip_grant_tables") {
             return None;
         }
         let bind = match values.text("bind_address") {

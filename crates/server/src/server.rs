@@ -1,6 +1,6 @@
 //! A server from its start to its end.
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, TrustedPeers};
 use crate::connection;
 use crate::init_file::InitFile;
 use crate::listeners::{Address, Event, Listeners};
@@ -22,6 +22,7 @@ use sql::variables::{Globals, latch_implementation};
 use std::fmt;
 use std::io::{self, Write};
 use std::net::SocketAddr;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -93,7 +94,10 @@ impl Server {
         }
         let datadir = options.datadir();
         let skip_grant_tables = options.skip_grant_tables();
+        let own_uid = rustix::process::geteuid().as_raw();
+        let trusted_peers = TrustedPeers::named(&values.text("trusted_peers"), own_uid);
         check_folders(&options)?;
+        warn_of_open_folder(&datadir, &log);
         for remark in &options.remarks {
             log.note(remark);
         }
@@ -122,7 +126,9 @@ impl Server {
             }
         };
         if accounts.is_none() {
-            log.warning("--skip-grant-tables: everyone who reaches the server may do everything");
+            log.warning(
+                "--skip-grant-tables: everyone who reaches the unix socket may do everything, and there is no TCP",
+            );
         }
         let recovery = database.recovery();
         if recovery.records > 0 {
@@ -148,7 +154,7 @@ impl Server {
             registry: Registry::default(),
             log,
             accounts,
-            own_uid: rustix::process::geteuid().as_raw(),
+            trusted_peers,
             started: Instant::now(),
             counters: Counters::default(),
             buffers: base::CoreLocal::new(),
@@ -291,6 +297,23 @@ fn check_folders(options: &Options) -> Result<(), StartError> {
     Ok(())
 }
 
+/// A folder that was made by hand, or by an older version, may let other users of the machine read all
+/// tables. The server does not change the permissions of what it did not make.
+fn warn_of_open_folder(datadir: &Path, log: &Log) {
+    let Ok(about) = std::fs::metadata(datadir) else { return };
+    let own_uid = rustix::process::geteuid().as_raw();
+    if about.mode() & 0o077 != 0 {
+        log.warning(&format!(
+            "the data directory {} is open to other users of this machine (mode {:04o}): chmod -R go= {0}",
+            datadir.display(),
+            about.mode() & 0o777
+        ));
+    }
+    if about.uid() != own_uid {
+        log.warning(&format!("the data directory {} belongs to uid {}", datadir.display(), about.uid()));
+    }
+}
+
 fn write_pid_file(path: &Path) -> Result<PidFile, StartError> {
     PidFile::write(path)
         .map_err(|error| StartError(format!("--pid-file: cannot write {}: {error}", path.display())))
@@ -313,11 +336,12 @@ fn describe_names(globals: &Globals, socket: &Path, port: u16, pid_path: Option<
 /// Opens the sockets. Clients that connect before [`Server::run`] wait.
 fn listen(options: &Options, socket: &Path) -> Result<Listeners, StartError> {
     let mut listeners = Listeners::default();
+    let access = options.socket_access().map_err(|problem| StartError(problem.to_string()))?;
     let error = |error: crate::listeners::ListenError| StartError(error.to_string());
     if let Some((bind, port)) = options.tcp() {
         listeners.listen_tcp(&bind, port).map_err(error)?;
     }
-    listeners.listen_unix(socket).map_err(error)?;
+    listeners.listen_unix(socket, access).map_err(error)?;
     Ok(listeners)
 }
 

@@ -1,6 +1,6 @@
 //! The state that all connections of a server share.
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, TrustedPeers};
 use crate::log::Log;
 use crate::registry::{CommandTimes, Registry};
 use crate::slow_log::SlowLog;
@@ -19,8 +19,7 @@ pub(crate) struct Shared {
     pub log: Arc<Log>,
     /// `None` with `--skip-grant-tables`: then everyone may connect.
     pub accounts: Option<Accounts>,
-    /// The user who runs the server.
-    pub own_uid: u32,
+    pub trusted_peers: TrustedPeers,
     pub started: Instant,
     pub counters: Counters,
     /// Memory for answers. A connection borrows a buffer for each command.

@@ -6,6 +6,7 @@ use sql::StatementFigures;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -51,7 +52,7 @@ impl SlowLog {
         let mut open = self.open.lock();
         if open.as_ref().is_none_or(|(now, _)| now != path) {
             *open = None;
-            let file = OpenOptions::new().append(true).create(true).open(path)?;
+            let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
             *open = Some((path.to_path_buf(), file));
         }
         let Some((_, file)) = &mut *open else { return Ok(()) };

@@ -5,7 +5,7 @@ use crate::{AlignedBuffer, Create, File, Vfs};
 use base::sync::Arc;
 use std::fs;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 /// The operating system's file tree.
@@ -21,7 +21,8 @@ struct OsFile {
 
 fn open_options(create: Create) -> fs::OpenOptions {
     let mut options = fs::OpenOptions::new();
-    options.read(true).write(true);
+    // The files hold other people's rows: only the user who runs the server may open them.
+    options.read(true).write(true).mode(0o600);
     match create {
         Create::Never => {}
         Create::IfMissing => {
@@ -95,7 +96,7 @@ impl Vfs for OsVfs {
     }
 
     fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
-        fs::create_dir_all(dir)
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
     }
 
     fn remove_dir(&self, dir: &Path) -> io::Result<()> {

@@ -47,7 +47,10 @@ fn without_grant_tables_everyone_gets_in() {
     }
     let scratch = tempfile::tempdir().unwrap();
     let server = Latchwork::start(scratch.path(), &["--skip-grant-tables"]);
-    assert_eq!(text(&over_tcp(&server, &["--user=somebody"], "SELECT 1").stdout), "1\n");
+    let output =
+        crate::support::client(&server.socket).args(["--user=somebody", "-Ne", "SELECT 1"]).output().unwrap();
+    assert_eq!(text(&output.stdout), "1\n", "{}", text(&output.stderr));
+    assert!(!server.ready.contains("TCP"), "{}", server.ready);
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn authenticate(
             host: &channel.output.entry.host,
             scramble,
             answer: &answer,
-            trusted_peer: peer.is_some_and(|uid| uid == 0 || uid == shared.own_uid),
+            trust: shared.trusted_peers.trust(peer),
         };
         accounts.check(&shown).map_err(End::Refused)?;
     }

@@ -25,7 +25,8 @@ fn dashes_and_underscores_are_the_same_and_values_may_follow_a_space() {
     assert!(options.skip_grant_tables());
     assert_eq!(options.datadir(), Path::new("/d"));
     assert_eq!(options.socket(), Path::new("/d/latchwork.sock"));
-    assert_eq!(options.tcp(), Some(("127.0.0.1".to_string(), 3306)));
+    assert_eq!(options.tcp(), None, "without accounts there is no TCP");
+    assert_eq!(parse(&[]).unwrap().tcp(), Some(("127.0.0.1".to_string(), 3306)));
     assert_eq!(parse(&["--skip-networking"]).unwrap().tcp(), None);
 }
 

@@ -28,7 +28,7 @@ fn the_servers_own_user_gets_in_over_the_socket_and_nobody_over_tcp_without_a_pa
 #[test]
 fn skip_grant_tables_lets_everyone_in() {
     let live = Live::start(&["--skip-grant-tables"]);
-    live.connect_tcp(&options("somebody", "whatever")).unwrap().ping().unwrap();
+    live.connect_with(&options("somebody", "whatever")).unwrap().ping().unwrap();
 }
 
 #[test]

@@ -20,7 +20,7 @@ pub struct Live {
     stop: StopHandle,
     thread: Option<JoinHandle<bool>>,
     pub socket: PathBuf,
-    pub tcp: SocketAddr,
+    pub tcp: Option<SocketAddr>,
     log: PathBuf,
     pub instance: Arc<sql::Instance>,
     _folder: Option<tempfile::TempDir>,
@@ -53,7 +53,7 @@ impl Live {
         let stop = server.stop_handle().unwrap();
         let instance = server.instance().clone();
         let thread = std::thread::spawn(move || server.run().is_ok());
-        Live { stop, thread: Some(thread), socket, tcp: tcp.unwrap(), log, instance, _folder: None }
+        Live { stop, thread: Some(thread), socket, tcp, log, instance, _folder: None }
     }
 
     pub fn raw(&self) -> UnixStream {
@@ -71,7 +71,7 @@ impl Live {
     }
 
     pub fn connect_tcp(&self, options: &ConnectOptions) -> Result<Connection<TcpStream>, ClientError> {
-        let stream = TcpStream::connect(self.tcp).unwrap();
+        let stream = TcpStream::connect(self.tcp.unwrap()).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         Connection::connect(stream, options)
     }

@@ -49,6 +49,9 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("skip_networking", boolean(false)).read_only().works(),
     global("skip_show_database", boolean(false)).read_only(),
     global("socket", text("")).read_only().works(),
+    // Its own: the permissions of the socket, in octal, and `USER` or `USER:GROUP`, as numbers.
+    global("socket_mode", text("0777")).read_only().works(),
+    global("socket_owner", text("")).read_only().works(),
     global("ssl_ca", text("")).read_only(),
     global("ssl_capath", text("")).read_only(),
     global("ssl_cert", text("")).read_only(),
@@ -68,6 +71,10 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("tmpdir", text("/tmp"))
         .read_only()
         .because("temporary files of sorts are written to the data directory"),
+    // Its own: which users of the machine are `root` over the socket without a password.
+    global("trusted_peers", one_of("auto", &["auto", "none", "own", "root", "own_and_root"]))
+        .read_only()
+        .works(),
     // Off: all memory out of one heap behind one mutex.
     global("use_sys_malloc", boolean(true)).read_only().works(),
     global("version", text(super::super::VERSION)).read_only().works(),

@@ -1,0 +1,104 @@
+//! Ways in that the operating system guards: permissions of files and of the socket, and peers that it
+//! vouches for.
+
+use crate::support::Live;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use wire::client::ConnectOptions;
+
+fn mode(path: &Path) -> u32 {
+    fs::symlink_metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// The folder and everything below it.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = vec![folder.to_path_buf()];
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() { found.extend(below(&path)) } else { found.push(path) }
+    }
+    found
+}
+
+fn options(password: &str) -> ConnectOptions {
+    ConnectOptions { user: "root".to_string(), password: password.to_string(), ..ConnectOptions::default() }
+}
+
+#[test]
+fn no_other_user_can_read_the_data_the_logs_or_the_slow_statements() {
+    let scratch = tempfile::tempdir().unwrap();
+    let slow = ["--slow_query_log", "--long_query_time=0", "--slow_query_log_file=slow.log"];
+    let live = Live::start_on(std::sync::Arc::new(vfs::OsVfs), scratch.path(), &slow);
+    let mut client = live.connect();
+    for statement in [
+        "CREATE DATABASE d",
+        "CREATE TABLE d.t (a INT PRIMARY KEY)",
+        "INSERT INTO d.t VALUES (1)",
+        "FLUSH TABLES",
+    ] {
+        client.query(statement).unwrap();
+    }
+    drop(client);
+    let data = scratch.path().join("data");
+    assert!(live.stop());
+    let mut files = below(&data);
+    assert!(files.contains(&data.join("slow.log")), "{files:?}");
+    files.push(scratch.path().join("log"));
+    let open: Vec<_> = files.iter().filter(|path| mode(path) & 0o077 != 0).collect();
+    assert!(open.is_empty(), "others may look into {open:?}");
+}
+
+#[test]
+fn a_data_folder_that_is_open_to_others_is_reported() {
+    let scratch = tempfile::tempdir().unwrap();
+    let data = scratch.path().join("data");
+    fs::create_dir(&data).unwrap();
+    fs::set_permissions(&data, fs::Permissions::from_mode(0o755)).unwrap();
+    let live = Live::start_on(std::sync::Arc::new(vfs::OsVfs), scratch.path(), &[]);
+    assert!(live.log().contains("open to other users"), "{}", live.log());
+}
+
+#[test]
+fn every_user_of_the_machine_reaches_the_login_unless_the_socket_has_another_mode() {
+    let live = Live::start(&[]);
+    assert_eq!(mode(&live.socket), 0o777);
+    drop(live);
+    let live = Live::start(&["--socket_mode=0750"]);
+    assert_eq!(mode(&live.socket), 0o750);
+    live.connect().ping().unwrap();
+}
+
+#[test]
+fn a_password_ends_the_trust_in_uid_0() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    let live = Live::start(&[]);
+    live.connect().query("SET PASSWORD = PASSWORD('secret')").unwrap();
+    let refused = live.connect_with(&options("")).map(drop).unwrap_err();
+    assert_eq!(refused.code(), Some(1045), "{refused}");
+    live.connect_with(&options("secret")).unwrap().ping().unwrap();
+}
+
+#[test]
+fn an_option_says_which_peers_are_trusted() {
+    if !rustix::process::geteuid().is_root() {
+        return;
+    }
+    for trusting in ["own", "root", "own_and_root"] {
+        let live = Live::start(&[&format!("--trusted_peers={trusting}")]);
+        live.connect().query("SET PASSWORD = PASSWORD('secret')").unwrap();
+        live.connect_with(&options("")).unwrap().ping().unwrap();
+    }
+    let live = Live::start(&["--trusted_peers=none"]);
+    assert_eq!(live.connect_with(&options("")).map(drop).unwrap_err().code(), Some(1045));
+}
+
+#[test]
+fn without_accounts_there_is_no_tcp() {
+    let live = Live::start(&["--skip-grant-tables"]);
+    assert_eq!(live.tcp, None);
+    let stranger = ConnectOptions { user: "somebody".to_string(), ..ConnectOptions::default() };
+    live.connect_with(&stranger).unwrap().ping().unwrap();
+}
