@@ -122,6 +122,7 @@ kinds! {
     WrongColumnCountOfOperand: 1241, "21000";
     SubqueryReturnsSeveralRows: 1242, "21000";
     UnknownStatementHandler: 1243, "HY000";
+    IllegalReference: 1247, "42S22";
     DerivedTableNeedsAlias: 1248, "42000";
     CollationCharacterSetMismatch: 1253, "42000";
     CutByGroupConcat: 1260, "HY000";

@@ -88,6 +88,8 @@ pub(crate) struct Binder<'a> {
     /// The select list by its aliases, and whether aliases or columns win.
     pub aliases: &'a [(String, Expr)],
     pub alias_use: AliasUse,
+    /// What rows are grouped by, for HAVING: a column of these hides an alias.
+    pub group_keys: &'a [Expr],
     /// Collects the aggregate functions. `None` if the clause must not have any.
     pub aggregates: Option<&'a mut Vec<Aggregate>>,
     /// The part of a row that holds the aggregates' results.
@@ -100,9 +102,9 @@ pub(crate) struct Binder<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum AliasUse {
     None,
-    /// ORDER BY and HAVING: an alias hides a column.
+    /// HAVING, and a name in ORDER BY: an alias hides a column.
     First,
-    /// GROUP BY: a column hides an alias.
+    /// GROUP BY, expressions in ORDER BY, and what aggregates are made of: a column hides an alias.
     Last,
 }
 
@@ -115,6 +117,7 @@ impl<'a> Binder<'a> {
             clause,
             aliases: &[],
             alias_use: AliasUse::None,
+            group_keys: &[],
             aggregates: None,
             aggregate_part: 0,
             values_part: None,
@@ -219,7 +222,7 @@ impl<'a> Binder<'a> {
             if self.alias_use == AliasUse::First
                 && let Some(found) = self.alias(&single.value)?
             {
-                return Ok(found);
+                return Ok(self.group_column(name)?.unwrap_or(found));
             }
             if self.alias_use == AliasUse::Last {
                 if let Some(found) = self.scope.resolve_if_any(name, self.clause)? {
@@ -236,6 +239,15 @@ impl<'a> Binder<'a> {
         let outer =
             self.subqueries.map(|subqueries| subqueries.outer(name, self.clause)).transpose()?.flatten();
         outer.ok_or_else(|| SqlError::unknown_column(&written(name), self.clause))
+    }
+
+    /// The column with this name, if rows are grouped by it.
+    fn group_column(&self, name: &[ast::Ident]) -> Result<Option<Expr>, SqlError> {
+        if self.group_keys.is_empty() {
+            return Ok(None);
+        }
+        let column = self.scope.resolve_if_any(name, self.clause)?;
+        Ok(column.filter(|column| self.group_keys.contains(column)))
     }
 
     fn alias(&self, name: &str) -> Result<Option<Expr>, SqlError> {

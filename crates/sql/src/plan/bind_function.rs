@@ -1,6 +1,7 @@
 //! Binds function calls, and the functions that the parser has its own syntax nodes for.
 
-use super::bind::{Binder, interval_unit};
+use super::bind::{AliasUse, Binder, interval_unit};
+use super::walk::for_each_column;
 use crate::expr::functions::{Syntax, number, text, time};
 use crate::expr::{Aggregate, AggregateKind, Expr, Function, IntervalUnit};
 use crate::{ErrorKind, SqlError};
@@ -158,17 +159,50 @@ impl Binder<'_> {
             };
             return self.aggregate(aggregate, "count(*)".to_string());
         }
-        // An aggregate's arguments must not contain aggregates.
+        // An aggregate is of rows, before they are grouped: its arguments name columns first, whatever an
+        // alias calls a result, and must not contain aggregates.
         let outer = self.aggregates.take();
+        let alias_use = self.alias_use;
+        if alias_use == AliasUse::First {
+            self.alias_use = AliasUse::Last;
+        }
         let bound = self.aggregate_parts(kind, list);
         self.aggregates = outer;
+        self.alias_use = alias_use;
         let aggregate = bound?;
+        self.refuse_results(&aggregate)?;
         let single =
             kind != AggregateKind::GroupConcat && !(kind == AggregateKind::Count && aggregate.distinct);
         if aggregate.arguments.is_empty() || (single && aggregate.arguments.len() != 1) {
             return Err(SqlError::wrong_parameter_count(name));
         }
         self.aggregate(aggregate, name.to_string())
+    }
+
+    /// An alias in an aggregate must not stand for the result of an aggregate.
+    ///
+    /// # Errors
+    /// 1247.
+    fn refuse_results(&self, aggregate: &Aggregate) -> Result<(), SqlError> {
+        let parts = aggregate.arguments.iter().chain(aggregate.order.iter().map(|(expr, _)| expr));
+        let mut is_result = false;
+        for part in parts {
+            for_each_column(part, &mut |column| {
+                is_result |= self.aggregates.is_some() && column.part == self.aggregate_part;
+            });
+        }
+        let named = self.aliases.iter().find(|(_, expr)| {
+            let mut contains = false;
+            for_each_column(expr, &mut |column| contains |= column.part == self.aggregate_part);
+            contains
+        });
+        match named {
+            Some((alias, _)) if is_result => Err(SqlError::new(
+                ErrorKind::IllegalReference,
+                format!("Reference '{alias}' not supported (reference to group function)"),
+            )),
+            _ => Ok(()),
+        }
     }
 
     fn aggregate_parts(

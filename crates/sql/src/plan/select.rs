@@ -66,7 +66,9 @@ impl Planner<'_> {
         late.aggregates = Some(&mut aggregates);
         late.aliases = &aliases;
         late.alias_use = AliasUse::First;
+        late.group_keys = &keys;
         let having = select.having.as_ref().map(|having| late.bind(having)).transpose()?;
+        late.group_keys = &[];
         late.clause = "order clause";
         let order: Vec<Order> =
             order.iter().map(|item| bind_order(&mut late, item, &items)).collect::<Result<_, SqlError>>()?;
@@ -379,6 +381,9 @@ fn bind_order(binder: &mut Binder<'_>, item: &ast::OrderByExpr, items: &[Item]) 
         };
         return Ok(Order { expr: found.expr.clone(), output: Some(at - 1), descending });
     }
+    // Within an expression a column hides an alias.
+    let is_name = matches!(item.expr, ast::Expr::Identifier(_));
+    binder.alias_use = if is_name { AliasUse::First } else { AliasUse::Last };
     let expr = binder.bind(&item.expr)?;
     let output = items.iter().position(|item| item.expr == expr && is_fixed_or_column(&expr));
     Ok(Order { expr, output, descending })
