@@ -5,6 +5,7 @@ pub mod bytes;
 pub mod checksum;
 mod core_local;
 pub mod ids;
+pub mod machine;
 mod owned;
 pub mod phases;
 pub mod random;

@@ -208,22 +208,6 @@ pub fn prefetch_line<T>(place: &T) {
     let _ = place;
 }
 
-/// Bytes of memory of this machine, which bound what is reserved; a guess if they cannot be read.
-#[cfg(not(any(feature = "shuttle", miri)))]
-pub fn machine_memory_bytes() -> usize {
-    let text = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let kibibytes = text
-        .lines()
-        .find_map(|line| line.strip_prefix("MemTotal:"))
-        .and_then(|rest| rest.trim().trim_end_matches("kB").trim().parse::<usize>().ok());
-    kibibytes.map_or(16 << 30, |kibibytes| kibibytes << 10)
-}
-
-#[cfg(any(feature = "shuttle", miri))]
-pub fn machine_memory_bytes() -> usize {
-    0
-}
-
 #[cfg(all(test, not(feature = "shuttle")))]
 mod tests {
     use super::*;

@@ -63,8 +63,8 @@ impl std::fmt::Display for ShareError {
 
 impl std::error::Error for ShareError {}
 
-/// Serves everything from one heap from now on, of at most as many bytes as the machine has. A second call
-/// changes nothing.
+/// Serves everything from one heap from now on, of at most as many bytes as the process may use. A second
+/// call changes nothing.
 ///
 /// # Errors
 /// [`ShareError`]; the system goes on serving.
@@ -72,7 +72,7 @@ pub fn share() -> Result<(), ShareError> {
     if shared().is_some() {
         return Ok(());
     }
-    let heap = Box::new(Heap::reserve(base::region::machine_memory_bytes()).map_err(ShareError::Reserve)?);
+    let heap = Box::new(Heap::reserve(base::machine::room_bytes()).map_err(ShareError::Reserve)?);
     let heap: &'static Heap = Box::leak(heap);
     let place = std::ptr::from_ref(heap).cast_mut();
     // ORDER: Release with `shared`: a thread that finds the heap finds it whole. Relaxed on failure: the

@@ -493,10 +493,10 @@ fn check_size(bytes: usize) -> Result<(), Error> {
     Err(Error::Config { why: format!("{bytes} bytes are more than this machine has ({most})") })
 }
 
-/// The largest size of a cache, in bytes: the machine's memory.
+/// The largest size of a cache, in bytes: the memory that the process may use.
 pub fn cache_bytes_max() -> usize {
     // Models do not depend on the machine.
-    if cfg!(any(feature = "shuttle", miri)) { usize::MAX } else { base::region::machine_memory_bytes() }
+    if cfg!(any(feature = "shuttle", miri)) { usize::MAX } else { base::machine::memory_bytes() }
 }
 
 impl CachedFile {

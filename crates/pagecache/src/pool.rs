@@ -151,8 +151,9 @@ impl Pool {
         check_page_size(page_size)?;
         let index_frames = sizing::frames_for(config.size_bytes, page_size);
         let frames = if budget.is_some() { 0 } else { index_frames };
-        // Address space for growth: as much as the machine has memory. It costs nothing until it is used.
-        let room = sizing::frames_for(base::region::machine_memory_bytes(), page_size);
+        // Address space for growth: as much as there is memory, unless that is limited, too. It costs nothing
+        // until it is used.
+        let room = sizing::frames_for(base::machine::room_bytes(), page_size);
         let memory = Memory::reserve(index_frames.max(room).min(u32::MAX as usize / 2), page_size)
             .or_else(|_| Memory::reserve(index_frames, page_size))
             .map_err(|source| Error::Config { why: format!("no address space for the cache: {source}") })?;

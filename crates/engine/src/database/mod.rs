@@ -53,7 +53,6 @@ use crate::tree::Tree;
 use crate::write::core::WriteCore;
 use crate::{Error, Result};
 use base::Lsn;
-use base::region::machine_memory_bytes;
 #[cfg(not(feature = "shuttle"))]
 use base::sync::OnceLock;
 use base::sync::{Arc, Mutex, MutexGuard, RwLock};
@@ -608,9 +607,9 @@ fn open_caches(
     Ok(Caches::new(config)?)
 }
 
-/// Makes the row tier, which may grow to what the machine has.
+/// Makes the row tier, which may grow to what the process may use.
 fn open_row_tier(options: &Options, caches: &Caches) -> Result<RowCache> {
-    let tier = RowTier::new(options.row_tier_bytes.unwrap_or(0).max(machine_memory_bytes()))?;
+    let tier = RowTier::new(options.row_tier_bytes.unwrap_or(0).max(base::machine::room_bytes()))?;
     let share = RowShare::new(tier, caches.default_cache().budget(), options.row_tier_bytes)?;
     Ok(RowCache { share, is_first: options.row_tier_first })
 }

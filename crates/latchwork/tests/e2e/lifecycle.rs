@@ -217,3 +217,33 @@ fn the_pid_file_is_there_while_the_server_runs() {
     assert!(server.stop().success());
     assert!(!path.exists());
 }
+
+#[test]
+fn a_limit_of_address_space_is_no_reason_not_to_start() {
+    if !have(&["mariadb", "sh"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let (data, socket) = (scratch.path().join("data"), scratch.path().join("socket"));
+    let log = scratch.path().join("log");
+    // What batch systems and some services set: 8 GiB, less than this machine may have as memory.
+    let mut server = std::process::Command::new("sh")
+        .args(["-c", "ulimit -v 8388608 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_latchwork"), "serve"])
+        .args(["--skip-networking", "--datadir", data.to_str().unwrap()])
+        .args(["--socket", socket.to_str().unwrap()])
+        .stdout(Stdio::null())
+        .stderr(std::fs::File::create(&log).unwrap())
+        .spawn()
+        .unwrap();
+    crate::support::wait_until(|| socket.exists() || server.try_wait().unwrap().is_some());
+    assert!(server.try_wait().unwrap().is_none(), "{}", text(&std::fs::read(&log).unwrap()));
+    // A pool for pages of another size, and another cache, are there as well.
+    let answer = crate::support::sql(
+        &socket,
+        "SET GLOBAL other.key_buffer_size = 8388608; CREATE DATABASE d; \
+         CREATE TABLE d.t (id INT PRIMARY KEY) PAGE_SIZE=4096; INSERT INTO d.t VALUES (1); SELECT id FROM d.t",
+    );
+    assert_eq!(answer, "1\n");
+    signal("TERM", server.id());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}

@@ -5,7 +5,8 @@
 //! protects all of them. Address space is reserved once, and memory is taken as it is used. Memory behind the
 //! last block that is still wanted is given back.
 
-use base::region::{Region, machine_memory_bytes};
+use base::machine::room_bytes;
+use base::region::Region;
 use base::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// Bytes of a block. On average a piece wastes half a block, and each block costs a number beside it.
@@ -100,7 +101,7 @@ impl Blocks {
         let missing = count.saturating_sub(self.free.len());
         if missing > 0 {
             if self.words.is_none() {
-                self.words = Region::new((machine_memory_bytes() / BLOCK).max(1024) * WORDS).ok();
+                self.words = Region::new((room_bytes() / BLOCK).max(1024) * WORDS).ok();
             }
             let blocks_max =
                 self.words.as_ref().map_or(0, |words| words.len() / WORDS).min(u32::MAX as usize);
