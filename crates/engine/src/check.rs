@@ -53,6 +53,10 @@ fn recover(dir: &Path, overlay: &Arc<dyn Vfs>, control: Control, start: &Start) 
     let cache = CacheOptions { write_back: WriteBack::AtEvictionOnly, ..CacheOptions::default() };
     let options = Options { cache, vfs: overlay.clone(), ..Options::default() };
     let database = Database::recover(dir, &options, control, start)?;
+    // A start closes such a table and goes on. Its file is examined as it is.
+    for damaged in database.damaged_tables() {
+        database.table(&damaged.database, &damaged.name)?;
+    }
     database.core().caches.flush_all()?;
     Ok(database)
 }
@@ -72,6 +76,11 @@ impl Database {
         file.meet_free(&free);
         file.catalogue();
         file.find_lost_pages();
+        for damaged in self.damaged_tables() {
+            let index = Some(format!("{}.{}", damaged.database, damaged.name));
+            let what = format!("closed since the start: {}", damaged.why);
+            report.findings.push(Finding { path: self.dir().to_path_buf(), page: None, index, what });
+        }
         for (name, _) in self.databases() {
             for table in self.tables(&name)? {
                 let state = table.live_state()?;

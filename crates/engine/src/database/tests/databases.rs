@@ -429,6 +429,8 @@ fn a_damaged_file_closes_its_table_and_everything_else_serves() {
             assert!(has(&other, &row(50)));
             insert(&database, &other, &row(51)).unwrap();
             assert_eq!(vfs.exists(&path).unwrap(), number != 2, "what is left of it stays");
+            let report = database.check().unwrap();
+            assert!(report.findings.len() == 1 && report.to_string().contains("d.t"), "{report}");
             if is_clean {
                 database.drop_table("d", "t").unwrap();
                 assert!(!vfs.exists(&path).unwrap());
