@@ -102,3 +102,51 @@ fn without_accounts_there_is_no_tcp() {
     let stranger = ConnectOptions { user: "somebody".to_string(), ..ConnectOptions::default() };
     live.connect_with(&stranger).unwrap().ping().unwrap();
 }
+
+#[test]
+fn a_switch_of_safety_that_cannot_be_kept_is_refused() {
+    let live = Live::start(&[]);
+    let mut client = live.connect();
+    for setting in [
+        "require_secure_transport = ON",
+        "general_log = 1",
+        "max_statement_time = 2",
+        "max_password_errors = 3",
+    ] {
+        let error = client.query(&format!("SET GLOBAL {setting}")).map(drop).unwrap_err();
+        assert_eq!(error.code(), Some(1231), "{setting}: {error}");
+        let option = format!("--{}", setting.replace(' ', ""));
+        assert!(latchwork_server::Options::parse(&[option]).is_err(), "{setting} as an option");
+    }
+    for setting in ["require_secure_transport = OFF", "general_log = 0", "max_statement_time = 0"] {
+        client.query(&format!("SET GLOBAL {setting}")).unwrap();
+    }
+}
+
+#[test]
+fn the_slow_log_stays_in_the_data_folder_and_in_the_folder_for_files() {
+    let shared = tempfile::tempdir().unwrap();
+    let live = Live::start(&[&format!("--secure_file_priv={}", shared.path().display())]);
+    let mut client = live.connect();
+    for name in
+        ["/etc/cron.d/x.log", "../x.log", "accounts", "latchwork.control", "", "..", "log/x.log", "a\nb.log"]
+    {
+        let error =
+            client.query(&format!("SET GLOBAL slow_query_log_file = '{name}'")).map(drop).unwrap_err();
+        assert_eq!(error.code(), Some(1231), "{name}: {error}");
+    }
+    let inside = shared.path().join("slow.log");
+    for name in ["mine.log", inside.to_str().unwrap()] {
+        client.query(&format!("SET GLOBAL slow_query_log_file = '{name}'")).unwrap();
+    }
+    client.query("SET GLOBAL slow_query_log_file = @@slow_query_log_file").unwrap();
+}
+
+#[test]
+fn read_only_and_init_connect_do_not_bind_root_as_in_mariadb() {
+    let live = Live::start(&[]);
+    live.connect().query("SET GLOBAL read_only = ON, init_connect = 'SET @a = 1'").unwrap();
+    let mut client = live.connect();
+    client.query("CREATE DATABASE d").unwrap();
+    assert_eq!(client.query("SELECT @a IS NULL").unwrap().to_text(), [["1"]]);
+}

@@ -6,6 +6,7 @@ use super::{Setting, SqlMode};
 use crate::names::charsets;
 use crate::warning::Warnings;
 use crate::{ErrorKind, SqlError};
+use std::path::Path;
 
 /// The right-hand side of an assignment, after evaluation. A bare word such as `ON` is text.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -38,6 +39,11 @@ pub(crate) fn wrong_value(name: &str, value: &str) -> SqlError {
         ErrorKind::WrongValueForVariable,
         format!("Variable '{name}' can't be set to the value of '{value}'"),
     )
+}
+
+/// The error for a value that is well formed but not taken.
+pub(super) fn refused_value(name: &str, value: Assigned<'_>) -> SqlError {
+    wrong_value(name, &value.quoted())
 }
 
 fn wrong_type(name: &str) -> SqlError {
@@ -140,6 +146,40 @@ pub fn check(
             Assigned::Null => Err(wrong_value(name, "NULL")),
             _ => Err(wrong_type(name)),
         },
+    }
+}
+
+/// What a variable's value has to be instead, if somebody would rely on this one for safety and the server
+/// does not act on it.
+pub(super) fn unkept_promise(definition: &Definition, setting: &Setting) -> Option<&'static str> {
+    match (definition.name, setting) {
+        ("require_secure_transport", Setting::Boolean(true)) => Some("OFF, since there is no TLS"),
+        ("general_log", Setting::Boolean(true)) => Some("OFF, since there is no general log"),
+        ("max_statement_time", Setting::Double(seconds)) if *seconds > 0.0 => {
+            Some("0, since no statement is ended after a time")
+        }
+        ("max_password_errors", Setting::Unsigned(errors)) if *errors != u64::from(u32::MAX) => {
+            Some("4294967295, since wrong passwords lock nobody out")
+        }
+        _ => None,
+    }
+}
+
+/// True if the server may write a log of this name: a name in the data folder, or a path of a file in the
+/// folder of `secure_file_priv`. It ends in `.log`, so that no file of the data folder is appended to.
+pub(super) fn is_place_for_a_log(name: &str, secure_file_priv: &str) -> bool {
+    let path = Path::new(name);
+    if path.extension().is_none_or(|extension| extension != "log") || name.contains(char::is_control) {
+        return false;
+    }
+    let folder = match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => return true,
+    };
+    // Links are followed, so that neither they nor `..` lead out.
+    match (folder.canonicalize(), Path::new(secure_file_priv).canonicalize()) {
+        (Ok(folder), Ok(allowed)) => folder.starts_with(allowed) && !path.is_symlink(),
+        _ => false,
     }
 }
 

@@ -71,6 +71,13 @@ pub(super) fn parse(name: &str, value: Option<&str>) -> Result<Option<OptionSet>
     };
     let definition = variable.definition();
     let setting = setting_of(definition, plain, value.as_deref(), &mut remarks)?;
+    if let Some(expected) = assign::unkept_promise(definition, &setting) {
+        return Err(OptionError::WrongValue {
+            name: plain.to_owned(),
+            value: value.unwrap_or_else(|| "ON".to_owned()),
+            expected: expected.to_owned(),
+        });
+    }
     if let Effect::None(reason) = definition.effect {
         remarks.push(format!("option '--{}' is accepted but has no effect: {reason}", definition.name));
     }

@@ -259,7 +259,10 @@ impl SessionVariables {
             _ => {}
         }
         if value != Assigned::Default {
-            return assign::check(definition, name, value, self.common.sql_mode, warnings);
+            let setting = assign::check(definition, name, value, self.common.sql_mode, warnings)?;
+            let is_refused = assign::unkept_promise(definition, &setting).is_some()
+                || definition.name == "log_slow_query_file" && !may_be_log(globals, variable, &setting);
+            return if is_refused { Err(assign::refused_value(name, value)) } else { Ok(setting) };
         }
         match (asked, definition.scope) {
             (Asked::Global, _) => Ok(globals.default_of(variable)),
@@ -428,4 +431,15 @@ pub enum Completes {
     Alone,
     Chain,
     Release,
+}
+
+/// True if a session may give a variable this file for a log. The present one may be a path that the command
+/// line gave.
+fn may_be_log(globals: &Globals, variable: Variable, setting: &Setting) -> bool {
+    let folder = globals.values().text("secure_file_priv");
+    match setting {
+        _ if globals.get(variable) == *setting => true,
+        Setting::Text(name) => assign::is_place_for_a_log(name, &folder),
+        _ => false,
+    }
 }

@@ -5,6 +5,9 @@ use super::NO_QUERY_CACHE;
 
 const NO_BINARY_LOG: &str = "there is no binary log";
 
+/// Why variables that bind accounts without SUPER bind nobody.
+const EXEMPT: &str = "root is the only account and has SUPER, which is exempt from it as in MariaDB";
+
 pub(super) static DEFINITIONS: &[Definition] = &[
     global("automatic_sp_privileges", boolean(true)),
     global("character_set_system", charset("utf8mb3")).read_only().works(),
@@ -19,10 +22,10 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("flush", boolean(false)).because("what makes changes durable is flush_log_at_trx_commit"),
     global("flush_time", unsigned(0, 0, 31536000, 1))
         .because("what makes changes durable is flush_log_at_trx_commit"),
-    global("general_log", boolean(false)),
+    global("general_log", boolean(false)).because("only OFF is taken: there is no general log"),
     global("general_log_file", text("")),
     global("host_cache_size", unsigned(0, 0, 65536, 1)),
-    global("init_connect", text("")).works(),
+    global("init_connect", text("")).because(EXEMPT),
     // Our own: whether events at latches are counted.
     global("latch_statistics", boolean(false)).works(),
     // Our own: memory in bytes for old versions of rows. Beyond it, the oldest snapshots are cancelled.
@@ -35,15 +38,16 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("master_verify_checksum", boolean(false)),
     global("max_connect_errors", unsigned(100, 1, 4294967295, 1)),
     global("max_connections", unsigned(151, 10, 100000, 1)).works(),
-    global("max_password_errors", unsigned(4294967295, 1, 4294967295, 1)),
+    global("max_password_errors", unsigned(4294967295, 1, 4294967295, 1))
+        .because("only the default is taken: wrong passwords lock nobody out"),
     global("max_prepared_stmt_count", unsigned(16382, 0, 4294967295, 1)).works(),
     global("query_cache_limit", unsigned(1048576, 0, 4294967295, 1)).because(NO_QUERY_CACHE),
     global("query_cache_min_res_unit", unsigned(4096, 0, 4294967295, 8)).because(NO_QUERY_CACHE),
     global("query_cache_size", unsigned(0, 0, 18446744073709551615, 1024)).because(NO_QUERY_CACHE),
     // Our own: whether connections record how long each phase of a statement takes.
     global("query_phases", boolean(false)).works(),
-    global("read_only", boolean(false)),
-    global("require_secure_transport", boolean(false)),
+    global("read_only", boolean(false)).because(EXEMPT),
+    global("require_secure_transport", boolean(false)).because("only OFF is taken: there is no TLS"),
     // Our own: memory in bytes of the default key cache for rows whose pages are not in memory. -1 means as
     // much as is useful.
     global("row_cache_size", signed(-1, -1, 9223372036854775807)).works(),
