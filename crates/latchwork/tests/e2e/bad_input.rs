@@ -1,6 +1,8 @@
 //! Bad input of every kind gets a clear error and loses nothing.
 
+use crate::support::PATIENCE;
 use crate::support::latchwork::run;
+use crate::support::target::connect;
 use crate::support::{Latchwork, have, sql_error, text};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -319,4 +321,48 @@ fn statements_of_many_megabytes_pass_and_too_large_ones_are_refused() {
     let complaint = text(&large.stderr);
     assert!(complaint.contains("1153") || complaint.contains("2006"), "{complaint}");
     assert_eq!(server.sql("SELECT COUNT(*) FROM d.t"), "1\n");
+}
+
+/// Trees that are as deep as the parser lets them be, and deeper ones: each is answered, by a result or an
+/// error, as text and prepared, and the server goes on.
+#[test]
+fn no_statement_is_too_deep_for_the_server() {
+    let scratch = tempfile::tempdir().unwrap();
+    let server = Latchwork::start(scratch.path(), &[]);
+    let mut client = connect(&server.socket, Some(PATIENCE)).unwrap();
+    client.query("CREATE DATABASE deep").unwrap();
+    client.query("CREATE TABLE deep.t (a INT)").unwrap();
+    let chain = |first: &str, each: &str, length: usize| format!("{first}{}", each.repeat(length));
+    for length in [400, 1_990, 20_000] {
+        let mut statements = vec![
+            chain("SELECT a FROM deep.t WHERE a = 1", " OR a = 1", length * 8),
+            chain("DELETE FROM deep.t WHERE a = 1", " AND a = 1", length * 8),
+            chain("SELECT 1", " UNION ALL SELECT 1", length),
+            format!("SELECT * FROM (SELECT 1{}) AS d", " OR 1".repeat(length * 8)),
+        ];
+        let operators = [
+            "+1", "-1", "*1", "/1", " DIV 1", " % 1", "|1", "&1", "^1", "<<1", " = 1", " < 1", " XOR 1",
+            " IS NULL",
+        ];
+        let more = [" LIKE 1", " IN (1)", " COLLATE utf8mb4_bin", " BETWEEN 1 AND 1", " REGEXP 1", " || 1"];
+        statements.extend(operators.iter().chain(&more).map(|each| chain("SELECT 1", each, length)));
+        statements.push(chain("SELECT NOW()", " + INTERVAL 1 DAY", length));
+        statements.push(chain("SELECT 1", "+CASE WHEN 1 THEN 1 END", length));
+        statements.push(chain("INSERT INTO deep.t VALUES (1", "+1", length) + ")");
+        statements.push(chain("UPDATE deep.t SET a = 1", "+a", length));
+        for sql in statements {
+            if let Err(error) = client.query(&sql) {
+                assert!(error.code().is_some(), "the connection is lost: {}... {error}", &sql[..60]);
+            }
+            if let Err(error) = client.prepare(&sql) {
+                assert!(error.code().is_some(), "the connection is lost: {}... {error}", &sql[..60]);
+            }
+        }
+        for open in ["(", "-", "NOT ", "ABS(", "(SELECT ", "CASE WHEN ", "~", "!", "BINARY "] {
+            let sql = format!("SELECT {}1", open.repeat(length));
+            let error = client.query(&sql).err().and_then(|error| error.code());
+            assert!(error.is_some() || client.query("SELECT 1").is_ok(), "{open}");
+        }
+    }
+    client.query("SELECT 1").unwrap();
 }

@@ -6,6 +6,7 @@
 //! structured variables, CACHE INDEX).
 
 mod comments;
+mod depth;
 mod errors;
 pub mod tokens;
 mod words;
@@ -251,6 +252,12 @@ fn parse_whole<T>(
     let mut tokens = tokens::tokenize(text, true)
         .map_err(|error| errors::from_parser(text, &ParserError::TokenizerError(error.to_string())))?;
     tokens::translate(&mut tokens);
+    if !depth::is_bounded(&tokens) {
+        return Err(SqlError::new(
+            ErrorKind::StackOverrun,
+            "Thread stack overrun: the statement has too many operators in one expression",
+        ));
+    }
     let mut parser = Parser::new(&dialect)
         .with_recursion_limit(RECURSION_LIMIT)
         .with_options(options)
