@@ -19,7 +19,7 @@ use sql::{ErrorKind, Session, SqlError};
 use statements::Statements;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::frame::Packet;
 use wire::{FrameError, PacketReader, PacketWriter, response};
 
@@ -61,6 +61,10 @@ fn malformed(error: wire::Malformed) -> End {
     ))
 }
 
+fn read_timeout() -> SqlError {
+    SqlError::new(ErrorKind::NetworkReadTimeout, "Got timeout reading communication packets")
+}
+
 /// Both directions of a connection.
 pub(crate) struct Channel {
     reader: PacketReader,
@@ -68,6 +72,8 @@ pub(crate) struct Channel {
     /// How long to wait for the next command, and for the rest of one.
     idle_timeout: Duration,
     read_timeout: Duration,
+    /// When the handshake must be over. `None` after it.
+    deadline: Option<Instant>,
 }
 
 /// The direction to the client. It is apart from the reader, so that a command can be answered while its
@@ -132,6 +138,7 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
         output: Output { entry, writer: PacketWriter::new(), capabilities: 0 },
         idle_timeout: Duration::from_secs(10),
         read_timeout: Duration::from_secs(30),
+        deadline: None,
     };
     let id = channel.output.entry.id;
     let session = match authenticate::handshake(shared, &mut channel) {
@@ -140,10 +147,8 @@ fn serve(shared: &Shared, entry: Arc<Entry>) {
             shared.counters.add(ConnectionCount::AbortedConnects, 1);
             match &end {
                 End::Refused(error) | End::Closed(error) => {
-                    shared.log.warning(&format!(
-                        "connection {id} from {} was refused: {error}",
-                        channel.output.entry.host
-                    ));
+                    let from = &channel.output.entry.host;
+                    shared.log.refusal(&format!("connection {id} from {from} was refused: {error}"));
                 }
                 // Programs that check whether a server is there connect and close.
                 End::Quit | End::Gone(_) => {}
@@ -183,7 +188,14 @@ impl Channel {
                 Ok(None) => {}
                 Err(end) => break Err(end),
             }
-            if !hurried && self.reader.has_partial() {
+            if let Some(deadline) = self.deadline {
+                // One time for all of the handshake: a byte now and then does not prolong it.
+                let left = deadline.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    break Err(End::Closed(read_timeout()));
+                }
+                self.output.entry.stream.set_read_timeout(left)?;
+            } else if !hurried && self.reader.has_partial() {
                 hurried = true;
                 self.output.entry.stream.set_read_timeout(self.read_timeout)?;
             }
@@ -237,8 +249,7 @@ impl Channel {
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let message = "Got timeout reading communication packets";
-                    return Err(End::Closed(SqlError::new(ErrorKind::NetworkReadTimeout, message)));
+                    return Err(End::Closed(read_timeout()));
                 }
                 // A client that closes with unread answers causes a reset. That is no error.
                 Err(error)

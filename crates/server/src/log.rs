@@ -14,20 +14,65 @@ pub struct Log {
     file: Mutex<Option<File>>,
     /// The last storage error, and when it was written.
     storage: Mutex<Option<(String, Instant)>>,
+    refusals: Mutex<Refusals>,
 }
+
+/// The refused connections of the present minute.
+#[derive(Debug, Default)]
+struct Refusals {
+    since: Option<Instant>,
+    written: u32,
+    left_out: u64,
+}
+
+impl Refusals {
+    /// Counts a refusal. Returns how many were left out of the minute before, at the begin of a minute, and
+    /// whether this one is written.
+    fn next(&mut self) -> (u64, bool) {
+        let mut left_out = 0;
+        if self.since.is_none_or(|since| since.elapsed() >= REPEAT) {
+            left_out = self.left_out;
+            *self = Refusals { since: Some(Instant::now()), ..Refusals::default() };
+        }
+        let is_written = self.written < REFUSALS_MAX;
+        self.written += u32::from(is_written);
+        self.left_out += u64::from(!is_written);
+        (left_out, is_written)
+    }
+}
+
+/// So many refused connections are written in a minute. The others are counted.
+const REFUSALS_MAX: u32 = 30;
+/// A longer line is cut here, in bytes.
+const LINE_BYTES_MAX: usize = 4096;
 
 /// The same storage error is written at most once in this time.
 const REPEAT: Duration = Duration::from_secs(60);
 
 impl Log {
     pub fn to_stderr() -> Log {
-        Log { file: Mutex::new(None), storage: Mutex::new(None) }
+        Log::on(None)
     }
 
     /// Appends to a file. If it is missing, it is made, and only the server's user may read it.
     pub fn to_file(path: &Path) -> io::Result<Log> {
         let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path)?;
-        Ok(Log { file: Mutex::new(Some(file)), storage: Mutex::new(None) })
+        Ok(Log::on(Some(file)))
+    }
+
+    fn on(file: Option<File>) -> Log {
+        Log { file: Mutex::new(file), storage: Mutex::new(None), refusals: Mutex::default() }
+    }
+
+    /// A connection that was refused. Strangers cause these, so only some are written each minute.
+    pub(crate) fn refusal(&self, text: &str) {
+        let (left_out, is_written) = self.refusals.lock().next();
+        if left_out > 0 {
+            self.warning(&format!("{left_out} more connection(s) were refused"));
+        }
+        if is_written {
+            self.warning(text);
+        }
     }
 
     pub fn note(&self, text: &str) {
@@ -55,7 +100,7 @@ impl Log {
 
     fn line(&self, level: &str, text: &str) {
         let seconds = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
-        let line = format!("{} [{level}] {}\n", utc(seconds), text.replace('\n', " "));
+        let line = format!("{} [{level}] {}\n", utc(seconds), printable(text));
         let mut file = self.file.lock();
         // If the log itself cannot be written, there is no other place to report that.
         let _ = match &mut *file {
@@ -63,6 +108,23 @@ impl Log {
             None => io::stderr().write_all(line.as_bytes()),
         };
     }
+}
+
+/// The text on one line, without characters that a terminal or a reader of logs would act on.
+pub(crate) fn printable(text: &str) -> String {
+    let mut line = String::with_capacity(text.len().min(LINE_BYTES_MAX));
+    for character in text.chars() {
+        if line.len() >= LINE_BYTES_MAX {
+            line.push_str("...");
+            break;
+        }
+        match character {
+            '\n' => line.push(' '),
+            control if control.is_control() => line.extend(control.escape_default()),
+            other => line.push(other),
+        }
+    }
+    line
 }
 
 /// `2026-11-21T10:12:45Z` from seconds since 1970.

@@ -8,7 +8,7 @@ use crate::stream::Stream;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, CachePadded, Condvar, Mutex};
 use sql::host::{Interrupt, Kill, Process};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use wire::CommandKind;
 
@@ -18,6 +18,9 @@ base::latch_class!(pub ConnectionsLatch, "connections");
 
 /// The most of a statement's text that SHOW PROCESSLIST can show, in bytes.
 const INFO_BYTES_MAX: usize = 1024;
+
+/// The most connections that wait for their login.
+const STRANGERS_MAX: usize = 128;
 
 /// The open connections by id.
 #[derive(Debug, Default)]
@@ -29,6 +32,10 @@ pub(crate) struct Registry {
 #[derive(Debug, Default)]
 struct Open {
     entries: BTreeMap<u64, Arc<Entry>>,
+    /// Connections whose client has not shown yet who it is, and those that have. One that was closed to make
+    /// room is in neither.
+    strangers: BTreeSet<u64>,
+    admitted: BTreeSet<u64>,
     id_last: u64,
     open_max: usize,
     closing: bool,
@@ -77,30 +84,22 @@ struct Info {
     prepared: Option<Arc<[u8]>>,
 }
 
-/// Why a connection is refused.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Refused {
-    TooMany,
-    ShuttingDown,
-}
-
 impl Registry {
-    /// Adds a connection.
+    /// Adds a connection whose client has not logged in. If there are too many of them, the oldest one is
+    /// closed: honest clients log in at once, so it is most likely one that never will.
     ///
     /// # Errors
-    /// There are `connections_max` already, or the server is stopping. The stream is given back.
-    pub(crate) fn add(
-        &self,
-        stream: Stream,
-        host: String,
-        connections_max: usize,
-    ) -> Result<Arc<Entry>, (Refused, Stream)> {
+    /// The server is stopping. The stream is given back.
+    pub(crate) fn add(&self, stream: Stream, host: String) -> Result<Arc<Entry>, Stream> {
         let mut open = self.open.lock();
         if open.closing {
-            return Err((Refused::ShuttingDown, stream));
+            return Err(stream);
         }
-        if open.entries.len() >= connections_max {
-            return Err((Refused::TooMany, stream));
+        if open.strangers.len() >= STRANGERS_MAX
+            && let Some(oldest) = open.strangers.pop_first()
+            && let Some(entry) = open.entries.get(&oldest)
+        {
+            entry.stream.close();
         }
         open.id_last += 1;
         let entry = Arc::new(Entry {
@@ -112,12 +111,32 @@ impl Registry {
             details: Mutex::default(),
         });
         open.entries.insert(entry.id, entry.clone());
+        open.strangers.insert(entry.id);
         open.open_max = open.open_max.max(open.entries.len());
         Ok(entry)
     }
 
+    /// Counts a connection among those that have logged in. False if there are `connections_max` of them
+    /// already. One that is among them and logs in again stays.
+    pub(crate) fn admit(&self, id: u64, connections_max: usize) -> bool {
+        let mut open = self.open.lock();
+        if open.admitted.contains(&id) {
+            return true;
+        }
+        if open.admitted.len() >= connections_max {
+            return false;
+        }
+        open.strangers.remove(&id);
+        open.admitted.insert(id);
+        true
+    }
+
     pub(crate) fn remove(&self, id: u64) {
-        self.open.lock().entries.remove(&id);
+        let mut open = self.open.lock();
+        open.entries.remove(&id);
+        open.strangers.remove(&id);
+        open.admitted.remove(&id);
+        drop(open);
         self.changed.notify_all();
     }
 

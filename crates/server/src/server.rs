@@ -8,7 +8,7 @@ use crate::log::Log;
 use crate::metrics::MetricsServer;
 use crate::options::Options;
 use crate::pid_file::PidFile;
-use crate::registry::{Refused, Registry};
+use crate::registry::Registry;
 use crate::shared::{Counters, Shared};
 use crate::signals;
 use crate::slow_log::SlowLog;
@@ -17,7 +17,7 @@ use base::sync::atomic::{AtomicBool, Ordering};
 use base::sync::{Arc, Weak, thread};
 use engine::Database;
 use sql::Instance;
-use sql::host::{ConnectionCount, Host, Kill};
+use sql::host::{Host, Kill};
 use sql::variables::{Globals, latch_implementation};
 use std::fmt;
 use std::io::{self, Write};
@@ -130,6 +130,12 @@ impl Server {
                 "--skip-grant-tables: everyone who reaches the unix socket may do everything, and there is no TCP",
             );
         }
+        if accounts.as_ref().is_some_and(Accounts::lack_passwords) {
+            log.note(
+                "root has no password: TCP refuses it. Connect through the unix socket as the user who runs the server and \
+                 run SET PASSWORD = PASSWORD('...')",
+            );
+        }
         let recovery = database.recovery();
         if recovery.records > 0 {
             log.note(&format!(
@@ -218,18 +224,10 @@ impl Server {
     }
 
     fn connect(&self, stream: Stream, host: String) {
-        let connections_max = self.shared.instance.globals().values().unsigned("max_connections") as usize;
-        let entry = match self.shared.registry.add(stream, host, connections_max) {
+        let entry = match self.shared.registry.add(stream, host) {
             Ok(entry) => entry,
-            Err((refused, stream)) => {
-                let (code, message) = match refused {
-                    Refused::TooMany => (1040, "Too many connections"),
-                    Refused::ShuttingDown => (1053, "Server shutdown in progress"),
-                };
-                self.shared
-                    .counters
-                    .add(ConnectionCount::RefusedMaxConnections, u64::from(refused == Refused::TooMany));
-                refuse(&stream, code, message);
+            Err(stream) => {
+                refuse(&stream, 1053, "Server shutdown in progress");
                 return;
             }
         };

@@ -87,18 +87,21 @@ impl SlowStatement<'_> {
     fn entry(&self) -> Vec<u8> {
         let ended = self.ended.duration_since(UNIX_EPOCH).unwrap_or_default();
         let seconds = |micros: u64| format!("{}.{:06}", micros / 1_000_000, micros % 1_000_000);
-        let SlowStatement { user, host, connection, .. } = self;
+        let SlowStatement { host, connection, .. } = self;
+        let user = crate::log::printable(self.user);
+        // A name with a line break would forge lines.
+        let database = self.database.map(crate::log::printable);
         let StatementFigures { rows_sent, rows_examined, lock_micros, .. } = self.figures;
         let mut entry = format!(
             "# Time: {}\n# User@Host: {user}[{user}] @ {host} []\n\
              # Thread_id: {connection}  Schema: {}  QC_hit: No\n\
              # Query_time: {}  Lock_time: {}  Rows_sent: {rows_sent}  Rows_examined: {rows_examined}\n",
             short_time(ended.as_secs()),
-            self.database.unwrap_or_default(),
+            database.as_deref().unwrap_or_default(),
             seconds(self.micros),
             seconds(lock_micros),
         );
-        if let Some(database) = self.database {
+        if let Some(database) = &database {
             // Writing into a string does not fail.
             let _ = writeln!(entry, "use {database};");
         }

@@ -1,14 +1,20 @@
 //! From the greeting to a session.
 
 use super::{Channel, End};
-use crate::accounts::Credentials;
+use crate::accounts::{Credentials, Trust};
 use crate::shared::Shared;
+use sql::host::ConnectionCount;
 use sql::{ErrorKind, Session, SqlError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use wire::auth::{SCRAMBLE_BYTES, Scramble};
 use wire::constants::{NATIVE_PASSWORD, capability, charset, status};
 use wire::handshake::{ChangeUser, Greeting, HandshakeResponse, write_auth_switch};
 use wire::response::{self, OkFields, OkHeader};
+
+/// The longest names have 64 characters in databases and 128 in accounts.
+const NAME_CHARS_MAX: usize = 256;
+/// How long a stranger waits for the answer that its password is wrong.
+const WRONG_PASSWORD_DELAY: Duration = Duration::from_millis(200);
 
 /// What a client says about itself when it connects or changes the user.
 pub(super) struct Claim {
@@ -23,7 +29,7 @@ pub(super) struct Claim {
 pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Session, End> {
     let values = shared.instance.globals().values();
     channel.idle_timeout = Duration::from_secs(values.unsigned("connect_timeout"));
-    channel.output.entry.stream.set_read_timeout(channel.idle_timeout)?;
+    channel.deadline = Some(Instant::now() + channel.idle_timeout);
     channel
         .output
         .entry
@@ -58,6 +64,7 @@ pub(super) fn handshake(shared: &Shared, channel: &mut Channel) -> Result<Sessio
     channel.answer();
     let mut session = authenticate(shared, channel, &scramble, &claim)?;
     session.set_handshake(charset.into(), interactive);
+    channel.deadline = None;
     channel.reader.set_payload_bytes_max(session.variables().common.max_allowed_packet as usize);
     enter_database(channel, &mut session, &claim)?;
     Ok(session)
@@ -112,7 +119,21 @@ fn authenticate(
             answer: &answer,
             trust: shared.trusted_peers.trust(peer),
         };
-        accounts.check(&shown).map_err(End::Refused)?;
+        if let Err(error) = accounts.check(&shown) {
+            if shown.trust == Trust::No {
+                // Guessing is slow on one connection, and there are few connections for strangers.
+                std::thread::sleep(WRONG_PASSWORD_DELAY);
+            }
+            return Err(End::Refused(error));
+        }
+    }
+    let peer = channel.output.entry.stream.peer_uid();
+    let reserve = usize::from(shared.trusted_peers.trust(peer) != Trust::No);
+    let connections_max = shared.instance.globals().values().unsigned("max_connections") as usize;
+    if !shared.registry.admit(channel.output.entry.id, connections_max + reserve) {
+        shared.counters.add(ConnectionCount::RefusedMaxConnections, 1);
+        let error = SqlError::new(ErrorKind::TooManyConnections, "Too many connections");
+        return Err(End::Refused(error));
     }
     let mut session = Session::new(
         shared.instance.clone(),
@@ -136,8 +157,9 @@ fn enter_database(channel: &mut Channel, session: &mut Session, claim: &Claim) -
     Ok(())
 }
 
+/// A name that a client sends, cut to a length that is beyond every real one.
 fn text(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
+    String::from_utf8_lossy(bytes).chars().take(NAME_CHARS_MAX).collect()
 }
 
 /// Random bytes. None of them is zero or `$`, which another authentication method uses as a separator.

@@ -1,10 +1,12 @@
 //! Ways in that the operating system guards: permissions of files and of the socket, and peers that it
 //! vouches for.
 
-use crate::support::Live;
+use crate::support::{Live, wait_until};
 use std::fs;
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use wire::client::ConnectOptions;
 
 fn mode(path: &Path) -> u32 {
@@ -149,4 +151,45 @@ fn read_only_and_init_connect_do_not_bind_root_as_in_mariadb() {
     let mut client = live.connect();
     client.query("CREATE DATABASE d").unwrap();
     assert_eq!(client.query("SELECT @a IS NULL").unwrap().to_text(), [["1"]]);
+}
+
+#[test]
+fn a_client_that_sends_its_login_byte_by_byte_is_ended() {
+    let live = Live::start(&["--connect_timeout=2"]);
+    let mut stream = live.raw();
+    stream.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    stream.write_all(&[0, 0xf0, 0, 1]).unwrap();
+    wait_until("the end of the connection", || {
+        let mut space = [0; 1024];
+        let ended = matches!(stream.read(&mut space), Ok(0));
+        ended || stream.write_all(&[0]).is_err()
+    });
+}
+
+#[test]
+fn clients_without_a_login_use_up_no_connections() {
+    let live = Live::start(&["--max_connections=10"]);
+    let _silent: Vec<_> = (0..300).map(|_| live.raw()).collect();
+    let mut inside: Vec<_> = (0..10).map(|_| live.connect()).collect();
+    // One more is kept for a trusted peer.
+    inside.push(live.connect());
+    let error = live.connect_with(&ConnectOptions::default()).map(drop).unwrap_err();
+    assert_eq!(error.code(), Some(1040), "{error}");
+    inside.iter_mut().for_each(|client| client.ping().unwrap());
+}
+
+#[test]
+fn refused_logins_cannot_fill_or_forge_the_log_and_learn_nothing() {
+    let live = Live::start(&[]);
+    let forged = format!("x\r\n2026-01-01 [Note] \u{1b}[2J{}", "y".repeat(20_000));
+    for _ in 0..100 {
+        let stranger = ConnectOptions { user: forged.clone(), ..ConnectOptions::default() };
+        let error = live.connect_with(&stranger).map(drop).unwrap_err();
+        assert_eq!(error.code(), Some(1045), "{error}");
+    }
+    let log = live.log();
+    assert!(log.len() < 40_000, "{} bytes", log.len());
+    assert!(!log.contains(['\r', '\u{1b}']), "{log:?}");
+    let error = live.connect_tcp(&options("")).map(drop).unwrap_err();
+    assert!(!error.to_string().contains("SET PASSWORD"), "{error}");
 }

@@ -21,7 +21,7 @@ fn the_servers_own_user_gets_in_over_the_socket_and_nobody_over_tcp_without_a_pa
         assert_eq!(error.code(), Some(1045), "{error}");
     }
     let error = live.connect_tcp(&options("root", "")).unwrap_err().to_string();
-    assert!(error.contains("SET PASSWORD"), "{error}");
+    assert!(!error.contains("SET PASSWORD") && live.log().contains("SET PASSWORD"), "{error}");
     assert_eq!(live.connect_with(&options("somebody", "")).unwrap_err().code(), Some(1045));
 }
 
@@ -44,7 +44,8 @@ fn clients_without_deprecate_eof_or_plugin_names_are_understood() {
 #[test]
 fn one_client_too_many_gets_1040_until_another_leaves() {
     let live = Live::start(&["--max_connections=10"]);
-    let mut inside: Vec<_> = (0..10).map(|_| live.connect()).collect();
+    // These clients are trusted, and one place more is kept for such.
+    let mut inside: Vec<_> = (0..11).map(|_| live.connect()).collect();
     let error = live.connect_with(&ConnectOptions::default()).unwrap_err();
     assert_eq!(error.code(), Some(1040), "{error}");
     inside.pop().unwrap().quit().unwrap();
