@@ -247,16 +247,16 @@ impl Runner {
                 return After::Unchanged;
             }
         };
+        let Ok(columns) = u16::try_from(prepared.columns.len()) else {
+            session.close_statement(prepared.id);
+            write_error(writer, &SqlError::new(ErrorKind::TooManyColumns, "Too many columns"));
+            return After::Unchanged;
+        };
         let keeps = *capabilities & capability::CACHE_METADATA != 0 && !prepared.columns.is_empty();
         let kept =
             keeps.then(|| KeptDefinitions { columns: prepared.columns.clone(), charset: settings.results });
         statements.add(prepared.id, prepared.params.into(), &text, kept);
-        let answer = PrepareOk {
-            statement: prepared.id,
-            columns: prepared.columns.len() as u16,
-            params: prepared.params,
-            warnings: 0,
-        };
+        let answer = PrepareOk { statement: prepared.id, columns, params: prepared.params, warnings: 0 };
         answer.write(writer);
         let eof = |writer: &mut PacketWriter| {
             if *capabilities & capability::DEPRECATE_EOF == 0 {

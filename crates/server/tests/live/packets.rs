@@ -51,3 +51,12 @@ fn long_data_over_the_limit_is_told_by_the_execution() {
     let error = connection.execute(select.id, &[WireValue::Text(b"abc")]).unwrap_err();
     assert_eq!(error.code(), Some(1210), "{error}");
 }
+
+#[test]
+fn a_prepared_statement_with_more_columns_than_its_answer_can_count_is_refused() {
+    let live = Live::start(&[]);
+    let mut client = live.connect();
+    let error = client.prepare(&format!("SELECT 1{}", ",1".repeat(65_536))).map(drop).unwrap_err();
+    assert_eq!(error.code(), Some(1117), "{error}");
+    client.ping().unwrap();
+}
