@@ -111,7 +111,10 @@ functions! {
         arity: 1..=1,
         typing: |t| Ok(t.text(t.chars(0).saturating_mul(2).saturating_add(2), t.nullable())),
         evaluate: |a| Ok(match a.text(0)? {
-            Some(text) => a.give(&quote(text)),
+            Some(text) => {
+                let quoted = quote(text);
+                if quoted.len() > BYTES_MAX { too_long(a) } else { a.give(&quoted) }
+            }
             None => a.give(b"NULL"),
         }),
         help: "Gives a text as a literal of SQL, and the word NULL for NULL.",
@@ -206,6 +209,9 @@ fn hex_of<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
         return Ok(arguments.give(format!("{:X}", number as u64).as_bytes()));
     }
     let bytes = or_null!(convert::to_text(&value, arguments.context));
+    if bytes.len() > BYTES_MAX / 2 {
+        return Ok(too_long(arguments));
+    }
     Ok(arguments.give(hex(bytes).to_uppercase().as_bytes()))
 }
 

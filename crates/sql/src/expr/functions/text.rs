@@ -164,10 +164,16 @@ functions! {
         arity: 3..=3,
         typing: |t| Ok(t.text(t.chars(0).saturating_mul(t.chars(2).max(1)), t.nullable())),
         evaluate: |a| {
-            let (text, from, to) = (or_null!(a.text(0)?), or_null!(a.text(1)?), or_null!(a.text(2)?));
+            let (text, from) = (or_null!(a.text(0)?), or_null!(a.text(1)?));
+            // Nothing is replaced then, not even by NULL.
+            if from.is_empty() {
+                return Ok(a.give_borrowed(text));
+            }
+            let to = or_null!(a.text(2)?);
             Ok(match replace(text, from, to) {
-                Some(replaced) => a.give(&replaced),
-                None => a.give_borrowed(text),
+                Replaced::Nothing => a.give_borrowed(text),
+                Replaced::Text(replaced) => a.give(&replaced),
+                Replaced::TooLong => too_long(a),
             })
         },
         help: "Replaces each occurrence of one text by another. Capital and small letters differ.",
@@ -425,6 +431,9 @@ fn insert<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let head = substring(text, 1, from - 1, binary);
     let length = if length < 0 { total } else { length };
     let tail = substring(text, from.saturating_add(length), i64::MAX, binary);
+    if head.len() + new.len() + tail.len() > BYTES_MAX {
+        return Ok(too_long(arguments));
+    }
     Ok(arguments.give(&[head, new, tail].concat()))
 }
 
@@ -455,23 +464,33 @@ fn trim<'a>(arguments: &Arguments<'a, '_>, ends: Ends) -> Result<ValueRef<'a>> {
     Ok(arguments.give_borrowed(text))
 }
 
-/// `None` if nothing is to be replaced.
-fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Option<Vec<u8>> {
-    if from.is_empty() {
-        return None;
-    }
+fn replace(text: &[u8], from: &[u8], to: &[u8]) -> Replaced {
     let mut replaced = Vec::new();
     let mut rest = text;
     while let Some(found) = find(rest, from) {
+        // Before it grows: a short text with many places for a long one would take all memory.
+        if replaced.len() + found + to.len() > BYTES_MAX {
+            return Replaced::TooLong;
+        }
         replaced.extend_from_slice(&rest[..found]);
         replaced.extend_from_slice(to);
         rest = &rest[found + from.len()..];
     }
     if rest.len() == text.len() {
-        return None;
+        return Replaced::Nothing;
+    }
+    if replaced.len() + rest.len() > BYTES_MAX {
+        return Replaced::TooLong;
     }
     replaced.extend_from_slice(rest);
-    Some(replaced)
+    Replaced::Text(replaced)
+}
+
+/// What REPLACE has done.
+enum Replaced {
+    Nothing,
+    Text(Vec<u8>),
+    TooLong,
 }
 
 /// Where LPAD and RPAD put the padding.
