@@ -43,8 +43,8 @@ kinds! {
     StorageEngineFailed: 1030, "HY000";
     IllegalForTable: 1031, "HY000";
     TableCorrupt: 1034, "HY000";
-    BadHandshake: 1043, "08S01";
     TooManyConnections: 1040, "08004";
+    BadHandshake: 1043, "08S01";
     DatabaseAccessDenied: 1044, "42000";
     AccessDenied: 1045, "28000";
     NoDatabase: 1046, "3D000";
