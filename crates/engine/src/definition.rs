@@ -20,14 +20,14 @@ pub struct Options {
     /// Of the default cache's memory, how much is for rows whose pages are not in it (see crate `rowtier`),
     /// in bytes: 0 = none, `None` = as much as is of more use there than elsewhere.
     pub row_tier_bytes: Option<usize>,
-    /// Ask the row tier before pages in memory, and keep whatever is looked up: for tests, to whom faults of
-    /// coherence show so.
+    /// Ask the row tier before pages in memory, and keep every row that is looked up. For tests, which find
+    /// faults of coherence this way.
     pub row_tier_first: bool,
     /// Bytes a page of tables that do not say: a power of two, 1 to 64 KiB. Fixed when the data directory is
     /// made.
     pub page_size: usize,
-    /// What latches are made of, in the whole process and from this opening on; `None`: what the process has
-    /// chosen. Those of another database that are made later are made likewise.
+    /// How latches are made, in the whole process and from this opening on. `None`: as the process has
+    /// chosen. Latches of another database that are made later follow it, too.
     pub latches: Option<LatchImplementation>,
     /// How many statements may run at a time, of those that sessions begin with `try_read` and `write`; 0 =
     /// any number.

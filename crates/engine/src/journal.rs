@@ -11,9 +11,9 @@
 //! How to make it durable: [`Journal::commit`] with the end of the statement's last record, with no latch
 //! held.
 //!
-//! What a checkpoint may forget: everything below [`Journal::position`] as it was before the record was
-//! appended, unless a page that was changed then is still dirty, or `WriteCore::oldest_needed` says so. A
-//! transaction that wants its records kept registers `position()` *before* its first append.
+//! A checkpoint may forget every record below the [`Journal::position`] that it read, unless a page that such
+//! a record changed is still dirty, or `WriteCore::oldest_needed` keeps it. A transaction that wants its
+//! records kept registers `position()` *before* its first append.
 //!
 //! After a crash: pages first, then `recovery::Logical::record` gets each record of the other kinds in order,
 //! then, with the tables open and the log accepting appends again, `recovery::Logical::finish`.
@@ -38,8 +38,8 @@ pub(crate) mod kind {
     pub(crate) const LOGICAL: u8 = 16;
 }
 
-/// A file of the log is made ahead when less than this share of the last is left. A statement that logs more
-/// than is left makes whoever writes the log make it.
+/// The next file of the log is made ahead when less than this share of the last one is left. If a statement
+/// logs more than is left, the thread that writes the log makes the file.
 const MARGIN_DIVISOR: u64 = 4;
 
 /// How the log of a directory is kept.
@@ -60,7 +60,7 @@ pub(crate) struct Journal {
     redoing: AtomicU64,
     margin: u64,
     capacity: u64,
-    /// What recovery would read for the sake of pages begins here, as of the last checkpoint.
+    /// Where recovery would begin to read for the sake of pages, as of the last checkpoint.
     needed: AtomicU64,
     /// Statements begin below without asking further.
     admitted: AtomicU64,

@@ -48,8 +48,8 @@ pub(crate) enum Sight {
 }
 
 impl<'s> Reader<'s> {
-    /// Sees every row as it is, changes included that have not been committed. For statistics, and for
-    /// whoever has seen to it that there are none.
+    /// Sees every row as it is, with changes that have not been committed. For statistics, and for callers
+    /// that have made sure that there are no such changes.
     pub fn newest() -> Reader<'static> {
         Reader(Mode::Newest)
     }

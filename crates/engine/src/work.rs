@@ -1,5 +1,5 @@
-//! What a thread has read, for whoever wants to know what a statement cost. Counted by each thread for
-//! itself, and no part of what is modelled.
+//! How much a thread has read, so that a caller can tell what a statement cost. Each thread counts for
+//! itself. Models leave it out.
 
 use std::cell::Cell;
 

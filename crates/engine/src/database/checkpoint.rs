@@ -36,7 +36,8 @@ impl Database {
                 Err(error) => return Err(error),
             }
         }
-        // Whoever changes definitions may be long about it; after a crash the number is raised anyway.
+        // A change of definitions may take long. Without this number nothing is lost: a start after a crash
+        // raises it.
         if let Some(catalogue) = self.try_catalogue() {
             let numbers = TableNumbers { next_chain: catalogue.next_chain(), ..TableNumbers::default() };
             catalogue.tree().space().save(&numbers)?;
@@ -104,7 +105,7 @@ mod background {
                 continue;
             }
             let position = journal.position();
-            // What fails here fails again where somebody waits for it, and is reported there.
+            // An error is not lost: the next commit that waits for the log meets it and reports it.
             if journal.flush_log() != FlushLog::AtCommit {
                 let _ = journal.flush(position, Durability::Synced);
             }

@@ -1,6 +1,6 @@
 //! Tables that a start cannot open, because a page of theirs is damaged or their file is not there. Each is
-//! closed by itself: it keeps its name and its file, whoever asks for it is told what is wrong, and it can be
-//! dropped. Everything else serves.
+//! closed by itself: it keeps its name and its file, a statement that uses it is told what is wrong, and it
+//! can be dropped. Everything else serves.
 
 use super::Database;
 use super::catalogue::Catalogue;
@@ -75,7 +75,7 @@ impl Database {
     pub(super) fn close_table(&self, table: &Arc<Table>, error: Error) -> Result<()> {
         let state = table.state().clone();
         let damage = Damage::of(table.id(), state.space.file_id(), error)?;
-        // What is known of its other pages is kept for whoever repairs it.
+        // Its other pages go to the device: a repair needs their newest state.
         state.space.close(Detach::Flush)?;
         table.set_state(TableState { dropped: true, ..state.clone() });
         let mut names = self.names.write();

@@ -157,7 +157,8 @@ impl Database {
         let mut catalogue = self.catalogue.lock();
         self.core.touch()?;
         let (old_state, new_state) = (old.live_state()?, new.live_state()?);
-        // What has been taken back or is to be purged there has its place in the log under the file's number.
+        // The log names what was taken back or is to be purged there by the file's number, so the file keeps
+        // it.
         new_state.space.save(&new.numbers())?;
         // Its rows were committed in many pieces. A snapshot taken in between would see some of them.
         let mut published = new_state.clone();
@@ -190,8 +191,8 @@ impl Database {
         self.end_table(new);
     }
 
-    /// A table that the catalogue does not name any more has gone for those who hold it, and its file with
-    /// it. The caller has closed its gate.
+    /// Ends a table that the catalogue does not name any more: threads that hold it find that it has gone,
+    /// and its file is removed. The caller has closed its gate.
     fn end_table(&self, table: &Table) {
         let state = table.state();
         if !state.dropped {
@@ -503,8 +504,8 @@ impl Database {
         state.space.doubt()?;
         catalogue.put(&record(table.id(), &new))?;
         table.set_state(new);
-        // Readers who still are in the tree find pages of another tree, and look at the new state. The index
-        // has gone; if its pages cannot be found now, a start after a crash or a check does it.
+        // Readers that are still in the tree find pages of another tree, and look at the new state. The index
+        // has gone. If its pages cannot be found now, a start after a crash finds them, or a check.
         let _ = dropped.tree.free_all();
         self.make_durable()
     }

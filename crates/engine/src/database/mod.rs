@@ -84,7 +84,7 @@ pub struct Database {
     /// What the start came to.
     recovery: Recovery,
     names: RwLock<Names, NamesLatch>,
-    /// Held by whoever changes definitions.
+    /// A change of definitions holds this latch.
     catalogue: Mutex<Catalogue, CatalogueLatch>,
     #[cfg(not(feature = "shuttle"))]
     checkpointer: OnceLock<Checkpointer>,
@@ -269,7 +269,7 @@ impl Database {
         let records = self.catalogue.lock().load()?;
         let mut names = self.names.write();
         let mut tables: BTreeMap<(String, String), Box<TableRecord>> = BTreeMap::new();
-        // What a crash has left of a database that was being dropped, or of a table that another was to
+        // Tables that a crash has left: of a database that was being dropped, or one that another was to
         // replace.
         let mut leftover = Vec::new();
         let mut statistics = BTreeMap::new();
@@ -389,7 +389,7 @@ impl Database {
         }
         // After a failure the database stays closed to changes, and `close` may be tried again.
         self.core.set_closed();
-        // Whoever changes definitions now has asked before; the next one is refused.
+        // A change of definitions that is under way asked before, and is waited for. The next one is refused.
         drop(self.catalogue.lock());
         self.core.purge.stop();
         self.core.purge.drain(&self.core);
@@ -469,7 +469,7 @@ impl Database {
         }
     }
 
-    /// Everyone who waits for a lock, and for whom.
+    /// The sessions that wait for locks, and which sessions they wait for.
     pub fn lock_waits(&self) -> Vec<PendingLock> {
         self.core.transactions.lock_waits()
     }

@@ -16,8 +16,7 @@ const _: () = assert!(STAMP_MAX << STAMP_SHIFT >> STAMP_SHIFT == STAMP_MAX, "fla
 
 /// The image lies in overflow pages.
 const FLAG_OVERFLOW: u64 = 1;
-/// The row has been deleted, by whoever the stamp names. It stays, with its index entries, for older
-/// snapshots.
+/// The stamp's transaction has deleted the row. It stays, with its index entries, for older snapshots.
 const FLAG_DELETED: u64 = 2;
 /// The stamp's transaction inserted the row where there was none. A reader that does not see the stamp sees
 /// no row, and needs no older version to know.

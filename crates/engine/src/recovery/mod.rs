@@ -213,8 +213,8 @@ impl Redo<'_> {
             // Dropped since, or its making was cut short.
             return Ok(());
         };
-        // What a record changes in one page is redone together or not at all: the page's LSN tells records
-        // apart, not changes.
+        // The changes of one record in one page are redone together or not at all: the page's LSN tells
+        // records apart, not changes.
         for of_page in changes.chunk_by(|one, other| one.page == other.page) {
             self.redo(&pages, of_page, end)?;
             for page in of_page.iter().flat_map(Change::freed) {
@@ -254,7 +254,7 @@ impl Redo<'_> {
         }
         let redone = retry(file, |_| {
             let mut guard = if is_image {
-                // What follows in the log brings the page to its newest state, whatever was there.
+                // The records behind this one bring the page to its newest state, whatever it had before.
                 file.pool().create(id)?
             } else {
                 file.pool().write(id)?

@@ -137,8 +137,8 @@ impl Session {
         self.state.first_committer_wins = on;
     }
 
-    /// What another thread ends this session's waits by: they fail with [`crate::Error::Interrupted`] until
-    /// [`Session::clear_interrupt`].
+    /// A handle by which another thread ends this session's waits: they fail with
+    /// [`crate::Error::Interrupted`] until [`Session::clear_interrupt`].
     pub fn interrupter(&self) -> Interrupter {
         self.state.reads.interrupter()
     }
@@ -165,8 +165,7 @@ impl Session {
 
 impl Drop for Session {
     fn drop(&mut self) {
-        // What cannot be taken back now is taken back by the next start: the engine refuses writes until
-        // then.
+        // If a change cannot be taken back now, the engine refuses writes, and the next start takes it back.
         let _ = self.roll_back();
     }
 }

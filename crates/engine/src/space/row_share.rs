@@ -13,7 +13,7 @@ use base::sync::{Arc, Mutex};
 use pagecache::{Budget, Share};
 use rowtier::RowTier;
 
-/// What it has at the least, in bytes, so that its worth can be told.
+/// The smallest tier, in bytes. With less, its worth could not be measured.
 const BYTES_MIN: usize = 512 << 10;
 /// A cache that is not so many times larger has no row tier unless it is asked for.
 const CACHE_MIN: usize = 32;
@@ -24,7 +24,7 @@ const SAMPLE: u64 = 8;
 /// tier.
 const BYTES_A_PLACE: usize = 2048;
 const PLACES_MAX: usize = 1 << 20;
-/// What a row is taken to have in the tier as long as there is none, in bytes.
+/// The size that a row is assumed to have in the tier while the tier is empty, in bytes.
 const ROW_BYTES_GUESS: usize = 256;
 
 #[derive(Debug)]

@@ -1,8 +1,8 @@
 //! A file of pages: which of its pages are free, and how its header and its free map change.
 //!
-//! The free pages are listed in memory while the file is open, so that taking a page touches no page. What is
-//! true after a crash stands in the free map (`format::free_map`), which whoever uses a page or gives it back
-//! changes. The header is in `format::file_header`.
+//! The free pages are listed in memory while the file is open, so that taking a page touches no page. After a
+//! crash the free map counts (`format::free_map`): a record that uses a page or gives it back changes the
+//! map, too. The header is in `format::file_header`.
 
 use super::retry::{Attempt, retry};
 use crate::error::is_disk_full;

@@ -20,7 +20,7 @@ const PREFIXES: usize = 64;
 /// no more of them than prefixes.
 const ENTRIES: usize = 256;
 
-/// What a cell is taken to be long before any has been seen, in bytes.
+/// The length that a cell is assumed to have before one has been seen, in bytes.
 const CELL_BYTES_GUESS: usize = 256;
 /// No more than this of a cell is asked for ahead.
 const CELL_BYTES_AHEAD_MAX: usize = 1_024;
@@ -512,7 +512,7 @@ fn same_bytes(a: &[u8], b: &[u8]) -> bool {
     }
 }
 
-/// What reading an index counts as.
+/// The phase that reads of an index count as.
 pub(super) fn phase_of(index: IndexId) -> Phase {
     if index.0 == 0 { Phase::Row } else { Phase::Index }
 }

@@ -37,7 +37,7 @@ pub struct Table {
     row_codec: RowCodec,
     version: AtomicU64,
     states: States,
-    /// Passed by whoever changes rows, closed by whoever changes the definition.
+    /// A change of rows passes it. A change of the definition closes it.
     pub(crate) gate: Gate,
     rows: SpreadCounter,
     /// Deleted rows and old index entries that purge has not removed yet, and one for ever if a crash may
@@ -187,8 +187,8 @@ impl Table {
     /// Runs `work`, which reads `index`, on the current state, and again if the table's file was replaced
     /// under it.
     ///
-    /// What was read from an index that has been dropped meanwhile does not count: its pages are free, and
-    /// may hold anything that they once held.
+    /// A result that was read from an index that has been dropped meanwhile does not count: the index's pages
+    /// are free and may hold anything.
     pub(crate) fn with_state<'t, T>(
         &'t self,
         index: IndexId,

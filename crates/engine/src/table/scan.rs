@@ -22,7 +22,7 @@ const ENTRIES_FIRST_OF_BOUNDED: usize = 128;
 /// Memory beyond this is given back.
 const KEPT_BYTES_MAX: usize = 256 << 10;
 
-/// What a cursor works in: the next one on the same core finds it warm.
+/// The memory that a cursor works in. The next cursor on the same core finds it warm.
 #[derive(Default, Debug)]
 pub(crate) struct ScanMemory {
     chunk: Chunk,
@@ -64,8 +64,8 @@ pub struct Scan<'t> {
     keys_only: bool,
     /// Entries that it has come to.
     pub(super) passed: u64,
-    /// What the row tier keeps of the rows that entries lead to: nothing, so that a scan does not push out
-    /// what others want again.
+    /// The row tier keeps nothing of the rows that entries lead to, so that a scan does not push out rows
+    /// that others want again.
     pub(super) tier_use: TierUse,
     /// The caller has taken the memory back: the core gets none.
     memory_is_taken: bool,

@@ -49,15 +49,15 @@ pub(crate) trait LeafVisitor {
     fn tier_use(&self, _position: usize) -> TierUse {
         TierUse::None
     }
-    /// What the leaf has of key `position` may be known without it: `append` appends it to where the visitor
-    /// wants it, or says that it is not known. Entries are as [`super::entry_ends`] takes them. Positions
-    /// come in order. Not called where [`LeafVisitor::tier_use`] says `None`.
+    /// The leaf's contents for key `position` may be known without the leaf. `append` appends them where the
+    /// visitor wants them, or says that they are not known. Entries are as [`super::entry_ends`] takes them.
+    /// Positions come in order. Not called where [`LeafVisitor::tier_use`] says `None`.
     fn take(&mut self, _position: usize, _append: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         false
     }
     /// The lookup of key `position` ended in `found`. Positions come in order.
     fn visit(&mut self, position: usize, found: Found<'_>);
-    /// What the last `visit` copied was torn: forget it. The position will be visited again.
+    /// The last `visit` copied torn bytes: they are to be forgotten. The position will be visited again.
     fn undo(&mut self, position: usize);
     /// Bytes of a cell that `visit` is going to read.
     fn cell_bytes(&self) -> usize;

@@ -24,7 +24,7 @@ pub(crate) struct TreeBuilder {
     whole_keys: bool,
     stamp: Stamp,
     levels: Vec<Level>,
-    /// What has been written, the root left out.
+    /// The pages that have been written, without the root.
     pages: Vec<PageNo>,
 }
 

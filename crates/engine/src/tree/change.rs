@@ -193,7 +193,7 @@ impl Tree {
             let need = cell_bytes(key, &value);
             if room < need {
                 if position > first {
-                    // What is in stays in; the rest begins with the key that found no room.
+                    // The keys that are in stay in. The rest begins with the key that found no room.
                     break;
                 }
                 return Ok(Step::Full(need));
@@ -292,7 +292,7 @@ fn has_neighbours(node: Node<'_>, index: usize, exact: bool, own: &[u8]) -> bool
     let behind = index + usize::from(exact);
     let left = match index.checked_sub(1) {
         Some(left) => node.key_starts_with(left, own),
-        // What lies between two keys that begin alike begins like them: so does the fence between them.
+        // A fence between two keys that begin alike begins like them.
         None => node.lower_fence_starts_with(own),
     };
     let right = match behind < node.count() {

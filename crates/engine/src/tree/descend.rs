@@ -68,7 +68,7 @@ impl Tree {
         node.kind() & 0xff_ffff == expected && node.tree() == self.id
     }
 
-    /// What a page that `level_of` refused is, once it has been validated.
+    /// Says what is wrong with a page that `level_of` refused, once the page has been validated.
     #[cold]
     pub(super) fn foreign_page(&self, page: PageNo, lsn: u64, what: &str) -> Interrupt {
         Interrupt::Failed(Error::Corrupt {

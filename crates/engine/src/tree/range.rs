@@ -131,8 +131,8 @@ impl Chunk {
     }
 }
 
-/// What of a range has not been read yet: keys from `start` (inclusive) to `end` (exclusive; `None` = no
-/// bound).
+/// The part of a range that has not been read yet: keys from `start` (inclusive) to `end` (exclusive;
+/// `None` = no bound).
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Remainder {
     pub start: Vec<u8>,
@@ -198,7 +198,7 @@ impl Tree {
             None => loads_of_this_thread() != loads,
         };
         if is_time {
-            // What cannot be read the scan will meet itself.
+            // An error here is not lost: the scan meets the same page.
             rest.ahead = self.ask_for_leaves(&rest.start, rest.end.as_deref()).unwrap_or_default();
         }
     }

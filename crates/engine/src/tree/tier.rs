@@ -1,17 +1,17 @@
 //! What a tree asks the row tier, and tells it (engine R20).
 //!
-//! What lookups name is either a whole key, as in the clustered index, or all of a secondary index's own
-//! parts, which the keys of its entries begin with. What the leaf has of it is kept as it stands there:
+//! A lookup names either a whole key, as in the clustered index, or all of a secondary index's own parts,
+//! which the keys of its entries begin with. The tier keeps what the leaf has under that name:
 //!
-//! - of a whole key its value;
-//! - of own parts what each of the entries has behind them, after its length (`u16`), if all of them lie in
-//!   one leaf.
+//! - for a whole key, its value;
+//! - for own parts, the rest of each entry's key behind them, after its length (`u16`), if all of these
+//!   entries lie in one leaf.
 //!
 //! The tier does not keep that there is nothing under a key: a key that is not there is seldom asked for
 //! again.
 //!
-//! Whoever changes a key says so before, under its leaf's exclusive latch. Which part of the key lookups name
-//! only the tree knows, so that no caller can say less.
+//! A writer that changes a key says so before, under the leaf's exclusive latch. Only the tree knows which
+//! part of the key lookups name, so no caller can say less than is needed.
 
 use super::{Found, Tree};
 use crate::space::row_share::RowShare;
@@ -32,9 +32,9 @@ const ENTRIES_BYTES_MAX: usize = 256;
 pub(crate) enum TierUse {
     /// Nothing: the key is no whole one, or its neighbours matter.
     None,
-    /// What others have kept.
+    /// Look for what others have kept.
     Look,
-    /// What was read from the device is kept.
+    /// And keep what is read from the device.
     #[default]
     Fill,
 }
@@ -54,7 +54,7 @@ pub(super) struct TreeTier<'t> {
 pub(super) struct Fill<'t> {
     share: &'t RowShare,
     lease: Lease,
-    /// What the thread had loaded from the device before; `None`: it does not matter.
+    /// How many pages the thread had loaded from the device before. `None`: it does not matter.
     loads_before: Option<u64>,
 }
 
@@ -109,9 +109,9 @@ impl Tree {
         Some(Replacement { share, lease: share.tier.lease_to_replace(owner, key, kept)? })
     }
 
-    /// What of a key lookups name.
+    /// The part of a key that lookups name.
     fn named_part<'k>(&self, key: &'k [u8]) -> &'k [u8] {
-        // What has not got the index's own parts is found by no lookup of them.
+        // No lookup by own parts finds a key that does not have them.
         let own = self.own.as_ref().and_then(|own| own.len_in(key));
         own.map_or(key, |own| &key[..own])
     }
@@ -142,7 +142,7 @@ impl Tree {
     }
 }
 
-/// What entries have behind their own parts, out of what [`Tree::append_kept`] has made of them.
+/// The rests of entries behind their own parts, from the bytes that [`Tree::append_kept`] made of them.
 pub(crate) fn entry_ends(kept: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut rest = kept;
     std::iter::from_fn(move || {

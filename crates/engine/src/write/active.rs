@@ -21,7 +21,7 @@ pub(crate) struct Active {
     undo: Arc<Undo>,
     /// Cells are read into it.
     pub scratch: Vec<u8>,
-    /// What it looks for by primary key and does not find, nobody else shall insert.
+    /// It locks primary keys that it looks for and does not find, so that no other transaction inserts them.
     locks_absent: bool,
     /// It has such locks.
     has_absent: bool,
@@ -73,9 +73,9 @@ impl Active {
         Mark(self.undo.lock().list.len())
     }
 
-    /// The place of a table among those that the transaction has changed. From now on nobody redefines the
-    /// table until the transaction has ended: its definition is locked by its id, shared, and exclusively by
-    /// whoever redefines it.
+    /// The place of a table among those that the transaction has changed. From now on its definition stays as
+    /// it is until the transaction has ended: the transaction holds a shared lock on the table's id, and a
+    /// change of the definition needs the exclusive one.
     pub(crate) fn enlist(&mut self, table: &Table) -> Result<Enlistment> {
         if let Some(known) = self.undo.lock().tables.iter().rposition(|known| known.table.id() == table.id())
         {

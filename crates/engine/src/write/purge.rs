@@ -27,13 +27,13 @@ use transactions::Horizon;
 const PAUSE: Duration = Duration::from_millis(20);
 #[cfg(not(feature = "shuttle"))]
 const PAUSE_IDLE: Duration = Duration::from_millis(500);
-/// What is purged between two looks at the horizon: a snapshot that closes meanwhile lets the next ones go
-/// further.
+/// How many items are purged between two looks at the horizon. A snapshot that closes meanwhile moves the
+/// horizon on.
 #[cfg(not(feature = "shuttle"))]
 const BATCH: usize = 256;
 /// Sessions whose commits make the queue longer than this purge a part of it.
 const QUEUE_LONG: usize = 20_000;
-/// What a session purges at a commit then: more than most commits leave.
+/// How many items such a session purges at a commit: more than most commits leave.
 const HELP: usize = 64;
 
 /// A row that some transaction has changed, as it was before.
@@ -66,7 +66,7 @@ pub(crate) struct Purge {
 #[derive(Default, Debug)]
 struct Queue {
     waiting: VecDeque<Garbage>,
-    /// What is being purged needs the log from here on.
+    /// The items that are being purged need the log from here on.
     current: Option<Lsn>,
 }
 
@@ -138,7 +138,7 @@ impl Purge {
             if state.dropped || state.space.file_id() != garbage.file {
                 continue;
             }
-            // What cannot be removed stays: it is in nobody's way, and a later change of the row meets it.
+            // A row that cannot be removed stays. It does no harm, and a later change of the row meets it.
             let purged = garbage.table.purge_row(state, &garbage);
             if purged.is_ok() && garbage.is_counted {
                 garbage.table.add_garbage(-1);
@@ -180,7 +180,7 @@ impl Purge {
         let _working = self.working.lock();
         let Some(mut sweep) = self.sweeps.lock().pop_front() else { return false };
         let horizon = core.transactions.horizon();
-        // What cannot be read is left alone until the next start.
+        // A sweep that meets a page it cannot read ends. The next start begins it again.
         if let Ok(false) = sweep.go_on(core, horizon) {
             self.sweeps.lock().push_front(sweep);
         }

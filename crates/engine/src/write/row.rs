@@ -139,8 +139,8 @@ impl Table {
                 return Ok(Claimed { _latch: latch, cell });
             }
             drop(latch);
-            // The explicit lock queues those who wait for the same row: only the first waits for the
-            // transaction's end.
+            // The explicit lock queues the transactions that want the same row. Only the first of them waits
+            // for the other transaction's end.
             if !is_locked {
                 active.transaction.lock(file, key, LockMode::Exclusive, active.patience)?;
                 is_locked = true;
@@ -271,7 +271,7 @@ impl Table {
             if let Some((old, _)) = &old
                 && has_version
             {
-                // Those who see the deletion and not this insert must find that there was no row.
+                // A snapshot that sees the deletion and not this insert must find that there was no row.
                 let file = u64::from(state.space.file_id().0);
                 active.transaction.add_version(file, key, old.stamp(), None);
             }

@@ -1,5 +1,5 @@
-//! Splitting a node in two and merging two into one. Whoever does it builds the new pages where nobody sees
-//! them, logs them, and then copies them over, so that a failure leaves the pages as they were.
+//! Splitting a node in two and merging two into one. The new pages are built in private memory, logged, and
+//! then copied over the old ones. So a failure leaves the pages as they were.
 
 use super::read::Node;
 use super::write::{NodeHeader, NodeMut, prefix_len_between, with_scratch};

@@ -1,4 +1,4 @@
-//! Changing a node: only by whoever holds its page exclusively, so that what is read here is whole.
+//! Changing a node. The thread holds the node's page exclusively, so what it reads here is never torn.
 
 use super::read::{Node, Slot, head_of};
 use crate::format::layout::*;

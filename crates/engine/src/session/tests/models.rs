@@ -1,5 +1,5 @@
-//! Models: a row that is claimed by whoever changes it, against an explicit lock on it, and a unique key,
-//! against who gives it up or takes it and takes that back, under a randomised scheduler.
+//! Models under a randomised scheduler: a row that one transaction claims to change it and another locks
+//! explicitly; a unique key that one transaction wants and another gives up, or takes and gives back.
 //!
 //! `cargo test -p latchwork-engine --features shuttle --lib models`
 
