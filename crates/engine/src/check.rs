@@ -64,6 +64,9 @@ fn recover(dir: &Path, overlay: &Arc<dyn Vfs>, control: Control, start: &Start) 
 impl Database {
     /// Verifies an open database, as its cache has it. Waits for statements under way and keeps others out
     /// meanwhile.
+    ///
+    /// # Errors
+    /// [`crate::Error::Io`] if a file cannot be read. Damage is a finding of the report and no error.
     pub fn check(&self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
         self.core().purge.drain(self.core());

@@ -62,6 +62,9 @@ impl Database {
     /// Reads the pages of all indexes of a table into its cache: first those that lead to others, then,
     /// unless told otherwise, the leaves, as many as the cache has room for. Rows with pages of their own are
     /// left where they are.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::Corrupt`] of a page that leads to others.
     pub fn preload(&self, table: &Table, ignore_leaves: bool) -> Result<Preloaded> {
         let mut sum = Preloaded::default();
         let _passage = table.gate.pass();

@@ -20,6 +20,9 @@ use base::sync::Arc;
 impl Database {
     /// Takes a checkpoint: a start after a crash need not read what the log has of changes that are on the
     /// device by now. The engine does it by itself.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::ReadOnly`] if pages or the log cannot be written; [`Error::Closed`].
     pub fn checkpoint(&self) -> Result<()> {
         self.save_numbers()?;
         self.core().checkpoint()

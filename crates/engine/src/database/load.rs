@@ -81,6 +81,10 @@ impl Writer<'_> {
     /// Begins to fill a table by building its trees from all rows at once, in a statement outside of a
     /// transaction that does nothing else. `None` if the table is not empty, or another transaction is at
     /// work in it. Others who want to change it wait from now on.
+    ///
+    /// # Errors
+    /// [`Error::LockWaitTimeout`], [`Error::Interrupted`], [`Error::ReadOnly`], [`Error::Closed`] and
+    /// [`Error::Io`].
     pub fn begin_load<'d>(&mut self, database: &'d Database, table: &'d Table) -> Result<Option<Load<'d>>> {
         self.core.touch()?;
         let transaction = &mut self.active.transaction;
@@ -144,6 +148,10 @@ impl Database {
 impl<'d> Load<'d> {
     /// Adds rows. False if one of them has the key of the one before it, or is too large for a leaf: the load
     /// cannot be finished then, and all rows, these among them, are to be had from [`Load::give_up`].
+    ///
+    /// # Errors
+    /// [`Error::KeyTooLong`] and [`Error::RowTooLarge`]; [`Error::Full`] and [`Error::Io`] of the new file
+    /// or of scratch files.
     pub fn push(&mut self, rows: &KeyList) -> Result<bool> {
         let table = self.table;
         let state = table.live_state()?;
@@ -179,6 +187,10 @@ impl<'d> Load<'d> {
 
     /// Makes the rows the table's, durably; they are seen when the statement commits, which has nothing else
     /// to do.
+    ///
+    /// # Errors
+    /// [`Error::TableChanged`], [`Error::Interrupted`], [`Error::Full`], [`Error::Io`], [`Error::Corrupt`],
+    /// [`Error::ReadOnly`]. A duplicate in a unique index is no error: see [`Loaded::Collided`].
     pub fn finish(mut self) -> Result<Loaded<'d>> {
         let state = self.table.live_state()?;
         let stamp = self.header.stamp();
@@ -322,6 +334,9 @@ impl LoadedRows<'_> {
     }
 
     /// Hands out the rows in the order in which they came, until `each` fails.
+    ///
+    /// # Errors
+    /// What `each` gives, and [`Error::Io`] and [`Error::Corrupt`] of the pages that the rows lie in.
     pub fn each<E: From<Error>>(
         &mut self,
         mut each: impl FnMut(&[u8]) -> std::result::Result<(), E>,

@@ -382,6 +382,9 @@ impl Database {
 
     /// Writes everything back and marks the directory clean, after waiting for statements under way. Later
     /// changes fail with [`Error::Closed`], and so do reads of what is no longer in memory.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::ReadOnly`]. Changes stay refused, and `close` may be called again.
     pub fn close(&self) -> Result<()> {
         let _closure = self.core.statements.close();
         if self.core.control.lock().is_unlocked() {
@@ -446,6 +449,9 @@ impl Database {
 
     /// Opens a statement that is a transaction of its own. Dropped without `commit`, everything it did is
     /// undone.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::Closed`], [`Error::Full`] and [`Error::IdsExhausted`].
     pub fn begin_write(&self) -> Result<WriteStatement<'_>> {
         WriteStatement::alone(&self.core)
     }
@@ -533,6 +539,9 @@ impl Database {
 
     /// Gives the row tier so many bytes of the default cache, 0 = none; with `None` its size follows the
     /// benefit. Everything keeps running; what does not fit any more is forgotten.
+    ///
+    /// # Errors
+    /// [`Error::Io`] and [`Error::ReadOnly`] if a page that makes room cannot be written.
     pub fn resize_row_tier(&self, bytes: Option<usize>) -> Result<()> {
         self.core.rows_kept.share.set(bytes)
     }
@@ -571,6 +580,9 @@ impl Database {
     }
 
     /// The tables of a database, sorted by name.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchDatabase`].
     pub fn tables(&self, database: &str) -> Result<Vec<Arc<Table>>> {
         let names = self.names.read();
         let database = names.databases.get(database).ok_or(Error::NoSuchDatabase)?;

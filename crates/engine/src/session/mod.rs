@@ -75,6 +75,9 @@ impl Session {
     }
 
     /// Begins a transaction; one that is under way is rolled back first.
+    ///
+    /// # Errors
+    /// As [`Session::roll_back`].
     pub fn begin(&mut self, isolation: Isolation) -> Result<()> {
         self.roll_back()?;
         self.state.begun = Some(isolation);
@@ -100,6 +103,9 @@ impl Session {
     }
 
     /// Takes back what the transaction did. Nothing happens outside of one.
+    ///
+    /// # Errors
+    /// [`crate::Error::ReadOnly`] if a change could not be taken back. The next start does it.
     pub fn roll_back(&mut self) -> Result<()> {
         self.state.end(&self.core, Outcome::RollBack)
     }
@@ -110,6 +116,9 @@ impl Session {
     }
 
     /// Takes back what the transaction did since. Its locks stay.
+    ///
+    /// # Errors
+    /// As [`Session::roll_back`].
     pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<()> {
         match &mut self.state.active {
             Some(active) => active.take_back(&self.core, savepoint.0),
@@ -158,6 +167,11 @@ impl Session {
     }
 
     /// Begins a statement that changes or locks rows, once it is its turn.
+    ///
+    /// # Errors
+    /// [`crate::Error::Interrupted`] and [`crate::Error::LockWaitTimeout`] while it waits for that;
+    /// [`crate::Error::ReadOnly`], [`crate::Error::Closed`], [`crate::Error::Full`],
+    /// [`crate::Error::IdsExhausted`]; [`crate::Error::SnapshotTooOld`] of a snapshot that binds.
     pub fn write(&mut self) -> Result<WriteStatement<'_>> {
         WriteStatement::new(&self.core, statement::Holder::Session(&mut self.state))
     }

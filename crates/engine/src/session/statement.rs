@@ -143,16 +143,25 @@ impl<'s> WriteStatement<'s> {
     }
 
     /// See [`Writer::insert`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn insert(&mut self, table: &Table, row: &[u8]) -> Result<()> {
         self.writer().insert(table, row)
     }
 
     /// See [`Writer::insert_many`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn insert_many(&mut self, table: &Table, rows: &KeyList) -> Result<(), (usize, Error)> {
         self.writer().insert_many(table, rows)
     }
 
     /// See [`Writer::update`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn update(
         &mut self,
         table: &Table,
@@ -163,6 +172,9 @@ impl<'s> WriteStatement<'s> {
     }
 
     /// See [`Writer::delete`].
+    ///
+    /// # Errors
+    /// As there.
     pub fn delete(
         &mut self,
         table: &Table,
@@ -173,6 +185,10 @@ impl<'s> WriteStatement<'s> {
     }
 
     /// Keeps what the statement did. Outside of a transaction this makes it durable, and visible to others.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] if the log cannot be written: whether the statement is kept shows at the next
+    /// start.
     pub fn commit(mut self) -> Result<()> {
         self.mark = Mark(usize::MAX);
         let core = self.core;
@@ -205,6 +221,9 @@ impl Drop for WriteStatement<'_> {
 impl Writer<'_> {
     /// Inserts a row image; a table without primary key gets its hidden key here. Waits for transactions that
     /// have a row with the same primary or unique key.
+    ///
+    /// # Errors
+    /// As [`Writer::update`].
     pub fn insert(&mut self, table: &Table, row: &[u8]) -> Result<()> {
         let place = self.enlist(table)?;
         let mut key = Vec::new();
@@ -215,6 +234,9 @@ impl Writer<'_> {
     /// Inserts many rows, or none: on a duplicate, `Err` names the index and the position in `rows` of the
     /// first row that could not be inserted. Sorted where it pays, so that a thousand rows descend the trees
     /// far fewer than a thousand times.
+    ///
+    /// # Errors
+    /// As [`Writer::update`].
     pub fn insert_many(&mut self, table: &Table, rows: &KeyList) -> Result<(), (usize, Error)> {
         let mark = self.active.mark();
         let mut done = 0;
@@ -232,6 +254,9 @@ impl Writer<'_> {
 
     /// Inserts those of many rows that collide with no other one, in their order; the others are told to
     /// `skipped`, each with its position and [`Error::DuplicateKey`].
+    ///
+    /// # Errors
+    /// As [`Writer::update`].
     pub fn insert_or_skip(
         &mut self,
         table: &Table,
@@ -274,6 +299,12 @@ impl Writer<'_> {
     /// Updates one row, after waiting for other transactions that have changed or locked it: `change` sees
     /// the newest image and appends a new one to its second argument, returning true, or leaves the row alone
     /// with false. True if the row was changed; false also if there is no such row.
+    ///
+    /// # Errors
+    /// [`Error::LockWaitTimeout`], [`Error::Deadlock`], [`Error::Interrupted`] and [`Error::RecordChanged`]
+    /// while it waits for rows; [`Error::ReadOnly`], [`Error::Closed`], [`Error::Full`], [`Error::Io`] and
+    /// [`Error::Corrupt`]. [`Error::DuplicateKey`], [`Error::KeyTooLong`] and [`Error::RowTooLarge`] of the
+    /// new image. What the call did is taken back.
     pub fn update(
         &mut self,
         table: &Table,
@@ -286,6 +317,9 @@ impl Writer<'_> {
 
     /// Deletes one row if it is there and `condition` holds for its newest image, after waiting as
     /// [`Writer::update`] does.
+    ///
+    /// # Errors
+    /// As [`Writer::update`].
     pub fn delete(
         &mut self,
         table: &Table,
@@ -297,6 +331,9 @@ impl Writer<'_> {
     }
 
     /// Locks a row until the transaction ends, and gives its newest image. `None` if it is not there.
+    ///
+    /// # Errors
+    /// As [`Writer::update`]; [`Error::WouldBlock`] with [`LockWait::NoWait`].
     pub fn lock(
         &mut self,
         table: &Table,

@@ -81,6 +81,10 @@ impl Integers {
 impl Scan<'_> {
     /// The next rows of a scan of the clustered index that goes forward, by some of their columns; false at
     /// the end. Not to be mixed with the ways to get single rows.
+    ///
+    /// # Errors
+    /// [`crate::Error::SnapshotTooOld`] and [`crate::Error::TableChanged`] if the snapshot cannot be read
+    /// here; [`crate::Error::Io`] and [`crate::Error::Corrupt`].
     pub fn next_integers(&mut self, columns: &IntegerColumns, out: &mut Integers) -> Result<bool> {
         debug_assert!(self.index_id.0 == 0 && self.direction == Direction::Forward);
         while !self.is_at_end() {

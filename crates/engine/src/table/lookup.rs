@@ -303,6 +303,10 @@ impl Table {
     /// distinct), in the order of the prefixes. Descents are interleaved. `each` gets the position of the
     /// prefix, the primary key and the row image; it returns false to stop early. `batch` keeps the buffers
     /// from call to call.
+    ///
+    /// # Errors
+    /// [`crate::Error::SnapshotTooOld`] and [`crate::Error::TableChanged`] if the snapshot cannot be read
+    /// here; [`crate::Error::Io`] and [`crate::Error::Corrupt`].
     pub fn multi_get(
         &self,
         reader: Reader<'_>,

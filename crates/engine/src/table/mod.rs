@@ -227,6 +227,10 @@ impl Table {
     }
 
     /// Appends the row image with this whole primary key to `out`; false if there is none.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotTooOld`] and [`Error::TableChanged`] if the snapshot cannot be read here;
+    /// [`Error::Io`] and [`Error::Corrupt`].
     pub fn get(&self, reader: Reader<'_>, primary_key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let _reading = phases::enter(phases::Phase::Row);
         self.with_state(IndexId(0), |state| {
@@ -297,6 +301,9 @@ impl Table {
     }
 
     /// How many rows lie in the range, roughly: for the planner. Costs two descents.
+    ///
+    /// # Errors
+    /// [`Error::NoSuchTable`], [`Error::Io`] and [`Error::Corrupt`].
     pub fn estimate(&self, index: IndexId, range: &KeyRange) -> Result<u64> {
         let Some((start, end)) = range.to_half_open() else { return Ok(0) };
         if end.as_ref().is_some_and(|end| *end <= start) {
@@ -332,6 +339,9 @@ impl Table {
     }
 
     /// Takes `count` consecutive AUTO_INCREMENT numbers and gives the first; never hands one out twice.
+    ///
+    /// # Errors
+    /// [`Error::AutoIncrementExhausted`]; [`Error::ReadOnly`] and [`Error::Closed`].
     pub fn reserve_auto_increment(&self, count: u64) -> Result<u64> {
         // ORDER: the counter stands alone; the read-modify-write makes the numbers distinct.
         let mut next = self.next_auto_increment.load(Ordering::Relaxed);

@@ -316,6 +316,10 @@ impl<'t> Scan<'t> {
     }
 
     /// The next row image.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotTooOld`] and [`Error::TableChanged`] if the snapshot cannot be read here;
+    /// [`Error::Io`] and [`Error::Corrupt`].
     pub fn next_row(&mut self) -> Result<Option<&[u8]>> {
         Ok(self.next_row_with_key()?.map(|(_, image)| image))
     }
@@ -452,6 +456,10 @@ impl<'t> Scan<'t> {
 
     /// The next key of the index (a secondary entry's own parts, then the primary key) whose row the reader
     /// sees, without fetching the row if that can be: for COUNT(*) and covered queries.
+    ///
+    /// # Errors
+    /// [`Error::SnapshotTooOld`] and [`Error::TableChanged`] if the snapshot cannot be read here;
+    /// [`Error::Io`] and [`Error::Corrupt`].
     pub fn next_key(&mut self) -> Result<Option<&[u8]>> {
         loop {
             self.pending = None;

@@ -21,6 +21,9 @@ impl Table {
 
     /// Counts the rows and the distinct keys of every index. Reads the whole table; `check` is called now and
     /// then and may end it.
+    ///
+    /// # Errors
+    /// What `check` gives; [`Error::Io`] and [`Error::Corrupt`].
     pub fn analyze<E: From<Error>>(
         &self,
         mut check: impl FnMut() -> std::result::Result<(), E>,
