@@ -44,6 +44,7 @@ kinds! {
     IllegalForTable: 1031, "HY000";
     TableCorrupt: 1034, "HY000";
     TooManyConnections: 1040, "08004";
+    OutOfResources: 1041, "HY000";
     BadHandshake: 1043, "08S01";
     DatabaseAccessDenied: 1044, "42000";
     AccessDenied: 1045, "28000";

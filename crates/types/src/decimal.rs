@@ -11,6 +11,9 @@ pub const PRECISION_MAX: u8 = 65;
 /// The most digits after the point a DECIMAL has.
 pub const SCALE_MAX: u8 = 38;
 
+/// The length of [`Decimal::to_bytes`].
+pub const BYTES: usize = 34;
+
 /// An exact number: `unscaled / 10^scale`.
 ///
 /// A quotient carries more digits than MySQL shows of it, so that `1 / 3 * 3` is 1.0000: `scale` tells the
@@ -38,6 +41,25 @@ impl Decimal {
         let (high, low) = unscaled.into_words();
         let words = [low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64];
         Decimal { words, scale, shown }
+    }
+
+    /// Everything that the number consists of, for a place that only this process reads.
+    pub fn to_bytes(&self) -> [u8; BYTES] {
+        let mut bytes = [0; BYTES];
+        for (place, word) in bytes.chunks_exact_mut(8).zip(self.words) {
+            place.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes[32..].copy_from_slice(&[self.scale, self.shown]);
+        bytes
+    }
+
+    /// The number of which these are the [`Decimal::to_bytes`].
+    pub fn from_bytes(bytes: &[u8; BYTES]) -> Decimal {
+        let mut words = [0; 4];
+        for (word, place) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = place.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+        }
+        Decimal { words, scale: bytes[32], shown: bytes[33] }
     }
 
     /// The number without its point.

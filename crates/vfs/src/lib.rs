@@ -38,6 +38,14 @@ pub trait Vfs: Send + Sync + std::fmt::Debug {
         let _ = (path, create, block);
         Err(io::ErrorKind::Unsupported.into())
     }
+    /// A new, empty file on the file system of the folder `dir`. It has no name, so nobody else can open it,
+    /// and it is gone as soon as it is closed or the process ends, however that happens.
+    ///
+    /// # Errors
+    /// As [`Vfs::open`].
+    fn open_unnamed(&self, dir: &Path) -> io::Result<Arc<dyn File>> {
+        open_and_remove(self, dir)
+    }
     fn exists(&self, path: &Path) -> io::Result<bool>;
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Atomically replaces `to` by `from`.
@@ -49,6 +57,20 @@ pub trait Vfs: Send + Sync + std::fmt::Debug {
     fn remove_dir(&self, dir: &Path) -> io::Result<()>;
     /// Makes creations, removals and renames inside `dir` durable.
     fn sync_dir(&self, dir: &Path) -> io::Result<()>;
+}
+
+/// [`Vfs::open_unnamed`] where there are no files without a name: the name is removed at once.
+fn open_and_remove(vfs: &(impl Vfs + ?Sized), dir: &Path) -> io::Result<Arc<dyn File>> {
+    let mut number = 0;
+    loop {
+        let path = dir.join(format!("latchwork-{}-{number}", std::process::id()));
+        match vfs.open(&path, Create::New) {
+            // Another thread is just between its creation and its removal.
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            Err(error) => return Err(error),
+            Ok(file) => return vfs.remove(&path).map(|()| file),
+        }
+    }
 }
 
 /// What [`Vfs::open`] does about a file's existence.

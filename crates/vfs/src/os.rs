@@ -1,7 +1,7 @@
 //! The operating system's files: pread, pwrite, fdatasync; through its page cache, or past it.
 
 use crate::direct::ALIGNMENT;
-use crate::{AlignedBuffer, Create, File, Vfs};
+use crate::{AlignedBuffer, Create, File, Vfs, open_and_remove};
 use base::sync::Arc;
 use std::fs;
 use std::io;
@@ -72,6 +72,15 @@ impl Vfs for OsVfs {
             })?;
         check_direct(&file, block)?;
         Ok(Arc::new(OsFile { file, is_direct: true }))
+    }
+
+    fn open_unnamed(&self, dir: &Path) -> io::Result<Arc<dyn File>> {
+        let flags = rustix::fs::OFlags::TMPFILE.bits() as i32;
+        match open_options(Create::Never).custom_flags(flags).open(dir) {
+            Ok(file) => Ok(Arc::new(OsFile { file, is_direct: false })),
+            // Not every file system has files without a name.
+            Err(_) => open_and_remove(self, dir),
+        }
     }
 
     fn exists(&self, path: &Path) -> io::Result<bool> {
@@ -212,6 +221,26 @@ mod tests {
         let info = fs::read_to_string(Path::new("/proc/self/fdinfo").join(descriptor)).unwrap();
         let octal = info.lines().find_map(|line| line.strip_prefix("flags:")).unwrap();
         u32::from_str_radix(octal.trim(), 8).unwrap() & rustix::fs::OFlags::DIRECT.bits() != 0
+    }
+
+    #[test]
+    fn an_unnamed_file_is_in_no_folder_and_holds_what_is_written() {
+        let folder = tempfile::tempdir().unwrap();
+        for kind in 0..2 {
+            let open = || match kind {
+                0 => OsVfs.open_unnamed(folder.path()).unwrap(),
+                _ => open_and_remove(&OsVfs, folder.path()).unwrap(),
+            };
+            let (one, other) = (open(), open());
+            assert!(OsVfs.list(folder.path()).unwrap().is_empty());
+            one.write_at(b"one", 0).unwrap();
+            other.write_at(b"other", 0).unwrap();
+            let mut read = [0; 3];
+            one.read_at(&mut read, 0).unwrap();
+            assert_eq!((&read, one.len().unwrap(), other.len().unwrap()), (b"one", 3, 5));
+        }
+        let missing = OsVfs.open_unnamed(&folder.path().join("missing")).unwrap_err();
+        assert_eq!(missing.kind(), io::ErrorKind::NotFound);
     }
 
     #[test]

@@ -16,10 +16,12 @@ pub(crate) mod checkpoint;
 mod damage;
 mod ddl;
 mod load;
+mod scratch;
 
 pub use caches::Preloaded;
 pub use damage::DamagedTable;
 pub use load::{Load, Loaded, LoadedRows};
+pub use scratch::ScratchFile;
 
 #[cfg(test)]
 mod tests;

@@ -2,6 +2,7 @@
 
 use super::Flow;
 use super::access::{Find, Scratch, Wants, for_each_row, named_rows};
+use super::key_set::KeySet;
 use super::lock::Done;
 use super::query::{Inner, Runtime, limits, with_subqueries};
 use super::sort::KeySorter;
@@ -10,7 +11,6 @@ use crate::expr::{Context, Row, Slots};
 use crate::plan::change::TableRead;
 use bumpalo::Bump;
 use engine::{KeyList, Reader};
-use std::collections::HashSet;
 
 /// Calls `body` with the statement's slots, including those of its subqueries' results.
 ///
@@ -70,7 +70,7 @@ pub(crate) fn candidates(
     }
     let sort_arena = Bump::new();
     // If rows are sorted, all keys are needed: the first ones may turn out not to meet the condition.
-    let mut sorter = KeySorter::new(&read.order, &sort_arena, u64::MAX);
+    let mut sorter = KeySorter::new(&read.order, &sort_arena, runtime.workspace);
     let mut done = Done::new(&read.access);
     let find =
         Find { reader, table: &read.table, access: &read.access, outer: Row::EMPTY, context: &outer_context };
@@ -98,11 +98,12 @@ pub(crate) fn candidates(
         Ok(if found.complete { Flow::Continue } else { Flow::Stop })
     })?;
     if !read.order.items.is_empty() {
-        let mut sorted = KeyList::default();
-        sorter.finish(&mut sorted);
-        let mut seen = HashSet::new();
-        let firsts = (0..sorted.len()).map(|position| sorted.get(position)).filter(|key| seen.insert(*key));
-        firsts.for_each(|key| found.keys.push(key));
+        let mut seen = KeySet::default();
+        sorter.finish(&mut |key| {
+            if seen.insert(key) {
+                found.keys.push(key);
+            }
+        })?;
     }
     Ok(found)
 }

@@ -423,7 +423,8 @@ impl<'j> Running<'j, '_> {
         let Source::Table { table, .. } = &self.join.plan.inputs[step.part].source else {
             return Err(SqlError::internal("an access without a table"));
         };
-        let mut hashed = HashedRows::new(keys, self.states[at].arena, self.join.runtime.session.join_bytes());
+        let mut hashed =
+            HashedRows::new(keys, self.states[at].arena, self.join.runtime.workspace.limits.join_bytes);
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
         let mut arena = Bump::new();
         let reader = self.join.runtime.reader;

@@ -13,6 +13,7 @@ use crate::host::Interrupt;
 use crate::plan::bind::SubqueryUse;
 use crate::plan::names::{Name, Piece};
 use crate::plan::plan::*;
+use crate::spill::Workspace;
 use crate::{ColumnMeta, ErrorKind, ResultSink, SqlError};
 use bumpalo::Bump;
 use std::any::Any;
@@ -32,9 +33,6 @@ pub(crate) trait SessionServices {
     /// # Errors
     /// Those of the table.
     fn virtual_rows(&self, table: &'static VirtualTable) -> Result<Vec<Vec<Value>>, SqlError>;
-
-    /// How many bytes the rows of a hash join may take.
-    fn join_bytes(&self) -> usize;
 }
 
 /// What a running statement needs of its session.
@@ -42,6 +40,8 @@ pub(crate) struct Runtime<'r> {
     pub environment: &'r dyn Environment,
     pub interrupt: &'r Interrupt,
     pub session: &'r dyn SessionServices,
+    /// Where the statement keeps rows.
+    pub workspace: Workspace<'r>,
     /// The text of the literal in a slot, which names of columns show.
     pub literal_text: &'r LiteralText<'r>,
     /// The reader for rows that are not locked.
@@ -350,7 +350,7 @@ fn run_select(
         let wanted = if plan.calculates_found_rows { u64::MAX } else { offset.saturating_add(count) };
         let mut sort = SortRows {
             plan,
-            sorter: Sorter::new(&plan.order, &arena, wanted),
+            sorter: Sorter::new(&plan.order, &arena, wanted, runtime.workspace),
             distinct: plan.distinct.as_ref().map(Seen::new),
         };
         read_and_group(plan, slots, runtime, scratch, &mut sort)?;
@@ -453,7 +453,8 @@ fn run_union(
         run_branches(plan, slots, runtime, scratch, &mut limited)?;
     } else {
         let arena = Bump::new();
-        let mut sort = SortResult(Sorter::new(&plan.order, &arena, offset.saturating_add(count)));
+        let wanted = offset.saturating_add(count);
+        let mut sort = SortResult(Sorter::new(&plan.order, &arena, wanted, runtime.workspace));
         run_branches(plan, slots, runtime, scratch, &mut sort)?;
         sort.0.finish(&mut limited)?;
     }

@@ -1,10 +1,15 @@
 //! Sorts for ORDER BY if no index gives the order.
+//!
+//! Rows are kept in an arena. When they take more than `sort_buffer_size`, they move on to a sorter that
+//! writes them to a file, and so do all rows behind them.
 
 use super::output::{Seen, evaluate};
 use super::{Flow, RowConsumer, RowSink, recycle};
 use crate::SqlError;
 use crate::expr::{Context, Row};
+use crate::memory::Charge;
 use crate::plan::plan::{SelectPlan, SortOrder, SortValue};
+use crate::spill::{self, Workspace, append_row, read_row};
 use bumpalo::Bump;
 use types::ValueRef;
 
@@ -41,6 +46,15 @@ pub(super) struct Sorter<'a, 'p> {
     key: Vec<u8>,
     keys: Vec<ValueRef<'static>>,
     values: Vec<ValueRef<'static>>,
+    workspace: Workspace<'p>,
+    /// Bytes of the rows, and of those that were thrown away, in the arena.
+    bytes: usize,
+    /// When they reach this many, more memory is asked for.
+    bytes_next: usize,
+    charge: Charge,
+    /// Takes all rows once they do not fit into the buffer.
+    beyond: Option<Box<spill::Sorter<'p>>>,
+    row: Vec<u8>,
 }
 
 /// With a LIMIT, rows beyond it are thrown away when there are this many times more, and [`SLACK_ROWS`] on
@@ -49,9 +63,18 @@ const SLACK: usize = 2;
 const SLACK_ROWS: usize = 1024;
 /// For how many rows there is room at first.
 const ROWS_FIRST: usize = 128;
+/// Rows in memory are sorted without looking whether the statement was killed, so there are never more than
+/// these, however large `sort_buffer_size` is.
+const SORT_BYTES_MAX: usize = 64 << 20;
 
 impl<'a, 'p> Sorter<'a, 'p> {
-    pub(super) fn new(order: &'p SortOrder, arena: &'a Bump, wanted: u64) -> Sorter<'a, 'p> {
+    pub(super) fn new(
+        order: &'p SortOrder,
+        arena: &'a Bump,
+        wanted: u64,
+        workspace: Workspace<'p>,
+    ) -> Sorter<'a, 'p> {
+        let charge = Charge::default();
         Sorter {
             arena,
             order,
@@ -62,16 +85,29 @@ impl<'a, 'p> Sorter<'a, 'p> {
             key: Vec::new(),
             keys: Vec::new(),
             values: Vec::new(),
+            workspace,
+            bytes: 0,
+            bytes_next: charge.covered().min(workspace.limits.sort_bytes),
+            charge,
+            beyond: None,
+            row: Vec::new(),
         }
     }
 
     /// Takes the row whose key is in `self.key`.
-    fn push(&mut self, values: &[ValueRef<'_>]) {
+    fn push(&mut self, values: &[ValueRef<'_>]) -> Result<(), SqlError> {
         self.nth += 1;
+        if let Some(beyond) = &mut self.beyond {
+            self.row.clear();
+            append_row(values, &mut self.row);
+            return beyond.push(&self.key, &self.row);
+        }
         if self.cut.is_some_and(|cut| self.key.as_slice() > cut) {
-            return;
+            return Ok(());
         }
         let arena = self.arena;
+        let texts: usize = values.iter().filter_map(ValueRef::as_bytes).map(<[u8]>::len).sum();
+        self.bytes += size_of::<Sorted<'_>>() + self.key.len() + size_of_val(values) + texts;
         let key: &'a [u8] = arena.alloc_slice_copy(&self.key);
         let values = arena.alloc_slice_fill_iter(values.iter().map(|value| keep(value, arena)));
         let mut head = [0; 8];
@@ -83,10 +119,46 @@ impl<'a, 'p> Sorter<'a, 'p> {
             self.rows.truncate(self.wanted);
             self.cut = self.rows.iter().max_by(|left, right| left.order(right)).map(|row| row.key);
         }
+        if self.bytes < self.bytes_next { Ok(()) } else { self.grow() }
+    }
+
+    /// Asks for more memory. If the buffer is full, the rows move on.
+    #[cold]
+    fn grow(&mut self) -> Result<(), SqlError> {
+        let sort_bytes = self.workspace.limits.sort_bytes.min(SORT_BYTES_MAX);
+        if self.bytes < sort_bytes {
+            self.charge.cover(self.bytes + 1, self.workspace.account)?;
+            self.bytes_next = self.charge.covered().min(sort_bytes);
+            return Ok(());
+        }
+        self.workspace.interrupt.check()?;
+        // In the order in which they came, if their keys are equal.
+        self.rows.sort_unstable_by(Sorted::order);
+        let mut beyond = Box::new(spill::Sorter::new(self.workspace, sort_bytes, self.wanted));
+        for row in self.rows.drain(..) {
+            self.row.clear();
+            append_row(row.values, &mut self.row);
+            beyond.push(row.key, &self.row)?;
+        }
+        self.beyond = Some(beyond);
+        Ok(())
     }
 
     /// Hands the rows on in order.
     pub(super) fn finish(mut self, out: &mut dyn RowSink) -> Result<Flow, SqlError> {
+        if let Some(beyond) = self.beyond.take() {
+            let mut rows = beyond.finish()?;
+            while rows.advance()? {
+                let mut values = recycle(std::mem::take(&mut self.values));
+                read_row(rows.row(), &mut values)?;
+                let flow = out.row(&values)?;
+                self.values = recycle(values);
+                if flow == Flow::Stop {
+                    return Ok(Flow::Stop);
+                }
+            }
+            return Ok(Flow::Continue);
+        }
         self.rows.sort_unstable_by(Sorted::order);
         for row in &self.rows {
             if out.row(row.values)? == Flow::Stop {
@@ -135,7 +207,7 @@ impl RowConsumer for SortRows<'_, '_> {
             // The same key serves DISTINCT.
             self.sorter.encode_key(&values);
             if self.distinct.as_mut().is_none_or(|seen| seen.is_new_key(&self.sorter.key)) {
-                self.sorter.push(&values);
+                self.sorter.push(&values)?;
             }
         } else if self.distinct.as_mut().is_none_or(|seen| seen.is_new(&values)) {
             let mut keys = recycle(std::mem::take(&mut self.sorter.keys));
@@ -147,7 +219,7 @@ impl RowConsumer for SortRows<'_, '_> {
             }
             self.sorter.encode_key(&keys);
             self.sorter.keys = recycle(keys);
-            self.sorter.push(&values);
+            self.sorter.push(&values)?;
         }
         self.sorter.values = recycle(values);
         Ok(Flow::Continue)
@@ -168,7 +240,7 @@ impl RowSink for SortResult<'_, '_> {
         }
         self.0.encode_key(&keys);
         self.0.keys = recycle(keys);
-        self.0.push(values);
+        self.0.push(values)?;
         Ok(Flow::Continue)
     }
 }
@@ -177,8 +249,9 @@ impl RowSink for SortResult<'_, '_> {
 pub(super) struct KeySorter<'a, 'p>(Sorter<'a, 'p>);
 
 impl<'a, 'p> KeySorter<'a, 'p> {
-    pub(super) fn new(order: &'p SortOrder, arena: &'a Bump, wanted: u64) -> KeySorter<'a, 'p> {
-        KeySorter(Sorter::new(order, arena, wanted))
+    /// Sorts all keys.
+    pub(super) fn new(order: &'p SortOrder, arena: &'a Bump, workspace: Workspace<'p>) -> KeySorter<'a, 'p> {
+        KeySorter(Sorter::new(order, arena, u64::MAX, workspace))
     }
 
     pub(super) fn add(
@@ -198,15 +271,20 @@ impl<'a, 'p> KeySorter<'a, 'p> {
         }
         self.0.encode_key(&keys);
         self.0.keys = recycle(keys);
-        self.0.push(&[ValueRef::Binary(primary_key)]);
-        Ok(())
+        self.0.push(&[ValueRef::Binary(primary_key)])
     }
 
-    /// Appends the keys that are wanted, in order.
-    pub(super) fn finish(mut self, keys: &mut engine::KeyList) {
-        self.0.rows.sort_unstable_by(Sorted::order);
-        for row in self.0.rows.iter().take(self.0.wanted) {
-            keys.push(row.values[0].as_bytes().unwrap_or_default());
-        }
+    /// Hands on the keys in order.
+    pub(super) fn finish(self, each: &mut dyn FnMut(&[u8])) -> Result<(), SqlError> {
+        self.0.finish(&mut EachKey(each)).map(|_| ())
+    }
+}
+
+struct EachKey<'e>(&'e mut dyn FnMut(&[u8]));
+
+impl RowSink for EachKey<'_> {
+    fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
+        (self.0)(values[0].as_bytes().unwrap_or_default());
+        Ok(Flow::Continue)
     }
 }

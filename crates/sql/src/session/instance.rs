@@ -2,6 +2,7 @@
 
 use crate::host::Host;
 use crate::locks::{MetadataLocks, ReadLock};
+use crate::memory::ServerMemory;
 use crate::status::StatusRegistry;
 use crate::variables::{EngineEffects, Globals};
 use engine::Database;
@@ -19,6 +20,8 @@ pub struct Instance {
     host: OnceLock<Weak<dyn Host>>,
     /// Plans that all sessions share.
     pub(crate) plans: crate::session::plans::SharedPlans,
+    /// What the statements of all sessions hold in memory.
+    pub(crate) memory: Arc<ServerMemory>,
     /// Statements borrow it while they run.
     pub(crate) working_memory: base::CoreLocal<super::memory::WorkingMemory>,
 }
@@ -33,13 +36,15 @@ impl Instance {
 
     /// An instance with variables that the command line has set.
     pub fn with_globals(database: Arc<Database>, globals: Globals) -> Arc<Instance> {
-        globals.on_change(Box::new(EngineEffects::new(&database)));
+        let memory = Arc::<ServerMemory>::default();
+        globals.on_change(Box::new(EngineEffects::new(&database, memory.clone(), &globals.values())));
         Arc::new(Instance {
             database,
             globals,
             locks: MetadataLocks::default(),
             read_lock: ReadLock::default(),
             plans: crate::session::plans::SharedPlans::default(),
+            memory,
             working_memory: base::CoreLocal::new(),
             status: StatusRegistry::default(),
             host: OnceLock::new(),

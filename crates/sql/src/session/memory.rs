@@ -3,6 +3,7 @@
 use super::Session;
 use super::plans::SessionPlans;
 use crate::exec::Scratch;
+use crate::spill::Workspace;
 use crate::text::Scan;
 use types::ValueRef;
 
@@ -28,6 +29,19 @@ pub(crate) struct WorkingMemory {
 const WORKING_BYTES_MAX: usize = 4 << 20;
 
 impl Session {
+    /// Where the session's statements keep rows.
+    #[inline]
+    pub(crate) fn workspace(&self) -> Workspace<'_> {
+        Workspace {
+            limits: &self.variables.common.memory,
+            account: &self.memory,
+            interrupt: &self.interrupt,
+            counters: &self.counters,
+            database: &self.instance.database,
+            globals: &self.instance.globals,
+        }
+    }
+
     pub(crate) fn take_working_memory(&self) -> WorkingMemory {
         self.instance.working_memory.take().unwrap_or_default()
     }

@@ -22,6 +22,7 @@ use locked::Locked;
 
 use crate::host::Interrupt;
 use crate::locks::WritingFlag;
+use crate::memory::Account;
 use crate::names;
 use crate::session::plans::{KeyHash, Plan};
 use crate::session::transaction::Transaction;
@@ -94,6 +95,9 @@ pub struct Session {
     /// Raised by KILL. Running statements call [`Interrupt::check`] every few rows.
     pub(crate) interrupt: Arc<Interrupt>,
 
+    /// What the session's statements hold in memory.
+    pub(crate) memory: Arc<Account>,
+
     // Counting: statements write it, SHOW STATUS and the slow log read it.
     /// What this session did.
     pub(crate) counters: Arc<crate::status::SessionCounters>,
@@ -165,7 +169,10 @@ impl Session {
             multi_statements: false,
             released: false,
         };
+        let memory = Arc::new(Account::new(instance.memory.clone()));
+        memory.set_max(variables.common.memory.session_bytes);
         Session {
+            memory,
             instance,
             client,
             state: SessionState::default(),

@@ -110,6 +110,7 @@ impl Session {
             literal_text: query.literal_text,
             reader,
             locks,
+            workspace: session.workspace(),
             spare: RefCell::default(),
             derived: DerivedRows::default(),
         };
@@ -167,12 +168,5 @@ impl Session {
 impl SessionServices for Session {
     fn virtual_rows(&self, table: &'static VirtualTable) -> Result<Vec<Vec<Value>>, SqlError> {
         infoschema::rows(self, table)
-    }
-
-    /// The larger of `join_buffer_size` and the size of a temporary table in memory.
-    fn join_bytes(&self) -> usize {
-        let size = |name| self.variables.values().unsigned(name);
-        let temporary = size("tmp_table_size").min(size("max_heap_table_size"));
-        usize::try_from(size("join_buffer_size").max(temporary)).unwrap_or(usize::MAX)
     }
 }

@@ -105,6 +105,7 @@ counters! {
     PhaseRow = "Phase_row_ns",
     RowsSent = "Rows_sent",
     SlowQueries = "Slow_queries",
+    SortMergePasses = "Sort_merge_passes",
 }
 
 const COUNT: usize = Counter::NAMES.len();

@@ -1,6 +1,7 @@
 //! Makes changes of variables take effect in the engine: those of the key caches, the log and others.
 
 use super::{Effects, Setting, Values, Variable};
+use crate::memory::ServerMemory;
 use crate::{ErrorKind, SqlError};
 use engine::{
     CacheChange, DEFAULT_CACHE, Database, FlushLog, FlushMethod, HitPath, IoOptions, LatchImplementation,
@@ -102,18 +103,32 @@ pub(super) fn change_cache(database: &Database, cache: &str, change: CacheChange
     })
 }
 
-/// Passes changes of global variables on to the engine.
-pub(crate) struct EngineEffects(Weak<Database>);
+/// The meaning of `max_server_mem_used`, in bytes.
+fn server_bytes(values: &Values) -> u64 {
+    match values.unsigned("max_server_mem_used") {
+        0 => {
+            Some(base::machine::memory_bytes() as u64 / 4 * 3).filter(|bytes| *bytes > 0).unwrap_or(u64::MAX)
+        }
+        bytes => bytes,
+    }
+}
+
+/// Passes changes of global variables on to the engine, and to the account of all sessions.
+pub(crate) struct EngineEffects {
+    database: Weak<Database>,
+    memory: Arc<ServerMemory>,
+}
 
 impl EngineEffects {
-    pub(crate) fn new(database: &Arc<Database>) -> EngineEffects {
-        EngineEffects(Arc::downgrade(database))
+    pub(crate) fn new(database: &Arc<Database>, memory: Arc<ServerMemory>, values: &Values) -> EngineEffects {
+        memory.set_max(server_bytes(values));
+        EngineEffects { database: Arc::downgrade(database), memory }
     }
 }
 
 impl Effects for EngineEffects {
     fn apply(&self, changed: Variable, after: &Values) -> Result<(), SqlError> {
-        let Some(database) = self.0.upgrade() else { return Ok(()) };
+        let Some(database) = self.database.upgrade() else { return Ok(()) };
         let name = changed.definition().name;
         if let Some(change) = cache_change(name, after.get(changed)) {
             return change_cache(&database, DEFAULT_CACHE, change);
@@ -127,6 +142,7 @@ impl Effects for EngineEffects {
                 database.set_flush_log(flush_log(after.unsigned("innodb_flush_log_at_trx_commit")));
             }
             "latch_statistics" => base::sync::set_metering(after.boolean("latch_statistics")),
+            "max_server_mem_used" => self.memory.set_max(server_bytes(after)),
             "query_phases" => base::phases::set_on(after.boolean("query_phases")),
             "row_cache_size" => database.resize_row_tier(row_tier_bytes(after))?,
             "thread_concurrency" => {

@@ -29,7 +29,7 @@ pub use effects::{
 pub(crate) use globals::Effects;
 pub use globals::{Globals, Values};
 pub(crate) use read::unknown;
-pub use session::{Asked, Common, Completes, Live, SessionVariables, SqlMode, is_number};
+pub use session::{Asked, Common, Completes, Live, MemoryLimits, SessionVariables, SqlMode, is_number};
 pub use setting::Setting;
 pub(crate) use table::segments_default;
 pub use table::{Named, Variable, all, find, listed};

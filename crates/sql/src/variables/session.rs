@@ -75,6 +75,36 @@ impl SqlMode {
     }
 }
 
+/// How many bytes of rows a statement keeps in memory, before it writes them to files.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MemoryLimits {
+    /// `sort_buffer_size`: the rows of an ORDER BY.
+    pub sort_bytes: usize,
+    /// The smaller of `tmp_memory_table_size` and `max_heap_table_size`: groups, the keys of DISTINCT, the
+    /// rows of a derived table.
+    pub table_bytes: usize,
+    /// The larger of `join_buffer_size` and `table_bytes`: the table of a hash join.
+    pub join_bytes: usize,
+    /// `group_concat_max_len`: the text of one GROUP_CONCAT.
+    pub concat_bytes: usize,
+    /// `max_session_mem_used`: everything that the session keeps.
+    pub session_bytes: u64,
+}
+
+impl MemoryLimits {
+    fn unpack(values: &Values) -> MemoryLimits {
+        let bytes = |name| usize::try_from(values.unsigned(name)).unwrap_or(usize::MAX);
+        let table_bytes = bytes("tmp_memory_table_size").min(bytes("max_heap_table_size"));
+        MemoryLimits {
+            sort_bytes: bytes("sort_buffer_size"),
+            table_bytes,
+            join_bytes: bytes("join_buffer_size").max(table_bytes),
+            concat_bytes: bytes("group_concat_max_len"),
+            session_bytes: values.unsigned("max_session_mem_used"),
+        }
+    }
+}
+
 /// The values that statements read often, unpacked.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Common {
@@ -103,6 +133,7 @@ pub struct Common {
     pub first_committer_wins: bool,
     /// `time_zone` in seconds east of UTC. 0 for SYSTEM if the system's zone is UTC.
     pub zone_seconds: i32,
+    pub memory: MemoryLimits,
 }
 
 /// One session's values.
@@ -416,6 +447,7 @@ fn unpack(values: &Values) -> Common {
         row_lock_wait_seconds: values.unsigned("innodb_lock_wait_timeout"),
         first_committer_wins: values.boolean("innodb_snapshot_isolation"),
         zone_seconds: assign::zone_offset(&zone).unwrap_or(0),
+        memory: MemoryLimits::unpack(values),
     }
 }
 

@@ -175,6 +175,7 @@ impl Session {
         let common = self.variables.common;
         self.state.warnings.kept_max = common.max_error_count;
         self.state.warnings.notes = common.sql_notes;
+        self.memory.set_max(common.memory.session_bytes);
         if let Some(engine) = &mut self.engine {
             engine.set_isolation(common.isolation);
             engine.set_lock_wait(Duration::from_secs(common.row_lock_wait_seconds));

@@ -279,6 +279,7 @@ impl InsertPlan {
                         rows: &WriterLocks(writer),
                         unasked: session.lock_of_reads(),
                     }),
+                    workspace: session.workspace(),
                     spare: RefCell::default(),
                     derived: DerivedRows::default(),
                 };

@@ -52,6 +52,7 @@ static ALIASES: &[(&str, &str)] = &[
     ("slow_query_log", "log_slow_query"),
     ("slow_query_log_file", "log_slow_query_file"),
     ("storage_engine", "default_storage_engine"),
+    ("tmp_table_size", "tmp_memory_table_size"),
     ("transaction_isolation", "tx_isolation"),
     ("transaction_read_only", "tx_read_only"),
     ("write_io_threads", "innodb_write_io_threads"),

@@ -68,9 +68,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     .read_only(),
     global("thread_stack", unsigned(299008, 131072, 18446744073709551615, 1024)).read_only(),
     global("time_format", text("%H:%i:%s")).read_only(),
-    global("tmpdir", text("/tmp"))
-        .read_only()
-        .because("temporary files of sorts are written to the data directory"),
+    global("tmpdir", text("/tmp")).read_only().works(),
     // Its own: which users of the machine are `root` over the socket without a password.
     global("trusted_peers", one_of("auto", &["auto", "none", "own", "root", "own_and_root"]))
         .read_only()

@@ -53,6 +53,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("max_error_count", unsigned(64, 0, 65535, 1)).works(),
     both("max_heap_table_size", unsigned(16777216, 16384, 18446744073709551615, 1024)).works(),
     both("max_join_size", unsigned(18446744073709551615, 1, 18446744073709551615, 1)),
+    both("max_session_mem_used", unsigned(9223372036854775807, 8192, 18446744073709551615, 1)).works(),
     both("max_sort_length", unsigned(1024, 64, 8388608, 1)),
     both("max_sp_recursion_depth", unsigned(0, 0, 255, 1)),
     both("max_statement_time", double(0.0, 0.0, 31536000.0))
@@ -99,7 +100,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
         text("autocommit,character_set_client,character_set_connection,character_set_results,time_zone"),
     ),
     both("session_track_transaction_info", one_of("OFF", &["OFF", "STATE", "CHARACTERISTICS"])),
-    both("sort_buffer_size", unsigned(2097152, 1024, 18446744073709551615, 1)),
+    both("sort_buffer_size", unsigned(2097152, 1024, 18446744073709551615, 1)).works(),
     both("sql_auto_is_null", boolean(false)).works(),
     both("sql_big_selects", boolean(true)),
     both("sql_buffer_result", boolean(false)),
@@ -159,8 +160,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     both("time_zone", text("SYSTEM")).works(),
     session("timestamp", double(0.0, 0.0, 2147483647.0)).works(),
     both("tmp_disk_table_size", unsigned(18446744073709551615, 1024, 18446744073709551615, 1)),
-    both("tmp_memory_table_size", unsigned(16777216, 0, 18446744073709551615, 16384)),
-    both("tmp_table_size", unsigned(16777216, 0, 18446744073709551615, 16384)).works(),
+    both("tmp_memory_table_size", unsigned(16777216, 0, 18446744073709551615, 16384)).works(),
     both(
         "tx_isolation",
         one_of("REPEATABLE-READ", &["READ-UNCOMMITTED", "READ-COMMITTED", "REPEATABLE-READ", "SERIALIZABLE"]),

@@ -35,6 +35,8 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
         add("Memory_heap_used", memory.heap_used);
         add("Memory_heap_mapped", memory.heap_mapped);
     }
+    let used = if global { session.instance.memory.used() } else { session.memory.used() };
+    add("Memory_used", used);
     add("Threads_cached", 0);
     add(
         "Threads_created",

@@ -1,0 +1,329 @@
+//! Statements with buffers so small that everything goes to files give what they give with large ones. A KILL
+//! and a full disk end them at any operation on those files, and nothing stays behind.
+
+mod support;
+
+use base::random::Random;
+use engine::{CacheOptions, Database, Options};
+use latchwork_sql::host::{Interrupt, Kill};
+use latchwork_sql::{Instance, Session};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use support::Lines;
+use vfs::{Create, File, OsVfs, Vfs};
+
+/// What happens at an operation on a scratch file.
+#[derive(Clone, Debug, Default)]
+enum Strike {
+    #[default]
+    Nothing,
+    Full,
+    Kill(Arc<Interrupt>),
+}
+
+/// Counts the operations on scratch files, and strikes at one of them.
+#[derive(Debug, Default)]
+struct Switch {
+    operations: u64,
+    at: u64,
+    strike: Strike,
+}
+
+impl Switch {
+    fn operation(&mut self, writes: bool) -> io::Result<()> {
+        self.operations += 1;
+        if self.operations >= self.at {
+            match &self.strike {
+                Strike::Full if writes => return Err(io::ErrorKind::StorageFull.into()),
+                Strike::Kill(interrupt) if self.operations == self.at => interrupt.raise(Kill::Statement),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The operating system's files, with a switch at those without a name.
+#[derive(Clone, Debug, Default)]
+struct Switched(Arc<Mutex<Switch>>);
+
+#[derive(Debug)]
+struct SwitchedFile {
+    inner: base::sync::Arc<dyn File>,
+    switch: Arc<Mutex<Switch>>,
+}
+
+impl Vfs for Switched {
+    fn open(&self, path: &Path, create: Create) -> io::Result<base::sync::Arc<dyn File>> {
+        OsVfs.open(path, create)
+    }
+    fn open_unnamed(&self, dir: &Path) -> io::Result<base::sync::Arc<dyn File>> {
+        self.0.lock().unwrap().operation(true)?;
+        let inner = OsVfs.open_unnamed(dir)?;
+        Ok(base::sync::Arc::new(SwitchedFile { inner, switch: self.0.clone() }))
+    }
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        OsVfs.exists(path)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        OsVfs.remove(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        OsVfs.rename(from, to)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        OsVfs.list(dir)
+    }
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        OsVfs.create_dir_all(dir)
+    }
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        OsVfs.remove_dir(dir)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        OsVfs.sync_dir(dir)
+    }
+}
+
+impl File for SwitchedFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<()> {
+        self.switch.lock().unwrap().operation(false)?;
+        self.inner.read_at(buffer, offset)
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.switch.lock().unwrap().operation(true)?;
+        self.inner.write_at(bytes, offset)
+    }
+    fn sync(&self) -> io::Result<()> {
+        self.inner.sync()
+    }
+    fn len(&self) -> io::Result<u64> {
+        self.inner.len()
+    }
+    fn set_len(&self, len: u64) -> io::Result<()> {
+        self.inner.set_len(len)
+    }
+    fn try_lock_exclusive(&self) -> io::Result<()> {
+        self.inner.try_lock_exclusive()
+    }
+}
+
+struct World {
+    session: Session,
+    switch: Arc<Mutex<Switch>>,
+    _folder: tempfile::TempDir,
+}
+
+const TINY: &str = "SET sort_buffer_size = 1024, tmp_memory_table_size = 0, join_buffer_size = 128";
+const LARGE: &str = "SET sort_buffer_size = 67108864, tmp_memory_table_size = 67108864, \
+                     max_heap_table_size = 67108864, join_buffer_size = 67108864";
+
+impl World {
+    fn new(rows: u32) -> World {
+        let folder = tempfile::tempdir().expect("a scratch folder");
+        let vfs = Switched::default();
+        let switch = vfs.0.clone();
+        let options = Options {
+            cache: CacheOptions { size_bytes: 8 << 20, ..CacheOptions::default() },
+            create: true,
+            vfs: base::sync::Arc::new(vfs),
+            ..Options::default()
+        };
+        let database = Database::open(&folder.path().join("data"), options).expect("a new database");
+        database.create_database("test", &[]).expect("a database");
+        let mut session = Session::new(Instance::new(database), 1, "root", "localhost");
+        session.use_database("test").expect("the database");
+        let mut world = World { session, switch, _folder: folder };
+        world.fill(rows);
+        world
+    }
+
+    fn fill(&mut self, rows: u32) {
+        let columns = "id INT NOT NULL PRIMARY KEY, g INT, h INT, c VARCHAR(40), d DECIMAL(20,3), f DOUBLE, \
+                       t DATETIME(3), b VARBINARY(200), u BIGINT UNSIGNED, x TEXT, KEY g (g)";
+        for table in ["a", "o"] {
+            self.ok(&format!("CREATE TABLE {table} ({columns})"));
+            let mut random = Random::new(if table == "a" { 7 } else { 8 }, 0);
+            let mut values = Vec::new();
+            for id in 0..rows {
+                let mut below = |limit: u32| random.below(limit);
+                let text = ["ash", "Ash", "birch", "beech ", "elm", "", "Äsche"][below(7) as usize];
+                let row = format!(
+                    "({id}, {}, {}, '{text}{}', {}.{:03}, {}e-1, '2026-01-{:02} 10:00:{:02}.{:03}', \
+                     REPEAT('b', {}), {}, REPEAT('{text}-', {}))",
+                    if below(9) == 0 { "NULL".to_string() } else { below(20).to_string() },
+                    below(400),
+                    below(90),
+                    below(50),
+                    below(4) * 100,
+                    below(300),
+                    below(28) + 1,
+                    below(60),
+                    below(3),
+                    below(120),
+                    u64::MAX - u64::from(below(30)),
+                    below(30),
+                );
+                values.push(row);
+            }
+            for few in values.chunks(200) {
+                self.ok(&format!("INSERT INTO {table} VALUES {}", few.join(", ")));
+            }
+        }
+    }
+
+    fn run(&mut self, sql: &str) -> Result<Vec<String>, latchwork_sql::SqlError> {
+        let mut lines = Lines::default();
+        self.session.query(sql.as_bytes(), &mut lines).map(|()| lines.lines)
+    }
+
+    fn ok(&mut self, sql: &str) -> Vec<String> {
+        self.run(sql).unwrap_or_else(|error| panic!("{sql}: {error}"))
+    }
+
+    fn status(&mut self, name: &str) -> u64 {
+        let lines = self.ok(&format!("SHOW STATUS LIKE '{name}'"));
+        lines[1].rsplit(' ').next().and_then(|number| number.parse().ok()).expect("a number")
+    }
+
+    /// How many operations on scratch files the statement makes, and its result.
+    fn counted(&mut self, sql: &str) -> (u64, Vec<String>) {
+        self.switch.lock().unwrap().operations = 0;
+        let lines = self.ok(sql);
+        (self.switch.lock().unwrap().operations, lines)
+    }
+}
+
+/// Statements of which each keeps rows in another way.
+const PHASES: &[&str] = &[
+    "SELECT id, x FROM a ORDER BY c, x DESC",
+    "SELECT id FROM a ORDER BY x, h LIMIT 100, 300",
+    "(SELECT c, id FROM a) UNION ALL (SELECT x, id FROM o) ORDER BY 1, 2",
+];
+
+#[test]
+fn a_killed_statement_ends_at_any_operation_on_its_files() {
+    let mut world = World::new(600);
+    world.ok(TINY);
+    for sql in PHASES {
+        let (operations, expected) = world.counted(sql);
+        assert!(operations > 10, "{sql}: {operations}");
+        for at in 1..operations {
+            let interrupt = world.session.interrupt().clone();
+            *world.switch.lock().unwrap() = Switch { operations: 0, at, strike: Strike::Kill(interrupt) };
+            match world.run(sql) {
+                Err(error) => assert_eq!(error.code(), 1317, "{sql}: {error}"),
+                // The statement was done but for its last rows.
+                Ok(lines) => assert!(lines == expected && at + 20 > operations, "{sql}: {at}, {operations}"),
+            }
+            assert_eq!(world.status("Memory_used"), 0, "{sql}");
+        }
+        *world.switch.lock().unwrap() = Switch::default();
+        assert_eq!(world.ok(sql), expected);
+    }
+}
+
+#[test]
+fn a_full_disk_is_reported_at_any_write_and_the_next_statement_works() {
+    let mut world = World::new(600);
+    world.ok(TINY);
+    for sql in PHASES {
+        let (operations, expected) = world.counted(sql);
+        let mut failed = 0;
+        for at in 1..=operations {
+            *world.switch.lock().unwrap() = Switch { operations: 0, at, strike: Strike::Full };
+            match world.run(sql) {
+                Err(error) => {
+                    assert_eq!(error.code(), 1021, "{sql}: {error}");
+                    failed += 1;
+                }
+                Ok(lines) => assert_eq!(lines, expected, "{sql}: only reads were left"),
+            }
+            *world.switch.lock().unwrap() = Switch::default();
+            assert_eq!(world.status("Memory_used"), 0, "{sql}");
+        }
+        assert!(failed > 5, "{sql}");
+        assert_eq!(world.ok(sql), expected);
+    }
+}
+
+/// A statement, drawn.
+fn statement(random: &mut Random) -> String {
+    fn pick<'p>(random: &mut Random, from: &[&'p str]) -> &'p str {
+        from[random.index(from.len())]
+    }
+    let columns = ["g", "h", "c", "d", "f", "t", "b", "u", "x", "g, h", "c, f", "g, c", "h DIV 7", "x, id"];
+    let wheres = ["", "", " WHERE h > 100", " WHERE g IS NULL OR c LIKE 'b%'", " WHERE f < 20 AND u > 5"];
+    let directions = ["", " DESC"];
+    let limits = ["", "", "", " LIMIT 40", " LIMIT 10, 200", " LIMIT 3"];
+    let list = pick(random, &columns);
+    let condition = pick(random, &wheres);
+    let first = list.split(", ").next().unwrap_or(list);
+    let order = match random.below(3) {
+        0 => String::new(),
+        1 => format!(" ORDER BY {first}{}", pick(random, &directions)),
+        _ => format!(" ORDER BY 1{}", pick(random, &directions)),
+    };
+    let limit = pick(random, &limits);
+    let table = pick(random, &["a", "o"]);
+    match random.below(DRAWN) {
+        0 => format!("SELECT {list}, id FROM {table}{condition}{order}{limit}"),
+        1 => {
+            let order = pick(random, &["c", "x, h", "f DESC, b", "d + 1", "u, t DESC", "b"]);
+            format!("SELECT {list} FROM {table}{condition} ORDER BY {order}{limit}")
+        }
+        2 => format!("(SELECT {list} FROM a) UNION ALL (SELECT {list} FROM o{condition}) ORDER BY 1{limit}"),
+        _ => {
+            format!("SELECT SQL_CALC_FOUND_ROWS {list}, x FROM {table}{condition} ORDER BY h, c DESC{limit}")
+        }
+    }
+}
+
+const DRAWN: u32 = 4;
+
+#[test]
+fn drawn_statements_give_the_same_with_tiny_buffers_and_with_large_ones() {
+    let mut world = World::new(700);
+    let mut random = Random::new(26, 0);
+    let mut spilled = 0;
+    for _ in 0..400 {
+        let sql = statement(&mut random);
+        world.ok(LARGE);
+        let (operations, expected) = world.counted(&sql);
+        assert_eq!(operations, 0, "{sql}");
+        world.ok(TINY);
+        let (operations, found) = world.counted(&sql);
+        assert_eq!(found, expected, "{sql}");
+        spilled += u64::from(operations > 0);
+    }
+    assert!(spilled > 200, "{spilled} statements used a file");
+    assert!(world.status("Sort_merge_passes") > 0);
+    assert_eq!(world.status("Memory_used"), 0);
+}
+
+#[test]
+fn a_sort_of_few_wanted_rows_keeps_them_in_memory() {
+    let mut world = World::new(2000);
+    let sql = "SELECT id, x FROM a ORDER BY h DESC, id LIMIT 5";
+    let expected = world.ok(sql);
+    world.ok("SET sort_buffer_size = 4096");
+    assert_eq!(world.counted(sql), (0, expected));
+}
+
+#[test]
+fn a_session_holds_no_more_than_it_may() {
+    let mut world = World::new(2000);
+    world.ok(LARGE);
+    world.ok("SET max_session_mem_used = 65536");
+    let error = world.run("SELECT * FROM a ORDER BY x").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "ERROR 1290 (HY000): The Latchwork server is running with the --max-session-mem-used=65536 option so \
+         it cannot execute this statement"
+    );
+    assert_eq!(world.status("Memory_used"), 0);
+    assert_eq!(world.ok("SELECT COUNT(*) FROM a")[1], "2000");
+    world.ok("SET max_session_mem_used = DEFAULT");
+    assert_eq!(world.ok("SELECT * FROM a ORDER BY x").len(), 2001);
+}
