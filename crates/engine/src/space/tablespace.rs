@@ -54,6 +54,8 @@ pub(crate) struct Tablespace {
     path: PathBuf,
     /// As in the header.
     in_doubt: AtomicBool,
+    /// The table's numbers as they are in the header. Changed under the header's latch.
+    saved: Mutex<TableNumbers>,
     space: Mutex<Space, SpaceLatch>,
     /// For tables' files: what keeps their rows, and whether it may have kept any.
     row_tier: OnceLock<RowCache>,
@@ -104,6 +106,7 @@ impl Tablespace {
             journal,
             path,
             in_doubt,
+            saved: Mutex::new(TableNumbers::default()),
             space: Mutex::of_class(space),
             row_tier: OnceLock::new(),
             kept: Announced::default(),
@@ -185,6 +188,8 @@ impl Tablespace {
         space.grow(missing, self.page_size())?;
         space.pages = pages;
         space.free = free;
+        drop(space);
+        *self.saved.lock() = header.numbers;
         Ok(header.numbers)
     }
 
@@ -195,8 +200,13 @@ impl Tablespace {
         })
     }
 
-    /// Puts the table's numbers into the header, for the next start after a shutdown or a checkpoint.
+    /// Puts the table's numbers into the header, for the next start after a shutdown or a checkpoint. If they
+    /// are there already the header is not read: a checkpoint saves every table's, and most tables have not
+    /// changed.
     pub(crate) fn save(&self, numbers: &TableNumbers) -> Result<()> {
+        if *self.saved.lock() == *numbers {
+            return Ok(());
+        }
         self.update_header(|header| header.numbers = *numbers)
     }
 
@@ -210,6 +220,7 @@ impl Tablespace {
                 let lsn = self.log_header(&mut guard, &header, |_| ())?;
                 self.change_header(&mut guard, &header, lsn);
             }
+            *self.saved.lock() = header.numbers;
             Ok(())
         })
     }
