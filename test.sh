@@ -17,7 +17,7 @@ lane_of_release=(release clients isolation kills)
 all_steps=(tools "${lane_of_tests[@]}" "${lane_of_release[@]}")
 
 # Crates with models (feature `shuttle`), and those whose hits are counted (feature `counting`).
-concurrent=(base pagecache rowtier transactions wal engine)
+concurrent=(base vfs pagecache rowtier transactions wal engine)
 counted=(pagecache rowtier transactions engine)
 
 # What the end-to-end tests drive the server with, and the browser that opens the lab's reports. The servers' own packages
@@ -73,7 +73,7 @@ step_counting() { # a hit writes nothing shared and takes no latch
 
 step_models() { # latches, frames and trees under a scheduler that tries interleavings
     cargo test -p latchwork-base -p latchwork-pagecache -p latchwork-wal -p latchwork-transactions --features shuttle &&
-        cargo test -p latchwork-rowtier --features shuttle --test models &&
+        cargo test -p latchwork-vfs -p latchwork-rowtier --features shuttle --test models &&
         cargo test -p latchwork-engine --features shuttle --lib models
 }
 

@@ -1,4 +1,4 @@
-//! How much memory and address space the process may use.
+//! How much memory and address space the process may use, and how many descriptors.
 
 /// Bytes of memory that the process may use: the machine's, or less if a control group allows less; a guess
 /// if they cannot be read. It stays the same as long as the process runs.
@@ -38,6 +38,18 @@ fn address_space_left() -> usize {
 
 #[cfg(any(feature = "shuttle", miri))]
 fn address_space_left() -> usize {
+    usize::MAX
+}
+
+/// How many descriptors the process may have at a time; the largest number if there is no limit.
+#[cfg(not(any(feature = "shuttle", miri)))]
+pub fn descriptors() -> usize {
+    let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
+    limit.map_or(usize::MAX, |limit| usize::try_from(limit).unwrap_or(usize::MAX))
+}
+
+#[cfg(any(feature = "shuttle", miri))]
+pub fn descriptors() -> usize {
     usize::MAX
 }
 

@@ -32,6 +32,9 @@ pub struct Options {
     /// How many statements may run at a time, of those that sessions begin with `try_read` and `write`; 0 =
     /// any number.
     pub thread_concurrency: u32,
+    /// How many files of pages may be open at a time. A table's file beyond that is opened again when a page
+    /// is read or written. `None`: three quarters of the descriptors that the process may have now.
+    pub open_files: Option<usize>,
     /// Create the data directory if it is missing or empty.
     pub create: bool,
     /// Where the files are: the operating system's, memory, or one that fails on demand.
@@ -51,6 +54,7 @@ impl Default for Options {
             page_size: 16 << 10,
             latches: None,
             thread_concurrency: 0,
+            open_files: None,
             create: false,
             vfs: Arc::new(OsVfs),
         }

@@ -32,6 +32,7 @@ Who may connect
                               server), root (uid 0), own_and_root, none, or auto: own, and uid 0 until root
                               has a password   (auto)
   --max_connections N         more connections are refused with error 1040   (151)
+  --open_files_limit N        descriptors to ask the system for; 0 = as many as the hard limit allows   (0)
 
 Memory
   --key_buffer_size BYTES     the cache of tables and indexes; K, M, G   (128M)

@@ -7,6 +7,7 @@
 mod accounts;
 mod command_line;
 mod connection;
+mod descriptors;
 mod init_file;
 mod listeners;
 mod log;

@@ -2,6 +2,7 @@
 
 use crate::accounts::{Accounts, TrustedPeers};
 use crate::connection;
+use crate::descriptors;
 use crate::init_file::InitFile;
 use crate::listeners::{Address, Event, Listeners};
 use crate::log::Log;
@@ -108,7 +109,8 @@ impl Server {
         let metrics = metrics.as_deref().map(MetricsServer::listen).transpose().map_err(StartError)?;
         // The data directory is opened before the sockets, because two servers on one folder would be the
         // worst mistake.
-        let database = open_database(vfs, &datadir, &options)?;
+        let open_files = claim_descriptors(&options.globals, &log);
+        let database = open_database(vfs, &datadir, &options, open_files)?;
         let opened = listen(&options, &socket).and_then(|listeners| {
             let accounts = match skip_grant_tables {
                 true => None,
@@ -285,6 +287,17 @@ fn refuse(stream: &Stream, code: u16, message: &str) {
     let _ = stream.write_all(writer.bytes());
 }
 
+/// Asks the system for descriptors, and says in the log and in SHOW VARIABLES how many there are. Gives how
+/// many of them files of tables may have.
+fn claim_descriptors(globals: &Globals, log: &Log) -> u64 {
+    let values = globals.values();
+    let limit = descriptors::raise(values.unsigned("open_files_limit"), log);
+    globals.describe_number("open_files_limit", limit.min(u32::MAX.into()));
+    let for_tables = descriptors::for_tables(limit, values.unsigned("max_connections"));
+    log.note(&format!("descriptors: {limit} at most, {for_tables} of them for files of tables"));
+    for_tables
+}
+
 /// Checks that the folders exist which options name.
 fn check_folders(options: &Options) -> Result<(), StartError> {
     if let Some(tmpdir) = options.tmpdir()
@@ -380,7 +393,12 @@ fn describe_flush_method(globals: &Globals, database: &Database, log: &Log) {
     globals.describe("innodb_flush_method", name);
 }
 
-fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result<Arc<Database>, StartError> {
+fn open_database(
+    vfs: Arc<dyn Vfs>,
+    datadir: &Path,
+    options: &Options,
+    open_files: u64,
+) -> Result<Arc<Database>, StartError> {
     let error =
         |why: String| StartError(format!("cannot open the data directory {}: {why}", datadir.display()));
     let parent = datadir.parent().filter(|parent| !parent.as_os_str().is_empty());
@@ -412,6 +430,7 @@ fn open_database(vfs: Arc<dyn Vfs>, datadir: &Path, options: &Options) -> Result
         row_tier_bytes: sql::variables::row_tier_bytes(&values),
         flush_method: sql::variables::flush_method(&values.text("innodb_flush_method")),
         thread_concurrency: values.unsigned("thread_concurrency") as u32,
+        open_files: Some(usize::try_from(open_files).unwrap_or(usize::MAX)),
         // If the directory is new, its catalogue gets this page size too.
         page_size: page_size as usize,
         create: true,

@@ -3,6 +3,7 @@
 
 mod direct;
 mod faulty;
+mod few_open;
 mod forward;
 mod memory;
 mod os;
@@ -13,6 +14,7 @@ mod unsynced;
 
 pub use direct::{AlignedBuffer, Direct};
 pub use faulty::{Fault, Faults, FaultyVfs, Operation};
+pub use few_open::FewOpen;
 pub use memory::MemVfs;
 pub use os::OsVfs;
 pub use overlay::Overlay;

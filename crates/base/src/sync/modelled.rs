@@ -98,6 +98,15 @@ impl<T, C> RwLock<T, C> {
         counts::latch();
         self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
+
+    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        counts::latch();
+        match self.0.try_write() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
 }
 
 impl<T: Default, C> Default for RwLock<T, C> {

@@ -65,7 +65,7 @@ use pagecache::WriteBack;
 use pagecache::page::{PAGE_SIZE_MAX, PAGE_SIZE_MIN};
 use pagecache::{CacheConfig, Caches, DOUBLEWRITE_BLOCK, Detach};
 use rowtier::{RowTier, Status as RowTierStatus};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use transactions::{GateCounts, PendingLock, WaitTotals};
 use types::{Value, ValueRef};
@@ -338,7 +338,7 @@ impl Database {
     /// is newer than the log's `end` stays: what named it has been lost. No new file gets the number of one
     /// that is there.
     fn remove_strangers(&self, end: Lsn) -> Result<()> {
-        let mut files: Vec<PathBuf> =
+        let mut files: BTreeSet<PathBuf> =
             self.all_tables().iter().map(|table| table.state().space.path()).collect();
         for database in self.names.read().databases.values() {
             files.extend(database.damaged.values().map(|damage| table_path(&self.dir, damage.file())));

@@ -6,12 +6,14 @@ use crate::names::DOUBLEWRITE_NAME;
 use base::sync::Arc;
 use pagecache::DOUBLEWRITE_BLOCK;
 use std::path::Path;
-use vfs::{Create, File, Vfs};
+use vfs::{Create, FewOpen, File, Vfs};
 
 /// Where an open directory's files are.
 #[derive(Clone, Debug)]
 pub(crate) struct Files {
     pub vfs: Arc<dyn Vfs>,
+    /// The same, for files of pages: there are as many of them as there are tables.
+    pages: FewOpen,
     /// In effect. If it is [`FlushMethod::ODirect`], that is how files of pages and the doublewrite file are
     /// opened.
     pub flush_method: FlushMethod,
@@ -20,7 +22,9 @@ pub(crate) struct Files {
 impl Files {
     /// The directory is there and locked.
     pub(crate) fn new(dir: &Path, options: &Options) -> Result<Files> {
-        let mut files = Files { vfs: options.vfs.clone(), flush_method: options.flush_method };
+        let most = options.open_files.unwrap_or_else(|| base::machine::descriptors() / 4 * 3);
+        let pages = FewOpen::new(options.vfs.clone(), most);
+        let mut files = Files { vfs: options.vfs.clone(), pages, flush_method: options.flush_method };
         if files.flush_method == FlushMethod::ODirect {
             // The first file that is opened so anyway.
             let first =
@@ -45,12 +49,12 @@ impl Files {
         page_size: usize,
     ) -> std::io::Result<Arc<dyn File>> {
         if self.flush_method != FlushMethod::ODirect {
-            return self.vfs.open(path, create);
+            return self.pages.open(path, create);
         }
-        match self.vfs.open_direct(path, create, page_size) {
+        match self.pages.open_direct(path, create, page_size) {
             Err(error) if error.kind() == std::io::ErrorKind::Unsupported => {
                 // It may have been made in the attempt.
-                self.vfs.open(path, if create == Create::Never { create } else { Create::IfMissing })
+                self.pages.open(path, if create == Create::Never { create } else { Create::IfMissing })
             }
             opened => opened,
         }

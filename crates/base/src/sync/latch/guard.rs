@@ -271,6 +271,20 @@ impl<T, C: LatchClass> RwLock<T, C> {
         RwLockWriteGuard { raw: &self.raw, value: &self.value, not_send: PhantomData }
     }
 
+    /// The latch alone, if no thread has it now.
+    #[track_caller]
+    pub fn try_write(&self) -> Option<RwLockWriteGuard<'_, T>> {
+        counts::latch();
+        if !self.raw.try_exclusive(&WAIT_ARRAY) {
+            return None;
+        }
+        if meter::metering() {
+            let address = std::ptr::from_ref(&self.raw).addr();
+            C::meter().outside().acquired(address, Location::caller());
+        }
+        Some(RwLockWriteGuard { raw: &self.raw, value: &self.value, not_send: PhantomData })
+    }
+
     fn acquire(&self, site: Site, try_now: impl FnOnce() -> bool, lock: impl FnOnce() -> Contention) {
         let address = std::ptr::from_ref(&self.raw).addr();
         meter::acquire(C::meter().outside(), address, site, try_now, lock);

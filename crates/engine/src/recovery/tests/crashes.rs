@@ -12,6 +12,7 @@ use crate::{
 use base::IndexId;
 use base::random::Random;
 use base::sync::Arc;
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use types::{ColumnType, ValueRef};
@@ -24,6 +25,11 @@ const PAGE_SIZE: usize = 1024;
 type Rows = BTreeMap<i32, Vec<u8>>;
 type Tables = BTreeMap<String, Rows>;
 
+thread_local! {
+    /// How many files of pages the databases of this test may have open.
+    static OPEN_FILES: Cell<Option<usize>> = const { Cell::new(None) };
+}
+
 fn open(vfs: &SimVfs) -> crate::Result<Arc<Database>> {
     // One thread, so that a seed and a cut are the whole story; a log that is full every few statements.
     let mut options = options(Arc::new(vfs.clone()), PAGE_SIZE, HitPath::Optimistic, CacheSize::Smallest);
@@ -34,7 +40,7 @@ fn open(vfs: &SimVfs) -> crate::Result<Arc<Database>> {
         buffer_size: 8 << 10,
         capacity: 48 << 10,
     };
-    Database::open(Path::new(DIR), Options { log, ..options })
+    Database::open(Path::new(DIR), Options { log, open_files: OPEN_FILES.get(), ..options })
 }
 
 /// Tables by their names have pages of 1, 2 or 4 KiB.
@@ -404,8 +410,18 @@ fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
 
 #[test]
 fn a_machine_that_stops_anywhere_keeps_what_it_acknowledged() {
+    stop_anywhere(seeds(0..24));
+}
+
+#[test]
+fn a_machine_that_stops_anywhere_keeps_it_with_two_open_files() {
+    OPEN_FILES.set(Some(2));
+    stop_anywhere(seeds(24..32));
+}
+
+fn stop_anywhere(seeds: std::ops::Range<u64>) {
     let mut cuts = 0;
-    for seed in seeds(0..24) {
+    for seed in seeds {
         let whole = SimVfs::new();
         let outcome = workload(&whole, seed, 60);
         assert!(outcome.error.is_none(), "seed {seed}: {:?}", outcome.error);

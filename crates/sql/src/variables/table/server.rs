@@ -35,7 +35,8 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("malloc_lib", text("system")).read_only().works(),
     // Its own: HOST:PORT for Prometheus.
     global("metrics_address", text("")).read_only().works(),
-    global("open_files_limit", unsigned(0, 0, 4294967295, 1)).read_only(),
+    // 0 at the start: as many as the hard limit lets it have.
+    global("open_files_limit", unsigned(0, 0, 4294967295, 1)).read_only().works(),
     global("performance_schema", boolean(false)).read_only(),
     global("pid_file", text("")).read_only().works(),
     global("plugin_dir", text("")).read_only(),
