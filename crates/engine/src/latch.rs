@@ -72,6 +72,12 @@ impl Gate {
         Passage { _shard: self.shards[thread_number() % GATE_SHARDS].read() }
     }
 
+    /// Passes unless the gate is closed, or about to be.
+    pub(crate) fn try_pass(&self) -> Option<Passage<'_>> {
+        let shard = self.shards[thread_number() % GATE_SHARDS].try_read()?;
+        Some(Passage { _shard: shard })
+    }
+
     /// Waits until everyone is through, and lets nobody in until dropped.
     pub(crate) fn close(&self) -> Closure<'_> {
         Closure { _shards: self.shards.iter().map(|shard| shard.write()).collect() }

@@ -86,11 +86,13 @@ impl<'s> Reader<'s> {
         }
     }
 
-    /// Fails if the snapshot was taken before a tree that was built when the clock stood at `since`: it has
-    /// no older versions.
+    /// To be called before rows are read. Fails if the snapshot was taken before a tree that was built when
+    /// the clock stood at `since`: it has no older versions. Fails also if the snapshot has been given up.
+    #[inline]
     pub(crate) fn check_since(&self, since: u64) -> Result<()> {
         match &self.0 {
             Mode::Snapshot(view) if view.number() < since => Err(Error::TableChanged),
+            Mode::Snapshot(view) => Ok(view.check()?),
             _ => Ok(()),
         }
     }

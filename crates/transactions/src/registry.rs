@@ -11,6 +11,17 @@
 //! Of the two fences one is first. If it is the session's, the reclaimer reads the session's number. If it is
 //! the reclaimer's, the session sees what was announced. Then the session either has a number that is not
 //! smaller, from which nothing is taken, or starts again.
+//!
+//! A snapshot that is cancelled counts as long as its session reads by it, and no longer. A session that
+//! pauses between its statements says so, and asks when it resumes (transactions R10):
+//!
+//! ```text
+//! session:    paused = 0;          fence;  cancelled?   then it does not read
+//! reclaimer:  cancelled is set;    fence;  paused?      then the snapshot does not count
+//! ```
+//!
+//! Of these two fences, too, one is first: the reclaimer sees that the session reads, or the session sees
+//! that it must not.
 
 use base::sync::atomic::{
     AtomicU64,
@@ -24,15 +35,27 @@ base::latch_class!(pub SnapshotsLatch, "snapshots");
 /// The number of an entry without a snapshot.
 const NONE: u64 = u64::MAX;
 
+/// Whether a snapshot may be given up when what is kept for it takes too much memory.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Hold {
+    /// It may: a transaction may keep it for hours.
+    UntilCancelled,
+    /// It may not: it lasts as long as a statement that changes rows.
+    UntilClosed,
+}
+
 /// What a session tells about its snapshot. Only the session writes it, except for `cancelled`.
 #[derive(Debug)]
 pub struct Entry {
+    hold: Hold,
     /// The snapshot's number.
     number: AtomicU64,
     /// Counts the snapshots of this entry, so that cancelling one does not cancel the next.
     ticket: AtomicU64,
     /// The ticket of the snapshot that was cancelled last.
     cancelled: AtomicU64,
+    /// 1 while nothing is read by the snapshot.
+    paused: AtomicU64,
 }
 
 pub type EntryRef = Arc<CachePadded<Entry>>;
@@ -48,10 +71,35 @@ pub struct Snapshot {
 }
 
 impl Entry {
+    fn new(hold: Hold) -> Entry {
+        Entry {
+            hold,
+            number: AtomicU64::new(NONE),
+            ticket: AtomicU64::new(0),
+            cancelled: AtomicU64::new(0),
+            paused: AtomicU64::new(0),
+        }
+    }
+
+    #[inline]
     pub fn is_cancelled(&self, snapshot: &Snapshot) -> bool {
         // ORDER: Acquire pairs with the Release in `cancel_oldest`. A reader that missed a version because it
         // was purged had the shard's latch after the purger, and so sees the cancellation.
         self.cancelled.load(Acquire) == snapshot.ticket
+    }
+
+    /// Nothing is read by the open snapshot until [`Entry::resume`].
+    pub fn pause(&self) {
+        // ORDER: Release: what was read by the snapshot was read before it may be passed over.
+        self.paused.store_owned(1, Release);
+    }
+
+    /// The open snapshot is about to be read by; false if it has been cancelled, and must not be.
+    pub fn resume(&self, snapshot: &Snapshot) -> bool {
+        // ORDER: Relaxed before a SeqCst fence: see the head of this file.
+        self.paused.store_owned(0, Relaxed);
+        fence(SeqCst);
+        !self.is_cancelled(snapshot)
     }
 
     pub fn close(&self) {
@@ -70,26 +118,28 @@ pub struct Registry {
 #[derive(Debug, Default)]
 struct Entries {
     all: Vec<EntryRef>,
-    free: Vec<EntryRef>,
+    /// Those without a session, by [`Hold`].
+    free: [Vec<EntryRef>; 2],
 }
 
 /// The snapshots that are open at a moment. A snapshot that opens later has a number of `announced` or more.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Live {
     pub announced: u64,
-    /// Numbers of all open snapshots, ascending.
+    /// Numbers of the open snapshots that something is read by or may be, ascending: of all but those that
+    /// were cancelled and pause.
     open: Vec<u64>,
     /// The numbers of those that have not been cancelled.
     needed: Vec<u64>,
 }
 
 impl Live {
-    /// The smallest number of an open snapshot, cancelled or not, or of one to come.
+    /// The smallest number of an open snapshot that may be read by, or of one to come.
     pub fn horizon(&self) -> u64 {
         self.open.first().map_or(self.announced, |first| self.announced.min(*first))
     }
 
-    /// True if a snapshot is open, cancelled or not, with `from <= number < to`.
+    /// True if a snapshot is open that may be read by, with `from <= number < to`.
     pub fn is_any_open_in(&self, from: u64, to: u64) -> bool {
         last_in(&self.open, from, to).is_some()
     }
@@ -97,6 +147,11 @@ impl Live {
     /// The largest number with `from <= number < to` of a snapshot that needs old versions.
     pub fn last_needed_in(&self, from: u64, to: u64) -> Option<u64> {
         last_in(&self.needed, from, to)
+    }
+
+    /// The smallest number of an open snapshot that has not been cancelled.
+    pub fn oldest_needed(&self) -> Option<u64> {
+        self.needed.first().copied()
     }
 
     pub fn needs(&self, number: u64) -> bool {
@@ -114,23 +169,20 @@ impl Registry {
         Registry { announced: CachePadded(AtomicU64::new(0)), entries: Mutex::default() }
     }
 
-    pub fn register(&self) -> EntryRef {
+    pub fn register(&self, hold: Hold) -> EntryRef {
         let mut entries = self.entries.lock();
-        entries.free.pop().unwrap_or_else(|| {
-            let entry = Arc::new(CachePadded(Entry {
-                number: AtomicU64::new(NONE),
-                ticket: AtomicU64::new(0),
-                cancelled: AtomicU64::new(0),
-            }));
-            entries.all.push(entry.clone());
-            entry
-        })
+        if let Some(free) = entries.free[hold as usize].pop() {
+            return free;
+        }
+        let entry = Arc::new(CachePadded(Entry::new(hold)));
+        entries.all.push(entry.clone());
+        entry
     }
 
     /// The entry's session has ended.
     pub fn unregister(&self, entry: EntryRef) {
         entry.close();
-        self.entries.lock().free.push(entry);
+        self.entries.lock().free[entry.hold as usize].push(entry);
     }
 
     /// Opens a snapshot in the entry. It replaces the one that may be there. `now` loads the lowest
@@ -143,6 +195,11 @@ impl Registry {
         // snapshot, and what was read through the earlier snapshot was read before.
         entry.number.store_owned(NONE, Release);
         entry.ticket.store_owned(ticket, Release);
+        // ORDER: Relaxed before the fence below, as in `resume`. The number that follows cannot be cancelled
+        // yet.
+        if entry.paused.load(Relaxed) != 0 {
+            entry.paused.store_owned(0, Relaxed);
+        }
         loop {
             let (all_before, number) = now();
             // ORDER: Relaxed before a SeqCst fence, then Relaxed: see the head of this file.
@@ -166,35 +223,45 @@ impl Registry {
         let mut live = Live { announced, open: Vec::new(), needed: Vec::new() };
         for entry in &entries.all {
             let (number, is_cancelled) = read(entry);
-            if number != NONE {
-                live.open.push(number);
-                if !is_cancelled {
-                    live.needed.push(number);
-                }
+            if number == NONE {
+                continue;
             }
+            if !is_cancelled {
+                live.needed.push(number);
+            } else if is_passed_over(entry) {
+                continue;
+            }
+            live.open.push(number);
         }
         live.open.sort_unstable();
         live.needed.sort_unstable();
         live
     }
 
-    /// Cancels the oldest snapshot that is open, not cancelled yet, and older than `clock`. False if there is
-    /// none.
-    pub fn cancel_oldest(&self, clock: u64) -> bool {
+    /// Cancels the snapshots that may be cancelled, with numbers up to this one. True if there were any.
+    pub fn cancel_until(&self, number: u64) -> bool {
         let entries = self.entries.lock();
-        let oldest = entries
-            .all
-            .iter()
+        let mut is_any = false;
+        for entry in entries.all.iter().filter(|entry| entry.hold == Hold::UntilCancelled) {
             // ORDER: Acquire: the ticket is read before the number, so it belongs to the number or to an
             // earlier snapshot. To cancel an earlier one does nothing.
-            .map(|entry| (entry, entry.ticket.load(Acquire), read(entry)))
-            .filter(|(_, _, (number, is_cancelled))| *number < clock && !is_cancelled)
-            .min_by_key(|(_, _, (number, _))| *number);
-        let Some((entry, ticket, _)) = oldest else { return false };
-        // ORDER: Release, before anything is purged in consequence: see `is_cancelled`.
-        entry.cancelled.store(ticket, Release);
-        true
+            let ticket = entry.ticket.load(Acquire);
+            let (own, is_cancelled) = read(entry);
+            if own <= number && !is_cancelled {
+                // ORDER: Release, before anything is purged in consequence: see `is_cancelled`.
+                entry.cancelled.store(ticket, Release);
+                is_any = true;
+            }
+        }
+        is_any
     }
+}
+
+/// True if nothing is read, nor will be, by the snapshot of this entry, which was seen cancelled.
+fn is_passed_over(entry: &Entry) -> bool {
+    // ORDER: a SeqCst fence between the loads: see the head of this file.
+    fence(SeqCst);
+    entry.paused.load(Relaxed) != 0
 }
 
 /// An entry's number, and whether the snapshot with that number has been cancelled.
@@ -221,7 +288,7 @@ mod tests {
     #[test]
     fn the_horizon_is_the_oldest_open_snapshot_or_the_clock() {
         let registry = Registry::new();
-        let entries = [0; 3].map(|_| registry.register());
+        let entries = [0; 3].map(|_| registry.register(Hold::UntilCancelled));
         assert_eq!(registry.live(|| 9).horizon(), 9);
         open(&registry, &entries[0], 12);
         open(&registry, &entries[1], 10);
@@ -236,26 +303,48 @@ mod tests {
     }
 
     #[test]
-    fn cancelling_takes_the_oldest_and_spares_the_entrys_next_snapshot() {
+    fn cancelling_takes_the_old_and_spares_the_young_the_entrys_next_snapshot_and_statements() {
         let registry = Registry::new();
-        let entries = [0; 2].map(|_| registry.register());
+        let entries = [Hold::UntilCancelled, Hold::UntilCancelled, Hold::UntilClosed]
+            .map(|hold| registry.register(hold));
         let first = open(&registry, &entries[0], 5);
         let second = open(&registry, &entries[1], 6);
-        assert!(registry.cancel_oldest(7));
+        let statement = open(&registry, &entries[2], 5);
+        assert!(registry.cancel_until(5));
         assert!(entries[0].is_cancelled(&first) && !entries[1].is_cancelled(&second));
+        assert!(!entries[2].is_cancelled(&statement));
+        entries[2].close();
         let live = registry.live(|| 7);
         assert_eq!((live.horizon(), live.last_needed_in(0, 7)), (5, Some(6)));
         let again = open(&registry, &entries[0], 7);
         assert!(!entries[0].is_cancelled(&again));
-        assert!(registry.cancel_oldest(7));
-        assert!(!registry.cancel_oldest(7), "what is as new as the clock holds nothing back");
+        assert!(registry.cancel_until(6));
+        assert!(!registry.cancel_until(6), "once is enough");
+    }
+
+    #[test]
+    fn a_cancelled_snapshot_counts_while_it_is_read_by() {
+        let registry = Registry::new();
+        let entry = registry.register(Hold::UntilCancelled);
+        let snapshot = open(&registry, &entry, 5);
+        let horizon = || registry.live(|| 7).horizon();
+        entry.pause();
+        assert_eq!(horizon(), 5, "a snapshot that pauses counts until it is cancelled");
+        assert!(entry.resume(&snapshot));
+        assert!(registry.cancel_until(5));
+        assert_eq!(horizon(), 5);
+        entry.pause();
+        assert_eq!(horizon(), 7);
+        assert!(!entry.resume(&snapshot));
+        open(&registry, &entry, 7);
+        assert_eq!(registry.live(|| 9).horizon(), 7, "the next snapshot does not pause");
     }
 
     #[test]
     fn entries_of_ended_sessions_are_used_again() {
         let registry = Registry::new();
         for _ in 0..10 {
-            let entry = registry.register();
+            let entry = registry.register(Hold::UntilClosed);
             registry.unregister(entry);
         }
         assert_eq!(registry.entries.lock().all.len(), 1);

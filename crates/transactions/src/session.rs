@@ -3,7 +3,7 @@
 use crate::error::{IdsExhausted, LockError, SnapshotTooOld};
 use crate::gate::Standing;
 use crate::locks::{Patience, Waiter};
-use crate::registry::{EntryRef, Snapshot};
+use crate::registry::{EntryRef, Hold, Snapshot};
 use crate::transaction::Transaction;
 use crate::transactions::Transactions;
 use crate::versions::Found;
@@ -23,8 +23,8 @@ pub struct Session {
 }
 
 impl Session {
-    pub(crate) fn new(shared: Arc<Transactions>) -> Session {
-        let entry = shared.registry.register();
+    pub(crate) fn new(shared: Arc<Transactions>, hold: Hold) -> Session {
+        let entry = shared.registry.register(hold);
         let waiter = Arc::new(Waiter::new(shared.gate.clone()));
         Session { shared, entry, snapshot: None, own: 0, waiter }
     }
@@ -44,6 +44,26 @@ impl Session {
     #[inline]
     pub fn view(&self) -> Option<View<'_>> {
         self.snapshot.map(|snapshot| View { session: self, snapshot })
+    }
+
+    /// Nothing is read by the open snapshot until [`Session::resume`]. If it is cancelled meanwhile, what it
+    /// holds back is free at once (transactions R10).
+    pub fn pause(&self) {
+        if self.snapshot.is_some() {
+            self.entry.pause();
+        }
+    }
+
+    /// Something is about to be read by the open snapshot again, if there is one.
+    ///
+    /// # Errors
+    /// [`SnapshotTooOld`]: it has been cancelled, and [`View::check`] says so from now on. Nothing may be
+    /// read by it any more.
+    pub fn resume(&self) -> Result<(), SnapshotTooOld> {
+        match &self.snapshot {
+            Some(snapshot) if !self.entry.resume(snapshot) => Err(SnapshotTooOld),
+            _ => Ok(()),
+        }
     }
 
     /// Closes the snapshot: what only it needed may be purged.
@@ -209,6 +229,10 @@ impl View<'_> {
     }
 
     /// Fails if the snapshot has been cancelled. [`View::find_version`] checks this by itself.
+    ///
+    /// # Errors
+    /// [`SnapshotTooOld`].
+    #[inline]
     pub fn check(&self) -> Result<(), SnapshotTooOld> {
         if self.session.entry.is_cancelled(&self.snapshot) { Err(SnapshotTooOld) } else { Ok(()) }
     }

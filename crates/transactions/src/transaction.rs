@@ -21,8 +21,15 @@ pub struct Transaction {
     waiter: Arc<Waiter>,
     held: Vec<Held>,
     left: Vec<VersionRef>,
+    /// Bytes of the versions it has left.
     left_bytes: u64,
+    /// How many of them the version store knows to be of a transaction under way.
+    counted_bytes: u64,
 }
+
+/// A transaction tells the version store about so many more bytes of versions at a time: seldom, because all
+/// transactions write that sum.
+const COUNT_BYTES: u64 = 64 << 10;
 
 /// How many locks a transaction held at a savepoint.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -30,7 +37,15 @@ pub struct LockMark(usize);
 
 impl Transaction {
     pub(crate) fn new(shared: Arc<Transactions>, id: u64, waiter: Arc<Waiter>) -> Transaction {
-        Transaction { shared, id, waiter, held: Vec::new(), left: Vec::new(), left_bytes: 0 }
+        Transaction {
+            shared,
+            id,
+            waiter,
+            held: Vec::new(),
+            left: Vec::new(),
+            left_bytes: 0,
+            counted_bytes: 0,
+        }
     }
 
     /// What the rows that it writes carry.
@@ -124,18 +139,31 @@ impl Transaction {
     /// `written_by` is the stamp of the old row. Of several changes of a row only the first leaves a version.
     pub fn add_version(&mut self, table: u64, key: &[u8], written_by: Stamp, old: Option<Arc<[u8]>>) {
         let version = Version { superseded_by: self.id, written_by: written_by.0, old };
-        let bytes = version.bytes();
         let shared = &self.shared;
         let added = shared.versions.add((table, key), version, &shared.status, || shared.live());
-        if let Some(added) = added {
-            self.left.push(added);
+        if let Some((left, bytes)) = added {
+            self.left.push(left);
             self.left_bytes += bytes;
+            if self.left_bytes >= self.counted_bytes + COUNT_BYTES {
+                self.count_bytes(self.left_bytes);
+            }
         }
     }
 
     /// Takes a version back, after all this transaction's changes of the row have been undone on the page.
     pub fn take_back_version(&mut self, table: u64, key: &[u8]) {
-        self.shared.versions.take_back(table, key, self.id);
+        // What is freed may exceed what was counted: purge may have left the row to this version alone.
+        let freed = self.shared.versions.take_back(table, key, self.id);
+        self.left_bytes = self.left_bytes.saturating_sub(freed);
+        if self.left_bytes + COUNT_BYTES <= self.counted_bytes {
+            self.count_bytes(self.left_bytes);
+        }
+    }
+
+    /// Of its versions' bytes so many are of a transaction under way.
+    fn count_bytes(&mut self, bytes: u64) {
+        self.shared.versions.count_active(bytes, self.counted_bytes);
+        self.counted_bytes = bytes;
     }
 
     /// Makes what it wrote visible to snapshots from now on, gives back its locks, and wakes the transactions
@@ -144,6 +172,9 @@ impl Transaction {
         let number = self.shared.status.finish(self.id, Outcome::Committed);
         let has_left = !self.left.is_empty();
         self.shared.versions.commit(&mut self.left);
+        if self.counted_bytes > 0 {
+            self.count_bytes(0);
+        }
         self.release();
         if has_left {
             self.shared.look_at_limit(number, self.left_bytes);
@@ -155,6 +186,9 @@ impl Transaction {
     /// and wakes the transactions that wait for it.
     pub fn roll_back(mut self) {
         self.shared.versions.roll_back(&self.left);
+        if self.counted_bytes > 0 {
+            self.count_bytes(0);
+        }
         self.shared.status.finish(self.id, Outcome::RolledBack);
         self.release();
     }

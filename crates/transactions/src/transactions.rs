@@ -3,7 +3,7 @@
 use crate::config::{Config, SavepointLocks};
 use crate::gate::{Gate, GateCounts};
 use crate::locks::{LockUsage, Locks, PendingLock, WaitTotals};
-use crate::registry::{Live, Registry, Snapshot};
+use crate::registry::{Hold, Live, Registry, Snapshot};
 use crate::session::Session;
 use crate::status::{Status, StatusTable, StatusUsage};
 use crate::versions::{Enforcer, VersionStore};
@@ -54,7 +54,13 @@ impl Transactions {
     }
 
     pub fn session(self: &Arc<Transactions>) -> Session {
-        Session::new(self.clone())
+        Session::new(self.clone(), Hold::UntilCancelled)
+    }
+
+    /// A session whose snapshots are never cancelled: for the views of statements that change rows, which
+    /// last as long as the statement.
+    pub fn session_of_statements(self: &Arc<Transactions>) -> Session {
+        Session::new(self.clone(), Hold::UntilClosed)
     }
 
     /// True if a snapshot sees what the transaction with this stamp wrote. The transaction is another one
@@ -83,7 +89,7 @@ impl Transactions {
         }
     }
 
-    /// The number that all snapshots have reached, including cancelled ones until they are closed. What is
+    /// The number that all snapshots have reached, including cancelled ones that are still read by. What is
     /// removed from pages goes by this (transactions R10).
     pub fn horizon(&self) -> Horizon {
         Horizon(self.live().horizon())
@@ -139,6 +145,11 @@ impl Transactions {
         self.versions.set_limit(bytes);
     }
 
+    /// What [`Transactions::set_version_limit`] has set.
+    pub fn version_limit(&self) -> u64 {
+        self.versions.limit()
+    }
+
     pub fn usage(&self) -> Usage {
         Usage { status: self.status.usage(), locks: self.locks.usage(), version_bytes: self.version_bytes() }
     }
@@ -173,8 +184,9 @@ impl Transactions {
         self.registry.live(|| self.status.clock())
     }
 
-    /// Called now and then after a commit that left versions. If versions take too much memory it purges, and
-    /// cancels the oldest snapshots until that is enough or none is left that is older than the clock.
+    /// Called now and then after a commit that left versions. If those that purge could remove take too much
+    /// memory, it purges, and gives up the snapshots that most of them are kept for, the oldest first, until
+    /// that is enough.
     pub(crate) fn look_at_limit(&self, number: u64, left_bytes: u64) {
         let is_due = number.is_multiple_of(LIMIT_EVERY_COMMITS) || left_bytes >= LIMIT_EVERY_BYTES;
         if !is_due || !self.versions.is_over_limit() {
@@ -182,9 +194,27 @@ impl Transactions {
         }
         self.enforcer.run(|| {
             self.purge();
-            while self.versions.is_over_limit() && self.registry.cancel_oldest(self.status.clock()) {
-                self.purge();
+            for newest in self.versions.snapshots_with_versions() {
+                if !self.versions.is_over_limit() {
+                    break;
+                }
+                if self.registry.cancel_until(newest) {
+                    self.purge();
+                }
             }
         });
+    }
+
+    /// Gives up the oldest snapshot, for what is kept until all snapshots have reached a number takes too
+    /// much memory. Does nothing if the oldest may not be given up, or has been and is still read by: another
+    /// one would be given up for nothing.
+    pub fn give_up_oldest_snapshot(&self) {
+        let live = self.live();
+        if let Some(oldest) = live.oldest_needed()
+            && oldest == live.horizon()
+            && oldest < self.clock()
+        {
+            self.registry.cancel_until(oldest);
+        }
     }
 }

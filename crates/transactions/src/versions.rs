@@ -71,6 +71,9 @@ pub struct VersionStore {
     /// Versions that purge found needed, by the newest snapshot that needs them. Held through a purge.
     filed: Mutex<BTreeMap<u64, Vec<VersionRef>>>,
     limit_bytes: AtomicU64,
+    /// Bytes of versions that transactions under way have left, as far as these have counted them: purge
+    /// cannot remove them, whatever snapshots are open.
+    active_bytes: CachePadded<AtomicU64>,
 }
 
 impl VersionStore {
@@ -80,6 +83,7 @@ impl VersionStore {
             incoming: Mutex::default(),
             filed: Mutex::default(),
             limit_bytes: AtomicU64::new(limit_bytes),
+            active_bytes: CachePadded::default(),
         }
     }
 
@@ -89,14 +93,15 @@ impl VersionStore {
         &self.shards[hasher.finish() as usize % self.shards.len()]
     }
 
-    /// Adds a version. `None` if its writer has one of this row already.
+    /// Adds a version. Gives the bytes that it takes, with those of its row if it is the row's first. `None`
+    /// if its writer has one of this row already.
     pub fn add(
         &self,
         (table, key): (u64, &[u8]),
         version: Version,
         status: &StatusTable,
         live: impl FnOnce() -> Live,
-    ) -> Option<VersionRef> {
+    ) -> Option<(VersionRef, u64)> {
         let Shard { rows, bytes } = self.shard(table, key);
         let mut tables = rows.lock();
         let rows = tables.entry(table).or_default();
@@ -121,7 +126,7 @@ impl VersionStore {
         };
         // ORDER: Relaxed: changed under the shard's latch; a sum for reports and the limit.
         bytes.store(bytes.load(Relaxed) + added - freed, Relaxed);
-        Some(VersionRef { table, key: stored, writer })
+        Some((VersionRef { table, key: stored, writer }, added))
     }
 
     /// What a snapshot finds of a row. `sees` and `check` are asked under the shard's latch.
@@ -144,12 +149,17 @@ impl VersionStore {
         chain.map_or_else(Vec::new, |chain| chain.rows().collect())
     }
 
-    /// Changes the chain of one row, if it has one, by what frees bytes.
-    fn shrink<R: Default>(&self, table: u64, key: &[u8], change: impl FnOnce(&mut Chain) -> (u64, R)) -> R {
+    /// Changes the chain of one row, if it has one, by what frees bytes. Gives how many.
+    fn shrink<R: Default>(
+        &self,
+        table: u64,
+        key: &[u8],
+        change: impl FnOnce(&mut Chain) -> (u64, R),
+    ) -> (u64, R) {
         let Shard { rows, bytes } = self.shard(table, key);
         let mut tables = rows.lock();
-        let Some(rows) = tables.get_mut(&table) else { return R::default() };
-        let Some(chain) = rows.get_mut(key) else { return R::default() };
+        let Some(rows) = tables.get_mut(&table) else { return Default::default() };
+        let Some(chain) = rows.get_mut(key) else { return Default::default() };
         let (mut freed, result) = change(chain);
         if chain.is_empty() {
             rows.remove(key);
@@ -160,17 +170,20 @@ impl VersionStore {
         }
         // ORDER: Relaxed: as in `add`.
         bytes.store(bytes.load(Relaxed) - freed, Relaxed);
-        result
+        (freed, result)
     }
 
-    /// Removes the version of a row that `writer` left, for its change has been undone on the page.
-    pub fn take_back(&self, table: u64, key: &[u8], writer: u64) {
-        self.shrink(table, key, |chain| (chain.take_back(writer), ()));
+    /// Removes the version of a row that `writer` left, for its change has been undone on the page. Gives the
+    /// bytes freed.
+    pub fn take_back(&self, table: u64, key: &[u8], writer: u64) -> u64 {
+        self.shrink(table, key, |chain| (chain.take_back(writer), ())).0
     }
 
     /// Removes all that a transaction left, after its changes have been undone on their pages.
     pub fn roll_back(&self, left: &[VersionRef]) {
-        left.iter().for_each(|left| self.take_back(left.table, &left.key, left.writer));
+        for left in left {
+            self.take_back(left.table, &left.key, left.writer);
+        }
     }
 
     /// Leaves the versions of a committed transaction to purge.
@@ -193,7 +206,7 @@ impl VersionStore {
         for left in due {
             let end_of = |id| end_of(status, id);
             let pin = |from, to| pin(&live, from, to);
-            let pinned = self.shrink(left.table, &left.key, |chain| {
+            let (_, pinned) = self.shrink(left.table, &left.key, |chain| {
                 let freed = chain.prune(end_of, pin);
                 (freed, chain.pin_of(left.writer, end_of, pin))
             });
@@ -213,9 +226,26 @@ impl VersionStore {
         self.shards.iter().map(|shard| shard.bytes.load(Relaxed)).sum()
     }
 
+    /// A transaction under way has left so many bytes more of versions, or has ended and had so many less.
+    pub fn count_active(&self, more: u64, less: u64) {
+        // ORDER: Relaxed: a sum for the limit. It wraps to the right value however the threads meet.
+        self.active_bytes.fetch_add(more.wrapping_sub(less), Relaxed);
+    }
+
+    /// True if the versions of committed transactions exceed the limit.
     pub fn is_over_limit(&self) -> bool {
-        // ORDER: Relaxed: a setting that is looked at now and then.
-        self.bytes() > self.limit_bytes.load(Relaxed)
+        // ORDER: Relaxed: sums and a setting that are looked at now and then.
+        self.bytes().saturating_sub(self.active_bytes.load(Relaxed)) > self.limit_bytes.load(Relaxed)
+    }
+
+    /// The snapshots that purge found versions to be needed by, each the newest that needs some; ascending.
+    pub fn snapshots_with_versions(&self) -> Vec<u64> {
+        self.filed.lock().keys().copied().collect()
+    }
+
+    pub fn limit(&self) -> u64 {
+        // ORDER: as above.
+        self.limit_bytes.load(Relaxed)
     }
 
     pub fn set_limit(&self, bytes: u64) {

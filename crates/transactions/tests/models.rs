@@ -202,6 +202,55 @@ fn a_cancelled_snapshot_finds_the_truth_or_an_error() {
     });
 }
 
+/// Row and reclaimer as the engine has them: a deleted row is removed from its page, which nobody undoes,
+/// once every snapshot that counts has seen the deletion.
+fn remove_what_the_horizon_allows(transactions: &Transactions, stamp: Stamp, page: &AtomicU64) {
+    if transactions.is_seen_by_all(stamp, transactions.horizon()) {
+        page.store(REMOVED, SeqCst);
+    }
+}
+
+const REMOVED: u64 = u64::MAX;
+
+/// A session that pauses and resumes reads the row while it is there, or not at all.
+fn read_between_pauses(is_careful: bool) {
+    let transactions = new();
+    let page = Arc::new(AtomicU64::new(0));
+    let mut reader = transactions.session();
+    reader.open();
+    reader.pause();
+    let deleting = page.clone();
+    let deleter = spawn(&transactions, move |transactions| {
+        let mut session = transactions.session();
+        let transaction = session.begin().unwrap();
+        let stamp = transaction.id();
+        deleting.store(stamp.0, SeqCst);
+        transaction.commit();
+        transactions.give_up_oldest_snapshot();
+        remove_what_the_horizon_allows(&transactions, stamp, &deleting);
+    });
+    for _ in 0..2 {
+        if reader.resume().is_ok() || !is_careful {
+            assert_ne!(page.load(SeqCst), REMOVED, "a row was removed under its reader");
+            assert_ne!(page.load(SeqCst), REMOVED, "a row was removed under its reader");
+        }
+        reader.pause();
+    }
+    join([deleter]);
+    reader.close();
+}
+
+#[test]
+fn the_horizon_passes_a_cancelled_snapshot_between_statements_and_never_in_one() {
+    explore(10, || read_between_pauses(true));
+}
+
+#[test]
+#[should_panic(expected = "removed under its reader")]
+fn canary_a_session_that_does_not_ask_when_it_resumes() {
+    explore(10, || read_between_pauses(false));
+}
+
 #[test]
 fn chunks_are_used_again_under_their_readers() {
     explore(10, || {

@@ -215,6 +215,75 @@ fn beyond_the_limit_the_oldest_snapshot_is_cancelled_and_newer_ones_are_not() {
 }
 
 #[test]
+fn what_a_transaction_under_way_has_left_gives_no_snapshot_up() {
+    let transactions = Transactions::new(&Config { version_limit_bytes: 200_000, ..Config::default() });
+    let mut reader = transactions.session();
+    reader.open();
+    let mut session = transactions.session();
+    let mut large = session.begin().unwrap();
+    for n in 0..1_000_u64 {
+        large.add_version(TABLE, &n.to_le_bytes(), Stamp(0), Some([1; 1000][..].into()));
+    }
+    assert!(transactions.version_bytes() > 1_000_000);
+    for n in 2_000..2_100_u64 {
+        update(&transactions, &n.to_le_bytes(), Stamp(0), b"small");
+    }
+    let found = reader.view().unwrap().find_version(TABLE, &1_u64.to_le_bytes());
+    assert_eq!(found, Ok(Found::Row([1; 1000][..].into())));
+    // Once it has committed, what it left is kept for the snapshot alone.
+    large.commit();
+    let found = reader.view().unwrap().find_version(TABLE, &1_u64.to_le_bytes());
+    assert_eq!(found, Err(SnapshotTooOld));
+    assert_eq!(transactions.version_bytes(), 0);
+}
+
+#[test]
+fn versions_that_were_taken_back_do_not_count_as_left() {
+    let transactions = Transactions::new(&Config { version_limit_bytes: 200_000, ..Config::default() });
+    let (mut reader, mut session) = (transactions.session(), transactions.session());
+    reader.open();
+    let mut undecided = session.begin().unwrap();
+    for n in 0..1_000_u64 {
+        undecided.add_version(TABLE, &n.to_le_bytes(), Stamp(0), Some([1; 1000][..].into()));
+        undecided.take_back_version(TABLE, &n.to_le_bytes());
+    }
+    for n in 2_000..2_300_u64 {
+        update(&transactions, &n.to_le_bytes(), Stamp(0), &[2; 1000]);
+    }
+    assert_eq!(reader.view().unwrap().check(), Err(SnapshotTooOld), "the limit holds beside it");
+    undecided.roll_back();
+}
+
+#[test]
+fn a_view_of_a_statement_is_never_cancelled() {
+    let transactions = Transactions::new(&Config { version_limit_bytes: 20_000, ..Config::default() });
+    let mut statement = transactions.session_of_statements();
+    statement.open();
+    for n in 0..300_u64 {
+        update(&transactions, &n.to_le_bytes(), Stamp(0), &[1; 1000]);
+    }
+    let found = statement.view().unwrap().find_version(TABLE, &7_u64.to_le_bytes());
+    assert_eq!(found, Ok(Found::Row([1; 1000][..].into())));
+}
+
+#[test]
+fn the_horizon_passes_a_cancelled_snapshot_that_pauses() {
+    let transactions = Transactions::new(&Config::default());
+    let mut idle = transactions.session();
+    idle.open();
+    idle.pause();
+    let stamp = update(&transactions, &[1], Stamp(0), b"old");
+    assert!(!transactions.is_seen_by_all(stamp, transactions.horizon()));
+    transactions.give_up_oldest_snapshot();
+    assert!(transactions.is_seen_by_all(stamp, transactions.horizon()));
+    assert_eq!(idle.resume(), Err(SnapshotTooOld));
+    idle.pause();
+    idle.open();
+    assert_eq!(idle.resume(), Ok(()));
+    assert!(idle.view().unwrap().sees(stamp));
+}
+
+#[test]
 fn a_rollback_takes_its_versions_back_at_once() {
     let transactions = Transactions::new(&Config::default());
     let mut session = transactions.session();

@@ -94,6 +94,15 @@ impl<T, C> RwLock<T, C> {
         self.0.read().unwrap_or_else(|poisoned| poisoned.into_inner())
     }
 
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        counts::latch();
+        match self.0.try_read() {
+            Ok(guard) => Some(guard),
+            Err(TryLockError::Poisoned(poisoned)) => Some(poisoned.into_inner()),
+            Err(TryLockError::WouldBlock) => None,
+        }
+    }
+
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {
         counts::latch();
         self.0.write().unwrap_or_else(|poisoned| poisoned.into_inner())

@@ -89,6 +89,7 @@ impl Session {
     pub fn open_snapshot(&mut self) {
         if self.state.keeps_snapshot() {
             self.state.reads.open();
+            self.state.reads.pause();
         }
     }
 
@@ -188,7 +189,7 @@ impl State {
     fn new(core: &WriteCore) -> State {
         State {
             reads: core.transactions.session(),
-            current: core.transactions.session(),
+            current: core.transactions.session_of_statements(),
             isolation: Isolation::default(),
             begun: None,
             active: None,
@@ -221,17 +222,20 @@ impl State {
         }
     }
 
-    /// Opens the snapshot that the next statement reads by.
+    /// Opens the snapshot that the next statement reads by, or goes on with the transaction's.
     fn open_snapshot(&mut self) {
-        if self.isolation() != Isolation::ReadUncommitted
-            && !(self.keeps_snapshot() && self.reads.view().is_some())
-        {
+        if self.keeps_snapshot() && self.reads.view().is_some() {
+            // If it was given up, what is read by it fails.
+            let _ = self.reads.resume();
+        } else if self.isolation() != Isolation::ReadUncommitted {
             self.reads.open();
         }
     }
 
     fn close_snapshot(&mut self) {
-        if !self.keeps_snapshot() {
+        if self.keeps_snapshot() {
+            self.reads.pause();
+        } else {
             self.reads.close();
         }
     }

@@ -94,21 +94,10 @@ impl<'s> WriteStatement<'s> {
             state.reads.enter(state.patience)?;
         }
         let state = holder.state();
-        let binding = state.binding_snapshot().inspect_err(|_| state.reads.exit())?;
-        let mark = match &state.active {
-            Some(active) => active.mark(),
-            None => {
-                let transaction = state.reads.begin().inspect_err(|_| state.reads.exit())?;
-                state.current.set_own(transaction.id());
-                let locks_absent = state.keeps_snapshot();
-                state.active = Some(Active::new(transaction, state.patience, locks_absent));
-                Mark::default()
-            }
-        };
-        if let Some(active) = &mut state.active {
-            active.snapshot = binding;
-        }
-        state.current.open();
+        let mark = state.begin_write().inspect_err(|_| {
+            state.reads.pause();
+            state.reads.exit();
+        })?;
         Ok(WriteStatement { core, _passage: passage, holder, mark })
     }
 
@@ -214,7 +203,32 @@ impl Drop for WriteStatement<'_> {
             let _ = active.take_back(core, mark);
         }
         state.current.close();
+        state.reads.pause();
         state.reads.exit();
+    }
+}
+
+impl State {
+    /// A statement that changes rows begins. Gives what its transaction has done so far.
+    fn begin_write(&mut self) -> Result<Mark> {
+        // A snapshot that was given up keeps no row from being changed. What is read by it fails.
+        let _ = self.reads.resume();
+        let binding = self.binding_snapshot()?;
+        let mark = match &self.active {
+            Some(active) => active.mark(),
+            None => {
+                let transaction = self.reads.begin()?;
+                self.current.set_own(transaction.id());
+                let locks_absent = self.keeps_snapshot();
+                self.active = Some(Active::new(transaction, self.patience, locks_absent));
+                Mark::default()
+            }
+        };
+        if let Some(active) = &mut self.active {
+            active.snapshot = binding;
+        }
+        self.current.open();
+        Ok(mark)
     }
 }
 

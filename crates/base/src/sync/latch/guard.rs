@@ -258,6 +258,21 @@ impl<T, C: LatchClass> RwLock<T, C> {
         RwLockReadGuard { raw: &self.raw, value: &self.value, not_send: PhantomData }
     }
 
+    /// The latch, shared, if nobody has it alone or waits for it.
+    #[inline(always)]
+    #[track_caller]
+    pub fn try_read(&self) -> Option<RwLockReadGuard<'_, T>> {
+        counts::latch();
+        if !self.raw.try_shared(&WAIT_ARRAY) {
+            return None;
+        }
+        if meter::metering() {
+            let address = std::ptr::from_ref(&self.raw).addr();
+            C::meter().outside().acquired(address, Location::caller());
+        }
+        Some(RwLockReadGuard { raw: &self.raw, value: &self.value, not_send: PhantomData })
+    }
+
     #[inline(always)]
     #[track_caller]
     pub fn write(&self) -> RwLockWriteGuard<'_, T> {

@@ -3,7 +3,7 @@
 use crate::tests::{CacheSize, Row, int_key, matrix, options, table_def};
 use crate::{
     Batch, Database, Direction, Error, HitPath, Isolation, KeyList, KeyRange, LockMode, LockWait, Reader,
-    Session, Table,
+    Session, Table, TableDef,
 };
 use base::IndexId;
 use base::random::Random;
@@ -414,6 +414,60 @@ fn beyond_the_version_limit_a_long_reader_is_given_up_and_writers_never_are() {
     assert!(all(&mut reader, &table).iter().all(|row| row.k == 1));
     database.core().purge.drain(database.core());
     assert_eq!((table.garbage(), database.status().version_bytes), (0, 0));
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn a_large_transaction_under_way_gives_no_snapshot_up() {
+    const ROWS: i32 = 4_000;
+    let (database, table) = usual();
+    let [mut large, mut small, mut reader] = [(); 3].map(|()| database.session());
+    (0..ROWS).for_each(|id| insert(&mut large, &table, &row(id, 0)).unwrap());
+    database.set_version_limit(256 << 10);
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    let before = all(&mut reader, &table);
+    large.begin(Isolation::RepeatableRead).unwrap();
+    (100..ROWS).for_each(|id| assert!(update(&mut large, &table, &row(id, 1)).unwrap()));
+    assert!(database.status().version_bytes > 256 << 10);
+    for round in 0..128 {
+        assert!(update(&mut small, &table, &row(round % 50, round)).unwrap());
+    }
+    assert_eq!(all(&mut reader, &table), before);
+    large.roll_back().unwrap();
+    assert_eq!(all(&mut reader, &table), before);
+}
+
+#[test]
+fn a_table_that_is_being_redefined_holds_up_neither_commits_nor_the_purge_of_others() {
+    let (database, busy) = usual();
+    let other = database.create_table(TableDef { name: "other".to_owned(), ..table_def() }).unwrap();
+    let mut session = database.session();
+    for table in [&busy, &other] {
+        (0..20).for_each(|id| insert(&mut session, table, &row(id, 0)).unwrap());
+    }
+    let mut reader = database.session();
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    assert_eq!(all(&mut reader, &busy).len(), 20);
+    (0..5).for_each(|id| assert!(delete(&mut session, &busy, id).unwrap()));
+    thread::scope(|scope| {
+        let closure = busy.gate.close();
+        reader.commit().unwrap();
+        let writer = scope.spawn(|| {
+            let mut session = database.session();
+            // More than what makes sessions help.
+            (1..21_000).for_each(|k| assert!(update(&mut session, &other, &row(1, k)).unwrap()));
+        });
+        let begin = std::time::Instant::now();
+        while !writer.is_finished() || other.garbage() > 0 {
+            // The closure is dropped before the panic: nobody waits for ever.
+            assert!(begin.elapsed() < std::time::Duration::from_secs(120), "a redefinition holds others up");
+            thread::sleep(std::time::Duration::from_millis(10));
+        }
+        assert!(busy.garbage() > 0);
+        drop(closure);
+    });
+    database.core().purge.drain(database.core());
+    assert_eq!((busy.garbage(), database.core().purge.len()), (0, 0));
     assert!(database.check().unwrap().is_clean());
 }
 
