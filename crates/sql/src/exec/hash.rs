@@ -2,11 +2,14 @@
 //!
 //! The table that is joined is put into the hash table once, whatever the tables before it are. So rows keep
 //! the order of the tables before, and outer joins need nothing special. When its rows take more memory than
-//! they may, the remaining rows are kept as primary keys only and looked up when needed.
+//! they may, all of them go to a file, sorted by their keys, and are looked up there.
 
+use super::Flow;
 use crate::SqlError;
 use crate::expr::{Compiled, Context, Part, Row};
+use crate::memory::Charge;
 use crate::plan::plan::HashKeys;
+use crate::spill::{IndexedRows, Sorter, Workspace, append_row, read_row};
 use bumpalo::Bump;
 use hashbrown::HashTable;
 use std::hash::BuildHasher;
@@ -17,9 +20,39 @@ use types::ValueRef;
 pub(super) enum HashedRow<'s> {
     Image(&'s [u8]),
     Values(&'s [ValueRef<'s>]),
-    /// The primary key of a row that did not fit into the memory allowed.
-    Key(&'s [u8]),
 }
+
+impl HashedRow<'_> {
+    fn bytes(&self) -> usize {
+        match self {
+            HashedRow::Image(image) => image.len(),
+            HashedRow::Values(values) => {
+                let texts = values.iter().filter_map(ValueRef::as_bytes).map(<[u8]>::len);
+                size_of_val(*values) + texts.sum::<usize>()
+            }
+        }
+    }
+
+    /// Appends what [`HashedRows::for_each_of`] reads: what kind of row it is, and its bytes.
+    fn append_to(&self, out: &mut Vec<u8>) {
+        match self {
+            HashedRow::Image(image) => {
+                out.push(IMAGE);
+                out.extend_from_slice(image);
+            }
+            HashedRow::Values(values) => {
+                out.push(VALUES);
+                append_row(values, out);
+            }
+        }
+    }
+}
+
+/// What a row takes in the table, beside itself and its key.
+const ENTRY_BYTES: usize = size_of::<Entry<'_>>() + 2 * size_of::<u32>();
+
+const IMAGE: u8 = 0;
+const VALUES: u8 = 1;
 
 /// The end of a list: no further row has the same key.
 const END: u32 = u32::MAX;
@@ -38,27 +71,42 @@ struct Entry<'s> {
 #[derive(Debug)]
 pub(super) struct HashedRows<'s> {
     pub(super) keys: &'s HashKeys,
+    workspace: Workspace<'s>,
     arena: &'s Bump,
-    bytes_max: usize,
+    /// Bytes of the rows and of the table.
     bytes: usize,
+    /// When they reach this many, more memory is asked for.
+    bytes_next: usize,
+    charge: Charge,
     /// The first entry of each key.
     firsts: HashTable<u32>,
     entries: Vec<Entry<'s>>,
     hasher: foldhash::fast::RandomState,
     key: Vec<u8>,
+    /// Takes all rows once they do not fit into memory.
+    sorter: Option<Box<Sorter<'s>>>,
+    /// The sorter's rows.
+    stored: Option<Box<IndexedRows>>,
+    row: Vec<u8>,
 }
 
 impl<'s> HashedRows<'s> {
-    pub(super) fn new(keys: &'s HashKeys, arena: &'s Bump, bytes_max: usize) -> HashedRows<'s> {
+    pub(super) fn new(keys: &'s HashKeys, arena: &'s Bump, workspace: Workspace<'s>) -> HashedRows<'s> {
+        let charge = Charge::default();
         HashedRows {
             keys,
+            workspace,
             arena,
-            bytes_max,
             bytes: 0,
+            bytes_next: charge.covered().min(workspace.limits.join_bytes),
+            charge,
             firsts: HashTable::new(),
             entries: Vec::new(),
             hasher: foldhash::fast::RandomState::default(),
             key: Vec::new(),
+            sorter: None,
+            stored: None,
+            row: Vec::new(),
         }
     }
 
@@ -68,26 +116,30 @@ impl<'s> HashedRows<'s> {
         row: &Row<'_>,
         context: &Context<'_>,
         part: usize,
-        primary_key: &[u8],
     ) -> Result<(), SqlError> {
         if !encode_key(&self.keys.inner, self.keys, row, context, &mut self.key)? {
             return Ok(());
         }
+        if let Some(sorter) = &mut self.sorter {
+            let row = match row.0[part] {
+                Part::Image(view) => HashedRow::Image(view.image()),
+                Part::Values(values) => HashedRow::Values(values),
+                Part::Nulls => return Err(SqlError::internal("a row of NULLs to be kept")),
+            };
+            self.row.clear();
+            row.append_to(&mut self.row);
+            return sorter.push(&self.key, &self.row);
+        }
         let arena = self.arena;
         let kept = match row.0[part] {
-            Part::Image(view) if self.bytes < self.bytes_max => {
-                HashedRow::Image(arena.alloc_slice_copy(view.image()))
-            }
-            Part::Image(_) => HashedRow::Key(arena.alloc_slice_copy(primary_key)),
+            Part::Image(view) => HashedRow::Image(arena.alloc_slice_copy(view.image())),
             Part::Values(values) => {
                 let values = values.iter().map(|value| super::sort::keep(value, arena));
                 HashedRow::Values(arena.alloc_slice_fill_iter(values))
             }
             Part::Nulls => return Err(SqlError::internal("a row of NULLs to be kept")),
         };
-        if let HashedRow::Image(image) = kept {
-            self.bytes += image.len();
-        }
+        self.bytes += ENTRY_BYTES + self.key.len() + kept.bytes();
         let new = u32::try_from(self.entries.len()).ok().filter(|new| *new != END);
         let new = new.ok_or_else(|| SqlError::internal("more rows than a hash table takes"))?;
         let hash = self.hasher.hash_one(self.key.as_slice());
@@ -110,19 +162,82 @@ impl<'s> HashedRows<'s> {
                 self.firsts.insert_unique(hash, new, |first| entries[*first as usize].hash);
             }
         }
+        if self.bytes < self.bytes_next { Ok(()) } else { self.grow() }
+    }
+
+    /// Asks for more memory. If there is no more, the rows go to a sorter.
+    #[cold]
+    fn grow(&mut self) -> Result<(), SqlError> {
+        let join_bytes = self.workspace.limits.join_bytes;
+        if self.bytes < join_bytes {
+            self.charge.cover(self.bytes + 1, self.workspace.account)?;
+            self.bytes_next = self.charge.covered().min(join_bytes);
+            return Ok(());
+        }
+        let mut sorter = Box::new(Sorter::new(self.workspace, join_bytes, usize::MAX));
+        self.firsts = HashTable::new();
+        for entry in std::mem::take(&mut self.entries) {
+            self.row.clear();
+            entry.row.append_to(&mut self.row);
+            sorter.push(entry.key, &self.row)?;
+        }
+        self.sorter = Some(sorter);
         Ok(())
     }
 
-    /// The rows of a key.
-    pub(super) fn of_key<'k>(&'k self, key: &[u8]) -> impl Iterator<Item = HashedRow<'s>> + 'k {
+    /// All rows were inserted.
+    pub(super) fn finish(&mut self) -> Result<(), SqlError> {
+        if let Some(sorter) = self.sorter.take() {
+            self.stored = Some(Box::new(IndexedRows::new(self.workspace, *sorter)?));
+        }
+        Ok(())
+    }
+
+    /// Hands on the rows of a key.
+    pub(super) fn for_each_of(
+        &self,
+        key: &[u8],
+        mut each: impl FnMut(HashedRow<'_>) -> Result<Flow, SqlError>,
+    ) -> Result<Flow, SqlError> {
+        if let Some(stored) = &self.stored {
+            return self.for_each_stored(stored, key, &mut each);
+        }
         let hash = self.hasher.hash_one(key);
         let is_same = |first: &u32| {
             let entry = &self.entries[*first as usize];
             entry.hash == hash && entry.key == key
         };
-        let first = self.firsts.find(hash, is_same).copied();
-        let next = |at: &u32| Some(self.entries[*at as usize].next).filter(|next| *next != END);
-        std::iter::successors(first, next).map(|at| self.entries[at as usize].row)
+        let mut next = self.firsts.find(hash, is_same).copied().unwrap_or(END);
+        while next != END {
+            let entry = &self.entries[next as usize];
+            if each(entry.row)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            next = entry.next;
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn for_each_stored(
+        &self,
+        stored: &IndexedRows,
+        key: &[u8],
+        each: &mut dyn FnMut(HashedRow<'_>) -> Result<Flow, SqlError>,
+    ) -> Result<Flow, SqlError> {
+        let mut flow = Flow::Continue;
+        stored.for_each_of(self.workspace, key, |row| {
+            flow = match row.split_first() {
+                Some((&IMAGE, image)) => each(HashedRow::Image(image))?,
+                Some((_, row)) => {
+                    let mut values = Vec::new();
+                    read_row(row, &mut values)?;
+                    each(HashedRow::Values(&values))?
+                }
+                None => return Err(SqlError::internal("a row without its kind")),
+            };
+            Ok(flow == Flow::Continue)
+        })?;
+        Ok(flow)
     }
 }
 
@@ -155,6 +270,7 @@ mod tests {
     use crate::expr::golden::environment::TestEnvironment;
     use crate::expr::value_keys::ValueKeys;
     use crate::expr::{ColumnRef, Expr, Slots};
+    use crate::spill::tests::Workplace;
     use types::{Collation, Column, ColumnType};
 
     #[test]
@@ -171,31 +287,41 @@ mod tests {
             })
         };
         let compile = |part| Compiled::new(&column(part), Collation::Utf8mb4GeneralCi).unwrap();
-        let key = Column { name: String::new(), column_type: column_type.clone(), nullable: true };
-        let keys = HashKeys { inner: vec![compile(0)], outer: vec![compile(1)], keys: ValueKeys::new([key]) };
+        let of_key = Column { name: String::new(), column_type: column_type.clone(), nullable: true };
+        let keys =
+            HashKeys { inner: vec![compile(0)], outer: vec![compile(1)], keys: ValueKeys::new([of_key]) };
         let (arena, environment) = (Bump::new(), TestEnvironment::default());
         let context =
             Context { slots: Slots::EMPTY, arena: &arena, environment: &environment, subqueries: None };
-        let mut hashed = HashedRows::new(&keys, &arena, usize::MAX);
-        for nth in 0..3000 {
-            let value = if nth % 7 == 0 { ValueRef::Null } else { ValueRef::Int(nth % 100) };
-            let row = [Part::Values(&[value, ValueRef::Int(nth)]), Part::Nulls];
-            hashed.insert(&Row(&row), &context, 0, &[]).unwrap();
+        for buffer in [1 << 30, 20_000, 0] {
+            let workplace = Workplace::with_buffers(buffer);
+            let mut hashed = HashedRows::new(&keys, &arena, workplace.workspace());
+            for nth in 0..3000 {
+                let value = if nth % 7 == 0 { ValueRef::Null } else { ValueRef::Int(nth % 100) };
+                let row = [Part::Values(&[value, ValueRef::Int(nth)]), Part::Nulls];
+                hashed.insert(&Row(&row), &context, 0).unwrap();
+            }
+            hashed.finish().unwrap();
+            assert_eq!(hashed.stored.is_none(), buffer > 1 << 20);
+            let mut key = Vec::new();
+            for wanted in 0..110 {
+                let row = [Part::Nulls, Part::Values(&[ValueRef::Int(wanted)])];
+                assert!(encode_key(&keys.outer, &keys, &Row(&row), &context, &mut key).unwrap());
+                let mut found: Vec<i64> = Vec::new();
+                let flow = hashed.for_each_of(&key, |row| {
+                    match row {
+                        HashedRow::Values([_, ValueRef::Int(nth)]) => found.push(*nth),
+                        other => panic!("{other:?}"),
+                    }
+                    Ok(Flow::Continue)
+                });
+                assert_eq!(flow, Ok(Flow::Continue));
+                let expected: Vec<i64> =
+                    (0..3000).filter(|nth| nth % 7 != 0 && nth % 100 == wanted).collect();
+                assert_eq!(found, expected);
+            }
         }
         let mut key = Vec::new();
-        for wanted in 0..110 {
-            let row = [Part::Nulls, Part::Values(&[ValueRef::Int(wanted)])];
-            assert!(encode_key(&keys.outer, &keys, &Row(&row), &context, &mut key).unwrap());
-            let found: Vec<i64> = hashed
-                .of_key(&key)
-                .map(|row| match row {
-                    HashedRow::Values([_, ValueRef::Int(nth)]) => *nth,
-                    other => panic!("{other:?}"),
-                })
-                .collect();
-            let expected: Vec<i64> = (0..3000).filter(|nth| nth % 7 != 0 && nth % 100 == wanted).collect();
-            assert_eq!(found, expected);
-        }
         let row = [Part::Nulls, Part::Values(&[ValueRef::Null])];
         assert!(!encode_key(&keys.outer, &keys, &Row(&row), &context, &mut key).unwrap());
     }

@@ -4,6 +4,7 @@ use super::access::{Find, ROWS_BETWEEN_CHECKS, Scratch, Wants, for_each_row, sin
 use super::hash::{HashedRow, HashedRows, encode_key};
 use super::lock::lock_each_row;
 use super::lookups::Gathered;
+use super::output::Materialized;
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
@@ -14,10 +15,6 @@ use bumpalo::Bump;
 use engine::{Direction, KeyRange, Scan, Table};
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
-use types::{Value, ValueRef};
-
-/// The rows of a derived or virtual table.
-pub(super) type Materialized = Vec<Vec<Value>>;
 
 /// Takes a row of one table, and the condition that the row still has to meet.
 type EachRow<'e> = dyn FnMut(&Part<'_>, &Option<Compiled>) -> Result<Flow, SqlError> + 'e;
@@ -350,11 +347,10 @@ impl<'j> Running<'j, '_> {
                 self.join.rows(step.part, &find, scratch, each)
             }
             (_, _, method) => {
-                let rows = materialized
-                    .get(step.part)
-                    .and_then(Option::as_ref)
-                    .map_or(&[][..], |rows| rows.as_slice());
-                let Method::Hash(keys) = method else { return each_of(rows, each) };
+                let Some(Some(rows)) = materialized.get(step.part) else { return Ok(Flow::Continue) };
+                let Method::Hash(keys) = method else {
+                    return rows.for_each(&mut |values| each(&Part::Values(values), &None));
+                };
                 let hashed = match self.states[at].hashed.get() {
                     Some(hashed) => hashed,
                     None => {
@@ -423,24 +419,25 @@ impl<'j> Running<'j, '_> {
         let Source::Table { table, .. } = &self.join.plan.inputs[step.part].source else {
             return Err(SqlError::internal("an access without a table"));
         };
-        let mut hashed =
-            HashedRows::new(keys, self.states[at].arena, self.join.runtime.workspace.limits.join_bytes);
+        let workspace = self.join.runtime.workspace;
+        let mut hashed = HashedRows::new(keys, self.states[at].arena, workspace);
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
         let mut arena = Bump::new();
         let reader = self.join.runtime.reader;
         let find = Find { reader, table, access, outer: Row(&nothing), context };
-        for_each_row(&find, scratch, Wants::Keys, &mut |primary_key, part, left| {
+        for_each_row(&find, scratch, Wants::Keys, &mut |_, part, left| {
             self.check(at)?;
             arena.reset();
             with_part(&nothing, step.part, *part, |parts| {
                 let context = self.join.context(&arena);
                 let row = Row(parts);
                 if passes(left.of(access), &row, &context)? {
-                    hashed.insert(&row, &context, step.part, primary_key)?;
+                    hashed.insert(&row, &context, step.part)?;
                 }
                 Ok(Flow::Continue)
             })
         })?;
+        hashed.finish()?;
         Ok(hashed)
     }
 
@@ -448,19 +445,21 @@ impl<'j> Running<'j, '_> {
     fn hash_materialized(
         &self,
         at: usize,
-        rows: &[Vec<Value>],
+        rows: &Materialized,
         keys: &'j HashKeys,
         context: &Context<'_>,
     ) -> Result<HashedRows<'j>, SqlError> {
         let part = self.join.plan.steps[at].part;
-        let mut hashed = HashedRows::new(keys, self.states[at].arena, usize::MAX);
+        let mut hashed = HashedRows::new(keys, self.states[at].arena, self.join.runtime.workspace);
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
-        for row in rows {
-            let values: Vec<ValueRef<'_>> = row.iter().map(Value::as_ref).collect();
-            with_part(&nothing, part, Part::Values(&values), |parts| {
-                hashed.insert(&Row(parts), context, part, &[])
+        rows.for_each(&mut |values| {
+            self.check(at)?;
+            with_part(&nothing, part, Part::Values(values), |parts| {
+                hashed.insert(&Row(parts), context, part)
             })?;
-        }
+            Ok(Flow::Continue)
+        })?;
+        hashed.finish()?;
         Ok(hashed)
     }
 
@@ -479,41 +478,14 @@ impl<'j> Running<'j, '_> {
             return Ok(Flow::Continue);
         }
         let step = &self.join.plan.steps[at];
-        for row in hashed.of_key(key) {
-            let flow = match (row, &self.join.plan.inputs[step.part].source) {
-                (HashedRow::Image(image), Source::Table { table, .. }) => {
-                    each(&Part::Image(table.row_codec().view(image)), &None)?
-                }
-                (HashedRow::Key(primary_key), Source::Table { table, .. }) => {
-                    let image = &mut scratch.row;
-                    image.clear();
-                    match table.get(self.join.runtime.reader, primary_key, image)? {
-                        true => each(&Part::Image(table.row_codec().view(image)), &None)?,
-                        false => Flow::Continue,
-                    }
-                }
-                (HashedRow::Values(values), _) => each(&Part::Values(values), &None)?,
-                _ => return Err(SqlError::internal("a row of no table")),
-            };
-            if flow == Flow::Stop {
-                return Ok(Flow::Stop);
+        hashed.for_each_of(key, |row| match (row, &self.join.plan.inputs[step.part].source) {
+            (HashedRow::Image(image), Source::Table { table, .. }) => {
+                each(&Part::Image(table.row_codec().view(image)), &None)
             }
-        }
-        Ok(Flow::Continue)
+            (HashedRow::Values(values), _) => each(&Part::Values(values), &None),
+            _ => Err(SqlError::internal("a row of no table")),
+        })
     }
-}
-
-/// Hands on rows of values.
-fn each_of(rows: &[Vec<Value>], each: &mut EachRow<'_>) -> Result<Flow, SqlError> {
-    let mut values: Vec<ValueRef<'_>> = Vec::new();
-    for row in rows {
-        values.clear();
-        values.extend(row.iter().map(Value::as_ref));
-        if each(&Part::Values(&values), &None)? == Flow::Stop {
-            return Ok(Flow::Stop);
-        }
-    }
-    Ok(Flow::Continue)
 }
 
 #[inline]

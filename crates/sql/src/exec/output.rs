@@ -4,9 +4,11 @@ use super::key_set::KeySet;
 use super::{Flow, RowConsumer, RowSink, recycle};
 use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Context, Row};
+use crate::memory::Charge;
 use crate::plan::plan::{Output, SelectPlan};
+use crate::spill::{RunReader, RunWriter, Stored, Workspace, append_row, read_row};
 use crate::{ResultSink, SqlError};
-use types::ValueRef;
+use types::{Value, ValueRef};
 
 /// Evaluates the columns of the result and hands them on.
 pub(super) struct Project<'p, 's> {
@@ -118,13 +120,121 @@ impl RowSink for ToClient<'_> {
     }
 }
 
-/// Keeps rows.
-#[derive(Default)]
-pub(super) struct Collect(pub(super) Vec<Vec<types::Value>>);
+/// The rows of a derived or virtual table.
+#[derive(Default, Debug)]
+pub(super) struct Materialized {
+    first: Vec<Vec<Value>>,
+    /// Those that did not fit into memory.
+    rest: Option<Stored>,
+    _charge: Charge,
+}
 
-impl RowSink for Collect {
+/// Bytes of a file of rows that are read at a time.
+const READ_BYTES: usize = 128 << 10;
+
+impl Materialized {
+    /// Rows that are in memory anyway.
+    pub(super) fn of(rows: Vec<Vec<Value>>) -> Materialized {
+        Materialized { first: rows, ..Materialized::default() }
+    }
+
+    /// Hands on the rows in the order in which they came.
+    pub(super) fn for_each(
+        &self,
+        each: &mut dyn FnMut(&[ValueRef<'_>]) -> Result<Flow, SqlError>,
+    ) -> Result<Flow, SqlError> {
+        let mut values: Vec<ValueRef<'_>> = Vec::new();
+        for row in &self.first {
+            values.clear();
+            values.extend(row.iter().map(Value::as_ref));
+            if each(&values)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+        }
+        let Some(rest) = &self.rest else { return Ok(Flow::Continue) };
+        let mut reader = RunReader::new(rest, READ_BYTES);
+        let mut buffer = Vec::new();
+        while reader.advance()? {
+            let mut values = recycle(std::mem::take(&mut buffer));
+            read_row(reader.row(), &mut values)?;
+            if each(&values)? == Flow::Stop {
+                return Ok(Flow::Stop);
+            }
+            buffer = recycle(values);
+        }
+        Ok(Flow::Continue)
+    }
+}
+
+/// Keeps rows: in memory, and beyond some bytes in a file.
+pub(super) struct Collect<'w> {
+    workspace: Workspace<'w>,
+    rows: Vec<Vec<Value>>,
+    bytes: usize,
+    /// When they reach this many, more memory is asked for.
+    bytes_next: usize,
+    bytes_max: usize,
+    charge: Charge,
+    rest: Option<RunWriter<'w>>,
+    row: Vec<u8>,
+}
+
+impl<'w> Collect<'w> {
+    /// For rows that must all be in memory.
+    pub(super) fn in_memory(workspace: Workspace<'w>) -> Collect<'w> {
+        Collect::within(workspace, usize::MAX)
+    }
+
+    /// For the rows of a temporary table.
+    pub(super) fn table(workspace: Workspace<'w>) -> Collect<'w> {
+        Collect::within(workspace, workspace.limits.table_bytes)
+    }
+
+    fn within(workspace: Workspace<'w>, bytes_max: usize) -> Collect<'w> {
+        let charge = Charge::default();
+        let bytes_next = charge.covered().min(bytes_max);
+        let (rows, row) = (Vec::new(), Vec::new());
+        Collect { workspace, rows, bytes: 0, bytes_next, bytes_max, charge, rest: None, row }
+    }
+
+    /// The rows, and what counts them.
+    pub(super) fn into_rows(self) -> (Vec<Vec<Value>>, Charge) {
+        (self.rows, self.charge)
+    }
+
+    pub(super) fn finish(self) -> Result<Materialized, SqlError> {
+        let rest = self.rest.map(RunWriter::finish).transpose()?;
+        Ok(Materialized { first: self.rows, rest, _charge: self.charge })
+    }
+
+    /// Asks for more memory. If there is no more, the rows to come go to a file.
+    #[cold]
+    fn grow(&mut self) -> Result<(), SqlError> {
+        if self.bytes < self.bytes_max {
+            self.charge.cover(self.bytes + 1, self.workspace.account)?;
+            self.bytes_next = self.charge.covered().min(self.bytes_max);
+        } else {
+            self.workspace.note_disk_table();
+            self.rest = Some(RunWriter::new(self.workspace)?);
+        }
+        Ok(())
+    }
+}
+
+impl RowSink for Collect<'_> {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
-        self.0.push(values.iter().map(ValueRef::to_value).collect());
+        if let Some(rest) = &mut self.rest {
+            self.row.clear();
+            append_row(values, &mut self.row);
+            rest.push(&[], &self.row)?;
+            return Ok(Flow::Continue);
+        }
+        let texts = values.iter().filter_map(ValueRef::as_bytes).map(<[u8]>::len).sum::<usize>();
+        self.bytes += size_of::<Vec<Value>>() + size_of::<Value>() * values.len() + texts;
+        self.rows.push(values.iter().map(ValueRef::to_value).collect());
+        if self.bytes >= self.bytes_next {
+            self.grow()?;
+        }
         Ok(Flow::Continue)
     }
 }

@@ -2,14 +2,15 @@
 
 use super::access::Scratch;
 use super::group::Grouper;
-use super::join::{Join, Materialized};
+use super::join::Join;
 use super::lock::RowLocks;
-use super::output::{Collect, Distinct, Limited, Project, Seen, ToClient};
+use super::output::{Collect, Distinct, Limited, Materialized, Project, Seen, ToClient};
 use super::sort::{SortResult, SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
 use crate::expr::value_keys::is_of_type;
 use crate::expr::{Environment, InnerQuery, ListSet, RunSubquery, Slots};
 use crate::host::Interrupt;
+use crate::memory::Charge;
 use crate::plan::bind::SubqueryUse;
 use crate::plan::names::{Name, Piece};
 use crate::plan::plan::*;
@@ -138,7 +139,7 @@ pub(crate) fn run_to_client(
     })
 }
 
-/// Runs a plan and keeps its rows: INSERT ... SELECT, CREATE TABLE ... SELECT.
+/// Runs a plan and keeps its rows: INSERT ... SELECT. They count as long as the charge is there.
 ///
 /// # Errors
 /// As [`run_to_client`].
@@ -147,12 +148,12 @@ pub(crate) fn run_to_memory(
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
-) -> Result<Vec<Vec<Value>>, SqlError> {
-    let mut rows = Collect::default();
+) -> Result<(Vec<Vec<Value>>, Charge), SqlError> {
+    let mut rows = Collect::in_memory(runtime.workspace);
     with_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
         run_query(&plan.query, slots, runtime, scratch, &mut rows)
     })?;
-    Ok(rows.0)
+    Ok(rows.into_rows())
 }
 
 /// The columns of a query. The literals of this run are filled into their names.
@@ -189,8 +190,9 @@ pub(super) fn with_subqueries<T>(
         return body(Slots { sets: &sets, ..slots }, scratch);
     }
     let mut results: Vec<Vec<Value>> = Vec::new();
+    let mut charges: Vec<Charge> = Vec::new();
     for subquery in subqueries {
-        let result = {
+        let (result, charge) = {
             let (values, starts) = extended(slots, &results);
             let slots = Slots { values: &values, starts: &starts, ..slots };
             let sets = sets_for(&slots);
@@ -198,6 +200,7 @@ pub(super) fn with_subqueries<T>(
             subquery_values(subquery, slots, runtime, scratch)?
         };
         results.push(result);
+        charges.push(charge);
     }
     let (values, starts) = extended(slots, &results);
     let slots = Slots { values: &values, starts: &starts, ..slots };
@@ -225,33 +228,32 @@ fn extended<'a>(slots: Slots<'a>, results: &'a [Vec<Value>]) -> (Vec<ValueRef<'a
     (values, starts)
 }
 
+/// The values that a subquery stands for, and what counts them.
 fn subquery_values(
     subquery: &SubqueryPlan,
     slots: Slots<'_>,
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
-) -> Result<Vec<Value>, SqlError> {
-    let mut rows = Collect::default();
-    match subquery.use_as {
-        SubqueryUse::Exists => {
-            let mut first =
-                Limited { offset: 0, count: 1, counts_on: false, seen: 0, sent: 0, out: &mut rows };
-            run_query(&subquery.query, slots, runtime, scratch, &mut first)?;
-            Ok(vec![Value::Int(i64::from(!rows.0.is_empty()))])
-        }
-        SubqueryUse::Scalar => {
-            let mut two = Limited { offset: 0, count: 2, counts_on: false, seen: 0, sent: 0, out: &mut rows };
-            run_query(&subquery.query, slots, runtime, scratch, &mut two)?;
-            if rows.0.len() > 1 {
-                return Err(SqlError::subquery_of_several_rows());
-            }
-            Ok(vec![rows.0.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null)])
-        }
+) -> Result<(Vec<Value>, Charge), SqlError> {
+    let mut rows = Collect::in_memory(runtime.workspace);
+    let count = match subquery.use_as {
+        SubqueryUse::Exists => 1,
+        SubqueryUse::Scalar => 2,
         SubqueryUse::List | SubqueryUse::Rows { .. } => {
             run_query(&subquery.query, slots, runtime, scratch, &mut rows)?;
-            Ok(rows.0.into_iter().flatten().collect())
+            let (rows, charge) = rows.into_rows();
+            return Ok((rows.into_iter().flatten().collect(), charge));
         }
-    }
+    };
+    let mut few = Limited { offset: 0, count, counts_on: false, seen: 0, sent: 0, out: &mut rows };
+    run_query(&subquery.query, slots, runtime, scratch, &mut few)?;
+    let (mut rows, charge) = rows.into_rows();
+    let value = match subquery.use_as {
+        SubqueryUse::Exists => Value::Int(i64::from(!rows.is_empty())),
+        _ if rows.len() > 1 => return Err(SqlError::subquery_of_several_rows()),
+        _ => rows.pop().and_then(|mut row| row.pop()).unwrap_or(Value::Null),
+    };
+    Ok((vec![value], charge))
 }
 
 pub(super) fn run_query(
@@ -384,14 +386,14 @@ fn read_and_group(
             Source::Table { .. } => continue,
             Source::Derived(query) => {
                 let mut read = || {
-                    let mut rows = Collect::default();
+                    let mut rows = Collect::table(runtime.workspace);
                     run_query(query, slots, runtime, scratch, &mut rows)?;
-                    Ok(rows.0)
+                    rows.finish()
                 };
                 // Only a subquery that runs for each row can run this more than once.
                 if slots.outer.is_empty() { Rc::new(read()?) } else { runtime.derived.get(query, read)? }
             }
-            Source::Virtual(table) => Rc::new(runtime.session.virtual_rows(table)?),
+            Source::Virtual(table) => Rc::new(Materialized::of(runtime.session.virtual_rows(table)?)),
         };
         materialized.resize_with(part, || None);
         materialized.push(Some(rows));

@@ -98,6 +98,20 @@ impl RunReader {
         RunReader { file, at: start, end, read_bytes, buffer: Vec::new(), key: 0..0, row: 0..0 }
     }
 
+    /// Moves to the entry that begins at `offset`: the next one that [`RunReader::advance`] finds.
+    pub(crate) fn seek(&mut self, offset: u64) {
+        let start = self.at - self.buffer.len() as u64;
+        let next = match usize::try_from(offset.wrapping_sub(start)) {
+            Ok(next) if offset >= start && offset <= self.at => next,
+            _ => {
+                self.buffer.clear();
+                self.at = offset;
+                0
+            }
+        };
+        (self.key, self.row) = (next..next, next..next);
+    }
+
     /// Makes `len` bytes from `next` on be in the buffer. Returns where they begin, or `None` at the end.
     fn fill(&mut self, next: usize, len: usize) -> Result<Option<usize>, SqlError> {
         if self.buffer.len() - next >= len {

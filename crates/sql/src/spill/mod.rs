@@ -10,16 +10,19 @@
 //! no checksum. The files have no names: nothing is left of them when the statement or the process ends.
 
 mod files;
+mod indexed;
 mod rows;
 mod sorter;
 
+pub(crate) use files::{RunReader, RunWriter, Stored};
+pub(crate) use indexed::IndexedRows;
 pub(crate) use rows::{append_row, read_row};
 pub(crate) use sorter::Sorter;
 
 use crate::SqlError;
 use crate::host::Interrupt;
 use crate::memory::Account;
-use crate::status::SessionCounters;
+use crate::status::{Counter, SessionCounters};
 use crate::variables::{Globals, MemoryLimits};
 use base::sync::Arc;
 use engine::{Database, ScratchFile};
@@ -44,5 +47,63 @@ impl Workspace<'_> {
     fn file(&self) -> Result<ScratchFile, SqlError> {
         let folder = self.globals.values().text("tmpdir");
         Ok(self.database.scratch_file(Path::new(&folder))?)
+    }
+
+    /// A table of a statement did not fit into memory.
+    pub(crate) fn note_disk_table(&self) {
+        self.counters.add(Counter::CreatedTmpDiskTables, 1);
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use crate::memory::ServerMemory;
+    use engine::{CacheOptions, Options};
+    use vfs::{MemVfs, Vfs};
+
+    /// What a workspace borrows, on files in memory.
+    pub(crate) struct Workplace {
+        limits: MemoryLimits,
+        account: Arc<Account>,
+        interrupt: Interrupt,
+        counters: SessionCounters,
+        database: std::sync::Arc<Database>,
+        globals: Globals,
+    }
+
+    impl Workplace {
+        /// One whose buffers have `bytes` each.
+        pub(crate) fn with_buffers(bytes: usize) -> Workplace {
+            let files = MemVfs::new();
+            files.create_dir_all(Path::new("/tmp")).unwrap();
+            let cache = CacheOptions { size_bytes: 4 << 20, ..CacheOptions::default() };
+            let options = Options { vfs: Arc::new(files), create: true, cache, ..Options::default() };
+            Workplace {
+                limits: MemoryLimits {
+                    sort_bytes: bytes,
+                    table_bytes: bytes,
+                    join_bytes: bytes,
+                    concat_bytes: 1 << 20,
+                    session_bytes: u64::MAX,
+                },
+                account: Arc::new(Account::new(Arc::new(ServerMemory::default()))),
+                interrupt: Interrupt::default(),
+                counters: SessionCounters::default(),
+                database: Database::open(Path::new("/data"), options).unwrap(),
+                globals: Globals::new(),
+            }
+        }
+
+        pub(crate) fn workspace(&self) -> Workspace<'_> {
+            Workspace {
+                limits: &self.limits,
+                account: &self.account,
+                interrupt: &self.interrupt,
+                counters: &self.counters,
+                database: &self.database,
+                globals: &self.globals,
+            }
+        }
     }
 }

@@ -257,6 +257,14 @@ impl SortedRows<'_> {
         }
     }
 
+    /// The key of the current row.
+    pub(crate) fn key(&self) -> &[u8] {
+        match &self.source {
+            Source::Memory { rows, next } => rows.key(&rows.items[next - 1]),
+            Source::Runs(merge) => merge.current().key(),
+        }
+    }
+
     /// The current row.
     pub(crate) fn row(&self) -> &[u8] {
         match &self.source {

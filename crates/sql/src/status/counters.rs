@@ -86,6 +86,7 @@ counters! {
     ComTruncate = "Com_truncate" of "TRUNCATE",
     ComUnlockTables = "Com_unlock_tables" of "UNLOCK",
     ComUpdate = "Com_update",
+    CreatedTmpDiskTables = "Created_tmp_disk_tables",
     HandlerCommit = "Handler_commit",
     HandlerDelete = "Handler_delete",
     HandlerRollback = "Handler_rollback",

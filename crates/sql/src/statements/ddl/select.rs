@@ -3,17 +3,21 @@
 use super::build::build;
 use super::table::{surroundings, table_error};
 use crate::definition::*;
+use crate::memory::{Account, Charge};
 use crate::text::parse::{self, Statement};
 use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError, Warnings};
+use base::sync::Arc;
 use bumpalo::Bump;
 use engine::KeyList;
 use types::{ColumnType, Value, ValueRef};
 
 /// Keeps a result set in memory.
-#[derive(Default)]
 struct Collected {
     columns: Vec<ColumnMeta>,
     rows: Vec<Vec<Value>>,
+    bytes: usize,
+    account: Arc<Account>,
+    charge: Charge,
 }
 
 impl ResultSink for Collected {
@@ -23,6 +27,9 @@ impl ResultSink for Collected {
     }
 
     fn row(&mut self, row: &[ValueRef<'_>]) -> Result<(), SqlError> {
+        let texts: usize = row.iter().filter_map(ValueRef::as_bytes).map(<[u8]>::len).sum();
+        self.bytes += size_of::<Vec<Value>>() + size_of::<Value>() * row.len() + texts;
+        self.charge.cover(self.bytes, &self.account)?;
         self.rows.push(row.iter().map(ValueRef::to_value).collect());
         Ok(())
     }
@@ -43,7 +50,8 @@ pub(super) fn create_from_select(
 ) -> Result<(), SqlError> {
     let statement = parse::parse(query)?;
     let Statement::Query(query) = statement else { return Err(SqlError::syntax(query, 1)) };
-    let mut result = Collected::default();
+    let (account, charge) = (session.memory.clone(), Charge::default());
+    let mut result = Collected { columns: Vec::new(), rows: Vec::new(), bytes: 0, account, charge };
     // The query counts as a statement of its own. Its warnings are added to those of this statement.
     let earlier = session.state.warnings.clone();
     session.plan_and_run_inner(&query, &mut result)?;

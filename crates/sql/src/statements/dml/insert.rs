@@ -283,7 +283,7 @@ impl InsertPlan {
                     spare: RefCell::default(),
                     derived: DerivedRows::default(),
                 };
-                let rows = run_to_memory(plan, slots, &runtime, &mut Vec::new())?;
+                let (rows, _charge) = run_to_memory(plan, slots, &runtime, &mut Vec::new())?;
                 let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));
                 Ok(rows.iter().map(|row| row.iter().map(given).collect()).collect())
             }
