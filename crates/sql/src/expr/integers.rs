@@ -144,7 +144,7 @@ impl IntegerTests {
     /// Without a test every row passes.
     pub(crate) const NONE: IntegerTests = IntegerTests { tests: vec![] };
 
-    /// The tests with the values of `slots`; `None` if one of them is no integer.
+    /// The tests with the values of `slots`; `None` if one of them is no integer, or lets NULL pass.
     pub(crate) fn fill<'p>(&'p self, slots: &Slots<'p>) -> Option<IntegerFilter<'p>> {
         let tests = self.tests.iter().map(|test| Some((test.column, test.kind.fill(slots)?)));
         Some(IntegerFilter { tests: tests.collect::<Option<_>>()? })
@@ -178,6 +178,10 @@ impl Kind {
             }
             Kind::In { values, negated } => Bound::In { values: (&**values).into(), negated: *negated },
             Kind::InSlot { slot, collation, negated } => {
+                // Nothing is in an empty list, not even NULL, which passes no test here.
+                if *negated && slots.list(*slot).is_empty() {
+                    return None;
+                }
                 if let Some(set) = ListSet::of_slot(slots, *slot, *collation) {
                     return set.is_of_integers().then_some(Bound::Set { set, negated: *negated });
                 }
