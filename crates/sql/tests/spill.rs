@@ -203,6 +203,9 @@ const PHASES: &[&str] = &[
     "SELECT a.id, d.x FROM a LEFT JOIN (SELECT h + 0 AS k, x, id FROM o) d ON a.h = d.k AND a.g = 3 \
      WHERE a.id < 100",
     "SELECT COUNT(*), SUM(q.n), MIN(q.x) FROM (SELECT h, x, id AS n FROM o WHERE id >= 0) q",
+    "SELECT DISTINCT h, c FROM a",
+    "SELECT DISTINCT x, c FROM a ORDER BY b, f, x, c",
+    "(SELECT h, g FROM a) UNION (SELECT h, u FROM o) UNION ALL (SELECT id, 7 FROM a WHERE id < 5)",
     "(SELECT c, id FROM a) UNION ALL (SELECT x, id FROM o) ORDER BY 1, 2",
 ];
 
@@ -278,13 +281,27 @@ fn statement(random: &mut Random) -> String {
             format!("SELECT {list} FROM {table}{condition} ORDER BY {order}{limit}")
         }
         2 => format!("(SELECT {list} FROM a) UNION ALL (SELECT {list} FROM o{condition}) ORDER BY 1{limit}"),
+        7 => format!("SELECT DISTINCT {list} FROM {table}{condition}{order}{limit}"),
+        8 => {
+            let order = pick(random, &["c", "x, h", "f DESC, b", "d + 1", "u, t DESC", "b"]);
+            format!("SELECT DISTINCT {list} FROM {table}{condition} ORDER BY {order}{limit}")
+        }
+        9 => format!(
+            "SELECT DISTINCT SQL_CALC_FOUND_ROWS a.g, o.c FROM a JOIN o ON a.h = o.h + 0 WHERE a.id < 200{limit}"
+        ),
+        10 => format!(
+            "(SELECT {first}, x FROM a{condition}) UNION (SELECT c, x FROM o) UNION {} (SELECT {first}, id FROM a)\
+             {}{limit}",
+            pick(random, &["", "ALL"]),
+            pick(random, &["", "", " ORDER BY 1, 2"]),
+        ),
         _ => {
             format!("SELECT SQL_CALC_FOUND_ROWS {list}, x FROM {table}{condition} ORDER BY h, c DESC{limit}")
         }
     }
 }
 
-const DRAWN: u32 = 8;
+const DRAWN: u32 = 12;
 
 #[test]
 fn drawn_statements_give_the_same_with_tiny_buffers_and_with_large_ones() {

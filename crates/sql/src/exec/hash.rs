@@ -174,7 +174,8 @@ impl<'s> HashedRows<'s> {
             self.bytes_next = self.charge.covered().min(join_bytes);
             return Ok(());
         }
-        let mut sorter = Box::new(Sorter::new(self.workspace, join_bytes, usize::MAX));
+        let memory_bytes = join_bytes.max(self.workspace.limits.sort_bytes);
+        let mut sorter = Box::new(Sorter::new(self.workspace, memory_bytes, usize::MAX));
         self.firsts = HashTable::new();
         for entry in std::mem::take(&mut self.entries) {
             self.row.clear();

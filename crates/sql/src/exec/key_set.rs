@@ -47,6 +47,17 @@ impl KeySet {
         true
     }
 
+    pub(super) fn contains(&self, key: &[u8]) -> bool {
+        let hash = self.hash(key);
+        self.table.find(spread(hash), |entry| entry.is(hash, key, &self.bytes)).is_some()
+    }
+
+    /// Bytes that keys and table take, about.
+    #[inline]
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes.len() + self.table.len() * 2 * size_of::<KeyEntry>()
+    }
+
     /// Removes a key, so that it counts as new again. Its bytes stay until the set is dropped.
     pub(super) fn remove(&mut self, key: &[u8]) {
         let hash = self.hash(key);

@@ -16,6 +16,7 @@ mod lookups;
 mod merge;
 mod output;
 mod query;
+mod seen;
 mod sort;
 
 pub(crate) use access::Scratch;

@@ -1,8 +1,7 @@
 //! The end of a query: projection, DISTINCT, LIMIT.
 
-use super::key_set::KeySet;
+use super::seen::{Novelty, Seen};
 use super::{Flow, RowConsumer, RowSink, recycle};
-use crate::expr::value_keys::ValueKeys;
 use crate::expr::{Context, Row};
 use crate::memory::Charge;
 use crate::plan::plan::{Output, SelectPlan};
@@ -45,39 +44,43 @@ pub(super) fn evaluate<'a>(
     Ok(())
 }
 
-/// The rows that have been seen already.
-pub(super) struct Seen<'p> {
-    keys: &'p ValueKeys,
-    seen: KeySet,
-    key: Vec<u8>,
-}
-
-impl<'p> Seen<'p> {
-    pub(super) fn new(keys: &'p ValueKeys) -> Seen<'p> {
-        Seen { keys, seen: KeySet::default(), key: Vec::new() }
-    }
-
-    pub(super) fn is_new(&mut self, values: &[ValueRef<'_>]) -> bool {
-        self.key.clear();
-        self.keys.encode(values, &mut self.key);
-        self.seen.insert(&self.key)
-    }
-
-    /// As [`Seen::is_new`], for values whose key is known.
-    pub(super) fn is_new_key(&mut self, key: &[u8]) -> bool {
-        self.seen.insert(key)
-    }
-}
-
 /// Leaves out rows that have been seen before.
 pub(super) struct Distinct<'p, 's> {
     pub(super) seen: Seen<'p>,
+    pub(super) stopped: bool,
     pub(super) out: &'s mut dyn RowSink,
+}
+
+impl Distinct<'_, '_> {
+    /// Hands on the rows that were put off.
+    pub(super) fn finish(self) -> Result<(), SqlError> {
+        let Distinct { mut seen, stopped, out } = self;
+        if !stopped {
+            seen.finish(&mut |row| hand_on(row, out))?;
+        }
+        Ok(())
+    }
+}
+
+/// Hands on a row of a scratch file.
+pub(super) fn hand_on(row: &[u8], out: &mut dyn RowSink) -> Result<Flow, SqlError> {
+    let mut values = Vec::new();
+    read_row(row, &mut values)?;
+    out.row(&values)
 }
 
 impl RowSink for Distinct<'_, '_> {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
-        if self.seen.is_new(values) { self.out.row(values) } else { Ok(Flow::Continue) }
+        match self.seen.note(values)? {
+            Novelty::New => {
+                let flow = self.out.row(values)?;
+                self.stopped |= flow == Flow::Stop;
+                return Ok(flow);
+            }
+            Novelty::Known => {}
+            Novelty::Unknown => self.seen.put_off(|row| append_row(values, row))?,
+        }
+        Ok(Flow::Continue)
     }
 }
 

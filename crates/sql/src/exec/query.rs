@@ -4,7 +4,8 @@ use super::access::Scratch;
 use super::group::Grouper;
 use super::join::Join;
 use super::lock::RowLocks;
-use super::output::{Collect, Distinct, Limited, Materialized, Project, Seen, ToClient};
+use super::output::{Collect, Distinct, Limited, Materialized, Project, ToClient, hand_on};
+use super::seen::{Novelty, Seen};
 use super::sort::{SortResult, SortRows, Sorter};
 use super::{Flow, RowConsumer, RowSink};
 use crate::expr::value_keys::is_of_type;
@@ -14,7 +15,7 @@ use crate::memory::Charge;
 use crate::plan::bind::SubqueryUse;
 use crate::plan::names::{Name, Piece};
 use crate::plan::plan::*;
-use crate::spill::Workspace;
+use crate::spill::{Workspace, append_row};
 use crate::{ColumnMeta, ErrorKind, ResultSink, SqlError};
 use bumpalo::Bump;
 use std::any::Any;
@@ -342,9 +343,11 @@ fn run_select(
                 scratch[0].output = project.buffer;
             }
             Some(keys) => {
-                let mut distinct = Distinct { seen: Seen::new(keys), out: &mut limited };
+                let seen = Seen::new(keys, runtime.workspace);
+                let mut distinct = Distinct { seen, stopped: false, out: &mut limited };
                 let mut project = Project { plan, out: &mut distinct, buffer: Vec::new() };
                 read_and_group(plan, slots, runtime, scratch, &mut project)?;
+                distinct.finish()?;
             }
         }
     } else {
@@ -353,10 +356,10 @@ fn run_select(
         let mut sort = SortRows {
             plan,
             sorter: Sorter::new(&plan.order, &arena, wanted, runtime.workspace),
-            distinct: plan.distinct.as_ref().map(Seen::new),
+            distinct: plan.distinct.as_ref().map(|keys| Seen::new(keys, runtime.workspace)),
         };
         read_and_group(plan, slots, runtime, scratch, &mut sort)?;
-        sort.sorter.finish(&mut limited)?;
+        sort.finish(&mut limited)?;
         arena.reset();
         scratch[0].arena = arena;
     }
@@ -470,10 +473,14 @@ fn run_branches(
     scratch: &mut Vec<Scratch>,
     out: &mut dyn RowSink,
 ) -> Result<(), SqlError> {
-    let mut branches = Branches { plan, seen: Seen::new(&plan.keys), distinct: false, stopped: false, out };
+    let seen = Seen::new(&plan.keys, runtime.workspace);
+    let mut branches = Branches { plan, seen, distinct: false, stopped: false, out };
     for (at, branch) in plan.branches.iter().enumerate() {
         branches.distinct = plan.distinct_until.is_some_and(|last| at <= last);
         run_query(branch, slots, runtime, scratch, &mut branches)?;
+        if !branches.stopped && plan.distinct_until == Some(at) {
+            branches.finish()?;
+        }
         if branches.stopped {
             break;
         }
@@ -490,6 +497,16 @@ struct Branches<'p, 's> {
     out: &'s mut dyn RowSink,
 }
 
+impl Branches<'_, '_> {
+    /// Hands on the rows that were put off.
+    fn finish(&mut self) -> Result<(), SqlError> {
+        let Branches { seen, out, .. } = self;
+        let flow = seen.finish(&mut |row| hand_on(row, &mut **out))?;
+        self.stopped |= flow == Flow::Stop;
+        Ok(())
+    }
+}
+
 impl RowSink for Branches<'_, '_> {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
         debug_assert_eq!(values.len(), self.plan.columns.len());
@@ -504,8 +521,15 @@ impl RowSink for Branches<'_, '_> {
                 false => crate::expr::coerce(*value, column, &arena).value,
             })
             .collect();
-        if self.distinct && !self.seen.is_new(&alike) {
-            return Ok(Flow::Continue);
+        if self.distinct {
+            match self.seen.note(&alike)? {
+                Novelty::New => {}
+                Novelty::Known => return Ok(Flow::Continue),
+                Novelty::Unknown => {
+                    self.seen.put_off(|row| append_row(&alike, row))?;
+                    return Ok(Flow::Continue);
+                }
+            }
         }
         let flow = self.out.row(&alike)?;
         self.stopped |= flow == Flow::Stop;

@@ -3,7 +3,8 @@
 //! Rows are kept in an arena. When they take more than `sort_buffer_size`, they move on to a sorter that
 //! writes them to a file, and so do all rows behind them.
 
-use super::output::{Seen, evaluate};
+use super::output::evaluate;
+use super::seen::{Novelty, Seen};
 use super::{Flow, RowConsumer, RowSink, recycle};
 use crate::SqlError;
 use crate::expr::{Context, Row};
@@ -199,6 +200,45 @@ pub(super) struct SortRows<'a, 'p> {
     pub(super) distinct: Option<Seen<'p>>,
 }
 
+impl SortRows<'_, '_> {
+    /// Hands the rows on in order.
+    pub(super) fn finish(mut self, out: &mut dyn RowSink) -> Result<Flow, SqlError> {
+        if let Some(mut seen) = self.distinct.take() {
+            let sorter = &mut self.sorter;
+            seen.finish(&mut |row| {
+                let bad = || SqlError::internal("a row without its sort key");
+                let (length, row) = row.split_first_chunk().ok_or_else(bad)?;
+                let length = u32::from_le_bytes(*length) as usize;
+                let (key, row) = row.split_at_checked(length).ok_or_else(bad)?;
+                sorter.key.clear();
+                sorter.key.extend_from_slice(key);
+                let mut values = Vec::new();
+                read_row(row, &mut values)?;
+                sorter.push(&values)?;
+                Ok(Flow::Continue)
+            })?;
+        }
+        self.sorter.finish(out)
+    }
+
+    /// Takes a row whose sort key is in the sorter. `novelty` says whether DISTINCT knows it.
+    fn take(&mut self, novelty: Novelty, values: &[ValueRef<'_>]) -> Result<(), SqlError> {
+        let key = &self.sorter.key;
+        match (novelty, &mut self.distinct) {
+            (Novelty::Unknown, Some(seen)) => {
+                let append = |row: &mut Vec<u8>| {
+                    row.extend_from_slice(&(key.len() as u32).to_le_bytes());
+                    row.extend_from_slice(key);
+                    append_row(values, row);
+                };
+                // If the order is that of the whole result, its key serves DISTINCT.
+                if self.plan.order.is_result { seen.put_off_key(key, append) } else { seen.put_off(append) }
+            }
+            _ => self.sorter.push(values),
+        }
+    }
+}
+
 impl RowConsumer for SortRows<'_, '_> {
     fn row(&mut self, row: &Row<'_>, context: &Context<'_>) -> Result<Flow, SqlError> {
         let mut values = recycle(std::mem::take(&mut self.sorter.values));
@@ -206,20 +246,30 @@ impl RowConsumer for SortRows<'_, '_> {
         if self.plan.order.is_result {
             // The same key serves DISTINCT.
             self.sorter.encode_key(&values);
-            if self.distinct.as_mut().is_none_or(|seen| seen.is_new_key(&self.sorter.key)) {
-                self.sorter.push(&values)?;
+            let novelty = match &mut self.distinct {
+                Some(seen) => seen.note_key(&self.sorter.key)?,
+                None => Novelty::New,
+            };
+            if novelty != Novelty::Known {
+                self.take(novelty, &values)?;
             }
-        } else if self.distinct.as_mut().is_none_or(|seen| seen.is_new(&values)) {
-            let mut keys = recycle(std::mem::take(&mut self.sorter.keys));
-            for item in &self.sorter.order.items {
-                keys.push(match item {
-                    SortValue::Output(at) => values[*at],
-                    SortValue::Value(value) => value.evaluate(row, context)?,
-                });
+        } else {
+            let novelty = match &mut self.distinct {
+                Some(seen) => seen.note(&values)?,
+                None => Novelty::New,
+            };
+            if novelty != Novelty::Known {
+                let mut keys = recycle(std::mem::take(&mut self.sorter.keys));
+                for item in &self.sorter.order.items {
+                    keys.push(match item {
+                        SortValue::Output(at) => values[*at],
+                        SortValue::Value(value) => value.evaluate(row, context)?,
+                    });
+                }
+                self.sorter.encode_key(&keys);
+                self.sorter.keys = recycle(keys);
+                self.take(novelty, &values)?;
             }
-            self.sorter.encode_key(&keys);
-            self.sorter.keys = recycle(keys);
-            self.sorter.push(&values)?;
         }
         self.sorter.values = recycle(values);
         Ok(Flow::Continue)
