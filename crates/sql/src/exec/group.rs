@@ -1,12 +1,21 @@
 //! GROUP BY and aggregate functions.
+//!
+//! Groups are kept in memory. When they take more than a temporary table may, no group is added any more, and
+//! no value of DISTINCT. Rows of other groups go to a file, sorted by their groups, and so do values of
+//! DISTINCT that are not known. At the end the values are counted, and the groups of the file are made one by
+//! one, between those in memory, in the order of their keys.
 
 use super::access::ROWS_BETWEEN_CHECKS;
 use super::query::Runtime;
 use super::{Flow, RowConsumer};
 use crate::SqlError;
-use crate::expr::{Accumulator, Compiled, Context, Part, Row, Slots};
+use crate::expr::{
+    Accumulator, Compiled, CompiledAggregate, Context, Part, ROOM_KEY_BYTES, Room, Row, Slots,
+};
+use crate::memory::Charge;
 use crate::plan::access::{Access, Path};
 use crate::plan::plan::{End, Group, SelectPlan, Shortcut, Source};
+use crate::spill::{SortedRows, Sorter, Workspace, append_row, read_row};
 use bumpalo::Bump;
 use engine::{Direction, KeyRange, Reader, Table};
 use std::collections::HashMap;
@@ -20,9 +29,50 @@ enum OwnedPart {
     Nulls,
 }
 
+impl OwnedPart {
+    fn bytes(&self) -> usize {
+        size_of::<OwnedPart>()
+            + match self {
+                OwnedPart::Image(image) => image.len(),
+                OwnedPart::Values(values) => {
+                    let texts = values.iter().filter_map(|value| value.as_ref().as_bytes()).map(<[u8]>::len);
+                    size_of_val(values.as_slice()) + texts.sum::<usize>()
+                }
+                OwnedPart::Nulls => 0,
+            }
+    }
+}
+
 struct State {
     row: Vec<OwnedPart>,
     accumulators: Vec<Accumulator>,
+}
+
+/// What a group takes beside its key, its row and its accumulators.
+const GROUP_BYTES: usize = size_of::<State>() + 4 * size_of::<usize>();
+
+impl State {
+    fn bytes(&self) -> usize {
+        let row = self.row.iter().map(OwnedPart::bytes).sum::<usize>();
+        GROUP_BYTES + row + size_of_val(self.accumulators.as_slice())
+    }
+}
+
+/// Takes what the groups in memory have no room for.
+struct Beyond<'p> {
+    /// Rows of other groups, by the keys of their groups.
+    rows: Sorter<'p>,
+    /// Values of DISTINCT: see [`Room::beyond`].
+    values: Sorter<'p>,
+    row: Vec<u8>,
+}
+
+impl<'p> Beyond<'p> {
+    fn new(workspace: Workspace<'p>) -> Beyond<'p> {
+        let bytes = workspace.limits.sort_bytes.max(workspace.limits.table_bytes);
+        let sorter = || Sorter::new(workspace, bytes, usize::MAX);
+        Beyond { rows: sorter(), values: sorter(), row: Vec::new() }
+    }
 }
 
 /// Sorts rows into groups and hands each group on as a row: the parts of its first row, then the results of
@@ -39,6 +89,12 @@ pub(super) struct Grouper<'p, 'c> {
     /// The key of the current group, if groups come one after the other.
     current: Vec<u8>,
     stopped: bool,
+    /// Bytes of the groups, about.
+    bytes: usize,
+    /// When they reach this many, more memory is asked for.
+    bytes_next: usize,
+    charge: Charge,
+    beyond: Option<Box<Beyond<'p>>>,
 }
 
 impl<'p, 'c> Grouper<'p, 'c> {
@@ -49,6 +105,8 @@ impl<'p, 'c> Grouper<'p, 'c> {
         runtime: &'p Runtime<'p>,
         after: &'c mut dyn RowConsumer,
     ) -> Grouper<'p, 'c> {
+        let charge = Charge::default();
+        let bytes_next = charge.covered().min(runtime.workspace.limits.table_bytes);
         let mut grouper = Grouper {
             plan,
             group,
@@ -60,6 +118,10 @@ impl<'p, 'c> Grouper<'p, 'c> {
             key: Vec::new(),
             current: Vec::new(),
             stopped: false,
+            bytes: 0,
+            bytes_next,
+            charge,
+            beyond: None,
         };
         if group.keys.is_empty() {
             let state = grouper.start(None);
@@ -79,8 +141,8 @@ impl<'p, 'c> Grouper<'p, 'c> {
         }
     }
 
-    /// The group of the row whose key is in `self.key`.
-    fn group_of(&mut self, row: &Row<'_>) -> Result<usize, SqlError> {
+    /// The group of the row whose key is in `self.key`. `None` if there is no memory for another group.
+    fn group_of(&mut self, row: &Row<'_>) -> Result<Option<usize>, SqlError> {
         if self.group.ordered {
             if !self.states.is_empty() && self.current != self.key {
                 self.emit_all()?;
@@ -90,15 +152,35 @@ impl<'p, 'c> Grouper<'p, 'c> {
                 let state = self.start(Some(row));
                 self.states.push(state);
             }
-            return Ok(0);
+            return Ok(Some(0));
         }
         if let Some(group) = self.groups.get(self.key.as_slice()) {
-            return Ok(*group);
+            return Ok(Some(*group));
+        }
+        if self.beyond.is_some() {
+            return Ok(None);
         }
         let state = self.start(Some(row));
+        self.bytes += self.key.len() + state.bytes();
         self.states.push(state);
         self.groups.insert(Box::from(self.key.as_slice()), self.states.len() - 1);
-        Ok(self.states.len() - 1)
+        Ok(Some(self.states.len() - 1))
+    }
+
+    /// Asks for more memory. If there is no more, what comes goes to files.
+    #[cold]
+    fn grow(&mut self) -> Result<(), SqlError> {
+        let workspace = self.runtime.workspace;
+        let table_bytes = workspace.limits.table_bytes;
+        if self.bytes >= table_bytes && self.beyond.is_none() {
+            workspace.note_disk_table();
+            self.beyond = Some(Box::new(Beyond::new(workspace)));
+        }
+        // The texts of GROUP_CONCAT go on growing.
+        self.charge.cover(self.bytes + 1, workspace.account)?;
+        let next = self.charge.covered();
+        self.bytes_next = if self.beyond.is_some() { next } else { next.min(table_bytes) };
+        Ok(())
     }
 
     /// Hands on all groups, in the order of their keys.
@@ -107,21 +189,129 @@ impl<'p, 'c> Grouper<'p, 'c> {
     }
 
     fn emit_all(&mut self) -> Result<(), SqlError> {
+        let beyond = self.beyond.take();
         let mut order: Vec<(Box<[u8]>, usize)> = self.groups.drain().collect();
         order.sort();
-        let mut states: Vec<Option<State>> = std::mem::take(&mut self.states).into_iter().map(Some).collect();
-        let groups: Vec<usize> = match order.is_empty() {
-            true => (0..states.len()).collect(),
-            false => order.into_iter().map(|(_, group)| group).collect(),
-        };
-        for group in groups {
-            let Some(state) = states.get_mut(group).and_then(Option::take) else { continue };
-            if self.stopped {
-                break;
+        let mut states = std::mem::take(&mut self.states);
+        let mut cold = None;
+        if let Some(beyond) = beyond {
+            self.add_values(beyond.values, &mut states)?;
+            let mut rows = beyond.rows.finish()?;
+            cold = rows.advance()?.then_some(rows);
+        }
+        self.bytes = 0;
+        let mut states: Vec<Option<State>> = states.into_iter().map(Some).collect();
+        if order.is_empty() {
+            order = (0..states.len()).map(|group| (Box::default(), group)).collect();
+        }
+        for (key, group) in order {
+            while !self.stopped && cold.as_ref().is_some_and(|rows| rows.key() < &*key) {
+                self.emit_cold(&mut cold)?;
             }
-            self.emit(state)?;
+            if self.stopped {
+                return Ok(());
+            }
+            if let Some(state) = states[group].take() {
+                self.emit(state)?;
+            }
+        }
+        while !self.stopped && cold.is_some() {
+            self.emit_cold(&mut cold)?;
         }
         Ok(())
+    }
+
+    /// Makes the group of the current row and hands it on. Moves to the first row of the next group; at the
+    /// end `cold` is empty.
+    fn emit_cold(&mut self, cold: &mut Option<SortedRows<'p>>) -> Result<(), SqlError> {
+        let Some(rows) = cold else { return Ok(()) };
+        let workspace = self.runtime.workspace;
+        let key = rows.key().to_vec();
+        let mut made: Option<State> = None;
+        let (mut bytes, mut charge) = (0usize, Charge::default());
+        let mut values: Option<Sorter<'p>> = None;
+        let mut arena = Bump::new();
+        loop {
+            arena.reset();
+            let parts = self.read_parts(rows.row(), &arena)?;
+            let row = Row(&parts);
+            let state = made.get_or_insert_with(|| self.start(Some(&row)));
+            let mut room = Room { grown: 0, beyond: values.as_mut(), group: 0, aggregate: 0 };
+            let group: &'p Group = self.group;
+            add_row(&group.aggregates, state, &row, &self.context(&arena), &mut room)?;
+            bytes = bytes.saturating_add_signed(room.grown);
+            charge.cover(bytes, workspace.account)?;
+            if bytes >= workspace.limits.table_bytes && values.is_none() {
+                values = Some(Beyond::new(workspace).values);
+            }
+            if !rows.advance()? {
+                *cold = None;
+                break;
+            }
+            if rows.key() != key {
+                break;
+            }
+        }
+        let Some(mut state) = made else { return Ok(()) };
+        if let Some(values) = values {
+            self.add_values(values, std::slice::from_mut(&mut state))?;
+        }
+        self.emit(state)
+    }
+
+    /// Adds the values of DISTINCT that were put off, each once for its group and aggregate.
+    fn add_values(&self, values: Sorter<'p>, states: &mut [State]) -> Result<(), SqlError> {
+        let bad = || SqlError::internal("a value of DISTINCT without its group");
+        let mut values = values.finish()?;
+        let mut room = Room { grown: 0, beyond: None, group: 0, aggregate: 0 };
+        let mut last = Vec::new();
+        let mut arena = Bump::new();
+        while values.advance()? {
+            if last == values.key() {
+                continue;
+            }
+            last.clear();
+            last.extend_from_slice(values.key());
+            let numbers = last.first_chunk::<ROOM_KEY_BYTES>().ok_or_else(bad)?;
+            let group = numbers[..8].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+            let number = numbers[8..].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+            let mut row = Vec::with_capacity(1);
+            read_row(values.row(), &mut row)?;
+            arena.reset();
+            let state = states.get_mut(group).ok_or_else(bad)?;
+            let accumulator = state.accumulators.get_mut(number).ok_or_else(bad)?;
+            let aggregate = self.group.aggregates.get(number).ok_or_else(bad)?;
+            let value = row.first().ok_or_else(bad)?;
+            aggregate.add_value(accumulator, value, &self.context(&arena), &mut room)?;
+        }
+        Ok(())
+    }
+
+    /// The parts of a row that [`append_parts`] wrote.
+    fn read_parts<'a>(&self, mut row: &'a [u8], arena: &'a Bump) -> Result<Vec<Part<'a>>, SqlError>
+    where
+        'p: 'a,
+    {
+        let bad = || SqlError::internal("a row of a scratch file has no parts");
+        let plan: &'p SelectPlan = self.plan;
+        let mut parts = Vec::with_capacity(plan.inputs.len());
+        for input in &plan.inputs {
+            let (header, rest) = row.split_first_chunk::<PART_HEADER>().ok_or_else(bad)?;
+            let [tag, length @ ..] = *header;
+            let (bytes, rest) = rest.split_at_checked(u32::from_le_bytes(length) as usize).ok_or_else(bad)?;
+            row = rest;
+            parts.push(match (tag, &input.source) {
+                (NULLS, _) => Part::Nulls,
+                (IMAGE, Source::Table { table, .. }) => Part::Image(table.row_codec().view(bytes)),
+                (VALUES, _) => {
+                    let mut values = Vec::new();
+                    read_row(bytes, &mut values)?;
+                    Part::Values(arena.alloc_slice_copy(&values))
+                }
+                _ => return Err(bad()),
+            });
+        }
+        Ok(parts)
     }
 
     fn emit(&mut self, state: State) -> Result<(), SqlError> {
@@ -231,14 +421,75 @@ impl RowConsumer for Grouper<'_, '_> {
                 let values: Vec<ValueRef<'_>> = evaluate_all(keys, row, context)?;
                 self.key.clear();
                 self.group.values.encode(&values, &mut self.key);
-                self.group_of(row)?
+                match self.group_of(row)? {
+                    Some(group) => group,
+                    None => {
+                        let Some(beyond) = &mut self.beyond else {
+                            return Err(SqlError::internal("a group without a place"));
+                        };
+                        beyond.row.clear();
+                        append_parts(row, &mut beyond.row);
+                        beyond.rows.push(&self.key, &beyond.row)?;
+                        return Ok(Flow::Continue);
+                    }
+                }
             }
         };
-        let state = &mut self.states[group];
-        for (aggregate, accumulator) in self.group.aggregates.iter().zip(&mut state.accumulators) {
-            aggregate.add(accumulator, row, context)?;
+        let mut room = Room {
+            grown: 0,
+            beyond: self.beyond.as_mut().map(|beyond| &mut beyond.values),
+            group: group as u64,
+            aggregate: 0,
+        };
+        add_row(&self.group.aggregates, &mut self.states[group], row, context, &mut room)?;
+        self.bytes = self.bytes.saturating_add_signed(room.grown);
+        if self.bytes >= self.bytes_next {
+            self.grow()?;
         }
         Ok(if self.stopped { Flow::Stop } else { Flow::Continue })
+    }
+}
+
+/// Adds a row to each aggregate of a group.
+#[inline]
+fn add_row<'a>(
+    aggregates: &'a [CompiledAggregate],
+    state: &mut State,
+    row: &Row<'a>,
+    context: &Context<'a>,
+    room: &mut Room<'_, '_>,
+) -> Result<(), SqlError> {
+    for (aggregate, accumulator) in aggregates.iter().zip(&mut state.accumulators) {
+        aggregate.add(accumulator, row, context, room)?;
+        room.aggregate += 1;
+    }
+    Ok(())
+}
+
+const NULLS: u8 = 0;
+const IMAGE: u8 = 1;
+const VALUES: u8 = 2;
+/// What kind of part it is, and its length in bytes.
+const PART_HEADER: usize = 5;
+
+/// Appends the parts of a row, each behind its kind and its length.
+fn append_parts(row: &Row<'_>, out: &mut Vec<u8>) {
+    for part in row.0 {
+        let start = out.len();
+        out.extend_from_slice(&[0; PART_HEADER]);
+        out[start] = match part {
+            Part::Nulls => NULLS,
+            Part::Image(view) => {
+                out.extend_from_slice(view.image());
+                IMAGE
+            }
+            Part::Values(values) => {
+                append_row(values, out);
+                VALUES
+            }
+        };
+        let length = (out.len() - start - PART_HEADER) as u32;
+        out[start + 1..start + PART_HEADER].copy_from_slice(&length.to_le_bytes());
     }
 }
 

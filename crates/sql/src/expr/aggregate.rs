@@ -3,6 +3,7 @@
 use super::evaluate::{self, Number};
 use super::result_type::{Class, Typed};
 use super::{Compiled, Context, Expr, Function, ResultType, Row};
+use crate::spill::{Sorter, append_row};
 use crate::{ErrorKind, SqlError};
 use std::cmp::Ordering;
 use std::collections::HashSet;
@@ -90,12 +91,44 @@ enum State {
         mean: f64,
         squares: f64,
     },
-    /// GROUP_CONCAT: the order's values and the text of each row.
-    Texts(Vec<(Vec<Value>, Vec<u8>)>),
+    /// GROUP_CONCAT without an order: the text so far, of how many rows it is, and the row that was cut.
+    Joined {
+        text: Vec<u8>,
+        rows: u64,
+        cut: Option<u64>,
+    },
+    /// GROUP_CONCAT with an order: the order's values and the text of each row, and the bytes of the texts
+    /// with their separators.
+    Texts {
+        texts: Vec<(Vec<Value>, Vec<u8>)>,
+        bytes: usize,
+    },
 }
 
-/// `@@group_concat_max_len`: bytes of a GROUP_CONCAT.
-const GROUP_CONCAT_BYTES_MAX: usize = 1 << 20;
+/// The default of `group_concat_max_len`: bytes of a GROUP_CONCAT. The type of the result has room for these.
+pub(crate) const GROUP_CONCAT_BYTES: usize = 1 << 20;
+
+/// Memory for what groups gather.
+#[derive(Debug)]
+pub(crate) struct Room<'r, 'w> {
+    /// By how many bytes the groups have grown.
+    pub grown: isize,
+    /// Takes the values of DISTINCT for which there is no memory left. `None` as long as there is.
+    pub beyond: Option<&'r mut Sorter<'w>>,
+    /// The number of the group, and of the aggregate: how those values are told apart.
+    pub group: u64,
+    pub aggregate: u32,
+}
+
+/// The length of what a value of [`Room::beyond`] has before its own key: the numbers of group and aggregate.
+pub(crate) const ROOM_KEY_BYTES: usize = 12;
+
+/// The texts of a GROUP_CONCAT with an order are cut when they are longer than twice what the result has room
+/// for, and so many bytes.
+const SLACK_BYTES: usize = 4 << 10;
+
+/// What the set of DISTINCT needs for a value, beside the bytes of its key.
+const SEEN_BYTES: usize = 2 * size_of::<Vec<u8>>();
 
 impl CompiledAggregate {
     /// # Errors
@@ -154,7 +187,10 @@ impl CompiledAggregate {
             AggregateKind::BitAnd => State::BitAnd(u64::MAX),
             AggregateKind::BitOr => State::BitOr(0),
             AggregateKind::BitXor => State::BitXor(0),
-            AggregateKind::GroupConcat => State::Texts(Vec::new()),
+            AggregateKind::GroupConcat if self.order.is_empty() => {
+                State::Joined { text: Vec::new(), rows: 0, cut: None }
+            }
+            AggregateKind::GroupConcat => State::Texts { texts: Vec::new(), bytes: 0 },
             AggregateKind::StandardDeviation
             | AggregateKind::SampleStandardDeviation
             | AggregateKind::Variance
@@ -166,12 +202,13 @@ impl CompiledAggregate {
     /// Takes one row in.
     ///
     /// # Errors
-    /// As [`Compiled::evaluate`](super::Compiled::evaluate).
+    /// As [`Compiled::evaluate`](super::Compiled::evaluate), and those of the sorter.
     pub(crate) fn add<'a>(
         &'a self,
         group: &mut Accumulator,
         row: &Row<'a>,
         context: &Context<'a>,
+        room: &mut Room<'_, '_>,
     ) -> Result<(), SqlError> {
         if let (AggregateKind::CountRows, State::Count(count)) = (self.kind, &mut group.state) {
             *count += 1;
@@ -187,13 +224,43 @@ impl CompiledAggregate {
         if value.is_null() {
             return Ok(());
         }
-        if self.distinct && !self.is_new(&value, row, context, &mut group.seen)? {
+        if self.distinct && !self.is_new(&value, row, context, group, room)? {
             return Ok(());
         }
+        if let State::Texts { texts, bytes } = &mut group.state {
+            let Some(text) = evaluate::to_text(&value, context) else { return Ok(()) };
+            let mut order = Vec::with_capacity(self.order.len());
+            for (key, _) in &self.order {
+                order.push(key.evaluate(row, context)?.to_value());
+            }
+            *bytes += text.len() + self.separator.len();
+            room.grown += self.row_bytes(&order, text) as isize;
+            texts.push((order, text.to_vec()));
+            let max = context.environment.group_concat_bytes();
+            if *bytes > max.saturating_mul(2).saturating_add(SLACK_BYTES) {
+                self.cut(texts, bytes, max, context, room);
+            }
+            return Ok(());
+        }
+        self.add_value(group, &value, context, room)
+    }
+
+    /// Takes in a value that is not NULL and, with DISTINCT, new to the group. For GROUP_CONCAT with an order
+    /// it does nothing.
+    ///
+    /// # Errors
+    /// 1690 if a sum is too large.
+    pub(crate) fn add_value(
+        &self,
+        group: &mut Accumulator,
+        value: &ValueRef<'_>,
+        context: &Context<'_>,
+        room: &mut Room<'_, '_>,
+    ) -> Result<(), SqlError> {
         match &mut group.state {
             State::Count(count) => *count += 1,
             State::Sum(sum, count) => {
-                let Some(number) = evaluate::to_number(&value, context) else { return Ok(()) };
+                let Some(number) = evaluate::to_number(value, context) else { return Ok(()) };
                 let exact = match number {
                     Number::Int(_) | Number::UInt(_) => Number::Decimal(number.to_decimal()),
                     number => number,
@@ -205,42 +272,59 @@ impl CompiledAggregate {
                 *count += 1;
             }
             State::Extreme(extreme, wanted) => {
-                let order = || evaluate::compare(&value, &extreme.as_ref(), self.collation, context);
+                let order = || evaluate::compare(value, &extreme.as_ref(), self.collation, context);
                 if extreme.is_null() || order() == Some(*wanted) {
                     *extreme = value.to_value();
                 }
             }
-            State::BitAnd(bits) => *bits &= bits_of(&value, context),
-            State::BitOr(bits) => *bits |= bits_of(&value, context),
-            State::BitXor(bits) => *bits ^= bits_of(&value, context),
+            State::BitAnd(bits) => *bits &= bits_of(value, context),
+            State::BitOr(bits) => *bits |= bits_of(value, context),
+            State::BitXor(bits) => *bits ^= bits_of(value, context),
             State::Variance { count, mean, squares } => {
-                let number = evaluate::to_number(&value, context).map_or(0.0, Number::to_f64);
+                let number = evaluate::to_number(value, context).map_or(0.0, Number::to_f64);
                 *count += 1;
                 let difference = number - *mean;
                 *mean += difference / *count as f64;
                 *squares += difference * (number - *mean);
             }
-            State::Texts(texts) => {
-                let Some(text) = evaluate::to_text(&value, context) else { return Ok(()) };
-                let mut order = Vec::with_capacity(self.order.len());
-                for (key, _) in &self.order {
-                    order.push(key.evaluate(row, context)?.to_value());
+            State::Joined { text, rows, cut } => {
+                let Some(more) = evaluate::to_text(value, context) else { return Ok(()) };
+                if cut.is_none() {
+                    let before = text.len();
+                    if *rows > 0 {
+                        text.extend_from_slice(&self.separator);
+                    }
+                    text.extend_from_slice(more);
+                    *rows += 1;
+                    let max = context.environment.group_concat_bytes();
+                    if text.len() > max {
+                        self.truncate(text, max);
+                        *cut = Some(*rows);
+                    }
+                    room.grown += text.len() as isize - before as isize;
                 }
-                texts.push((order, text.to_vec()));
             }
+            State::Texts { .. } => {}
         }
         Ok(())
     }
 
-    /// True if the value is new to the group. Texts that are equal in the collation are the same value.
+    /// True if the value is new to the group. Texts that are equal in the collation are the same value. If
+    /// there is no memory left, the value goes where the room says, and counts as known.
     fn is_new<'a>(
         &'a self,
         value: &ValueRef<'a>,
         row: &Row<'a>,
         context: &Context<'a>,
-        seen: &mut HashSet<Vec<u8>>,
+        group: &mut Accumulator,
+        room: &mut Room<'_, '_>,
     ) -> Result<bool, SqlError> {
         let mut key = Vec::new();
+        if room.beyond.is_some() {
+            key.extend_from_slice(&room.group.to_be_bytes());
+            key.extend_from_slice(&room.aggregate.to_be_bytes());
+        }
+        let start = key.len();
         match self.arguments.len() {
             1 => self.arguments[0].write_group_key(value, &mut key),
             _ => {
@@ -250,7 +334,65 @@ impl CompiledAggregate {
                 }
             }
         }
-        Ok(seen.insert(key))
+        // What GROUP_CONCAT keeps is bounded, and it depends on the order of the rows.
+        if let Some(beyond) = &mut room.beyond
+            && self.kind != AggregateKind::GroupConcat
+        {
+            if !group.seen.contains(&key[start..]) {
+                let mut row = Vec::new();
+                append_row(std::slice::from_ref(value), &mut row);
+                beyond.push(&key, &row)?;
+            }
+            return Ok(false);
+        }
+        key.drain(..start);
+        let bytes = key.len() + SEEN_BYTES;
+        let is_new = group.seen.insert(key);
+        if is_new {
+            room.grown += bytes as isize;
+        }
+        Ok(is_new)
+    }
+
+    /// What a row of GROUP_CONCAT with an order takes.
+    fn row_bytes(&self, order: &[Value], text: &[u8]) -> usize {
+        let texts = order.iter().filter_map(|value| value.as_ref().as_bytes()).map(<[u8]>::len);
+        size_of::<(Vec<Value>, Vec<u8>)>() + size_of_val(order) + texts.sum::<usize>() + text.len()
+    }
+
+    /// Throws away the texts that the result has no room for.
+    fn cut(
+        &self,
+        texts: &mut Vec<(Vec<Value>, Vec<u8>)>,
+        bytes: &mut usize,
+        max: usize,
+        context: &Context<'_>,
+        room: &mut Room<'_, '_>,
+    ) {
+        self.sort(texts, context);
+        let mut kept = 0;
+        let fits = texts.iter().take_while(|(_, text)| {
+            let before = kept;
+            kept += text.len() + self.separator.len();
+            // One more than fits, so that the end knows that something was cut.
+            before <= max.saturating_add(self.separator.len())
+        });
+        let count = fits.count();
+        for (order, text) in texts.drain(count..) {
+            *bytes -= text.len() + self.separator.len();
+            room.grown -= self.row_bytes(&order, &text) as isize;
+        }
+    }
+
+    /// Cuts a text to `max` bytes, or to fewer if a character would be cut in two.
+    fn truncate(&self, text: &mut Vec<u8>, max: usize) {
+        let mut end = max.min(text.len());
+        if self.typed.class != Class::Binary {
+            while end > 0 && text.get(end).is_some_and(|byte| byte & 0xc0 == 0x80) {
+                end -= 1;
+            }
+        }
+        text.truncate(end);
     }
 
     fn overflow(&self) -> SqlError {
@@ -286,14 +428,25 @@ impl CompiledAggregate {
                     matches!(self.kind, AggregateKind::Variance | AggregateKind::SampleVariance);
                 Value::Double(if is_variance { variance } else { variance.sqrt() })
             }
-            State::Texts(texts) => self.join(texts, context),
+            State::Joined { rows: 0, .. } => Value::Null,
+            State::Joined { text, cut, .. } => self.concatenated(text, cut, context),
+            State::Texts { texts, .. } => self.join(texts, context),
         }
     }
 
-    fn join(&self, mut texts: Vec<(Vec<Value>, Vec<u8>)>, context: &Context<'_>) -> Value {
-        if texts.is_empty() {
-            return Value::Null;
+    /// The result of GROUP_CONCAT. `cut` is the number of the row that did not fit.
+    fn concatenated(&self, text: Vec<u8>, cut: Option<u64>, context: &Context<'_>) -> Value {
+        if let Some(row) = cut {
+            let message = format!("Row {row} was cut by GROUP_CONCAT()");
+            context.environment.warn(ErrorKind::CutByGroupConcat, message);
         }
+        match self.typed.class {
+            Class::Binary => Value::Binary(text),
+            _ => Value::Text(text),
+        }
+    }
+
+    fn sort(&self, texts: &mut [(Vec<Value>, Vec<u8>)], context: &Context<'_>) {
         texts.sort_by(|(a, _), (b, _)| {
             for ((a, b), (key, descending)) in a.iter().zip(b).zip(&self.order) {
                 let order = match (a.is_null(), b.is_null()) {
@@ -309,23 +462,26 @@ impl CompiledAggregate {
             }
             Ordering::Equal
         });
+    }
+
+    fn join(&self, mut texts: Vec<(Vec<Value>, Vec<u8>)>, context: &Context<'_>) -> Value {
+        if texts.is_empty() {
+            return Value::Null;
+        }
+        self.sort(&mut texts, context);
+        let max = context.environment.group_concat_bytes();
         let mut joined = Vec::new();
         for (index, (_, text)) in texts.iter().enumerate() {
             if index > 0 {
                 joined.extend_from_slice(&self.separator);
             }
             joined.extend_from_slice(text);
-            if joined.len() > GROUP_CONCAT_BYTES_MAX {
-                joined.truncate(GROUP_CONCAT_BYTES_MAX);
-                let message = format!("Row {} was cut by group_concat()", index + 1);
-                context.environment.warn(ErrorKind::CutByGroupConcat, message);
-                break;
+            if joined.len() > max {
+                self.truncate(&mut joined, max);
+                return self.concatenated(joined, Some(index as u64 + 1), context);
             }
         }
-        match self.typed.class {
-            Class::Binary => Value::Binary(joined),
-            _ => Value::Text(joined),
-        }
+        self.concatenated(joined, None, context)
     }
 }
 
@@ -382,7 +538,7 @@ fn result_type(kind: AggregateKind, arguments: &[&Typed], connection: Collation)
                 Some(typed) => typed.collation(),
                 None => connection,
             };
-            Typed::text(GROUP_CONCAT_BYTES_MAX as u32, collation, true)
+            Typed::text(GROUP_CONCAT_BYTES as u32, collation, true)
         }
         K::StandardDeviation | K::SampleStandardDeviation | K::Variance | K::SampleVariance if is_double => {
             Typed::double(true)

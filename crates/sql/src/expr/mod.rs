@@ -19,7 +19,9 @@ mod row;
 mod row_set;
 pub(crate) mod value_keys;
 
-pub(crate) use aggregate::{Accumulator, Aggregate, AggregateKind, CompiledAggregate};
+pub(crate) use aggregate::{
+    Accumulator, Aggregate, AggregateKind, CompiledAggregate, GROUP_CONCAT_BYTES, ROOM_KEY_BYTES, Room,
+};
 pub(crate) use coerce::{CoerceIssue, Coerced, coerce};
 pub(crate) use compiled::Compiled;
 pub(crate) use functions::Function;
@@ -431,6 +433,10 @@ pub(crate) trait Environment {
     /// `@@sql_mode` as far as expressions look at it.
     fn sql_mode(&self) -> SqlMode {
         SqlMode::default()
+    }
+    /// `@@group_concat_max_len`.
+    fn group_concat_bytes(&self) -> usize {
+        GROUP_CONCAT_BYTES
     }
     /// Fails once the statement was killed or its time is over. SLEEP calls this, and so do long scans that
     /// find no row.

@@ -156,6 +156,10 @@ impl Environment for SessionEnvironment<'_> {
         }
     }
 
+    fn group_concat_bytes(&self) -> usize {
+        self.session.variables.common.memory.concat_bytes
+    }
+
     fn check_interrupt(&self) -> Result<(), SqlError> {
         self.session.interrupt.check()
     }

@@ -17,7 +17,7 @@ mod sorter;
 pub(crate) use files::{RunReader, RunWriter, Stored};
 pub(crate) use indexed::IndexedRows;
 pub(crate) use rows::{append_row, read_row};
-pub(crate) use sorter::Sorter;
+pub(crate) use sorter::{SortedRows, Sorter};
 
 use crate::SqlError;
 use crate::host::Interrupt;
