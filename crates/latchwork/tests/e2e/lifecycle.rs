@@ -2,7 +2,8 @@
 
 use crate::support::latchwork::run;
 use crate::support::{Latchwork, client, have, signal, text};
-use std::process::Stdio;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
 
 #[test]
 fn sigterm_ends_well_and_the_rows_are_there_after_a_restart() {
@@ -218,25 +219,72 @@ fn the_pid_file_is_there_while_the_server_runs() {
     assert!(!path.exists());
 }
 
-#[test]
-fn a_limit_of_address_space_is_no_reason_not_to_start() {
-    if !have(&["mariadb", "sh"]) {
-        return;
-    }
-    let scratch = tempfile::tempdir().unwrap();
-    let (data, socket) = (scratch.path().join("data"), scratch.path().join("socket"));
-    let log = scratch.path().join("log");
-    // What batch systems and some services set: 8 GiB, less than this machine may have as memory.
+/// Starts a server on `folder/data` in a shell that has set a limit. Gives it and its socket, once it serves.
+/// Its log is `folder/log`.
+fn start_limited(limit: &str, folder: &Path) -> (Child, PathBuf) {
+    let (socket, log) = (folder.join("socket"), folder.join("log"));
+    // A server that was killed has left it.
+    let _ = std::fs::remove_file(&socket);
+    let script = format!("{limit} && exec \"$0\" \"$@\"");
     let mut server = std::process::Command::new("sh")
-        .args(["-c", "ulimit -v 8388608 && exec \"$0\" \"$@\"", env!("CARGO_BIN_EXE_latchwork"), "serve"])
-        .args(["--skip-networking", "--datadir", data.to_str().unwrap()])
-        .args(["--socket", socket.to_str().unwrap()])
+        .args(["-c", &script, env!("CARGO_BIN_EXE_latchwork"), "serve", "--skip-networking"])
+        .args(["--datadir", folder.join("data").to_str().unwrap(), "--socket", socket.to_str().unwrap()])
+        .args(["--flush_method=nosync"])
         .stdout(Stdio::null())
         .stderr(std::fs::File::create(&log).unwrap())
         .spawn()
         .unwrap();
     crate::support::wait_until(|| socket.exists() || server.try_wait().unwrap().is_some());
     assert!(server.try_wait().unwrap().is_none(), "{}", text(&std::fs::read(&log).unwrap()));
+    (server, socket)
+}
+
+#[test]
+fn more_tables_than_descriptors_are_served() {
+    const TABLES: usize = 2_000;
+    if !have(&["mariadb", "sh"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut server, socket) = start_limited("ulimit -n 300", scratch.path());
+    let mut script = String::from("CREATE DATABASE d; USE d;\n");
+    for table in 0..TABLES {
+        script +=
+            &format!("CREATE TABLE t{table} (id INT PRIMARY KEY); INSERT INTO t{table} VALUES ({table});\n");
+    }
+    crate::support::sql(&socket, &script);
+    // Not more than it may have, and enough left for connections.
+    let open = std::fs::read_dir(format!("/proc/{}/fd", server.id())).unwrap().count();
+    assert!(open < 200, "{open} descriptors");
+    signal("KILL", server.id());
+    server.wait().unwrap();
+    let (mut server, socket) = start_limited("ulimit -n 300", scratch.path());
+    let mut script = String::from("USE d;\n");
+    for table in 0..TABLES {
+        script += &format!("UPDATE t{table} SET id = id + 1; SELECT id FROM t{table};\n");
+    }
+    let expected: String = (1..=TABLES).map(|id| format!("{id}\n")).collect();
+    assert_eq!(crate::support::sql(&socket, &script), expected);
+    assert_eq!(crate::support::sql(&socket, "SELECT @@open_files_limit"), "300\n");
+    let log = std::fs::read_to_string(scratch.path().join("log")).unwrap();
+    assert!(log.contains("descriptors: 300 at most"), "{log}");
+    signal("TERM", server.id());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+    // A soft limit is raised.
+    let (mut server, socket) = start_limited("ulimit -n 400 && ulimit -S -n 100", scratch.path());
+    assert_eq!(crate::support::sql(&socket, "SELECT @@open_files_limit"), "400\n");
+    signal("TERM", server.id());
+    assert_eq!(server.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_limit_of_address_space_is_no_reason_not_to_start() {
+    if !have(&["mariadb", "sh"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    // What batch systems and some services set: 8 GiB, less than this machine may have as memory.
+    let (mut server, socket) = start_limited("ulimit -v 8388608", scratch.path());
     // A pool for pages of another size, and another cache, are there as well.
     let answer = crate::support::sql(
         &socket,
