@@ -44,17 +44,29 @@ impl Catalogue {
         self.next_chain += 1;
         let cell =
             Cell::new(self.tree.space(), &value, inline_max, RowHeader::new(Stamp(0), true), || chain)?;
+        let space = self.tree.space();
         let mut old = Vec::new();
-        let done = if self.tree.get(&key, &mut old)? {
-            overflow::before_last_reference_goes(self.tree.space(), &old)?;
-            self.tree.replace(&key, &cell.parts(), Stamp(0))
-        } else {
-            self.tree.insert(&key, &cell.parts(), Stamp(0))
+        let before = self.tree.get(&key, &mut old).and_then(|is_there| {
+            let operation = overflow::before_last_reference_goes(space, &old)?;
+            Ok((is_there, operation))
+        });
+        let (is_there, operation) = match before {
+            Ok(before) => before,
+            Err(error) => {
+                cell.discard(space);
+                return Err(error);
+            }
+        };
+        let done = match is_there {
+            true => self.tree.replace(&key, &cell.parts(), Stamp(0)),
+            false => self.tree.insert(&key, &cell.parts(), Stamp(0)),
         };
         if done.is_err() {
-            cell.discard(self.tree.space());
+            cell.discard(space);
+            overflow::keep_last(space, operation);
         } else {
-            self.free_chain(&old);
+            cell.placed(space);
+            overflow::free_last(space, &old, operation);
         }
         done.map(drop)
     }
@@ -94,17 +106,10 @@ impl Catalogue {
     fn remove(&mut self, key: &[u8]) -> Result<()> {
         let mut old = Vec::new();
         self.tree.get(key, &mut old)?;
-        overflow::before_last_reference_goes(self.tree.space(), &old)?;
+        let operation = overflow::before_last_reference_goes(self.tree.space(), &old)?;
         self.tree.remove(key)?;
-        self.free_chain(&old);
+        overflow::free_last(self.tree.space(), &old, operation);
         Ok(())
-    }
-
-    fn free_chain(&self, cell: &[u8]) {
-        if let Some(reference) = chain_of(cell) {
-            // A page that cannot be given back is lost; `check` reports it.
-            let _ = overflow::free(self.tree.space(), reference);
-        }
     }
 
     /// Every record.

@@ -28,11 +28,13 @@ impl Database {
         self.core().checkpoint()
     }
 
-    /// Puts the numbers of all tables into their headers.
+    /// Puts the numbers of all tables into their headers, and ends the doubt about files in which no
+    /// operation of more than one record is under way: a start after a crash need not walk through them.
     pub(crate) fn save_numbers(&self) -> Result<()> {
         let tables: Vec<Arc<Table>> = self.all_tables();
         for table in tables {
-            match table.state().space.save(&table.numbers()) {
+            let space = &table.state().space;
+            match space.save(&table.numbers()).and_then(|()| space.end_doubt_if_idle()) {
                 // Dropped meanwhile; or its header is damaged, which keeps its numbers old, and must not keep
                 // the log of all the others.
                 Ok(()) | Err(Error::NoSuchTable | Error::Corrupt { .. }) => {}
@@ -44,6 +46,7 @@ impl Database {
         if let Some(catalogue) = self.try_catalogue() {
             let numbers = TableNumbers { next_chain: catalogue.next_chain(), ..TableNumbers::default() };
             catalogue.tree().space().save(&numbers)?;
+            catalogue.tree().space().end_doubt_if_idle()?;
         }
         Ok(())
     }

@@ -407,9 +407,28 @@ impl Database {
         let whole_keys = !def.packs_keys(def.indexes.len());
         let path = self.dir.join(TABLES_DIR).join(format!("sort-{}", state.space.file_id()));
         let sorter = Sorter::new(self.files.vfs.clone(), &path, sort_bytes);
-        let tree = self.build(table, state, codec.clone(), unique, whole_keys, sorter)?;
+        // CRASH: until the catalogue names the tree its pages belong to nothing. What fails below gives them
+        // back, or has not ended an operation of its own.
+        let operation = state.space.doubt()?;
+        let built = self.build(table, state, codec.clone(), unique, whole_keys, sorter).and_then(|tree| {
+            self.name_index(&mut catalogue, table, def, Index { tree, since: 0, codec, unique })
+        });
+        state.space.end_operation(operation);
+        built?;
+        self.make_durable()
+    }
+
+    /// Gives a table the index that has been built for it.
+    fn name_index(
+        &self,
+        catalogue: &mut Catalogue,
+        table: &Table,
+        def: TableDef,
+        index: Index,
+    ) -> Result<()> {
+        let state = table.live_state()?;
         let mut indexes = state.indexes.clone();
-        indexes.push(Index { tree: tree.clone(), since: self.core.transactions.clock(), codec, unique });
+        indexes.push(Index { since: self.core.transactions.clock(), ..index.clone() });
         let new = TableState {
             def: Arc::new(def),
             indexes,
@@ -418,11 +437,11 @@ impl Database {
             dropped: false,
         };
         if let Err(error) = catalogue.put(&record(table.id(), &new)) {
-            let _ = tree.free_all();
+            let _ = index.tree.free_all();
             return Err(error);
         }
         table.set_state(new);
-        self.make_durable()
+        Ok(())
     }
 
     /// Sorts the entries of all rows and builds a tree of them.
@@ -501,12 +520,16 @@ impl Database {
         let dropped = indexes.remove(position + 1);
         let new = TableState { def: Arc::new(def), indexes, ..state.clone() };
         // CRASH: once the record is written the tree's pages belong to nothing until they are freed.
-        state.space.doubt()?;
-        catalogue.put(&record(table.id(), &new))?;
+        let operation = state.space.doubt()?;
+        if let Err(error) = catalogue.put(&record(table.id(), &new)) {
+            state.space.end_operation(operation);
+            return Err(error);
+        }
         table.set_state(new);
         // Readers that are still in the tree find pages of another tree, and look at the new state. The index
         // has gone. If its pages cannot be found now, a start after a crash finds them, or a check.
         let _ = dropped.tree.free_all();
+        state.space.end_operation(operation);
         self.make_durable()
     }
 

@@ -424,13 +424,13 @@ impl Database {
     /// No change is under way, and nothing waits for purge.
     fn end_doubt(&self) -> Result<()> {
         for table in self.all_tables().iter().filter(|table| table.state().space.is_in_doubt()) {
-            match table.state().space.end_doubt() {
+            match table.state().space.end_doubt_if_idle() {
                 // It stays in doubt.
                 Ok(()) | Err(Error::Corrupt { .. }) => {}
                 Err(error) => return Err(error),
             }
         }
-        self.catalogue.lock().tree().space().end_doubt()
+        self.catalogue.lock().tree().space().end_doubt_if_idle()
     }
 
     /// Every table there is.

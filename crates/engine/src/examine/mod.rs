@@ -242,6 +242,8 @@ pub(crate) fn free_table_pages(table: &Table) -> Result<usize> {
 /// Frees what `walk` does not meet of a file that is in doubt. A file with anything wrong in it is left
 /// alone.
 pub(crate) fn free_lost_pages(space: &Tablespace, walk: impl FnOnce(&mut FileCheck<'_>)) -> Result<usize> {
+    // What recovery did by itself has come to its end.
+    space.end_doubt_if_idle()?;
     if !space.is_in_doubt() {
         return Ok(0);
     }

@@ -2,7 +2,7 @@
 //! written for it.
 
 use super::overflow;
-use super::tablespace::Tablespace;
+use super::tablespace::{Operation, Tablespace};
 use crate::format::overflow::{REFERENCE_BYTES, Reference};
 use crate::format::row::{ROW_HEADER_BYTES, RowHeader};
 use crate::{Error, Result};
@@ -17,7 +17,8 @@ pub(crate) struct Cell<'i> {
 #[derive(Debug)]
 enum Body<'i> {
     Inline(&'i [u8]),
-    Chain(Reference, [u8; REFERENCE_BYTES]),
+    /// Until a leaf refers to the chain, its writing is under way.
+    Chain(Reference, [u8; REFERENCE_BYTES], Operation),
 }
 
 impl<'i> Cell<'i> {
@@ -35,24 +36,33 @@ impl<'i> Cell<'i> {
         if image.len() > u32::MAX as usize {
             return Err(Error::RowTooLarge { bytes: image.len(), bytes_max: u32::MAX as usize });
         }
-        let reference = overflow::store(space, chain(), image)?;
+        let (reference, operation) = overflow::store(space, chain(), image)?;
         let header = header.with_chain().to_bytes();
-        Ok(Cell { header, body: Body::Chain(reference, reference.to_bytes()) })
+        Ok(Cell { header, body: Body::Chain(reference, reference.to_bytes(), operation) })
     }
 
     /// The cell's bytes, in two parts.
     pub(crate) fn parts(&self) -> [&[u8]; 2] {
         match &self.body {
             Body::Inline(image) => [&self.header, image],
-            Body::Chain(_, reference) => [&self.header, reference],
+            Body::Chain(_, reference, _) => [&self.header, reference],
+        }
+    }
+
+    /// The cell is in its leaf.
+    pub(crate) fn placed(self, space: &Tablespace) {
+        if let Body::Chain(_, _, operation) = self.body {
+            space.end_operation(operation);
         }
     }
 
     /// Gives the cell's pages back: it does not go into the tree after all.
     pub(crate) fn discard(self, space: &Tablespace) {
-        if let Body::Chain(reference, _) = self.body {
-            // A page that cannot be given back is lost until the table is rebuilt; `check` reports it.
-            let _ = overflow::free(space, reference);
+        // Pages that cannot be given back are found by the next start, because the operation does not end.
+        if let Body::Chain(reference, _, operation) = self.body
+            && overflow::free(space, reference).is_ok()
+        {
+            space.end_operation(operation);
         }
     }
 }

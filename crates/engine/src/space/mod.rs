@@ -7,3 +7,6 @@ pub(crate) mod overflow;
 pub(crate) mod retry;
 pub(crate) mod row_share;
 pub(crate) mod tablespace;
+
+#[cfg(test)]
+mod tests;

@@ -2,27 +2,30 @@
 //! `format::overflow`.
 
 use super::retry::{Interrupt, Mode, retry};
-use super::tablespace::Tablespace;
+use super::tablespace::{Operation, Tablespace};
 use crate::format::layout::HEADER_BYTES;
 use crate::format::overflow::{Reference, parse_link, write_link};
 use crate::format::row::chain_of;
 use crate::{Error, Result};
 use base::PageNo;
 
-/// Writes `image` into a new chain. On an error no page stays behind.
-pub(crate) fn store(space: &Tablespace, chain: u64, image: &[u8]) -> Result<Reference> {
-    space.doubt()?;
+/// Writes `image` into a new chain. On an error no page stays behind. The operation ends when a leaf refers
+/// to the chain, or the chain has been freed again.
+pub(crate) fn store(space: &Tablespace, chain: u64, image: &[u8]) -> Result<(Reference, Operation)> {
+    let operation = space.doubt()?;
     let mut pages = Vec::new();
     let mut written = 0;
     if let Err(error) = write_chain(space, chain, image, &mut pages, &mut written) {
         let (used, unused) = pages.split_at(written);
         unused.iter().for_each(|page| space.release(*page));
         // If this fails too, nothing can be logged any more, and recovery finds the pages.
-        let _ = space.free_pages(used);
+        if space.free_pages(used).is_ok() {
+            space.end_operation(operation);
+        }
         return Err(error);
     }
     let first = *pages.first().ok_or(Error::Full)?;
-    Ok(Reference { len: image.len() as u64, chain, first })
+    Ok((Reference { len: image.len() as u64, chain, first }, operation))
 }
 
 fn write_chain(
@@ -86,17 +89,39 @@ pub(crate) fn load(space: &Tablespace, reference: Reference, out: &mut Vec<u8>) 
     Ok(true)
 }
 
-/// To be called before the record that removes the last reference to the chain of `cell`, if it has one.
+/// To be called before the record that removes the last reference to the chain of `cell`, if it has one. Then
+/// comes [`free_last`], or [`keep_last`] if the reference stays.
 ///
 /// CRASH: between that record and the one that frees the pages they belong to nothing. The next start looks
 /// for such pages in files that are in doubt, and in no others.
-pub(crate) fn before_last_reference_goes(space: &Tablespace, cell: &[u8]) -> Result<()> {
-    if chain_of(cell).is_some() { space.doubt() } else { Ok(()) }
+pub(crate) fn before_last_reference_goes(space: &Tablespace, cell: &[u8]) -> Result<Option<Operation>> {
+    chain_of(cell).map(|_| space.doubt()).transpose()
+}
+
+/// Frees the chain of a cell that has left its leaf.
+pub(crate) fn free_last(space: &Tablespace, cell: &[u8], operation: Option<Operation>) {
+    if let Some(reference) = chain_of(cell)
+        && free(space, reference).is_err()
+    {
+        // The file stays in doubt, so the next start gives the pages back. Until then `check` reports them.
+        return;
+    }
+    keep_last(space, operation);
+}
+
+/// The cell has stayed where it was.
+pub(crate) fn keep_last(space: &Tablespace, operation: Option<Operation>) {
+    if let Some(operation) = operation {
+        space.end_operation(operation);
+    }
 }
 
 /// Frees a chain that no row refers to any more.
+///
+/// # Errors
+/// Some of its pages may have been freed. If any are left that the caller cannot name again, it keeps the
+/// file in doubt.
 pub(crate) fn free(space: &Tablespace, reference: Reference) -> Result<()> {
-    space.doubt()?;
     let mut pages = Vec::new();
     let mut page = reference.first;
     let mut left = reference.len;
@@ -113,5 +138,9 @@ pub(crate) fn free(space: &Tablespace, reference: Reference) -> Result<()> {
         left = left.saturating_sub(link.bytes.max(1) as u64);
         page = link.next;
     }
-    space.free_pages(&pages)
+    // CRASH: pages of several free maps take several records. With some of them freed the chain is none.
+    let operation = space.doubt()?;
+    space.free_pages(&pages)?;
+    space.end_operation(operation);
+    Ok(())
 }

@@ -13,7 +13,7 @@ use crate::format::redo::{Changes, set_lsn};
 use crate::journal::Journal;
 use crate::space::row_share::RowShare;
 use crate::{Error, Result};
-use base::sync::atomic::{AtomicBool, Ordering};
+use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use base::sync::{Arc, Mutex, OnceLock};
 use base::{FileId, Lsn, PageId, PageNo};
 use pagecache::page::{Page, PageMut};
@@ -52,8 +52,10 @@ pub(crate) struct Tablespace {
     file: Arc<CachedFile>,
     journal: Arc<Journal>,
     path: PathBuf,
-    /// As in the header.
+    /// As in the header, or false while a checkpoint looks whether the doubt can end.
     in_doubt: AtomicBool,
+    /// Operations under way that take more than one record, and those that were cut short.
+    operations: AtomicUsize,
     /// The table's numbers as they are in the header. Changed under the header's latch.
     saved: Mutex<TableNumbers>,
     space: Mutex<Space, SpaceLatch>,
@@ -100,12 +102,12 @@ impl Tablespace {
         let path = path.to_path_buf();
         let cached = home.caches.attach(home.cache, file_id, path.clone(), file.clone(), home.format)?;
         let space = Space { file: Some(file), pages: 1, file_pages, free: Vec::new() };
-        let (journal, in_doubt) = (home.journal.clone(), AtomicBool::new(false));
         Ok(Tablespace {
             file: cached,
-            journal,
+            journal: home.journal.clone(),
             path,
-            in_doubt,
+            in_doubt: AtomicBool::new(false),
+            operations: AtomicUsize::new(0),
             saved: Mutex::new(TableNumbers::default()),
             space: Mutex::of_class(space),
             row_tier: OnceLock::new(),
@@ -169,6 +171,8 @@ impl Tablespace {
         let header = header.map_err(|why| self.corrupt(0, &why))?;
         // ORDER: nobody else uses the file yet.
         self.in_doubt.store(header.in_doubt, Ordering::Relaxed);
+        // What was cut short, until `end_doubt`.
+        self.operations.store(usize::from(header.in_doubt), Ordering::Relaxed);
         let mut pages = 1;
         let mut free = Vec::new();
         for group in 0..header.groups {
@@ -225,25 +229,80 @@ impl Tablespace {
         })
     }
 
-    /// To be called before a change that takes more than one record: see above.
+    /// To be called before a change that takes more than one record, whose end is told by
+    /// [`Tablespace::end_operation`].
     #[inline]
-    pub(crate) fn doubt(&self) -> Result<()> {
-        // ORDER: a thread that sees the flag comes after the header's record: it is read under no latch, but
-        // set after the append.
-        if self.in_doubt.load(Ordering::Acquire) { Ok(()) } else { self.begin_doubt() }
+    pub(crate) fn doubt(&self) -> Result<Operation> {
+        // ORDER: SeqCst: this count and the look at the flag are in the one order with a checkpoint's store
+        // to the flag and its look at the count (`end_doubt_if_idle`). So the checkpoint finds the operation,
+        // or the operation finds the flag cleared, and sets it again under the header's latch, behind the
+        // checkpoint's record.
+        self.operations.fetch_add(1, Ordering::SeqCst);
+        let operation = Operation(());
+        if !self.in_doubt.load(Ordering::SeqCst)
+            && let Err(error) = self.begin_doubt()
+        {
+            self.end_operation(operation);
+            return Err(error);
+        }
+        Ok(operation)
     }
 
     #[cold]
     fn begin_doubt(&self) -> Result<()> {
         self.update_header(|header| header.in_doubt = true)?;
-        // ORDER: pairs with the load in `doubt`.
-        self.in_doubt.store(true, Ordering::Release);
+        // ORDER: as in `doubt`; behind the record.
+        self.in_doubt.store(true, Ordering::SeqCst);
         Ok(())
+    }
+
+    /// All records of the operation have been appended, and every page that it used belongs to something.
+    pub(crate) fn end_operation(&self, operation: Operation) {
+        let Operation(()) = operation;
+        // ORDER: a checkpoint that sees this comes behind the operation's records.
+        self.operations.fetch_sub(1, Ordering::SeqCst);
+    }
+
+    /// Ends the doubt unless an operation is under way, or one was cut short.
+    ///
+    /// CRASH: between two operations no used page belongs to nothing. The record says so for the log before
+    /// it; an operation that begins later logs its doubt behind it.
+    pub(crate) fn end_doubt_if_idle(&self) -> Result<()> {
+        // ORDER: looked at again below.
+        if !self.is_in_doubt() || self.operations.load(Ordering::Relaxed) > 0 {
+            return Ok(());
+        }
+        retry(&self.file, |_| {
+            let mut guard = self.pool().write(self.page_id(PageNo(0)))?;
+            let old = parse_header(guard.page(), self.page_size()).map_err(|why| self.corrupt(0, &why))?;
+            // ORDER: see `doubt`. The flag is set only while the header says so, too: under its latch.
+            self.in_doubt.store(false, Ordering::SeqCst);
+            if !old.in_doubt {
+                // Another checkpoint has ended it.
+                return Ok(());
+            }
+            if self.operations.load(Ordering::SeqCst) > 0 {
+                self.in_doubt.store(true, Ordering::SeqCst);
+                return Ok(());
+            }
+            let header = Header { in_doubt: false, ..old };
+            match self.log_header(&mut guard, &header, |_| ()) {
+                Ok(lsn) => {
+                    self.change_header(&mut guard, &header, lsn);
+                    Ok(())
+                }
+                Err(error) => {
+                    self.in_doubt.store(true, Ordering::SeqCst);
+                    Err(error.into())
+                }
+            }
+        })
     }
 
     /// Every used page belongs to something, and nobody changes the file meanwhile.
     pub(crate) fn end_doubt(&self) -> Result<()> {
         // ORDER: nobody else uses it meanwhile.
+        self.operations.store(0, Ordering::Relaxed);
         self.in_doubt.store(false, Ordering::Relaxed);
         self.update_header(|header| header.in_doubt = false)
     }
@@ -251,6 +310,12 @@ impl Tablespace {
     pub(crate) fn is_in_doubt(&self) -> bool {
         // ORDER: as in `doubt`.
         self.in_doubt.load(Ordering::Acquire)
+    }
+
+    #[cfg(all(test, feature = "shuttle"))]
+    pub(crate) fn header_is_in_doubt(&self) -> bool {
+        let header = self.read_page(PageNo(0), |page| parse_header(page, self.page_size()));
+        header.unwrap().unwrap().in_doubt
     }
 
     /// Logs the header, with what `more` adds to the record.
@@ -462,6 +527,13 @@ impl Tablespace {
         Error::Corrupt { path: self.path(), page, lsn: 0, why: why.to_string() }
     }
 }
+
+/// A change under way that takes more than one record. If it is dropped before
+/// [`Tablespace::end_operation`], because something failed, the file stays in doubt: the next start looks for
+/// pages that belong to nothing.
+#[derive(Debug)]
+#[must_use]
+pub(crate) struct Operation(());
 
 impl Space {
     fn grow(&mut self, pages: u32, page_size: usize) -> Result<()> {

@@ -3,7 +3,7 @@
 use crate::Result;
 use crate::format::layout::{HEADER_BYTES, INNER_CELL_HEADER, LEAF_CELL_HEADER, SLOT_BYTES};
 use crate::format::node::{NodeHeader, NodeMut, prefix_len_between, shortest_separator};
-use crate::space::tablespace::Tablespace;
+use crate::space::tablespace::{Operation, Tablespace};
 use crate::tree::Tree;
 use base::sync::Arc;
 use base::{PageNo, Stamp};
@@ -26,6 +26,7 @@ pub(crate) struct TreeBuilder {
     levels: Vec<Level>,
     /// The pages that have been written, without the root.
     pages: Vec<PageNo>,
+    operation: Operation,
 }
 
 /// The page that is being filled on one level.
@@ -104,10 +105,16 @@ impl TreeBuilder {
         whole_keys: bool,
         stamp: Stamp,
     ) -> Result<TreeBuilder> {
-        space.doubt()?;
-        let root = space.allocate()?;
+        let operation = space.doubt()?;
+        let root = match space.allocate() {
+            Ok(root) => root,
+            Err(error) => {
+                space.end_operation(operation);
+                return Err(error);
+            }
+        };
         let levels = vec![Level { whole_keys, ..Level::default() }];
-        Ok(TreeBuilder { space, root, tree, own, whole_keys, stamp, levels, pages: Vec::new() })
+        Ok(TreeBuilder { space, root, tree, own, whole_keys, stamp, levels, pages: Vec::new(), operation })
     }
 
     fn usable_bytes(&self) -> usize {
@@ -202,13 +209,19 @@ impl TreeBuilder {
     pub(crate) fn discard(self) {
         self.space.release(self.root);
         // If this fails nothing can be logged any more, and recovery finds the pages.
-        let _ = self.space.free_pages(&self.pages);
+        if self.space.free_pages(&self.pages).is_ok() {
+            self.space.end_operation(self.operation);
+        }
     }
 
-    /// Writes what is left and gives the tree.
+    /// Writes what is left and gives the tree. Until something refers to the tree the caller has an operation
+    /// of its own under way, unless the file itself belongs to nothing.
     pub(crate) fn finish(mut self) -> Result<Tree> {
         match self.write_rest() {
-            Ok(()) => Ok(Tree::new(self.space.clone(), self.root, self.tree, self.own.take())),
+            Ok(()) => {
+                self.space.end_operation(self.operation);
+                Ok(Tree::new(self.space, self.root, self.tree, self.own))
+            }
             Err(error) => {
                 self.discard();
                 Err(error)

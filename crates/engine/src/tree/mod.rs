@@ -120,7 +120,7 @@ impl Tree {
     /// Gives all pages back to the tablespace. Nobody changes the tree meanwhile, and nobody will find it
     /// afterwards; readers who are still in it notice.
     pub(crate) fn free_all(&self) -> Result<()> {
-        self.space.doubt()?;
+        let operation = self.space.doubt()?;
         let mut pages = vec![self.root];
         let mut parents = vec![self.root];
         // Level by level; leaves are named by their parents and need not be read.
@@ -135,7 +135,9 @@ impl Tree {
             }
             parents = inner;
         }
-        self.space.free_pages(&pages)
+        self.space.free_pages(&pages)?;
+        self.space.end_operation(operation);
+        Ok(())
     }
 
     /// The level of a page and the children it names.

@@ -292,7 +292,7 @@ impl Table {
                 false => clustered.insert(key, &cell.parts(), active.stamp()),
             };
             match done {
-                Ok(true) => {}
+                Ok(true) => cell.placed(&state.space),
                 // A bulk insert, which takes no row latches, was faster.
                 Ok(false) => {
                     cell.discard(&state.space);
@@ -411,7 +411,7 @@ impl Table {
         self.keep_old(core, state, active, table, OldRow { key, header, cell }, Next::Changed)?;
         let cell = self.cell(state, key, &new_image, new_header)?;
         match state.indexes[0].tree.replace(key, &cell.parts(), active.stamp()) {
-            Ok(true) => {}
+            Ok(true) => cell.placed(&state.space),
             other => {
                 cell.discard(&state.space);
                 other?;
@@ -568,7 +568,7 @@ impl Table {
         }
         let image = self.image_of(&state.space, &cell)?;
         let clustered = &state.indexes[0].tree;
-        overflow::before_last_reference_goes(&state.space, &cell)?;
+        let operation = overflow::before_last_reference_goes(&state.space, &cell)?;
         match old {
             None => {
                 self.drop_entries(state, key, &image, &self.versions(state, key)?)?;
@@ -586,11 +586,15 @@ impl Table {
                 self.add_rows(i64::from(was_there) - i64::from(!header.is_deleted()));
             }
             // It has not been changed yet.
-            Some(_) => return Ok(()),
+            Some(_) => {
+                overflow::keep_last(&state.space, operation);
+                return Ok(());
+            }
         }
-        let chain = chain_of(&cell);
-        if chain != old.and_then(|old| chain_of(old)) {
-            self.free_chain(state, Some(&cell));
+        if chain_of(&cell) == old.and_then(|old| chain_of(old)) {
+            overflow::keep_last(&state.space, operation);
+        } else {
+            overflow::free_last(&state.space, &cell, operation);
         }
         Ok(())
     }
@@ -641,6 +645,16 @@ impl Table {
     /// if it is still as that transaction deleted it, index entries that only the old one had, its overflow
     /// pages.
     pub(crate) fn purge_row(&self, state: &TableState, garbage: &Garbage) -> Result<()> {
+        let purged = self.purge_latched(state, garbage);
+        if purged.is_err() && garbage.chain.is_some() {
+            // The log does not name the chain for ever: the file stays in doubt, and the next start finds its
+            // pages.
+            let _stays = state.space.doubt();
+        }
+        purged
+    }
+
+    fn purge_latched(&self, state: &TableState, garbage: &Garbage) -> Result<()> {
         let Garbage { key, old, stamp, chain, .. } = garbage;
         let _latch = self.core.rows.latch(self.id(), key);
         let mut scratch = Vec::new();
@@ -649,9 +663,9 @@ impl Table {
         {
             let image = self.image_of(&state.space, &cell)?;
             self.drop_entries(state, key, &image, &[])?;
-            overflow::before_last_reference_goes(&state.space, &cell)?;
+            let operation = overflow::before_last_reference_goes(&state.space, &cell)?;
             state.indexes[0].tree.remove(key)?;
-            self.free_chain(state, Some(&cell));
+            overflow::free_last(&state.space, &cell, operation);
         }
         let mut wanted = self.versions(state, key)?;
         if let Some((_, cell)) = &newest {
@@ -664,7 +678,9 @@ impl Table {
             Err(error) => return Err(error),
         }
         if chain.is_some() {
-            self.free_chain(state, Some(old));
+            // Until now the log has named the chain.
+            let operation = overflow::before_last_reference_goes(&state.space, old)?;
+            overflow::free_last(&state.space, old, operation);
         }
         Ok(())
     }
@@ -686,13 +702,5 @@ impl Table {
             return Ok(false);
         }
         index.tree.remove(entry)
-    }
-
-    /// Frees the overflow pages of a cell that no leaf holds any more.
-    pub(crate) fn free_chain(&self, state: &TableState, cell: Option<&[u8]>) {
-        if let Some(reference) = cell.and_then(chain_of) {
-            // Pages that cannot be given back are lost until the table is rebuilt; `check` reports them.
-            let _ = overflow::free(&state.space, reference);
-        }
     }
 }

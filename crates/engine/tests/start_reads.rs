@@ -1,0 +1,122 @@
+//! What a start after a crash reads: what was in flight, however large the files are.
+#![cfg(not(feature = "shuttle"))]
+
+use base::sync::Arc;
+use latchwork_engine::{
+    CacheOptions, Database, IndexDef, KeyList, Options, Reader, TableDef, WriteBack, check,
+};
+use std::path::Path;
+use types::{Column, ColumnType, KeyPart, ValueRef};
+use vfs::{FaultyVfs, Operation, SimVfs, Vfs};
+
+const DIR: &str = "data";
+const PAGE_SIZE: usize = 1 << 10;
+
+fn open(vfs: Arc<dyn Vfs>) -> Arc<Database> {
+    let options = Options {
+        cache: CacheOptions {
+            size_bytes: 256 << 10,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheOptions::default()
+        },
+        row_tier_bytes: Some(0),
+        page_size: PAGE_SIZE,
+        create: true,
+        vfs,
+        ..Options::default()
+    };
+    Database::open(Path::new(DIR), options).unwrap()
+}
+
+fn def() -> TableDef {
+    let column = |name: &str, column_type| Column { name: name.into(), column_type, nullable: false };
+    TableDef {
+        database: "d".into(),
+        name: "t".into(),
+        columns: vec![
+            column("id", ColumnType::Int { bytes: 4, unsigned: false }),
+            column("c", ColumnType::Blob { bytes_max: u32::MAX }),
+        ],
+        primary: Some(vec![KeyPart { column: 0, prefix_chars: None, descending: false }]),
+        ..TableDef::default()
+    }
+}
+
+fn image(table: &latchwork_engine::Table, id: usize, bytes: usize) -> Vec<u8> {
+    let mut image = Vec::new();
+    table.row_codec().encode(&[ValueRef::Int(id as i64), ValueRef::Binary(&vec![7; bytes])], &mut image);
+    image
+}
+
+/// Fills a table, takes a checkpoint with everything on the device, has the machine stop, and counts what the
+/// next start reads.
+fn reads_of_a_start(fill: impl Fn(&Database, &latchwork_engine::Table)) -> u64 {
+    let vfs = SimVfs::new();
+    let database = open(Arc::new(vfs.clone()));
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(def()).unwrap();
+    fill(&database, &table);
+    // As write-back does it in time.
+    database.caches().flush_all().unwrap();
+    database.checkpoint().unwrap();
+    database.caches().flush_all().unwrap();
+    database.checkpoint().unwrap();
+    drop((table, database));
+    let left = vfs.crash(1);
+    let counted = FaultyVfs::new(Arc::new(left.clone()));
+    let database = open(Arc::new(counted.clone()));
+    let reads = counted.faults().count(Operation::Read);
+    let mut row = Vec::new();
+    assert!(database.table("d", "t").unwrap().get(Reader::newest(), &key(1), &mut row).unwrap());
+    database.close().unwrap();
+    drop(database);
+    let report = check(Path::new(DIR), Arc::new(left)).unwrap();
+    assert!(report.is_clean(), "{report}");
+    reads
+}
+
+fn key(id: u32) -> [u8; 4] {
+    (id ^ 1 << 31).to_be_bytes()
+}
+
+fn assert_reads_stay(what: &str, fill: impl Fn(&Database, &latchwork_engine::Table, usize)) {
+    let few = reads_of_a_start(|database, table| fill(database, table, 50));
+    let many = reads_of_a_start(|database, table| fill(database, table, 800));
+    assert!(many <= few + 10, "{what}: {few} reads with 50 rows and {many} with 800");
+}
+
+#[test]
+fn a_start_after_a_crash_does_not_walk_files_that_had_rows_in_pages_of_their_own() {
+    assert_reads_stay("large rows", |database, table, rows| {
+        for id in 0..rows {
+            let mut statement = database.begin_write().unwrap();
+            statement.insert(table, &image(table, id, 5_000)).unwrap();
+            statement.commit().unwrap();
+        }
+        for id in 0..2 {
+            let mut statement = database.begin_write().unwrap();
+            let changed = statement.update(table, &key(id as u32), &mut |_, out| {
+                out.extend_from_slice(&image(table, id, 3_000));
+                true
+            });
+            assert!(changed.unwrap());
+            statement.commit().unwrap();
+        }
+    });
+}
+
+#[test]
+fn a_start_after_a_crash_does_not_walk_files_that_had_an_index_built_or_dropped() {
+    assert_reads_stay("an index", |database, table, rows| {
+        let mut images = KeyList::default();
+        (0..rows).for_each(|id| images.push(&image(table, id, 300)));
+        let mut statement = database.begin_write().unwrap();
+        statement.insert_many(table, &images).unwrap();
+        statement.commit().unwrap();
+        for name in ["one", "two"] {
+            let parts = vec![KeyPart { column: 1, prefix_chars: Some(20), descending: false }];
+            database.create_index(table, IndexDef { name: name.into(), unique: false, parts }).unwrap();
+        }
+        database.drop_index(table, "one").unwrap();
+    });
+}
