@@ -135,6 +135,20 @@ impl Charge {
         self.bytes + CHUNK
     }
 
+    /// As [`Charge::cover`], and gives back what a smaller buffer does not need.
+    ///
+    /// # Errors
+    /// Those of [`Account::add`], if the buffer has grown.
+    pub(crate) fn follow(&mut self, bytes: usize, account: &Arc<Account>) -> Result<(), SqlError> {
+        self.cover(bytes, account)?;
+        let needed = bytes.saturating_sub(CHUNK).next_multiple_of(CHUNK);
+        if let Some(account) = &self.account {
+            account.give_back((self.bytes - needed) as u64);
+            self.bytes = needed;
+        }
+        Ok(())
+    }
+
     #[cold]
     fn grow(&mut self, bytes: usize, account: &Arc<Account>) -> Result<(), SqlError> {
         let bytes = bytes.saturating_sub(CHUNK).next_multiple_of(CHUNK);
@@ -171,6 +185,8 @@ mod tests {
         let mut second = Charge::default();
         second.cover(3 * CHUNK, &other).unwrap();
         assert_eq!((account.used(), other.used(), server.used()), (9 << 16, 2 << 16, 11 << 16));
+        charge.follow(5 * CHUNK, &account).unwrap();
+        assert_eq!((account.used(), server.used()), (4 << 16, 6 << 16));
         drop(charge);
         assert_eq!((account.used(), account.peak(), server.used()), (0, 9 << 16, 2 << 16));
     }

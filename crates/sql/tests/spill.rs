@@ -397,6 +397,42 @@ fn a_session_holds_no_more_than_it_may() {
     assert_eq!(world.ok("SELECT * FROM a ORDER BY x").len(), 2001);
 }
 
+#[test]
+fn values_variables_and_prepared_statements_count() {
+    let mut world = World::new(1);
+    world.ok("SET max_session_mem_used = 4000000");
+    let refused = |world: &mut World, sql: &str| {
+        let error = world.run(sql).expect_err(sql);
+        assert_eq!(error.code(), 1290, "{sql}: {error}");
+    };
+    let mega = "REPEAT('a', 1000000)";
+    refused(&mut world, &format!("SELECT {}", [mega; 40].join(", ")));
+    refused(&mut world, &format!("SELECT LENGTH({mega}){}", format!(" + LENGTH({mega})").repeat(40)));
+    assert_eq!(world.status("Memory_used"), 0);
+
+    world.ok(&format!("SET @a = {mega}"));
+    let one = world.status("Memory_used");
+    assert!((900_000..1_100_000).contains(&one), "{one}");
+    world.ok(&format!("SET @a = {mega}, @A = {mega}"));
+    assert_eq!(world.status("Memory_used"), one, "a new value replaces the old one");
+    world.ok("SET @b = @a");
+    refused(&mut world, "SELECT @a, @a, @b, @b, @a");
+    refused(&mut world, "SELECT @c := @a, @d := @a");
+    world.ok("SET @a = NULL, @c = NULL, @d = NULL");
+    assert_eq!(world.ok("SELECT LENGTH(@b)")[1], "1000000");
+    world.ok("SET @b = ''");
+    assert_eq!(world.status("Memory_used"), 0);
+
+    let long = format!("SELECT '{}'", "x".repeat(100_000));
+    let prepared: Vec<u32> = (0..100)
+        .map_while(|_| world.session.prepare(long.as_bytes()).ok().map(|prepared| prepared.id))
+        .collect();
+    assert!((5..30).contains(&prepared.len()), "{}", prepared.len());
+    assert_eq!(world.session.prepare(long.as_bytes()).unwrap_err().code(), 1290);
+    prepared.into_iter().for_each(|id| world.session.close_statement(id));
+    assert_eq!(world.status("Memory_used"), 0);
+}
+
 /// The values are MariaDB's.
 #[test]
 fn group_concat_keeps_no_more_than_it_may_show() {

@@ -177,10 +177,7 @@ impl Session {
             plan: None,
         };
         let columns = self.scan_and_plan(&mut prepared)?;
-        self.prepared.last_id = self.prepared.last_id.wrapping_add(1);
-        let id = self.prepared.last_id;
-        self.prepared.by_id.insert(id, Some(Box::new(prepared)));
-        self.counters.set_prepared(self.prepared.by_id.len());
+        let id = self.keep_prepared(prepared)?;
         Ok(Prepared { id, params, columns })
     }
 

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::expr::{Environment, SqlMode, VariableScope};
+use crate::memory::Charge;
 use crate::variables::{Asked, SqlMode as Modes, structured};
 use crate::{ErrorKind, SqlError};
 use std::cell::{Cell, RefCell};
@@ -13,6 +14,8 @@ pub(crate) struct SessionEnvironment<'s> {
     session: &'s Session,
     user: Cell<Option<&'s str>>,
     now: Cell<Option<i64>>,
+    /// Counts the values of a row and those that were assigned.
+    charge: RefCell<Charge>,
     pub(crate) left: Leftovers,
 }
 
@@ -21,6 +24,8 @@ pub(crate) struct SessionEnvironment<'s> {
 pub(crate) struct Leftovers {
     pub(crate) warnings: RefCell<Vec<(ErrorKind, String)>>,
     pub(crate) assigned: RefCell<Vec<(String, Value)>>,
+    /// Bytes of the texts among them.
+    assigned_bytes: Cell<usize>,
     /// What LAST_INSERT_ID(n) set.
     last_insert_id: Cell<Option<u64>>,
 }
@@ -34,6 +39,7 @@ impl<'s> SessionEnvironment<'s> {
             session,
             user: Cell::new(Some(&session.client.account)),
             now: Cell::new(None),
+            charge: RefCell::default(),
             left: Leftovers::default(),
         }
     }
@@ -52,7 +58,10 @@ impl Leftovers {
             session.state.warnings.push(level, kind, message);
         }
         for (name, value) in self.assigned.into_inner() {
-            session.state.user_variables.insert(name, value);
+            // The statement has counted them before. What is refused all the same is not hidden.
+            if let Err(error) = session.state.user_variables.insert(name, value, &session.memory) {
+                session.state.warnings.push(crate::Level::Warning, error.kind, error.message);
+            }
         }
         if let Some(id) = self.last_insert_id.get() {
             session.variables.last_insert_id = id;
@@ -89,9 +98,15 @@ impl Environment for SessionEnvironment<'_> {
     }
 
     fn set_user_variable(&self, name: &str, value: Value) {
+        let bytes = value.as_ref().as_bytes().map_or(0, <[u8]>::len);
+        self.left.assigned_bytes.set(self.left.assigned_bytes.get() + bytes);
         let mut assigned = self.left.assigned.borrow_mut();
         match assigned.iter_mut().find(|(known, _)| known == name) {
-            Some((_, known)) => *known = value,
+            Some((_, known)) => {
+                let before = known.as_ref().as_bytes().map_or(0, <[u8]>::len);
+                self.left.assigned_bytes.set(self.left.assigned_bytes.get() - before);
+                *known = value;
+            }
             None => assigned.push((name.to_string(), value)),
         }
     }
@@ -154,6 +169,11 @@ impl Environment for SessionEnvironment<'_> {
             no_zero_date: mode.contains(Modes::NO_ZERO_DATE),
             no_zero_in_date: mode.contains(Modes::NO_ZERO_IN_DATE),
         }
+    }
+
+    fn cover(&self, bytes: usize) -> Result<(), SqlError> {
+        let bytes = bytes + self.left.assigned_bytes.get();
+        self.charge.borrow_mut().cover(bytes, &self.session.memory)
     }
 
     fn group_concat_bytes(&self) -> usize {

@@ -12,6 +12,7 @@ mod phases;
 pub(crate) mod plans;
 mod target;
 pub(crate) mod transaction;
+mod user_variables;
 
 pub use figures::{StatementFigures, with_values};
 pub use instance::Instance;
@@ -19,10 +20,11 @@ pub(crate) use memory::{StatementCache, WorkingMemory};
 pub(crate) use target::Target;
 
 use locked::Locked;
+use user_variables::UserVariables;
 
 use crate::host::Interrupt;
 use crate::locks::WritingFlag;
-use crate::memory::Account;
+use crate::memory::{Account, Charge};
 use crate::names;
 use crate::session::plans::{KeyHash, Plan};
 use crate::session::transaction::Transaction;
@@ -35,7 +37,6 @@ use engine::Database;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use types::Value;
 
 /// How often a statement is retried because ALTER TABLE came between its planning and its first change.
 pub(crate) const DEFINITION_RETRIES: usize = 10;
@@ -129,6 +130,16 @@ pub(crate) struct PreparedStatements {
     pub(crate) last_id: u32,
     /// Prepared statements with a name, by the name in lower case.
     pub(crate) by_name: HashMap<String, u32>,
+    /// What the statements take, about.
+    bytes: usize,
+    charge: Charge,
+}
+
+impl PreparedText {
+    /// What the statement takes, about: it is kept as text and as a scan.
+    fn bytes(&self) -> usize {
+        size_of::<PreparedText>() + 2 * self.text.len()
+    }
 }
 
 /// The state that COM_RESET_CONNECTION resets.
@@ -143,8 +154,8 @@ pub(crate) struct SessionState {
     pub(crate) row_count: i64,
     /// FOUND_ROWS().
     pub(crate) found_rows: u64,
-    /// The values of `@name`, by the name in lower case.
-    pub(crate) user_variables: HashMap<String, Value>,
+    /// The values of `@name`.
+    pub(crate) user_variables: UserVariables,
 }
 
 impl Session {
@@ -295,8 +306,27 @@ impl Session {
         self.forget_prepared(id);
     }
 
+    /// Keeps a prepared statement and returns its id.
+    ///
+    /// # Errors
+    /// 1290 and 1041 if the session has no memory for it.
+    pub(crate) fn keep_prepared(&mut self, statement: PreparedText) -> Result<u32, SqlError> {
+        let prepared = &mut self.prepared;
+        let bytes = prepared.bytes + statement.bytes();
+        prepared.charge.follow(bytes, &self.memory)?;
+        prepared.bytes = bytes;
+        prepared.last_id = prepared.last_id.wrapping_add(1);
+        prepared.by_id.insert(prepared.last_id, Some(Box::new(statement)));
+        self.counters.set_prepared(prepared.by_id.len());
+        Ok(prepared.last_id)
+    }
+
     pub(crate) fn forget_prepared(&mut self, id: u32) {
-        self.prepared.by_id.remove(&id);
+        if let Some(Some(statement)) = self.prepared.by_id.remove(&id) {
+            self.prepared.bytes = self.prepared.bytes.saturating_sub(statement.bytes());
+            // Fewer bytes than before are never refused.
+            let _ = self.prepared.charge.follow(self.prepared.bytes, &self.memory);
+        }
         self.counters.set_prepared(self.prepared.by_id.len());
     }
 
@@ -307,9 +337,9 @@ impl Session {
         self.state = SessionState { database, ..SessionState::default() };
         self.variables = SessionVariables::new(&self.instance.globals);
         self.variables.pseudo_thread_id = self.client.id;
-        self.prepared.by_id.clear();
+        let last_id = self.prepared.last_id;
+        self.prepared = PreparedStatements { last_id, ..PreparedStatements::default() };
         self.counters.set_prepared(0);
-        self.prepared.by_name.clear();
         self.after_set();
     }
 

@@ -306,10 +306,7 @@ fn carry_out(session: &mut Session, assignment: Checked) -> Result<(), SqlError>
             next.read_only = wanted.read_only.or(next.read_only);
             Ok(())
         }
-        Checked::User { name, value } => {
-            session.state.user_variables.insert(name, value);
-            Ok(())
-        }
+        Checked::User { name, value } => session.state.user_variables.insert(name, value, &session.memory),
         Checked::Names { charset, collation } => {
             session.variables.set_names(charset.as_deref(), collation.as_deref())
         }

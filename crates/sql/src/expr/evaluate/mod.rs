@@ -47,15 +47,24 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         Node::DateArithmetic { sides, unit, subtract, class } => {
             date::date_arithmetic(sides, *unit, *subtract, *class, row, context)?
         }
-        Node::Call(call) => (call.evaluate)(&Arguments { call, row, context })?,
+        Node::Call(call) => {
+            let value = (call.evaluate)(&Arguments { call, row, context })?;
+            check_arena(context)?;
+            value
+        }
         Node::SystemVariable { scope, cache, name } => {
             let value = context.environment.system_variable(*scope, cache.as_deref(), name)?;
             in_arena(&value.as_ref(), context)
         }
-        Node::UserVariable(name) => in_arena(&context.environment.user_variable(name).as_ref(), context),
+        Node::UserVariable(name) => {
+            let value = in_arena(&context.environment.user_variable(name).as_ref(), context);
+            check_arena(context)?;
+            value
+        }
         Node::AssignUserVariable { name, value: assigned } => {
             let assigned = value(assigned, row, context)?;
             context.environment.set_user_variable(name, assigned.to_value());
+            context.environment.cover(context.arena.allocated_bytes())?;
             assigned
         }
         Node::Compare { .. }
@@ -75,6 +84,16 @@ pub(super) fn value<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
             truth(node, row, context)?.map_or(ValueRef::Null, |truth| ValueRef::Int(truth as i64))
         }
     })
+}
+
+/// The values of a row may take so many bytes before the session's account is asked.
+const ARENA_BYTES: usize = 1 << 20;
+
+/// Counts what the values of the row take, if it is much.
+#[inline]
+fn check_arena(context: &Context<'_>) -> Result<()> {
+    let bytes = context.arena.allocated_bytes();
+    if bytes <= ARENA_BYTES { Ok(()) } else { context.environment.cover(bytes) }
 }
 
 /// A value that lives as long as the row.

@@ -169,7 +169,7 @@ impl Rows {
                 To::Variable(name) => {
                     let text = field.flatten().map(|text| self.text(text, arena));
                     let value = text.map_or(Value::Null, |text| ValueRef::Text(text).to_value());
-                    session.state.user_variables.insert(name.clone(), value);
+                    session.state.user_variables.insert(name.clone(), value, &session.memory)?;
                 }
                 To::Column(position) => {
                     let described = &target.def.columns[*position];
