@@ -1,14 +1,22 @@
 //! Text as a client might send it, given to everything that reads the text of statements.
 
-use sql::parse::{Statement, Word, count_placeholders, parse, split, to_text};
+use sql::parse::{LexicalMode, Statement, Word, count_placeholders, parse, split, unwrap_comments, utf8};
 
 pub fn statements(bytes: &[u8]) {
-    let Ok(text) = to_text(bytes) else { return };
-    let pieces = split(&text);
+    let Ok(text) = utf8(bytes) else { return };
+    // The mode comes from the text, so that one input is always read alike.
+    let bits = bytes.len();
+    let mode = LexicalMode::NONE
+        .with(LexicalMode::NO_BACKSLASH_ESCAPES, bits & 1 != 0)
+        .with(LexicalMode::ANSI_QUOTES, bits & 2 != 0)
+        .with(LexicalMode::PIPES_AS_CONCAT, bits & 4 != 0)
+        .with(LexicalMode::HIGH_NOT_PRECEDENCE, bits & 8 != 0);
+    let pieces = split(text, mode);
     assert!(pieces.iter().map(|piece| piece.len()).sum::<usize>() <= text.len());
     for piece in pieces {
-        let _ = count_placeholders(piece);
-        match parse(piece) {
+        let piece = unwrap_comments(piece, mode);
+        let _ = count_placeholders(&piece, mode);
+        match parse(&piece, mode) {
             Ok(Statement::Other(other)) => read_words(&other),
             Ok(_) => {}
             Err(error) => assert!(error.code() >= 1000, "{error}"),

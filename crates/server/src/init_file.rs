@@ -35,7 +35,9 @@ impl InitFile {
     /// Runs the statements in a session of their own, as a user with all rights.
     pub(crate) fn run(&self, instance: &Arc<Instance>, log: &Log) {
         let mut session = Session::new(instance.clone(), 0, "root", "localhost");
-        for statement in parse::split(&self.text) {
+        let mut rest = self.text.as_str();
+        // A statement may change how the next one is read.
+        while let Some(statement) = parse::take_statement(&mut rest, session.lexical()) {
             let mut answer = Answer::default();
             match self.run_one(&mut session, statement, &mut answer) {
                 Ok(()) => answer.errors.iter().for_each(|error| log.error(&self.at(statement, error))),
@@ -46,7 +48,7 @@ impl InitFile {
                 }
             }
         }
-        if let Some(place) = parse::open_comment(&self.text) {
+        if let Some(place) = parse::open_comment(&self.text, session.lexical()) {
             log.error(&self.at_place(place, "a comment begins that does not end; nothing behind it is run"));
         }
     }

@@ -73,6 +73,10 @@ pub trait ResultSink {
         let _ = name;
         Ok(None)
     }
+    /// Called between the statements of a text of several: the session's flags, as answers carry them.
+    fn status(&mut self, flags: u16) {
+        let _ = flags;
+    }
     /// True between `columns` and `end`: the statement cannot be begun anew.
     fn is_in_rows(&self) -> bool {
         false

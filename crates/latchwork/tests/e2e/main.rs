@@ -15,6 +15,7 @@ mod isolation;
 mod joins;
 mod key_caches;
 mod kills;
+mod lexers;
 mod lifecycle;
 mod loading;
 mod login;

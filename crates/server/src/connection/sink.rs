@@ -55,7 +55,7 @@ pub(super) struct Form {
     /// Results say whether they have column definitions.
     pub cache_metadata: bool,
     pub charset: ResultCharset,
-    /// The session's flags before the statement.
+    /// The session's flags before the statement, or behind the statement before in the same text.
     pub status: u16,
     /// How a file of the client is read. `None` if the client sends no files.
     pub files: Option<FileLimits>,
@@ -256,6 +256,10 @@ impl ResultSink for WireSink<'_> {
         response::file_request(self.writer, name);
         self.flush()?;
         Ok(Some(Box::new(ClientFile::new(self, limits))))
+    }
+
+    fn status(&mut self, flags: u16) {
+        self.form.status = flags;
     }
 
     fn is_in_rows(&self) -> bool {

@@ -65,7 +65,9 @@ impl Connection<'_> {
                     |value| values.push(cells::parameter(value)),
                 );
                 match read {
-                    Ok(()) => sql::with_values(&statement.text, &values).into_bytes(),
+                    Ok(()) => {
+                        sql::with_values(&statement.text, self.runner.session.lexical(), &values).into_bytes()
+                    }
                     Err(_) => statement.text.to_vec(),
                 }
             }

@@ -67,10 +67,38 @@ fn several_statements_at_once_run_only_if_they_were_asked_for() {
     assert_eq!(connection.query(umlaut).unwrap().rows, bytes(b"\xe4"));
     connection.query_all(b"SET NAMES utf8mb4; SELECT 1").unwrap();
     assert_eq!(connection.query(umlaut).unwrap().rows, bytes("ä".as_bytes()));
+    // A mode holds for the statements behind it, and the status says so from its own answer on.
+    let (mode, back) = ("SET sql_mode = 'NO_BACKSLASH_ESCAPES'", "SET sql_mode = ''");
+    let several = format!(r"{mode}; SELECT '\'; {back}; SELECT '\\'");
+    let results = connection.query_all(several.as_bytes()).unwrap();
+    let values: Vec<String> = [1, 3].map(|at: usize| results[at].to_text().concat().concat()).to_vec();
+    assert_eq!(values, ["\\", "\\"]);
+    let flags: Vec<u16> = results.iter().map(|result| result.status & 512).collect();
+    assert_eq!(flags, [512, 512, 0, 0]);
     // The first result arrives, then the error.
     let error = connection.query_all(b"SELECT 1; SELECT nothing").unwrap_err();
     assert_eq!(error.code(), Some(1054), "{error}");
     connection.ping().unwrap();
+}
+
+#[test]
+fn the_status_tells_whether_backslashes_escape() {
+    let live = Live::start(&[]);
+    for capabilities in [capability::CLIENT, capability::CLIENT & !capability::DEPRECATE_EOF] {
+        let options = ConnectOptions { capabilities, ..ConnectOptions::default() };
+        let mut connection = live.connect_with(&options).unwrap();
+        assert_eq!(connection.query("SELECT 1").unwrap().status & 512, 0);
+        let prepared = connection.prepare(r"SELECT '\\', ?").unwrap();
+        assert_eq!(connection.query("SET sql_mode = 'NO_BACKSLASH_ESCAPES'").unwrap().status & 512, 512);
+        assert_eq!(connection.query("SELECT 1").unwrap().status & 512, 512);
+        assert_eq!(connection.query("SET @a = 1").unwrap().status & 512, 512);
+        // A prepared statement is read as at its PREPARE.
+        let result = connection.execute(prepared.id, &[WireValue::Int(1)]).unwrap();
+        assert_eq!(result.status & 512, 512);
+        assert_eq!(result.rows[0][0], Value::Bytes(b"\\".to_vec()));
+        connection.command(com::RESET_CONNECTION, b"").unwrap();
+        assert_eq!(connection.query("SELECT 1").unwrap().status & 512, 0);
+    }
 }
 
 #[test]

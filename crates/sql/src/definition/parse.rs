@@ -6,6 +6,7 @@ use super::*;
 use crate::expr::Function;
 use crate::expr::functions::clock;
 use crate::names;
+use crate::text::LexicalMode;
 use crate::text::parse::{Word, Words};
 use crate::{ErrorKind, SqlError};
 use types::{Collation, ColumnType};
@@ -481,7 +482,7 @@ pub(crate) fn database_options(words: &mut Words<'_>) -> Result<Option<Collation
 /// definition that does not parse gives no columns; a test checks for that.
 pub(crate) fn virtual_columns(definition: &str) -> Vec<types::Column> {
     let text = format!("({definition})");
-    let Ok(mut words) = Words::new(&text) else { return Vec::new() };
+    let Ok(mut words) = Words::new(&text, LexicalMode::NONE) else { return Vec::new() };
     let Ok(spec) = table_body(&mut words, Collation::Utf8mb4GeneralCi) else { return Vec::new() };
     spec.columns
         .into_iter()

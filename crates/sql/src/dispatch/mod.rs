@@ -95,16 +95,22 @@ impl Session {
         if let Some(result) = self.run_by_scan(sql, sink) {
             return result;
         }
-        let text = parse::to_text(sql)?;
-        let statements = parse::split(&text);
-        if statements.is_empty() {
+        let text = parse::utf8(sql)?;
+        let mut rest = text;
+        let mut next = parse::take_statement(&mut rest, self.lexical());
+        if next.is_none() {
             return Err(SqlError::empty_query());
         }
-        if statements.len() > 1 && !self.client.multi_statements {
-            return Err(parse::error_at(&text, parse::offset_in(&text, statements[1])));
+        if !self.client.multi_statements
+            && let Some(second) = parse::take_statement(&mut { rest }, self.lexical())
+        {
+            return Err(parse::error_at(text, parse::offset_in(text, second)));
         }
-        for statement in statements {
-            self.run_statement_text(statement, sink)?;
+        while let Some(statement) = next {
+            self.run_statement_text(&parse::unwrap_comments(statement, self.lexical()), sink)?;
+            // The statement may have changed how the next one is read, and what the client is told.
+            sink.status(self.status_flags());
+            next = parse::take_statement(&mut rest, self.lexical());
         }
         Ok(())
     }
@@ -115,14 +121,14 @@ impl Session {
         if let Some(result) = self.run_by_scan(text.as_bytes(), sink) {
             return result;
         }
-        let statement = parse::parse(text)?;
+        let statement = parse::parse(text, self.lexical())?;
         self.run_parsed(&statement, sink)
     }
 
     /// Runs a text that a scanner can read: an INSERT of plain rows, or one statement that has a shape.
     /// `None` if the text has to be parsed as it is.
     fn run_by_scan(&mut self, sql: &[u8], sink: &mut dyn ResultSink) -> Option<Result<(), SqlError>> {
-        if let Some(result) = self.try_plain_insert(sql, &[], sink) {
+        if let Some(result) = self.try_plain_insert(sql, self.lexical(), &[], sink) {
             return Some(result);
         }
         if !Session::is_planned(sql) {
@@ -157,18 +163,22 @@ impl Session {
 
     /// Scans and plans the one statement of a text, and keeps it under a new number.
     pub(crate) fn prepare_text(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
-        let text = parse::to_text(sql)?;
-        let statements = parse::split(&text);
-        let text = match statements.as_slice() {
-            [] => return Err(SqlError::empty_query()),
-            [statement] => parse::skip_comments(statement).to_string(),
-            [_, second, ..] => return Err(parse::error_at(&text, parse::offset_in(&text, second))),
+        let mode = self.lexical();
+        let text = parse::utf8(sql)?;
+        let mut rest = text;
+        let Some(statement) = parse::take_statement(&mut rest, mode) else {
+            return Err(SqlError::empty_query());
         };
-        let params = u16::try_from(parse::count_placeholders(&text)).map_err(|_| {
+        if let Some(second) = parse::take_statement(&mut rest, mode) {
+            return Err(parse::error_at(text, parse::offset_in(text, second)));
+        }
+        let text = parse::skip_comments(&parse::unwrap_comments(statement, mode)).to_string();
+        let params = u16::try_from(parse::count_placeholders(&text, mode)).map_err(|_| {
             SqlError::new(ErrorKind::TooManyPlaceholders, "Prepared statement contains too many placeholders")
         })?;
         let mut prepared = PreparedText {
             text: text.into_bytes(),
+            mode,
             params,
             database: self.state.database.clone(),
             scan: Scan::default(),
@@ -187,18 +197,18 @@ impl Session {
         let none: Arc<[ColumnMeta]> = Arc::from([]);
         let text = String::from_utf8_lossy(&prepared.text).into_owned();
         if !Session::is_planned(&prepared.text) {
-            if let Statement::Other(other) = parse::parse(&text)? {
+            if let Statement::Other(other) = parse::parse(&text, prepared.mode)? {
                 prepared::check_preparable(&other)?;
                 other::check_word(&other)?;
             }
             return Ok(none);
         }
         let mut cache = self.cache.take().unwrap_or_default();
-        self.write_key_prefix(&mut cache.prefix);
-        let scanned = prepared.scan.scan(&cache.prefix, &prepared.text) == ScanEnd::Whole;
+        self.write_key_prefix(prepared.mode, &mut cache.prefix);
+        let scanned = prepared.scan.scan(&cache.prefix, &prepared.text, prepared.mode) == ScanEnd::Whole;
         if !scanned {
             self.cache = Some(cache);
-            parse::parse(&text)?;
+            parse::parse(&text, prepared.mode)?;
             return Ok(none);
         }
         prepared.is_scanned = true;
@@ -206,12 +216,12 @@ impl Session {
             prepared.scan.slots.iter().map(|slot| slot.kind.unwrap_or(SlotKind::Int)).collect();
         let mut filled = prepared.scan.clone();
         filled.fill_kinds(&kinds);
-        let plan = self.plan_scanned(&filled, &prepared.text, &mut cache.plans);
+        let plan = self.plan_scanned(&filled, &prepared.text, prepared.mode, &mut cache.plans);
         self.cache = Some(cache);
         let plan = match plan {
             // An error about the shape's text is reported with the text that the client sent instead.
             Err(error) if error.kind == ErrorKind::Syntax => {
-                parse::parse(&text)?;
+                parse::parse(&text, prepared.mode)?;
                 return Err(error);
             }
             plan => plan?,
@@ -274,7 +284,7 @@ impl Session {
         params: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Result<(), SqlError> {
-        if let Some(result) = self.try_plain_insert(&statement.text, params, sink) {
+        if let Some(result) = self.try_plain_insert(&statement.text, statement.mode, params, sink) {
             return result;
         }
         if statement.is_scanned {
@@ -288,7 +298,8 @@ impl Session {
             }
         }
         let text = String::from_utf8_lossy(&statement.text);
-        let statement = parse::parse(&parse::fill_placeholders(&text, params))?;
+        let mode = statement.mode;
+        let statement = parse::parse(&parse::fill_placeholders(&text, mode, params), mode)?;
         self.run_parsed(&statement, sink)
     }
 

@@ -78,7 +78,7 @@ pub(crate) fn run_by_word(
         "LOAD" if second.eq_ignore_ascii_case("INDEX") => key_caches::load_index(session, &mut words, sink),
         "LOAD" if words.accept("DATA") => dml::load_data(session, &mut words, sink),
         "DO" => {
-            set::evaluate(session, words.rest())?;
+            set::evaluate(session, words.rest(), words.mode())?;
             session.done(0, String::new(), sink)
         }
         "PREPARE" => prepared::prepare(session, &mut words, sink),

@@ -10,7 +10,7 @@ use crate::statements::dml;
 use crate::statements::query::Query;
 use crate::status::Counter;
 use crate::text::parse;
-use crate::text::{Scan, ScanEnd, SlotKind, SlotShape};
+use crate::text::{LexicalMode, Scan, ScanEnd, SlotKind, SlotShape};
 use crate::{ErrorKind, ResultSink, Session, SqlError};
 use base::phases::{self, Phase};
 use sqlparser::ast;
@@ -37,9 +37,10 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Option<Result<(), SqlError>> {
         let StatementCache { scan, plans, prefix } = cache;
-        self.write_key_prefix(prefix);
+        let mode = self.lexical();
+        self.write_key_prefix(mode, prefix);
         let parsing = phases::enter(Phase::Parse);
-        let end = scan.scan(prefix, sql);
+        let end = scan.scan(prefix, sql, mode);
         drop(parsing);
         if end != ScanEnd::Whole || scan.parameters > 0 {
             return None;
@@ -55,7 +56,7 @@ impl Session {
         let result = match found {
             // The plan is borrowed and not cloned, because other sessions share its reference counter.
             Some(plan) => self.run_plan(plan, slots, &text, &mut scratch, sink),
-            None => match self.plan_scanned(scan, sql, plans) {
+            None => match self.plan_scanned(scan, sql, mode, plans) {
                 Ok(plan) => self.run_plan(&plan, slots, &text, &mut scratch, sink),
                 // Perhaps only the shape is wrong, because a literal stands where syntax is expected. The
                 // parser decides.
@@ -77,11 +78,12 @@ impl Session {
         sink: &mut dyn ResultSink,
     ) -> Option<Result<(), SqlError>> {
         let StatementCache { plans, prefix, .. } = cache;
-        self.write_key_prefix(prefix);
+        let mode = prepared.mode;
+        self.write_key_prefix(mode, prefix);
         if prepared.scan.key[..prepared.scan.key_start] != **prefix {
             // The plan was made for other settings.
             prepared.plan = None;
-            if prepared.scan.scan(prefix, &prepared.text) != ScanEnd::Whole {
+            if prepared.scan.scan(prefix, &prepared.text, mode) != ScanEnd::Whole {
                 return None;
             }
         }
@@ -108,7 +110,7 @@ impl Session {
                 );
                 let mut with_kinds = scan.clone();
                 with_kinds.fill_kinds(kinds);
-                match self.plan_scanned(&with_kinds, text, plans) {
+                match self.plan_scanned(&with_kinds, text, mode, plans) {
                     Ok(made) => {
                         let made = plan.insert(made);
                         self.run_plan(made, slots, &literals, &mut scratch, sink)
@@ -122,7 +124,7 @@ impl Session {
     }
 
     /// Writes the settings that a plan depends on beside the shape of the text. They precede the key.
-    pub(crate) fn write_key_prefix(&self, prefix: &mut Vec<u8>) {
+    pub(crate) fn write_key_prefix(&self, mode: LexicalMode, prefix: &mut Vec<u8>) {
         prefix.clear();
         if let Some(database) = &self.state.database {
             prefix.extend_from_slice(database.as_bytes());
@@ -132,7 +134,7 @@ impl Session {
         if limit != u64::MAX {
             prefix.extend_from_slice(&limit.to_le_bytes());
         }
-        prefix.push(self.variables.common.join_methods.key());
+        prefix.push(self.variables.common.join_methods.key() << 4 | mode.key());
     }
 
     /// The plan of a scanned statement: from the shared store, or made now.
@@ -140,6 +142,7 @@ impl Session {
         &self,
         scan: &Scan,
         sql: &[u8],
+        mode: LexicalMode,
         plans: &mut SessionPlans,
     ) -> Result<Arc<Plan>, SqlError> {
         let _planning = phases::enter(Phase::Plan);
@@ -147,10 +150,10 @@ impl Session {
             let parsing = phases::enter(Phase::Parse);
             let text = scan.parser_text();
             let text = std::str::from_utf8(&text).map_err(|_| invalid_text(sql))?;
-            let statement = parse::parse_ast(text)?;
+            let statement = parse::parse_ast(text, mode)?;
             drop(parsing);
             let slots: Vec<SlotInfo> = kinds_in_key(scan);
-            self.plan_parsed(&statement, &slots, select_list(&scan.key[scan.key_start..]))
+            self.plan_parsed(&statement, &slots, select_list(&scan.key[scan.key_start..], mode))
         })
     }
 
@@ -251,8 +254,8 @@ fn kinds_in_key(scan: &Scan) -> Vec<SlotInfo> {
 }
 
 fn invalid_text(sql: &[u8]) -> SqlError {
-    match parse::to_text(sql) {
+    match parse::utf8(sql) {
         Err(error) => error,
-        Ok(text) => SqlError::syntax(&text, 1),
+        Ok(text) => SqlError::syntax(text, 1),
     }
 }

@@ -55,26 +55,3 @@ fn check_length(name: &str) -> Result<(), SqlError> {
     }
     Err(SqlError::new(ErrorKind::IdentifierTooLong, format!("Identifier name '{name}' is too long")))
 }
-
-/// A name in backticks, as SHOW CREATE prints it.
-pub(crate) fn quoted(name: &str) -> String {
-    format!("`{}`", name.replace('`', "``"))
-}
-
-/// A text in quotes, as SHOW CREATE prints it.
-pub(crate) fn quoted_text(text: &str) -> String {
-    let mut out = String::with_capacity(text.len() + 2);
-    out.push('\'');
-    for character in text.chars() {
-        match character {
-            '\'' => out.push_str("''"),
-            '\\' => out.push_str("\\\\"),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\0' => out.push_str("\\0"),
-            other => out.push(other),
-        }
-    }
-    out.push('\'');
-    out
-}

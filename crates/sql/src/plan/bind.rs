@@ -4,7 +4,7 @@ use super::bind_function;
 use super::plan::QueryPlan;
 use super::scope::{Scope, written};
 use super::walk::conjunction;
-use crate::expr::functions::time;
+use crate::expr::functions::{text, time};
 use crate::expr::{
     Aggregate, Arithmetic, ColumnRef, Comparison, CompiledAggregate, Expr, IntervalUnit, Quantifier,
     Subquery, SubqueryTest, VariableScope,
@@ -292,10 +292,8 @@ impl<'a> Binder<'a> {
     }
 
     fn binary(&mut self, left: &ast::Expr, op: &Operator, right: &ast::Expr) -> Result<Expr, SqlError> {
-        // The parser calls `&&` PGOverlap and `||` StringConcat, which is what they mean in PostgreSQL. Here
-        // they are AND and OR.
-        let is_and = |op: &Operator| matches!(op, Operator::And | Operator::PGOverlap);
-        let is_or = |op: &Operator| matches!(op, Operator::Or | Operator::StringConcat);
+        let is_and = |op: &Operator| matches!(op, Operator::And);
+        let is_or = |op: &Operator| matches!(op, Operator::Or);
         if is_and(op) {
             return Ok(Expr::And(self.chain(left, right, &is_and)?));
         }
@@ -311,6 +309,9 @@ impl<'a> Binder<'a> {
             return Ok(compared);
         }
         let (left, right) = (self.boxed(left)?, self.boxed(right)?);
+        if *op == Operator::StringConcat {
+            return Ok(Expr::Call { function: &text::CONCAT, arguments: vec![*left, *right] });
+        }
         // `date + INTERVAL 1 DAY`, `INTERVAL 1 DAY + date`, `date - INTERVAL 1 DAY`.
         let moved = |function, arguments| Expr::Call { function, arguments };
         match (op, &*left, &*right) {

@@ -3,6 +3,8 @@
 //! The text comes from the statement's shape, which has slots instead of the literals. The literals are
 //! filled in when the statement runs.
 
+use crate::text::LexicalMode;
+use crate::text::mode::quote_end;
 use crate::text::scan::{LIST, SLOT};
 
 /// A name with slots in it.
@@ -52,14 +54,15 @@ const ENDS: [&str; 14] = [
 ];
 
 /// The texts of the items of the first select list in a shape. Empty if no select list is found.
-pub(crate) fn select_list(shape: &[u8]) -> Vec<Name> {
-    let mut items = Items { shape, at: 0, slot: 0, list: vec![], from: 0, from_slot: 0 };
+pub(crate) fn select_list(shape: &[u8], mode: LexicalMode) -> Vec<Name> {
+    let mut items = Items { shape, mode, at: 0, slot: 0, list: vec![], from: 0, from_slot: 0 };
     items.run();
     items.list
 }
 
 struct Items<'a> {
     shape: &'a [u8],
+    mode: LexicalMode,
     at: usize,
     slot: usize,
     list: Vec<Name>,
@@ -91,7 +94,9 @@ impl Items<'_> {
                     self.slot += 1;
                     self.at += 2;
                 }
-                b'\'' | b'"' | b'`' => self.skip_quoted(byte),
+                b'\'' | b'"' | b'`' => {
+                    self.at = quote_end(self.shape, self.at, self.mode).unwrap_or(self.shape.len());
+                }
                 b'(' => {
                     depth += 1;
                     self.at += 1;
@@ -126,18 +131,6 @@ impl Items<'_> {
     fn skip(&mut self, matches: impl Fn(u8) -> bool) {
         while self.shape.get(self.at).is_some_and(|&byte| matches(byte)) {
             self.at += 1;
-        }
-    }
-
-    fn skip_quoted(&mut self, quote: u8) {
-        self.at += 1;
-        while let Some(&byte) = self.shape.get(self.at) {
-            self.at += 1;
-            if byte == b'\\' && quote != b'`' {
-                self.at += 1;
-            } else if byte == quote {
-                return;
-            }
         }
     }
 
@@ -196,8 +189,8 @@ mod tests {
 
     fn names(text: &str) -> Vec<String> {
         let mut scan = Scan::default();
-        scan.scan(b"", text.as_bytes());
-        select_list(&scan.key)
+        scan.scan(b"", text.as_bytes(), LexicalMode::NONE);
+        select_list(&scan.key, LexicalMode::NONE)
             .into_iter()
             .map(|name| match name {
                 Name::Fixed(name) => name,

@@ -2,6 +2,7 @@
 
 use super::Session;
 use crate::status::Counter;
+use crate::text::LexicalMode;
 use types::ValueRef;
 
 /// Figures about one statement.
@@ -25,8 +26,8 @@ pub(crate) struct Counted {
 }
 
 /// The text of a prepared statement, with its values in place of the placeholders.
-pub fn with_values(text: &[u8], values: &[ValueRef<'_>]) -> String {
-    crate::text::parse::fill_placeholders(&String::from_utf8_lossy(text), values).into_owned()
+pub fn with_values(text: &[u8], mode: LexicalMode, values: &[ValueRef<'_>]) -> String {
+    crate::text::parse::fill_placeholders(&String::from_utf8_lossy(text), mode, values).into_owned()
 }
 
 impl Session {

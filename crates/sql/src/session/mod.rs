@@ -29,6 +29,7 @@ use crate::names;
 use crate::session::plans::{KeyHash, Plan};
 use crate::session::transaction::Transaction;
 use crate::status::Counter;
+use crate::text::LexicalMode;
 use crate::text::Scan;
 use crate::text::SlotKind;
 use crate::variables::{Live, SessionVariables};
@@ -54,6 +55,8 @@ pub struct Prepared {
 #[derive(Debug)]
 pub(crate) struct PreparedText {
     pub(crate) text: Vec<u8>,
+    /// How the text is read: as at the time of PREPARE.
+    pub(crate) mode: LexicalMode,
     pub(crate) params: u16,
     /// The default database at the time of PREPARE. The statement runs in it.
     pub(crate) database: Option<Arc<str>>,
@@ -237,6 +240,12 @@ impl Session {
         }
     }
 
+    /// How the session's statements are read.
+    #[inline]
+    pub fn lexical(&self) -> LexicalMode {
+        self.variables.common.lexical
+    }
+
     /// The global and session variables as this session sees them.
     pub fn variables(&self) -> &SessionVariables {
         &self.variables
@@ -353,17 +362,19 @@ impl Session {
         self.cache.as_ref().map_or(0, |cache| cache.plans.len())
     }
 
-    /// The status flags of OK packets: whether a transaction is open, whether it is read-only, and whether
-    /// autocommit is on.
+    /// The status flags of OK packets: whether a transaction is open, whether it is read-only, whether
+    /// autocommit is on, and whether backslashes in texts escape nothing.
     pub fn status_flags(&self) -> u16 {
         const SERVER_STATUS_IN_TRANS: u16 = 1;
         const SERVER_STATUS_AUTOCOMMIT: u16 = 2;
+        const SERVER_STATUS_NO_BACKSLASH_ESCAPES: u16 = 512;
         const SERVER_STATUS_IN_TRANS_READONLY: u16 = 1 << 13;
         let transaction = &self.state.transaction;
         let flag = |on: bool, bit: u16| if on { bit } else { 0 };
         flag(self.variables.common.autocommit, SERVER_STATUS_AUTOCOMMIT)
             | flag(transaction.open, SERVER_STATUS_IN_TRANS)
             | flag(transaction.open && transaction.read_only, SERVER_STATUS_IN_TRANS_READONLY)
+            | flag(!self.variables.common.lexical.escapes(), SERVER_STATUS_NO_BACKSLASH_ESCAPES)
     }
 }
 

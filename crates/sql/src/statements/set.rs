@@ -2,6 +2,7 @@
 
 use crate::host::NewPassword;
 use crate::session::transaction::Characteristics;
+use crate::text::LexicalMode;
 use crate::text::parse::{self, Statement, Word, Words};
 use crate::variables::{Asked, Assigned, Setting, Variable, find, structured};
 use crate::{ColumnMeta, Completion, ErrorKind, ResultSink, Session, SqlError};
@@ -347,7 +348,7 @@ fn expression(session: &mut Session, words: &mut Words<'_>, system: bool) -> Res
     if let Some(right) = simple(session, &mut first, count, system)? {
         return Ok(right);
     }
-    evaluate(session, text).map(Right::Value)
+    evaluate(session, text, words.mode()).map(Right::Value)
 }
 
 /// The value of the expression that ends at the next comma, at the word USING or at the end. Statements other
@@ -422,8 +423,8 @@ impl ResultSink for FirstValue {
 }
 
 /// The value of an expression. It is run as a query, and its warnings are added to the statement's.
-pub(crate) fn evaluate(session: &mut Session, text: &str) -> Result<Value, SqlError> {
-    let statement = parse::parse(&format!("SELECT {text}"))?;
+pub(crate) fn evaluate(session: &mut Session, text: &str, mode: LexicalMode) -> Result<Value, SqlError> {
+    let statement = parse::parse(&format!("SELECT {text}"), mode)?;
     let Statement::Query(query) = statement else { return Err(SqlError::syntax(text, 1)) };
     let earlier = session.state.warnings.clone();
     let counts = (session.state.found_rows, session.state.row_count);

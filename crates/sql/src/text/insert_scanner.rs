@@ -4,6 +4,7 @@
 //! Everything else gives `None`, and then the parser reads the statement. So this scanner need not tell
 //! errors apart.
 
+use super::mode::{LexicalMode, quote_end, unquote};
 use std::borrow::Cow;
 
 /// The part before the rows.
@@ -30,8 +31,8 @@ pub(crate) enum Literal<'a> {
     Float(&'a [u8]),
     /// The bytes between the quotes, without any escape in them.
     Text(&'a [u8]),
-    /// The bytes between the quotes, with escapes or doubled quotes.
-    Escaped(&'a [u8]),
+    /// The bytes between the quotes, with escapes or doubled quotes, and the quote.
+    Escaped(&'a [u8], u8),
     /// `X'0aff'` or `0x0aff`: the digits.
     Hex(&'a [u8]),
     /// The next `?`, counted from 0.
@@ -44,15 +45,12 @@ pub(crate) struct Scanner<'a> {
     bytes: &'a [u8],
     at: usize,
     parameters: usize,
-    /// Off under NO_BACKSLASH_ESCAPES.
-    backslash: bool,
-    /// Off under ANSI_QUOTES: then `"` quotes a name.
-    double_quoted_text: bool,
+    mode: LexicalMode,
 }
 
 impl<'a> Scanner<'a> {
-    pub(crate) fn new(bytes: &'a [u8], backslash: bool, double_quoted_text: bool) -> Scanner<'a> {
-        Scanner { bytes, at: 0, parameters: 0, backslash, double_quoted_text }
+    pub(crate) fn new(bytes: &'a [u8], mode: LexicalMode) -> Scanner<'a> {
+        Scanner { bytes, at: 0, parameters: 0, mode }
     }
 
     #[inline]
@@ -90,12 +88,13 @@ impl<'a> Scanner<'a> {
 
     fn name(&mut self) -> Option<Cow<'a, str>> {
         self.skip_blanks();
-        if self.peek() == b'`' {
+        let quote = self.peek();
+        if quote == b'`' || quote == b'"' && !self.mode.quotes_text(quote) {
             let start = self.at + 1;
-            let length = memchr::memchr(b'`', self.bytes.get(start..)?)?;
+            let length = memchr::memchr(quote, self.bytes.get(start..)?)?;
             self.at = start + length + 1;
-            // A doubled backtick is rare, so it is left to the parser.
-            if self.peek() == b'`' || length == 0 {
+            // A doubled quote is rare, so it is left to the parser.
+            if self.peek() == quote || length == 0 {
                 return None;
             }
             return std::str::from_utf8(&self.bytes[start..start + length]).ok().map(Cow::Borrowed);
@@ -193,7 +192,7 @@ impl<'a> Scanner<'a> {
                 self.parameters += 1;
                 Some(Literal::Parameter(self.parameters - 1))
             }
-            b'"' if self.double_quoted_text => self.text(b'"'),
+            b'"' if self.mode.quotes_text(b'"') => self.text(b'"'),
             _ => self.word_literal(),
         }
     }
@@ -201,31 +200,18 @@ impl<'a> Scanner<'a> {
     #[inline]
     fn text(&mut self, quote: u8) -> Option<Literal<'a>> {
         let start = self.at + 1;
-        let mut at = start;
-        let mut escaped = false;
-        loop {
-            let rest = self.bytes.get(at..)?;
-            let found = if self.backslash {
-                memchr::memchr2(quote, b'\\', rest)?
-            } else {
-                memchr::memchr(quote, rest)?
-            };
-            at += found;
-            if self.bytes[at] == quote && self.bytes.get(at + 1) != Some(&quote) {
-                break;
-            }
-            // A backslash and what it escapes, or a doubled quote.
-            escaped = true;
-            at += 2;
-        }
-        self.at = at + 1;
-        let inner = &self.bytes[start..at];
+        let rest = self.bytes.get(start..)?;
+        let special = if self.mode.escapes() { b'\\' } else { quote };
+        let at = start + memchr::memchr2(quote, special, rest)?;
+        let escaped = self.bytes[at] != quote || self.bytes.get(at + 1) == Some(&quote);
+        self.at = if escaped { quote_end(self.bytes, start - 1, self.mode)? } else { at + 1 };
+        let inner = &self.bytes[start..self.at - 1];
         // 'a' 'b' is one text. This is left to the parser.
         self.skip_blanks();
         if matches!(self.peek(), b'\'' | b'"') {
             return None;
         }
-        Some(if escaped { Literal::Escaped(inner) } else { Literal::Text(inner) })
+        Some(if escaped { Literal::Escaped(inner, quote) } else { Literal::Text(inner) })
     }
 
     #[inline]
@@ -338,32 +324,8 @@ impl<'a> Scanner<'a> {
     }
 
     /// The bytes that an escaped text stands for.
-    pub(crate) fn unescape(&self, inner: &[u8], out: &mut Vec<u8>) {
-        let mut at = 0;
-        while at < inner.len() {
-            let byte = inner[at];
-            at += 1;
-            if byte == b'\\' && self.backslash && at < inner.len() {
-                let escaped = inner[at];
-                at += 1;
-                match escaped {
-                    b'0' => out.push(0),
-                    b'b' => out.push(8),
-                    b'n' => out.push(b'\n'),
-                    b'r' => out.push(b'\r'),
-                    b't' => out.push(b'\t'),
-                    b'Z' => out.push(26),
-                    // The backslash is kept, for LIKE.
-                    b'%' | b'_' => out.extend([b'\\', escaped]),
-                    other => out.push(other),
-                }
-                continue;
-            }
-            out.push(byte);
-            if (byte == b'\'' || byte == b'"') && inner.get(at) == Some(&byte) {
-                at += 1;
-            }
-        }
+    pub(crate) fn unescape(&self, inner: &[u8], quote: u8, out: &mut Vec<u8>) {
+        unquote(inner, quote, self.mode, out);
     }
 }
 
@@ -383,7 +345,7 @@ mod tests {
     use super::*;
 
     fn scan(sql: &str) -> Option<(Head<'_>, Vec<Vec<Literal<'_>>>)> {
-        let mut scanner = Scanner::new(sql.as_bytes(), true, true);
+        let mut scanner = Scanner::new(sql.as_bytes(), LexicalMode::NONE);
         let head = scanner.head()?;
         let mut rows = Vec::new();
         loop {
@@ -450,15 +412,25 @@ mod tests {
 
     #[test]
     fn escapes_and_doubled_quotes_stand_for_one_byte() {
-        let sql = r"INSERT INTO t VALUES ('it''s \n \' \% \q')";
-        let (_, rows) = scan(sql).expect("a plain insert");
-        let Literal::Escaped(inner) = rows[0][0] else { panic!("{rows:?}") };
-        let mut out = Vec::new();
-        Scanner::new(b"", true, true).unescape(inner, &mut out);
-        assert_eq!(out, b"it's \n ' \\% q");
-        let mut out = Vec::new();
-        Scanner::new(b"", false, true).unescape(br"a\n''b", &mut out);
-        assert_eq!(out, br"a\n'b");
+        let value = |sql: &str, mode: LexicalMode| {
+            let mut scanner = Scanner::new(sql.as_bytes(), mode);
+            scanner.head().expect("a plain insert");
+            let mut row = Vec::new();
+            scanner.row(&mut row).expect("a row");
+            let Literal::Escaped(inner, quote) = row[0] else { panic!("{row:?}") };
+            let mut out = Vec::new();
+            scanner.unescape(inner, quote, &mut out);
+            String::from_utf8(out).unwrap()
+        };
+        let plain = LexicalMode::NONE;
+        assert_eq!(value(r"INSERT INTO t VALUES ('it''s \n \' \% \q')", plain), "it's \n ' \\% q");
+        assert_eq!(value(r"INSERT INTO t VALUES ('a\n''b')", LexicalMode::NO_BACKSLASH_ESCAPES), r"a\n'b");
+        // Only the quotes around a text are doubled in it.
+        assert_eq!(
+            value(r#"INSERT INTO t VALUES ('{"a":"","b":"it''s"}')"#, plain),
+            r#"{"a":"","b":"it's"}"#
+        );
+        assert_eq!(value(r#"INSERT INTO t VALUES ("''\"""")"#, plain), r#"''"""#);
     }
 
     #[test]

@@ -6,11 +6,15 @@
 //! list of literals behind IN is one slot, whatever its length. A prepared statement is scanned when it is
 //! prepared; its parameters' kinds join the key when it is executed, so that both protocols share plans.
 
+#[cfg(test)]
+mod agreement;
 pub(crate) mod literal;
+pub(crate) mod mode;
 
 pub(crate) mod insert_scanner;
 pub mod parse;
 pub(crate) mod scan;
 
 pub(crate) use literal::{Literal, SlotKind, push_text};
+pub(crate) use mode::LexicalMode;
 pub(crate) use scan::{Scan, ScanEnd, SlotShape};

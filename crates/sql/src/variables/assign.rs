@@ -133,7 +133,7 @@ pub fn check(
             if definition.name != "sql_mode" {
                 return Ok(Setting::Set(bits));
             }
-            if SqlMode(bits).changes_reading() {
+            if SqlMode(bits).is_foreign() {
                 return Err(wrong_value(name, &value.quoted()));
             }
             Ok(Setting::Set(SqlMode(bits).expanded().0))

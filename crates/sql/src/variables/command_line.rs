@@ -190,7 +190,7 @@ fn setting_of(
             if definition.name != "sql_mode" {
                 return Ok(Setting::Set(bits));
             }
-            if SqlMode(bits).changes_reading() {
+            if SqlMode(bits).is_foreign() {
                 return Err(wrong("no mode that changes how the text of statements is read"));
             }
             Ok(Setting::Set(SqlMode(bits).expanded().0))

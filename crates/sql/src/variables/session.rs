@@ -5,6 +5,7 @@ use super::definition::{Kind, Scope};
 use super::globals::{Globals, Values};
 use super::{Setting, Variable, find};
 use crate::names::charsets;
+use crate::text::LexicalMode;
 use crate::variables::join_methods::JoinMethods;
 use crate::warning::Warnings;
 use crate::{ErrorKind, SqlError};
@@ -15,6 +16,7 @@ use engine::Isolation;
 pub struct SqlMode(pub u64);
 
 impl SqlMode {
+    pub(crate) const PIPES_AS_CONCAT: SqlMode = SqlMode(1 << 1);
     pub(crate) const ANSI_QUOTES: SqlMode = SqlMode(1 << 2);
     pub const IGNORE_SPACE: SqlMode = SqlMode(1 << 3);
     pub(crate) const ANSI: SqlMode = SqlMode(1 << 18);
@@ -27,6 +29,7 @@ impl SqlMode {
     pub(crate) const ERROR_FOR_DIVISION_BY_ZERO: SqlMode = SqlMode(1 << 26);
     pub(crate) const TRADITIONAL: SqlMode = SqlMode(1 << 27);
     pub(crate) const NO_AUTO_CREATE_USER: SqlMode = SqlMode(1 << 28);
+    pub(crate) const HIGH_NOT_PRECEDENCE: SqlMode = SqlMode(1 << 29);
     pub(crate) const NO_ENGINE_SUBSTITUTION: SqlMode = SqlMode(1 << 30);
 
     pub const fn contains(self, other: SqlMode) -> bool {
@@ -39,13 +42,20 @@ impl SqlMode {
         self.0 & (SqlMode::STRICT_TRANS_TABLES.0 | SqlMode::STRICT_ALL_TABLES.0) != 0
     }
 
-    /// True if the text of statements would be read differently: another character ends or escapes a text, or
-    /// `||` joins texts. No lexer does that, so these modes are refused. If they were accepted, a client that
-    /// escapes its values for them would let a value out of its quotes.
-    pub(crate) const fn changes_reading(self) -> bool {
-        const PIPES_AS_CONCAT: u64 = 1 << 1;
-        let reading = PIPES_AS_CONCAT | SqlMode::ANSI_QUOTES.0 | SqlMode::NO_BACKSLASH_ESCAPES.0;
-        self.expanded().0 & reading != 0
+    /// The part of it that says how the text of statements is read.
+    pub(crate) const fn lexical(self) -> LexicalMode {
+        LexicalMode::NONE
+            .with(LexicalMode::NO_BACKSLASH_ESCAPES, self.contains(SqlMode::NO_BACKSLASH_ESCAPES))
+            .with(LexicalMode::ANSI_QUOTES, self.contains(SqlMode::ANSI_QUOTES))
+            .with(LexicalMode::PIPES_AS_CONCAT, self.contains(SqlMode::PIPES_AS_CONCAT))
+            .with(LexicalMode::HIGH_NOT_PRECEDENCE, self.contains(SqlMode::HIGH_NOT_PRECEDENCE))
+    }
+
+    /// True for the modes of other dialects whose words or quotes no lexer here knows. They are refused.
+    pub(crate) const fn is_foreign(self) -> bool {
+        const ORACLE: u64 = 1 << 9;
+        const MSSQL: u64 = 1 << 10;
+        self.0 & (ORACLE | MSSQL) != 0
     }
 
     /// Adds the modes that the combined ones (ANSI, TRADITIONAL, ...) stand for.
@@ -61,6 +71,10 @@ impl SqlMode {
         }
         if bits & (1 << 9 | 1 << 12) != 0 {
             bits |= SqlMode::NO_AUTO_CREATE_USER.0;
+        }
+        // MYSQL323, MYSQL40.
+        if bits & (1 << 16 | 1 << 17) != 0 {
+            bits |= SqlMode::HIGH_NOT_PRECEDENCE.0;
         }
         if bits & SqlMode::TRADITIONAL.0 != 0 {
             bits |= SqlMode::STRICT_TRANS_TABLES.0
@@ -110,6 +124,8 @@ impl MemoryLimits {
 pub struct Common {
     pub autocommit: bool,
     pub sql_mode: SqlMode,
+    /// How statements are read, from `sql_mode`.
+    pub lexical: LexicalMode,
     pub sql_notes: bool,
     pub sql_safe_updates: bool,
     pub sql_select_limit: u64,
@@ -422,6 +438,7 @@ fn unpack(values: &Values) -> Common {
     Common {
         autocommit: values.boolean("autocommit"),
         sql_mode: SqlMode(sql_mode),
+        lexical: SqlMode(sql_mode).lexical(),
         sql_notes: values.boolean("sql_notes"),
         sql_safe_updates: values.boolean("sql_safe_updates"),
         sql_select_limit: values.unsigned("sql_select_limit"),

@@ -78,7 +78,8 @@ fn result_of(expression: &str) -> String {
 }
 
 pub(crate) fn evaluate(expression: &str, environment: &dyn Environment) -> Result<String, SqlError> {
-    let statement = crate::text::parse::parse(&format!("SELECT {expression}"))?;
+    let statement =
+        crate::text::parse::parse(&format!("SELECT {expression}"), crate::text::LexicalMode::NONE)?;
     let crate::text::parse::Statement::Query(query) = &statement else { panic!("{expression}: no query") };
     let ast::SetExpr::Select(select) = &*query.body else { panic!("{expression}: no select") };
     let (ast::SelectItem::UnnamedExpr(expr) | ast::SelectItem::ExprWithAlias { expr, .. }) =

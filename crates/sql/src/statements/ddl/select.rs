@@ -4,7 +4,7 @@ use super::build::build;
 use super::table::{surroundings, table_error};
 use crate::definition::*;
 use crate::memory::{Account, Charge};
-use crate::text::parse::{self, Statement};
+use crate::text::parse::{self, Statement, Words};
 use crate::{ColumnMeta, Completion, ResultSink, Session, SqlError, Warnings};
 use base::sync::Arc;
 use bumpalo::Bump;
@@ -45,10 +45,11 @@ pub(super) fn create_from_select(
     database: &str,
     name: &str,
     mut spec: TableSpec,
-    query: &str,
+    words: &Words<'_>,
     sink: &mut dyn ResultSink,
 ) -> Result<(), SqlError> {
-    let statement = parse::parse(query)?;
+    let query = words.rest();
+    let statement = parse::parse(query, words.mode())?;
     let Statement::Query(query) = statement else { return Err(SqlError::syntax(query, 1)) };
     let (account, charge) = (session.memory.clone(), Charge::default());
     let mut result = Collected { columns: Vec::new(), rows: Vec::new(), bytes: 0, account, charge };

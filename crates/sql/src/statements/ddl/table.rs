@@ -92,7 +92,7 @@ pub(crate) fn create_table(
         return session.done(0, String::new(), sink);
     }
     if as_select {
-        return super::select::create_from_select(session, &database, &name, spec, words.rest(), sink);
+        return super::select::create_from_select(session, &database, &name, spec, words, sink);
     }
     let around = surroundings(session, &database)?;
     let auto_increment = spec.options.auto_increment;

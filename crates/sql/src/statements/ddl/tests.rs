@@ -23,7 +23,7 @@ fn define_in_pages(page_size: u32, body: &str) -> Result<(engine::TableDef, Warn
         altering: None,
         now: 0,
     };
-    let mut words = Words::new(body)?;
+    let mut words = Words::new(body, crate::text::LexicalMode::NONE)?;
     let spec = table_body(&mut words, around.collation)?;
     words.end()?;
     let def = build("t", spec, &around, &mut warnings)?;

@@ -3,8 +3,8 @@
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate};
 use crate::session::DEFINITION_RETRIES;
 use crate::status::Counter;
+use crate::text::LexicalMode;
 use crate::text::insert_scanner::{Head, Literal, Scanner};
-use crate::variables::SqlMode;
 use crate::{Completion, ResultSink, Session, SqlError};
 use bumpalo::Bump;
 use types::{Decimal, ValueRef};
@@ -15,6 +15,7 @@ impl Session {
     pub(crate) fn try_plain_insert(
         &mut self,
         sql: &[u8],
+        mode: LexicalMode,
         parameters: &[ValueRef<'_>],
         sink: &mut dyn ResultSink,
     ) -> Option<Result<(), SqlError>> {
@@ -22,12 +23,7 @@ impl Session {
         if !matches!(first, b'I' | b'i' | b'R' | b'r') {
             return None;
         }
-        let mode = self.variables.common.sql_mode;
-        let mut scanner = Scanner::new(
-            sql,
-            !mode.contains(SqlMode::NO_BACKSLASH_ESCAPES),
-            !mode.contains(SqlMode::ANSI_QUOTES),
-        );
+        let mut scanner = Scanner::new(sql, mode);
         let head = scanner.head()?;
         let rows = scanner.clone();
         self.state.warnings.clear();
@@ -142,9 +138,9 @@ fn value_of<'v>(
         Literal::Default => return Some(Given::Default),
         Literal::Decimal(text) => ValueRef::Decimal(Decimal::parse_prefix(text).0),
         Literal::Float(text) => ValueRef::Double(types::number::parse_f64_prefix(text).0),
-        Literal::Escaped(inner) => {
+        Literal::Escaped(inner, quote) => {
             let mut out = Vec::with_capacity(inner.len());
-            scanner.unescape(inner, &mut out);
+            scanner.unescape(inner, quote, &mut out);
             ValueRef::Text(arena.alloc_slice_copy(&out))
         }
         Literal::Hex(digits) => ValueRef::Binary(arena.alloc_slice_copy(&hex_bytes(digits)?)),

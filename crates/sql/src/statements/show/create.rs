@@ -7,22 +7,51 @@ use crate::definition::options;
 use crate::definition::rank;
 use crate::definition::{ColumnDefault, ColumnExtras};
 use crate::names::charsets::describe;
-use crate::names::{quoted, quoted_text};
+use crate::text::LexicalMode;
 use crate::text::parse::Words;
 use crate::{ResultSink, Session, SqlError};
 use engine::{IndexDef, Table, TableDef};
 use std::fmt::Write;
 use types::{Column, ColumnType, KeyPart, Value};
 
+/// A name in the quotes of names.
+fn quoted(name: &str, mode: LexicalMode) -> String {
+    match mode.quotes_text(b'"') {
+        true => format!("`{}`", name.replace('`', "``")),
+        false => format!("\"{}\"", name.replace('"', "\"\"")),
+    }
+}
+
+/// A text in quotes.
+fn quoted_text(text: &str, mode: LexicalMode) -> String {
+    if !mode.escapes() {
+        return format!("'{}'", text.replace('\'', "''"));
+    }
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('\'');
+    for character in text.chars() {
+        match character {
+            '\'' => out.push_str("''"),
+            '\\' => out.push_str("\\\\"),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\0' => out.push_str("\\0"),
+            other => out.push(other),
+        }
+    }
+    out.push('\'');
+    out
+}
+
 /// The default of a column as SHOW CREATE TABLE and `information_schema` print it; `None` for none.
-pub(crate) fn default_text(column: &Column, extras: &ColumnExtras) -> Option<String> {
+pub(crate) fn default_text(column: &Column, extras: &ColumnExtras, mode: LexicalMode) -> Option<String> {
     match &extras.default {
         ColumnDefault::Unset if !column.nullable => None,
         ColumnDefault::Unset | ColumnDefault::Null => Some("NULL".to_owned()),
         ColumnDefault::Number(number) => Some(number.clone()),
-        ColumnDefault::Text(text) => Some(quoted_text(text)),
+        ColumnDefault::Text(text) => Some(quoted_text(text, mode)),
         ColumnDefault::Binary(bytes) => match std::str::from_utf8(bytes) {
-            Ok(text) => Some(quoted_text(text)),
+            Ok(text) => Some(quoted_text(text, mode)),
             Err(_) => {
                 let digits: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
                 Some(format!("x'{digits}'"))
@@ -50,13 +79,13 @@ pub(crate) fn index_order(def: &TableDef) -> Vec<usize> {
     order
 }
 
-fn key_list(def: &TableDef, parts: &[KeyPart]) -> String {
+fn key_list(def: &TableDef, parts: &[KeyPart], mode: LexicalMode) -> String {
     let mut list = String::new();
     for (position, part) in parts.iter().enumerate() {
         if position > 0 {
             list.push(',');
         }
-        list.push_str(&quoted(&def.columns[part.column].name));
+        list.push_str(&quoted(&def.columns[part.column].name, mode));
         if let Some(prefix) = part.prefix_chars {
             list.push_str(&format!("({prefix})"));
         }
@@ -67,10 +96,10 @@ fn key_list(def: &TableDef, parts: &[KeyPart]) -> String {
     list
 }
 
-fn column_line(def: &TableDef, metadata: &TableMetadata, position: usize) -> String {
+fn column_line(def: &TableDef, metadata: &TableMetadata, position: usize, mode: LexicalMode) -> String {
     let column = &def.columns[position];
     let extras = &metadata.columns[position];
-    let mut line = format!("  {} {}", quoted(&column.name), type_text(&column.column_type, extras));
+    let mut line = format!("  {} {}", quoted(&column.name, mode), type_text(&column.column_type, extras));
     if column.column_type.is_text() && column.column_type.collation() != metadata.collation {
         let info = describe(column.column_type.collation());
         line.push_str(&format!(" CHARACTER SET {} COLLATE {}", info.charset, info.name));
@@ -82,50 +111,50 @@ fn column_line(def: &TableDef, metadata: &TableMetadata, position: usize) -> Str
     }
     if def.auto_increment == Some(position) {
         line.push_str(" AUTO_INCREMENT");
-    } else if let Some(default) = default_text(column, extras) {
+    } else if let Some(default) = default_text(column, extras, mode) {
         line.push_str(&format!(" DEFAULT {default}"));
     }
     if extras.on_update_now {
         line.push_str(&format!(" ON UPDATE {}", now_text(&column.column_type)));
     }
     if !extras.comment.is_empty() {
-        line.push_str(&format!(" COMMENT {}", quoted_text(&extras.comment)));
+        line.push_str(&format!(" COMMENT {}", quoted_text(&extras.comment, mode)));
     }
     line
 }
 
-fn index_line(def: &TableDef, metadata: &TableMetadata, index: &IndexDef) -> String {
+fn index_line(def: &TableDef, metadata: &TableMetadata, index: &IndexDef, mode: LexicalMode) -> String {
     let kind = if index.unique { "UNIQUE KEY" } else { "KEY" };
-    let mut line = format!("  {kind} {} ({})", quoted(&index.name), key_list(def, &index.parts));
-    push_comment(metadata.index_comment(&index.name), &mut line);
+    let mut line = format!("  {kind} {} ({})", quoted(&index.name, mode), key_list(def, &index.parts, mode));
+    push_comment(metadata.index_comment(&index.name), &mut line, mode);
     line
 }
 
-fn push_comment(comment: &str, line: &mut String) {
+fn push_comment(comment: &str, line: &mut String, mode: LexicalMode) {
     if !comment.is_empty() {
-        line.push_str(&format!(" COMMENT {}", quoted_text(comment)));
+        line.push_str(&format!(" COMMENT {}", quoted_text(comment, mode)));
     }
 }
 
-/// The statement that would create the table as it is.
+/// The statement that would create the table as it is, for a session that reads it in this mode.
 ///
 /// # Errors
 /// 1105 for a damaged catalogue.
-pub(super) fn create_statement(table: &Table) -> Result<String, SqlError> {
+pub(super) fn create_statement(table: &Table, mode: LexicalMode) -> Result<String, SqlError> {
     let def = table.def();
     let metadata = TableMetadata::of(&def)?;
     let mut lines: Vec<String> =
-        (0..def.columns.len()).map(|position| column_line(&def, &metadata, position)).collect();
+        (0..def.columns.len()).map(|position| column_line(&def, &metadata, position, mode)).collect();
     if let Some(primary) = &def.primary {
-        let mut line = format!("  PRIMARY KEY ({})", key_list(&def, primary));
-        push_comment(metadata.index_comment("PRIMARY"), &mut line);
+        let mut line = format!("  PRIMARY KEY ({})", key_list(&def, primary, mode));
+        push_comment(metadata.index_comment("PRIMARY"), &mut line, mode);
         lines.push(line);
     }
     for position in index_order(&def) {
-        lines.push(index_line(&def, &metadata, &def.indexes[position]));
+        lines.push(index_line(&def, &metadata, &def.indexes[position], mode));
     }
     let mut statement =
-        format!("CREATE TABLE {} (\n{}\n) ENGINE=Latchwork", quoted(&def.name), lines.join(",\n"));
+        format!("CREATE TABLE {} (\n{}\n) ENGINE=Latchwork", quoted(&def.name, mode), lines.join(",\n"));
     let next = table.next_auto_increment();
     let info = describe(metadata.collation);
     // Writing to a string cannot fail.
@@ -138,7 +167,7 @@ pub(super) fn create_statement(table: &Table) -> Result<String, SqlError> {
         let _ = write!(statement, " {option}");
     }
     if !metadata.comment.is_empty() {
-        let _ = write!(statement, " COMMENT={}", quoted_text(&metadata.comment));
+        let _ = write!(statement, " COMMENT={}", quoted_text(&metadata.comment, mode));
     }
     for attribute in attributes {
         let _ = write!(statement, " {attribute}");
@@ -158,7 +187,7 @@ pub(super) fn show_create(
         let database = session.resolve_database(database)?;
         let table = session.table(&database, &name)?;
         let mut listing = Listing::new([("Table", characters(64)), ("Create Table", characters(1024))]);
-        listing.push(vec![Value::text(name), Value::text(create_statement(&table)?)]);
+        listing.push(vec![Value::text(name), Value::text(create_statement(&table, session.lexical())?)]);
         return listing.send(session, sink);
     }
     if words.accept("DATABASE") || words.accept("SCHEMA") {
@@ -173,7 +202,7 @@ pub(super) fn show_create(
         let condition = if if_not_exists { "/*!32312 IF NOT EXISTS*/ " } else { "" };
         let statement = format!(
             "CREATE DATABASE {condition}{} /*!40100 DEFAULT CHARACTER SET {} COLLATE {} */",
-            quoted(&name),
+            quoted(&name, session.lexical()),
             info.charset,
             info.name
         );

@@ -309,7 +309,8 @@ mod tests {
     use super::*;
 
     fn keeps(condition: &str, row: &[Value]) -> Result<bool, u16> {
-        let mut words = Words::new(condition).map_err(|error| error.code())?;
+        let mut words =
+            Words::new(condition, crate::text::LexicalMode::NONE).map_err(|error| error.code())?;
         let filter = Filter::parse(&mut words, &["Name", "Size"]).map_err(|error| error.code())?;
         words.end().map_err(|error| error.code())?;
         Ok(filter.is_none_or(|filter| filter.keeps(row)))

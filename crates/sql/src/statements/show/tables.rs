@@ -8,6 +8,7 @@ use crate::definition::metadata::TableMetadata;
 use crate::definition::{ColumnDefault, ColumnExtras};
 use crate::names::charsets;
 use crate::statements::show::infoschema::{self, column_key, status_of, table_status_row};
+use crate::text::LexicalMode;
 use crate::text::parse::{Word, Words};
 use crate::{ResultSink, Session, SqlError};
 use engine::{Error, Table};
@@ -200,7 +201,7 @@ fn plain_default(column: &Column, extras: &ColumnExtras, auto_increment: bool) -
         _ if auto_increment => Value::Null,
         ColumnDefault::Unset | ColumnDefault::Null => Value::Null,
         ColumnDefault::Text(text) => Value::text(text.clone()),
-        _ => default_text(column, extras).map_or(Value::Null, Value::text),
+        _ => default_text(column, extras, LexicalMode::NONE).map_or(Value::Null, Value::text),
     }
 }
 

@@ -1,5 +1,6 @@
 //! What is found out about a text before it is parsed: comments, quotes, ends of statements, placeholders.
 
+use crate::text::mode::{LexicalMode, is_line_comment, quote_end};
 use std::borrow::Cow;
 
 /// The version that executable comments are compared with: MariaDB 10.11's number, whose dialect clients meet
@@ -10,7 +11,7 @@ const MYSQL_ONLY_VERSIONS: std::ops::RangeInclusive<u32> = 50_700..=99_999;
 
 /// A stretch of text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Piece {
+pub(super) enum Piece {
     /// Blanks.
     Blank,
     /// A comment that the server ignores.
@@ -19,24 +20,28 @@ enum Piece {
     ExecutableStart,
     /// The `*/` of an executable comment.
     ExecutableEnd,
-    /// A quoted string or name.
+    /// A quoted string or name. The first byte is its quote.
     Quoted,
+    /// A quote without an end, and all that follows it.
+    Unclosed,
     /// A run of letters, digits, `_`, `$`, `@` and all non-ASCII.
     Word,
     /// One byte of anything else.
     Symbol,
 }
 
-/// Cuts a text into pieces.
-struct Pieces<'a> {
+/// Cuts a text into pieces. The parser's tokens are made of the same pieces, so both agree about quotes and
+/// comments.
+pub(super) struct Pieces<'a> {
     text: &'a [u8],
+    mode: LexicalMode,
     at: usize,
     executable_depth: usize,
 }
 
 impl<'a> Pieces<'a> {
-    fn new(text: &'a str) -> Pieces<'a> {
-        Pieces { text: text.as_bytes(), at: 0, executable_depth: 0 }
+    pub(super) fn new(text: &'a str, mode: LexicalMode) -> Pieces<'a> {
+        Pieces { text: text.as_bytes(), mode, at: 0, executable_depth: 0 }
     }
 
     fn until(&self, mut at: usize, matches: impl Fn(u8) -> bool) -> usize {
@@ -62,34 +67,42 @@ impl<'a> Pieces<'a> {
         at
     }
 
-    fn quote_end(&self, at: usize, quote: u8) -> usize {
-        let mut at = at + 1;
+    /// The end of an executable comment that starts before `at` and is not for this server. As in MariaDB,
+    /// it may have other comments in it.
+    fn foreign_comment_end(&self, at: usize) -> usize {
+        let mut at = at;
         while at < self.text.len() {
-            match self.text[at] {
-                b'\\' if quote != b'`' => at += 2,
-                byte if byte == quote => {
-                    if self.text.get(at + 1) == Some(&quote) {
-                        at += 2;
-                    } else {
-                        return at + 1;
-                    }
-                }
-                _ => at += 1,
+            if self.text[at..].starts_with(b"*/") {
+                return at + 2;
             }
+            at = if self.text[at..].starts_with(b"/*") { self.comment_end(at + 2) } else { at + 1 };
         }
-        self.text.len()
+        at
+    }
+
+    /// What begins with `/*`, and its end.
+    fn block_comment(&mut self, from: usize) -> (Piece, usize) {
+        let rest = &self.text[from + 2..];
+        let head = if rest.starts_with(b"!") {
+            3
+        } else if rest.starts_with(b"M!") {
+            4
+        } else {
+            return (Piece::Comment, self.comment_end(from + 2));
+        };
+        match self.executable_start(from, head) {
+            Some(end) => {
+                self.executable_depth += 1;
+                (Piece::ExecutableStart, end)
+            }
+            None => (Piece::Comment, self.foreign_comment_end(from + 2)),
+        }
     }
 
     /// The head of `/*!NNNNN`: where its content starts. `None` if the server has to ignore it.
-    fn executable_start(&self, at: usize) -> Option<usize> {
+    fn executable_start(&self, at: usize, head: usize) -> Option<usize> {
         let rest = &self.text[at..];
-        let (head, mariadb) = if rest.starts_with(b"/*!") {
-            (3, false)
-        } else if rest.starts_with(b"/*M!") {
-            (4, true)
-        } else {
-            return None;
-        };
+        let mariadb = head == 4;
         let digits = rest[head..].iter().take(6).take_while(|byte| byte.is_ascii_digit()).count();
         if digits < 5 {
             return Some(at + head);
@@ -116,23 +129,16 @@ impl Iterator for Pieces<'_> {
                 (Piece::Blank, self.until(from, |byte| byte.is_ascii_whitespace() || byte == 0x0b))
             }
             b'#' => (Piece::Comment, self.line_end(from)),
-            b'-' if next == Some(b'-')
-                && self.text.get(from + 2).is_none_or(|byte| byte.is_ascii_whitespace()) =>
-            {
-                (Piece::Comment, self.line_end(from))
-            }
-            b'/' if next == Some(b'*') => match self.executable_start(from) {
-                Some(end) => {
-                    self.executable_depth += 1;
-                    (Piece::ExecutableStart, end)
-                }
-                None => (Piece::Comment, self.comment_end(from + 2)),
-            },
+            b'-' if is_line_comment(self.text, from) => (Piece::Comment, self.line_end(from)),
+            b'/' if next == Some(b'*') => self.block_comment(from),
             b'*' if next == Some(b'/') && self.executable_depth > 0 => {
                 self.executable_depth -= 1;
                 (Piece::ExecutableEnd, from + 2)
             }
-            b'\'' | b'"' | b'`' => (Piece::Quoted, self.quote_end(from, byte)),
+            b'\'' | b'"' | b'`' => match quote_end(self.text, from, self.mode) {
+                Some(end) => (Piece::Quoted, end),
+                None => (Piece::Unclosed, self.text.len()),
+            },
             byte if is_word(byte) => (Piece::Word, self.until(from, is_word)),
             _ => (Piece::Symbol, from + 1),
         };
@@ -143,39 +149,47 @@ impl Iterator for Pieces<'_> {
 
 /// The text without the comments that the server ignores. Executable comments for this server are replaced by
 /// their content.
-pub(super) fn unwrap_executable(text: &str) -> Cow<'_, str> {
+pub(super) fn unwrap_executable(text: &str, mode: LexicalMode) -> Cow<'_, str> {
     if !text.contains("/*!") && !text.contains("/*M!") {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());
-    for (piece, from, end) in Pieces::new(text) {
+    for (piece, from, end) in Pieces::new(text, mode) {
         match piece {
-            Piece::ExecutableStart | Piece::ExecutableEnd | Piece::Comment => out.push(' '),
+            // The parser finds fault with it.
+            Piece::Comment if is_open(&text[from..end]) => out.push_str(&text[from..end]),
+            // Behind `--` a blank would begin a comment.
+            Piece::ExecutableStart | Piece::ExecutableEnd | Piece::Comment => {
+                out.push_str(if out.ends_with('-') { "/**/" } else { " " });
+            }
             _ => out.push_str(&text[from..end]),
         }
     }
     Cow::Owned(out)
 }
 
-/// Where the statements of a text end: at each `;`, and at the end of the text.
-pub(super) fn statement_ends(text: &str) -> Vec<usize> {
+/// Where the first statement of a text ends: at a `;`, or at the end of the text.
+pub(super) fn statement_end(text: &str, mode: LexicalMode) -> usize {
     let bytes = text.as_bytes();
-    let mut ends: Vec<usize> = Pieces::new(text)
-        .filter(|&(piece, from, _)| piece == Piece::Symbol && bytes[from] == b';')
-        .map(|(_, from, _)| from)
-        .collect();
-    ends.push(text.len());
-    ends
+    Pieces::new(text, mode)
+        .find(|&(piece, from, _)| piece == Piece::Symbol && bytes[from] == b';')
+        .map_or(text.len(), |(_, from, _)| from)
 }
 
 /// False for a text of blanks and comments.
-pub(super) fn has_words(text: &str) -> bool {
-    Pieces::new(text).any(|(piece, _, _)| !matches!(piece, Piece::Blank | Piece::Comment))
+pub(super) fn has_words(text: &str, mode: LexicalMode) -> bool {
+    Pieces::new(text, mode).any(|(piece, _, _)| !is_nothing(piece))
 }
 
-/// The text without the blanks and comments before its first word.
+/// True for what is no part of a statement.
+fn is_nothing(piece: Piece) -> bool {
+    matches!(piece, Piece::Blank | Piece::Comment | Piece::ExecutableStart | Piece::ExecutableEnd)
+}
+
+/// The text without the blanks and comments before its first word. Which mode it is read in makes no
+/// difference there.
 pub(super) fn skip(text: &str) -> &str {
-    for (piece, from, _) in Pieces::new(text) {
+    for (piece, from, _) in Pieces::new(text, LexicalMode::default()) {
         if !matches!(piece, Piece::Blank | Piece::Comment) {
             return &text[from..];
         }
@@ -185,7 +199,7 @@ pub(super) fn skip(text: &str) -> &str {
 
 /// The first word, or an empty text if something else (a parenthesis) comes first.
 pub(super) fn first_word(text: &str) -> &str {
-    for (piece, from, end) in Pieces::new(text) {
+    for (piece, from, end) in Pieces::new(text, LexicalMode::default()) {
         match piece {
             Piece::Blank | Piece::Comment => {}
             Piece::Word => return &text[from..end],
@@ -196,36 +210,32 @@ pub(super) fn first_word(text: &str) -> &str {
 }
 
 /// Where a comment without `*/` begins, which goes on to the end of the text.
-pub(super) fn open_comment(text: &str) -> Option<usize> {
-    let (piece, from, end) = Pieces::new(text).last()?;
-    let comment = &text[from..end];
-    let is_closed = comment.len() >= 4 && comment.ends_with("*/");
-    (piece == Piece::Comment && comment.starts_with("/*") && !is_closed).then_some(from)
+pub(super) fn open_comment(text: &str, mode: LexicalMode) -> Option<usize> {
+    let (piece, from, end) = Pieces::new(text, mode).last()?;
+    (piece == Piece::Comment && is_open(&text[from..end])).then_some(from)
+}
+
+/// True for a comment that has `/*` and no `*/`.
+pub(super) fn is_open(comment: &str) -> bool {
+    comment.starts_with("/*") && !(comment.len() >= 4 && comment.ends_with("*/"))
 }
 
 /// Where the `?` of parameters are.
-pub(super) fn placeholders(text: &str) -> impl Iterator<Item = usize> + '_ {
+pub(super) fn placeholders(text: &str, mode: LexicalMode) -> impl Iterator<Item = usize> + '_ {
     let is_one =
         |&(piece, from, _): &(Piece, usize, usize)| piece == Piece::Symbol && text.as_bytes()[from] == b'?';
-    Pieces::new(text).filter(is_one).map(|(_, from, _)| from)
-}
-
-/// The positions of names in backticks directly behind `@@`.
-pub(super) fn quoted_variables(text: &str) -> Vec<usize> {
-    let mut found = Vec::new();
-    let mut is_behind = false;
-    for (piece, from, end) in Pieces::new(text) {
-        if is_behind && text[from..].starts_with('`') {
-            found.push(from);
-        }
-        is_behind = piece == Piece::Word && &text[from..end] == "@@";
-    }
-    found
+    Pieces::new(text, mode).filter(is_one).map(|(_, from, _)| from)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const PLAIN: LexicalMode = LexicalMode::NONE;
+
+    fn unwrapped(text: &str) -> Cow<'_, str> {
+        unwrap_executable(text, PLAIN)
+    }
 
     #[test]
     fn a_comment_is_open_if_the_text_ends_in_it() {
@@ -238,29 +248,29 @@ mod tests {
             ("'/* b'", None),
             ("", None),
         ] {
-            assert_eq!(open_comment(text), open, "{text}");
+            assert_eq!(open_comment(text, PLAIN), open, "{text}");
         }
     }
 
     #[test]
     fn executable_comments_are_opened_by_version() {
-        assert_eq!(unwrap_executable("SELECT /*! 1 */ + /*!40101 2 */").trim_end(), "SELECT   1   +   2");
-        assert_eq!(unwrap_executable("SELECT 1 /*!50708 + 2 */").trim_end(), "SELECT 1");
-        assert_eq!(unwrap_executable("SELECT 1 /*M!100100 + 2 */").trim_end(), "SELECT 1   + 2");
-        assert_eq!(unwrap_executable("SELECT 1 /*M!999999 + 2 */").trim_end(), "SELECT 1");
-        assert_eq!(unwrap_executable("SELECT '/*! 1 */'"), "SELECT '/*! 1 */'");
+        assert_eq!(unwrapped("SELECT /*! 1 */ + /*!40101 2 */").trim_end(), "SELECT   1   +   2");
+        assert_eq!(unwrapped("SELECT 1 /*!50708 + 2 */").trim_end(), "SELECT 1");
+        assert_eq!(unwrapped("SELECT 1 /*M!100100 + 2 */").trim_end(), "SELECT 1   + 2");
+        assert_eq!(unwrapped("SELECT 1 /*M!999999 + 2 */").trim_end(), "SELECT 1");
+        assert_eq!(unwrapped("SELECT '/*! 1 */'"), "SELECT '/*! 1 */'");
     }
 
     #[test]
     fn statements_end_at_semicolons_outside_of_quotes_and_comments() {
         let text = "SELECT ';' ; /* ; */ SELECT `;` -- ;\n; # x";
-        let parts = crate::text::parse::split(text);
+        let parts = crate::text::parse::split(text, PLAIN);
         assert_eq!(parts, ["SELECT ';'", "/* ; */ SELECT `;` -- ;"]);
     }
 
     #[test]
     fn placeholders_in_strings_do_not_count() {
         let text = "SELECT ?, '?', `?`, \"?\" /* ? */ WHERE a = ?";
-        assert_eq!(placeholders(text).collect::<Vec<usize>>(), [7, text.len() - 1]);
+        assert_eq!(placeholders(text, PLAIN).collect::<Vec<usize>>(), [7, text.len() - 1]);
     }
 }

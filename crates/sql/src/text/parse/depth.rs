@@ -131,11 +131,11 @@ pub(super) fn is_bounded(tokens: &[TokenWithSpan]) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::ErrorKind;
-    use crate::text::parse::parse;
+    use crate::text::parse::{LexicalMode, parse};
 
     /// With the stack of a server's thread.
     fn kind(text: &str) -> Option<ErrorKind> {
-        let parse = || parse(text).err().map(|error| error.kind);
+        let parse = || parse(text, LexicalMode::NONE).err().map(|error| error.kind);
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new().stack_size(8 << 20).spawn_scoped(scope, parse);
             thread.unwrap().join().unwrap()

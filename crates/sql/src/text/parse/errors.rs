@@ -61,14 +61,14 @@ fn offset_of(text: &str, line: usize, column: usize) -> usize {
 
 #[cfg(test)]
 mod tests {
-    use crate::text::parse::parse;
+    use crate::text::parse::{LexicalMode, parse};
 
     #[test]
     fn a_syntax_error_shows_the_text_from_the_offending_word_on() {
-        let error = parse("SELECT a\nFROM t WHERE a = ) b").unwrap_err();
+        let error = parse("SELECT a\nFROM t WHERE a = ) b", LexicalMode::NONE).unwrap_err();
         assert_eq!(error.code(), 1064);
         assert!(error.message.ends_with("near ') b' at line 2"), "{}", error.message);
-        let error = parse("SELECT a FROM").unwrap_err();
+        let error = parse("SELECT a FROM", LexicalMode::NONE).unwrap_err();
         assert!(error.message.ends_with("near '' at line 1"), "{}", error.message);
     }
 }

@@ -7,6 +7,7 @@
 
 mod comments;
 mod depth;
+mod dialect;
 mod errors;
 pub mod tokens;
 mod words;
@@ -14,6 +15,8 @@ mod words;
 pub(crate) use errors::error_at;
 pub use errors::offset_in;
 pub use words::{Word, Words};
+
+pub use super::mode::LexicalMode;
 
 use crate::{ErrorKind, SqlError};
 use sqlparser::ast;
@@ -48,6 +51,8 @@ pub struct OtherStatement {
     pub word: String,
     /// The statement's text, executable comments unwrapped, without the final `;`.
     pub text: String,
+    /// How the text is read.
+    pub mode: LexicalMode,
 }
 
 impl OtherStatement {
@@ -56,7 +61,7 @@ impl OtherStatement {
     /// # Errors
     /// 1064.
     pub fn ast(&self) -> Result<ast::Statement, SqlError> {
-        parse_ast(&self.text)
+        parse_ast(&self.text, self.mode)
     }
 
     /// A cursor over the statement's words, before the first one.
@@ -64,16 +69,16 @@ impl OtherStatement {
     /// # Errors
     /// 1064 for a text that cannot even be cut into words.
     pub fn words(&self) -> Result<Words<'_>, SqlError> {
-        Words::new(&self.text)
+        Words::new(&self.text, self.mode)
     }
 }
 
-/// The text of a statement as UTF-8, its executable comments unwrapped.
+/// The text of a client's command as UTF-8.
 ///
 /// # Errors
 /// 1300 for bytes that are not UTF-8.
-pub fn to_text(sql: &[u8]) -> Result<Cow<'_, str>, SqlError> {
-    let text = std::str::from_utf8(sql).map_err(|error| {
+pub fn utf8(sql: &[u8]) -> Result<&str, SqlError> {
+    std::str::from_utf8(sql).map_err(|error| {
         let from = error.valid_up_to();
         let bad = &sql[from..sql.len().min(from + 6)];
         let shown: String = bad.iter().map(|byte| format!("\\x{byte:02X}")).collect();
@@ -81,22 +86,37 @@ pub fn to_text(sql: &[u8]) -> Result<Cow<'_, str>, SqlError> {
             ErrorKind::InvalidCharacterString,
             format!("Invalid utf8mb4 character string: '{shown}'"),
         )
-    })?;
-    Ok(comments::unwrap_executable(text))
+    })
+}
+
+/// The text with its executable comments unwrapped.
+pub fn unwrap_comments(text: &str, mode: LexicalMode) -> Cow<'_, str> {
+    comments::unwrap_executable(text, mode)
+}
+
+/// Takes the first statement off a text of several, which semicolons separate. Empty ones are left out.
+/// `None` if there is none left.
+pub fn take_statement<'t>(rest: &mut &'t str, mode: LexicalMode) -> Option<&'t str> {
+    while !rest.is_empty() {
+        let end = comments::statement_end(rest, mode);
+        let statement = trim(&rest[..end]);
+        *rest = rest.get(end + 1..).unwrap_or("");
+        if comments::has_words(statement, mode) {
+            return Some(statement);
+        }
+    }
+    None
+}
+
+/// The text without the blanks around it. Other spaces than ASCII's are letters of names.
+fn trim(text: &str) -> &str {
+    text.trim_matches(|character: char| character.is_ascii_whitespace() || character == '\u{b}')
 }
 
 /// Cuts a text at its semicolons. Empty statements are left out.
-pub fn split(text: &str) -> Vec<&str> {
-    let mut statements = Vec::new();
-    let mut from = 0;
-    for end in comments::statement_ends(text) {
-        let statement = text[from..end].trim();
-        if comments::has_words(statement) {
-            statements.push(statement);
-        }
-        from = end + 1;
-    }
-    statements
+pub fn split(text: &str, mode: LexicalMode) -> Vec<&str> {
+    let mut rest = text;
+    std::iter::from_fn(|| take_statement(&mut rest, mode)).collect()
 }
 
 /// The text from its first word on.
@@ -105,25 +125,29 @@ pub fn skip_comments(text: &str) -> &str {
 }
 
 /// Where a comment without `*/` begins, which goes on to the end of the text.
-pub fn open_comment(text: &str) -> Option<usize> {
-    comments::open_comment(text)
+pub fn open_comment(text: &str, mode: LexicalMode) -> Option<usize> {
+    comments::open_comment(text, mode)
 }
 
 /// How many `?` parameters a text has.
-pub fn count_placeholders(text: &str) -> usize {
-    comments::placeholders(text).count()
+pub fn count_placeholders(text: &str, mode: LexicalMode) -> usize {
+    comments::placeholders(text, mode).count()
 }
 
 /// The text with each `?` replaced by a parameter's value, written as a literal.
-pub(crate) fn fill_placeholders<'t>(text: &'t str, values: &[ValueRef<'_>]) -> Cow<'t, str> {
+pub(crate) fn fill_placeholders<'t>(
+    text: &'t str,
+    mode: LexicalMode,
+    values: &[ValueRef<'_>],
+) -> Cow<'t, str> {
     if values.is_empty() {
         return Cow::Borrowed(text);
     }
     let mut filled = String::new();
     let mut from = 0;
-    for (at, value) in comments::placeholders(text).zip(values) {
+    for (at, value) in comments::placeholders(text, mode).zip(values) {
         filled.push_str(&text[from..at]);
-        push_literal(*value, &mut filled);
+        push_literal(*value, mode, &mut filled);
         from = at + 1;
     }
     filled.push_str(&text[from..]);
@@ -131,7 +155,7 @@ pub(crate) fn fill_placeholders<'t>(text: &'t str, values: &[ValueRef<'_>]) -> C
 }
 
 /// Blanks around the value separate it from the text around it.
-fn push_literal(value: ValueRef<'_>, out: &mut String) {
+fn push_literal(value: ValueRef<'_>, mode: LexicalMode, out: &mut String) {
     out.push(' ');
     match value {
         ValueRef::Binary(bytes) => {
@@ -143,7 +167,10 @@ fn push_literal(value: ValueRef<'_>, out: &mut String) {
             let mut text = String::new();
             crate::text::push_text(value, &mut text);
             out.push('\'');
-            out.push_str(&text.replace('\\', "\\\\").replace('\'', "''"));
+            if mode.escapes() {
+                text = text.replace('\\', "\\\\");
+            }
+            out.push_str(&text.replace('\'', "''"));
             out.push('\'');
         }
         _ => crate::text::push_text(value, out),
@@ -155,27 +182,27 @@ fn push_literal(value: ValueRef<'_>, out: &mut String) {
 ///
 /// # Errors
 /// 1064, 1065.
-pub fn parse(text: &str) -> Result<Statement, SqlError> {
-    let text = text.trim().trim_end_matches(';').trim_end();
+pub fn parse(text: &str, mode: LexicalMode) -> Result<Statement, SqlError> {
+    let text = trim(trim(text).trim_end_matches(';'));
     let word = comments::first_word(text).to_ascii_uppercase();
     match word.as_str() {
         "" if !text.contains('(') => Err(SqlError::empty_query()),
-        "SELECT" | "WITH" | "VALUES" | "TABLE" | "" => match parse_ast(text)? {
+        "SELECT" | "WITH" | "VALUES" | "TABLE" | "" => match parse_ast(text, mode)? {
             ast::Statement::Query(query) => Ok(Statement::Query(query)),
             _ => Err(SqlError::syntax(text, 1)),
         },
-        "INSERT" | "REPLACE" => Ok(Statement::Insert(Box::new(parse_ast(text)?))),
-        "UPDATE" => Ok(Statement::Update(Box::new(parse_ast(text)?))),
-        "DELETE" => Ok(Statement::Delete(Box::new(parse_ast(text)?))),
+        "INSERT" | "REPLACE" => Ok(Statement::Insert(Box::new(parse_ast(text, mode)?))),
+        "UPDATE" => Ok(Statement::Update(Box::new(parse_ast(text, mode)?))),
+        "DELETE" => Ok(Statement::Delete(Box::new(parse_ast(text, mode)?))),
         "USE" => {
-            let mut words = Words::new(text)?;
+            let mut words = Words::new(text, mode)?;
             words.next();
             let name = words.name()?;
             words.end()?;
             Ok(Statement::Use(name))
         }
-        "EXPLAIN" | "DESCRIBE" | "DESC" => parse_explain(text, word),
-        _ => Ok(Statement::Other(OtherStatement { word, text: text.to_string() })),
+        "EXPLAIN" | "DESCRIBE" | "DESC" => parse_explain(text, word, mode),
+        _ => Ok(Statement::Other(OtherStatement { word, text: text.to_string(), mode })),
     }
 }
 
@@ -189,8 +216,8 @@ pub enum ExplainForm {
 }
 
 /// EXPLAIN [EXTENDED | PARTITIONS] [FORMAT = name] statement, or DESCRIBE table.
-fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
-    let mut words = Words::new(text)?;
+fn parse_explain(text: &str, word: String, mode: LexicalMode) -> Result<Statement, SqlError> {
+    let mut words = Words::new(text, mode)?;
     words.next();
     let mut form = ExplainForm::Table;
     loop {
@@ -219,10 +246,10 @@ fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
     let rest = words.rest();
     match comments::first_word(rest).to_ascii_uppercase().as_str() {
         "SELECT" | "WITH" | "INSERT" | "REPLACE" | "UPDATE" | "DELETE" | "VALUES" => {
-            Ok(Statement::Explain(Box::new(parse(rest)?), form))
+            Ok(Statement::Explain(Box::new(parse(rest, mode)?), form))
         }
-        _ if rest.starts_with('(') => Ok(Statement::Explain(Box::new(parse(rest)?), form)),
-        _ => Ok(Statement::Other(OtherStatement { word, text: text.to_string() })),
+        _ if rest.starts_with('(') => Ok(Statement::Explain(Box::new(parse(rest, mode)?), form)),
+        _ => Ok(Statement::Other(OtherStatement { word, text: text.to_string(), mode })),
     }
 }
 
@@ -230,28 +257,29 @@ fn parse_explain(text: &str, word: String) -> Result<Statement, SqlError> {
 ///
 /// # Errors
 /// 1064 with the text from the offending word on.
-pub(crate) fn parse_ast(text: &str) -> Result<ast::Statement, SqlError> {
-    parse_whole(text, |parser| parser.parse_statement())
+pub(crate) fn parse_ast(text: &str, mode: LexicalMode) -> Result<ast::Statement, SqlError> {
+    parse_whole(text, mode, |parser| parser.parse_statement())
 }
 
 /// `column = expression, ...`: the SET of LOAD DATA.
 ///
 /// # Errors
 /// As [`parse_ast`].
-pub(crate) fn parse_assignments(text: &str) -> Result<Vec<ast::Assignment>, SqlError> {
-    parse_whole(text, |parser| parser.parse_comma_separated(Parser::parse_assignment))
+pub(crate) fn parse_assignments(text: &str, mode: LexicalMode) -> Result<Vec<ast::Assignment>, SqlError> {
+    parse_whole(text, mode, |parser| parser.parse_comma_separated(Parser::parse_assignment))
 }
 
 /// A part that a whole text consists of.
 fn parse_whole<T>(
     text: &str,
+    mode: LexicalMode,
     parse: impl FnOnce(&mut Parser<'_>) -> Result<T, ParserError>,
 ) -> Result<T, SqlError> {
-    let dialect = MySqlDialect {};
+    let dialect = dialect::Mysql(MySqlDialect {});
     let options = ParserOptions::new().with_unescape(true);
-    let mut tokens = tokens::tokenize(text, true)
+    let mut tokens = tokens::tokenize(text, mode, true)
         .map_err(|error| errors::from_parser(text, &ParserError::TokenizerError(error.to_string())))?;
-    tokens::translate(&mut tokens);
+    tokens::translate(&mut tokens, mode);
     if !depth::is_bounded(&tokens) {
         return Err(SqlError::new(
             ErrorKind::StackOverrun,

@@ -1,10 +1,12 @@
 //! Words of MySQL that the `sqlparser` crate does not know. They are replaced by words that it knows.
 
-use super::comments;
+use super::comments::{self, Piece, Pieces};
+use crate::text::mode::{LexicalMode, unquote};
 use sqlparser::ast::{DateTimeField, ObjectName, ObjectNamePart, Value};
 use sqlparser::dialect::MySqlDialect;
 use sqlparser::keywords::Keyword;
-use sqlparser::tokenizer::{Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace};
+use sqlparser::tokenizer::{Location, Span, Token, TokenWithSpan, Tokenizer, TokenizerError, Whitespace};
+use std::ops::Range;
 
 /// MySQL's units of two parts, and the units of other dialects that stand for them between here and the
 /// binder.
@@ -30,67 +32,233 @@ pub(crate) fn unit_name(field: &DateTimeField) -> String {
     }
 }
 
-/// Cuts a statement into tokens. The crate's tokenizer loses its way in @@`name`: here that is the word
-/// `@@name`.
+/// Cuts a statement into tokens. Quotes and comments are found as the splitter of statements finds them, and
+/// the crate's tokenizer reads only what is between them. So it cannot disagree about where a text ends, and
+/// no mode concerns it.
 ///
-/// For the parser @@`default`.x becomes @@global.`default`.x: bare, and without a scope, the word is none of
-/// a cache.
-pub(super) fn tokenize(text: &str, for_parser: bool) -> Result<Vec<TokenWithSpan>, TokenizerError> {
-    let dialect = MySqlDialect {};
-    let cut = |text: &str| Tokenizer::new(&dialect, text).with_unescape(true).tokenize_with_location();
-    let names = if text.contains("@@`") { comments::quoted_variables(text) } else { Vec::new() };
-    if names.is_empty() {
-        return cut(text);
-    }
-    let mut spaced = String::with_capacity(text.len() + names.len());
-    let mut from = 0;
-    // Line and column, from 0, of each blank that is put in.
-    let mut blanks = Vec::new();
-    for name in names {
-        spaced.push_str(&text[from..name]);
-        let line = spaced.rfind('\n').map_or(0, |end| end + 1);
-        blanks.push((spaced.matches('\n').count() as u64, spaced[line..].chars().count() as u64));
-        spaced.push(' ');
-        from = name;
-    }
-    spaced.push_str(&text[from..]);
-    let mut tokens: Vec<TokenWithSpan> = Vec::new();
-    let mut rest = cut(&spaced)?.into_iter();
-    while let Some(mut token) = rest.next() {
-        for place in [&mut token.span.start, &mut token.span.end] {
-            let before = |blank: &&(u64, u64)| blank.0 + 1 == place.line && blank.1 + 1 < place.column;
-            place.column -= blanks.iter().filter(before).count() as u64;
+/// @@`name` is the word `@@name`. For the parser @@`default`.x becomes @@global.`default`.x: bare, and
+/// without a scope, the word is none of a cache.
+pub(in crate::text) fn tokenize(
+    text: &str,
+    mode: LexicalMode,
+    for_parser: bool,
+) -> Result<Vec<TokenWithSpan>, TokenizerError> {
+    let mut cutter = Cutter {
+        text,
+        mode,
+        for_parser,
+        tokens: Vec::new(),
+        run: 0..0,
+        word: 0,
+        read: 0,
+        place: Location::new(1, 1),
+    };
+    for (piece, from, end) in Pieces::new(text, mode) {
+        match piece {
+            Piece::Word if matches!(&text[from..end], "@" | "@@") => cutter.at_signs(from, end)?,
+            Piece::Word | Piece::Blank => {
+                cutter.run.end = end;
+                cutter.word = from;
+            }
+            Piece::Symbol => {
+                cutter.run.end = end;
+                cutter.word = end;
+                // The tokenizer would take some of these for comments that are none here.
+                if text[from..].starts_with("--") {
+                    cutter.end_run()?;
+                }
+            }
+            Piece::Quoted => cutter.quoted(from, end)?,
+            Piece::Unclosed => return Err(cutter.error(from, "Unterminated string literal")),
+            Piece::Comment if comments::is_open(&text[from..end]) => {
+                return Err(cutter.error(end, "Unexpected EOF while in a multi-line comment"));
+            }
+            Piece::Comment | Piece::ExecutableStart | Piece::ExecutableEnd => {
+                cutter.end_run()?;
+                cutter.push(from, end, Token::Whitespace(Whitespace::Space));
+            }
         }
-        if token.token != Token::AtAt {
-            tokens.push(token);
-            continue;
+    }
+    cutter.end_run()?;
+    Ok(cutter.tokens)
+}
+
+/// Makes tokens of pieces.
+struct Cutter<'a> {
+    text: &'a str,
+    mode: LexicalMode,
+    for_parser: bool,
+    tokens: Vec<TokenWithSpan>,
+    /// What is between quotes and comments, up to here.
+    run: Range<usize>,
+    /// Where the last word of the run begins. Its end if it does not end in a word.
+    word: usize,
+    /// Line and column of the byte `read`.
+    place: Location,
+    read: usize,
+}
+
+impl Cutter<'_> {
+    /// The line and column of a byte. Bytes are asked for in ascending order.
+    fn place(&mut self, at: usize) -> Location {
+        for character in self.text[self.read..at].chars() {
+            if character == '\n' {
+                self.place = Location::new(self.place.line + 1, 1);
+            } else {
+                self.place.column += 1;
+            }
         }
-        // The blank, then the name.
-        rest.next();
-        let Some(TokenWithSpan { token: Token::Word(name), span }) = rest.next() else { break };
-        let span = Span::new(token.span.start, span.end);
-        if for_parser && name.value == engine::DEFAULT_CACHE {
-            tokens.push(TokenWithSpan::new(Token::make_word("@@global", None), span));
-            tokens.push(TokenWithSpan::new(Token::Period, span));
-            tokens.push(TokenWithSpan::new(Token::make_word(&name.value, Some('`')), span));
+        self.read = at;
+        self.place
+    }
+
+    fn push(&mut self, from: usize, end: usize, token: Token) {
+        let span = Span::new(self.place(from), self.place(end));
+        self.tokens.push(TokenWithSpan::new(token, span));
+        self.run = end..end;
+        self.word = end;
+    }
+
+    fn error(&mut self, at: usize, message: &str) -> TokenizerError {
+        TokenizerError { message: message.to_owned(), location: self.place(at) }
+    }
+
+    /// Gives the run to the tokenizer.
+    fn end_run(&mut self) -> Result<(), TokenizerError> {
+        let Range { start, end } = self.run.clone();
+        (self.run, self.word) = (end..end, end);
+        if start == end {
+            return Ok(());
+        }
+        let base = self.place(start);
+        let moved = |mut place: Location| {
+            if place.line == 1 {
+                place.column += base.column - 1;
+            }
+            place.line += base.line - 1;
+            place
+        };
+        let dialect = MySqlDialect {};
+        Tokenizer::new(&dialect, &self.text[start..end])
+            .tokenize_with_location_into_buf_with_mapper(&mut self.tokens, |mut token| {
+                token.span = Span::new(moved(token.span.start), moved(token.span.end));
+                token
+            })
+            .map_err(|error| TokenizerError { location: moved(error.location), ..error })
+    }
+
+    /// `@` or `@@` with no name directly behind it. The tokenizer would take the next character for one.
+    fn at_signs(&mut self, from: usize, end: usize) -> Result<(), TokenizerError> {
+        self.end_run()?;
+        let next = self.text.as_bytes().get(end).copied().unwrap_or(b' ');
+        let is_quoted = matches!(next, b'`' | b'"') && !self.mode.quotes_text(next);
+        if is_quoted && end - from == 2 {
+            self.run.end = end;
+            self.word = from;
         } else {
-            let name = format!("@@{}", name.value);
-            tokens.push(TokenWithSpan::new(Token::make_word(&name, None), span));
+            self.push(from, end, if end - from == 1 { Token::AtSign } else { Token::AtAt });
+        }
+        Ok(())
+    }
+
+    /// A quoted text or name, with what stands directly before it and belongs to it.
+    fn quoted(&mut self, from: usize, end: usize) -> Result<(), TokenizerError> {
+        let quote = self.text.as_bytes()[from];
+        let inner = &self.text[from + 1..end - 1];
+        let is_name = !self.mode.quotes_text(quote);
+        // A backslash that escapes never splits a character: what it escapes is copied from its first byte.
+        let mut value = Vec::with_capacity(inner.len());
+        unquote(inner.as_bytes(), quote, self.mode, &mut value);
+        let value = String::from_utf8_lossy(&value).into_owned();
+        // Behind a point it is a name by itself.
+        let is_member = self.text[..self.word].ends_with('.');
+        let before = if is_member { "" } else { &self.text[self.word..self.run.end] };
+        let is_digits = |digits: &[u8], most: u8| {
+            quote == b'\'' && digits.iter().all(|byte| byte.is_ascii_hexdigit() && *byte <= most)
+        };
+        let token = match before {
+            "@@" if is_name => {
+                self.run.end = self.word;
+                self.end_run()?;
+                let at = self.word;
+                self.system_variable(at, end, &value);
+                return Ok(());
+            }
+            "x" | "X" if is_digits(inner.as_bytes(), b'f') => Some(Token::HexStringLiteral(value.clone())),
+            "b" | "B" if is_digits(inner.as_bytes(), b'1') => {
+                Some(Token::SingleQuotedByteStringLiteral(value.clone()))
+            }
+            "n" | "N" if quote == b'\'' => Some(Token::NationalStringLiteral(value.clone())),
+            _ => None,
+        };
+        if let Some(token) = token {
+            self.run.end = self.word;
+            self.end_run()?;
+            let at = self.word;
+            self.push(at, end, token);
+            return Ok(());
+        }
+        self.end_run()?;
+        if !is_name && self.continues_text(&value, end) {
+            return Ok(());
+        }
+        let token = match quote {
+            _ if is_name => Token::make_word(&value, Some('`')),
+            b'"' => Token::DoubleQuotedString(value),
+            _ => Token::SingleQuotedString(value),
+        };
+        self.push(from, end, token);
+        Ok(())
+    }
+
+    /// Adds a text to the text before it, if nothing but blanks and comments is between them: they are one.
+    fn continues_text(&mut self, value: &str, end: usize) -> bool {
+        let mut before =
+            self.tokens.iter_mut().rev().filter(|token| !matches!(token.token, Token::Whitespace(_)));
+        let (last, last_but_one) = (before.next(), before.next());
+        // A name is one text.
+        let is_alias = matches!(
+            last_but_one.map(|token| &token.token),
+            Some(Token::Word(word)) if word.keyword == Keyword::AS && word.quote_style.is_none()
+        );
+        match last.filter(|_| !is_alias).map(|token| &mut token.token) {
+            Some(
+                Token::SingleQuotedString(text)
+                | Token::DoubleQuotedString(text)
+                | Token::NationalStringLiteral(text),
+            ) if self.for_parser => {
+                text.push_str(value);
+                (self.run, self.word) = (end..end, end);
+                true
+            }
+            _ => false,
         }
     }
-    Ok(tokens)
+
+    fn system_variable(&mut self, from: usize, end: usize, name: &str) {
+        if self.for_parser && name == engine::DEFAULT_CACHE {
+            self.push(from, end, Token::make_word("@@global", None));
+            self.push(end, end, Token::Period);
+            self.push(end, end, Token::make_word(name, Some('`')));
+        } else {
+            self.push(from, end, Token::make_word(&format!("@@{name}"), None));
+        }
+    }
 }
 
 /// Translates the tokens of a statement for the parser: compound units, the operators MOD, `&&` and `||`,
-/// LOCK IN SHARE MODE, and WAIT n behind FOR UPDATE.
-pub(crate) fn translate(tokens: &mut [TokenWithSpan]) {
+/// NOT where it binds strongly, LOCK IN SHARE MODE, and WAIT n behind FOR UPDATE.
+pub(crate) fn translate(tokens: &mut [TokenWithSpan], mode: LexicalMode) {
+    let concatenates = mode.has(LexicalMode::PIPES_AS_CONCAT);
     for token in tokens.iter_mut() {
         match token.token {
             Token::Overlap => token.token = Token::make_keyword("AND"),
-            // Without PIPES_AS_CONCAT.
-            Token::StringConcat => token.token = Token::make_keyword("OR"),
+            Token::StringConcat if !concatenates => token.token = Token::make_keyword("OR"),
             _ => {}
         }
+    }
+    if mode.has(LexicalMode::HIGH_NOT_PRECEDENCE) {
+        strong_nots(tokens);
     }
     locking_clauses(tokens);
     modifiers(tokens);
@@ -126,6 +294,32 @@ pub(crate) fn translate(tokens: &mut [TokenWithSpan]) {
             | Token::Placeholder(_)
             | Token::RParen => operand_before = true,
             _ => operand_before = false,
+        }
+    }
+}
+
+/// NOT becomes `!` where it negates what follows. It is part of another operator behind IS, and before IN,
+/// LIKE, BETWEEN and their like.
+fn strong_nots(tokens: &mut [TokenWithSpan]) {
+    let keyword = |token: &Token| match token {
+        Token::Word(word) if word.quote_style.is_none() => word.keyword,
+        _ => Keyword::NoKeyword,
+    };
+    let words: Vec<usize> =
+        (0..tokens.len()).filter(|at| !matches!(tokens[*at].token, Token::Whitespace(_))).collect();
+    for (position, &at) in words.iter().enumerate() {
+        if keyword(&tokens[at].token) != Keyword::NOT {
+            continue;
+        }
+        let before = position.checked_sub(1).map(|before| keyword(&tokens[words[before]].token));
+        let behind = words.get(position + 1).map(|behind| keyword(&tokens[*behind].token));
+        let is_part = matches!(before, Some(Keyword::IS | Keyword::IF))
+            || matches!(
+                behind,
+                Some(Keyword::IN | Keyword::LIKE | Keyword::BETWEEN | Keyword::REGEXP | Keyword::RLIKE)
+            );
+        if !is_part {
+            tokens[at].token = Token::ExclamationMark;
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use super::errors::{error_at, from_parser};
 use crate::SqlError;
+use crate::text::mode::LexicalMode;
 use sqlparser::parser::ParserError;
 use sqlparser::tokenizer::{Location, Token, TokenWithSpan, Whitespace};
 
@@ -25,6 +26,7 @@ pub enum Word {
 #[derive(Clone, Debug)]
 pub struct Words<'a> {
     text: &'a str,
+    mode: LexicalMode,
     words: Vec<(Word, usize)>,
     at: usize,
 }
@@ -32,8 +34,8 @@ pub struct Words<'a> {
 impl<'a> Words<'a> {
     /// # Errors
     /// 1064 for an unclosed quote and the like.
-    pub fn new(text: &'a str) -> Result<Words<'a>, SqlError> {
-        let tokens = super::tokens::tokenize(text, false)
+    pub fn new(text: &'a str, mode: LexicalMode) -> Result<Words<'a>, SqlError> {
+        let tokens = super::tokens::tokenize(text, mode, false)
             .map_err(|error| from_parser(text, &ParserError::TokenizerError(error.to_string())))?;
         let offsets = Offsets::new(text);
         let mut words: Vec<(Word, usize)> = tokens
@@ -44,7 +46,12 @@ impl<'a> Words<'a> {
             })
             .collect();
         words.push((Word::End, text.len()));
-        Ok(Words { text, words, at: 0 })
+        Ok(Words { text, mode, words, at: 0 })
+    }
+
+    /// How [`Words::rest`] is to be read.
+    pub(crate) fn mode(&self) -> LexicalMode {
+        self.mode
     }
 
     pub fn peek(&self) -> &Word {
@@ -215,7 +222,7 @@ mod tests {
 
     #[test]
     fn words_are_taken_one_by_one_and_errors_point_at_the_next() {
-        let mut words = Words::new("SET GLOBAL hot.key_buffer_size = 'é', 1").unwrap();
+        let mut words = Words::new("SET GLOBAL hot.key_buffer_size = 'é', 1", LexicalMode::NONE).unwrap();
         words.expect("set").unwrap();
         assert!(words.accept_all(&["GLOBAL"]));
         assert!(!words.accept("SESSION"));
@@ -228,7 +235,8 @@ mod tests {
 
     #[test]
     fn a_quoted_name_behind_at_signs_is_part_of_the_word() {
-        let mut words = Words::new("é @@`a b`.x, '@@`no`',\n @@`y`.`default` @@`default`.z").unwrap();
+        let mut words =
+            Words::new("é @@`a b`.x, '@@`no`',\n @@`y`.`default` @@`default`.z", LexicalMode::NONE).unwrap();
         words.next();
         assert_eq!(words.next(), Word::Bare("@@a b".into()));
         words.expect_symbol(".").unwrap();

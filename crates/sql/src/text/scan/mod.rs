@@ -1,6 +1,7 @@
 //! The literal-normalising scanner.
 
 use super::literal::{Literal, LiteralPosition};
+use super::mode::{LexicalMode, is_line_comment, push_escaped, quote_end};
 use crate::text::SlotKind;
 mod words;
 
@@ -57,8 +58,8 @@ pub(crate) struct Scan {
 }
 
 impl Scan {
-    /// Scans a statement. `prefix` is put before the key.
-    pub(crate) fn scan(&mut self, prefix: &[u8], text: &[u8]) -> ScanEnd {
+    /// Scans a statement, read as `mode` says. `prefix` is put before the key.
+    pub(crate) fn scan(&mut self, prefix: &[u8], text: &[u8], mode: LexicalMode) -> ScanEnd {
         self.key.clear();
         self.key.extend_from_slice(prefix);
         self.key_start = self.key.len();
@@ -73,6 +74,7 @@ impl Scan {
         }
         let mut scanner = Scanner {
             text,
+            mode,
             at: 0,
             copied: 0,
             out: self,
@@ -82,6 +84,7 @@ impl Scan {
             by_depth: None,
             verbatim_depth: None,
             type_word: false,
+            text_end: 0,
         };
         let end = scanner.run();
         while self.key.len() > self.key_start && self.key.last().is_some_and(u8::is_ascii_whitespace) {
@@ -125,7 +128,11 @@ impl Scan {
         let mut at = 0;
         while at < key.len() {
             if key[at] == SLOT || key[at] == LIST {
-                out.extend_from_slice(format!(" ?{number} ").as_bytes());
+                // Blanks separate it from words. Behind `--` a blank would begin a comment.
+                if out.last() != Some(&b'-') {
+                    out.push(b' ');
+                }
+                out.extend_from_slice(format!("?{number} ").as_bytes());
                 number += 1;
                 at += 2;
             } else {
@@ -167,6 +174,7 @@ enum Previous {
 
 struct Scanner<'a, 's> {
     text: &'a [u8],
+    mode: LexicalMode,
     at: usize,
     /// The text before this is in the key.
     copied: usize,
@@ -181,6 +189,8 @@ struct Scanner<'a, 's> {
     verbatim_depth: Option<u32>,
     /// The last word may name a type.
     type_word: bool,
+    /// Where the last text ended.
+    text_end: usize,
 }
 
 impl Scanner<'_, '_> {
@@ -207,18 +217,11 @@ impl Scanner<'_, '_> {
                 {
                     self.number(self.at);
                 }
-                b'\'' | b'"' => {
-                    if !self.string(self.at, false) {
+                b'\'' | b'"' | b'`' => {
+                    if !self.quoted(byte) {
                         return ScanEnd::Unscannable;
                     }
                 }
-                b'`' => match self.name_end(self.at) {
-                    Some(end) => {
-                        self.at = end;
-                        self.previous = Previous::Operand;
-                    }
-                    None => return ScanEnd::Unscannable,
-                },
                 b'@' => self.variable(),
                 b'?' => {
                     if !self.parameter() {
@@ -233,14 +236,14 @@ impl Scanner<'_, '_> {
                 }
                 b')' => self.close(),
                 b'-' => {
-                    if self.is_line_comment() {
-                        self.skip_comment_to(self.line_end());
+                    if is_line_comment(self.text, self.at) {
+                        self.skip_comment_to(self.line_end(self.at));
                         continue;
                     }
                     self.sign();
                 }
                 b'#' => {
-                    self.skip_comment_to(self.line_end());
+                    self.skip_comment_to(self.line_end(self.at));
                     continue;
                 }
                 b'/' if self.text.get(self.at + 1) == Some(&b'*') => {
@@ -337,7 +340,7 @@ impl Scanner<'_, '_> {
         if is_executed {
             return false;
         }
-        match self.block_comment_end() {
+        match self.block_comment_end(self.at) {
             Some(end) => self.skip_comment_to(end),
             None => return false,
         }
@@ -352,24 +355,20 @@ impl Scanner<'_, '_> {
         self.copied = end;
     }
 
-    fn line_end(&self) -> usize {
-        self.text[self.at..].iter().position(|&byte| byte == b'\n').map_or(self.text.len(), |at| self.at + at)
+    fn line_end(&self, from: usize) -> usize {
+        self.text[from..].iter().position(|&byte| byte == b'\n').map_or(self.text.len(), |at| from + at)
     }
 
-    fn block_comment_end(&self) -> Option<usize> {
-        let rest = &self.text[self.at + 2..];
-        rest.windows(2).position(|pair| pair == b"*/").map(|at| self.at + at + 4)
-    }
-
-    fn is_line_comment(&self) -> bool {
-        self.text.get(self.at + 1) == Some(&b'-')
-            && self.text.get(self.at + 2).is_none_or(u8::is_ascii_whitespace)
+    fn block_comment_end(&self, from: usize) -> Option<usize> {
+        let rest = &self.text[from + 2..];
+        rest.windows(2).position(|pair| pair == b"*/").map(|at| from + at + 4)
     }
 
     fn skip_comment_to(&mut self, end: usize) {
         self.copy_to(self.at);
-        // A comment separates words.
-        self.out.key.push(b' ');
+        // A comment separates words. Behind `--` a blank would begin another one.
+        let blank: &[u8] = if self.out.key.last() == Some(&b'-') { b"/**/" } else { b" " };
+        self.out.key.extend_from_slice(blank);
         self.at = end;
         self.copied = end;
     }
@@ -380,16 +379,26 @@ impl Scanner<'_, '_> {
         }
     }
 
-    /// The end of a name in backticks.
-    fn name_end(&self, from: usize) -> Option<usize> {
-        let mut at = from + 1;
-        loop {
-            at += self.text.get(at..)?.iter().position(|&byte| byte == b'`')? + 1;
-            if self.text.get(at) != Some(&b'`') {
-                return Some(at);
-            }
-            at += 1;
+    /// A quoted text or name. False if it is not closed.
+    #[inline]
+    fn quoted(&mut self, quote: u8) -> bool {
+        if self.mode.quotes_text(quote) {
+            return self.string_from(self.at, self.at, false);
         }
+        match quote_end(self.text, self.at, self.mode) {
+            Some(end) => {
+                self.at = end;
+                self.previous = Previous::Operand;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// True for the quote of a text.
+    #[inline]
+    fn is_text_quote(&self, byte: Option<&u8>) -> bool {
+        byte.is_some_and(|&byte| self.mode.quotes_text(byte))
     }
 
     /// Reads a word. False if what follows cannot be scanned.
@@ -404,12 +413,13 @@ impl Scanner<'_, '_> {
         self.at = end;
         self.in_pending = false;
         self.type_word = false;
+        let is_member = self.previous == Previous::Operand && from > 0 && self.text[from - 1] == b'.';
         // A string right behind: N'...', X'...', b'...', _utf8mb4'...'.
-        if let Some(b'\'' | b'"') = self.text.get(end) {
+        if self.text.get(end) == Some(&b'\'') && !is_member {
             match word {
                 b"x" | b"X" | b"b" | b"B" => {
                     // Hexadecimal and bit literals stay in the text.
-                    let Some(string_end) = self.plain_string_end(end) else { return false };
+                    let Some(string_end) = self.digits_end(end, word) else { return false };
                     self.at = string_end;
                     self.previous = Previous::Operand;
                     return true;
@@ -429,11 +439,11 @@ impl Scanner<'_, '_> {
             while self.text.get(quote).is_some_and(u8::is_ascii_whitespace) {
                 quote += 1;
             }
-            if let Some(b'\'' | b'"') = self.text.get(quote) {
+            if self.is_text_quote(self.text.get(quote)) {
                 return self.string_from(from, quote, binary);
             }
         }
-        if self.previous == Previous::Operand && from > 0 && self.text[from - 1] == b'.' {
+        if is_member {
             return true;
         }
         match keyword(word) {
@@ -463,8 +473,10 @@ impl Scanner<'_, '_> {
             self.at += 1;
         }
         match self.text.get(self.at) {
-            Some(b'`') => self.at = self.name_end(self.at).unwrap_or(self.text.len()),
-            Some(b'\'' | b'"') => self.at = self.plain_string_end(self.at).unwrap_or(self.text.len()),
+            Some(b'`' | b'\'' | b'"') => {
+                // What follows a quote without an end is not a statement. The parser says so.
+                self.at = quote_end(self.text, self.at, self.mode).unwrap_or(self.text.len());
+            }
             _ => {
                 while self.text.get(self.at).is_some_and(|&byte| is_word(byte) || byte == b'.') {
                     self.at += 1;
@@ -530,32 +542,56 @@ impl Scanner<'_, '_> {
         }
     }
 
-    fn string(&mut self, from: usize, binary: bool) -> bool {
-        self.string_from(from, from, binary)
-    }
-
-    /// A string. Its quote is at `quote`, and what introduces it begins at `from`. False if it is not closed.
+    /// A string. Its quote is at `quote`, and what introduces it begins at `from`. False if it is not closed,
+    /// or if only a comment separates it from the string before, whose continuation it is then.
     fn string_from(&mut self, from: usize, quote: usize, binary: bool) -> bool {
+        if self.previous == Previous::Operand && self.text_end > 0 && self.is_behind_comment(from) {
+            return false;
+        }
         let Some((position, end)) = self.read_string(quote) else { return false };
+        self.text_end = end;
         let literal = if binary { Literal::Binary(position) } else { Literal::Text(position) };
         self.literal(from, end, literal);
         true
     }
 
-    fn plain_string_end(&self, quote: usize) -> Option<usize> {
-        let close = self.text[quote];
+    /// True if nothing but blanks and comments is between the last text and this place.
+    fn is_behind_comment(&self, place: usize) -> bool {
+        let mut at = self.text_end;
+        while at < place {
+            at = match self.text[at] {
+                byte if byte.is_ascii_whitespace() => at + 1,
+                b'#' => self.line_end(at),
+                b'-' if is_line_comment(self.text, at) => self.line_end(at),
+                b'/' if self.text[at + 1] == b'*' => match self.block_comment_end(at) {
+                    Some(end) => end,
+                    None => return false,
+                },
+                _ => return false,
+            };
+        }
+        at == place
+    }
+
+    /// The end of the digits behind `x` or `b`. `None` if other characters are among them.
+    fn digits_end(&self, quote: usize, word: &[u8]) -> Option<usize> {
         let rest = &self.text[quote + 1..];
-        rest.iter().position(|&byte| byte == close).map(|at| quote + at + 2)
+        let length = rest.iter().position(|&byte| byte == b'\'')?;
+        let most = if matches!(word, b"b" | b"B") { b'1' } else { b'f' };
+        let is_good = rest[..length].iter().all(|byte| byte.is_ascii_hexdigit() && *byte <= most);
+        is_good.then_some(quote + length + 2)
     }
 
     /// Reads a string, and those that follow it with nothing but blanks between (they are one).
     fn read_string(&mut self, quote: usize) -> Option<(LiteralPosition, usize)> {
         let close = self.text[quote];
+        // Without escapes, a quote ends the search and nothing else does.
+        let special = if self.mode.escapes() { b'\\' } else { close };
         let from = quote + 1;
         let mut at = from;
         loop {
             let byte = *self.text.get(at)?;
-            if byte == close || byte == b'\\' {
+            if byte == close || byte == special {
                 break;
             }
             at += 1;
@@ -564,7 +600,7 @@ impl Scanner<'_, '_> {
         while self.text.get(next).is_some_and(u8::is_ascii_whitespace) {
             next += 1;
         }
-        if self.text[at] == close && !matches!(self.text.get(next), Some(b'\'' | b'"')) {
+        if self.text[at] == close && !self.is_text_quote(self.text.get(next)) {
             return Some((LiteralPosition::Text { from: from as u32, end: at as u32 }, at + 1));
         }
         self.unescape(quote)
@@ -576,12 +612,8 @@ impl Scanner<'_, '_> {
         let mut at = quote + 1;
         loop {
             let byte = *self.text.get(at)?;
-            if byte == b'\\' {
-                let escaped = *self.text.get(at + 1)?;
-                match escape(escaped) {
-                    Some(byte) => self.out.unescaped.push(byte),
-                    None => self.out.unescaped.extend_from_slice(&[b'\\', escaped]),
-                }
+            if byte == b'\\' && self.mode.escapes() {
+                push_escaped(*self.text.get(at + 1)?, &mut self.out.unescaped);
                 at += 2;
             } else if byte != close {
                 self.out.unescaped.push(byte);
@@ -596,7 +628,7 @@ impl Scanner<'_, '_> {
                     next += 1;
                 }
                 match self.text.get(next) {
-                    Some(&quote @ (b'\'' | b'"')) => {
+                    Some(&quote) if self.mode.quotes_text(quote) => {
                         close = quote;
                         at = next + 1;
                     }
@@ -646,7 +678,7 @@ impl Scanner<'_, '_> {
                     let (number, end) = read_number(self.text, at)?;
                     (literal, at) = (number, end);
                 }
-                b'\'' | b'"' => {
+                quote if self.mode.quotes_text(quote) => {
                     let (position, end) = self.read_string(at)?;
                     (literal, at) = (Literal::Text(position), end);
                 }
@@ -685,20 +717,6 @@ fn is_word(byte: u8) -> bool {
 fn introducer(word: &[u8]) -> Option<bool> {
     let names: [&[u8]; 6] = [b"_binary", b"_utf8mb4", b"_utf8", b"_utf8mb3", b"_latin1", b"_ascii"];
     names.iter().position(|name| name.eq_ignore_ascii_case(word)).map(|position| position == 0)
-}
-
-/// The meaning of `\x`. `None` for `\%` and `\_`, which keep their backslash for LIKE.
-fn escape(byte: u8) -> Option<u8> {
-    Some(match byte {
-        b'0' => 0,
-        b'b' => 8,
-        b'n' => b'\n',
-        b'r' => b'\r',
-        b't' => b'\t',
-        b'Z' => 26,
-        b'%' | b'_' => return None,
-        other => other,
-    })
 }
 
 /// Reads a number with an optional sign. `None` if it is no number (0x41, 1st).

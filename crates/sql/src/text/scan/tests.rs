@@ -3,7 +3,7 @@ use crate::text::literal::LiteralPosition;
 
 fn scan(text: &str) -> Scan {
     let mut scan = Scan::default();
-    assert_eq!(scan.scan(b"", text.as_bytes()), ScanEnd::Whole, "{text}");
+    assert_eq!(scan.scan(b"", text.as_bytes(), LexicalMode::NONE), ScanEnd::Whole, "{text}");
     scan
 }
 
@@ -105,9 +105,9 @@ fn comments_part_words_and_say_nothing() {
     assert_eq!(shape("SELECT/* 1 '*/a -- 'x\n, b # 2\n"), "SELECT a  \n, b");
     assert_eq!(shape("SELECT 5--1"), "SELECT <i>-<i>");
     let mut scan = Scan::default();
-    assert_eq!(scan.scan(b"", b"SELECT /*!40101 1 */"), ScanEnd::Unscannable);
-    assert_eq!(scan.scan(b"", b"SELECT 'open"), ScanEnd::Unscannable);
-    assert_eq!(scan.scan(b"", b"SELECT 1; SELECT 2"), ScanEnd::Semicolon);
+    assert_eq!(scan.scan(b"", b"SELECT /*!40101 1 */", LexicalMode::NONE), ScanEnd::Unscannable);
+    assert_eq!(scan.scan(b"", b"SELECT 'open", LexicalMode::NONE), ScanEnd::Unscannable);
+    assert_eq!(scan.scan(b"", b"SELECT 1; SELECT 2", LexicalMode::NONE), ScanEnd::Semicolon);
 }
 
 #[test]

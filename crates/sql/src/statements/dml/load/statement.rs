@@ -73,7 +73,7 @@ pub(super) fn parse(session: &mut Session, words: &mut Words<'_>) -> Result<Load
     };
     let targets = targets(words)?;
     let assignments = if words.accept("SET") {
-        let assignments = parse::parse_assignments(words.rest())?;
+        let assignments = parse::parse_assignments(words.rest(), words.mode())?;
         words.skip_rest();
         assignments
     } else {
@@ -140,7 +140,8 @@ fn marks(words: &mut Words<'_>) -> Result<Marks, SqlError> {
     let mut marks = Marks {
         field_end: b"\t".to_vec(),
         enclosed: Vec::new(),
-        escape: b"\\".to_vec(),
+        // Where backslashes escape nothing in statements, only ESCAPED BY gives a file an escape.
+        escape: if words.mode().escapes() { b"\\".to_vec() } else { Vec::new() },
         line_start: Vec::new(),
         line_end: b"\n".to_vec(),
     };

@@ -6,6 +6,7 @@ use crate::definition::column_types::type_text;
 use crate::definition::metadata::TableMetadata;
 use crate::names::charsets::describe;
 use crate::statements::show::{default_text, extra_text};
+use crate::text::LexicalMode;
 use crate::{Session, SqlError};
 use engine::TableDef;
 use types::{Column, ColumnType, Value};
@@ -109,7 +110,7 @@ fn row(
         _ => None,
     };
     let info = column.column_type.is_text().then(|| describe(column.column_type.collation()));
-    let default = if auto_increment { None } else { default_text(column, extras) };
+    let default = if auto_increment { None } else { default_text(column, extras, LexicalMode::NONE) };
     vec![
         Value::text("def"),
         Value::text(database),
