@@ -52,6 +52,7 @@ use crate::table::core::Core;
 use crate::table::state::TableState;
 use crate::table::{Index, Table};
 use crate::tree::Tree;
+use crate::write::backlog::Scratch;
 use crate::write::core::WriteCore;
 use crate::{Error, Result};
 use base::Lsn;
@@ -155,6 +156,8 @@ impl Database {
             Database::recover(dir, &options, control, &start)?
         });
         database.set_thread_concurrency(options.thread_concurrency);
+        let scratch = Scratch::new(database.files.vfs.clone(), dir.join(TABLES_DIR));
+        database.core.purge.spill_to(scratch);
         #[cfg(not(feature = "shuttle"))]
         if options.cache.write_back == WriteBack::Background {
             database.core.purge.start(&database.core);

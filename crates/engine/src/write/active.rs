@@ -1,8 +1,8 @@
 //! A write transaction under way.
 
+use super::backlog::Garbage;
 use super::core::WriteCore;
 use super::log;
-use super::purge::Garbage;
 use super::undo::{Change, Changes, Enlisted, Enlistment, Mark, RowChange, Undo, What};
 use crate::definition::KeyList;
 use crate::table::Table;

@@ -3,9 +3,10 @@
 //! - [`core`]: what all of it shares.
 //! - [`active`], [`undo`], [`under_way`]: a write transaction and what it has changed. [`log`]: its records.
 //! - [`row`], [`bulk`]: changes of rows and of their index entries, one by one and many at once.
-//! - [`purge`]: removes what nobody sees any more.
+//! - [`purge`]: removes what nobody sees any more. [`backlog`]: what it has not come to.
 
 pub(crate) mod active;
+pub(crate) mod backlog;
 pub(crate) mod bulk;
 pub(crate) mod core;
 pub(crate) mod log;

@@ -4,9 +4,11 @@
 //! snapshots that still see them. What a transaction leaves is queued when it commits. A thread looks at the
 //! queue; a session that commits faster than the thread purges does some of the work itself.
 //!
-//! A table that is being redefined, which may take hours, holds nobody up: what is to be purged there is put
-//! aside until its gate opens.
+//! A table that is being redefined, which may take hours, holds nobody up: what is to be purged there is
+//! put aside until its gate opens. A snapshot that is kept for long fills the queue: beyond a bound what
+//! waits is in scratch files.
 
+use super::backlog::{Backlog, Block, Garbage, Next, Scratch};
 use super::core::WriteCore;
 use super::log;
 use crate::Result;
@@ -20,8 +22,9 @@ base::latch_class!(pub PurgeQueueLatch, "purge queue");
 use base::sync::Weak;
 use base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use base::sync::{Arc, Condvar, Mutex, thread};
-use base::{FileId, Lsn, Stamp, TableId};
-use std::collections::{BTreeMap, VecDeque};
+use base::{FileId, Lsn};
+use std::collections::VecDeque;
+use std::sync::OnceLock;
 #[cfg(not(feature = "shuttle"))]
 use std::time::Duration;
 use transactions::Horizon;
@@ -42,8 +45,11 @@ const HELP: usize = 64;
 /// For so many commits a session does not look whether the snapshot has gone that held the queue back: the
 /// look asks every session's entry.
 const HELD_BACK_COMMITS: u64 = 1_024;
-/// Bytes that an item takes besides its key and its cell: itself, and the allocations' share.
-const ITEM_OVERHEAD: u64 = 128;
+/// Bytes of items that stay in memory. What is more goes to scratch files.
+const MEMORY_BYTES: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };
+/// About what a record of a chain takes in the log. Chains are logged again when the log has grown by as
+/// much as all of them take since the first was logged: so this makes no more than half of what is logged.
+const CHAIN_RECORD_BYTES: u64 = 64;
 
 /// What to do about a table that is being redefined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,50 +67,24 @@ impl AtClosedGate {
     }
 }
 
-/// A row that some transaction has changed, as it was before.
-#[derive(Debug)]
-pub(crate) struct Garbage {
-    pub table: Arc<Table>,
-    pub file: FileId,
-    pub key: Box<[u8]>,
-    pub old: Arc<[u8]>,
-    /// The transaction that changed it.
-    pub stamp: Stamp,
-    /// The overflow pages of `old` go with it. After a crash the log says so, from here on at the earliest.
-    pub chain: Option<Lsn>,
-    /// It counts in [`Table::garbage`].
-    pub is_counted: bool,
-}
-
-impl Garbage {
-    fn bytes(&self) -> u64 {
-        ITEM_OVERHEAD + (self.key.len() + self.old.len()) as u64
-    }
-}
-
 /// What is to be purged, in about the order of the commits.
 #[derive(Default, Debug)]
 pub(crate) struct Purge {
-    queue: Mutex<Queue, PurgeQueueLatch>,
+    queue: Mutex<Backlog, PurgeQueueLatch>,
+    /// Where what takes too much memory goes.
+    scratch: OnceLock<Scratch>,
     /// Held while a thread purges: one thread at a time. A session that commits does not wait for it.
     working: Mutex<()>,
     len: AtomicUsize,
-    /// Bytes that the items take.
+    /// Bytes that the items in memory take.
     bytes: AtomicU64,
     /// The first item was needed by a snapshot when it was looked at last, and sessions need not look again
     /// until the clock of transactions has come to this. 0: it was not.
     held_back_until: AtomicU64,
+    /// Files could not be written, and sessions do not try again until the clock has come to this.
+    full_until: AtomicU64,
     sweeps: Mutex<VecDeque<Sweep>>,
     signal: Arc<Signal>,
-}
-
-#[derive(Default, Debug)]
-struct Queue {
-    waiting: VecDeque<Garbage>,
-    /// Items of tables that are being redefined.
-    aside: BTreeMap<TableId, Vec<Garbage>>,
-    /// The items that are being purged need the log from here on.
-    current: Option<Lsn>,
 }
 
 #[derive(Default, Debug)]
@@ -130,7 +110,7 @@ impl Purge {
         // ORDER: numbers for reports and for the decision to help.
         self.len.fetch_add(garbage.len(), Ordering::Relaxed);
         self.bytes.fetch_add(garbage.iter().map(Garbage::bytes).sum(), Ordering::Relaxed);
-        self.queue.lock().waiting.extend(garbage);
+        self.queue.lock().add(garbage);
         // ORDER: if the flag is missed, the thread wakes when its pause runs out.
         if self.signal.idle.load(Ordering::Relaxed) && self.signal.idle.swap(false, Ordering::Relaxed) {
             drop(self.signal.state.lock());
@@ -144,21 +124,31 @@ impl Purge {
         self.len.load(Ordering::Relaxed)
     }
 
+    /// Bytes of memory that what waits takes.
+    pub(crate) fn bytes(&self) -> u64 {
+        // ORDER: as in `add`.
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// From now on what takes too much memory goes to files there.
+    pub(crate) fn spill_to(&self, scratch: Scratch) {
+        // Told once, when the database is opened.
+        let _ = self.scratch.set(scratch);
+    }
+
     /// The next piece of work that the horizon allows.
-    fn next(&self, core: &WriteCore, horizon: Horizon) -> Option<Garbage> {
+    fn next(&self, core: &WriteCore, horizon: Horizon) -> Next {
         let mut queue = self.queue.lock();
-        queue.current = None;
-        let first = queue.waiting.front();
-        let is_held_back = first.is_some_and(|first| !core.transactions.is_seen_by_all(first.stamp, horizon));
+        let first = queue.first();
+        let is_held_back = first.is_some_and(|first| !core.transactions.is_seen_by_all(first, horizon));
         let until = if is_held_back { core.transactions.clock() + HELD_BACK_COMMITS } else { 0 };
         // ORDER: a hint. A session that misses a change looks in vain, or leaves the work to the thread.
         self.held_back_until.store(until, Ordering::Relaxed);
         if is_held_back {
-            return None;
+            queue.done();
+            return Next::Nothing;
         }
-        let next = queue.waiting.pop_front()?;
-        queue.current = next.chain;
-        Some(next)
+        queue.next()
     }
 
     /// An item is done with.
@@ -168,24 +158,72 @@ impl Purge {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// The item's table is being redefined.
-    fn put_aside(&self, garbage: Garbage) {
-        let mut queue = self.queue.lock();
-        queue.current = None;
-        queue.aside.entry(garbage.table.id()).or_default().push(garbage);
-    }
-
     /// Queues again, in front, what was put aside of tables that can be passed now.
     fn take_back(&self, gates: AtClosedGate) {
-        let tables: Vec<Arc<Table>> = {
-            let queue = self.queue.lock();
-            queue.aside.values().filter_map(|items| Some(items.first()?.table.clone())).collect()
-        };
+        let tables = self.queue.lock().tables_aside();
         for table in tables {
             if gates.pass(&table).is_some() {
-                let mut queue = self.queue.lock();
-                for garbage in queue.aside.remove(&table.id()).into_iter().flatten().rev() {
-                    queue.waiting.push_front(garbage);
+                self.queue.lock().take_back(table.id());
+            }
+        }
+    }
+
+    /// Reads what was spilled. If it cannot be read, its tables are swept for it. Its chains stay in their
+    /// files then, as lost pages.
+    fn read_back(&self, block: &Block) {
+        match block.read() {
+            Ok(items) => {
+                // ORDER: as in `add`.
+                self.bytes.fetch_add(items.iter().map(Garbage::bytes).sum(), Ordering::Relaxed);
+                self.queue.lock().put_in_front(items.into_iter());
+            }
+            Err(_) => {
+                // ORDER: as in `add`.
+                self.len.fetch_sub(block.items, Ordering::Relaxed);
+                for (table, counted) in &block.tables {
+                    // The sweep counts once, instead of all items.
+                    table.add_garbage(1 - counted);
+                    self.sweep(table.clone());
+                }
+            }
+        }
+        if let Some(scratch) = self.scratch.get()
+            && !self.queue.lock().has_spilled()
+        {
+            scratch.clear();
+        }
+    }
+
+    /// Writes what takes too much memory to files. If that fails, the snapshot that holds the queue back is
+    /// given up as soon as the queue takes more memory than versions may.
+    #[cfg(not(feature = "shuttle"))]
+    pub(crate) fn spill(&self, core: &WriteCore, memory_bytes: u64) {
+        let _working = self.working.lock();
+        self.spill_alone(core, memory_bytes);
+    }
+
+    fn spill_alone(&self, core: &WriteCore, memory_bytes: u64) {
+        let Some(scratch) = self.scratch.get() else { return };
+        while self.bytes() > memory_bytes {
+            let items = self.queue.lock().take_block();
+            if items.is_empty() {
+                return;
+            }
+            match scratch.write(&items, CHAIN_RECORD_BYTES) {
+                Ok(block) => {
+                    // ORDER: as in `add`.
+                    self.bytes.fetch_sub(items.iter().map(Garbage::bytes).sum(), Ordering::Relaxed);
+                    self.queue.lock().put_block(block);
+                }
+                Err(_) => {
+                    self.queue.lock().put_back(items);
+                    // ORDER: see `next`.
+                    self.full_until.store(core.transactions.clock() + HELD_BACK_COMMITS, Ordering::Relaxed);
+                    let is_held_back = self.held_back_until.load(Ordering::Relaxed) != 0;
+                    if is_held_back && self.bytes() > core.transactions.version_limit() {
+                        core.transactions.give_up_oldest_snapshot();
+                    }
+                    return;
                 }
             }
         }
@@ -204,12 +242,18 @@ impl Purge {
         core.transactions.purge();
         self.take_back(gates);
         let mut done = 0;
-        while done < limit
-            && let Some(garbage) = self.next(core, horizon)
-        {
+        while done < limit {
+            let garbage = match self.next(core, horizon) {
+                Next::Item(garbage) => garbage,
+                Next::Read(block) => {
+                    self.read_back(&block);
+                    continue;
+                }
+                Next::Nothing => break,
+            };
             let table = garbage.table.clone();
             let Some(_passage) = gates.pass(&table) else {
-                self.put_aside(garbage);
+                self.queue.lock().put_aside(garbage);
                 continue;
             };
             done += 1;
@@ -224,28 +268,50 @@ impl Purge {
                 table.add_garbage(-1);
             }
         }
-        self.queue.lock().current = None;
+        self.queue.lock().done();
         done
     }
 
     /// The first record in the log that says what is still to be purged.
     pub(crate) fn oldest_needed(&self) -> Option<Lsn> {
-        let queue = self.queue.lock();
-        let aside = queue.aside.values().flatten();
-        queue.waiting.iter().chain(aside).filter_map(|garbage| garbage.chain).chain(queue.current).min()
+        self.queue.lock().oldest_needed()
     }
 
-    /// Logs again what is still to be purged and has its record at or below `below`.
+    /// Logs again what is still to be purged and has its record at or below `below`, if what the log has for
+    /// it is much more than that.
     pub(crate) fn log_again(&self, core: &WriteCore, below: Lsn) -> Result<()> {
-        let mut queue = self.queue.lock();
-        let Queue { waiting, aside, .. } = &mut *queue;
-        let position = core.journal.position();
-        let all = waiting.iter_mut().chain(aside.values_mut().flatten());
-        for garbage in all.filter(|garbage| garbage.chain.is_some_and(|from| from <= below)) {
-            if let Some(chain) = chain_of(&garbage.old) {
-                log::chain(core, garbage.stamp, garbage.file, chain)?;
+        {
+            let mut queue = self.queue.lock();
+            let Some(oldest) = queue.oldest_needed() else { return Ok(()) };
+            let worth = queue.chain_bytes(CHAIN_RECORD_BYTES);
+            if core.journal.position().0.saturating_sub(oldest.0) < worth {
+                return Ok(());
             }
+        }
+        self.log_blocks_again(core, below)?;
+        let mut queue = self.queue.lock();
+        let position = core.journal.position();
+        for garbage in queue.with_chains(below) {
+            log_chain_again(core, garbage)?;
             garbage.chain = Some(position);
+        }
+        Ok(())
+    }
+
+    /// The same of what is in files. A thread that purges must not free a chain between the look at a block
+    /// and its records: so nothing is done while one is at it. The next checkpoint asks again.
+    fn log_blocks_again(&self, core: &WriteCore, below: Lsn) -> Result<()> {
+        let Some(_working) = self.working.try_lock() else { return Ok(()) };
+        let blocks = self.queue.lock().blocks_with_chains(below);
+        for block in blocks {
+            let position = core.journal.position();
+            // One that cannot be read is met again by the thread that purges. The log need not keep anything
+            // for it.
+            for garbage in block.read().unwrap_or_default() {
+                core.journal.prepare_if_due()?;
+                log_chain_again(core, &garbage)?;
+            }
+            self.queue.lock().logged_again(&block, position);
         }
         Ok(())
     }
@@ -277,15 +343,20 @@ impl Purge {
         false
     }
 
-    /// Called after a commit: purges a part of the queue if the thread cannot keep up. Waits for nobody: if
+    /// Called after a commit: does a part of the work if the thread cannot keep up. Waits for nobody: if
     /// another thread is at it, or snapshots are in the way, there is nothing to help with.
     pub(crate) fn help(&self, core: &WriteCore) {
+        let has_come = |until: &AtomicU64| core.transactions.clock() >= until.load(Ordering::Relaxed);
         // ORDER: see `next`.
-        if self.len() > QUEUE_LONG
-            && core.transactions.clock() >= self.held_back_until.load(Ordering::Relaxed)
+        let is_large = self.bytes() > 2 * MEMORY_BYTES && has_come(&self.full_until);
+        let is_long = self.len() > QUEUE_LONG && has_come(&self.held_back_until);
+        if (is_large || is_long)
             && let Some(_working) = self.working.try_lock()
         {
-            self.run_alone(core, HELP, AtClosedGate::GoOn);
+            if is_long {
+                self.run_alone(core, HELP, AtClosedGate::GoOn);
+            }
+            self.spill_alone(core, 2 * MEMORY_BYTES);
         }
     }
 
@@ -297,7 +368,7 @@ impl Purge {
 
     /// Forgets everything: the next start will meet it.
     pub(crate) fn clear(&self) {
-        *self.queue.lock() = Queue::default();
+        *self.queue.lock() = Backlog::default();
         // ORDER: as in `add`.
         self.len.store(0, Ordering::Relaxed);
         self.bytes.store(0, Ordering::Relaxed);
@@ -330,11 +401,19 @@ impl Purge {
     }
 }
 
+fn log_chain_again(core: &WriteCore, garbage: &Garbage) -> Result<()> {
+    match (garbage.chain, chain_of(&garbage.old)) {
+        (Some(_), Some(chain)) => log::chain(core, garbage.stamp, garbage.file, chain),
+        _ => Ok(()),
+    }
+}
+
 #[cfg(not(feature = "shuttle"))]
 fn work(core: &Weak<WriteCore>, signal: &Signal) {
     loop {
         let Some(core) = core.upgrade() else { return };
         let done = core.purge.run(&core, BATCH, AtClosedGate::GoOn);
+        core.purge.spill(&core, MEMORY_BYTES);
         let waits = core.purge.len();
         let sweeps = core.purge.sweep_on(&core, AtClosedGate::GoOn);
         drop(core);

@@ -10,8 +10,8 @@
 //! from then on it needs no latch.
 
 use super::active::Active;
+use super::backlog::Garbage;
 use super::core::WriteCore;
-use super::purge::Garbage;
 use super::undo::{Enlistment, Restore, RowChange, What};
 use crate::format::row::{ROW_HEADER_BYTES, RowHeader, chain_of, split_cell};
 use crate::latch::RowLatch;

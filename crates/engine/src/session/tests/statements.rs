@@ -9,9 +9,10 @@ use base::IndexId;
 use base::random::Random;
 use base::sync::{Arc, thread};
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
-use vfs::MemVfs;
+use vfs::{Create, File, MemVfs, Vfs};
 
 const PRIMARY: IndexId = IndexId(0);
 const K: IndexId = IndexId(1);
@@ -435,6 +436,116 @@ fn a_large_transaction_under_way_gives_no_snapshot_up() {
     assert_eq!(all(&mut reader, &table), before);
     large.roll_back().unwrap();
     assert_eq!(all(&mut reader, &table), before);
+}
+
+/// A transaction that somebody has forgotten, beside changes of one row that has few versions, but leaves an
+/// index entry for purge with each change. Every hundredth change replaces the row's overflow pages, too.
+fn beside_a_forgotten_transaction(vfs: Arc<dyn Vfs>, body: impl FnOnce(&Database, &Table, &mut Session)) {
+    let options = options(vfs, 4_096, HitPath::Optimistic, CacheSize::from_environment());
+    let database = Database::open(Path::new("data"), options).unwrap();
+    database.create_database("d", b"").unwrap();
+    let table = database.create_table(table_def()).unwrap();
+    let [mut writer, mut forgotten] = [(); 2].map(|()| database.session());
+    (0..20).for_each(|id| insert(&mut writer, &table, &row(id, 0)).unwrap());
+    forgotten.begin(Isolation::RepeatableRead).unwrap();
+    assert_eq!(all(&mut forgotten, &table).len(), 20);
+    for k in 1..30_000 {
+        let long = if k % 100 == 0 { 9_000 } else { 20 };
+        let changed = Row { c: vec![k as u8; long], ..row(1, k) };
+        assert!(update(&mut writer, &table, &changed).unwrap());
+        if k % 1_000 == 0 {
+            database.core().purge.spill(database.core(), SPILL_BYTES);
+        }
+    }
+    body(&database, &table, &mut forgotten);
+    database.core().purge.drain(database.core());
+    let purge = &database.core().purge;
+    assert_eq!((table.garbage(), purge.len(), purge.bytes()), (0, 0, 0));
+    assert_eq!(database.status().version_bytes, 0);
+    let report = database.check().unwrap();
+    assert!(report.is_clean(), "{report}");
+}
+
+/// Less than the test leaves for purge, and more than a block of a scratch file.
+const SPILL_BYTES: u64 = 2 << 20;
+
+#[test]
+fn what_a_forgotten_transaction_holds_back_waits_outside_of_memory() {
+    beside_a_forgotten_transaction(Arc::new(MemVfs::new()), |database, table, forgotten| {
+        let purge = &database.core().purge;
+        purge.spill(database.core(), SPILL_BYTES);
+        assert!(purge.len() >= 29_999, "{}", purge.len());
+        assert!(purge.bytes() < SPILL_BYTES + (1 << 20), "{}", purge.bytes());
+        // Chains in files are logged again like others.
+        database.core().purge.log_again(database.core(), base::Lsn(u64::MAX)).unwrap();
+        assert_eq!(all(forgotten, table)[1], row(1, 0));
+        forgotten.commit().unwrap();
+    });
+}
+
+#[test]
+fn a_forgotten_transaction_is_given_up_if_nothing_can_be_written_for_it() {
+    beside_a_forgotten_transaction(Arc::new(WithoutScratch(MemVfs::new())), |database, table, forgotten| {
+        let purge = &database.core().purge;
+        assert!(purge.bytes() > SPILL_BYTES, "nothing was written");
+        assert_eq!(all(forgotten, table)[1], row(1, 0), "what it may take is a limit for all of it");
+        database.set_version_limit(SPILL_BYTES);
+        purge.spill(database.core(), SPILL_BYTES);
+        let begin = std::time::Instant::now();
+        while purge.len() > 0 {
+            assert!(begin.elapsed() < Duration::from_secs(60), "the queue does not become shorter");
+            thread::sleep(Duration::from_millis(10));
+        }
+        {
+            let read = forgotten.read().unwrap();
+            let mut rows = table.scan(read.reader(), PRIMARY, KeyRange::all(), Direction::Forward);
+            assert!(matches!(rows.next_row(), Err(Error::SnapshotTooOld)));
+        }
+        // Whoever changes rows is not given up, except for what it reads by its snapshot.
+        assert!(update(forgotten, table, &row(2, 7)).unwrap());
+        {
+            let mut statement = forgotten.write().unwrap();
+            let (readers, _) = statement.split();
+            let read = table.get(readers.snapshot, &int_key(1), &mut Vec::new());
+            assert!(matches!(read, Err(Error::SnapshotTooOld)), "{read:?}");
+        }
+        forgotten.commit().unwrap();
+        assert_eq!(all(forgotten, table)[2], row(2, 7));
+    });
+}
+
+/// A device that is full for scratch files.
+#[derive(Debug)]
+struct WithoutScratch(MemVfs);
+
+impl Vfs for WithoutScratch {
+    fn open(&self, path: &Path, create: Create) -> io::Result<Arc<dyn File>> {
+        self.0.open(path, create)
+    }
+    fn open_unnamed(&self, _: &Path) -> io::Result<Arc<dyn File>> {
+        Err(io::ErrorKind::StorageFull.into())
+    }
+    fn exists(&self, path: &Path) -> io::Result<bool> {
+        self.0.exists(path)
+    }
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.0.remove(path)
+    }
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.0.rename(from, to)
+    }
+    fn list(&self, dir: &Path) -> io::Result<Vec<PathBuf>> {
+        self.0.list(dir)
+    }
+    fn create_dir_all(&self, dir: &Path) -> io::Result<()> {
+        self.0.create_dir_all(dir)
+    }
+    fn remove_dir(&self, dir: &Path) -> io::Result<()> {
+        self.0.remove_dir(dir)
+    }
+    fn sync_dir(&self, dir: &Path) -> io::Result<()> {
+        self.0.sync_dir(dir)
+    }
 }
 
 #[test]
