@@ -162,9 +162,10 @@ impl Locks {
     pub fn unlock(&self, owner: u64, held: &Held, to_before: bool) {
         let mut partition = self.partition(held.table, &held.key).lock();
         with_queue(&mut partition, held.table, &held.key, |queue| {
-            queue.release(owner, held.before.filter(|_| to_before));
+            let to = held.before.filter(|_| to_before);
+            queue.release(owner, to);
             if queue.has_waiters() {
-                self.graph.with(|graph| queue.advance(graph));
+                self.graph.with(|graph| queue.advance_after(owner, to, graph));
             }
         });
     }

@@ -11,7 +11,7 @@ use base::Stamp;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
 use base::sync::{Arc, Mutex, shuttle, thread};
 use latchwork_transactions::{
-    Config, Found, LockError, LockMode, LockUsage, Patience, SnapshotTooOld, Transactions, View,
+    Config, DEFINITIONS, Found, LockError, LockMode, LockUsage, Patience, SnapshotTooOld, Transactions, View,
 };
 
 const TABLE: u64 = 1;
@@ -484,6 +484,41 @@ fn a_deadlock_meets_an_interrupt_and_somebody_always_goes_on() {
         let killer = thread::spawn(move || interrupter.interrupt());
         join(threads);
         join([killer]);
+        assert_eq!(transactions.usage().locks, LockUsage::default());
+    });
+}
+
+/// Of three transactions one holds nothing but its place in a queue, and a shared lock of a definition that a
+/// change of the definition waits for. Each order of events has circles, and each is broken.
+#[test]
+fn a_circle_through_one_that_only_queues_is_broken() {
+    explore(10, || {
+        let transactions = new();
+        let mut sessions = [0; 4].map(|_| transactions.session());
+        let begun = sessions.each_mut().map(|session| session.begin().unwrap());
+        let plans: [&[(u64, &[u8], LockMode)]; 4] = [
+            &[(TABLE, b"a", LockMode::Exclusive), (TABLE, b"b", LockMode::Exclusive)],
+            &[(TABLE, b"b", LockMode::Exclusive), (DEFINITIONS, b"t", LockMode::Shared)],
+            &[(DEFINITIONS, b"t", LockMode::Shared), (TABLE, b"a", LockMode::Exclusive)],
+            &[(DEFINITIONS, b"t", LockMode::Exclusive)],
+        ];
+        let threads = begun.into_iter().zip(plans).map(|(mut transaction, plan)| {
+            spawn(&transactions, move |_| {
+                let locked = plan.iter().try_for_each(|(table, key, mode)| {
+                    transaction.lock(*table, key, *mode, Patience::Endless)
+                });
+                match locked {
+                    Ok(()) => {
+                        transaction.commit();
+                    }
+                    Err(error) => {
+                        assert_eq!(error, LockError::Deadlock);
+                        transaction.roll_back();
+                    }
+                }
+            })
+        });
+        join(threads.collect::<Vec<_>>());
         assert_eq!(transactions.usage().locks, LockUsage::default());
     });
 }

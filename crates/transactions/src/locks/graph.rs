@@ -1,7 +1,9 @@
 //! Which transaction waits for which, and how circles are broken.
 //!
 //! Edges are set when a wait begins and kept up to date while it lasts. A thread that adds edges looks for
-//! circles through its own transaction, so a circle is found by the request that closes it.
+//! circles through its own transaction, so a circle is found by the request that closes it. A transaction
+//! that nobody waits for is in no circle, and nothing is searched: of thousands that queue for one row, each
+//! comes last and is such a one.
 
 use super::queue::LockMode;
 use super::waiter::{Phase, Waiter};
@@ -24,7 +26,12 @@ impl Graph {
 #[derive(Debug, Default)]
 pub struct Nodes {
     waiting: HashMap<u64, Node>,
+    /// How many of the edges lead to a transaction, whether it waits itself or not.
+    awaited: HashMap<u64, usize>,
     totals: WaitTotals,
+    /// Transactions that searches have come to.
+    #[cfg(test)]
+    visited: std::cell::Cell<usize>,
 }
 
 #[derive(Debug)]
@@ -95,8 +102,31 @@ impl Nodes {
 
     /// Says which transactions `owner` waits for, if it still waits.
     pub fn set_edges(&mut self, owner: u64, blockers: impl FnOnce() -> Vec<Blocker>) {
-        if let Some(node) = self.waiting.get_mut(&owner) {
-            node.blockers = blockers();
+        let Some(node) = self.waiting.get_mut(&owner) else { return };
+        let before = std::mem::replace(&mut node.blockers, blockers());
+        for blocker in &node.blockers {
+            *self.awaited.entry(blocker.transaction).or_default() += 1;
+        }
+        self.forget_edges(&before);
+    }
+
+    /// `owner` waits no longer for this one of the transactions that it waits for.
+    pub fn drop_edge(&mut self, owner: u64, blocker: u64) {
+        let Some(node) = self.waiting.get_mut(&owner) else { return };
+        if let Some(place) = node.blockers.iter().position(|known| known.transaction == blocker) {
+            let gone = node.blockers.swap_remove(place);
+            self.forget_edges(&[gone]);
+        }
+    }
+
+    fn forget_edges(&mut self, blockers: &[Blocker]) {
+        for Blocker { transaction, .. } in blockers {
+            if let Some(count) = self.awaited.get_mut(transaction) {
+                *count -= 1;
+                if *count == 0 {
+                    self.awaited.remove(transaction);
+                }
+            }
         }
     }
 
@@ -107,6 +137,7 @@ impl Nodes {
 
     fn take(&mut self, owner: u64) -> Option<Node> {
         let node = self.waiting.remove(&owner)?;
+        self.forget_edges(&node.blockers);
         if node.wanted.is_row() {
             let waited = node.since.elapsed();
             self.totals.waiting -= 1;
@@ -158,10 +189,15 @@ impl Nodes {
 
     /// The transactions of one circle through `start`.
     fn circle_through(&self, start: u64) -> Option<Vec<u64>> {
+        if !self.awaited.contains_key(&start) {
+            return None;
+        }
         let mut came_from = HashMap::new();
         let mut to_visit = vec![start];
         while let Some(id) = to_visit.pop() {
             let Some(node) = self.waiting.get(&id) else { continue };
+            #[cfg(test)]
+            self.visited.set(self.visited.get() + 1);
             for Blocker { transaction: blocker, .. } in &node.blockers {
                 if *blocker == start {
                     let mut circle = vec![id];
@@ -206,6 +242,63 @@ mod tests {
             .collect();
         victims.sort_unstable();
         victims
+    }
+
+    #[test]
+    fn who_comes_last_in_a_long_queue_searches_nothing() {
+        const WAITERS: u64 = 2_000;
+        let mut nodes = Nodes::default();
+        for id in 1..=WAITERS {
+            let waiter = Arc::new(Waiter::default());
+            waiter.begin();
+            let wanted = Wanted { table: 1, key: Arc::from(*b"row"), mode: LockMode::Exclusive };
+            nodes.wait(id, waiter, wanted);
+            nodes.set_edges(id, || vec![Blocker { transaction: id - 1, mode: LockMode::Exclusive }]);
+            nodes.break_circles(id);
+        }
+        let visited = nodes.visited.get();
+        assert!(visited <= WAITERS as usize, "{visited} looks for {WAITERS} waiters");
+        // The holder waits for the last of them: a circle through all.
+        let holder = Arc::new(Waiter::default());
+        holder.begin();
+        holder.set_rows_changed(1);
+        let wanted = Wanted { table: 1, key: Arc::from(*b"other"), mode: LockMode::Exclusive };
+        nodes.wait(0, holder.clone(), wanted);
+        nodes.set_edges(0, || vec![Blocker { transaction: WAITERS, mode: LockMode::Exclusive }]);
+        nodes.break_circles(0);
+        assert_eq!((nodes.totals().deadlocks, nodes.len()), (1, WAITERS as usize));
+        assert!(holder.is_waiting(), "it has changed most");
+    }
+
+    #[test]
+    fn the_edges_that_lead_to_each_are_counted() {
+        let mut random = base::random::Random::new(9, 0);
+        let mut nodes = Nodes::default();
+        for _ in 0..20_000 {
+            let owner = random.below_u64(12);
+            let some = |random: &mut base::random::Random| {
+                let count = random.below_u64(4);
+                let blocker = |id| Blocker { transaction: id, mode: LockMode::Shared };
+                (0..count).map(|_| blocker(random.below_u64(12))).collect::<Vec<_>>()
+            };
+            match random.below(6) {
+                0 if !nodes.waiting.contains_key(&owner) => {
+                    let waiter = Arc::new(Waiter::default());
+                    waiter.begin();
+                    let wanted = Wanted { table: 1, key: Arc::from(*b"row"), mode: LockMode::Exclusive };
+                    nodes.wait(owner, waiter, wanted);
+                }
+                1 => nodes.forget(owner),
+                2 => nodes.drop_edge(owner, random.below_u64(12)),
+                3 => nodes.break_circles(owner),
+                _ => nodes.set_edges(owner, || some(&mut random)),
+            }
+            let mut counted: HashMap<u64, usize> = HashMap::new();
+            for blocker in nodes.waiting.values().flat_map(|node| &node.blockers) {
+                *counted.entry(blocker.transaction).or_default() += 1;
+            }
+            assert_eq!(nodes.awaited, counted);
+        }
     }
 
     #[test]
