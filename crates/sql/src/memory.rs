@@ -45,7 +45,6 @@ impl ServerMemory {
 pub(crate) struct Account {
     server: Arc<ServerMemory>,
     used: AtomicU64,
-    /// The most that it ever held.
     peak: AtomicU64,
     /// `max_session_mem_used`.
     max: AtomicU64,
@@ -62,7 +61,7 @@ impl Account {
         self.used.load(Ordering::Relaxed)
     }
 
-    #[cfg(test)]
+    /// The most bytes that it ever held.
     pub(crate) fn peak(&self) -> u64 {
         // ORDER: as in `used`.
         self.peak.load(Ordering::Relaxed)

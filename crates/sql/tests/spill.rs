@@ -111,6 +111,7 @@ impl File for SwitchedFile {
 
 struct World {
     session: Session,
+    instance: Arc<Instance>,
     switch: Arc<Mutex<Switch>>,
     _folder: tempfile::TempDir,
 }
@@ -119,6 +120,12 @@ const TINY: &str = "SET sort_buffer_size = 1024, tmp_memory_table_size = 0, join
 const MEDIUM: &str = "SET sort_buffer_size = 8192, tmp_memory_table_size = 16384, join_buffer_size = 8192";
 const LARGE: &str = "SET sort_buffer_size = 67108864, tmp_memory_table_size = 67108864, \
                      max_heap_table_size = 67108864, join_buffer_size = 67108864";
+
+fn session(instance: &Arc<Instance>) -> Session {
+    let mut session = Session::new(instance.clone(), 1, "root", "localhost");
+    session.use_database("test").expect("the database");
+    session
+}
 
 impl World {
     fn new(rows: u32) -> World {
@@ -133,11 +140,16 @@ impl World {
         };
         let database = Database::open(&folder.path().join("data"), options).expect("a new database");
         database.create_database("test", &[]).expect("a database");
-        let mut session = Session::new(Instance::new(database), 1, "root", "localhost");
-        session.use_database("test").expect("the database");
-        let mut world = World { session, switch, _folder: folder };
+        let instance = Instance::new(database);
+        let session = session(&instance);
+        let mut world = World { session, instance, switch, _folder: folder };
         world.fill(rows);
         world
+    }
+
+    /// Another client in the same place.
+    fn reconnect(&mut self) {
+        self.session = session(&self.instance);
     }
 
     fn fill(&mut self, rows: u32) {
@@ -306,6 +318,8 @@ fn statement(random: &mut Random) -> String {
                 "COUNT(DISTINCT c, b), MAX(x)",
                 "SUM(DISTINCT d), AVG(DISTINCT h), COUNT(x)",
                 "SUM(f), STD(h), BIT_XOR(u)",
+                "SUM(DISTINCT f / 7), AVG(DISTINCT SQRT(h)), COUNT(DISTINCT f)",
+                "STD(DISTINCT d), BIT_XOR(DISTINCT u)",
                 "GROUP_CONCAT(x)",
                 "GROUP_CONCAT(DISTINCT c SEPARATOR '--'), COUNT(DISTINCT h)",
                 "GROUP_CONCAT(c ORDER BY x DESC, id), MIN(DISTINCT b)",
@@ -466,4 +480,40 @@ fn group_concat_keeps_no_more_than_it_may_show() {
     world.ok("SET group_concat_max_len = 1000000");
     let whole = world.run("SELECT GROUP_CONCAT(x, c ORDER BY id DESC) FROM a").unwrap_err();
     assert_eq!(whole.code(), 1290);
+}
+
+#[test]
+fn a_statement_holds_about_its_buffers_however_many_rows_there_are() {
+    let mut world = World::new(6_000);
+    const BUFFER: u64 = 128 << 10;
+    let mut spilled = 0;
+    for sql in PHASES {
+        world.reconnect();
+        world.ok(LARGE);
+        let expected = world.ok(sql);
+        world.reconnect();
+        world.ok(&format!(
+            "SET sort_buffer_size = {BUFFER}, tmp_memory_table_size = {BUFFER}, join_buffer_size = {BUFFER}"
+        ));
+        let (operations, found) = world.counted(sql);
+        assert_eq!(found, expected, "{sql}");
+        spilled += u64::from(operations > 0);
+        let peak = world.status("Max_memory_used");
+        // A buffer that grows by doubling, and the one that it took over from.
+        assert!(peak <= 4 * BUFFER, "{sql}: {peak}");
+        assert_eq!(world.status("Memory_used"), 0, "{sql}");
+    }
+    assert!(spilled > 6, "{spilled}");
+}
+
+#[test]
+fn the_keys_of_rows_to_be_changed_count() {
+    let mut world = World::new(25_000);
+    world.ok("SET max_session_mem_used = 65536");
+    for sql in ["UPDATE a SET g = g + 1 WHERE h >= 0", "DELETE FROM a WHERE h >= 0 ORDER BY x"] {
+        assert_eq!(world.run(sql).expect_err(sql).code(), 1290, "{sql}");
+    }
+    world.ok("SET max_session_mem_used = DEFAULT");
+    assert_eq!(world.ok("SELECT COUNT(*) FROM a")[1], "25000");
+    assert_eq!(world.ok("DELETE FROM a WHERE h >= 0 ORDER BY x")[0], "ok, 25000 rows");
 }

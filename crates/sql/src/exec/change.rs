@@ -8,7 +8,9 @@ use super::query::{Inner, Runtime, limits, with_subqueries};
 use super::sort::KeySorter;
 use crate::SqlError;
 use crate::expr::{Context, Row, Slots};
+use crate::memory::{Account, Charge};
 use crate::plan::change::TableRead;
+use base::sync::Arc;
 use bumpalo::Bump;
 use engine::{KeyList, Reader};
 
@@ -34,6 +36,14 @@ pub(crate) struct Candidates {
     pub wanted: u64,
     /// False if there may be more rows: the scan ended when it had found as many as it was asked for.
     pub complete: bool,
+    charge: Charge,
+}
+
+impl Candidates {
+    fn push(&mut self, key: &[u8], account: &Arc<Account>) -> Result<(), SqlError> {
+        self.keys.push(key);
+        self.charge.cover(self.keys.bytes.len() + size_of_val(self.keys.ends.as_slice()), account)
+    }
 }
 
 /// Finds the primary keys of up to `limit` rows that, as `reader` sees them, may have to be changed. Each is
@@ -93,16 +103,15 @@ pub(crate) fn candidates(
         if !done.is_first(primary_key) {
             return Ok(Flow::Continue);
         }
-        found.keys.push(primary_key);
+        found.push(primary_key, runtime.workspace.account)?;
         found.complete = (found.keys.len() as u64) < limit;
         Ok(if found.complete { Flow::Continue } else { Flow::Stop })
     })?;
     if !read.order.items.is_empty() {
         let mut seen = KeySet::default();
-        sorter.finish(&mut |key| {
-            if seen.insert(key) {
-                found.keys.push(key);
-            }
+        sorter.finish(&mut |key| match seen.insert(key) {
+            true => found.push(key, runtime.workspace.account),
+            false => Ok(()),
         })?;
     }
     Ok(found)

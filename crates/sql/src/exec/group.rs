@@ -95,6 +95,8 @@ pub(super) struct Grouper<'p, 'c> {
     bytes_next: usize,
     charge: Charge,
     beyond: Option<Box<Beyond<'p>>>,
+    /// How many rows were added to groups in memory.
+    rows: u64,
 }
 
 impl<'p, 'c> Grouper<'p, 'c> {
@@ -122,6 +124,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
             bytes_next,
             charge,
             beyond: None,
+            rows: 0,
         };
         if group.keys.is_empty() {
             let state = grouper.start(None);
@@ -230,13 +233,14 @@ impl<'p, 'c> Grouper<'p, 'c> {
         let mut made: Option<State> = None;
         let (mut bytes, mut charge) = (0usize, Charge::default());
         let mut values: Option<Sorter<'p>> = None;
-        let mut arena = Bump::new();
+        let (mut arena, mut number) = (Bump::new(), 0);
         loop {
             arena.reset();
             let parts = self.read_parts(rows.row(), &arena)?;
             let row = Row(&parts);
             let state = made.get_or_insert_with(|| self.start(Some(&row)));
-            let mut room = Room { grown: 0, beyond: values.as_mut(), group: 0, aggregate: 0 };
+            let mut room = Room { grown: 0, beyond: values.as_mut(), group: 0, aggregate: 0, row: number };
+            number += 1;
             let group: &'p Group = self.group;
             add_row(&group.aggregates, state, &row, &self.context(&arena), &mut room)?;
             bytes = bytes.saturating_add_signed(room.grown);
@@ -263,9 +267,8 @@ impl<'p, 'c> Grouper<'p, 'c> {
     fn add_values(&self, values: Sorter<'p>, states: &mut [State]) -> Result<(), SqlError> {
         let bad = || SqlError::internal("a value of DISTINCT without its group");
         let mut values = values.finish()?;
-        let mut room = Room { grown: 0, beyond: None, group: 0, aggregate: 0 };
-        let mut last = Vec::new();
-        let mut arena = Bump::new();
+        let (mut last, mut key) = (Vec::new(), Vec::new());
+        let mut in_order = Beyond::new(self.runtime.workspace).values;
         while values.advance()? {
             if last == values.key() {
                 continue;
@@ -273,18 +276,42 @@ impl<'p, 'c> Grouper<'p, 'c> {
             last.clear();
             last.extend_from_slice(values.key());
             let numbers = last.first_chunk::<ROOM_KEY_BYTES>().ok_or_else(bad)?;
-            let group = numbers[..8].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-            let number = numbers[8..].iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
-            let mut row = Vec::with_capacity(1);
-            read_row(values.row(), &mut row)?;
-            arena.reset();
-            let state = states.get_mut(group).ok_or_else(bad)?;
-            let accumulator = state.accumulators.get_mut(number).ok_or_else(bad)?;
-            let aggregate = self.group.aggregates.get(number).ok_or_else(bad)?;
-            let value = row.first().ok_or_else(bad)?;
-            aggregate.add_value(accumulator, value, &self.context(&arena), &mut room)?;
+            let (row, value) = values.row().split_first_chunk::<ROW_NUMBER_BYTES>().ok_or_else(bad)?;
+            if self.group.aggregates.get(numbers_of(numbers).1).ok_or_else(bad)?.depends_on_order() {
+                key.clear();
+                key.extend_from_slice(numbers);
+                key.extend_from_slice(row);
+                in_order.push(&key, value)?;
+            } else {
+                self.add_value(numbers, value, states)?;
+            }
+        }
+        drop(values);
+        let mut values = in_order.finish()?;
+        while values.advance()? {
+            let numbers = values.key().first_chunk().ok_or_else(bad)?;
+            self.add_value(numbers, values.row(), states)?;
         }
         Ok(())
+    }
+
+    /// Adds one value to the group and the aggregate of these numbers.
+    fn add_value(
+        &self,
+        numbers: &[u8; ROOM_KEY_BYTES],
+        value: &[u8],
+        states: &mut [State],
+    ) -> Result<(), SqlError> {
+        let bad = || SqlError::internal("a value of DISTINCT without its group");
+        let (group, number) = numbers_of(numbers);
+        let mut values = Vec::with_capacity(1);
+        read_row(value, &mut values)?;
+        let state = states.get_mut(group).ok_or_else(bad)?;
+        let accumulator = state.accumulators.get_mut(number).ok_or_else(bad)?;
+        let aggregate = self.group.aggregates.get(number).ok_or_else(bad)?;
+        let mut room = Room { grown: 0, beyond: None, group: 0, aggregate: 0, row: 0 };
+        let arena = Bump::new();
+        aggregate.add_value(accumulator, values.first().ok_or_else(bad)?, &self.context(&arena), &mut room)
     }
 
     /// The parts of a row that [`append_parts`] wrote.
@@ -440,7 +467,9 @@ impl RowConsumer for Grouper<'_, '_> {
             beyond: self.beyond.as_mut().map(|beyond| &mut beyond.values),
             group: group as u64,
             aggregate: 0,
+            row: self.rows,
         };
+        self.rows += 1;
         add_row(&self.group.aggregates, &mut self.states[group], row, context, &mut room)?;
         self.bytes = self.bytes.saturating_add_signed(room.grown);
         if self.bytes >= self.bytes_next {
@@ -464,6 +493,16 @@ fn add_row<'a>(
         room.aggregate += 1;
     }
     Ok(())
+}
+
+/// A row's number, before a value of [`Room::beyond`].
+const ROW_NUMBER_BYTES: usize = 8;
+
+/// The numbers of group and aggregate in the key of a value.
+fn numbers_of(key: &[u8; ROOM_KEY_BYTES]) -> (usize, usize) {
+    let (group, aggregate) = key.split_at(size_of::<u64>());
+    let number = |bytes: &[u8]| bytes.iter().fold(0, |sum, byte| sum << 8 | usize::from(*byte));
+    (number(group), number(aggregate))
 }
 
 const NULLS: u8 = 0;

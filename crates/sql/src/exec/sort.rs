@@ -325,16 +325,16 @@ impl<'a, 'p> KeySorter<'a, 'p> {
     }
 
     /// Hands on the keys in order.
-    pub(super) fn finish(self, each: &mut dyn FnMut(&[u8])) -> Result<(), SqlError> {
+    pub(super) fn finish(self, each: &mut dyn FnMut(&[u8]) -> Result<(), SqlError>) -> Result<(), SqlError> {
         self.0.finish(&mut EachKey(each)).map(|_| ())
     }
 }
 
-struct EachKey<'e>(&'e mut dyn FnMut(&[u8]));
+struct EachKey<'e>(&'e mut dyn FnMut(&[u8]) -> Result<(), SqlError>);
 
 impl RowSink for EachKey<'_> {
     fn row(&mut self, values: &[ValueRef<'_>]) -> Result<Flow, SqlError> {
-        (self.0)(values[0].as_bytes().unwrap_or_default());
+        (self.0)(values[0].as_bytes().unwrap_or_default())?;
         Ok(Flow::Continue)
     }
 }

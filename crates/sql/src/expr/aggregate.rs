@@ -118,6 +118,8 @@ pub(crate) struct Room<'r, 'w> {
     /// The number of the group, and of the aggregate: how those values are told apart.
     pub group: u64,
     pub aggregate: u32,
+    /// The number of the row. It comes before each of those values.
+    pub row: u64,
 }
 
 /// The length of what a value of [`Room::beyond`] has before its own key: the numbers of group and aggregate.
@@ -175,6 +177,11 @@ impl CompiledAggregate {
 
     pub(crate) fn result_type(&self) -> &ResultType {
         &self.typed.result
+    }
+
+    /// True if the result depends on the order of the values, because doubles are rounded at each step.
+    pub(crate) fn depends_on_order(&self) -> bool {
+        self.typed.class == Class::Double
     }
 
     /// An empty group.
@@ -339,7 +346,7 @@ impl CompiledAggregate {
             && self.kind != AggregateKind::GroupConcat
         {
             if !group.seen.contains(&key[start..]) {
-                let mut row = Vec::new();
+                let mut row = room.row.to_be_bytes().to_vec();
                 append_row(std::slice::from_ref(value), &mut row);
                 beyond.push(&key, &row)?;
             }

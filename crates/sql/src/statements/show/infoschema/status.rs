@@ -37,6 +37,9 @@ pub(crate) fn rows(session: &Session, global: bool) -> Vec<(String, String)> {
     }
     let used = if global { session.instance.memory.used() } else { session.memory.used() };
     add("Memory_used", used);
+    if !global {
+        add("Max_memory_used", session.memory.peak());
+    }
     add("Threads_cached", 0);
     add(
         "Threads_created",
