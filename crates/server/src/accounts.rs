@@ -13,6 +13,7 @@
 //! | after the tab | `*` and 40 hexadecimal digits, `SHA1(SHA1(password))`; empty without a password |
 
 use base::sync::Mutex;
+use base::sync::atomic::{AtomicU64, Ordering};
 use sql::host::NewPassword;
 use sql::{ErrorKind, SqlError};
 use std::collections::BTreeMap;
@@ -30,6 +31,8 @@ const ROOT: &str = "root";
 pub(crate) struct Accounts {
     path: PathBuf,
     passwords: Mutex<BTreeMap<String, Option<PasswordHash>>>,
+    /// Wrong passwords of clients on other machines, since the last right one of theirs.
+    failures: AtomicU64,
 }
 
 /// Why the file of accounts cannot be used.
@@ -57,6 +60,8 @@ pub(crate) struct Credentials<'a> {
     pub answer: &'a [u8],
     /// How far the operating system vouches for the peer of a unix socket.
     pub trust: Trust,
+    /// `max_password_errors`.
+    pub errors_max: u64,
 }
 
 /// Whether a client needs to know a password.
@@ -132,7 +137,7 @@ impl Accounts {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(AccountError { path, why: error.to_string() }),
         }
-        Ok(Accounts { path, passwords: Mutex::new(passwords) })
+        Ok(Accounts { path, passwords: Mutex::new(passwords), failures: AtomicU64::new(0) })
     }
 
     /// Sets or takes away a password, in the file first.
@@ -159,6 +164,7 @@ impl Accounts {
             SqlError::new(ErrorKind::CannotWriteFile, message)
         })?;
         *passwords = changed;
+        self.forgive();
         Ok(())
     }
 
@@ -185,11 +191,42 @@ impl Accounts {
         self.passwords.lock().values().all(Option::is_none)
     }
 
-    /// Accepts a connection.
+    /// FLUSH PRIVILEGES: forgets the wrong passwords.
+    pub(crate) fn forgive(&self) {
+        // ORDER: a counter.
+        self.failures.store(0, Ordering::Relaxed);
+    }
+
+    /// Accepts a connection. As in MariaDB, an account with all rights is never blocked for clients on the
+    /// server's own machine, so that a stranger cannot lock the administrator out.
     ///
     /// # Errors
-    /// 1045: the user, the password or the way in is wrong.
+    /// 1045: the user, the password or the way in is wrong. 4150 after too many wrong passwords.
     pub(crate) fn check(&self, shown: &Credentials<'_>) -> Result<(), SqlError> {
+        if matches!(shown.host, "localhost" | "127.0.0.1" | "::1") {
+            return self.check_password(shown);
+        }
+        // ORDER: a counter. Logins at the same moment may pass it together.
+        if self.failures.load(Ordering::Relaxed) >= shown.errors_max {
+            return Err(SqlError::new(
+                ErrorKind::UserIsBlocked,
+                "User is blocked because of too many credential errors; unblock with \
+                 'ALTER USER / FLUSH PRIVILEGES'",
+            ));
+        }
+        let result = self.check_password(shown);
+        match result {
+            Ok(()) => self.forgive(),
+            Err(_) if shown.user == ROOT => {
+                // ORDER: as above.
+                self.failures.fetch_add(1, Ordering::Relaxed);
+            }
+            Err(_) => {}
+        }
+        result
+    }
+
+    fn check_password(&self, shown: &Credentials<'_>) -> Result<(), SqlError> {
         let known = self.passwords.lock().get(shown.user).copied();
         let denied = || {
             let using = if shown.answer.is_empty() { "NO" } else { "YES" };
@@ -217,9 +254,49 @@ mod tests {
 
     fn enters(accounts: &Accounts, user: &str, password: &str, trusted_peer: bool) -> Result<(), SqlError> {
         let trust = if trusted_peer { Trust::Yes } else { Trust::No };
+        enters_from(accounts, "localhost", user, password, trust)
+    }
+
+    fn enters_from(
+        accounts: &Accounts,
+        host: &str,
+        user: &str,
+        password: &str,
+        trust: Trust,
+    ) -> Result<(), SqlError> {
         let answer = wire::auth::answer(password.as_bytes(), &SCRAMBLE);
-        let shown = Credentials { user, host: "localhost", scramble: &SCRAMBLE, answer: &answer, trust };
+        let shown = Credentials { user, host, scramble: &SCRAMBLE, answer: &answer, trust, errors_max: 3 };
         accounts.check(&shown)
+    }
+
+    #[test]
+    fn too_many_wrong_passwords_block_other_machines_and_not_this_one() {
+        let folder = tempfile::tempdir().unwrap();
+        let accounts = Accounts::open(folder.path()).unwrap();
+        accounts.set_password("root", NewPassword::Plain(b"secret")).unwrap();
+        let code = |host: &str, user: &str, password: &str| {
+            enters_from(&accounts, host, user, password, Trust::No).map_or_else(|error| error.code(), |()| 0)
+        };
+        let afar = |password: &str| code("10.0.0.1", "root", password);
+        let wrong = |times: usize| (0..times).for_each(|_| assert_eq!(afar("x"), 1045));
+        wrong(2);
+        assert_eq!(afar("secret"), 0, "a right password begins the count anew");
+        wrong(2);
+        for _ in 0..9 {
+            assert_eq!(code("10.0.0.1", "somebody", "x"), 1045, "of no account");
+            assert_eq!(code("127.0.0.1", "root", "x"), 1045, "on this machine");
+        }
+        wrong(1);
+        assert_eq!((afar("x"), afar("secret")), (4150, 4150));
+        assert_eq!(code("127.0.0.1", "root", "secret"), 0);
+        assert_eq!(code("localhost", "root", "secret"), 0);
+        assert_eq!(afar("secret"), 4150, "a login on this machine unblocks nobody");
+        accounts.forgive();
+        assert_eq!(afar("secret"), 0);
+        wrong(3);
+        assert_eq!(afar("secret"), 4150);
+        accounts.set_password("root", NewPassword::Plain(b"new")).unwrap();
+        assert_eq!(afar("new"), 0);
     }
 
     #[test]

@@ -100,6 +100,12 @@ impl Host for Shared {
         if password.is_empty() { String::new() } else { PasswordHash::of(password).to_text() }
     }
 
+    fn flush_privileges(&self) {
+        if let Some(accounts) = &self.accounts {
+            accounts.forgive();
+        }
+    }
+
     fn flush_slow_log(&self) {
         self.slow_log.reopen();
     }

@@ -95,6 +95,7 @@ kinds! {
     TooManyColumns: 1117, "42000";
     RowTooLarge: 1118, "42000";
     UserNotFound: 1133, "28000";
+    CannotCreateThread: 1135, "HY000";
     WrongValueCount: 1136, "21S01";
     RegularExpressionFailed: 1139, "42000";
     NoSuchTable: 1146, "42S02";
@@ -193,8 +194,10 @@ kinds! {
     DataOverflow: 1916, "HY000";
     CannotSetInTransaction: 1925, "HY000";
     ConnectionKilled: 1927, "70100";
+    StatementTimeout: 1969, "70100";
     TooManyPreparedParameters: 1970, "42000";
     VariableIgnored: 4081, "HY000";
+    UserIsBlocked: 4150, "HY000";
     CommandNotAllowed: 4166, "HY000";
 }
 

@@ -32,6 +32,9 @@ pub trait Host: Send + Sync {
 
     fn memory(&self) -> Memory;
 
+    /// FLUSH PRIVILEGES: an account that was blocked may connect again.
+    fn flush_privileges(&self);
+
     /// FLUSH SLOW LOGS.
     fn flush_slow_log(&self);
 }
@@ -201,6 +204,9 @@ pub struct Interrupt {
     read_only: AtomicBool,
     /// Time asleep, in microseconds. Only the session's own thread writes it.
     waited_micros: AtomicU64,
+    /// When the statement's time is over, as [`crate::session`]'s timer counts; 0 without a limit, and once
+    /// the timer has ended the statement.
+    end: Mutex<u64>,
     /// True if the bell was rung since the session last looked.
     rung: Mutex<bool>,
     bell: Condvar,
@@ -238,6 +244,8 @@ pub(crate) enum WaitsFor {
 impl Interrupt {
     const STATEMENT: u8 = 1;
     const CONNECTION: u8 = 2;
+    /// Beside STATEMENT: the time of the statement is over.
+    const TIME: u8 = 4;
 
     /// An interrupt that can also end the waits of the session's engine half.
     pub(crate) fn of(engine: engine::Interrupter) -> Interrupt {
@@ -248,17 +256,40 @@ impl Interrupt {
     }
 
     pub fn raise(&self, what: Kill) {
-        let bit = match what {
+        self.raise_bits(match what {
             Kill::Connection => Interrupt::CONNECTION,
             Kill::Statement => Interrupt::STATEMENT,
-        };
+        });
+    }
+
+    fn raise_bits(&self, bits: u8) {
         // ORDER: a flag that carries no data. A thread that polls it sees it soon. A thread that sleeps
         // checks it after it took the bell's latch.
-        self.raised.fetch_or(bit, Ordering::Relaxed);
+        self.raised.fetch_or(bits, Ordering::Relaxed);
         if let Some(engine) = self.engine.get() {
             engine.interrupt();
         }
         self.ring();
+    }
+
+    pub(crate) fn set_end(&self, end: u64) {
+        *self.end.lock() = end;
+    }
+
+    pub(crate) fn is_limited(&self) -> bool {
+        *self.end.lock() != 0
+    }
+
+    /// Ends the statement if its time is over at `now`. Otherwise gives the moment when it will be. The latch
+    /// is held meanwhile, so that the statement behind it is not meant.
+    pub(crate) fn end_if_over(&self, now: u64) -> Option<u64> {
+        let mut end = self.end.lock();
+        if *end == 0 || *end > now {
+            return Some(*end).filter(|end| *end != 0);
+        }
+        *end = 0;
+        self.raise_bits(Interrupt::STATEMENT | Interrupt::TIME);
+        None
     }
 
     /// Called before each statement. Forgets a KILL QUERY that came too late for the statement before, and
@@ -267,7 +298,7 @@ impl Interrupt {
         // ORDER: see `raise`. Nothing is written in the usual case.
         let late = self.raised.load(Ordering::Relaxed) & Interrupt::STATEMENT != 0;
         if late {
-            self.raised.fetch_and(!Interrupt::STATEMENT, Ordering::Relaxed);
+            self.raised.fetch_and(!(Interrupt::STATEMENT | Interrupt::TIME), Ordering::Relaxed);
         }
         late
     }
@@ -278,7 +309,7 @@ impl Interrupt {
     }
 
     /// # Errors
-    /// 1317 after KILL QUERY, 1927 after KILL.
+    /// 1317 after KILL QUERY, 1927 after KILL, 1969 when the statement's time is over.
     #[inline]
     pub fn check(&self) -> Result<(), SqlError> {
         // ORDER: see `raise`.
@@ -292,6 +323,11 @@ impl Interrupt {
     fn error(bits: u8) -> SqlError {
         if bits & Interrupt::CONNECTION != 0 {
             SqlError::new(ErrorKind::ConnectionKilled, "Connection was killed")
+        } else if bits & Interrupt::TIME != 0 {
+            SqlError::new(
+                ErrorKind::StatementTimeout,
+                "Query execution was interrupted (max_statement_time exceeded)",
+            )
         } else {
             SqlError::new(ErrorKind::QueryInterrupted, "Query execution was interrupted")
         }

@@ -118,6 +118,7 @@ fn authenticate(
             scramble,
             answer: &answer,
             trust: shared.trusted_peers.trust(peer),
+            errors_max: shared.instance.globals().values().unsigned("max_password_errors"),
         };
         if let Err(error) = accounts.check(&shown) {
             if shown.trust == Trust::No {

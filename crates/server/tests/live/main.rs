@@ -7,6 +7,7 @@ mod faults;
 mod gate;
 mod io;
 mod latches;
+mod limits;
 mod long_readers;
 mod malformed;
 mod packets;

@@ -66,6 +66,49 @@ impl Session {
     #[inline]
     fn contain(&mut self, run: impl FnOnce(&mut Session) -> Result<(), SqlError>) -> Result<(), SqlError> {
         self.begin_statement();
+        match self.variables.common.statement_micros {
+            0 => self.contain_panics(run),
+            micros => self.contain_timed(micros, run),
+        }
+    }
+
+    /// As [`Session::contain`], for at most `max_statement_time`.
+    #[cold]
+    fn contain_timed(
+        &mut self,
+        micros: u64,
+        run: impl FnOnce(&mut Session) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
+        self.contain_panics(|session| {
+            let begun = session.instance.timer.begin(&session.interrupt, &mut session.is_timed, micros);
+            let result = begun.and_then(|()| run(session));
+            session.interrupt.set_end(0);
+            match result {
+                // The engine does not know why its wait was ended.
+                Err(error) if error.kind == ErrorKind::QueryInterrupted => {
+                    Err(session.interrupt.check().err().unwrap_or(error))
+                }
+                result => result,
+            }
+        })
+    }
+
+    /// Gives the next statement of a text its own time.
+    fn renew_limit(&mut self) -> Result<(), SqlError> {
+        match self.variables.common.statement_micros {
+            _ if !self.interrupt.is_limited() => Ok(()),
+            0 => {
+                self.interrupt.set_end(0);
+                Ok(())
+            }
+            micros => self.instance.timer.begin(&self.interrupt, &mut self.is_timed, micros),
+        }
+    }
+
+    fn contain_panics(
+        &mut self,
+        run: impl FnOnce(&mut Session) -> Result<(), SqlError>,
+    ) -> Result<(), SqlError> {
         let result = match catch_unwind(AssertUnwindSafe(|| run(self))) {
             Ok(result) => result,
             Err(panic) => {
@@ -110,6 +153,7 @@ impl Session {
             self.run_statement_text(&parse::unwrap_comments(statement, self.lexical()), sink)?;
             // The statement may have changed how the next one is read, and what the client is told.
             sink.status(self.status_flags());
+            self.renew_limit()?;
             next = parse::take_statement(&mut rest, self.lexical());
         }
         Ok(())

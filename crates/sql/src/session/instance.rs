@@ -22,6 +22,8 @@ pub struct Instance {
     pub(crate) plans: crate::session::plans::SharedPlans,
     /// What the statements of all sessions hold in memory.
     pub(crate) memory: Arc<ServerMemory>,
+    /// `max_statement_time`.
+    pub(crate) timer: super::timer::StatementTimer,
     /// Statements borrow it while they run.
     pub(crate) working_memory: base::CoreLocal<super::memory::WorkingMemory>,
 }
@@ -45,6 +47,7 @@ impl Instance {
             read_lock: ReadLock::default(),
             plans: crate::session::plans::SharedPlans::default(),
             memory,
+            timer: super::timer::StatementTimer::default(),
             working_memory: base::CoreLocal::new(),
             status: StatusRegistry::default(),
             host: OnceLock::new(),

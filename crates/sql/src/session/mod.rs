@@ -11,6 +11,7 @@ mod memory;
 mod phases;
 pub(crate) mod plans;
 mod target;
+mod timer;
 pub(crate) mod transaction;
 mod user_variables;
 
@@ -98,6 +99,8 @@ pub struct Session {
     pub(crate) writing: WritingFlag,
     /// Raised by KILL. Running statements call [`Interrupt::check`] every few rows.
     pub(crate) interrupt: Arc<Interrupt>,
+    /// True once a statement had a limit of time.
+    pub(crate) is_timed: bool,
 
     /// What the session's statements hold in memory.
     pub(crate) memory: Arc<Account>,
@@ -198,6 +201,7 @@ impl Session {
             locked: Locked::default(),
             writing,
             interrupt,
+            is_timed: false,
             counters,
             before: figures::Counted::default(),
         }

@@ -155,12 +155,6 @@ pub(super) fn unkept_promise(definition: &Definition, setting: &Setting) -> Opti
     match (definition.name, setting) {
         ("require_secure_transport", Setting::Boolean(true)) => Some("OFF, since there is no TLS"),
         ("general_log", Setting::Boolean(true)) => Some("OFF, since there is no general log"),
-        ("max_statement_time", Setting::Double(seconds)) if *seconds > 0.0 => {
-            Some("0, since no statement is ended after a time")
-        }
-        ("max_password_errors", Setting::Unsigned(errors)) if *errors != u64::from(u32::MAX) => {
-            Some("4294967295, since wrong passwords lock nobody out")
-        }
         _ => None,
     }
 }

@@ -135,6 +135,8 @@ pub struct Common {
     pub auto_increment_offset: u64,
     pub div_precision_increment: u8,
     pub max_error_count: usize,
+    /// `max_statement_time`; 0 without a limit.
+    pub statement_micros: u64,
     pub max_allowed_packet: u64,
     /// `tx_isolation`.
     pub isolation: Isolation,
@@ -446,6 +448,7 @@ fn unpack(values: &Values) -> Common {
         auto_increment_increment: values.unsigned("auto_increment_increment"),
         auto_increment_offset: values.unsigned("auto_increment_offset"),
         div_precision_increment: values.unsigned("div_precision_increment") as u8,
+        statement_micros: (values.double("max_statement_time") * 1e6).ceil() as u64,
         max_error_count: values.unsigned("max_error_count") as usize,
         max_allowed_packet: values.unsigned("max_allowed_packet"),
         isolation: match values.text("tx_isolation").as_str() {

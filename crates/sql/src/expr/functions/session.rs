@@ -1,6 +1,7 @@
 //! What functions tell about the session, and functions that wait.
 
 use super::arguments::{Arguments, Result, int};
+use crate::ErrorKind;
 use crate::expr::evaluate::convert::new_text;
 use crate::expr::result_type::Typed;
 use base::random::Random;
@@ -169,8 +170,10 @@ fn sleep<'a>(arguments: &Arguments<'a, '_>) -> Result<ValueRef<'a>> {
     let seconds = arguments.double(0)?.unwrap_or(0.0).clamp(0.0, 1e9);
     let mut left = Duration::from_secs_f64(seconds);
     while !left.is_zero() {
-        if arguments.context.environment.check_interrupt().is_err() {
-            return int(1);
+        match arguments.context.environment.check_interrupt() {
+            Err(error) if error.kind == ErrorKind::StatementTimeout => return Err(error),
+            Err(_) => return int(1),
+            Ok(()) => {}
         }
         let part = left.min(PART);
         base::sync::thread::sleep(part);

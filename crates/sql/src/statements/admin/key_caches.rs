@@ -176,6 +176,7 @@ fn work_on_each(
                 if matches!(
                     error.kind,
                     ErrorKind::QueryInterrupted
+                        | ErrorKind::StatementTimeout
                         | ErrorKind::PartitionsOnUnpartitioned
                         | ErrorKind::ConnectionKilled
                 ) =>

@@ -101,7 +101,10 @@ pub(crate) fn maintain_tables(
         });
         let lines = match lines {
             Err(error)
-                if error.kind == ErrorKind::QueryInterrupted || error.kind == ErrorKind::ConnectionKilled =>
+                if matches!(
+                    error.kind,
+                    ErrorKind::QueryInterrupted | ErrorKind::ConnectionKilled | ErrorKind::StatementTimeout
+                ) =>
             {
                 return Err(error);
             }

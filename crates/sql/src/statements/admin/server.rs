@@ -30,7 +30,12 @@ pub(crate) fn flush(
                 words.expect("LOGS")?;
                 flush_slow_log(session);
             }
-            "PRIVILEGES" | "HOSTS" | "USER_RESOURCES" | "QUERY_CACHE" => {}
+            "PRIVILEGES" => {
+                if let Some(host) = session.instance.host() {
+                    host.flush_privileges();
+                }
+            }
+            "HOSTS" | "USER_RESOURCES" | "QUERY_CACHE" => {}
             "QUERY" => words.expect("CACHE")?,
             "ERROR" | "GENERAL" | "BINARY" | "ENGINE" | "RELAY" => words.expect("LOGS")?,
             _ => return Err(before),

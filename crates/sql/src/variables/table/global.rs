@@ -38,8 +38,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("master_verify_checksum", boolean(false)),
     global("max_connect_errors", unsigned(100, 1, 4294967295, 1)),
     global("max_connections", unsigned(151, 10, 100000, 1)).works(),
-    global("max_password_errors", unsigned(4294967295, 1, 4294967295, 1))
-        .because("only the default is taken: wrong passwords lock nobody out"),
+    global("max_password_errors", unsigned(4294967295, 1, 4294967295, 1)).works(),
     global("max_prepared_stmt_count", unsigned(16382, 0, 4294967295, 1)).works(),
     // Its own: what the statements of all sessions may hold together. 0 is three quarters of the memory.
     global("max_server_mem_used", unsigned(0, 0, 18446744073709551615, 1)).works(),
