@@ -1,4 +1,7 @@
-//! Thousands of generated statements: every operator between every kind of column and every kind of literal.
+//! Thousands of generated statements: every operator between every kind of column and every kind of literal,
+//! and every operator beside every other without parentheses.
+
+use base::random::Random;
 
 const COLUMNS: &[&str] = &["ti", "bu", "de", "fl", "ch", "vc", "vb", "da", "dt", "tm"];
 
@@ -44,6 +47,7 @@ pub fn scripts() -> Vec<(String, String)> {
         ("generated-comparisons".into(), comparisons("")),
         ("generated-indexed-comparisons".into(), comparisons(&indexes())),
         ("generated-expressions".into(), expressions()),
+        ("generated-precedence".into(), precedence()),
     ]
 }
 
@@ -93,6 +97,102 @@ fn expressions() -> String {
             &format!("SELECT {column}, -{column}, NOT {column}, {column} IS NULL FROM t ORDER BY id;\n");
         script += &format!("SELECT IFNULL({column}, 'none'), COALESCE({column}, 0) FROM t ORDER BY id;\n");
         script += &format!("SELECT CONCAT({column}, '-', id), LENGTH({column}) FROM t ORDER BY id;\n");
+    }
+    script
+}
+
+/// What can follow an operand; `?` is the next operand.
+const FOLLOWING: &[&str] = &[
+    "OR ?",
+    "AND ?",
+    "XOR ?",
+    "|| ?",
+    "&& ?",
+    "= ?",
+    "<> ?",
+    "< ?",
+    ">= ?",
+    "<=> ?",
+    "| ?",
+    "& ?",
+    "<< ?",
+    ">> ?",
+    "+ ?",
+    "- ?",
+    "* ?",
+    "/ ?",
+    "DIV ?",
+    "MOD ?",
+    "% ?",
+    "^ ?",
+    "LIKE ?",
+    "NOT LIKE ?",
+    "REGEXP ?",
+    "NOT REGEXP ?",
+    "IN (0, 1)",
+    "NOT IN (2)",
+    "BETWEEN 1 AND 2",
+    "NOT BETWEEN ? AND 3",
+    "BETWEEN ? AND ?",
+    "IS NULL",
+    "IS NOT NULL",
+    "IS TRUE",
+    "IS NOT FALSE",
+    "IS UNKNOWN",
+];
+
+/// What can precede any operand.
+const PRECEDING: &[&str] = &["-", "!", "- !", "!!", "!-"];
+
+/// Operands in sets: a wrong grouping shows with one of them at least.
+const OPERANDS: &[[&str; 4]] =
+    &[["1", "2", "3", "0"], ["3", "0", "2", "1"], ["NULL", "1", "0", "2"], ["5", "1", "1", "3"]];
+
+/// Chains of operators without parentheses, with each set of operands. NOT stands where it may: at the
+/// beginning, and behind what binds less.
+fn precedence() -> String {
+    let mut script = String::new();
+    let mut select = |shape: &str| {
+        let fill = |operands: &[&str; 4]| {
+            let mut next = operands.iter().cycle();
+            let parts = shape.split('?').map(str::to_string);
+            parts.reduce(|all, part| all + next.next().unwrap() + &part).unwrap_or_default()
+        };
+        script += &format!("SELECT {};\n", OPERANDS.iter().map(fill).collect::<Vec<_>>().join(", "));
+    };
+    for first in FOLLOWING {
+        select(&format!("NOT ? {first}"));
+        for sign in PRECEDING {
+            select(&format!("{sign}? {first}"));
+            select(&format!("? {}", first.replace('?', &format!("{sign}?"))));
+        }
+        for second in FOLLOWING {
+            select(&format!("? {first} {second}"));
+        }
+    }
+    for sign in PRECEDING {
+        select(&format!("{sign} NOT ?"));
+    }
+    // Without negative numbers. Behind bit operators they overflow, and the two servers name and reach such
+    // an error in ways of their own.
+    let following: Vec<&str> = FOLLOWING.iter().copied().filter(|following| *following != "- ?").collect();
+    let mut drawn = Random::new(29, 0);
+    for _ in 0..1500 {
+        let mut shape = if drawn.below(5) == 0 { "NOT ?".to_string() } else { "?".to_string() };
+        for _ in 0..3 + drawn.below(3) {
+            let mut following = following[drawn.index(following.len())].to_string();
+            match drawn.below(5) {
+                0 => {
+                    following = following.replace('?', if drawn.below(2) == 0 { "!?" } else { "!!?" });
+                }
+                1 if ["OR ?", "AND ?", "XOR ?"].contains(&following.as_str()) => {
+                    following = following.replace('?', "NOT ?");
+                }
+                _ => {}
+            }
+            shape += &format!(" {following}");
+        }
+        select(&shape);
     }
     script
 }

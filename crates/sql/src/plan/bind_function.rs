@@ -14,13 +14,6 @@ impl Binder<'_> {
         use ast::Expr as Ast;
         match expr {
             Ast::Function(function) => self.function(function),
-            Ast::Cast { kind: ast::CastKind::Cast, expr, data_type: ast::DataType::Binary(None), .. }
-                if matches!(&**expr, Ast::BinaryOp { .. }) =>
-            {
-                // The parser gives BINARY everything that follows as its operand. In MySQL it binds tighter
-                // than any operator.
-                self.bind(&binary_of_first(expr))
-            }
             Ast::Cast { kind: ast::CastKind::Cast, expr, data_type, .. } => {
                 Ok(Expr::Cast { operand: self.boxed(expr)?, to: cast_type(data_type)? })
             }
@@ -346,23 +339,6 @@ fn charset_collation(name: &str) -> Result<Collation, SqlError> {
             ));
         }
     })
-}
-
-/// Makes the first operand of an expression binary.
-fn binary_of_first(expr: &ast::Expr) -> ast::Expr {
-    match expr {
-        ast::Expr::BinaryOp { left, op, right } => ast::Expr::BinaryOp {
-            left: Box::new(binary_of_first(left)),
-            op: op.clone(),
-            right: right.clone(),
-        },
-        operand => ast::Expr::Cast {
-            kind: ast::CastKind::Cast,
-            expr: Box::new(operand.clone()),
-            data_type: ast::DataType::Binary(None),
-            format: None,
-        },
-    }
 }
 
 /// The value of `DATE '2026-11-21'` and its like.

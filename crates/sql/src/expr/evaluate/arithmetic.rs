@@ -55,6 +55,9 @@ pub(in crate::expr) fn apply<'a>(
 /// `Ok(None)` is a division by zero; the error names the kind of number that overflowed.
 fn calculate(op: Arithmetic, a: Number, b: Number) -> std::result::Result<Option<Number>, &'static str> {
     match (a, b) {
+        (Number::Double(_), _) | (_, Number::Double(_)) if op == Arithmetic::IntegerDivide => {
+            decimals(op, a.to_decimal(), b.to_decimal())
+        }
         (Number::Double(_), _) | (_, Number::Double(_)) => doubles(op, a, b),
         (Number::Decimal(_), _) | (_, Number::Decimal(_)) => decimals(op, a.to_decimal(), b.to_decimal()),
         _ if op == Arithmetic::Divide => decimals(op, a.to_decimal(), b.to_decimal()),
@@ -121,16 +124,8 @@ fn doubles(op: Arithmetic, a: Number, b: Number) -> std::result::Result<Option<N
         Arithmetic::Subtract => a - b,
         Arithmetic::Multiply => a * b,
         _ if b == 0.0 => return Ok(None),
-        Arithmetic::Divide => a / b,
         Arithmetic::Modulo => a % b,
-        _ => {
-            let whole = (a / b).trunc();
-            return if whole >= -(2f64.powi(63)) && whole < 2f64.powi(63) {
-                Ok(Some(Number::Int(whole as i64)))
-            } else {
-                Err("BIGINT")
-            };
-        }
+        _ => a / b,
     };
     if result.is_finite() { Ok(Some(Number::Double(result))) } else { Err("DOUBLE") }
 }
@@ -200,6 +195,8 @@ fn describe(node: &Node, context: &Context<'_>) -> String {
         Node::Slot(index) => literal(&context.slots.value(*index)),
         Node::Column { name, .. } => format!("`{name}`"),
         Node::Negate(operand) => format!("-{}", describe(operand, context)),
+        Node::BitNot(operand) => format!("~{}", describe(operand, context)),
+        Node::Not(operand) => format!("!{}", describe(operand, context)),
         Node::Arithmetic { op, sides } => {
             let sign = match op {
                 Arithmetic::Add => "+",
@@ -214,7 +211,8 @@ fn describe(node: &Node, context: &Context<'_>) -> String {
                 Arithmetic::ShiftLeft => "<<",
                 Arithmetic::ShiftRight => ">>",
             };
-            format!("{} {sign} {}", operand(&sides.0, context), operand(&sides.1, context))
+            let binds = tightness(*op);
+            format!("{} {sign} {}", operand(&sides.0, binds, context), operand(&sides.1, binds + 1, context))
         }
         Node::Call(call) => {
             let arguments: Vec<String> =
@@ -225,9 +223,22 @@ fn describe(node: &Node, context: &Context<'_>) -> String {
     }
 }
 
-fn operand(node: &Node, context: &Context<'_>) -> String {
+/// How tightly an operator binds.
+fn tightness(op: Arithmetic) -> u8 {
+    match op {
+        Arithmetic::BitOr => 1,
+        Arithmetic::BitAnd => 2,
+        Arithmetic::ShiftLeft | Arithmetic::ShiftRight => 3,
+        Arithmetic::Add | Arithmetic::Subtract => 4,
+        Arithmetic::Multiply | Arithmetic::Divide | Arithmetic::IntegerDivide | Arithmetic::Modulo => 5,
+        Arithmetic::BitXor => 6,
+    }
+}
+
+/// An operand for a message, in parentheses if it binds less than `binds`.
+fn operand(node: &Node, binds: u8, context: &Context<'_>) -> String {
     match node {
-        Node::Arithmetic { .. } => format!("({})", describe(node, context)),
+        Node::Arithmetic { op, .. } if tightness(*op) < binds => format!("({})", describe(node, context)),
         _ => describe(node, context),
     }
 }

@@ -157,6 +157,9 @@ pub(super) fn truth<'a>(node: &'a Node, row: &Row<'a>, context: &Context<'a>) ->
         Node::Between { operands, collation, negated } => {
             let [operand, low, high] = &**operands;
             let operand = value(operand, row, context)?;
+            if operand.is_null() {
+                return Ok(None);
+            }
             let low = compare(&operand, &value(low, row, context)?, *collation, context);
             let high = compare(&operand, &value(high, row, context)?, *collation, context);
             let within = match (low.map(|order| order.is_ge()), high.map(|order| order.is_le())) {

@@ -1,20 +1,47 @@
-//! The dialect that the `sqlparser` crate parses by: its MySQL, with MySQL's precedence of a few operators.
+//! The parser's dialect: that of the `sqlparser` crate for MySQL, with MariaDB's operators. Which of two
+//! operators binds tighter, and how operators of one kind group, is decided here and nowhere else.
 
-use sqlparser::ast::{Expr, Statement, UnaryOperator};
+use sqlparser::ast::{BinaryOperator, CastKind, DataType, Expr, Statement, UnaryOperator};
 use sqlparser::dialect::{Dialect, MySqlDialect, Precedence};
 use sqlparser::keywords::Keyword;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::Token;
 use std::any::TypeId;
 
+/// How tightly operators bind, the loosest first. Operators of one kind group from the left, but BETWEEN,
+/// NOT and the signs from the right.
+mod binds {
+    pub(super) const OR: u8 = 5;
+    pub(super) const XOR: u8 = 7;
+    pub(super) const AND: u8 = 10;
+    pub(super) const NOT: u8 = 15;
+    /// IS too.
+    pub(super) const COMPARISON: u8 = 20;
+    pub(super) const BETWEEN: u8 = 24;
+    /// IN and REGEXP too.
+    pub(super) const LIKE: u8 = 26;
+    /// NOT BETWEEN, NOT LIKE, NOT IN and NOT REGEXP, as seen from the left: `a LIKE b NOT IN (c)` is
+    /// `a LIKE (b NOT IN (c))`. Behind them stands what stands behind LIKE.
+    pub(super) const NEGATED_TEST: u8 = 28;
+    pub(super) const BIT_OR: u8 = 30;
+    pub(super) const BIT_AND: u8 = 32;
+    pub(super) const SHIFT: u8 = 34;
+    pub(super) const SUM: u8 = 36;
+    /// DIV and MOD too.
+    pub(super) const PRODUCT: u8 = 38;
+    pub(super) const BIT_XOR: u8 = 40;
+    /// `||` that joins texts.
+    pub(super) const CONCATENATION: u8 = 45;
+    /// Signs, `~`, `!` and BINARY.
+    pub(super) const SIGN: u8 = 50;
+    /// The variable before `:=`. What stands behind it reaches as far as it can.
+    pub(super) const ASSIGNED: u8 = 90;
+    pub(super) const PERIOD: u8 = 100;
+}
+
 /// MySQL. What the crate asks about by the name of a dialect is answered as its own one does.
 #[derive(Debug)]
 pub(super) struct Mysql(pub(super) MySqlDialect);
-
-/// How strongly `||` binds when it joins texts.
-fn concatenation(dialect: &Mysql) -> u8 {
-    dialect.prec_value(Precedence::MulDivModOp) + 1
-}
 
 /// Answers by the crate's dialect.
 macro_rules! as_mysql {
@@ -25,9 +52,223 @@ macro_rules! as_mysql {
     };
 }
 
+/// The keyword at a place from the next token on.
+fn keyword(parser: &Parser<'_>, ahead: usize) -> Keyword {
+    match &parser.peek_nth_token_ref(ahead).token {
+        Token::Word(word) => word.keyword,
+        _ => Keyword::NoKeyword,
+    }
+}
+
+/// How tightly the next token binds as an operator between two operands; 0 if it is none.
+fn precedence(parser: &Parser<'_>) -> u8 {
+    match &parser.peek_nth_token_ref(0).token {
+        Token::Word(word) => match word.keyword {
+            Keyword::OR => binds::OR,
+            Keyword::XOR => binds::XOR,
+            Keyword::AND => binds::AND,
+            Keyword::IS => binds::COMPARISON,
+            Keyword::BETWEEN => binds::BETWEEN,
+            Keyword::LIKE | Keyword::RLIKE | Keyword::REGEXP | Keyword::IN => binds::LIKE,
+            Keyword::DIV => binds::PRODUCT,
+            Keyword::NOT => match keyword(parser, 1) {
+                Keyword::BETWEEN | Keyword::LIKE | Keyword::RLIKE | Keyword::REGEXP | Keyword::IN => {
+                    binds::NEGATED_TEST
+                }
+                _ => 0,
+            },
+            _ => 0,
+        },
+        Token::Eq | Token::Lt | Token::LtEq | Token::Neq | Token::Gt | Token::GtEq | Token::Spaceship => {
+            binds::COMPARISON
+        }
+        Token::Pipe => binds::BIT_OR,
+        Token::Ampersand => binds::BIT_AND,
+        Token::ShiftLeft | Token::ShiftRight => binds::SHIFT,
+        Token::Plus | Token::Minus => binds::SUM,
+        Token::Mul | Token::Div | Token::Mod => binds::PRODUCT,
+        Token::Caret => binds::BIT_XOR,
+        Token::StringConcat => binds::CONCATENATION,
+        Token::Assignment => binds::ASSIGNED,
+        Token::Period => binds::PERIOD,
+        _ => 0,
+    }
+}
+
+/// The operand of an operator that binds tighter than NOT, which cannot begin with NOT.
+fn operand(parser: &mut Parser<'_>, precedence: u8) -> Result<Box<Expr>, ParserError> {
+    if keyword(parser, 0) == Keyword::NOT {
+        return parser.expected_ref("an operand", parser.peek_nth_token_ref(0));
+    }
+    parser.parse_subexpr(precedence).map(Box::new)
+}
+
+fn prefix(parser: &mut Parser<'_>, op: UnaryOperator) -> Result<Expr, ParserError> {
+    parser.next_token();
+    Ok(Expr::UnaryOp { op, expr: operand(parser, binds::SIGN)? })
+}
+
+/// `BINARY operand`.
+fn as_binary(parser: &mut Parser<'_>) -> Result<Expr, ParserError> {
+    parser.next_token();
+    let expr = operand(parser, binds::SIGN)?;
+    Ok(Expr::Cast { kind: CastKind::Cast, expr, data_type: DataType::Binary(None), format: None })
+}
+
+/// `operand [NOT] BETWEEN low AND high`. A BETWEEN in `low` or `high` belongs to that. A chain is read in a
+/// loop, because recursion is limited.
+fn between(parser: &mut Parser<'_>, expr: Expr) -> Result<Expr, ParserError> {
+    let mut chain = Vec::new();
+    let mut expr = expr;
+    loop {
+        let negated = parser.parse_keyword(Keyword::NOT);
+        parser.expect_keyword_is(Keyword::BETWEEN)?;
+        let low = operand(parser, binds::BETWEEN - 1)?;
+        parser.expect_keyword_is(Keyword::AND)?;
+        let high = operand(parser, binds::BETWEEN)?;
+        chain.push((expr, negated, low));
+        expr = *high;
+        if keyword(parser, 0) != Keyword::BETWEEN {
+            break;
+        }
+    }
+    let nested = |high, (expr, negated, low)| Expr::Between {
+        expr: Box::new(expr),
+        negated,
+        low,
+        high: Box::new(high),
+    };
+    Ok(chain.into_iter().rev().fold(expr, nested))
+}
+
+/// `operand [NOT] REGEXP pattern`, where the pattern may be NULL.
+fn regexp(parser: &mut Parser<'_>, expr: Expr) -> Result<Expr, ParserError> {
+    let negated = parser.parse_keyword(Keyword::NOT);
+    let regexp = parser.parse_keyword(Keyword::REGEXP);
+    if !regexp {
+        parser.expect_keyword_is(Keyword::RLIKE)?;
+    }
+    let pattern = operand(parser, binds::LIKE)?;
+    Ok(Expr::RLike { negated, expr: Box::new(expr), pattern, regexp })
+}
+
+/// `moment + INTERVAL n unit`, where nothing binds to the interval. `None` if no interval stands behind the
+/// sign.
+fn plus_interval(parser: &mut Parser<'_>, moment: &Expr) -> Option<Expr> {
+    let op = match parser.peek_nth_token_ref(0).token {
+        Token::Plus => BinaryOperator::Plus,
+        Token::Minus => BinaryOperator::Minus,
+        _ => return None,
+    };
+    if keyword(parser, 1) != Keyword::INTERVAL {
+        return None;
+    }
+    let interval = parser.maybe_parse(|parser| {
+        parser.next_token();
+        match parser.parse_prefix()? {
+            interval @ Expr::Interval(_) => Ok(interval),
+            // The function INTERVAL().
+            _ => parser.expected_ref("an interval", parser.peek_nth_token_ref(0)),
+        }
+    });
+    let right = Box::new(interval.ok()??);
+    Some(Expr::BinaryOp { left: Box::new(moment.clone()), op, right })
+}
+
+/// How loosely an expression binds that ends in a test: an operator that binds tighter cannot follow it.
+fn loosest_end(expr: &Expr) -> u8 {
+    match expr {
+        Expr::IsNull(_)
+        | Expr::IsNotNull(_)
+        | Expr::IsTrue(_)
+        | Expr::IsNotTrue(_)
+        | Expr::IsFalse(_)
+        | Expr::IsNotFalse(_)
+        | Expr::IsUnknown(_)
+        | Expr::IsNotUnknown(_) => binds::COMPARISON,
+        Expr::InList { .. } | Expr::InSubquery { .. } => binds::NEGATED_TEST,
+        _ => u8::MAX,
+    }
+}
+
+/// `variable := value`.
+fn assignment(parser: &mut Parser<'_>, variable: Expr) -> Result<Expr, ParserError> {
+    parser.next_token();
+    let right = Box::new(parser.parse_expr()?);
+    Ok(Expr::BinaryOp { left: Box::new(variable), op: BinaryOperator::Assignment, right })
+}
+
 impl Dialect for Mysql {
     fn dialect(&self) -> TypeId {
         self.0.dialect()
+    }
+
+    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
+        Some(Ok(precedence(parser)))
+    }
+
+    /// For the places where the parser reads operands by itself.
+    fn prec_value(&self, precedence: Precedence) -> u8 {
+        match precedence {
+            Precedence::Or => binds::OR,
+            Precedence::Xor => binds::XOR,
+            Precedence::And => binds::AND,
+            Precedence::UnaryNot => binds::NOT,
+            Precedence::Eq | Precedence::Is => binds::COMPARISON,
+            // Of POSITION(a IN b) too: the operand ends before IN.
+            Precedence::Like | Precedence::Between => binds::LIKE,
+            Precedence::Pipe => binds::BIT_OR,
+            Precedence::Ampersand => binds::BIT_AND,
+            Precedence::PlusMinus => binds::SUM,
+            Precedence::MulDivModOp => binds::PRODUCT,
+            Precedence::Caret => binds::BIT_XOR,
+            Precedence::Period => binds::PERIOD,
+            other => self.0.prec_value(other),
+        }
+    }
+
+    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
+        Some(match &parser.peek_nth_token_ref(0).token {
+            Token::Minus => prefix(parser, UnaryOperator::Minus),
+            Token::Plus => prefix(parser, UnaryOperator::Plus),
+            Token::Tilde => prefix(parser, UnaryOperator::BitwiseNot),
+            Token::ExclamationMark => prefix(parser, UnaryOperator::BangNot),
+            Token::Word(word) if word.keyword == Keyword::BINARY => as_binary(parser),
+            _ => return None,
+        })
+    }
+
+    fn parse_infix(
+        &self,
+        parser: &mut Parser<'_>,
+        left: &Expr,
+        precedence: u8,
+    ) -> Option<Result<Expr, ParserError>> {
+        // `1 = NOT 0` is an error, `1 IS NOT NULL` and `@a := NOT 0` are none.
+        let takes_not = keyword(parser, 0) == Keyword::IS || precedence == binds::ASSIGNED;
+        let behind = 1 + usize::from(keyword(parser, 0) == Keyword::NOT);
+        if precedence > binds::NOT && !takes_not && keyword(parser, behind) == Keyword::NOT {
+            return Some(parser.expected_ref("an operand", parser.peek_nth_token_ref(behind)));
+        }
+        if precedence > loosest_end(left) {
+            return Some(parser.expected_ref("the end of the operand", parser.peek_nth_token_ref(0)));
+        }
+        if let Some(moved) = plus_interval(parser, left) {
+            return Some(Ok(moved));
+        }
+        let ahead = usize::from(keyword(parser, 0) == Keyword::NOT);
+        Some(match &parser.peek_nth_token_ref(ahead).token {
+            Token::Word(word) if word.keyword == Keyword::BETWEEN => between(parser, left.clone()),
+            Token::Word(word) if matches!(word.keyword, Keyword::REGEXP | Keyword::RLIKE) => {
+                regexp(parser, left.clone())
+            }
+            Token::Assignment => assignment(parser, left.clone()),
+            _ => return self.0.parse_infix(parser, left, precedence),
+        })
+    }
+
+    fn parse_statement(&self, parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
+        self.0.parse_statement(parser)
     }
 
     fn is_identifier_start(&self, ch: char) -> bool {
@@ -50,39 +291,8 @@ impl Dialect for Mysql {
         self.0.is_table_factor_alias(explicit, keyword, parser)
     }
 
-    fn parse_statement(&self, parser: &mut Parser<'_>) -> Option<Result<Statement, ParserError>> {
-        self.0.parse_statement(parser)
-    }
-
-    fn parse_infix(
-        &self,
-        parser: &mut Parser<'_>,
-        expr: &Expr,
-        precedence: u8,
-    ) -> Option<Result<Expr, ParserError>> {
-        self.0.parse_infix(parser, expr, precedence)
-    }
-
-    /// Signs and `!` bind more strongly than `||`.
-    fn parse_prefix(&self, parser: &mut Parser<'_>) -> Option<Result<Expr, ParserError>> {
-        let op = match parser.peek_token_ref().token {
-            Token::ExclamationMark => UnaryOperator::BangNot,
-            Token::Minus => UnaryOperator::Minus,
-            Token::Plus => UnaryOperator::Plus,
-            Token::Tilde => UnaryOperator::BitwiseNot,
-            _ => return None,
-        };
-        parser.advance_token();
-        let operand = parser.parse_subexpr(concatenation(self));
-        Some(operand.map(|expr| Expr::UnaryOp { op, expr: Box::new(expr) }))
-    }
-
-    /// `||` that joins texts binds more strongly than arithmetic.
-    fn get_next_precedence(&self, parser: &Parser<'_>) -> Option<Result<u8, ParserError>> {
-        match parser.peek_token_ref().token {
-            Token::StringConcat => Some(Ok(concatenation(self))),
-            _ => self.0.get_next_precedence(parser),
-        }
+    fn supports_bang_not_operator(&self) -> bool {
+        true
     }
 
     as_mysql!(

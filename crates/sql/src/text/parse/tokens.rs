@@ -63,8 +63,10 @@ pub(in crate::text) fn tokenize(
             Piece::Symbol => {
                 cutter.run.end = end;
                 cutter.word = end;
-                // The tokenizer would take some of these for comments that are none here.
-                if text[from..].starts_with("--") {
+                // The tokenizer would take some of these for comments that are none here, and others for
+                // operators of other dialects.
+                let glued = ["--", "!!", "!~", "~", "<@", "^@"];
+                if glued.iter().any(|glued| text[from..].starts_with(glued)) {
                     cutter.end_run()?;
                 }
             }
@@ -262,6 +264,7 @@ pub(crate) fn translate(tokens: &mut [TokenWithSpan], mode: LexicalMode) {
     }
     locking_clauses(tokens);
     modifiers(tokens);
+    interval_functions(tokens);
     // The last token that is not a blank, and whether an operand ends there.
     let mut operand_before = false;
     for token in tokens.iter_mut() {
@@ -272,6 +275,8 @@ pub(crate) fn translate(tokens: &mut [TokenWithSpan], mode: LexicalMode) {
                 let unit = COMPOUND_UNITS.iter().find(|(name, _, _)| word.value.eq_ignore_ascii_case(name));
                 if let Some((_, keyword, _)) = unit {
                     word.keyword = *keyword;
+                    operand_before = true;
+                    continue;
                 } else if follows_operand && word.value.eq_ignore_ascii_case("MOD") {
                     token.token = Token::Mod;
                     operand_before = false;
@@ -284,7 +289,6 @@ pub(crate) fn translate(tokens: &mut [TokenWithSpan], mode: LexicalMode) {
                     operand_before = is_operand(word.keyword);
                     continue;
                 }
-                operand_before = false;
             }
             Token::Word(_)
             | Token::Number(..)
@@ -321,6 +325,35 @@ fn strong_nots(tokens: &mut [TokenWithSpan]) {
         if !is_part {
             tokens[at].token = Token::ExclamationMark;
         }
+    }
+}
+
+/// INTERVAL with several values in parentheses is the function of this name, and no keyword.
+fn interval_functions(tokens: &mut [TokenWithSpan]) {
+    // An INTERVAL before a parenthesis that may come, and one for each parenthesis that is open.
+    let mut last = None;
+    let mut open: Vec<Option<usize>> = Vec::new();
+    for at in 0..tokens.len() {
+        match &tokens[at].token {
+            Token::Whitespace(_) => continue,
+            Token::LParen => open.push(last),
+            Token::RParen => {
+                open.pop();
+            }
+            Token::Comma => {
+                if let Some(place) = open.last_mut().and_then(Option::take)
+                    && let Token::Word(word) = &mut tokens[place].token
+                {
+                    word.keyword = Keyword::NoKeyword;
+                }
+            }
+            Token::Word(word) if word.keyword == Keyword::INTERVAL => {
+                last = Some(at);
+                continue;
+            }
+            _ => {}
+        }
+        last = None;
     }
 }
 
@@ -397,7 +430,49 @@ pub(crate) fn wait_seconds(of: &ObjectName) -> Option<Value> {
     })
 }
 
-/// A word without quotes that is a name or a value, and not a part of the grammar.
+/// True if an operand can end with this word: it is not one behind which an operand begins.
 fn is_operand(keyword: Keyword) -> bool {
-    matches!(keyword, Keyword::NoKeyword | Keyword::NULL | Keyword::TRUE | Keyword::FALSE | Keyword::END)
+    !matches!(
+        keyword,
+        Keyword::ALL
+            | Keyword::AND
+            | Keyword::AS
+            | Keyword::BETWEEN
+            | Keyword::BINARY
+            | Keyword::BY
+            | Keyword::CASE
+            | Keyword::DISTINCT
+            | Keyword::DIV
+            | Keyword::ELSE
+            | Keyword::ESCAPE
+            | Keyword::FOR
+            | Keyword::FROM
+            | Keyword::HAVING
+            | Keyword::HIGH_PRIORITY
+            | Keyword::IN
+            | Keyword::INTERVAL
+            | Keyword::LIKE
+            | Keyword::NOT
+            | Keyword::ON
+            | Keyword::OR
+            | Keyword::REGEXP
+            | Keyword::RLIKE
+            | Keyword::SELECT
+            | Keyword::SET
+            | Keyword::STRAIGHT_JOIN
+            | Keyword::THEN
+            | Keyword::WHEN
+            | Keyword::WHERE
+            | Keyword::XOR
+    ) && !MODIFIERS.contains(&keyword)
 }
+
+/// What can stand between SELECT and the first operand.
+const MODIFIERS: [Keyword; 6] = [
+    Keyword::DISTINCTROW,
+    Keyword::SQL_BIG_RESULT,
+    Keyword::SQL_BUFFER_RESULT,
+    Keyword::SQL_CALC_FOUND_ROWS,
+    Keyword::SQL_NO_CACHE,
+    Keyword::SQL_SMALL_RESULT,
+];
