@@ -22,6 +22,19 @@
 //!
 //! Of these two fences, too, one is first: the reclaimer sees that the session reads, or the session sees
 //! that it must not.
+//!
+//! A reclaimer reads the entries that are listed, and not those of thousands of sessions that are idle. An
+//! entry that it has found closed [`LOOKS_MAX`] times is taken from the list, and listed again when its
+//! session opens the next snapshot (transactions R12):
+//!
+//! ```text
+//! session:    own entry = number;  fence;  listed?     if not: lists itself under the mutex
+//! reclaimer:  listed = no;         fence;  number?     if there is one: the entry stays
+//! ```
+//!
+//! Once more one fence is first: the session finds that it is not listed, or the reclaimer finds the number.
+//! A session that lists itself looks at what was announced afterwards. So a reclaimer that did not find it
+//! had the mutex before, and what that one announced is seen.
 
 use base::sync::atomic::{
     AtomicU64,
@@ -29,11 +42,19 @@ use base::sync::atomic::{
     fence,
 };
 use base::sync::{Arc, CachePadded, Mutex};
+use std::cell::Cell;
 
 base::latch_class!(pub SnapshotsLatch, "snapshots");
 
 /// The number of an entry without a snapshot.
 const NONE: u64 = u64::MAX;
+
+/// How often a reclaimer looks at an entry that it finds closed. To list it again takes a latch, which costs
+/// as much as about so many looks: so at most twice as much is spent as by the better choice for each entry.
+#[cfg(not(feature = "shuttle"))]
+const LOOKS_MAX: u32 = 32;
+#[cfg(feature = "shuttle")]
+const LOOKS_MAX: u32 = 1;
 
 /// Whether a snapshot may be given up when what is kept for it takes too much memory.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -56,6 +77,8 @@ pub struct Entry {
     cancelled: AtomicU64,
     /// 1 while nothing is read by the snapshot.
     paused: AtomicU64,
+    /// 1 while reclaimers look at it. Changed under the registry's mutex.
+    listed: AtomicU64,
 }
 
 pub type EntryRef = Arc<CachePadded<Entry>>;
@@ -78,6 +101,7 @@ impl Entry {
             ticket: AtomicU64::new(0),
             cancelled: AtomicU64::new(0),
             paused: AtomicU64::new(0),
+            listed: AtomicU64::new(0),
         }
     }
 
@@ -115,15 +139,23 @@ pub struct Registry {
     entries: Mutex<Entries, SnapshotsLatch>,
 }
 
+#[derive(Debug)]
+struct Listed {
+    entry: EntryRef,
+    /// How often it has been found closed since it was found open.
+    looks: u32,
+}
+
 #[derive(Debug, Default)]
 struct Entries {
-    all: Vec<EntryRef>,
+    /// All that are open, and others that were a short time ago.
+    listed: Vec<Listed>,
     /// Those without a session, by [`Hold`].
     free: [Vec<EntryRef>; 2],
 }
 
 /// The snapshots that are open at a moment. A snapshot that opens later has a number of `announced` or more.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(PartialEq, Eq, Debug)]
 pub struct Live {
     pub announced: u64,
     /// Numbers of the open snapshots that something is read by or may be, ascending: of all but those that
@@ -133,7 +165,30 @@ pub struct Live {
     needed: Vec<u64>,
 }
 
+thread_local! {
+    /// The memory of the last one, for the next: some are made under latches.
+    static SPARE: Cell<Option<[Vec<u64>; 2]>> = const { Cell::new(None) };
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        let spare = [&mut self.open, &mut self.needed].map(|list| {
+            list.clear();
+            std::mem::take(list)
+        });
+        // A thread that is ending has no use for it.
+        let _ = SPARE.try_with(|place| place.set(Some(spare)));
+    }
+}
+
 impl Live {
+    /// Nothing is open.
+    fn none(announced: u64) -> Live {
+        let spare = SPARE.try_with(Cell::take).ok().flatten();
+        let [open, needed] = spare.unwrap_or_default();
+        Live { announced, open, needed }
+    }
+
     /// The smallest number of an open snapshot that may be read by, or of one to come.
     pub fn horizon(&self) -> u64 {
         self.open.first().map_or(self.announced, |first| self.announced.min(*first))
@@ -164,6 +219,16 @@ fn last_in(ascending: &[u64], from: u64, to: u64) -> Option<u64> {
     ascending[..end].last().copied().filter(|number| *number >= from)
 }
 
+impl Entries {
+    fn list(&mut self, entry: &EntryRef) {
+        // ORDER: under the mutex. A reclaimer may have found the number meanwhile and left it listed.
+        if entry.listed.load(Relaxed) == 0 {
+            entry.listed.store(1, Relaxed);
+            self.listed.push(Listed { entry: entry.clone(), looks: 0 });
+        }
+    }
+}
+
 impl Registry {
     pub fn new() -> Registry {
         Registry { announced: CachePadded(AtomicU64::new(0)), entries: Mutex::default() }
@@ -171,11 +236,10 @@ impl Registry {
 
     pub fn register(&self, hold: Hold) -> EntryRef {
         let mut entries = self.entries.lock();
-        if let Some(free) = entries.free[hold as usize].pop() {
-            return free;
-        }
-        let entry = Arc::new(CachePadded(Entry::new(hold)));
-        entries.all.push(entry.clone());
+        let free = entries.free[hold as usize].pop();
+        let entry = free.unwrap_or_else(|| Arc::new(CachePadded(Entry::new(hold))));
+        // Its first snapshot is likely to come soon.
+        entries.list(&entry);
         entry
     }
 
@@ -188,7 +252,7 @@ impl Registry {
     /// Opens a snapshot in the entry. It replaces the one that may be there. `now` loads the lowest
     /// unfinished id and then the clock.
     #[inline]
-    pub fn open(&self, entry: &Entry, now: impl Fn() -> (u64, u64)) -> Snapshot {
+    pub fn open(&self, entry: &EntryRef, now: impl Fn() -> (u64, u64)) -> Snapshot {
         // ORDER: Relaxed: the session's own.
         let ticket = entry.ticket.load(Relaxed) + 1;
         // ORDER: Release on both: a thread that reads this ticket does not read the number of an earlier
@@ -205,6 +269,10 @@ impl Registry {
             // ORDER: Relaxed before a SeqCst fence, then Relaxed: see the head of this file.
             entry.number.store_owned(number, Relaxed);
             fence(SeqCst);
+            // Before the look at what is announced.
+            if entry.listed.load(Relaxed) == 0 {
+                self.list(entry);
+            }
             if self.announced.load(Relaxed) <= number {
                 // ORDER: Acquire: from here on as if the load above had been an Acquire load.
                 fence(Acquire);
@@ -213,26 +281,34 @@ impl Registry {
         }
     }
 
+    /// Has reclaimers look at the entry from now on.
+    #[cold]
+    fn list(&self, entry: &EntryRef) {
+        self.entries.lock().list(entry);
+    }
+
     /// The open snapshots, for a reclaimer that is going to take away what none of them needs.
     pub fn live(&self, clock: impl Fn() -> u64) -> Live {
         // ORDER: SeqCst fence between this write and the reads of the entries: see the head of this file.
         let clock = clock();
         let announced = clock.max(self.announced.fetch_max(clock, SeqCst));
         fence(SeqCst);
-        let entries = self.entries.lock();
-        let mut live = Live { announced, open: Vec::new(), needed: Vec::new() };
-        for entry in &entries.all {
+        let mut live = Live::none(announced);
+        self.entries.lock().listed.retain_mut(|Listed { entry, looks }| {
             let (number, is_cancelled) = read(entry);
             if number == NONE {
-                continue;
+                *looks += 1;
+                return *looks < LOOKS_MAX || !unlist(entry);
             }
+            *looks = 0;
             if !is_cancelled {
                 live.needed.push(number);
             } else if is_passed_over(entry) {
-                continue;
+                return true;
             }
             live.open.push(number);
-        }
+            true
+        });
         live.open.sort_unstable();
         live.needed.sort_unstable();
         live
@@ -242,7 +318,8 @@ impl Registry {
     pub fn cancel_until(&self, number: u64) -> bool {
         let entries = self.entries.lock();
         let mut is_any = false;
-        for entry in entries.all.iter().filter(|entry| entry.hold == Hold::UntilCancelled) {
+        let listed = entries.listed.iter().map(|listed| &listed.entry);
+        for entry in listed.filter(|entry| entry.hold == Hold::UntilCancelled) {
             // ORDER: Acquire: the ticket is read before the number, so it belongs to the number or to an
             // earlier snapshot. To cancel an earlier one does nothing.
             let ticket = entry.ticket.load(Acquire);
@@ -255,6 +332,19 @@ impl Registry {
         }
         is_any
     }
+}
+
+/// Under the mutex: takes an entry that was found closed from the list. False if it has been opened
+/// meanwhile, and stays.
+fn unlist(entry: &Entry) -> bool {
+    // ORDER: Relaxed before a SeqCst fence: see the head of this file.
+    entry.listed.store(0, Relaxed);
+    fence(SeqCst);
+    let is_closed = entry.number.load(Relaxed) == NONE;
+    if !is_closed {
+        entry.listed.store(1, Relaxed);
+    }
+    is_closed
 }
 
 /// True if nothing is read, nor will be, by the snapshot of this entry, which was seen cancelled.
@@ -281,7 +371,7 @@ fn read(entry: &Entry) -> (u64, bool) {
 mod tests {
     use super::*;
 
-    fn open(registry: &Registry, entry: &Entry, clock: u64) -> Snapshot {
+    fn open(registry: &Registry, entry: &EntryRef, clock: u64) -> Snapshot {
         registry.open(entry, || (1, clock))
     }
 
@@ -345,8 +435,43 @@ mod tests {
         let registry = Registry::new();
         for _ in 0..10 {
             let entry = registry.register(Hold::UntilClosed);
+            open(&registry, &entry, 1);
             registry.unregister(entry);
         }
-        assert_eq!(registry.entries.lock().all.len(), 1);
+        let entries = registry.entries.lock();
+        assert_eq!((entries.free[Hold::UntilClosed as usize].len(), entries.listed.len()), (1, 1));
+    }
+
+    #[test]
+    fn idle_sessions_are_not_looked_at() {
+        const IDLE: usize = 10_000;
+        let registry = Registry::new();
+        let entries: Vec<_> = (0..IDLE).map(|_| registry.register(Hold::UntilCancelled)).collect();
+        for entry in &entries {
+            open(&registry, entry, 5);
+        }
+        assert_eq!(registry.live(|| 9).open.len(), IDLE);
+        entries.iter().skip(1).for_each(|entry| entry.close());
+        for _ in 0..LOOKS_MAX {
+            assert_eq!(registry.live(|| 9).horizon(), 5);
+        }
+        assert_eq!(registry.entries.lock().listed.len(), 1);
+        // Each comes back by its next snapshot.
+        open(&registry, &entries[7], 9);
+        assert_eq!(registry.entries.lock().listed.len(), 2);
+        assert_eq!(registry.live(|| 12).open, [5, 9]);
+        assert!(registry.cancel_until(10));
+        entries[0].close();
+        entries[7].pause();
+        assert_eq!(registry.live(|| 12).horizon(), 12);
+    }
+
+    #[test]
+    fn what_is_open_is_noted_in_memory_that_is_used_again() {
+        let registry = Registry::new();
+        let entry = registry.register(Hold::UntilCancelled);
+        open(&registry, &entry, 5);
+        let memory = registry.live(|| 9).open.as_ptr();
+        assert_eq!(registry.live(|| 9).open.as_ptr(), memory);
     }
 }
