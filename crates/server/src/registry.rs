@@ -8,6 +8,7 @@ use crate::stream::Stream;
 use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, CachePadded, Condvar, Mutex};
 use sql::host::{Interrupt, Kill, Process};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 use wire::CommandKind;
@@ -267,7 +268,7 @@ impl Entry {
             None => &details.info.text[..],
         };
         let text = &text[..text.len().min(INFO_BYTES_MAX)];
-        Process {
+        let mut process = Process {
             id: self.id,
             user: if details.user.is_empty() {
                 "unauthenticated user".to_string()
@@ -289,7 +290,15 @@ impl Entry {
             progress: details.interrupt.as_ref().map_or(0, |interrupt| interrupt.progress()),
             transaction: details.interrupt.as_ref().and_then(|interrupt| interrupt.transaction()),
             info: (running && !text.is_empty()).then(|| String::from_utf8_lossy(text).into_owned()),
+        };
+        drop(details);
+        // The connection's own thread copies its statement as it is: only readers of the list pay for this.
+        if let Some(info) = &mut process.info
+            && let Cow::Owned(shown) = sql::parse::without_secrets(info)
+        {
+            *info = shown;
         }
+        process
     }
 
     /// KILL: raises the flag that long statements look at. If the whole connection is to end, its reading is

@@ -3,6 +3,7 @@
 
 use base::sync::Mutex;
 use sql::StatementFigures;
+use std::borrow::Cow;
 use std::fmt::Write as _;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
@@ -109,7 +110,13 @@ impl SlowStatement<'_> {
         let _ = writeln!(entry, "SET timestamp={begun};");
         let mut entry = entry.into_bytes();
         let text = self.text.trim_ascii_end();
-        entry.extend_from_slice(text.strip_suffix(b";").unwrap_or(text));
+        let text = text.strip_suffix(b";").unwrap_or(text);
+        // Bytes that are no text are kept if there is nothing to hide.
+        let readable = String::from_utf8_lossy(text);
+        match sql::parse::without_secrets(&readable) {
+            Cow::Borrowed(_) => entry.extend_from_slice(text),
+            Cow::Owned(shown) => entry.extend_from_slice(shown.as_bytes()),
+        }
         entry.extend_from_slice(b";\n");
         entry
     }

@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use wire::WireValue;
 use wire::client::ConnectOptions;
 
 fn mode(path: &Path) -> u32 {
@@ -118,6 +119,46 @@ fn a_switch_of_safety_that_cannot_be_kept_is_refused() {
     for setting in ["require_secure_transport = OFF", "general_log = 0", "max_statement_time = 0.5"] {
         client.query(&format!("SET GLOBAL {setting}")).unwrap();
     }
+}
+
+#[test]
+fn passwords_are_in_no_list_and_no_log() {
+    let scratch = tempfile::tempdir().unwrap();
+    let data = scratch.path().join("data");
+    let slow = ["--slow_query_log", "--long_query_time=0", "--slow_query_log_file=slow.log"];
+    let live = Live::start_on(std::sync::Arc::new(vfs::OsVfs), scratch.path(), &slow);
+    let mut client = live.connect();
+    let slow = "SELECT SLEEP(0.7) FROM (SELECT 1 AS password) AS d WHERE password <> 'hunter2'";
+    let prepared = client.prepare(&format!("{slow} AND 1 = ?")).unwrap();
+    for is_prepared in [false, true] {
+        let shown = std::thread::scope(|scope| {
+            let running = scope.spawn(|| match is_prepared {
+                true => client.execute(prepared.id, &[WireValue::Int(1)]).map(drop).unwrap(),
+                false => client.query(slow).map(drop).unwrap(),
+            });
+            let mut observer = live.connect();
+            let mut shown = String::new();
+            while !shown.contains("SLEEP(0.7)") {
+                let listed = observer.query("SHOW FULL PROCESSLIST").unwrap().to_text();
+                let table = "SELECT info FROM information_schema.processlist";
+                let table = observer.query(table).unwrap().to_text();
+                shown = format!("{listed:?}{table:?}");
+            }
+            running.join().unwrap();
+            shown
+        });
+        assert!(!shown.contains("hunter2") && shown.contains("password <> <secret>"), "{shown}");
+    }
+    client.query("SET PASSWORD = PASSWORD('hunter2')").unwrap();
+    let error = client.query("SET PASSWORD = PASSWORD('hunter2' oops)").unwrap_err().to_string();
+    assert!(!error.contains("hunter2"), "{error}");
+    client.query("SET PASSWORD = ''").unwrap();
+    client.query("SELECT 'the end'").unwrap();
+    // The statement is logged behind its answer.
+    client.ping().unwrap();
+    let log = std::fs::read_to_string(data.join("slow.log")).unwrap();
+    assert!(!log.contains("hunter2"), "{log}");
+    assert!(log.contains("SET PASSWORD = PASSWORD(<secret>);") && log.contains("SELECT 'the end';"), "{log}");
 }
 
 #[test]

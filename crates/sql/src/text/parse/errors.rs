@@ -1,5 +1,6 @@
 //! Parser errors in MySQL's words: the place in the text, and the line.
 
+use super::secrets;
 use crate::{ErrorKind, SqlError};
 use sqlparser::parser::ParserError;
 
@@ -13,7 +14,8 @@ pub(crate) fn error_at(text: &str, offset: usize) -> SqlError {
         offset -= 1;
     }
     let line = text[..offset].bytes().filter(|&byte| byte == b'\n').count() + 1;
-    let near: String = text[offset..].chars().take(NEAR_CHARS_MAX).collect();
+    let secrets = secrets::secrets(text);
+    let near = secrets::hidden(text, &secrets, offset).chars().take(NEAR_CHARS_MAX).collect::<String>();
     SqlError::syntax(&near, line)
 }
 

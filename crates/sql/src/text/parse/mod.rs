@@ -9,11 +9,13 @@ mod comments;
 mod depth;
 mod dialect;
 mod errors;
+mod secrets;
 pub mod tokens;
 mod words;
 
 pub(crate) use errors::error_at;
 pub use errors::offset_in;
+pub use secrets::without_secrets;
 pub use words::{Word, Words};
 
 pub use super::mode::LexicalMode;
