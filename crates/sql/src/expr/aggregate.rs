@@ -222,6 +222,9 @@ impl CompiledAggregate {
             return Ok(());
         }
         let value = match self.arguments.as_slice() {
+            [argument] if matches!(group.state, State::Sum(..)) && !self.distinct => {
+                argument.exact(row, context)?
+            }
             [argument] => argument.evaluate(row, context)?,
             arguments => match joined(arguments, row, context)? {
                 Some(joined) => joined,

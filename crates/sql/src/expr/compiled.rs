@@ -48,6 +48,18 @@ impl Compiled {
         })
     }
 
+    /// As [`Compiled::evaluate`], but a quotient keeps the digits that only further arithmetic needs.
+    ///
+    /// # Errors
+    /// As [`Compiled::evaluate`].
+    pub(super) fn exact<'a>(
+        &'a self,
+        row: &Row<'a>,
+        context: &Context<'a>,
+    ) -> Result<ValueRef<'a>, SqlError> {
+        evaluate::value(&self.node, row, context)
+    }
+
     /// True if the value is neither false nor NULL. WHERE, ON and HAVING ask this.
     ///
     /// # Errors

@@ -626,7 +626,7 @@ pub(crate) fn kind_of_type(column_type: &ColumnType) -> SlotKind {
         ColumnType::Int { unsigned: true, .. } | ColumnType::Year => SlotKind::UInt,
         ColumnType::Int { .. } => SlotKind::Int,
         ColumnType::Float { .. } | ColumnType::Double { .. } => SlotKind::Double,
-        ColumnType::Decimal { .. } => SlotKind::Decimal,
+        ColumnType::Decimal { scale, .. } => SlotKind::Decimal { scale: Some(*scale) },
         ColumnType::Date => SlotKind::Date,
         ColumnType::Time { .. } => SlotKind::Time,
         ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => SlotKind::DateTime,

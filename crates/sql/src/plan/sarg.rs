@@ -231,10 +231,12 @@ pub(super) fn type_takes(column_type: &ColumnType, kind: SlotKind) -> bool {
     use SlotKind::*;
     match column_type {
         _ if kind == Null => true,
-        ColumnType::Int { .. } => matches!(kind, Int | UInt | Decimal | Double | Text | TextOf(_) | Mixed),
+        ColumnType::Int { .. } => {
+            matches!(kind, Int | UInt | Decimal { .. } | Double | Text | TextOf(_) | Mixed)
+        }
         ColumnType::Year => matches!(kind, Int | UInt),
         ColumnType::Float { .. } | ColumnType::Double { .. } | ColumnType::Decimal { .. } => {
-            matches!(kind, Int | UInt | Decimal | Double | Text | TextOf(_) | Mixed)
+            matches!(kind, Int | UInt | Decimal { .. } | Double | Text | TextOf(_) | Mixed)
         }
         ColumnType::Date | ColumnType::DateTime { .. } | ColumnType::Timestamp { .. } => {
             matches!(kind, Text | TextOf(_) | Date | DateTime)

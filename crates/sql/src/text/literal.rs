@@ -36,7 +36,7 @@ impl Literal {
         Some(match self {
             Literal::Int(_) => SlotKind::Int,
             Literal::UInt(_) => SlotKind::UInt,
-            Literal::Decimal { .. } => SlotKind::Decimal,
+            Literal::Decimal { .. } => SlotKind::Decimal { scale: None },
             Literal::Double(_) => SlotKind::Double,
             Literal::Text(_) => SlotKind::Text,
             Literal::Binary(_) => SlotKind::Binary,
@@ -106,7 +106,10 @@ pub(crate) enum SlotKind {
     Null,
     Int,
     UInt,
-    Decimal,
+    /// With so many digits after the point, if that is known.
+    Decimal {
+        scale: Option<u8>,
+    },
     Double,
     Text,
     /// A text from a subquery's column. It compares as the values of columns do.
@@ -126,7 +129,7 @@ impl SlotKind {
             ValueRef::Int(_) => SlotKind::Int,
             ValueRef::UInt(_) => SlotKind::UInt,
             ValueRef::Float(_) | ValueRef::Double(_) => SlotKind::Double,
-            ValueRef::Decimal(_) => SlotKind::Decimal,
+            ValueRef::Decimal(_) => SlotKind::Decimal { scale: None },
             ValueRef::Date(_) => SlotKind::Date,
             ValueRef::Time(_) => SlotKind::Time,
             ValueRef::DateTime(_) => SlotKind::DateTime,

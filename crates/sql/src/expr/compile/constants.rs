@@ -37,7 +37,8 @@ pub(super) fn slot_type(kind: SlotKind, connection: Collation) -> Typed {
         SlotKind::Int => Typed::int(8, false, true),
         SlotKind::UInt => Typed::int(8, true, true),
         SlotKind::Double => Typed::double(true),
-        SlotKind::Decimal => {
+        SlotKind::Decimal { scale: Some(scale) } => Typed::decimal(65, scale, true),
+        SlotKind::Decimal { scale: None } => {
             let mut typed = Typed::decimal(65, 30, true);
             typed.scale_is_known = false;
             typed

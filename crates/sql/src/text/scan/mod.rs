@@ -12,6 +12,8 @@ use words::{After, Keyword, keyword};
 pub(crate) const SLOT: u8 = 1;
 /// Stands for a slot that holds a list.
 pub(crate) const LIST: u8 = 2;
+/// The kind of a slot that holds a decimal number, plus the number's digits after the point.
+const SCALED: u8 = 0x80;
 /// The kind of a slot that holds a parameter, until the slot is filled.
 const UNBOUND: u8 = b'?';
 
@@ -108,7 +110,8 @@ impl Scan {
         match self.key.get(slot.key_at as usize) {
             Some(b'i') => SlotKind::Int,
             Some(b'u') => SlotKind::UInt,
-            Some(b'd') => SlotKind::Decimal,
+            Some(b'd') => SlotKind::Decimal { scale: None },
+            Some(byte @ SCALED..) => SlotKind::Decimal { scale: Some(byte - SCALED) },
             Some(b'e') => SlotKind::Double,
             Some(b't') => SlotKind::Text,
             Some(b'b') => SlotKind::Binary,
@@ -150,7 +153,8 @@ fn kind_byte(kind: Option<SlotKind>) -> u8 {
         Some(SlotKind::Null) => b'0',
         Some(SlotKind::Int) => b'i',
         Some(SlotKind::UInt) => b'u',
-        Some(SlotKind::Decimal) => b'd',
+        Some(SlotKind::Decimal { scale: None }) => b'd',
+        Some(SlotKind::Decimal { scale: Some(scale) }) => SCALED + scale.min(types::decimal::SCALE_MAX),
         Some(SlotKind::Double) => b'e',
         Some(SlotKind::Text | SlotKind::TextOf(_)) => b't',
         Some(SlotKind::Binary) => b'b',
@@ -520,12 +524,33 @@ impl Scanner<'_, '_> {
         }
         self.copy_to(from);
         self.copied = end;
-        let kind = literal.kind();
+        let kind = match literal {
+            Literal::Decimal { from, end, .. } => Some(self.decimal_kind(from as usize, end as usize)),
+            _ => literal.kind(),
+        };
         self.out.key.extend_from_slice(&[SLOT, kind_byte(kind)]);
         let key_at = self.out.key.len() as u32 - 1;
         self.out.slots.push(SlotShape { kind, list: false, from: from as u32, end: end as u32, key_at });
         self.out.literals.push(literal);
         self.out.starts.push(self.out.literals.len() as u32);
+    }
+
+    /// The kind of a decimal literal. Results depend on its digits after the point: `COALESCE(1.5, 2.25)` is
+    /// 1.50. In a statement that changes rows the column decides, so that all numbers share a plan.
+    fn decimal_kind(&self, from: usize, end: usize) -> SlotKind {
+        let digits = &self.text[from..end];
+        let scale = digits.iter().rev().position(|byte| *byte == b'.').unwrap_or(0);
+        let is_decimal = digits.len() <= usize::from(types::decimal::PRECISION_MAX);
+        let scale =
+            u8::try_from(scale).ok().filter(|scale| is_decimal && *scale <= types::decimal::SCALE_MAX);
+        SlotKind::Decimal { scale: scale.filter(|_| self.is_query()) }
+    }
+
+    /// True for a SELECT, also one in parentheses or behind EXPLAIN.
+    fn is_query(&self) -> bool {
+        let text = self.out.key[self.out.key_start..].trim_ascii_start();
+        let begins: [&[u8]; 5] = [b"SELECT", b"(", b"WITH", b"EXPLAIN", b"VALUES"];
+        begins.iter().any(|word| text.get(..word.len()).is_some_and(|start| start.eq_ignore_ascii_case(word)))
     }
 
     fn number(&mut self, from: usize) {
