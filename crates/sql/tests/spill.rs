@@ -218,6 +218,7 @@ const PHASES: &[&str] = &[
     "SELECT COUNT(*), SUM(q.n), MIN(q.x) FROM (SELECT h, x, id AS n FROM o WHERE id >= 0) q",
     "SELECT h, COUNT(*), MAX(x) FROM a GROUP BY h",
     "SELECT COUNT(DISTINCT x), SUM(DISTINCT h) FROM a",
+    "SELECT h, GROUP_CONCAT(x ORDER BY c), COUNT(DISTINCT f) FROM a GROUP BY h",
     "SELECT c, COUNT(DISTINCT x, b) FROM a GROUP BY c HAVING COUNT(*) > 1 ORDER BY 2",
     "SELECT DISTINCT h, c FROM a",
     "SELECT DISTINCT x, c FROM a ORDER BY b, f, x, c",

@@ -3,7 +3,8 @@
 //! Groups are kept in memory. When they take more than a temporary table may, no group is added any more, and
 //! no value of DISTINCT. Rows of other groups go to a file, sorted by their groups, and so do values of
 //! DISTINCT that are not known. At the end the values are counted, and the groups of the file are made one by
-//! one, between those in memory, in the order of their keys.
+//! one, between those in memory, in the order of their keys. With GROUP_CONCAT, whose groups keep a text of
+//! each row, all rows go to the file from then on, and groups in memory get their last rows from there.
 
 use super::access::ROWS_BETWEEN_CHECKS;
 use super::query::Runtime;
@@ -97,6 +98,8 @@ pub(super) struct Grouper<'p, 'c> {
     beyond: Option<Box<Beyond<'p>>>,
     /// How many rows were added to groups in memory.
     rows: u64,
+    /// True if a group keeps more with each row.
+    keeps_rows: bool,
 }
 
 impl<'p, 'c> Grouper<'p, 'c> {
@@ -125,6 +128,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
             charge,
             beyond: None,
             rows: 0,
+            keeps_rows: group.aggregates.iter().any(CompiledAggregate::keeps_rows),
         };
         if group.keys.is_empty() {
             let state = grouper.start(None);
@@ -144,7 +148,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
         }
     }
 
-    /// The group of the row whose key is in `self.key`. `None` if there is no memory for another group.
+    /// The group of the row whose key is in `self.key`. `None` if there is no memory for the row's group.
     fn group_of(&mut self, row: &Row<'_>) -> Result<Option<usize>, SqlError> {
         if self.group.ordered {
             if !self.states.is_empty() && self.current != self.key {
@@ -156,6 +160,9 @@ impl<'p, 'c> Grouper<'p, 'c> {
                 self.states.push(state);
             }
             return Ok(Some(0));
+        }
+        if self.keeps_rows && self.beyond.is_some() {
+            return Ok(None);
         }
         if let Some(group) = self.groups.get(self.key.as_slice()) {
             return Ok(Some(*group));
@@ -209,28 +216,31 @@ impl<'p, 'c> Grouper<'p, 'c> {
         }
         for (key, group) in order {
             while !self.stopped && cold.as_ref().is_some_and(|rows| rows.key() < &*key) {
-                self.emit_cold(&mut cold)?;
+                self.emit_cold(None, &mut cold)?;
             }
             if self.stopped {
                 return Ok(());
             }
-            if let Some(state) = states[group].take() {
-                self.emit(state)?;
+            let has_more = cold.as_ref().is_some_and(|rows| rows.key() == &*key);
+            match states[group].take() {
+                Some(state) if has_more => self.emit_cold(Some(state), &mut cold)?,
+                Some(state) => self.emit(state)?,
+                None => {}
             }
         }
         while !self.stopped && cold.is_some() {
-            self.emit_cold(&mut cold)?;
+            self.emit_cold(None, &mut cold)?;
         }
         Ok(())
     }
 
-    /// Makes the group of the current row and hands it on. Moves to the first row of the next group; at the
-    /// end `cold` is empty.
-    fn emit_cold(&mut self, cold: &mut Option<SortedRows<'p>>) -> Result<(), SqlError> {
+    /// Makes the group of the current row, or goes on with what is known of it, and hands it on. Moves to the
+    /// first row of the next group; at the end `cold` is empty.
+    fn emit_cold(&mut self, known: Option<State>, cold: &mut Option<SortedRows<'p>>) -> Result<(), SqlError> {
         let Some(rows) = cold else { return Ok(()) };
         let workspace = self.runtime.workspace;
         let key = rows.key().to_vec();
-        let mut made: Option<State> = None;
+        let mut made = known;
         let (mut bytes, mut charge) = (0usize, Charge::default());
         let mut values: Option<Sorter<'p>> = None;
         let (mut arena, mut number) = (Bump::new(), 0);

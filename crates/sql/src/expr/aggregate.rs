@@ -179,6 +179,11 @@ impl CompiledAggregate {
         &self.typed.result
     }
 
+    /// True if a group keeps more with each row.
+    pub(crate) fn keeps_rows(&self) -> bool {
+        self.kind == AggregateKind::GroupConcat
+    }
+
     /// True if the result depends on the order of the values, because doubles are rounded at each step.
     pub(crate) fn depends_on_order(&self) -> bool {
         self.typed.class == Class::Double

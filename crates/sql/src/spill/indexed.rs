@@ -11,7 +11,7 @@ use engine::KeyList;
 use std::cell::RefCell;
 
 /// A key of the file is known for each so many bytes.
-const BLOCK_BYTES: u64 = 16 << 10;
+const BLOCK_BYTES: u64 = 4 << 10;
 /// After so many rows the statement looks again whether it was killed.
 const ROWS_BETWEEN_CHECKS: usize = 256;
 

@@ -103,15 +103,20 @@ pub(super) fn change_cache(database: &Database, cache: &str, change: CacheChange
     })
 }
 
-/// The meaning of `max_server_mem_used`, in bytes.
+/// The meaning of `max_server_mem_used`, in bytes. By itself it is half of the memory that the default key
+/// cache leaves: what statements allocate takes more than what they count.
 fn server_bytes(values: &Values) -> u64 {
+    let memory = base::machine::memory_bytes() as u64;
     match values.unsigned("max_server_mem_used") {
-        0 => {
-            Some(base::machine::memory_bytes() as u64 / 4 * 3).filter(|bytes| *bytes > 0).unwrap_or(u64::MAX)
-        }
+        // Nothing is known of the machine.
+        0 if memory == 0 => u64::MAX,
+        0 => (memory.saturating_sub(values.unsigned("key_buffer_size")) / 2).max(SERVER_BYTES_MIN),
         bytes => bytes,
     }
 }
+
+/// However small the machine is and however large the cache.
+const SERVER_BYTES_MIN: u64 = 64 << 20;
 
 /// Passes changes of global variables on to the engine, and to the account of all sessions.
 pub(crate) struct EngineEffects {
@@ -130,6 +135,9 @@ impl Effects for EngineEffects {
     fn apply(&self, changed: Variable, after: &Values) -> Result<(), SqlError> {
         let Some(database) = self.database.upgrade() else { return Ok(()) };
         let name = changed.definition().name;
+        if matches!(name, "key_buffer_size" | "max_server_mem_used") {
+            self.memory.set_max(server_bytes(after));
+        }
         if let Some(change) = cache_change(name, after.get(changed)) {
             return change_cache(&database, DEFAULT_CACHE, change);
         }
@@ -142,7 +150,6 @@ impl Effects for EngineEffects {
                 database.set_flush_log(flush_log(after.unsigned("innodb_flush_log_at_trx_commit")));
             }
             "latch_statistics" => base::sync::set_metering(after.boolean("latch_statistics")),
-            "max_server_mem_used" => self.memory.set_max(server_bytes(after)),
             "query_phases" => base::phases::set_on(after.boolean("query_phases")),
             "row_cache_size" => database.resize_row_tier(row_tier_bytes(after))?,
             "thread_concurrency" => {
