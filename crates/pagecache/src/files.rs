@@ -98,16 +98,20 @@ impl OpenFile {
         Error::Io { path: self.path.clone(), page, source }
     }
 
-    /// Reads the page, checks it, and stores it into `target`.
-    pub fn read_page(&self, id: PageId, target: &mut PageMut<'_>) -> Result<(), Error> {
-        let mut bytes = AlignedBuffer::new(target.size());
+    /// Reads the page by way of `bytes`, which is as long as a page, checks it, and stores it into `target`.
+    pub fn read_page(
+        &self,
+        id: PageId,
+        target: &mut PageMut<'_>,
+        bytes: &mut AlignedBuffer,
+    ) -> Result<(), Error> {
         let offset = u64::from(id.page.0) * bytes.len() as u64;
-        self.device.file.read_at(&mut bytes, offset).map_err(|source| self.io_error(Some(id), source))?;
-        if let Err(why) = unseal(&mut bytes, id) {
-            let lsn = u64::from_le_bytes(array(&bytes, header::LSN));
+        self.device.file.read_at(bytes, offset).map_err(|source| self.io_error(Some(id), source))?;
+        if let Err(why) = unseal(bytes, id) {
+            let lsn = u64::from_le_bytes(array(bytes, header::LSN));
             return Err(Error::Corrupt { path: self.path.clone(), page: id, lsn, why });
         }
-        target.write(0, &bytes);
+        target.write(0, bytes);
         Ok(())
     }
 

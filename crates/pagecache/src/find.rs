@@ -13,6 +13,7 @@ use crate::state::{Changed, Keep, Mode, Word};
 use base::PageId;
 use base::sync::atomic::Ordering::Relaxed;
 use base::sync::thread;
+use vfs::AlignedBuffer;
 
 /// Where a page was found or put.
 pub(crate) enum Located {
@@ -113,7 +114,11 @@ impl Pool {
                 return Ok(keep);
             }
             local::count_load();
-            file.read_page(id, &mut page)?;
+            let buffers = &self.device.read_buffers;
+            let mut bytes = buffers.take().unwrap_or_else(|| AlignedBuffer::new(self.page_size));
+            let read = file.read_page(id, &mut page, &mut bytes);
+            buffers.put(bytes);
+            read?;
             self.check_lsn(id, file, page.as_page().u64_at(header::LSN))?;
             let number = Geometry(self.hot.geometry.load(Relaxed)).segment_of(hash);
             self.shells[number].counters.reads.fetch_add(1, Relaxed);
@@ -213,4 +218,43 @@ pub(crate) fn is_closed_to_readers(word: Word) -> bool {
 
 fn is_closed_to_writers(word: Word) -> bool {
     matches!(word.mode(), Mode::Exclusive | Mode::Loading | Mode::Shared)
+}
+
+#[cfg(all(test, not(feature = "shuttle")))]
+mod tests {
+    use super::*;
+    use crate::config::{CacheConfig, WriteBack};
+    use base::sync::Arc;
+    use base::{FileId, PageNo};
+    use std::collections::BTreeSet;
+    use std::path::Path;
+    use vfs::{Create, MemVfs, Vfs};
+
+    #[test]
+    fn misses_read_into_memory_that_is_used_again() {
+        const PAGES: u32 = 200;
+        let config = CacheConfig {
+            segments: 1,
+            write_back: WriteBack::AtEvictionOnly,
+            ..CacheConfig::new(crate::size_for_frames(16, 1024), 1024)
+        };
+        let pool: Arc<Pool> = Pool::new(config).unwrap();
+        let device = MemVfs::new().open(Path::new("file"), Create::New).unwrap();
+        pool.attach(FileId(7), "file".into(), device).unwrap();
+        let id = |page| PageId::new(FileId(7), PageNo(page));
+        for page in 0..PAGES {
+            pool.create(id(page)).unwrap().page_mut().set_u64(64, page.into());
+        }
+        pool.flush_all().unwrap();
+        let mut buffers = BTreeSet::new();
+        for page in 0..PAGES {
+            assert_eq!(pool.read_shared(id(page)).unwrap().page().u64_at(64), page.into());
+            if let Some(buffer) = pool.device.read_buffers.take() {
+                buffers.insert(buffer.as_ptr().addr());
+                pool.device.read_buffers.put(buffer);
+            }
+        }
+        let cores = std::thread::available_parallelism().unwrap().get();
+        assert!((1..=cores).contains(&buffers.len()), "{} buffers", buffers.len());
+    }
 }

@@ -23,9 +23,10 @@ use base::sync::atomic::{
     Ordering::{Acquire, Relaxed},
 };
 use base::sync::{Arc, CachePadded, Mutex, MutexGuard, RwLock};
-use base::{FileId, OwnedCounters, PageId};
+use base::{CoreLocal, FileId, OwnedCounters, PageId};
 use std::collections::HashMap;
 use std::path::PathBuf;
+use vfs::AlignedBuffer;
 
 base::latch_class!(pub FilesLatch, "files of a cache");
 
@@ -92,6 +93,8 @@ pub(crate) struct DeviceSide {
     /// Frames whose page is being written, or whose last write failed.
     pub writing: DirtyMap,
     pub write_back: WriteBackState,
+    /// What pages are read into before they are checked, each as long as a page.
+    pub read_buffers: CoreLocal<AlignedBuffer>,
     pub read_ahead_calls: AtomicU64,
     pub read_ahead_pages: AtomicU64,
     /// Shared with the other pools of the database.
@@ -196,6 +199,7 @@ impl Pool {
             dirty: memory.dirty,
             writing: memory.writing,
             write_back: WriteBackState::new(),
+            read_buffers: CoreLocal::new(),
             read_ahead_calls: AtomicU64::new(0),
             read_ahead_pages: AtomicU64::new(0),
             backend,
