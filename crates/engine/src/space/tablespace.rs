@@ -490,7 +490,12 @@ impl Tablespace {
     /// Lets the cache go of the file. Later accesses fail.
     pub(crate) fn close(&self, detach: Detach) -> Result<()> {
         let result = self.file.close(detach);
-        self.space.lock().file = None;
+        let mut space = self.space.lock();
+        space.file = None;
+        if result.is_ok() {
+            // A table keeps the states that it had until it goes, for readers that may be in them.
+            space.free = Vec::new();
+        }
         Ok(result?)
     }
 

@@ -104,6 +104,24 @@ fn after_a_crash_the_directory_recovers_what_was_acknowledged() {
     }
 }
 
+/// The table keeps the state for readers that may be in it, but not the list of the file's free pages, which
+/// can be long.
+#[test]
+fn a_file_that_a_table_has_left_has_no_list_of_free_pages() {
+    let (database, table) = with_table(Arc::new(MemVfs::new()));
+    (0..500).for_each(|id| insert(&database, &table, &row(id)).unwrap());
+    let mut statement = database.begin_write().unwrap();
+    (0..500).for_each(|id| assert!(statement.delete(&table, &int_key(id), &mut |_| true).unwrap()));
+    statement.commit().unwrap();
+    database.core().purge.drain(database.core());
+    let old = table.state();
+    assert!(!old.space.occupancy().1.is_empty());
+    database.truncate(&table).unwrap();
+    assert!(old.space.occupancy().1.is_empty());
+    insert(&database, &table, &row(1)).unwrap();
+    assert!(has(&table, &row(1)));
+}
+
 #[test]
 fn a_directory_that_was_only_read_needs_no_shutdown() {
     let vfs = Arc::new(MemVfs::new());
