@@ -23,7 +23,7 @@ use base::sync::Weak;
 use base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use base::sync::{Arc, Condvar, Mutex, thread};
 use base::{FileId, Lsn};
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::OnceLock;
 #[cfg(not(feature = "shuttle"))]
 use std::time::Duration;
@@ -84,6 +84,9 @@ pub(crate) struct Purge {
     /// Files could not be written, and sessions do not try again until the clock has come to this.
     full_until: AtomicU64,
     sweeps: Mutex<VecDeque<Sweep>>,
+    /// The files of tables that are swept because something could not be purged, or whose sweep has failed.
+    /// Taken before `sweeps`.
+    failed: Mutex<BTreeSet<FileId>>,
     signal: Arc<Signal>,
 }
 
@@ -262,9 +265,11 @@ impl Purge {
             if state.dropped || state.space.file_id() != garbage.file {
                 continue;
             }
-            // A row that cannot be removed stays. It does no harm, and a later change of the row meets it.
-            let purged = table.purge_row(state, &garbage);
-            if purged.is_ok() && garbage.is_counted {
+            // A row that cannot be removed stays. It does no harm, and a sweep meets it.
+            if table.purge_row(state, &garbage).is_err() {
+                self.sweep_failed(&table, garbage.file);
+            }
+            if garbage.is_counted {
                 table.add_garbage(-1);
             }
         }
@@ -319,7 +324,18 @@ impl Purge {
     /// Has a whole table looked through, for what a crash has left: what nobody sees and nobody has a list
     /// of. It counts once in [`Table::garbage`] until that is done.
     pub(crate) fn sweep(&self, table: Arc<Table>) {
-        self.sweeps.lock().push_back(Sweep::new(table));
+        self.sweeps.lock().push_back(Sweep::new(table, RowCount::Unknown));
+    }
+
+    /// Something of a table could not be purged. The table is swept once for all of that, unless such a sweep
+    /// has failed as well: then a page of it cannot be read, and the next start tries again.
+    #[cold]
+    fn sweep_failed(&self, table: &Arc<Table>, file: FileId) {
+        let mut failed = self.failed.lock();
+        if failed.insert(file) {
+            table.add_garbage(1);
+            self.sweeps.lock().push_back(Sweep::new(table.clone(), RowCount::Known));
+        }
     }
 
     /// Does a part of a sweep; false if there is nothing to sweep, or no table that can be passed.
@@ -334,9 +350,11 @@ impl Purge {
                 continue;
             };
             let horizon = core.transactions.horizon();
-            // A sweep that meets a page it cannot read ends. The next start begins it again.
-            if let Ok(false) = sweep.go_on(core, horizon) {
-                self.sweeps.lock().push_front(sweep);
+            match sweep.go_on(core, horizon) {
+                Ok(false) => self.sweeps.lock().push_front(sweep),
+                Ok(true) => drop(self.failed.lock().remove(&sweep.file)),
+                // A sweep that meets a page it cannot read ends. The next start begins it again.
+                Err(_) => drop(self.failed.lock().insert(sweep.file)),
             }
             return true;
         }
@@ -447,13 +465,22 @@ struct Sweep {
     file: FileId,
     index: usize,
     rest: Remainder,
+    count: RowCount,
     rows: u64,
 }
 
+/// Whether a sweep is to count the rows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum RowCount {
+    /// A crash has lost it.
+    Unknown,
+    Known,
+}
+
 impl Sweep {
-    fn new(table: Arc<Table>) -> Sweep {
+    fn new(table: Arc<Table>, count: RowCount) -> Sweep {
         let file = table.state().space.file_id();
-        Sweep { table, file, index: 0, rest: Remainder::new(Vec::new(), None), rows: 0 }
+        Sweep { table, file, index: 0, rest: Remainder::new(Vec::new(), None), count, rows: 0 }
     }
 
     /// Looks at some entries, once the table's gate is passed; true if there is nothing left.
@@ -488,7 +515,7 @@ impl Sweep {
             }
         }
         if self.rest.done {
-            if self.index == 0 {
+            if self.index == 0 && self.count == RowCount::Unknown {
                 self.table.set_rows(self.rows);
             }
             self.index += 1;

@@ -1,7 +1,7 @@
 //! Changes of definition on a device that fails in their middle: done or not done, also after a restart.
 
 use crate::tests::{CacheSize, Row, int_key, options, table_def};
-use crate::{Database, HitPath, Reader, Table, TableDef};
+use crate::{Database, HitPath, Isolation, Reader, Table, TableDef};
 use base::sync::Arc;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -89,6 +89,37 @@ fn a_table_is_replaced_or_it_is_not_whatever_of_the_catalogue_cannot_be_read() {
         assert!(report.is_clean(), "{report}");
     }
     assert!(failed > 1, "{failed}");
+}
+
+#[test]
+fn what_could_not_be_purged_because_of_a_failed_read_is_swept() {
+    let mut failed = 0;
+    for nth in 1..40 {
+        let vfs = FaultyVfs::new(Arc::new(MemVfs::new()));
+        let database = many_tables(&vfs);
+        let table = database.table("d", "t0").unwrap();
+        (2..202).for_each(|id| insert(&database, &table, id));
+        let mut reader = database.session();
+        reader.begin(Isolation::RepeatableRead).unwrap();
+        reader.open_snapshot();
+        let mut statement = database.begin_write().unwrap();
+        for id in (2..202).step_by(2) {
+            assert!(statement.delete(&table, &int_key(id), &mut |_| true).unwrap());
+        }
+        statement.commit().unwrap();
+        forget_catalogue(&database);
+        vfs.faults().fail_nth(Operation::Read, nth, Fault::Error(ErrorKind::Other));
+        let reads = vfs.faults().count(Operation::Read);
+        reader.roll_back().unwrap();
+        database.core().purge.drain(database.core());
+        failed += u32::from(vfs.faults().count(Operation::Read) - reads >= nth);
+        assert_eq!(table.garbage(), 0, "{nth}");
+        vfs.faults().heal();
+        let report = database.check().unwrap();
+        assert!(report.is_clean() && report.garbage == 0, "{nth}: {report}");
+        assert_eq!(table.row_count(), 101);
+    }
+    assert!(failed > 5, "{failed}");
 }
 
 #[test]
