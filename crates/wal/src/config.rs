@@ -3,6 +3,7 @@
 use crate::error::{Error, Result};
 use crate::format::FILE_HEADER_BYTES;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Bytes of the smallest ring buffer: of use to tests and models.
 const BUFFER_SIZE_MIN: usize = 64;
@@ -24,12 +25,21 @@ pub struct LogConfig {
     /// How many files that are no longer needed stay, to be used again for later positions, instead of being
     /// removed.
     pub spare_files: usize,
+    /// How long a thread that writes the log waits for room on a full disk, for the log's next file, before
+    /// the log is poisoned.
+    pub full_wait: Duration,
 }
 
 impl LogConfig {
-    /// Files of 64 MiB, a buffer of 16 MiB, two spare files.
+    /// Files of 64 MiB, a buffer of 16 MiB, two spare files, a minute.
     pub fn new(dir: impl Into<PathBuf>) -> LogConfig {
-        LogConfig { dir: dir.into(), file_size: 64 << 20, buffer_size: 16 << 20, spare_files: 2 }
+        LogConfig {
+            dir: dir.into(),
+            file_size: 64 << 20,
+            buffer_size: 16 << 20,
+            spare_files: 2,
+            full_wait: Duration::from_secs(60),
+        }
     }
 
     pub(crate) fn check(&self) -> Result<()> {

@@ -32,6 +32,12 @@ pub enum Error {
 }
 
 impl Error {
+    /// True if the device, or the user's share of it, has no room left.
+    pub(crate) fn is_full(&self) -> bool {
+        use io::ErrorKind::{QuotaExceeded, StorageFull};
+        matches!(self, Error::Io { source, .. } if matches!(source.kind(), StorageFull | QuotaExceeded))
+    }
+
     pub(crate) fn io(path: &Path, source: io::Error) -> Error {
         Error::Io { path: path.to_path_buf(), source }
     }

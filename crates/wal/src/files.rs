@@ -3,6 +3,7 @@
 use crate::config::LogConfig;
 use crate::error::{Error, Result};
 use crate::format::{FILE_HEADER_BYTES, FORMAT, FileHeader, HEADER_USED, HeaderFault};
+use crate::reserve::Reserve;
 use base::Lsn;
 use base::sync::{Arc, Mutex};
 use std::collections::VecDeque;
@@ -124,11 +125,13 @@ pub(crate) struct Files {
     changing: Mutex<(), LogFileChangeLatch>,
     /// By number, without a gap. Held for a look or a change only.
     list: Mutex<VecDeque<LogFile>, LogFilesLatch>,
+    pub reserve: Reserve,
 }
 
 impl Files {
     pub fn new(vfs: Arc<dyn Vfs>, config: LogConfig, list: Vec<LogFile>) -> Files {
-        Files { vfs, config, changing: Mutex::of_class(()), list: Mutex::of_class(list.into()) }
+        let reserve = Reserve::new(vfs.clone(), &config.dir);
+        Files { vfs, config, changing: Mutex::of_class(()), list: Mutex::of_class(list.into()), reserve }
     }
 
     pub fn dir(&self) -> &Path {
@@ -137,6 +140,15 @@ impl Files {
 
     pub fn list(&self) -> Vec<LogFile> {
         self.list.lock().iter().cloned().collect()
+    }
+
+    /// The end of the last file, if there is one.
+    pub fn end(&self) -> Option<u64> {
+        self.list.lock().back().map(LogFile::end)
+    }
+
+    pub fn config(&self) -> &LogConfig {
+        &self.config
     }
 
     /// The file that holds `lsn`. If it is the next file and does not exist yet, it is made now.
@@ -199,6 +211,10 @@ impl Files {
             self.vfs.sync_dir(&self.config.dir)?;
             Ok(file)
         });
+        if file.is_err() {
+            // On a full disk the part of it that fitted would keep the room from those who need less.
+            let _ = self.vfs.remove(&new);
+        }
         let file = file.map_err(|source| Error::io(&path, source))?;
         let made = LogFile { header, path, file, readable: header.capacity };
         self.list.lock().push_back(made.clone());

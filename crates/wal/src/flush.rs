@@ -5,12 +5,14 @@
 //! leader's. So the slower the device is, the more records share a sync.
 
 use crate::error::{Error, Result};
+use crate::files::LogFile;
 use crate::log::{Device, Log};
 use base::Lsn;
 use base::phases;
 use base::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use base::sync::{MutexGuard, hint, thread};
 use std::io;
+use std::time::Duration;
 
 /// Bytes written at once: enough that the cost of a call does not count.
 const WRITE_MAX: u64 = 1 << 20;
@@ -21,6 +23,9 @@ const WRITE_MAX: u64 = 1 << 20;
 const SPINS: u32 = 100;
 #[cfg(feature = "shuttle")]
 const SPINS: u32 = 1;
+
+/// How long the leader pauses between two looks whether a full disk has room again.
+const FULL_PAUSE: Duration = Duration::from_millis(50);
 
 /// How safe a record is to be.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -163,7 +168,7 @@ impl Log {
         let Device { staging, current, unsynced } = device;
         let file = match current.take() {
             Some(file) if file.holds(at) => file,
-            _ => self.files.holding(at).map_err(|error| self.poison(error.to_string()))?,
+            _ => self.file_for(at)?,
         };
         let bytes = (to - at).min(file.end() - at).min(WRITE_MAX);
         staging.resize(bytes as usize, 0);
@@ -179,6 +184,25 @@ impl Log {
         written.map_err(|error| self.poison(format!("{}: write: {error}", file.path.display())))?;
         *current = Some(file);
         Ok(bytes)
+    }
+
+    /// The file that holds `at`; if it has to be made on a full disk, from the reserve, or after a wait for
+    /// room. Nothing has been written of what belongs there, so nothing is unknown meanwhile. A failure
+    /// poisons.
+    fn file_for(&self, at: u64) -> Result<LogFile> {
+        let config = self.files.config();
+        let mut waited = Duration::ZERO;
+        loop {
+            match self.files.holding(at) {
+                Ok(file) => return Ok(file),
+                Err(error) if error.is_full() && self.files.reserve.give(config.file_size) => {}
+                Err(error) if error.is_full() && waited < config.full_wait => {
+                    thread::sleep(FULL_PAUSE);
+                    waited += FULL_PAUSE;
+                }
+                Err(error) => return Err(self.poison(error.to_string())),
+            }
+        }
     }
 
     fn set_written(&self, written: u64) {

@@ -51,6 +51,7 @@ mod flush;
 pub mod format;
 mod log;
 mod reader;
+mod reserve;
 mod ring;
 mod slots;
 

@@ -7,6 +7,7 @@ use crate::files::{self, Files, LogFile, chain_from, clear_from, remove_others, 
 use crate::flush::{Durability, Leading};
 use crate::format::{ALIGNMENT, FILE_HEADER_BYTES, FIRST_LSN};
 use crate::reader::{End, Reader};
+use crate::reserve::Reserve;
 use crate::ring::Ring;
 use crate::slots::Slots;
 use base::Lsn;
@@ -148,6 +149,8 @@ impl Log {
             );
             return Err(Error::Checkpoint { why });
         }
+        // First of all: what follows may need its room.
+        Reserve::remove(&*vfs, dir)?;
         let needed = checkpoints.durable().map_or(FIRST_LSN, |checkpoint| checkpoint.needed);
         let missing = || Error::Missing { dir: dir.clone(), lsn: end };
         let scanned = scan(&*vfs, dir)?;
@@ -276,7 +279,38 @@ impl Log {
 
     /// The end of the existing files. A thread that writes the log beyond it makes a file first.
     pub fn prepared_lsn(&self) -> Lsn {
-        self.files.list().last().map_or(FIRST_LSN, |file| Lsn(file.end()))
+        self.files.end().map_or(FIRST_LSN, Lsn)
+    }
+
+    /// Sets `bytes` of the disk aside, in a file of its own: for the log's next files if the disk is full when
+    /// they are needed, and for what [`Log::give_reserve`] gives it up for. Less than is set aside already
+    /// changes nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`]: what was set aside before still is.
+    pub fn keep_reserve(&self, bytes: u64) -> Result<()> {
+        self.files.reserve.keep(bytes)
+    }
+
+    /// Gives up what is set aside beyond `bytes`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Io`].
+    pub fn trim_reserve(&self, bytes: u64) -> Result<()> {
+        self.files.reserve.trim(bytes)
+    }
+
+    /// Gives up so many of the bytes set aside, or what is left of them, for a thread that has met a full disk
+    /// and must go on. False if nothing is left.
+    pub fn give_reserve(&self, bytes: u64) -> bool {
+        self.files.reserve.give(bytes)
+    }
+
+    /// Bytes that are set aside.
+    pub fn reserve(&self) -> u64 {
+        self.files.reserve.bytes()
     }
 
     /// The last durable checkpoint.

@@ -3,11 +3,15 @@
 
 mod common;
 
+use base::Lsn;
 use base::sync::{Arc, thread};
 use common::{CrashVfs, DIR, Kept, config, payload, read_all};
 use latchwork_wal::{Checkpoint, Durability, Error, FIRST_LSN, Log, LogConfig, OWNER_WORDS};
 use std::io::ErrorKind;
-use vfs::{Fault, Faults, FaultyVfs, MemVfs, Operation};
+use std::path::Path;
+use std::time::Duration;
+use vfs::sim::Plan;
+use vfs::{Fault, Faults, FaultyVfs, MemVfs, Operation, SimVfs, Vfs};
 
 struct Faulty {
     device: CrashVfs,
@@ -107,6 +111,48 @@ fn a_full_disk_poisons_when_the_next_file_is_needed_and_not_before() {
         assert!(acknowledged.len() >= 12, "{}", acknowledged.len());
         assert_poisoned(&faulty, &acknowledged, &error.unwrap(), "no storage space");
     }
+}
+
+#[test]
+fn a_full_disk_is_waited_for_and_poisons_nothing_if_it_gets_room() {
+    let device = CrashVfs::default();
+    let vfs = FaultyVfs::new(Arc::new(device.clone()));
+    let faults = vfs.faults();
+    let config = LogConfig { full_wait: Duration::from_secs(600), ..config(1024) };
+    let log = Log::create(Arc::new(vfs), config).unwrap();
+    faults.set_free_bytes(Some(100));
+    let (acknowledged, error) = thread::scope(|scope| {
+        let worker = scope.spawn(|| work(&log));
+        while log.prepare_file().is_ok() || log.flushed_lsn() < Lsn(FIRST_LSN.0 + 12 * 312) {
+            thread::yield_now();
+        }
+        assert_eq!(log.poisoned(), None);
+        faults.heal();
+        worker.join().unwrap()
+    });
+    assert!(error.is_none(), "{error:?}");
+    assert_eq!(read_all(&*device.after_crash()).0, acknowledged);
+}
+
+#[test]
+fn the_next_files_are_made_from_the_reserve_when_the_disk_is_full() {
+    let sim = SimVfs::new();
+    let log = Log::create(Arc::new(sim.clone()), config(1024)).unwrap();
+    log.keep_reserve(3 * 8192).unwrap();
+    sim.set_plan(Plan { free_bytes: Some(10), ..Plan::default() });
+    assert!(matches!(log.prepare_file(), Err(Error::Io { .. })), "what is asked for ahead may fail");
+    assert_eq!(log.reserve(), 3 * 8192);
+    let (acknowledged, error) = work(&log);
+    assert!(matches!(error, Some(Error::Poisoned { .. }) | None), "{error:?}");
+    assert!(acknowledged.len() >= 40, "the first file and three more hold all of it: {}", acknowledged.len());
+    assert!(!log.give_reserve(1) || log.reserve() < 8192);
+    // The next start has its room.
+    let left = sim.crash(1);
+    let (records, end, _) = read_all(&left);
+    assert_eq!(records.len(), acknowledged.len());
+    let log = Log::open_at(Arc::new(left.clone()), config(1024), end).unwrap();
+    assert_eq!(log.reserve(), 0);
+    assert!(!left.exists(Path::new("log/reserve")).unwrap());
 }
 
 #[test]

@@ -7,13 +7,14 @@ use latchwork_wal::{End, FIRST_LSN, LogConfig, Reader};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use vfs::{Create, File, MemVfs, Vfs};
 
 pub const DIR: &str = "log";
 
 /// A small log: files of one block, a ring of `buffer_size`.
 pub fn config(buffer_size: usize) -> LogConfig {
-    LogConfig { file_size: 8192, buffer_size, ..LogConfig::new(DIR) }
+    LogConfig { file_size: 8192, buffer_size, full_wait: Duration::ZERO, ..LogConfig::new(DIR) }
 }
 
 /// Keeps beside each file its synced content, and beside the folder its entries at the latest sync.
