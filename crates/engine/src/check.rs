@@ -51,7 +51,8 @@ pub fn check(dir: &Path, vfs: Arc<dyn Vfs>) -> Result<CheckReport> {
 /// database lives.
 fn recover(dir: &Path, overlay: &Arc<dyn Vfs>, control: Control, start: &Start) -> Result<Database> {
     let cache = CacheOptions { write_back: WriteBack::AtEvictionOnly, ..CacheOptions::default() };
-    let options = Options { cache, vfs: overlay.clone(), ..Options::default() };
+    let options =
+        Options { cache, vfs: overlay.clone(), taken_back_at_start_max: usize::MAX, ..Options::default() };
     let database = Database::recover(dir, &options, control, start)?;
     // A start closes such a table and goes on. Its file is examined as it is.
     for damaged in database.damaged_tables() {
@@ -69,6 +70,7 @@ impl Database {
     /// [`crate::Error::Io`] if a file cannot be read. Damage is a finding of the report and no error.
     pub fn check(&self) -> Result<CheckReport> {
         let mut report = CheckReport::default();
+        self.finish_rollbacks();
         self.core().purge.drain(self.core());
         let (catalogue, _closure) = self.quiesce();
         let space = catalogue.tree().space();

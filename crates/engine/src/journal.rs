@@ -18,15 +18,16 @@
 //! After a crash: pages first, then `recovery::Logical::record` gets each record of the other kinds in order,
 //! then, with the tables open and the log accepting appends again, `recovery::Logical::finish`.
 
-use crate::Result;
 use crate::definition::{FlushLog, LogOptions};
 use crate::names::LOG_DIR;
+use crate::{Error, Result};
 use base::Lsn;
-use base::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use base::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use base::sync::{Arc, Condvar, Mutex};
 use pagecache::WriteAhead;
 use std::ops::Range;
 use std::path::Path;
+use std::time::Duration;
 use vfs::Vfs;
 use wal::{Durability, Log, LogConfig};
 
@@ -42,11 +43,24 @@ pub(crate) mod kind {
 /// logs more than is left, the thread that writes the log makes the file.
 const MARGIN_DIVISOR: u64 = 4;
 
+/// The reserve is made when the first file of a log is nearly full, and not before the first statement, if the
+/// file has room for what is logged between two looks.
+const EASY_BYTES: u64 = 1 << 20;
+
+/// A transaction whose undo takes less has its room in the log's last file. One that takes more sets room
+/// aside in pieces of this size: rarely enough for a latch that all share.
+const UNDO_PIECE: u64 = 64 << 10;
+
+/// How long the thread that writes the log waits on a full disk for the log's next file. All commits wait
+/// with it; after that only a restart helps.
+const FULL_WAIT: Duration = if cfg!(test) { Duration::ZERO } else { Duration::from_secs(60) };
+
 /// How the log of a directory is kept.
 fn log_config(dir: &Path, options: &LogOptions) -> LogConfig {
     LogConfig {
         file_size: options.file_size,
         buffer_size: options.buffer_size,
+        full_wait: FULL_WAIT,
         ..LogConfig::new(dir.join(LOG_DIR))
     }
 }
@@ -64,6 +78,11 @@ pub(crate) struct Journal {
     needed: AtomicU64,
     /// Statements begin below without asking further.
     admitted: AtomicU64,
+    file_size: u64,
+    /// What taking back the transactions under way may take, in bytes, in round numbers.
+    undo: AtomicU64,
+    /// The reserve has been asked for. While it is not whole statements change nothing.
+    has_reserve: AtomicBool,
     call: Arc<Call>,
 }
 
@@ -90,9 +109,14 @@ impl Journal {
             capacity: options.capacity,
             needed: AtomicU64::new(needed.0),
             admitted: AtomicU64::new(0),
+            file_size: options.file_size,
+            undo: AtomicU64::new(0),
+            has_reserve: AtomicBool::new(false),
             call: Arc::default(),
         };
-        journal.set_needed(needed);
+        if options.file_size >= EASY_BYTES {
+            journal.set_needed(needed);
+        }
         journal
     }
 
@@ -165,6 +189,7 @@ impl Journal {
     /// # Errors
     /// [`Error::Full`] if there is no room for the log's next file: nothing has been lost yet.
     pub(crate) fn make_admissible(&self, make_room: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.keep_reserve()?;
         self.prepare()?;
         if !self.admits() && !self.call.ask() {
             make_room()?;
@@ -187,6 +212,81 @@ impl Journal {
         Ok(())
     }
 
+    /// As [`Journal::prepare_if_due`], for a thread that takes changes back, which must go on: on a full disk
+    /// the file is made from the reserve.
+    ///
+    /// # Errors
+    /// [`Error::Full`] if that is used up.
+    pub(crate) fn prepare_to_undo(&self) -> Result<()> {
+        while self.log.prepared_lsn().0 < self.log.next_lsn().0 + self.margin {
+            match self.log.prepare_file() {
+                Ok(()) => break,
+                Err(error) => match Error::from(error) {
+                    Error::Full if self.give_reserve() => {}
+                    error => return Err(error),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives a part of the reserve up, for a thread that takes changes back and has met a full disk. False if
+    /// nothing is left. No statement changes anything until the reserve is whole again.
+    pub(crate) fn give_reserve(&self) -> bool {
+        // ORDER: as in `admits`.
+        self.admitted.store(0, Ordering::Relaxed);
+        self.log.give_reserve(self.file_size)
+    }
+
+    /// The size of the pieces in which a transaction asks for [`Journal::reserve`].
+    pub(crate) fn undo_piece(&self) -> u64 {
+        UNDO_PIECE.min(self.margin / 4)
+    }
+
+    /// Sets room on the disk aside, so that a transaction can be taken back when the disk is full. To be
+    /// called before the changes.
+    ///
+    /// # Errors
+    /// [`Error::Full`].
+    pub(crate) fn reserve(&self, bytes: u64) -> Result<()> {
+        // ORDER: a sum; the reserve has its own latch.
+        self.undo.fetch_add(bytes, Ordering::Relaxed);
+        self.keep_reserve().inspect_err(|_| self.unreserve(bytes))
+    }
+
+    /// Gives back what [`Journal::reserve`] has set aside. A checkpoint gives it back to the disk.
+    pub(crate) fn unreserve(&self, bytes: u64) {
+        // ORDER: as in `reserve`.
+        self.undo.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// What is to be set aside: for the undo of large transactions, and a file of the log more, for all
+    /// others, for pages that taking back takes, and for a start.
+    fn reserve_wanted(&self) -> u64 {
+        // ORDER: as in `reserve`.
+        self.file_size + self.undo.load(Ordering::Relaxed)
+    }
+
+    fn keep_reserve(&self) -> Result<()> {
+        // ORDER: as in `admits`.
+        self.has_reserve.store(true, Ordering::Relaxed);
+        let wanted = self.reserve_wanted();
+        if wanted <= self.log.reserve() {
+            return Ok(());
+        }
+        // In large steps if they fit.
+        let step = wanted.next_multiple_of(self.file_size);
+        if step > wanted && self.log.keep_reserve(step).is_ok() {
+            return Ok(());
+        }
+        Ok(self.log.keep_reserve(wanted)?)
+    }
+
+    /// Gives back to the disk what nothing needs to be set aside for any more.
+    pub(crate) fn trim_reserve(&self) -> Result<()> {
+        Ok(self.log.trim_reserve(self.reserve_wanted().next_multiple_of(self.file_size))?)
+    }
+
     /// Where what pages need begins, as of the last checkpoint.
     pub(crate) fn needed(&self) -> Lsn {
         // ORDER: as in `admits`.
@@ -196,8 +296,11 @@ impl Journal {
     pub(crate) fn set_needed(&self, needed: Lsn) {
         let prepared = self.log.prepared_lsn().0.saturating_sub(self.margin);
         // ORDER: as in `admits`.
+        let is_short = self.has_reserve.load(Ordering::Relaxed) && self.log.reserve() < self.reserve_wanted();
+        let admitted = if is_short { 0 } else { prepared.min(needed.0 + self.capacity) };
+        // ORDER: as in `admits`.
         self.needed.store(needed.0, Ordering::Relaxed);
-        self.admitted.store(prepared.min(needed.0 + self.capacity), Ordering::Relaxed);
+        self.admitted.store(admitted, Ordering::Relaxed);
     }
 
     pub(crate) fn capacity(&self) -> u64 {

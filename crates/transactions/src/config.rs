@@ -20,6 +20,9 @@ pub enum SavepointLocks {
 pub struct Config {
     /// The id of the first write transaction, 1 or more. All ids below are finished and visible to everyone.
     pub next_id: Stamp,
+    /// Ids below it of transactions that have not ended: those that a start found unfinished. Each is to be
+    /// taken over by [`crate::Transactions::resume`].
+    pub unfinished: Vec<Stamp>,
     /// Ids a chunk of the status table covers: a power of two, 2 or more.
     pub chunk_ids: u64,
     /// Old versions may take so many bytes. Beyond that the oldest snapshots are cancelled.
@@ -31,6 +34,7 @@ impl Default for Config {
     fn default() -> Config {
         Config {
             next_id: Stamp(1),
+            unfinished: Vec::new(),
             chunk_ids: CHUNK_IDS,
             version_limit_bytes: 256 << 20,
             savepoint_locks: SavepointLocks::default(),

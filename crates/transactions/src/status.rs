@@ -19,6 +19,7 @@ mod ring;
 
 use crate::error::IdsExhausted;
 use crate::registry::{Live, Registry};
+use base::Stamp;
 use base::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -26,7 +27,7 @@ use base::sync::atomic::{
 use base::sync::{CachePadded, Mutex, hint};
 use buffers::Buffers;
 use ring::{Ring, Word};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 base::latch_class!(pub StatusLatch, "transaction status");
 
@@ -145,6 +146,40 @@ impl StatusTable {
                 buffers: 0,
             }),
         }
+    }
+
+    /// As `new`, with ids below `next_id` that are active. The others are committed, and everybody sees them.
+    pub fn with_unfinished(next_id: u64, chunk_ids: u64, unfinished: &[Stamp]) -> StatusTable {
+        let unfinished: BTreeSet<u64> = unfinished.iter().map(|stamp| stamp.0).collect();
+        let lowest = unfinished.first().copied().unwrap_or(next_id).min(next_id);
+        let table = StatusTable::new(lowest, chunk_ids);
+        let mut guard = table.core.lock();
+        let core = &mut *guard;
+        while core.next < next_id {
+            let (chunk, first) = (core.end_chunk, core.next);
+            let end = next_id.min((chunk + 1) << table.chunk_bits);
+            let is_whole = end.is_multiple_of(chunk_ids) && unfinished.range(first..end).next().is_none();
+            if is_whole {
+                let slots = table.ring.room_for(core.first_chunk, chunk);
+                slots.slot(chunk).assign(chunk, Word::Collapsed(0));
+                core.end_chunk = chunk + 1;
+            } else {
+                table.open_chunk(core);
+                let Some(expanded) = core.expanded.get_mut(&chunk) else { continue };
+                for id in (first..end).filter(|id| !unfinished.contains(id)) {
+                    let cell = table.buffers.cell(expanded.buffer, id & table.chunk_mask());
+                    // ORDER: nobody else has the table yet.
+                    cell.store(COMMITTED, Relaxed);
+                    expanded.finished += 1;
+                    expanded.first_end = 0;
+                }
+            }
+            core.next = end;
+        }
+        // ORDER: as above.
+        table.next.store(next_id.max(lowest), Relaxed);
+        drop(guard);
+        table
     }
 
     /// The number of the last end.
@@ -349,6 +384,43 @@ mod tests {
         assert_eq!(table.finish(6, Outcome::Committed), 1);
         assert_eq!(table.status(6), Status::Committed(1));
         assert_eq!((table.low(), table.clock()), (7, 1));
+    }
+
+    #[test]
+    fn transactions_that_a_start_found_unfinished_are_active_and_all_others_are_settled() {
+        for (unfinished, next) in [(vec![5], 6), (vec![5, 17], 40), (vec![3, 4], 4_099), (vec![8], 16)] {
+            let stamps: Vec<Stamp> = unfinished.iter().copied().map(Stamp).collect();
+            let (table, registry) = (StatusTable::with_unfinished(next, 4, &stamps), Registry::new());
+            let status = |id| match unfinished.contains(&id) {
+                true => Status::Active,
+                false if id < next => Status::Committed(0),
+                false => Status::Unborn,
+            };
+            (0..next + 9).for_each(|id| assert_eq!(table.status(id), status(id), "{id} of {unfinished:?}"));
+            assert_eq!((table.low(), table.next(), table.clock()), (unfinished[0], next, 0));
+            // A snapshot from before they end goes on seeing what was committed.
+            let entry = registry.register(crate::registry::Hold::UntilClosed);
+            let snapshot = registry.open(&entry, || (table.low(), table.clock()));
+            let begun: Vec<u64> = (0..9).map(|_| table.begin(&registry).unwrap()).collect();
+            for id in &begun {
+                table.finish(*id, Outcome::Committed);
+            }
+            for id in &unfinished {
+                table.finish(*id, Outcome::RolledBack);
+            }
+            table.reclaim(&registry);
+            for id in (0..next).filter(|id| !unfinished.contains(id)) {
+                let Status::Committed(number) = table.status(id) else { panic!("{id}") };
+                assert!(number <= snapshot.number, "{id} is seen");
+            }
+            for id in &begun {
+                let Status::Committed(number) = table.status(*id) else { panic!("{id}") };
+                assert!(number > snapshot.number, "{id} is not");
+            }
+            entry.close();
+            table.reclaim(&registry);
+            assert_eq!(table.low(), table.next());
+        }
     }
 
     #[test]

@@ -53,6 +53,16 @@ impl Transaction {
         Stamp(self.id)
     }
 
+    /// Its session goes on without it, and may begin another one, before this one has been taken back.
+    pub fn leave_session(&mut self) {
+        let waiter = Arc::new(Waiter::new(self.shared.gate.clone()));
+        waiter.set_transaction(self.id);
+        waiter.set_rows_changed(self.waiter.rows_changed());
+        waiter.set_holds(self.waiter.holds());
+        self.waiter.set_transaction(0);
+        self.waiter = waiter;
+    }
+
     /// Counts a changed row. Of transactions that wait in a circle the one that changed the fewest rows gives
     /// way.
     pub fn count_row_changed(&self) {

@@ -2,10 +2,11 @@
 
 use crate::config::{Config, SavepointLocks};
 use crate::gate::{Gate, GateCounts};
-use crate::locks::{LockUsage, Locks, PendingLock, WaitTotals};
+use crate::locks::{LockUsage, Locks, PendingLock, WaitTotals, Waiter};
 use crate::registry::{Hold, Live, Registry, Snapshot};
 use crate::session::Session;
 use crate::status::{Status, StatusTable, StatusUsage};
+use crate::transaction::Transaction;
 use crate::versions::{Enforcer, VersionStore};
 use base::Stamp;
 use base::sync::Arc;
@@ -43,7 +44,7 @@ pub struct Usage {
 impl Transactions {
     pub fn new(config: &Config) -> Arc<Transactions> {
         Arc::new(Transactions {
-            status: StatusTable::new(config.next_id.0, config.chunk_ids),
+            status: StatusTable::with_unfinished(config.next_id.0, config.chunk_ids, &config.unfinished),
             registry: Registry::new(),
             locks: Locks::new(),
             gate: Arc::default(),
@@ -55,6 +56,14 @@ impl Transactions {
 
     pub fn session(self: &Arc<Transactions>) -> Session {
         Session::new(self.clone(), Hold::UntilCancelled)
+    }
+
+    /// A transaction of [`crate::Config::unfinished`], to be taken back: no session's.
+    pub fn resume(self: &Arc<Transactions>, stamp: Stamp) -> Transaction {
+        debug_assert!(self.is_active(stamp), "it has not ended");
+        let waiter = Arc::new(Waiter::new(self.gate.clone()));
+        waiter.set_transaction(stamp.0);
+        Transaction::new(self.clone(), stamp.0, waiter)
     }
 
     /// A session whose snapshots are never cancelled: for the views of statements that change rows, which

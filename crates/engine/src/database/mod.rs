@@ -17,6 +17,8 @@ mod damage;
 mod ddl;
 mod load;
 mod scratch;
+#[cfg(not(feature = "shuttle"))]
+mod undoer;
 
 pub use caches::Preloaded;
 pub use damage::DamagedTable;
@@ -54,11 +56,12 @@ use crate::table::{Index, Table};
 use crate::tree::Tree;
 use crate::write::backlog::Scratch;
 use crate::write::core::WriteCore;
+use crate::write::rollbacks::Progress;
 use crate::{Error, Result};
 use base::Lsn;
 #[cfg(not(feature = "shuttle"))]
 use base::sync::OnceLock;
-use base::sync::{Arc, Mutex, MutexGuard, RwLock};
+use base::sync::{Arc, Mutex, MutexGuard, RwLock, thread};
 #[cfg(not(feature = "shuttle"))]
 use checkpoint::Checkpointer;
 #[cfg(not(feature = "shuttle"))]
@@ -70,6 +73,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use transactions::{GateCounts, PendingLock, WaitTotals};
 use types::{Value, ValueRef};
+#[cfg(not(feature = "shuttle"))]
+use undoer::Undoer;
 use vfs::{Create, Unsynced};
 
 /// After a crash numbers that need only differ go on so far behind those that the last checkpoint knew of.
@@ -91,6 +96,8 @@ pub struct Database {
     catalogue: Mutex<Catalogue, CatalogueLatch>,
     #[cfg(not(feature = "shuttle"))]
     checkpointer: OnceLock<Checkpointer>,
+    #[cfg(not(feature = "shuttle"))]
+    undoer: OnceLock<Undoer>,
 }
 
 /// See [`Database::status`].
@@ -162,6 +169,7 @@ impl Database {
         if options.cache.write_back == WriteBack::Background {
             database.core.purge.start(&database.core);
             let _ = database.checkpointer.set(Checkpointer::start(&database));
+            let _ = database.undoer.set(Undoer::start(&database));
         }
         Ok(database)
     }
@@ -181,7 +189,8 @@ impl Database {
         let page_size = control.page_size();
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
         let rows = open_row_tier(options, &caches)?;
-        let core = Arc::new(WriteCore::new(Core::new(caches, rows, page_size, journal, control)));
+        let core = Core::new(caches, rows, page_size, journal, control, Vec::new());
+        let core = Arc::new(WriteCore::new(core));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::IfMissing, page_size)?;
         file.set_len(0)?;
@@ -222,7 +231,9 @@ impl Database {
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
         let rows = open_row_tier(options, &caches)?;
-        let core = Arc::new(WriteCore::new(Core::new(caches, rows, page_size, journal, control)));
+        let unfinished = redone.logical.unfinished_stamps();
+        let core = Core::new(caches, rows, page_size, journal, control, unfinished);
+        let core = Arc::new(WriteCore::new(core));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::Never, page_size)?;
         let (space, numbers) = Tablespace::open(
@@ -238,13 +249,21 @@ impl Database {
         let database = Database::new(core, dir, files.clone(), recovery, catalogue);
         database.load(&redone)?;
         if !start.is_clean() {
-            for (table, error) in redone.logical.finish(&database.core, database.all_tables())? {
+            let (tables, at_once) = (database.all_tables(), options.taken_back_at_start_max);
+            for (table, error) in redone.logical.finish(&database.core, tables, at_once)? {
                 database.close_table(&table, error)?;
             }
         }
-        database.free_lost_pages()?;
+        if database.core.rollbacks.is_empty() {
+            // Otherwise rows as they were may have pages that only the list of changes knows.
+            database.free_lost_pages()?;
+        }
         if !start.is_clean() {
-            database.checkpoint()?;
+            match database.checkpoint() {
+                // The log goes on where it is, and the next checkpoint comes when there is room.
+                Ok(()) | Err(Error::Full) => {}
+                Err(error) => return Err(error),
+            }
         }
         database.remove_strangers(start.end)?;
         Ok(database)
@@ -266,6 +285,8 @@ impl Database {
             catalogue: Mutex::of_class(catalogue),
             #[cfg(not(feature = "shuttle"))]
             checkpointer: OnceLock::new(),
+            #[cfg(not(feature = "shuttle"))]
+            undoer: OnceLock::new(),
         }
     }
 
@@ -401,8 +422,9 @@ impl Database {
         drop(self.catalogue.lock());
         self.core.purge.stop();
         self.core.purge.drain(&self.core);
-        if self.core.purge.len() == 0 {
-            // Otherwise overflow pages wait for snapshots that were never closed.
+        if self.core.purge.len() == 0 && self.core.rollbacks.is_empty() {
+            // Otherwise overflow pages wait for snapshots that were never closed, or for changes to be taken
+            // back, which the next start does.
             self.end_doubt()?;
         }
         self.write_back()?;
@@ -422,6 +444,18 @@ impl Database {
         self.core.caches.flush_all()?;
         self.files.vfs.sync_dir(&self.dir.join(TABLES_DIR))?;
         self.core.checkpoint()
+    }
+
+    /// Takes back what is being taken back behind clients. What a full disk, or damage, keeps from it stays.
+    pub(crate) fn finish_rollbacks(&self) {
+        while !self.core.rollbacks.is_empty() {
+            match self.core.rollbacks.go_on(&self.core) {
+                Progress::Some => {}
+                // The thread is at it.
+                Progress::Nothing => thread::yield_now(),
+                Progress::Full | Progress::Damaged(..) | Progress::Failed => return,
+            }
+        }
     }
 
     /// No change is under way, and nothing waits for purge.
@@ -601,6 +635,7 @@ impl Drop for Database {
         // keep their files open.
         self.core.purge.stop();
         self.core.purge.clear();
+        self.core.rollbacks.clear();
     }
 }
 

@@ -9,6 +9,7 @@ use crate::format::overflow::Reference;
 use crate::format::row::chain_of;
 use crate::space::overflow;
 use crate::table::Table;
+use crate::write::active::Active;
 use crate::write::core::WriteCore;
 use crate::write::log::{self, Record};
 use crate::write::undo::{Change, Restore, RowChange, What};
@@ -21,14 +22,22 @@ use std::ops::Range;
 /// The transactions that the log tells of.
 #[derive(Default, Debug)]
 pub(crate) struct Logical {
-    /// Those that have not ended, with their changes.
-    under_way: BTreeMap<u64, BTreeMap<u32, Logged>>,
+    /// Those that have not ended.
+    under_way: BTreeMap<u64, Unfinished>,
     /// Overflow pages that were to go, for their transactions have committed: by file and number.
     chains: BTreeMap<(FileId, u64), Reference>,
     counters: BTreeMap<FileId, Counters>,
     /// Files whose rows have been changed.
     touched: BTreeSet<FileId>,
     next_stamp: u64,
+}
+
+/// A transaction that has not ended.
+#[derive(Debug)]
+struct Unfinished {
+    /// Where its first record is that was read.
+    from: Lsn,
+    changes: BTreeMap<u32, Logged>,
 }
 
 #[derive(Debug)]
@@ -46,16 +55,18 @@ impl Logical {
             Record::Change { stamp, number, file, counters, change } => {
                 self.touched.insert(file);
                 self.counters.entry(file).or_default().raise(counters);
-                self.under_way.entry(stamp.0).or_default().insert(number, Logged { file, change });
+                let new = || Unfinished { from: place.start, changes: BTreeMap::new() };
+                let unfinished = self.under_way.entry(stamp.0).or_insert_with(new);
+                unfinished.changes.insert(number, Logged { file, change });
             }
             Record::Undone { stamp, number } => {
-                if let Some(logged) = self.under_way.get_mut(&stamp.0) {
-                    logged.split_off(&number);
+                if let Some(unfinished) = self.under_way.get_mut(&stamp.0) {
+                    unfinished.changes.split_off(&number);
                 }
             }
             Record::Committed { stamp } => {
-                for Logged { file, change } in
-                    self.under_way.remove(&stamp.0).unwrap_or_default().into_values()
+                let ended = self.under_way.remove(&stamp.0);
+                for Logged { file, change } in ended.into_iter().flat_map(|ended| ended.changes.into_values())
                 {
                     if let What::Row(RowChange { old: Some(old), leaves_chain: true, .. }) = change.what
                         && let Some(chain) = chain_of(&old)
@@ -77,8 +88,13 @@ impl Logical {
 
     /// How many transactions had not ended, and how many changes they had made.
     pub(crate) fn unfinished(&self) -> (u64, u64) {
-        let changes = self.under_way.values().map(|logged| logged.len() as u64).sum();
+        let changes = self.under_way.values().map(|unfinished| unfinished.changes.len() as u64).sum();
         (self.under_way.len() as u64, changes)
+    }
+
+    /// Those that had not ended.
+    pub(crate) fn unfinished_stamps(&self) -> Vec<Stamp> {
+        self.under_way.keys().copied().map(Stamp).collect()
     }
 
     /// The lowest id for new transactions that the records leave.
@@ -90,11 +106,15 @@ impl Logical {
     /// database yet. May be cut short by a crash and is then begun anew, with what it has logged so far among
     /// the records.
     ///
+    /// Transactions of more than `at_once_max` changes, and those for which the disk has no room, are left to be
+    /// taken back behind the start (`write::rollbacks`).
+    ///
     /// Gives the tables in which that could not be done, because they are damaged, each with what is wrong.
     pub(crate) fn finish(
         self,
         core: &WriteCore,
         tables: Vec<Arc<Table>>,
+        at_once_max: usize,
     ) -> Result<Vec<(Arc<Table>, Error)>> {
         let mut damaged = Vec::new();
         let mut tables: BTreeMap<FileId, Arc<Table>> =
@@ -104,18 +124,17 @@ impl Logical {
                 table.raise_counters(*counters);
             }
         }
-        for (stamp, logged) in &self.under_way {
-            for Logged { file, change } in logged.values().rev() {
-                let Some(table) = tables.get(file) else { continue };
-                match take_back(table, Stamp(*stamp), &change.what) {
-                    Ok(()) => {}
-                    Err(error @ Error::Corrupt { .. }) => {
-                        damaged.extend(tables.remove(file).map(|table| (table, error)));
-                    }
-                    Err(error) => return Err(error),
-                }
+        let mut later = BTreeSet::new();
+        for (stamp, unfinished) in self.under_way {
+            let transaction = core.transactions.resume(Stamp(stamp));
+            let is_small = unfinished.changes.len() <= at_once_max;
+            if is_small && unfinished.take_back(core, Stamp(stamp), &mut tables, &mut damaged)? {
+                log::rolled_back(core, Stamp(stamp))?;
+                transaction.roll_back();
+            } else {
+                let changes = unfinished.changes_with(&tables, &mut later);
+                core.rollbacks.add(Active::resume(core, transaction, unfinished.from, changes)?);
             }
-            log::rolled_back(core, Stamp(*stamp))?;
         }
         let mut free: BTreeMap<FileId, (u32, BTreeSet<PageNo>)> = BTreeMap::new();
         for ((file, _), chain) in &self.chains {
@@ -127,7 +146,8 @@ impl Logical {
                 free_chain(table, *chain, |page| page.0 < *pages && !free.contains(&page))?;
             }
         }
-        for file in &self.touched {
+        // What has a change that is still to be taken back is swept after that.
+        for file in self.touched.difference(&later) {
             if let Some(table) = tables.get(file) {
                 // Deleted rows and old index entries, which nobody has a list of any more.
                 table.add_garbage(1);
@@ -135,6 +155,48 @@ impl Logical {
             }
         }
         Ok(damaged)
+    }
+}
+
+impl Unfinished {
+    /// Takes its changes back; false if the disk is too full for it.
+    fn take_back(
+        &self,
+        core: &WriteCore,
+        stamp: Stamp,
+        tables: &mut BTreeMap<FileId, Arc<Table>>,
+        damaged: &mut Vec<(Arc<Table>, Error)>,
+    ) -> Result<bool> {
+        for Logged { file, change } in self.changes.values().rev() {
+            let Some(table) = tables.get(file) else { continue };
+            match core.journal.prepare_to_undo().and_then(|()| take_back(table, stamp, &change.what)) {
+                Ok(()) => {}
+                Err(Error::Full) => return Ok(false),
+                Err(error @ Error::Corrupt { .. }) => {
+                    damaged.extend(tables.remove(file).map(|table| (table, error)));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(true)
+    }
+
+    /// Its changes with their tables, by their numbers; those that are gone are `None`. Adds its files to
+    /// `files`.
+    fn changes_with(
+        &self,
+        tables: &BTreeMap<FileId, Arc<Table>>,
+        files: &mut BTreeSet<FileId>,
+    ) -> Vec<Option<(Arc<Table>, What)>> {
+        let last = self.changes.keys().next_back().map_or(0, |last| last + 1);
+        let mut all: Vec<_> = (0..last).map(|_| None).collect();
+        for (number, Logged { file, change }) in &self.changes {
+            if let Some(table) = tables.get(file) {
+                files.insert(*file);
+                all[*number as usize] = Some((table.clone(), change.what.clone()));
+            }
+        }
+        all
     }
 }
 

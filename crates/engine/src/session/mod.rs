@@ -98,12 +98,14 @@ impl Session {
     ///
     /// # Errors
     /// [`crate::Error::ReadOnly`] if the log has failed: whether the transaction is kept shows at the next
-    /// start.
+    /// start. [`crate::Error::Full`] if a full disk still keeps a statement of it from being taken back: the
+    /// transaction is rolled back.
     pub fn commit(&mut self) -> Result<()> {
         self.state.end(&self.core, Outcome::Commit)
     }
 
-    /// Takes back what the transaction did. Nothing happens outside of one.
+    /// Takes back what the transaction did. Nothing happens outside of one. What a full disk keeps from being
+    /// taken back is taken back when there is room, and its rows stay locked until then.
     ///
     /// # Errors
     /// [`crate::Error::ReadOnly`] if a change could not be taken back. The next start does it.
@@ -119,7 +121,7 @@ impl Session {
     /// Takes back what the transaction did since. Its locks stay.
     ///
     /// # Errors
-    /// As [`Session::roll_back`].
+    /// As [`Session::roll_back`]; [`crate::Error::Full`]: the next statement tries again.
     pub fn roll_back_to(&mut self, savepoint: Savepoint) -> Result<()> {
         match &mut self.state.active {
             Some(active) => active.take_back(&self.core, savepoint.0),
@@ -160,9 +162,11 @@ impl Session {
     /// Begins a statement that only reads, once it is its turn.
     ///
     /// # Errors
-    /// [`crate::Error::Interrupted`] and [`crate::Error::LockWaitTimeout`] while it waits for that.
+    /// [`crate::Error::Interrupted`] and [`crate::Error::LockWaitTimeout`] while it waits for that;
+    /// [`crate::Error::Full`] while a full disk keeps a statement of the transaction from being taken back.
     #[inline]
     pub fn read(&mut self) -> Result<ReadStatement<'_>> {
+        self.state.settle(&self.core)?;
         self.state.reads.enter(self.state.patience)?;
         Ok(ReadStatement::new(&mut self.state))
     }
@@ -195,6 +199,15 @@ impl State {
             active: None,
             patience: Patience::Limit(LOCK_WAIT),
             first_committer_wins: false,
+        }
+    }
+
+    /// Takes back what a full disk has left of a statement.
+    #[inline]
+    fn settle(&mut self, core: &WriteCore) -> Result<()> {
+        match &mut self.active {
+            Some(active) => active.settle(core),
+            None => Ok(()),
         }
     }
 

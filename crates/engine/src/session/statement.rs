@@ -88,6 +88,7 @@ impl<'s> WriteStatement<'s> {
     pub(super) fn new(core: &'s Arc<WriteCore>, mut holder: Holder<'s>) -> Result<WriteStatement<'s>> {
         let passage = core.statements.pass();
         core.touch()?;
+        holder.state().settle(core)?;
         if let Holder::Session(state) = &holder {
             // Behind the passage: a thread that waits for all passages to be given back must not wait for
             // those that queue.

@@ -44,14 +44,17 @@ pub(crate) struct Core {
 }
 
 impl Core {
+    /// `unfinished`: transactions that the log tells of and that have not ended.
     pub(crate) fn new(
         caches: Arc<Caches>,
         rows_kept: RowCache,
         page_size: usize,
         journal: Arc<Journal>,
         control: Control,
+        unfinished: Vec<Stamp>,
     ) -> Core {
-        let config = Config { next_id: Stamp(control.next_ids().stamp), ..Config::default() };
+        let next_id = Stamp(control.next_ids().stamp);
+        let config = Config { next_id, unfinished, ..Config::default() };
         Core {
             caches,
             rows_kept,

@@ -5,12 +5,17 @@ use super::core::WriteCore;
 use super::log;
 use super::undo::{Change, Changes, Enlisted, Enlistment, Mark, RowChange, Undo, What};
 use crate::definition::KeyList;
+use crate::format::row::split_cell;
 use crate::table::Table;
 use crate::table::state::TableState;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{Lsn, Stamp};
 use transactions::{DEFINITIONS, LockMode, Patience, Snapshot, Transaction};
+
+/// After so many changes the log is told that they have been taken back, so that a start after a crash does not
+/// take back all of a large transaction again.
+pub(crate) const UNDONE_AT_ONCE: usize = 4_096;
 
 /// A write transaction: its locks and what it has changed.
 #[derive(Debug)]
@@ -28,13 +33,31 @@ pub(crate) struct Active {
     /// Rows that this snapshot does not see as they are may not be changed or locked: the first transaction
     /// that commits wins.
     pub snapshot: Option<Snapshot>,
+    /// What lies above this mark was to be taken back, and could not be on a full disk.
+    pending: Option<Mark>,
+    /// Something may be left in these tables when changes have been taken back: they are swept at the end, and
+    /// count it as garbage until then.
+    remains: Vec<Arc<Table>>,
+    /// A start found it in the log.
+    is_resumed: bool,
 }
 
 impl Active {
     pub(crate) fn new(transaction: Transaction, patience: Patience, locks_absent: bool) -> Active {
         let undo = Arc::new(Undo::new(transaction.id()));
         let scratch = Vec::new();
-        Active { transaction, patience, undo, scratch, locks_absent, has_absent: false, snapshot: None }
+        Active {
+            transaction,
+            patience,
+            undo,
+            scratch,
+            locks_absent,
+            has_absent: false,
+            snapshot: None,
+            pending: None,
+            remains: Vec::new(),
+            is_resumed: false,
+        }
     }
 
     /// To be called with the stamp of a row that no other transaction under way has changed, before this one
@@ -79,18 +102,25 @@ impl Active {
     pub(crate) fn enlist(&mut self, table: &Table) -> Result<Enlistment> {
         if let Some(known) = self.undo.lock().tables.iter().rposition(|known| known.table.id() == table.id())
         {
-            return Ok(Enlistment(known));
+            return Ok(Enlistment(known as u32));
         }
         self.transaction.lock(DEFINITIONS, &table.id().0.to_be_bytes(), LockMode::Shared, self.patience)?;
         let file = table.live_state()?.space.file_id();
         let mut changes = self.undo.lock();
         changes.tables.push(Enlisted { table: table.arc()?, file });
-        Ok(Enlistment(changes.tables.len() - 1))
+        Ok(Enlistment(changes.tables.len() as u32 - 1))
     }
 
     /// Logs a change that is about to be made, and remembers how to take it back.
-    fn push(&mut self, core: &WriteCore, change: Change) -> Result<()> {
+    fn push(&mut self, core: &WriteCore, table: Enlistment, what: What, new_bytes: usize) -> Result<()> {
+        if self.pending.is_some() {
+            return Err(Error::Full);
+        }
         let mut changes = self.undo.lock();
+        let state = changes.tables[table.index()].table.state();
+        let (indexes, page_bytes) = (state.indexes.len(), state.space.page_size());
+        let new_bytes = if matches!(what, What::Row(_)) { new_bytes.min(page_bytes) } else { new_bytes };
+        let change = Change::new(table, what, new_bytes, indexes);
         if changes.from.is_none() {
             // Before the first record: a checkpoint keeps what comes from here on.
             let from = core.journal.position();
@@ -100,27 +130,39 @@ impl Active {
         let garbage_of = change.leaves_garbage().then_some(change.table);
         changes.push(core, self.transaction.id(), change)?;
         if let Some(table) = garbage_of {
-            changes.tables[table.0].table.add_garbage(1);
+            changes.tables[table.index()].table.add_garbage(1);
         }
         self.transaction.count_row_changed();
         Ok(())
     }
 
-    /// A row is about to be changed.
-    pub(crate) fn push_row(&mut self, core: &WriteCore, table: Enlistment, change: RowChange) -> Result<()> {
-        self.push(core, Change { table, what: What::Row(change) })
+    /// A row is about to be changed: `new_bytes` are those of its new image.
+    pub(crate) fn push_row(
+        &mut self,
+        core: &WriteCore,
+        table: Enlistment,
+        change: RowChange,
+        new_bytes: usize,
+    ) -> Result<()> {
+        self.push(core, table, What::Row(change), new_bytes)
     }
 
-    /// Rows are about to be inserted together.
-    pub(crate) fn push_inserted(&mut self, core: &WriteCore, table: Enlistment, keys: KeyList) -> Result<()> {
-        self.push(core, Change { table, what: What::Inserted(keys) })
+    /// Rows are about to be inserted together, images of `new_bytes` in all.
+    pub(crate) fn push_inserted(
+        &mut self,
+        core: &WriteCore,
+        table: Enlistment,
+        keys: KeyList,
+        new_bytes: usize,
+    ) -> Result<()> {
+        self.push(core, table, What::Inserted(keys), new_bytes)
     }
 
     /// The newest change turned out not to be necessary: nothing was changed.
     pub(crate) fn pop_unused(&mut self) {
         let mut changes = self.undo.lock();
-        if let Some(Change { table, what: What::Row(change) }) = changes.pop() {
-            let Enlisted { table, file } = &changes.tables[table.0];
+        if let Some(Change { table, what: What::Row(change), .. }) = changes.pop() {
+            let Enlisted { table, file } = &changes.tables[table.index()];
             if change.leaves_garbage {
                 table.add_garbage(-1);
             }
@@ -133,11 +175,11 @@ impl Active {
     /// The newest change moves index entries, which stay behind.
     pub(crate) fn note_garbage(&mut self) {
         let Changes { tables, list, .. } = &mut *self.undo.lock();
-        if let Some(Change { table, what: What::Row(change) }) = list.last_mut()
+        if let Some(Change { table, what: What::Row(change), .. }) = list.last_mut()
             && !change.leaves_garbage
         {
             change.leaves_garbage = true;
-            tables[table.0].table.add_garbage(1);
+            tables[table.index()].table.add_garbage(1);
         }
     }
 
@@ -148,31 +190,87 @@ impl Active {
         }
     }
 
-    /// Takes the newest changes back, down to `mark`. If that fails the engine refuses writes, and the next
-    /// start takes them back.
+    /// Takes the newest changes back, down to `mark`. If that fails but for a full disk the engine refuses
+    /// writes, and the next start takes them back.
+    ///
+    /// # Errors
+    /// [`Error::Full`] of a full disk: what is left to be taken back stays as it is, and locked. The
+    /// transaction changes nothing more until [`Active::settle`] has taken it back.
     pub(crate) fn take_back(&mut self, core: &WriteCore, mark: Mark) -> Result<()> {
+        let mark = self.pending.map_or(mark, |pending| pending.min(mark));
         if self.mark() <= mark {
+            self.pending = None;
             return Ok(());
         }
-        while self.take_back_last(core, mark)? {}
-        log::undone(core, self.stamp(), mark)
+        while self.take_back_some(core, mark, UNDONE_AT_ONCE)? {}
+        Ok(())
     }
 
-    /// Takes the newest change back, if there is one above `mark`.
+    /// Takes back what could not be taken back before.
+    ///
+    /// # Errors
+    /// As [`Active::take_back`].
+    #[inline]
+    pub(crate) fn settle(&mut self, core: &WriteCore) -> Result<()> {
+        match self.pending {
+            None => Ok(()),
+            Some(mark) => self.take_back(core, mark),
+        }
+    }
+
+    /// Takes back up to `count` of the newest changes above `mark`, and says so in the log: true if there are
+    /// more.
+    fn take_back_some(&mut self, core: &WriteCore, mark: Mark, count: usize) -> Result<bool> {
+        for _ in 0..count {
+            match self.take_back_last(core, mark) {
+                Ok(true) => {}
+                Ok(false) => break,
+                Err(Error::Full) => {
+                    self.pending = Some(mark);
+                    return Err(Error::Full);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        let reached = self.mark().max(mark);
+        log::undone(core, self.stamp(), reached)?;
+        self.undo.lock().unreserve(core);
+        if reached > mark {
+            return Ok(true);
+        }
+        self.pending = None;
+        Ok(false)
+    }
+
+    /// Takes the newest change back, if there is one above `mark`. On a full disk this takes from the reserve.
     fn take_back_last(&mut self, core: &WriteCore, mark: Mark) -> Result<bool> {
+        core.journal.prepare_to_undo()?;
         let mut changes = self.undo.lock();
         if changes.list.len() <= mark.0 {
             return Ok(false);
         }
         let Some(change) = changes.pop() else { return Ok(false) };
-        let Enlisted { table, file } = changes.tables[change.table.0].clone();
+        let Enlisted { table, file } = changes.tables[change.table.index()].clone();
         let state = table.state();
         if state.dropped || state.space.file_id() != file {
             return Ok(true);
         }
-        if let Err(error) = table.undo(state, &mut self.transaction, &change.what) {
-            // Still to be taken back: by the next start.
+        let mut undone = undo_change(&mut self.transaction, &table, &change.what, self.is_resumed);
+        let has_failed = undone.is_err();
+        while matches!(undone, Err(Error::Full)) && core.journal.give_reserve() {
+            undone = undo_change(&mut self.transaction, &table, &change.what, self.is_resumed);
+        }
+        if has_failed && !self.remains.iter().any(|known| known.id() == table.id()) {
+            // It may have been taken back in part: the row is as it was, and the next attempt leaves it alone.
+            table.add_garbage(1);
+            self.remains.push(table.clone());
+        }
+        if let Err(error) = undone {
             changes.restore(change);
+            if matches!(error, Error::Full) || self.is_resumed && matches!(error, Error::Corrupt { .. }) {
+                return Err(error);
+            }
+            // Still to be taken back: by the next start.
             let why = format!("a change could not be taken back: {error}");
             core.refuse_writes(why.clone());
             return Err(Error::ReadOnly { why });
@@ -198,7 +296,18 @@ impl Active {
     }
 
     /// Ends the transaction and keeps what it did.
-    pub(crate) fn commit(self, core: &WriteCore) -> Result<()> {
+    ///
+    /// # Errors
+    /// [`Error::Full`] if it has a statement that is still to be taken back: all of it is, behind the caller.
+    pub(crate) fn commit(mut self, core: &WriteCore) -> Result<()> {
+        match self.settle(core) {
+            Ok(()) => {}
+            Err(Error::Full) => {
+                self.roll_back_later(core);
+                return Err(Error::Full);
+            }
+            Err(error) => return Err(error),
+        }
         let has_absent = self.has_absent;
         let result = self.end_by_commit(core);
         if has_absent {
@@ -223,9 +332,10 @@ impl Active {
                 return Err(error);
             }
         };
-        let list = std::mem::take(&mut changes.list);
+        let list = changes.take(core);
         let garbage = garbage(&changes.tables, list, stamp, from);
         self.transaction.commit();
+        self.remains.into_iter().for_each(|table| core.purge.sweep(table));
         // A checkpoint asks for transactions under way first, then for what is to be purged.
         core.purge.add(garbage);
         core.under_way.end(stamp);
@@ -234,38 +344,130 @@ impl Active {
         core.journal.commit(end)
     }
 
-    /// Ends the transaction and takes back all it did.
-    pub(crate) fn roll_back(self, core: &WriteCore) -> Result<()> {
-        let has_absent = self.has_absent;
-        let result = self.end_by_roll_back(core);
-        if has_absent {
-            core.end_absent_locks();
-        }
-        result
-    }
-
-    fn end_by_roll_back(mut self, core: &WriteCore) -> Result<()> {
-        if self.undo.lock().from.is_none() {
-            self.transaction.roll_back();
+    /// Ends the transaction and takes back all it did. What a full disk keeps from being taken back now is taken
+    /// back behind the caller, and its rows stay locked until then.
+    pub(crate) fn roll_back(mut self, core: &WriteCore) -> Result<()> {
+        loop {
+            match self.roll_back_some(core, UNDONE_AT_ONCE) {
+                Ok(true) => {}
+                Ok(false) => self.end_rolled_back(core),
+                Err(Error::Full) => self.roll_back_later(core),
+                Err(error) => {
+                    self.end_absent_locks(core);
+                    return Err(error);
+                }
+            }
             return Ok(());
         }
+    }
+
+    /// Takes back up to `count` changes; true if there are more.
+    ///
+    /// # Errors
+    /// As [`Active::take_back`]; [`Error::Corrupt`] if a start found the transaction, and a page of
+    /// [`Active::last_table`] is damaged.
+    pub(crate) fn roll_back_some(&mut self, core: &WriteCore, count: usize) -> Result<bool> {
+        if self.undo.lock().from.is_none() {
+            return Ok(false);
+        }
+        let is_more = self.take_back_some(core, Mark(0), count)?;
+        if !is_more {
+            log::rolled_back(core, self.stamp())?;
+        }
+        Ok(is_more)
+    }
+
+    /// Everything has been taken back.
+    pub(crate) fn end_rolled_back(mut self, core: &WriteCore) {
         let stamp = self.stamp();
-        self.take_back(core, Mark(0))?;
-        log::rolled_back(core, stamp)?;
+        self.end_absent_locks(core);
+        self.undo.lock().unreserve(core);
         self.transaction.roll_back();
+        self.remains.into_iter().for_each(|table| core.purge.sweep(table));
         core.under_way.end(stamp);
-        Ok(())
+    }
+
+    fn roll_back_later(mut self, core: &WriteCore) {
+        self.pending = Some(Mark(0));
+        self.transaction.leave_session();
+        core.rollbacks.add(self);
+    }
+
+    /// The table of the newest change.
+    pub(crate) fn last_table(&self) -> Option<Arc<Table>> {
+        let changes = self.undo.lock();
+        changes.list.last().map(|change| changes.tables[change.table.index()].table.clone())
+    }
+
+    fn end_absent_locks(&mut self, core: &WriteCore) {
+        if std::mem::take(&mut self.has_absent) {
+            core.end_absent_locks();
+        }
+    }
+
+    /// A transaction that a start found unfinished, whose first record in the log is at `from` or behind. It
+    /// has its rows by their stamps, and the definitions of its tables. What its rows were is kept for
+    /// snapshots. Each change is `None` if its file is gone.
+    pub(crate) fn resume(
+        core: &WriteCore,
+        transaction: Transaction,
+        from: Lsn,
+        changes: Vec<Option<(Arc<Table>, What)>>,
+    ) -> Result<Active> {
+        let mut active = Active::new(transaction, Patience::None, false);
+        active.is_resumed = true;
+        let stamp = active.stamp();
+        for change in changes {
+            // The log counts those that are gone, too.
+            let (table, mut what) = match change {
+                Some((table, what)) => (active.enlist(&table)?, what),
+                None => (Enlistment(0), What::Inserted(KeyList::default())),
+            };
+            if let What::Row(change) = &mut what
+                && let Some(old) = &change.old
+                && let Some((header, _)) = split_cell(old)
+                && header.stamp() != stamp
+            {
+                let file = u64::from(active.undo.lock().tables[table.index()].file.0);
+                let version = (!header.is_deleted()).then(|| old.clone());
+                active.transaction.add_version(file, &change.key, header.stamp(), version);
+                change.has_version = true;
+            }
+            active.undo.lock().restore(Change { table, ..Change::logged(what) });
+        }
+        let mut changes = active.undo.lock();
+        for Enlisted { table, .. } in &changes.tables {
+            // Its sweep has to wait until no change is left that another start would find in the log.
+            table.add_garbage(1);
+            active.remains.push(table.clone());
+        }
+        changes.from = Some(from);
+        core.under_way.begin(stamp, from, active.undo.clone());
+        drop(changes);
+        Ok(active)
+    }
+}
+
+/// Takes back one change; may be repeated.
+fn undo_change(transaction: &mut Transaction, table: &Table, what: &What, is_resumed: bool) -> Result<()> {
+    let state = table.state();
+    table.undo(state, transaction, what)?;
+    match what {
+        What::Row(RowChange { key, old: Some(old), .. }) if is_resumed => {
+            table.complete_entries(state, key, old)
+        }
+        _ => Ok(()),
     }
 }
 
 /// What purge has to do when nobody sees the old rows any more.
 fn garbage(tables: &[Enlisted], changes: Vec<Change>, stamp: Stamp, from: Lsn) -> Vec<Garbage> {
     let mut garbage = Vec::new();
-    for Change { table, what } in changes {
+    for Change { table, what, .. } in changes {
         if let What::Row(RowChange { key, old: Some(old), leaves_garbage, leaves_chain, .. }) = what
             && (leaves_garbage || leaves_chain)
         {
-            let Enlisted { table, file } = &tables[table.0];
+            let Enlisted { table, file } = &tables[table.index()];
             let (table, file) = (table.clone(), *file);
             let chain = leaves_chain.then_some(from);
             garbage.push(Garbage { table, file, key, old, stamp, chain, is_counted: leaves_garbage });

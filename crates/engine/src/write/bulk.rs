@@ -132,7 +132,8 @@ impl Table {
         }
         let header = RowHeader::new(active.stamp(), true).to_bytes();
         let mark = active.mark();
-        active.push_inserted(core, table, clustered.keys.clone())?;
+        let bytes = (from..from + count).map(|position| rows.get(position).len()).sum();
+        active.push_inserted(core, table, clustered.keys.clone(), bytes)?;
         let mut inserted = 0;
         let row = |i: usize| (clustered.key(i), [&header[..], rows.get(from + clustered.position(i))]);
         // Somebody may have looked for the row, and locked its key because it was not there.

@@ -1,6 +1,7 @@
 //! What everything that changes rows shares, above what the tables share.
 
 use super::purge::Purge;
+use super::rollbacks::Rollbacks;
 use super::under_way::UnderWay;
 use crate::Result;
 use crate::table::core::Core;
@@ -16,6 +17,7 @@ pub(crate) struct WriteCore {
     core: Arc<Core>,
     pub under_way: UnderWay,
     pub purge: Purge,
+    pub rollbacks: Rollbacks,
 }
 
 impl Deref for WriteCore {
@@ -29,7 +31,12 @@ impl Deref for WriteCore {
 
 impl WriteCore {
     pub(crate) fn new(core: Core) -> WriteCore {
-        WriteCore { core: Arc::new(core), under_way: UnderWay::default(), purge: Purge::default() }
+        WriteCore {
+            core: Arc::new(core),
+            under_way: UnderWay::default(),
+            purge: Purge::default(),
+            rollbacks: Rollbacks::default(),
+        }
     }
 
     /// What the tables share.
@@ -42,11 +49,14 @@ impl WriteCore {
     #[inline]
     pub(crate) fn touch(&self) -> Result<()> {
         self.check_open()?;
-        if self.journal.admits() { Ok(()) } else { self.wait_for_log() }
+        if self.journal.admits() && !self.rollbacks.needs_help() { Ok(()) } else { self.wait_for_log() }
     }
 
     #[cold]
     fn wait_for_log(&self) -> Result<()> {
+        if self.rollbacks.needs_help() {
+            self.rollbacks.help(self);
+        }
         self.journal.make_admissible(|| self.make_room_in_log())
     }
 
@@ -71,6 +81,7 @@ impl WriteCore {
         let before = log.checkpoint().map_or(wal::FIRST_LSN, |checkpoint| checkpoint.needed);
         log.write_checkpoint(Checkpoint { lsn: end, needed: needed.max(before), owner })?;
         log.remove_unneeded()?;
+        self.journal.trim_reserve()?;
         self.journal.set_needed(by_pages);
         Ok(())
     }

@@ -18,7 +18,7 @@
 //! `numbers` are the table's next AUTO_INCREMENT, row id and chain, so that none is given out again after a
 //! crash.
 
-use super::undo::{Change, Enlistment, Mark, RowChange, What};
+use super::undo::{Change, Mark, RowChange, What};
 use crate::definition::KeyList;
 use crate::format::file_header::{COUNTERS_BYTES, Counters};
 use crate::format::overflow::{REFERENCE_BYTES, Reference};
@@ -157,13 +157,7 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Record> {
                 leaves_garbage: false,
             };
             rest = &[];
-            Record::Change {
-                stamp,
-                number,
-                file,
-                counters,
-                change: Change { table: Enlistment(0), what: What::Row(change) },
-            }
+            Record::Change { stamp, number, file, counters, change: Change::logged(What::Row(change)) }
         }
         INSERTED => {
             let number = u32::from_le_bytes(take(&mut rest)?);
@@ -175,7 +169,7 @@ fn decode(kind: u8, payload: &[u8]) -> Option<Record> {
             let is_whole = ends.is_sorted() && ends.last().copied().unwrap_or(0) as usize == bytes.len();
             let keys = is_whole.then(|| KeyList { bytes: bytes.to_vec(), ends })?;
             rest = &[];
-            let change = Change { table: Enlistment(0), what: What::Inserted(keys) };
+            let change = Change::logged(What::Inserted(keys));
             Record::Change { stamp, number, file, counters, change }
         }
         UNDONE => Record::Undone { stamp, number: u32::from_le_bytes(take(&mut rest)?) },

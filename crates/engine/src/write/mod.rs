@@ -3,6 +3,7 @@
 //! - [`core`]: what all of it shares.
 //! - [`active`], [`undo`], [`under_way`]: a write transaction and what it has changed. [`log`]: its records.
 //! - [`row`], [`bulk`]: changes of rows and of their index entries, one by one and many at once.
+//! - [`rollbacks`]: transactions that are taken back behind the client.
 //! - [`purge`]: removes what nobody sees any more. [`backlog`]: what it has not come to.
 
 pub(crate) mod active;
@@ -11,6 +12,7 @@ pub(crate) mod bulk;
 pub(crate) mod core;
 pub(crate) mod log;
 pub(crate) mod purge;
+pub(crate) mod rollbacks;
 pub(crate) mod row;
 pub(crate) mod under_way;
 pub(crate) mod undo;

@@ -61,8 +61,8 @@ struct OldRow<'r> {
 enum Next {
     /// It stays in its leaf with its image, marked.
     Deleted,
-    /// It gets another image.
-    Changed,
+    /// It gets another image, of so many bytes.
+    Changed { bytes: usize },
 }
 
 /// A row that is there, and its latch.
@@ -284,7 +284,7 @@ impl Table {
                 leaves_chain,
                 leaves_garbage: was_there,
             };
-            active.push_row(core, table, change)?;
+            active.push_row(core, table, change, image.len())?;
             let cell = self.cell(state, key, image, header)?;
             let clustered = &state.indexes[0].tree;
             let done = match was_there {
@@ -375,7 +375,11 @@ impl Table {
         let leaves_garbage = is_deletion;
         let change =
             RowChange { key: key.into(), old: Some(cell), has_version, leaves_chain, leaves_garbage };
-        active.push_row(core, table, change)
+        let new_bytes = match next {
+            Next::Deleted => 0,
+            Next::Changed { bytes } => bytes,
+        };
+        active.push_row(core, table, change, new_bytes)
     }
 
     /// Changes one row. On an error the caller takes back what it did.
@@ -408,7 +412,8 @@ impl Table {
         }
         let is_own = header.stamp() == active.stamp();
         let new_header = RowHeader::new(active.stamp(), is_own && header.is_first());
-        self.keep_old(core, state, active, table, OldRow { key, header, cell }, Next::Changed)?;
+        let changed = Next::Changed { bytes: new_image.len() };
+        self.keep_old(core, state, active, table, OldRow { key, header, cell }, changed)?;
         let cell = self.cell(state, key, &new_image, new_header)?;
         match state.indexes[0].tree.replace(key, &cell.parts(), active.stamp()) {
             Ok(true) => cell.placed(&state.space),
@@ -603,6 +608,7 @@ impl Table {
     /// versions: a row that was changed there and back loses entries that it had before, when the way back is
     /// undone, and gets them here, when the way there is.
     pub(crate) fn complete_entries(&self, state: &TableState, key: &[u8], old: &[u8]) -> Result<()> {
+        let _latch = self.core.rows.latch(self.id(), key);
         let mut scratch = Vec::new();
         let is_back = self.newest(state, key, &mut scratch)?.is_some_and(|(_, cell)| *cell == *old);
         if !is_back || split_cell(old).is_none_or(|(header, _)| header.is_deleted()) {

@@ -23,6 +23,8 @@ base::latch_class!(pub UndoLatch, "undo of a transaction");
 
 /// A transaction that is logged again has at most this share of what the log keeps for it.
 const LOGGED_AGAIN_DIVISOR: u64 = 4;
+/// About what a record of an entry that is removed has besides its key.
+const UNDO_RECORD_BYTES: usize = 128;
 /// About what a record has besides keys and cells, with its frame.
 const RECORD_BYTES: u64 = 80;
 
@@ -42,6 +44,10 @@ pub(crate) struct Changes {
     pub from: Option<Lsn>,
     /// About what the list takes in the log.
     bytes: u64,
+    /// The most that taking it back may log.
+    undo_bytes: u64,
+    /// What of that is set aside.
+    reserved: u64,
 }
 
 /// Which rows of a transaction get their old state back.
@@ -90,7 +96,17 @@ impl Undo {
 
 impl Changes {
     /// Logs a change that is about to be made, and adds it.
+    ///
+    /// # Errors
+    /// [`crate::Error::Full`] if no room can be set aside for taking it back.
     pub(crate) fn push(&mut self, core: &WriteCore, stamp: Stamp, change: Change) -> Result<()> {
+        let piece = core.journal.undo_piece();
+        let undo_bytes = self.undo_bytes + u64::from(change.undo_bytes);
+        if undo_bytes >= self.reserved + piece {
+            let bytes = (undo_bytes - self.reserved).next_multiple_of(piece);
+            core.journal.reserve(bytes)?;
+            self.reserved += bytes;
+        }
         self.restore(change);
         let logged = self.log(core, stamp, self.list.len() - 1);
         if logged.is_err() {
@@ -100,8 +116,8 @@ impl Changes {
     }
 
     fn log(&self, core: &WriteCore, stamp: Stamp, number: usize) -> Result<()> {
-        let Change { table, what } = &self.list[number];
-        let Enlisted { table, file } = &self.tables[table.0];
+        let Change { table, what, .. } = &self.list[number];
+        let Enlisted { table, file } = &self.tables[table.index()];
         match what {
             What::Row(change) => log::row(core, stamp, number, *file, table, change),
             What::Inserted(keys) => log::inserted(core, stamp, number, *file, table, keys),
@@ -111,12 +127,31 @@ impl Changes {
     /// Adds a change that was popped and stays.
     pub(crate) fn restore(&mut self, change: Change) {
         self.bytes += change.bytes();
+        self.undo_bytes += u64::from(change.undo_bytes);
         self.list.push(change);
+    }
+
+    /// What is set aside for more than the changes there are is given back.
+    pub(crate) fn unreserve(&mut self, core: &WriteCore) {
+        let more = self.reserved.saturating_sub(self.undo_bytes);
+        if more > 0 {
+            core.journal.unreserve(more);
+            self.reserved -= more;
+        }
+    }
+
+    /// All changes, for a transaction that keeps them.
+    pub(crate) fn take(&mut self, core: &WriteCore) -> Vec<Change> {
+        let list = std::mem::take(&mut self.list);
+        (self.bytes, self.undo_bytes) = (0, 0);
+        self.unreserve(core);
+        list
     }
 
     pub(crate) fn pop(&mut self) -> Option<Change> {
         let change = self.list.pop()?;
         self.bytes = self.bytes.saturating_sub(change.bytes());
+        self.undo_bytes = self.undo_bytes.saturating_sub(u64::from(change.undo_bytes));
         Some(change)
     }
 }
@@ -127,16 +162,46 @@ pub(crate) struct Mark(pub usize);
 
 /// The position of a table among those that a transaction has changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Enlistment(pub usize);
+pub(crate) struct Enlistment(pub u32);
+
+impl Enlistment {
+    pub(crate) fn index(self) -> usize {
+        self.0 as usize
+    }
+}
 
 /// One change.
 #[derive(Debug)]
 pub(crate) struct Change {
     pub table: Enlistment,
+    /// The most that taking it back may log.
+    pub undo_bytes: u32,
     pub what: What,
 }
 
 impl Change {
+    /// `new_bytes`: what it brings into the table's leaves, and nothing of pages of their own. `indexes`: how
+    /// many the table has.
+    pub(crate) fn new(table: Enlistment, what: What, new_bytes: usize, indexes: usize) -> Change {
+        // A record for each entry. A row restored is logged as it was, and once more when it splits a leaf.
+        // What is removed empties leaves, whose neighbours are logged when they merge: their bytes are those
+        // that were put there, and at most half as many again that were there before.
+        let entries = |key_bytes: usize| indexes * (UNDO_RECORD_BYTES + 2 * key_bytes);
+        let bytes = match &what {
+            What::Row(change) => {
+                let old = change.old.as_ref().map_or(0, |old| old.len());
+                2 * old + 2 * new_bytes + entries(change.key.len())
+            }
+            What::Inserted(keys) => 2 * new_bytes + entries(0) * keys.len() + 2 * indexes * keys.bytes.len(),
+        };
+        Change { table, undo_bytes: u32::try_from(bytes).unwrap_or(u32::MAX), what }
+    }
+
+    /// As the log has it.
+    pub(crate) fn logged(what: What) -> Change {
+        Change { table: Enlistment(0), undo_bytes: 0, what }
+    }
+
     pub(crate) fn leaves_garbage(&self) -> bool {
         matches!(&self.what, What::Row(change) if change.leaves_garbage)
     }
@@ -151,7 +216,7 @@ impl Change {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum What {
     Row(RowChange),
     /// Rows inserted together, where there were none.
@@ -159,7 +224,7 @@ pub(crate) enum What {
 }
 
 /// A row, as it was.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RowChange {
     pub key: Box<[u8]>,
     /// The cell that was in the leaf; `None`: there was none.

@@ -1,6 +1,6 @@
 //! A disk that fills up: a small tmpfs. Mounting it requires the machine's root.
 
-use crate::support::{Latchwork, client, feed, have, is_machine_root, text};
+use crate::support::{Latchwork, client, feed, have, is_machine_root, sql_error, text};
 use std::path::Path;
 use std::process::Command;
 
@@ -61,6 +61,67 @@ fn a_full_disk_fails_statements_with_a_clear_error_and_loses_nothing() {
     assert_eq!(server.stop().code(), Some(0));
     let server = Latchwork::start(scratch.path(), &options);
     assert_eq!(server.sql("SELECT COUNT(*) FROM d.t WHERE pad = REPEAT('x', 200)"), format!("{stored}\n"));
+    drop(server);
+    drop(disk);
+}
+
+/// One statement that needs more than the disk has; gives what the client was told.
+fn overfill(server: &Latchwork) -> String {
+    let rows: Vec<String> = (0..500).map(|id| format!("({id})")).collect();
+    server.sql(&format!(
+        "CREATE DATABASE d; CREATE TABLE d.s (id INT PRIMARY KEY); INSERT INTO d.s VALUES {}; \
+         CREATE TABLE d.t (id INT PRIMARY KEY, k INT, pad CHAR(200), KEY (k)); \
+         INSERT INTO d.t VALUES (1000000, 1, 'before')",
+        rows.join(",")
+    ));
+    sql_error(&server.socket, FILL)
+}
+
+const FILL: &str = "INSERT INTO d.t SELECT a.id * 500 + b.id, b.id, REPEAT('x', 200) FROM d.s a, d.s b \
+                    LIMIT 200000";
+
+fn grow(data: &Path) {
+    let grown = Command::new("mount").args(["-o", "remount,size=400M"]).arg(data).status().unwrap();
+    assert!(grown.success());
+}
+
+#[test]
+fn a_statement_that_fills_the_disk_is_undone_and_all_goes_on_when_there_is_room_without_a_restart() {
+    if !have(&["mariadb"]) {
+        return;
+    }
+    let scratch = tempfile::tempdir().unwrap();
+    let data = scratch.path().join("data");
+    std::fs::create_dir(&data).unwrap();
+    let disk = if is_machine_root() { SmallDisk::mount(&data, "40M") } else { None };
+    if disk.is_none() {
+        eprintln!("skipped: a tmpfs cannot be mounted here");
+        return;
+    }
+    let options = ["--key_buffer_size=2M", "--log_file_size=8M"];
+    for is_killed in [false, true] {
+        let mut server = Latchwork::start(scratch.path(), &options);
+        if is_killed {
+            server.sql("DROP DATABASE d");
+            let shrunk = Command::new("mount").args(["-o", "remount,size=40M"]).arg(&data).status().unwrap();
+            assert!(shrunk.success());
+        }
+        let complaint = overfill(&server);
+        assert!(complaint.contains("ERROR 1021") || complaint.contains("ERROR 1114"), "{complaint}");
+        assert_eq!(server.sql("SELECT pad FROM d.t"), "before\n");
+        if is_killed {
+            server.kill();
+            server = Latchwork::start(scratch.path(), &options);
+            assert_eq!(server.sql("SELECT pad FROM d.t"), "before\n");
+        }
+        grow(&data);
+        server.sql("INSERT INTO d.t VALUES (1000001, 1, 'after')");
+        server.sql(FILL);
+        assert_eq!(server.sql("SELECT COUNT(*), SUM(id >= 1000000) FROM d.t"), "200002\t2\n");
+        assert_eq!(server.stop().code(), Some(0));
+    }
+    let server = Latchwork::start(scratch.path(), &options);
+    assert_eq!(server.sql("SELECT COUNT(*), SUM(id >= 1000000) FROM d.t"), "200002\t2\n");
     drop(server);
     drop(disk);
 }

@@ -22,15 +22,15 @@ use vfs::{Create, SimVfs, Vfs};
 const DIR: &str = "data";
 const PAGE_SIZE: usize = 1024;
 
-type Rows = BTreeMap<i32, Vec<u8>>;
-type Tables = BTreeMap<String, Rows>;
+pub(super) type Rows = BTreeMap<i32, Vec<u8>>;
+pub(super) type Tables = BTreeMap<String, Rows>;
 
 thread_local! {
     /// How many files of pages the databases of this test may have open.
     static OPEN_FILES: Cell<Option<usize>> = const { Cell::new(None) };
 }
 
-fn open(vfs: &SimVfs) -> crate::Result<Arc<Database>> {
+pub(super) fn open(vfs: &SimVfs) -> crate::Result<Arc<Database>> {
     // One thread, so that a seed and a cut are the whole story; a log that is full every few statements.
     let mut options = options(Arc::new(vfs.clone()), PAGE_SIZE, HitPath::Optimistic, CacheSize::Smallest);
     options.cache.write_back = WriteBack::AtEvictionOnly;
@@ -44,7 +44,7 @@ fn open(vfs: &SimVfs) -> crate::Result<Arc<Database>> {
 }
 
 /// Tables by their names have pages of 1, 2 or 4 KiB.
-fn def(name: &str) -> TableDef {
+pub(super) fn def(name: &str) -> TableDef {
     let page_size = [None, Some(2_048), Some(4_096)][name.bytes().map(usize::from).sum::<usize>() % 3];
     TableDef {
         page_size,
@@ -63,7 +63,7 @@ fn def(name: &str) -> TableDef {
     }
 }
 
-fn image(table: &crate::Table, id: i32, bytes: &[u8]) -> Vec<u8> {
+pub(super) fn image(table: &crate::Table, id: i32, bytes: &[u8]) -> Vec<u8> {
     let mut image = Vec::new();
     let values = [ValueRef::Int(id.into()), ValueRef::Int((id % 7).into()), ValueRef::Binary(bytes)];
     table.row_codec().encode(&values, &mut image);
@@ -71,7 +71,7 @@ fn image(table: &crate::Table, id: i32, bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Mostly rows that fit a leaf, some that take pages of their own.
-fn some_bytes(random: &mut Random) -> Vec<u8> {
+pub(super) fn some_bytes(random: &mut Random) -> Vec<u8> {
     let len = match random.below(8) {
         0 => 300 + random.below(3_000),
         1 => 0,
@@ -83,7 +83,7 @@ fn some_bytes(random: &mut Random) -> Vec<u8> {
 
 /// What a statement does.
 #[derive(Debug)]
-enum Step {
+pub(super) enum Step {
     CreateTable(String),
     DropTable(String),
     Truncate(String),
@@ -96,7 +96,7 @@ enum Step {
 }
 
 impl Step {
-    fn random(random: &mut Random, tables: &Tables) -> Step {
+    pub(super) fn random(random: &mut Random, tables: &Tables) -> Step {
         let name = |random: &mut Random| {
             let at = random.index(tables.len());
             tables.keys().nth(at).expect("there is always a table").clone()
@@ -132,7 +132,7 @@ impl Step {
     }
 
     /// What is there afterwards.
-    fn after(&self, tables: &Tables) -> Tables {
+    pub(super) fn after(&self, tables: &Tables) -> Tables {
         let mut tables = tables.clone();
         fn rows<'t>(tables: &'t mut Tables, name: &str) -> &'t mut Rows {
             tables.get_mut(name).expect("a table that is there")
@@ -155,7 +155,7 @@ impl Step {
         tables
     }
 
-    fn run(&self, database: &Database, tables: &Tables) -> crate::Result<()> {
+    pub(super) fn run(&self, database: &Database, tables: &Tables) -> crate::Result<()> {
         let table = |name: &String| database.table("d", name);
         match self {
             Step::CreateTable(name) => match database.create_table(def(name)) {
@@ -209,13 +209,13 @@ impl Step {
 }
 
 /// What a workload came to: what it was promised, and what it asked for last.
-struct Outcome {
-    opened: bool,
-    before: Tables,
-    after: Tables,
-    error: Option<Error>,
+pub(super) struct Outcome {
+    pub(super) opened: bool,
+    pub(super) before: Tables,
+    pub(super) after: Tables,
+    pub(super) error: Option<Error>,
     /// The last statement.
-    last: Option<String>,
+    pub(super) last: Option<String>,
 }
 
 fn describe(bytes: &[u8]) -> String {
@@ -269,7 +269,7 @@ fn go_on(vfs: &SimVfs, seed: u64, steps: usize, found: Tables) -> Outcome {
     }
 }
 
-fn contents(database: &Database) -> Tables {
+pub(super) fn contents(database: &Database) -> Tables {
     let mut tables = Tables::new();
     let named = match database.tables("d") {
         Ok(named) => named,
@@ -294,7 +294,7 @@ fn contents(database: &Database) -> Tables {
 }
 
 /// A start finds what was promised, and perhaps what was asked for last, and everything in order.
-fn verify(outcome: &Outcome, left: &SimVfs) -> Tables {
+pub(super) fn verify(outcome: &Outcome, left: &SimVfs) -> Tables {
     let database = open(left).unwrap_or_else(|error| panic!("it does not open: {error}"));
     let found = contents(&database);
     if !outcome.opened {
@@ -391,7 +391,7 @@ fn check_crash(outcome: &Outcome, vfs: &SimVfs, seed: u64) {
     verify(&next, &left.crash(seed ^ 4));
 }
 
-struct Context(u64, String);
+pub(super) struct Context(pub(super) u64, pub(super) String);
 
 impl Drop for Context {
     fn drop(&mut self) {
@@ -401,7 +401,7 @@ impl Drop for Context {
     }
 }
 
-fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
+pub(super) fn seeds(default: std::ops::Range<u64>) -> std::ops::Range<u64> {
     match std::env::var("LATCHWORK_CRASH").ok().and_then(|seed| seed.parse::<u64>().ok()) {
         Some(seed) => seed..seed + 1,
         None => default,

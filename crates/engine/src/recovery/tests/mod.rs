@@ -1,4 +1,6 @@
 #[cfg(not(feature = "shuttle"))]
 mod crashes;
 #[cfg(not(feature = "shuttle"))]
+mod full_disk;
+#[cfg(not(feature = "shuttle"))]
 mod lost_log;
