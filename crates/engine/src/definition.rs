@@ -35,8 +35,8 @@ pub struct Options {
     /// How many files of pages may be open at a time. A table's file beyond that is opened again when a page
     /// is read or written. `None`: three quarters of the descriptors that the process may have now.
     pub open_files: Option<usize>,
-    /// A start takes back transactions of up to so many changes that it finds unfinished. Larger ones it takes
-    /// back behind the opening, while their rows are locked.
+    /// A start takes back transactions of up to so many changes that it finds unfinished. Larger ones it
+    /// takes back behind the opening, while their rows are locked.
     pub taken_back_at_start_max: usize,
     /// Create the data directory if it is missing or empty.
     pub create: bool,

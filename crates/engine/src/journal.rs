@@ -43,8 +43,8 @@ pub(crate) mod kind {
 /// logs more than is left, the thread that writes the log makes the file.
 const MARGIN_DIVISOR: u64 = 4;
 
-/// The reserve is made when the first file of a log is nearly full, and not before the first statement, if the
-/// file has room for what is logged between two looks.
+/// The reserve is made when the first file of a log is nearly full, and not before the first statement, if
+/// the file has room for what is logged between two looks.
 const EASY_BYTES: u64 = 1 << 20;
 
 /// A transaction whose undo takes less has its room in the log's last file. One that takes more sets room

@@ -282,9 +282,9 @@ impl Log {
         self.files.end().map_or(FIRST_LSN, Lsn)
     }
 
-    /// Sets `bytes` of the disk aside, in a file of its own: for the log's next files if the disk is full when
-    /// they are needed, and for what [`Log::give_reserve`] gives it up for. Less than is set aside already
-    /// changes nothing.
+    /// Sets `bytes` of the disk aside, in a file of its own: for the log's next files if the disk is full
+    /// when they are needed, and for what [`Log::give_reserve`] gives it up for. Less than is set aside
+    /// already changes nothing.
     ///
     /// # Errors
     ///
@@ -302,8 +302,8 @@ impl Log {
         self.files.reserve.trim(bytes)
     }
 
-    /// Gives up so many of the bytes set aside, or what is left of them, for a thread that has met a full disk
-    /// and must go on. False if nothing is left.
+    /// Gives up so many of the bytes set aside, or what is left of them, for a thread that has met a full
+    /// disk and must go on. False if nothing is left.
     pub fn give_reserve(&self, bytes: u64) -> bool {
         self.files.reserve.give(bytes)
     }

@@ -106,8 +106,8 @@ impl Logical {
     /// database yet. May be cut short by a crash and is then begun anew, with what it has logged so far among
     /// the records.
     ///
-    /// Transactions of more than `at_once_max` changes, and those for which the disk has no room, are left to be
-    /// taken back behind the start (`write::rollbacks`).
+    /// Transactions of more than `at_once_max` changes, and those for which the disk has no room, are left to
+    /// be taken back behind the start (`write::rollbacks`).
     ///
     /// Gives the tables in which that could not be done, because they are damaged, each with what is wrong.
     pub(crate) fn finish(

@@ -13,8 +13,8 @@ use base::sync::Arc;
 use base::{Lsn, Stamp};
 use transactions::{DEFINITIONS, LockMode, Patience, Snapshot, Transaction};
 
-/// After so many changes the log is told that they have been taken back, so that a start after a crash does not
-/// take back all of a large transaction again.
+/// After so many changes the log is told that they have been taken back, so that a start after a crash does
+/// not take back all of a large transaction again.
 pub(crate) const UNDONE_AT_ONCE: usize = 4_096;
 
 /// A write transaction: its locks and what it has changed.
@@ -35,8 +35,8 @@ pub(crate) struct Active {
     pub snapshot: Option<Snapshot>,
     /// What lies above this mark was to be taken back, and could not be on a full disk.
     pending: Option<Mark>,
-    /// Something may be left in these tables when changes have been taken back: they are swept at the end, and
-    /// count it as garbage until then.
+    /// Something may be left in these tables when changes have been taken back: they are swept at the end,
+    /// and count it as garbage until then.
     remains: Vec<Arc<Table>>,
     /// A start found it in the log.
     is_resumed: bool,
@@ -242,7 +242,8 @@ impl Active {
         Ok(false)
     }
 
-    /// Takes the newest change back, if there is one above `mark`. On a full disk this takes from the reserve.
+    /// Takes the newest change back, if there is one above `mark`. On a full disk this takes from the
+    /// reserve.
     fn take_back_last(&mut self, core: &WriteCore, mark: Mark) -> Result<bool> {
         core.journal.prepare_to_undo()?;
         let mut changes = self.undo.lock();
@@ -261,7 +262,8 @@ impl Active {
             undone = undo_change(&mut self.transaction, &table, &change.what, self.is_resumed);
         }
         if has_failed && !self.remains.iter().any(|known| known.id() == table.id()) {
-            // It may have been taken back in part: the row is as it was, and the next attempt leaves it alone.
+            // It may have been taken back in part: the row is as it was, and the next attempt leaves it
+            // alone.
             table.add_garbage(1);
             self.remains.push(table.clone());
         }
@@ -344,12 +346,12 @@ impl Active {
         core.journal.commit(end)
     }
 
-    /// Ends the transaction and takes back all it did. What a full disk keeps from being taken back now is taken
-    /// back behind the caller, and its rows stay locked until then.
+    /// Ends the transaction and takes back all it did. What a full disk keeps from being taken back now is
+    /// taken back behind the caller, and its rows stay locked until then.
     pub(crate) fn roll_back(mut self, core: &WriteCore) -> Result<()> {
         loop {
             match self.roll_back_some(core, UNDONE_AT_ONCE) {
-                Ok(true) => {}
+                Ok(true) => continue,
                 Ok(false) => self.end_rolled_back(core),
                 Err(Error::Full) => self.roll_back_later(core),
                 Err(error) => {

@@ -1,9 +1,9 @@
-//! Transactions that are taken back behind the client: those that a full disk keeps from it, and large ones that
-//! a start found in the log.
+//! Transactions that are taken back behind the client: those that a full disk keeps from it, and large ones
+//! that a start found in the log.
 //!
-//! They are transactions under way as any other: their rows are locked by their stamps, snapshots see what the
-//! rows were before, a checkpoint keeps what a start would need. If the process ends before, the next start
-//! finds what is left of them.
+//! They are transactions under way as any other: their rows are locked by their stamps, snapshots see what
+//! the rows were before, a checkpoint keeps what a start would need. If the process ends before, the next
+//! start finds what is left of them.
 
 use super::active::{Active, UNDONE_AT_ONCE};
 use super::core::WriteCore;

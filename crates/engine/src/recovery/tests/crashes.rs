@@ -28,6 +28,8 @@ pub(super) type Tables = BTreeMap<String, Rows>;
 thread_local! {
     /// How many files of pages the databases of this test may have open.
     static OPEN_FILES: Cell<Option<usize>> = const { Cell::new(None) };
+    /// `Options::taken_back_at_start_max` of them.
+    pub(super) static AT_START_MAX: Cell<usize> = const { Cell::new(10_000) };
 }
 
 pub(super) fn open(vfs: &SimVfs) -> crate::Result<Arc<Database>> {
@@ -40,7 +42,11 @@ pub(super) fn open(vfs: &SimVfs) -> crate::Result<Arc<Database>> {
         buffer_size: 8 << 10,
         capacity: 48 << 10,
     };
-    Database::open(Path::new(DIR), Options { log, open_files: OPEN_FILES.get(), ..options })
+    let taken_back_at_start_max = AT_START_MAX.get();
+    Database::open(
+        Path::new(DIR),
+        Options { log, open_files: OPEN_FILES.get(), taken_back_at_start_max, ..options },
+    )
 }
 
 /// Tables by their names have pages of 1, 2 or 4 KiB.

@@ -73,7 +73,7 @@ fn a_disk_that_is_full_at_any_write_and_gets_room_again_needs_no_restart() {
 }
 
 /// One of the statements of a large transaction: what is there afterwards.
-fn change_many(
+pub(super) fn change_many(
     session: &mut Session,
     table: &Table,
     rows: &Rows,
@@ -90,16 +90,17 @@ fn change_many(
         if kind == 2 && random.below(3) == 0 {
             statement.delete(table, &int_key(id), &mut |_| true)?;
             after.remove(&id);
-        } else if after.contains_key(&id) {
+            continue;
+        }
+        if rows.contains_key(&id) {
             statement.update(table, &int_key(id), &mut |_, out| {
                 out.extend_from_slice(&new);
                 true
             })?;
-            after.insert(id, bytes);
         } else {
             statement.insert(table, &new)?;
-            after.insert(id, bytes);
         }
+        after.insert(id, bytes);
     }
     statement.commit()?;
     Ok(after)

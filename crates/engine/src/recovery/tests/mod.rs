@@ -1,4 +1,6 @@
 #[cfg(not(feature = "shuttle"))]
+mod behind;
+#[cfg(not(feature = "shuttle"))]
 mod crashes;
 #[cfg(not(feature = "shuttle"))]
 mod full_disk;
