@@ -231,14 +231,6 @@ impl Runner {
         let Runner { session, statements, settings, .. } = self;
         let Output { writer, entry, capabilities } = output;
         entry.begin(CommandKind::StmtPrepare, text);
-        let statements_max = shared.instance.globals().values().unsigned("max_prepared_stmt_count") as usize;
-        if statements.len() >= statements_max {
-            let message = format!(
-                "Can't create more than max_prepared_stmt_count statements (current value: {statements_max})"
-            );
-            write_error(writer, &SqlError::new(ErrorKind::TooManyStatements, message));
-            return After::Unchanged;
-        }
         let text = settings.statement(text);
         let prepared = match session.prepare(&text) {
             Ok(prepared) => prepared,

@@ -123,8 +123,4 @@ impl Statements {
     pub(super) fn clear(&mut self) {
         self.by_id.clear();
     }
-
-    pub(super) fn len(&self) -> usize {
-        self.by_id.len()
-    }
 }

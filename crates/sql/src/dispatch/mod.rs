@@ -11,6 +11,7 @@ mod shape;
 use crate::expr::Slots;
 use crate::plan::plan::StatementPlan;
 use crate::session::plans::Plan;
+use crate::session::slots::PreparedSlot;
 use crate::session::{DEFINITION_RETRIES, PreparedText};
 use crate::status::Counter;
 use crate::text::SlotKind;
@@ -207,6 +208,8 @@ impl Session {
 
     /// Scans and plans the one statement of a text, and keeps it under a new number.
     pub(crate) fn prepare_text(&mut self, sql: &[u8]) -> Result<Prepared, SqlError> {
+        let most = self.instance.globals().values().unsigned("max_prepared_stmt_count");
+        let slot = PreparedSlot::take(&self.instance.prepared, most)?;
         let mode = self.lexical();
         let text = parse::utf8(sql)?;
         let mut rest = text;
@@ -229,6 +232,7 @@ impl Session {
             is_scanned: false,
             kinds: vec![],
             plan: None,
+            _slot: slot,
         };
         let columns = self.scan_and_plan(&mut prepared)?;
         let id = self.keep_prepared(prepared)?;

@@ -46,7 +46,7 @@ pub(crate) fn prepare(
     if let Some(id) = session.prepared.by_name.remove(&name) {
         session.forget_prepared(id);
     }
-    let id = prepare_within_limit(session, &text)?;
+    let id = session.prepare_text(text.as_bytes())?.id;
     session.prepared.by_name.insert(name, id);
     session.done(0, "Statement prepared".to_owned(), sink)
 }
@@ -74,7 +74,7 @@ pub(crate) fn execute(
     }
     let text = statement_text(session, words)?;
     let values = values(session, words)?;
-    let id = prepare_within_limit(session, &text)?;
+    let id = session.prepare_text(text.as_bytes())?.id;
     let result = execute_with(session, id, &values, sink);
     session.forget_prepared(id);
     result
@@ -131,16 +131,6 @@ fn values(session: &mut Session, words: &mut Words<'_>) -> Result<Vec<Value>, Sq
     }
     words.end()?;
     Ok(values)
-}
-
-fn prepare_within_limit(session: &mut Session, text: &str) -> Result<u32, SqlError> {
-    let most = session.instance.globals().values().unsigned("max_prepared_stmt_count");
-    if session.prepared.by_id.len() as u64 >= most {
-        let text =
-            format!("Can't create more than max_prepared_stmt_count statements (current value: {most})");
-        return Err(SqlError::new(ErrorKind::TooManyStatements, text));
-    }
-    Ok(session.prepare_text(text.as_bytes())?.id)
 }
 
 fn execute_with(

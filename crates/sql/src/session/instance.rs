@@ -5,6 +5,7 @@ use crate::locks::{MetadataLocks, ReadLock};
 use crate::memory::ServerMemory;
 use crate::status::StatusRegistry;
 use crate::variables::{EngineEffects, Globals};
+use base::sync::atomic::AtomicU64;
 use engine::Database;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -24,6 +25,8 @@ pub struct Instance {
     pub(crate) memory: Arc<ServerMemory>,
     /// `max_statement_time`.
     pub(crate) timer: super::timer::StatementTimer,
+    /// How many prepared statements all sessions have.
+    pub(crate) prepared: Arc<AtomicU64>,
     /// Statements borrow it while they run.
     pub(crate) working_memory: base::CoreLocal<super::memory::WorkingMemory>,
 }
@@ -47,6 +50,7 @@ impl Instance {
             read_lock: ReadLock::default(),
             plans: crate::session::plans::SharedPlans::default(),
             memory,
+            prepared: Arc::default(),
             timer: super::timer::StatementTimer::default(),
             working_memory: base::CoreLocal::new(),
             status: StatusRegistry::default(),

@@ -10,6 +10,7 @@ mod lookup;
 mod memory;
 mod phases;
 pub(crate) mod plans;
+pub(crate) mod slots;
 mod target;
 mod timer;
 pub(crate) mod transaction;
@@ -67,6 +68,8 @@ pub(crate) struct PreparedText {
     /// The kinds of slots that `plan` was made for.
     pub(crate) kinds: Vec<SlotKind>,
     pub(crate) plan: Option<Arc<Plan>>,
+    /// Its place among the statements of all sessions.
+    pub(crate) _slot: slots::PreparedSlot,
 }
 
 /// One client's session.
