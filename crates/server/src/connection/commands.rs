@@ -8,6 +8,7 @@ use super::statements::{KeptDefinitions, Statements};
 use super::{Channel, Connection, End, Output, Runner, cells, columns, malformed};
 use crate::shared::Shared;
 use sql::{ErrorKind, Session, SqlError};
+use std::borrow::Cow;
 use types::ValueRef;
 use wire::constants::capability;
 use wire::frame::Packet;
@@ -203,6 +204,8 @@ impl Runner {
             return Ok(After::Unchanged);
         }
         let long_data = &statement.long_data;
+        // Texts in UTF-8. There are none unless the client sends others.
+        let mut texts = Vec::new();
         let mut values = scratch.take_params();
         params::read(
             encoded,
@@ -215,6 +218,17 @@ impl Runner {
             },
         )
         .map_err(malformed)?;
+        if settings.converts_texts() {
+            texts.extend(values.iter().map(|value| match value {
+                ValueRef::Text(text) => settings.statement(text),
+                _ => Cow::Borrowed(&b""[..]),
+            }));
+            for (value, text) in values.iter_mut().zip(&texts) {
+                if matches!(value, ValueRef::Text(_)) {
+                    *value = ValueRef::Text(text);
+                }
+            }
+        }
         let form = form(*capabilities, session, settings, Encoding::Binary);
         let mut sink =
             WireSink::new(writer, entry, interrupt, scratch, form).of_prepared(&mut statement.kept);

@@ -50,7 +50,13 @@ impl Settings {
         self.logs_scans
     }
 
-    /// A statement's text in UTF-8.
+    /// True if the client sends texts that are not UTF-8.
+    #[inline]
+    pub(super) fn converts_texts(&self) -> bool {
+        self.client_is_latin1
+    }
+
+    /// A text of the client in UTF-8: of a statement, or of a parameter.
     pub(super) fn statement<'a>(&self, text: &'a [u8]) -> Cow<'a, [u8]> {
         if !self.client_is_latin1 || text.is_ascii() {
             return Cow::Borrowed(text);
