@@ -2,6 +2,8 @@
 
 use crate::support::Live;
 use std::time::Duration;
+use wire::WireValue;
+use wire::client::Value;
 
 #[test]
 fn a_statement_ends_when_its_time_is_over() {
@@ -56,4 +58,77 @@ fn a_statement_ends_when_its_time_is_over() {
     assert_eq!(live.connect().query(endless).unwrap_err().code(), Some(1969));
     let error = client.query("SET max_statement_time = 'x'").unwrap_err();
     assert_eq!(error.code(), Some(1232), "{error}");
+}
+
+#[test]
+fn all_sessions_together_keep_so_many_prepared_statements() {
+    let live = Live::start(&["--max_prepared_stmt_count=5"]);
+    let (mut first, mut second) = (live.connect(), live.connect());
+    let kept: Vec<u32> = (0..3).map(|_| first.prepare("SELECT 1").unwrap().id).collect();
+    second.prepare("SELECT ?").unwrap();
+    second.query("PREPARE s FROM 'SELECT 2'").unwrap();
+    let count = "SHOW GLOBAL STATUS LIKE 'Prepared_stmt_count'";
+    assert_eq!(first.query(count).unwrap().to_text(), [["Prepared_stmt_count", "5"]]);
+    for client in [&mut first, &mut second] {
+        let error = client.prepare("SELECT 3").map(drop).unwrap_err();
+        assert_eq!(error.code(), Some(1461), "{error}");
+        assert_eq!(client.query("PREPARE t FROM 'SELECT 2'").unwrap_err().code(), Some(1461));
+    }
+    // A statement that is closed, replaced, wrong or of a session that ends makes room.
+    first.close_statement(kept[0]).unwrap();
+    assert_eq!(first.prepare("SELECT nothing").map(drop).unwrap_err().code(), Some(1054));
+    second.query("PREPARE s FROM 'SELECT 3'").unwrap();
+    second.prepare("SELECT 4").unwrap();
+    assert_eq!(first.prepare("SELECT 5").map(drop).unwrap_err().code(), Some(1461));
+    second.command(wire::command::com::RESET_CONNECTION, b"").unwrap();
+    assert_eq!(first.query(count).unwrap().to_text(), [["Prepared_stmt_count", "2"]]);
+    drop(first);
+    crate::support::wait_until("the end of the first session", || {
+        second.query(count).unwrap().to_text()[0][1] == "0"
+    });
+    (0..5).for_each(|_| drop(second.prepare("SELECT 6").unwrap()));
+    assert_eq!(second.prepare("SELECT 7").map(drop).unwrap_err().code(), Some(1461));
+    second.query("SET GLOBAL max_prepared_stmt_count = 6").unwrap();
+    second.prepare("SELECT 7").unwrap();
+}
+
+#[test]
+fn parameters_are_in_the_character_set_of_the_client() {
+    let live = Live::start(&[]);
+    let mut client = live.connect();
+    client.query("CREATE DATABASE d").unwrap();
+    client.query("CREATE TABLE d.t (id INT PRIMARY KEY, v VARCHAR(20), b VARBINARY(20))").unwrap();
+    client.query("SET NAMES latin1").unwrap();
+    let insert = client.prepare("INSERT INTO d.t VALUES (?, ?, ?)").unwrap();
+    let text = WireValue::Text(b"gr\xfcn");
+    client.execute(insert.id, &[WireValue::Int(1), text, WireValue::Binary(b"\xfc")]).unwrap();
+    client.execute(insert.id, &[WireValue::Int(2), WireValue::Text(b""), WireValue::Null]).unwrap();
+    let find = client.prepare("SELECT id, v FROM d.t WHERE v = ?").unwrap();
+    let rows = client.execute(find.id, &[text]).unwrap().rows;
+    assert_eq!(rows, [[Value::Int(1), Value::Bytes(b"gr\xfcn".to_vec())]]);
+    client.long_data(find.id, 0, b"gr\xfc").unwrap();
+    client.long_data(find.id, 0, b"n").unwrap();
+    assert_eq!(client.execute_except(find.id, &[text], |param| param == 0).unwrap().rows.len(), 1);
+    client.query("SET NAMES utf8mb4").unwrap();
+    assert_eq!(
+        client.query("SELECT HEX(v), HEX(b) FROM d.t WHERE id = 1").unwrap().to_text(),
+        [["6772C3BC6E", "FC"]]
+    );
+    let rows = client.execute(find.id, &[WireValue::Text("grün".as_bytes())]).unwrap().rows;
+    assert_eq!(rows, [[Value::Int(1), Value::Bytes("grün".as_bytes().to_vec())]]);
+}
+
+#[test]
+fn the_default_name_of_the_slow_log_comes_back() {
+    let live = Live::start(&[]);
+    let mut client = live.connect();
+    let name = |client: &mut crate::support::Client| {
+        client.query("SELECT @@slow_query_log_file").unwrap().to_text().concat().concat()
+    };
+    let before = name(&mut client);
+    assert!(before.ends_with("-slow.log"), "{before}");
+    client.query("SET GLOBAL slow_query_log_file = 'other.log'").unwrap();
+    assert_eq!(name(&mut client), "other.log");
+    client.query("SET GLOBAL slow_query_log_file = DEFAULT").unwrap();
+    assert_eq!(name(&mut client), before);
 }

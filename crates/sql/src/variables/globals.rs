@@ -141,10 +141,15 @@ impl Globals {
 
     /// The compiled default, or the default that depends on the machine's size.
     pub(crate) fn default_of(&self, variable: Variable) -> Setting {
-        if variable.definition().name == "key_cache_segments" {
-            Setting::Unsigned(self.segments_default)
-        } else {
-            variable.definition().default()
+        match variable.definition().name {
+            "key_cache_segments" => Setting::Unsigned(self.segments_default),
+            // As the server's start names it.
+            "log_slow_query_file" => {
+                let host = self.values().text("hostname");
+                let host = if host.is_empty() { "latchwork" } else { host.as_str() };
+                Setting::Text(format!("{host}-slow.log").into())
+            }
+            _ => variable.definition().default(),
         }
     }
 
