@@ -2,6 +2,7 @@
 
 use crate::{Log, Options, Server};
 use base::sync::Arc;
+use rustix::process::{DumpableBehavior, Resource, Rlimit, set_dumpable_behavior};
 use std::fmt;
 use std::io::Write;
 use std::process::ExitCode;
@@ -82,6 +83,18 @@ pub fn serve(arguments: &[String]) -> ExitCode {
     }
 }
 
+/// No core is written if the process dies: it would have rows and password hashes. The kernel then also keeps
+/// other processes of the same user from looking into this one.
+fn keep_memory_private(log: &Log) {
+    let limit = rustix::process::getrlimit(Resource::Core);
+    let none = Rlimit { current: Some(0), maximum: limit.maximum };
+    let limited = rustix::process::setrlimit(Resource::Core, none);
+    // The limit does not hold where the system hands cores to a program.
+    if let Err(error) = limited.and(set_dumpable_behavior(DumpableBehavior::NotDumpable)) {
+        log.warning(&format!("core dumps cannot be turned off: {error}"));
+    }
+}
+
 fn try_serve(arguments: &[String]) -> Result<ExitCode, Box<dyn fmt::Display>> {
     fn boxed(error: impl fmt::Display + 'static) -> Box<dyn fmt::Display> {
         Box::new(error)
@@ -101,6 +114,9 @@ fn try_serve(arguments: &[String]) -> Result<ExitCode, Box<dyn fmt::Display>> {
         None => Log::to_stderr(),
     };
     let log = Arc::new(log);
+    if !values.boolean("core_file") {
+        keep_memory_private(&log);
+    }
     let server = Server::start(options, log.clone()).map_err(boxed)?;
     // Before the ready line, because a program that reads that line may send a signal at once.
     server.stop_on_signals().map_err(|error| boxed(format!("cannot handle signals: {error}")))?;

@@ -1,7 +1,8 @@
 //! The file of `--pid-file`: the id of the server's process, for programs that watch or stop the server.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// A file with this process's id. It is removed when this is dropped.
@@ -18,7 +19,8 @@ impl PidFile {
         let id = std::process::id();
         let mut temporary = path.as_os_str().to_os_string();
         temporary.push(format!(".{id}"));
-        let written = fs::write(&temporary, format!("{id}\n")).and_then(|()| fs::rename(&temporary, path));
+        let written =
+            write_new(Path::new(&temporary), &format!("{id}\n")).and_then(|()| fs::rename(&temporary, path));
         if let Err(error) = written {
             // There may be no such file, and the first error says more.
             let _ = fs::remove_file(&temporary);
@@ -26,6 +28,13 @@ impl PidFile {
         }
         Ok(PidFile(path.to_path_buf()))
     }
+}
+
+/// Writes a file that the server's group may read, whatever the umask, and others may not.
+fn write_new(path: &Path, text: &str) -> io::Result<()> {
+    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    file.set_permissions(fs::Permissions::from_mode(0o640))?;
+    file.write_all(text.as_bytes())
 }
 
 impl Drop for PidFile {
@@ -51,6 +60,7 @@ mod tests {
         let file = PidFile::write(&path).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), format!("{}\n", std::process::id()));
         assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1);
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o640);
         drop(file);
         assert!(!path.exists());
         let file = PidFile::write(&path).unwrap();

@@ -295,3 +295,20 @@ fn a_limit_of_address_space_is_no_reason_not_to_start() {
     signal("TERM", server.id());
     assert_eq!(server.wait().unwrap().code(), Some(0));
 }
+
+#[test]
+fn a_core_is_written_only_if_it_is_asked_for() {
+    let scratch = tempfile::tempdir().unwrap();
+    let soft_limit = |server: &Latchwork| {
+        let limits = std::fs::read_to_string(format!("/proc/{}/limits", server.pid())).unwrap();
+        let line = limits.lines().find(|line| line.starts_with("Max core file size")).unwrap().to_owned();
+        line.split_whitespace().nth(4).unwrap().to_owned()
+    };
+    let server = Latchwork::start(scratch.path(), &[]);
+    assert_eq!(soft_limit(&server), "0");
+    assert_eq!(server.stop().code(), Some(0));
+    let server = Latchwork::start(scratch.path(), &["--core-file"]);
+    let own = std::fs::read_to_string("/proc/self/limits").unwrap();
+    let own = own.lines().find(|line| line.starts_with("Max core file size")).unwrap();
+    assert_eq!(soft_limit(&server), own.split_whitespace().nth(4).unwrap(), "as the server was started");
+}

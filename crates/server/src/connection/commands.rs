@@ -80,7 +80,7 @@ impl<'s> Connection<'s> {
             Command::StmtExecute { statement, params, .. } => {
                 runner.execute(shared, output, statement, params)?
             }
-            Command::StmtPrepare(text) => runner.prepare(shared, output, text),
+            Command::StmtPrepare(text) => runner.prepare(output, text),
             Command::Quit => return Err(End::Quit),
             Command::InitDb(name) => runner.change_database(output, name),
             Command::FieldList => output.refuse("COM_FIELD_LIST; SHOW COLUMNS tells the same"),
@@ -241,7 +241,7 @@ impl Runner {
         Ok(if may_have_changed { After::MayHaveChanged } else { After::Unchanged })
     }
 
-    fn prepare(&mut self, shared: &Shared, output: &mut Output, text: &[u8]) -> After {
+    fn prepare(&mut self, output: &mut Output, text: &[u8]) -> After {
         let Runner { session, statements, settings, .. } = self;
         let Output { writer, entry, capabilities } = output;
         entry.begin(CommandKind::StmtPrepare, text);

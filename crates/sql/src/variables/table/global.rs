@@ -14,7 +14,7 @@ pub(super) static DEFINITIONS: &[Definition] = &[
     global("concurrent_insert", one_of("AUTO", &["NEVER", "AUTO", "ALWAYS"]))
         .because("readers and inserts never wait for each other"),
     global("connect_timeout", unsigned(10, 2, 31536000, 1)).works(),
-    global("core_file", boolean(false)).read_only(),
+    global("core_file", boolean(false)).read_only().works(),
     global("delay_key_write", one_of("ON", &["OFF", "ON", "ALL"]))
         .because("pages are always written back in the background"),
     global("event_scheduler", one_of("OFF", &["OFF", "ON", "DISABLED", "ORIGINAL"])),
