@@ -196,6 +196,25 @@ fn a_file_that_cannot_be_synced_is_not_closed_and_its_owner_hears_of_it() {
 }
 
 #[test]
+fn files_that_are_only_read_are_closed_without_a_sync() {
+    let faulty = FaultyVfs::new(Arc::new(MemVfs::new()));
+    for number in 0..10 {
+        faulty.open(&name(number), Create::New).unwrap().write_at(&[7; 100], 0).unwrap();
+    }
+    let vfs = FewOpen::new(Arc::new(faulty.clone()), 2);
+    let files: Vec<_> = (0..10).map(|number| vfs.open(&name(number), Create::Never).unwrap()).collect();
+    for file in &files {
+        // As long as it is.
+        file.reserve(file.len().unwrap()).unwrap();
+        file.read_at(&mut [0; 100], 0).unwrap();
+    }
+    assert_eq!(faulty.faults().count(Operation::Sync), 0);
+    files[3].reserve(200).unwrap();
+    files.iter().for_each(|file| file.read_at(&mut [0; 100], 0).unwrap());
+    assert_eq!(faulty.faults().count(Operation::Sync), 1);
+}
+
+#[test]
 fn a_closed_file_that_was_removed_can_be_synced_and_dropped() {
     let vfs = FewOpen::new(Arc::new(MemVfs::new()), 1);
     let one = vfs.open(&name(1), Create::New).unwrap();
