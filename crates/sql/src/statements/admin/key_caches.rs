@@ -45,15 +45,18 @@ pub(crate) fn cache_index(
     };
     words.end()?;
     check(session, &targets)?;
-    if !session.instance.database.caches().get(&cache).is_some_and(|cache| cache.is_enabled()) {
+    let named = session.instance.database.caches().get(&cache);
+    // A cache that never had a size is unknown. One that was dropped takes tables and keeps nothing of them:
+    // they are in the default cache, as those that it had are.
+    if named.is_none_or(|cache| !cache.is_enabled() && cache.pools().next().is_none()) {
         return Err(unknown_cache(&cache));
     }
     work_on_each(session, targets, "assign_to_keycache", sink, |session, table, _| {
-        session.instance.database.assign(table, &cache).map_err(|error| match error {
-            // Another session has dropped the cache.
-            engine::Error::NoSuchCache => unknown_cache(&cache),
-            error => error.into(),
-        })
+        let database = &session.instance.database;
+        match database.assign(table, &cache) {
+            Err(engine::Error::NoSuchCache) => Ok(database.assign(table, DEFAULT_CACHE)?),
+            assigned => Ok(assigned?),
+        }
     })
 }
 
