@@ -1,5 +1,5 @@
 //! Thousands of generated statements: every operator between every kind of column and every kind of literal,
-//! and every operator beside every other without parentheses.
+//! and every operator beside every other without parentheses. Changes with subqueries are drawn.
 
 use base::random::Random;
 
@@ -48,6 +48,7 @@ pub fn scripts() -> Vec<(String, String)> {
         ("generated-indexed-comparisons".into(), comparisons(&indexes())),
         ("generated-expressions".into(), expressions()),
         ("generated-precedence".into(), precedence()),
+        ("generated-changes".into(), changes()),
     ]
 }
 
@@ -193,6 +194,99 @@ fn precedence() -> String {
             shape += &format!(" {following}");
         }
         select(&shape);
+    }
+    script
+}
+
+/// Draws subqueries. `row` is the name of the row around them, whose columns they may read. Then they do not
+/// read the changed table: which of the statement's own changes they would see is not the same everywhere.
+struct Subqueries(Random);
+
+impl Subqueries {
+    fn one_of<'t>(&mut self, texts: &[&'t str]) -> &'t str {
+        texts[self.0.index(texts.len())]
+    }
+
+    fn table(&mut self, row: Option<&str>) -> &'static str {
+        if row.is_some() { "u" } else { self.one_of(&["t", "u"]) }
+    }
+
+    /// A condition on the row `inner`.
+    fn condition(&mut self, inner: &str, row: Option<&str>, depth: usize) -> String {
+        let column = self.one_of(&["id", "a", "b"]);
+        let operator = self.one_of(&["=", "<", ">=", "<>"]);
+        let right = match (self.0.below(3), row) {
+            (0, Some(row)) => format!("{row}.{}", self.one_of(&["id", "a"])),
+            (1, _) if depth > 0 => self.scalar(row, depth - 1),
+            _ => self.one_of(&["1", "2", "3", "5"]).to_string(),
+        };
+        match self.0.below(4) {
+            0 if depth > 0 => self.test(Some(inner), depth - 1),
+            _ => format!("{inner}.{column} {operator} {right}"),
+        }
+    }
+
+    /// A subquery of one value. It has one row: too many are an error at other times than MariaDB's.
+    fn scalar(&mut self, row: Option<&str>, depth: usize) -> String {
+        let (table, inner) = (self.table(row), format!("s{depth}"));
+        let value = self.one_of(&["MAX(x.a)", "MIN(x.b)", "COUNT(*)", "SUM(x.id)", "MAX(x.a) - 1"]);
+        let value = value.replace("x.", &format!("{inner}."));
+        let condition = self.condition(&inner, row, depth);
+        format!("(SELECT {value} FROM {table} AS {inner} WHERE {condition})")
+    }
+
+    fn test(&mut self, row: Option<&str>, depth: usize) -> String {
+        let (table, inner) = (self.table(row), format!("e{depth}"));
+        let condition = self.condition(&inner, row, depth);
+        let not = self.one_of(&["", "NOT "]);
+        match (self.0.below(2), row) {
+            (0, Some(row)) => {
+                format!("{row}.a {not}IN (SELECT {inner}.a FROM {table} AS {inner} WHERE {condition})")
+            }
+            _ => format!("{not}EXISTS (SELECT 1 FROM {table} AS {inner} WHERE {condition})"),
+        }
+    }
+
+    /// The value of a column.
+    fn value(&mut self, row: Option<&str>) -> String {
+        match self.0.below(4) {
+            0 => self.test(row, 1),
+            1 => format!("{} + 1", self.scalar(row, 0)),
+            2 => format!("IF({}, {}, 7)", self.test(row, 0), self.scalar(row, 1)),
+            _ => self.scalar(row, 2),
+        }
+    }
+}
+
+/// INSERT, REPLACE, UPDATE and ON DUPLICATE KEY UPDATE whose values are drawn subqueries: of the changed
+/// table too, of the row that is changed, and up to three deep.
+fn changes() -> String {
+    let mut script = "\
+CREATE TABLE t (id INT PRIMARY KEY, a INT, b INT, KEY (a));
+CREATE TABLE u (id INT PRIMARY KEY, a INT, b INT);
+INSERT INTO u VALUES (1, 1, 3), (2, 3, 3), (3, NULL, 1), (4, 2, NULL);
+"
+    .to_string();
+    let mut draw = Subqueries(Random::new(7, 0));
+    for _ in 0..400 {
+        let id = 1 + draw.0.below(6);
+        let change = match draw.0.below(7) {
+            0 => format!("INSERT IGNORE INTO t VALUES ({id}, {}, {})", draw.value(None), draw.value(None)),
+            1 => format!("REPLACE INTO t VALUES ({id}, {}, 2), ({}, 1, 1)", draw.value(None), 1 + id % 6),
+            2 => format!(
+                "INSERT INTO t VALUES ({id}, 1, 2) ON DUPLICATE KEY UPDATE a = {}, b = a + {}",
+                draw.value(Some("t")),
+                draw.scalar(None, 1)
+            ),
+            3 => format!("UPDATE t SET a = {}", draw.value(None)),
+            4 => format!("UPDATE t SET b = {}, a = {id}", draw.value(Some("t"))),
+            5 => {
+                let condition = draw.test(Some("t"), 1);
+                format!("UPDATE t SET a = {} WHERE t.id < 0 OR {condition}", draw.value(None))
+            }
+            _ => format!("DELETE FROM t WHERE id = {id} AND {}", draw.test(None, 1)),
+        };
+        script += &format!("{change};\nSELECT * FROM t ORDER BY id;\n");
     }
     script
 }

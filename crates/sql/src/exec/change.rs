@@ -4,7 +4,7 @@ use super::Flow;
 use super::access::{Find, Scratch, Wants, for_each_row, named_rows};
 use super::key_set::KeySet;
 use super::lock::Done;
-use super::query::{Inner, Runtime, limits, with_subqueries};
+use super::query::{Runtime, limits};
 use super::sort::KeySorter;
 use crate::SqlError;
 use crate::expr::{Context, Row, Slots};
@@ -13,20 +13,6 @@ use crate::plan::change::TableRead;
 use base::sync::Arc;
 use bumpalo::Bump;
 use engine::{KeyList, Reader};
-
-/// Calls `body` with the statement's slots, including those of its subqueries' results.
-///
-/// # Errors
-/// Those of the subqueries and of `body`.
-pub(crate) fn with_read_slots<T>(
-    read: &TableRead,
-    slots: Slots<'_>,
-    runtime: &Runtime<'_>,
-    scratch: &mut Vec<Scratch>,
-    body: &mut Inner<'_, T>,
-) -> Result<T, SqlError> {
-    with_subqueries(&read.subqueries, slots, runtime, scratch, body)
-}
 
 /// The rows that may have to be changed, in the order in which they are to be changed.
 #[derive(Debug, Default)]

@@ -20,11 +20,11 @@ mod seen;
 mod sort;
 
 pub(crate) use access::Scratch;
-pub(crate) use change::{candidates, with_read_slots};
+pub(crate) use change::candidates;
 pub(crate) use lock::{RowLocks, WriterLocks};
 pub(crate) use query::{
     DerivedRows, Done, LiteralText, Runtime, SessionServices, named_columns, number_behind, run_to_client,
-    run_to_memory,
+    run_to_memory, with_subqueries,
 };
 
 use crate::SqlError;

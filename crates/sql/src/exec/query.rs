@@ -179,7 +179,10 @@ pub(crate) fn named_columns(query: &QueryPlan, literal_text: &LiteralText<'_>) -
 pub(super) type Inner<'b, T> = dyn FnMut(Slots<'_>, &mut Vec<Scratch>) -> Result<T, SqlError> + 'b;
 
 /// Runs the subqueries, then `body` with their results behind the statement's slots.
-pub(super) fn with_subqueries<T>(
+///
+/// # Errors
+/// Those of the subqueries and of `body`.
+pub(crate) fn with_subqueries<T>(
     subqueries: &[SubqueryPlan],
     slots: Slots<'_>,
     runtime: &Runtime<'_>,

@@ -21,8 +21,6 @@ use std::sync::Arc;
 #[derive(Debug)]
 pub(crate) struct TableRead {
     pub table: Arc<Table>,
-    pub def: Arc<TableDef>,
-    pub scope: Scope,
     pub access: Access,
     /// The whole WHERE.
     pub condition: Option<Compiled>,
@@ -50,13 +48,17 @@ pub(crate) struct Meant<'a> {
 }
 
 impl Planner<'_> {
-    /// Plans finding the rows that an UPDATE or DELETE of one table changes. `changed` are the columns that
-    /// are assigned to. An index that holds one of them must not be scanned while it changes, so
-    /// [`crate::exec::candidates`] finds all keys first.
+    /// Plans finding the rows that an UPDATE or DELETE of one table changes. An index that holds a column to
+    /// be assigned must not be scanned while it changes, so [`crate::exec::candidates`] finds all keys first.
+    /// `bind` binds what else names the table's columns; the subqueries in it belong to the statement.
     ///
     /// # Errors
-    /// 1146, 1054 and others. 1235 for several tables.
-    pub(crate) fn table_read(self, meant: &Meant<'_>) -> Result<TableRead, SqlError> {
+    /// 1146, 1054 and others, and those of `bind`. 1235 for several tables.
+    pub(crate) fn table_read<T>(
+        self,
+        meant: &Meant<'_>,
+        bind: impl FnOnce(&Self, &Scope, &TableDef) -> Result<T, SqlError>,
+    ) -> Result<(TableRead, T), SqlError> {
         let ast::TableFactor::Table { name, alias, .. } = meant.table else {
             return Err(SqlError::not_supported("changing anything but one table"));
         };
@@ -88,7 +90,9 @@ impl Planner<'_> {
         let mut order = Vec::new();
         let mut is_plain = true;
         for item in meant.order {
-            let expr = Binder::new(&scope, self.slots, "order clause").bind(&item.expr)?;
+            let mut binder = Binder::new(&scope, self.slots, "order clause");
+            binder.subqueries = Some(&self);
+            let expr = binder.bind(&item.expr)?;
             let descending = is_descending(item);
             match &expr {
                 Expr::Column(column) => wanted.push((column.column, descending)),
@@ -107,6 +111,7 @@ impl Planner<'_> {
         }
         let limit =
             Limit { count: meant.limit.map(|limit| self.limit_value(limit)).transpose()?, offset: None };
+        let bound = bind(&self, &scope, &def)?;
         let needed = vec![true; def.columns.len()];
         let target = Target {
             table: &table,
@@ -130,16 +135,15 @@ impl Planner<'_> {
         }
         let condition = conjunction(conditions);
         let condition = condition.map(|condition| Compiled::new(&condition, self.connection)).transpose()?;
-        Ok(TableRead {
+        let read = TableRead {
             access: chosen.access,
             table,
-            def,
-            scope,
             condition,
             order: SortOrder::new(order, 0),
             limit,
             dependencies: self.dependencies.into_inner(),
             subqueries: self.subqueries.into_inner(),
-        })
+        };
+        Ok((read, bound))
     }
 }

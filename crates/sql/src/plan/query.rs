@@ -80,6 +80,15 @@ impl<'a> Planner<'a> {
     /// # Errors
     /// Unknown names, and what is not supported.
     pub(crate) fn statement(self, query: &ast::Query) -> Result<StatementPlan, SqlError> {
+        let plan = self.whole(query)?;
+        Ok(self.finish(plan))
+    }
+
+    /// Plans the query of a statement, without finishing the statement.
+    ///
+    /// # Errors
+    /// As [`Planner::statement`].
+    pub(crate) fn whole(&self, query: &ast::Query) -> Result<QueryPlan, SqlError> {
         let mut plan = self.query(query)?;
         if self.select_limit != u64::MAX {
             let limit = match &mut plan.body {
@@ -88,7 +97,12 @@ impl<'a> Planner<'a> {
             };
             limit.count.get_or_insert(LimitValue::Number(self.select_limit));
         }
-        Ok(self.finish(plan))
+        Ok(plan)
+    }
+
+    /// The tables and subqueries of a statement that has no query around them.
+    pub(crate) fn into_subqueries(self) -> (Vec<Dependency>, Vec<SubqueryPlan>) {
+        (self.dependencies.into_inner(), self.subqueries.into_inner())
     }
 
     /// Makes a statement's plan of a query's plan.

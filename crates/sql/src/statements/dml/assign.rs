@@ -2,8 +2,9 @@
 
 use super::inserter::{copy_to, no_default};
 use crate::expr::{Compiled, Context, Part, Row, coerce};
-use crate::plan::bind::{Binder, SlotInfo};
+use crate::plan::bind::{Binder, SlotInfo, Subqueries};
 use crate::plan::object_name;
+use crate::plan::query::Planner;
 use crate::plan::scope::Scope;
 use crate::session::Target;
 use crate::{SqlError, Warnings};
@@ -20,6 +21,19 @@ enum Right {
 /// The assignments of a statement.
 #[derive(Debug)]
 pub(super) struct Assignments(Vec<(usize, Right)>);
+
+/// What a statement's literals are.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Literals<'a> {
+    pub slots: &'a [SlotInfo],
+    pub connection: Collation,
+}
+
+impl<'a> Literals<'a> {
+    pub(super) fn of(planner: &Planner<'a>) -> Literals<'a> {
+        Literals { slots: planner.slots, connection: planner.connection }
+    }
+}
 
 /// How values that do not fit are treated.
 #[derive(Clone, Copy, Debug)]
@@ -60,7 +74,8 @@ fn column_of(
 }
 
 impl Assignments {
-    /// Binds assignments to columns of the first table in `scope`; `clause` is what messages call this.
+    /// Binds assignments to columns of the first table in `scope`; `clause` is what messages call this, and
+    /// `subqueries` plans the subqueries, if there may be any.
     ///
     /// # Errors
     /// 1054, and those of the expressions.
@@ -69,8 +84,8 @@ impl Assignments {
         clause: &'static str,
         scope: &Scope,
         columns: &[types::Column],
-        slots: &[SlotInfo],
-        connection: Collation,
+        literals: Literals<'_>,
+        subqueries: Option<&dyn Subqueries>,
     ) -> Result<Assignments, SqlError> {
         let mut bound = Vec::with_capacity(assignments.len());
         for assignment in assignments {
@@ -78,8 +93,10 @@ impl Assignments {
             let right = if is_default(&assignment.value) {
                 Right::Default
             } else {
-                let expr = Binder::new(scope, slots, clause).bind(&assignment.value)?;
-                Right::Value(Compiled::new(&expr, connection)?)
+                let mut binder = Binder::new(scope, literals.slots, clause);
+                binder.subqueries = subqueries;
+                let expr = binder.bind(&assignment.value)?;
+                Right::Value(Compiled::new(&expr, literals.connection)?)
             };
             bound.push((column, right));
         }

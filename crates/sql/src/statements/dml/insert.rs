@@ -4,12 +4,12 @@ use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, is_de
 use super::inserter::{Given, Inserted, Inserter, OnDuplicate, copy_to};
 use super::on_duplicate::{OnDuplicateUpdate, has_rows_of_tables};
 use super::{UniqueKey, write_error};
-use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, run_to_memory};
+use crate::exec::{DerivedRows, RowLocks, Runtime, WriterLocks, run_to_memory, with_subqueries};
 use crate::expr::{Compiled, Context, Part, Row, Slots};
 use crate::locks::Mode;
 use crate::plan::bind::Binder;
 use crate::plan::object_name;
-use crate::plan::plan::StatementPlan;
+use crate::plan::plan::{Dependency, QueryPlan, StatementPlan, SubqueryPlan};
 use crate::plan::query::Planner;
 use crate::plan::scope::Scope;
 use crate::session::Target;
@@ -19,7 +19,7 @@ use crate::session::transaction::Writes;
 use crate::status::Counter;
 use crate::{ErrorKind, ResultSink, Session, SqlError, Warnings};
 use bumpalo::Bump;
-use engine::{Error, Reader, Readers, Writer};
+use engine::{Error, Readers, Writer};
 use sqlparser::ast;
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -48,6 +48,10 @@ struct InsertPlan {
     update: Option<Assignments>,
     /// How many values at the end of each row are for `update` only.
     not_inserted: usize,
+    /// The tables that are read.
+    dependencies: Vec<Dependency>,
+    /// They run first, those of the query too. Their results are in slots.
+    subqueries: Vec<SubqueryPlan>,
 }
 
 fn forbid(what: bool, name: &str) -> Result<(), SqlError> {
@@ -81,21 +85,6 @@ pub(super) fn plan_insert(
         ));
     }
     let target = Arc::new(Target::new(session.table_to_use(&database, &table_name)?)?);
-    let slots = planner.slots;
-    let connection = planner.connection;
-    let mut columns: Option<Vec<String>> = None;
-    if !insert.columns.is_empty() {
-        let last = |name: &ast::ObjectName| object_name(name).pop().unwrap_or_default();
-        columns = Some(insert.columns.iter().map(last).collect());
-    }
-    let none = Scope::default();
-    let item = |expr: &ast::Expr| -> Result<Item, SqlError> {
-        if is_default(expr) {
-            return Ok(Item::Default);
-        }
-        let bound = Binder::new(&none, slots, "field list").bind(expr)?;
-        Compiled::new(&bound, connection).map(Item::Value)
-    };
     let on_duplicate_update = match &insert.on {
         None => None,
         Some(ast::OnInsert::DuplicateKeyUpdate(assignments)) => {
@@ -104,42 +93,13 @@ pub(super) fn plan_insert(
         }
         Some(_) => return Err(SqlError::not_supported("ON CONFLICT")),
     };
-    let source = if !insert.assignments.is_empty() {
-        let mut names = Vec::new();
-        let mut row = Vec::new();
-        for assignment in &insert.assignments {
-            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
-                return Err(SqlError::not_supported("assignments to several columns at once"));
-            };
-            names.push(object_name(name).pop().unwrap_or_default());
-            row.push(item(&assignment.value)?);
-        }
-        columns = Some(names);
-        Source::Rows(vec![row])
-    } else {
-        match insert.source.as_deref() {
-            None => Source::Rows(vec![Vec::new()]),
-            Some(query) => match &*query.body {
-                ast::SetExpr::Values(values) => {
-                    let mut rows = Vec::with_capacity(values.rows.len());
-                    for row in &values.rows {
-                        rows.push(row.content.iter().map(item).collect::<Result<Vec<Item>, SqlError>>()?);
-                    }
-                    Source::Rows(rows)
-                }
-                _ => Source::Query(Box::new(match &on_duplicate_update {
-                    Some(update) => planner.statement(&update.extend(query))?,
-                    None => planner.statement(query)?,
-                })),
-            },
-        }
-    };
-    let query = match &source {
-        Source::Query(plan) => Some(&**plan),
-        Source::Rows(_) => None,
+    let (columns, given) = given(&planner, insert, on_duplicate_update.as_ref())?;
+    let query = match &given {
+        Planned::Query(query) => Some(query),
+        Planned::Rows(_) => None,
     };
     let update = match &on_duplicate_update {
-        Some(update) => Some(update.bind(&target, query, slots, connection)?),
+        Some(update) => Some(update.bind(&target, query, &planner)?),
         None => None,
     };
     let not_inserted = on_duplicate_update.map_or(0, |update| update.not_inserted());
@@ -150,7 +110,83 @@ pub(super) fn plan_insert(
         (false, false) => OnDuplicate::Fail,
     };
     Inserter::new(session, target.clone(), columns.as_deref(), on_duplicate)?;
-    Ok(Box::new(InsertPlan { target, columns, source, on_duplicate, update, not_inserted }))
+    let (source, dependencies, subqueries) = match given {
+        Planned::Query(query) => {
+            // The subqueries' results are also for ON DUPLICATE KEY UPDATE.
+            let mut plan = planner.finish(query);
+            let subqueries = std::mem::take(&mut plan.subqueries);
+            let dependencies = std::mem::take(&mut plan.dependencies);
+            (Source::Query(Box::new(plan)), dependencies, subqueries)
+        }
+        Planned::Rows(rows) => {
+            let (dependencies, subqueries) = planner.into_subqueries();
+            (Source::Rows(rows), dependencies, subqueries)
+        }
+    };
+    Ok(Box::new(InsertPlan {
+        target,
+        columns,
+        source,
+        on_duplicate,
+        update,
+        not_inserted,
+        dependencies,
+        subqueries,
+    }))
+}
+
+/// What a statement gives for its rows, while it is planned.
+enum Planned {
+    Rows(Vec<Vec<Item>>),
+    Query(QueryPlan),
+}
+
+/// The columns that the statement names, if any, and what it gives for them.
+fn given(
+    planner: &Planner<'_>,
+    insert: &ast::Insert,
+    update: Option<&OnDuplicateUpdate>,
+) -> Result<(Option<Vec<String>>, Planned), SqlError> {
+    let none = Scope::default();
+    let item = |expr: &ast::Expr| -> Result<Item, SqlError> {
+        if is_default(expr) {
+            return Ok(Item::Default);
+        }
+        let mut binder = Binder::new(&none, planner.slots, "field list");
+        binder.subqueries = Some(planner);
+        Compiled::new(&binder.bind(expr)?, planner.connection).map(Item::Value)
+    };
+    if !insert.assignments.is_empty() {
+        let mut names = Vec::new();
+        let mut row = Vec::new();
+        for assignment in &insert.assignments {
+            let ast::AssignmentTarget::ColumnName(name) = &assignment.target else {
+                return Err(SqlError::not_supported("assignments to several columns at once"));
+            };
+            names.push(object_name(name).pop().unwrap_or_default());
+            row.push(item(&assignment.value)?);
+        }
+        return Ok((Some(names), Planned::Rows(vec![row])));
+    }
+    let last = |name: &ast::ObjectName| object_name(name).pop().unwrap_or_default();
+    let columns = (!insert.columns.is_empty()).then(|| insert.columns.iter().map(last).collect());
+    let given = match insert.source.as_deref() {
+        None => Planned::Rows(vec![Vec::new()]),
+        Some(query) => match &*query.body {
+            ast::SetExpr::Values(values) => {
+                let mut rows = Vec::with_capacity(values.rows.len());
+                for row in &values.rows {
+                    rows.push(row.content.iter().map(item).collect::<Result<Vec<Item>, SqlError>>()?);
+                }
+                Planned::Rows(rows)
+            }
+            _ => Planned::Query(match update {
+                Some(update) => planner.whole(&update.extend(query))?,
+                None => planner.whole(query)?,
+            }),
+        },
+    };
+    Ok((columns, given))
 }
 
 /// The tables, besides the target, whose columns ON DUPLICATE KEY UPDATE may name.
@@ -165,11 +201,7 @@ fn source_scope(planner: &Planner<'_>, insert: &ast::Insert) -> Result<Scope, Sq
 
 impl ChangePlan for InsertPlan {
     fn is_current(&self) -> bool {
-        let query = match &self.source {
-            Source::Query(plan) => plan.is_current(),
-            Source::Rows(_) => true,
-        };
-        self.target.is_current() && query
+        self.target.is_current() && self.dependencies.iter().all(Dependency::is_current)
     }
 
     fn run(
@@ -186,9 +218,7 @@ impl ChangePlan for InsertPlan {
         };
         session.counters.add(counter, 1);
         let mut tables = vec![self.target.used()];
-        if let Source::Query(plan) = &self.source {
-            tables.extend(plan.dependencies.iter().map(|read| read.in_mode(Mode::Read)));
-        }
+        tables.extend(self.dependencies.iter().map(|read| read.in_mode(Mode::Read)));
         let inserted = session.write_tables(
             Writes::Rows,
             &tables,
@@ -198,6 +228,55 @@ impl ChangePlan for InsertPlan {
         // INSERT ... SELECT always sends the line about records.
         let tells = inserted.records > 1 || matches!(self.source, Source::Query(_));
         session.end_insert_with_info(&inserted, tells, sink)
+    }
+}
+
+/// The values of rows.
+type Rows<'a> = Vec<Vec<Given<'a>>>;
+
+/// A statement's slots, with the results of its subqueries.
+struct Filled {
+    values: Vec<Value>,
+    starts: Vec<u32>,
+}
+
+impl Filled {
+    fn new(slots: &Slots<'_>) -> Filled {
+        Filled {
+            values: slots.values.iter().map(ValueRef::to_value).collect(),
+            starts: slots.starts.to_vec(),
+        }
+    }
+}
+
+/// The values of the rows of VALUES, in `arena`.
+fn values<'a>(rows: &[Vec<Item>], context: &Context<'_>, arena: &'a Bump) -> Result<Rows<'a>, SqlError> {
+    let value = |item: &Item| match item {
+        Item::Default => Ok(Given::Default),
+        Item::Value(compiled) => {
+            let value = compiled.evaluate(&Row::EMPTY, context)?;
+            Ok(Given::Value(copy_to(value, arena)))
+        }
+    };
+    rows.iter().map(|row| row.iter().map(value).collect()).collect()
+}
+
+fn runtime<'r>(
+    session: &'r Session,
+    environment: &'r SessionEnvironment<'_>,
+    readers: Readers<'r>,
+    locks: Option<RowLocks<'r>>,
+) -> Runtime<'r> {
+    Runtime {
+        environment,
+        interrupt: &session.interrupt,
+        session,
+        literal_text: &|_, _| String::new(),
+        reader: readers.snapshot,
+        locks,
+        workspace: session.workspace(),
+        spare: RefCell::default(),
+        derived: DerivedRows::default(),
     }
 }
 
@@ -211,7 +290,7 @@ impl InsertPlan {
     ) -> Result<Inserted, SqlError> {
         let arena = Bump::new();
         let writer = RefCell::new(writer);
-        let rows = self.rows(session, readers, &writer, slots, &arena)?;
+        let (rows, results) = self.rows(session, readers, &writer, slots, &arena)?;
         let mut writer = writer.into_inner();
         let mut inserter =
             Inserter::new(session, self.target.clone(), self.columns.as_deref(), self.on_duplicate)?;
@@ -224,13 +303,22 @@ impl InsertPlan {
         match &self.update {
             None => inserter.write(session, readers.current, &mut writer),
             Some(update) => {
-                let engine = RowWriter { candidates: readers.current, writer: &mut writer };
+                let values: Vec<ValueRef<'_>>;
+                let slots = match &results {
+                    None => slots,
+                    Some(filled) => {
+                        values = filled.values.iter().map(Value::as_ref).collect();
+                        Slots::new(&values, &filled.starts)
+                    }
+                };
+                let engine = RowWriter { readers, writer: &mut writer };
                 self.insert_or_update(session, inserter, update, &rows, slots, engine)
             }
         }
     }
 
-    /// The values of all rows, in `arena`.
+    /// The values of all rows, in `arena`, and the slots with the results of subqueries, if ON DUPLICATE KEY
+    /// UPDATE needs them.
     fn rows<'a>(
         &self,
         session: &mut Session,
@@ -238,13 +326,21 @@ impl InsertPlan {
         writer: &RefCell<Writer<'_>>,
         slots: Slots<'_>,
         arena: &'a Bump,
-    ) -> Result<Vec<Vec<Given<'a>>>, SqlError> {
+    ) -> Result<(Rows<'a>, Option<Filled>), SqlError> {
         let environment = SessionEnvironment::new(session);
-        let result = self.evaluate(session, &environment, readers, writer, slots, arena);
+        let result = match &self.source {
+            Source::Rows(rows) if self.subqueries.is_empty() => {
+                let scratch = Bump::new();
+                let context = Context { slots, arena: &scratch, environment: &environment, subqueries: None };
+                values(rows, &context, arena).map(|rows| (rows, None))
+            }
+            _ => self.evaluate(session, &environment, readers, writer, slots, arena),
+        };
         environment.into_leftovers().settle(session);
         result
     }
 
+    /// Runs the subqueries, then the query or the rows' expressions.
     fn evaluate<'a>(
         &self,
         session: &Session,
@@ -253,41 +349,29 @@ impl InsertPlan {
         writer: &RefCell<Writer<'_>>,
         slots: Slots<'_>,
         arena: &'a Bump,
-    ) -> Result<Vec<Vec<Given<'a>>>, SqlError> {
-        let scratch_arena = Bump::new();
-        match &self.source {
-            Source::Rows(rows) => {
-                let context = Context { slots, arena: &scratch_arena, environment, subqueries: None };
-                let value = |item: &Item| match item {
-                    Item::Default => Ok(Given::Default),
-                    Item::Value(compiled) => {
-                        let value = compiled.evaluate(&Row::EMPTY, &context)?;
-                        Ok(Given::Value(copy_to(value, arena)))
-                    }
-                };
-                rows.iter().map(|row| row.iter().map(value).collect()).collect()
-            }
-            Source::Query(plan) => {
-                let runtime = Runtime {
-                    environment,
-                    interrupt: &session.interrupt,
-                    session,
-                    literal_text: &|_, _| String::new(),
-                    reader: readers.snapshot,
-                    locks: Some(RowLocks {
-                        candidates: readers.current,
-                        rows: &WriterLocks(writer),
-                        unasked: session.lock_of_reads(),
-                    }),
-                    workspace: session.workspace(),
-                    spare: RefCell::default(),
-                    derived: DerivedRows::default(),
-                };
-                let (rows, _charge) = run_to_memory(plan, slots, &runtime, &mut Vec::new())?;
-                let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));
-                Ok(rows.iter().map(|row| row.iter().map(given).collect()).collect())
-            }
-        }
+    ) -> Result<(Rows<'a>, Option<Filled>), SqlError> {
+        let locks = RowLocks {
+            candidates: readers.current,
+            rows: &WriterLocks(writer),
+            unasked: session.lock_of_reads(),
+        };
+        let runtime = runtime(session, environment, readers, Some(locks));
+        with_subqueries(&self.subqueries, slots, &runtime, &mut Vec::new(), &mut |slots, scratch| {
+            let rows = match &self.source {
+                Source::Rows(rows) => {
+                    let row = Bump::new();
+                    let context = Context { slots, arena: &row, environment, subqueries: Some(&runtime) };
+                    values(rows, &context, arena)?
+                }
+                Source::Query(plan) => {
+                    let (rows, _charge) = run_to_memory(plan, slots, &runtime, scratch)?;
+                    let given = |value: &Value| Given::Value(copy_to(value.as_ref(), arena));
+                    rows.iter().map(|row| row.iter().map(given).collect()).collect()
+                }
+            };
+            let needed = self.update.is_some() && !self.subqueries.is_empty();
+            Ok((rows, needed.then(|| Filled::new(&slots))))
+        })
     }
 
     /// ON DUPLICATE KEY UPDATE: inserts row by row. If a key of the row exists already, it changes the row
@@ -318,11 +402,14 @@ impl InsertPlan {
         };
         let mut warnings = session.state.warnings.clone();
         let environment = SessionEnvironment::new(session);
+        // The subqueries run while a row's latch is held, so they must not wait for locks.
+        let runtime = runtime(session, &environment, engine.readers, None);
         let mut arena = Bump::new();
         let result: Result<(), SqlError> = (|| {
             for (position, row) in rows.iter().enumerate() {
                 arena.reset();
-                let context = Context { slots, arena: &arena, environment: &environment, subqueries: None };
+                let context =
+                    Context { slots, arena: &arena, environment: &environment, subqueries: Some(&runtime) };
                 let source: Vec<ValueRef<'_>> = match self.not_inserted {
                     0 => Vec::new(),
                     _ => row.iter().map(Given::value).collect(),
@@ -342,8 +429,8 @@ impl InsertPlan {
 
 /// The engine, as a statement sees it that writes rows or changes those that have their keys.
 struct RowWriter<'s, 'w> {
-    /// Finds the rows that have a key.
-    candidates: Reader<'s>,
+    /// The current one finds the rows that have a key.
+    readers: Readers<'s>,
     writer: &'s mut Writer<'w>,
 }
 
@@ -366,7 +453,7 @@ impl<'a> NewRow<'a> {
         warnings: &mut Warnings,
         inserted: &mut Inserted,
     ) -> Result<(), SqlError> {
-        let RowWriter { candidates, writer } = engine;
+        let RowWriter { readers, writer } = engine;
         let table = &*assigning.target.table;
         loop {
             let index = match writer.insert(table, self.image) {
@@ -380,7 +467,7 @@ impl<'a> NewRow<'a> {
             let key = UniqueKey::of(table, index, self.image);
             let mut found = false;
             let mut changed = false;
-            for primary_key in key.rows(*candidates, table)? {
+            for primary_key in key.rows(readers.current, table)? {
                 let mut outcome = Outcome::default();
                 let result = writer.update(table, &primary_key, &mut |old, out| {
                     if !key.is_in(table, old) {

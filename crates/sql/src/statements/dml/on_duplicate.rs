@@ -4,16 +4,15 @@
 //! If an expression names a column of the SELECT's tables, the column is added to the end of the SELECT's
 //! list, behind the inserted columns. The expression then reads it from there.
 
-use super::assign::{Assignments, is_default};
+use super::assign::{Assignments, Literals, is_default};
 use crate::SqlError;
 use crate::expr::{Function, functions};
-use crate::plan::bind::SlotInfo;
 use crate::plan::from::{result_scope, single_scope};
-use crate::plan::plan::StatementPlan;
+use crate::plan::plan::QueryPlan;
+use crate::plan::query::Planner;
 use crate::plan::scope::{Scope, written};
 use crate::session::Target;
 use sqlparser::ast;
-use types::Collation;
 
 /// The names under which the expressions see two more tables: the row that could not be inserted, and the
 /// SELECT's row. No real table can have these names.
@@ -79,14 +78,17 @@ impl OnDuplicateUpdate {
     pub(super) fn bind(
         &self,
         target: &Target,
-        source: Option<&StatementPlan>,
-        slots: &[SlotInfo],
-        connection: Collation,
+        source: Option<&QueryPlan>,
+        planner: &Planner<'_>,
     ) -> Result<Assignments, SqlError> {
         let mut scope = single_scope(&self.database, &self.table, &target.table)?;
+        let columns_of_target = scope.shown.len();
         scope.append(single_scope(&self.database, NEW_ROW, &target.table)?);
-        source.into_iter().for_each(|plan| scope.push(result_scope(&plan.query, SOURCE_ROW)));
-        Assignments::new(&self.assignments, "SET", &scope, &target.def.columns, slots, connection)
+        source.into_iter().for_each(|query| scope.push(result_scope(query, SOURCE_ROW)));
+        // A bare name in a subquery that is none of its own columns means one of the target.
+        scope.shown.truncate(columns_of_target);
+        let columns = &target.def.columns;
+        Assignments::new(&self.assignments, "SET", &scope, columns, Literals::of(planner), Some(planner))
     }
 }
 
@@ -164,6 +166,7 @@ impl Names<'_> {
                 self.qualify(right)?;
             }
             ast::Expr::UnaryOp { expr: inner, .. }
+            | ast::Expr::InSubquery { expr: inner, .. }
             | ast::Expr::Nested(inner)
             | ast::Expr::IsNull(inner)
             | ast::Expr::IsNotNull(inner)

@@ -1,8 +1,8 @@
 //! UPDATE and DELETE of one table.
 
-use super::assign::{Assigned, Assigning, Assignments, Outcome, Strictness, on_update};
+use super::assign::{Assigned, Assigning, Assignments, Literals, Outcome, Strictness, on_update};
 use super::write_error;
-use crate::exec::{DerivedRows, RowLocks, Runtime, Scratch, WriterLocks, candidates, with_read_slots};
+use crate::exec::{DerivedRows, RowLocks, Runtime, Scratch, WriterLocks, candidates, with_subqueries};
 use crate::expr::{Context, Part, Row, Slots};
 use crate::locks::Mode;
 use crate::locks::Used;
@@ -62,16 +62,22 @@ pub(super) fn plan_update(
     if update.from.is_some() || update.returning.is_some() {
         return Err(SqlError::not_supported("this form of UPDATE"));
     }
-    let (slots, connection) = (planner.slots, planner.connection);
     let meant = Meant {
         table: only_table(&update.table, "UPDATE")?,
         selection: update.selection.as_ref(),
         order: &update.order_by,
         limit: update.limit.as_ref(),
     };
-    let read = planner.table_read(&meant)?;
-    let assignments =
-        Assignments::new(&update.assignments, "SET", &read.scope, &read.def.columns, slots, connection)?;
+    let (read, assignments) = planner.table_read(&meant, |planner, scope, def| {
+        Assignments::new(
+            &update.assignments,
+            "SET",
+            scope,
+            &def.columns,
+            Literals::of(planner),
+            Some(planner),
+        )
+    })?;
     let target = Arc::new(Target::new(read.table.clone())?);
     Ok(Box::new(RowsPlan { read, target, assignments: Some(assignments), ignore }))
 }
@@ -94,7 +100,7 @@ pub(super) fn plan_delete(
         order: &delete.order_by,
         limit: delete.limit.as_ref(),
     };
-    let read = planner.table_read(&meant)?;
+    let (read, ()) = planner.table_read(&meant, |_, _, _| Ok(()))?;
     let target = Arc::new(Target::new(read.table.clone())?);
     Ok(Box::new(RowsPlan { read, target, assignments: None, ignore: false }))
 }
@@ -149,13 +155,19 @@ impl ChangePlan for RowsPlan {
                 };
                 let mut scratch: Vec<Scratch> = Vec::new();
                 let read = &self.read;
-                let result = with_read_slots(read, slots, &runtime, &mut scratch, &mut |slots, scratch| {
-                    // A row is tested again while its latch is held. So a subquery in that test must not wait
-                    // for locks.
-                    let unlocked = runtime.without_locks();
-                    let rows = Rows::new(self, session, slots, &unlocked, &mut warnings);
-                    rows.change_all(readers.current, &writer, slots, &runtime, scratch)
-                });
+                let result = with_subqueries(
+                    &read.subqueries,
+                    slots,
+                    &runtime,
+                    &mut scratch,
+                    &mut |slots, scratch| {
+                        // A row is tested again and changed while its latch is held. So a subquery in that
+                        // must not wait for locks.
+                        let unlocked = runtime.without_locks();
+                        let rows = Rows::new(self, session, slots, &unlocked, &mut warnings);
+                        rows.change_all(readers.current, &writer, slots, &runtime, scratch)
+                    },
+                );
                 let leftovers = environment.into_leftovers();
                 session.state.warnings = warnings;
                 leftovers.settle(session);

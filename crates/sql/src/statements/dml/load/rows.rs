@@ -9,7 +9,7 @@ use crate::names::charsets::Charset;
 use crate::plan::from::single_scope;
 use crate::session::Target;
 use crate::session::environment::SessionEnvironment;
-use crate::statements::dml::assign::{Assigning, Assignments, Strictness};
+use crate::statements::dml::assign::{Assigning, Assignments, Literals, Strictness};
 use crate::statements::dml::inserter::{Given, Inserter, OnDuplicate, copy_to, no_default};
 use crate::{ErrorKind, Session, SqlError, Warning, Warnings};
 use bumpalo::Bump;
@@ -78,7 +78,10 @@ impl Rows {
         let connection = Collation::Utf8mb4GeneralCi;
         let assignments = match statement.assignments.as_slice() {
             [] => None,
-            written => Some(Assignments::new(written, "SELECT", &scope, &def.columns, &[], connection)?),
+            written => {
+                let literals = Literals { slots: &[], connection };
+                Some(Assignments::new(written, "SELECT", &scope, &def.columns, literals, None)?)
+            }
         };
         let defaults = target.defaults(&session.clock());
         let mut template = Vec::with_capacity(count);
