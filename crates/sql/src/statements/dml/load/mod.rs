@@ -12,6 +12,7 @@ mod rows;
 mod statement;
 
 use super::inserter::{Inserted, Inserter, OnDuplicate};
+use crate::host::Interrupt;
 use crate::session::DEFINITION_RETRIES;
 use crate::session::Target;
 use crate::session::transaction::Writes;
@@ -139,16 +140,23 @@ struct Reading<'f> {
 }
 
 impl Reading<'_> {
-    /// Reads the next part.
-    fn more(&mut self) -> Result<(), SqlError> {
+    /// Reads on. What is there of the row is looked at anew each time, so it is doubled: otherwise a row of
+    /// many parts would be looked at once for each of them.
+    fn more(&mut self, interrupt: &Interrupt) -> Result<(), SqlError> {
         self.bytes.drain(..self.at);
         self.at = 0;
-        if self.bytes.len() > ROW_BYTES_MAX {
-            let text = format!("A row of the file is longer than {ROW_BYTES_MAX} bytes");
-            return Err(SqlError::new(ErrorKind::Unknown, text));
+        let wanted = 2 * self.bytes.len();
+        loop {
+            interrupt.check()?;
+            if self.bytes.len() > ROW_BYTES_MAX {
+                let text = format!("A row of the file is longer than {ROW_BYTES_MAX} bytes");
+                return Err(SqlError::new(ErrorKind::Unknown, text));
+            }
+            self.is_whole = !self.file.next_part(&mut self.bytes)?;
+            if self.is_whole || self.bytes.len() >= wanted {
+                return Ok(());
+            }
         }
-        self.is_whole = !self.file.next_part(&mut self.bytes)?;
-        Ok(())
     }
 }
 
@@ -224,7 +232,7 @@ impl Load<'_> {
                 match self.cutter.skip_line(bytes, *at, *is_whole) {
                     Found::More => {
                         session.interrupt.check()?;
-                        self.file.more()?;
+                        self.file.more(&session.interrupt)?;
                     }
                     Found::Row(line) => {
                         self.file.at = line.end;
@@ -248,7 +256,7 @@ impl Load<'_> {
                 Found::Nothing => return Ok(None),
                 Found::More => {
                     session.interrupt.check()?;
-                    self.file.more()?;
+                    self.file.more(&session.interrupt)?;
                 }
             }
         }
@@ -342,5 +350,43 @@ impl Load<'_> {
         for (_, _, Warning { level, kind, message }) in warnings {
             self.told.push(level, kind, message);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A file of so many parts of ten bytes.
+    struct Parts(usize);
+
+    impl FileParts for Parts {
+        fn next_part(&mut self, buffer: &mut Vec<u8>) -> Result<bool, SqlError> {
+            let is_there = self.0 > 0;
+            self.0 -= usize::from(is_there);
+            buffer.extend_from_slice(&b"0123456789"[..if is_there { 10 } else { 0 }]);
+            Ok(is_there)
+        }
+    }
+
+    #[test]
+    fn a_row_of_many_parts_is_looked_at_a_few_times() {
+        let mut reading = Reading { file: Box::new(Parts(1_000)), bytes: vec![], at: 0, is_whole: false };
+        let mut looks = 0;
+        while !reading.is_whole {
+            looks += 1;
+            reading.more(&Interrupt::default()).unwrap();
+        }
+        assert_eq!(reading.bytes.len(), 10_000);
+        assert!(looks <= 12, "{looks} looks");
+        // Rows that end within a part need one part at a time.
+        let mut reading = Reading { file: Box::new(Parts(10)), bytes: vec![], at: 0, is_whole: false };
+        reading.more(&Interrupt::default()).unwrap();
+        reading.at = 10;
+        reading.more(&Interrupt::default()).unwrap();
+        assert_eq!(reading.bytes.len(), 10);
+        let killed = Interrupt::default();
+        killed.raise(crate::host::Kill::Statement);
+        assert_eq!(reading.more(&killed).unwrap_err().kind, ErrorKind::QueryInterrupted);
     }
 }
