@@ -45,6 +45,7 @@ pub(crate) enum Progress {
     /// The disk is full.
     Full,
     /// This table has a damaged page.
+    #[cfg_attr(feature = "shuttle", allow(dead_code, reason = "models have no thread that closes the table"))]
     Damaged(Arc<Table>, Error),
     /// The engine refuses writes.
     Failed,

@@ -138,3 +138,68 @@ fn what_is_open_at_a_crash_is_taken_back_wherever_it_was_logged_again() {
     };
     check(change, &[(1, 0), (2, 0)]);
 }
+
+#[test]
+fn what_is_taken_back_behind_a_start_is_taken_back_once_and_those_who_wait_come_after_it() {
+    let run = || {
+        let vfs = SimVfs::new();
+        let database = Database::open(Path::new("data"), small(&vfs)).unwrap();
+        database.create_database("d", b"").unwrap();
+        let table = database.create_table(table_def()).unwrap();
+        let mut statement = database.begin_write().unwrap();
+        [1, 2].iter().for_each(|id| statement.insert(&table, &row(*id, 0).image(&table)).unwrap());
+        statement.commit().unwrap();
+        let mut session = database.session();
+        session.begin(Isolation::RepeatableRead).unwrap();
+        let mut statement = session.write().unwrap();
+        [1, 2].iter().for_each(|id| update(&mut statement, &table, &row(*id, 5)));
+        statement.commit().unwrap();
+        database.core().journal.flush(database.core().journal.position(), wal::Durability::Synced).unwrap();
+        let left = vfs.crash(1);
+        let options = Options { taken_back_at_start_max: 0, ..small(&left) };
+        let database = Database::open(Path::new("data"), options).unwrap();
+        assert!(!database.core().rollbacks.is_empty());
+        // What a thread does, and a statement that helps because there is none.
+        let undoer = {
+            let database = database.clone();
+            thread::spawn(move || {
+                while !database.core().rollbacks.is_empty() {
+                    let _passage = database.core().statements.pass();
+                    database.core().rollbacks.go_on(database.core());
+                    thread::yield_now();
+                }
+            })
+        };
+        let writer = {
+            let database = database.clone();
+            thread::spawn(move || {
+                let table = database.table("d", "t").unwrap();
+                let mut statement = database.begin_write().unwrap();
+                update(&mut statement, &table, &row(1, 7));
+                statement.commit().unwrap();
+            })
+        };
+        let checkpoints = {
+            let database = database.clone();
+            thread::spawn(move || fill_and_checkpoint(&database))
+        };
+        let table = database.table("d", "t").unwrap();
+        let mut session = database.session();
+        let statement = session.read().unwrap();
+        let mut scan = table.scan(statement.reader(), IndexId(0), KeyRange::all(), Direction::Forward);
+        let mut seen = Vec::new();
+        while let Some(image) = scan.next_row().unwrap() {
+            seen.push(Row::read(&table, image).c[0]);
+        }
+        drop(scan);
+        drop(statement);
+        drop(session);
+        assert!(seen == [0, 0] || seen == [7, 0], "{seen:?}");
+        undoer.join().unwrap();
+        writer.join().unwrap();
+        checkpoints.join().unwrap();
+        assert!(database.core().rollbacks.is_empty());
+        assert_eq!(recover(&left.crash(2)), [(1, 7), (2, 0)]);
+    };
+    shuttle::check_random(run, ITERATIONS);
+}
