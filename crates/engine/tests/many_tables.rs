@@ -75,6 +75,22 @@ fn a_checkpoint_reads_nothing_of_tables_that_have_not_changed() {
     assert!(reads < 100, "{reads} pages were read for ten checkpoints with one of {TABLES} tables in use");
 }
 
+#[test]
+fn a_shutdown_syncs_nothing_of_tables_that_have_not_changed() {
+    const TABLES: usize = 100;
+    let vfs = vfs::FaultyVfs::new(Arc::new(MemVfs::new()));
+    let database = Database::open(Path::new("data"), options(Arc::new(vfs.clone()), 64)).unwrap();
+    drop(make_tables(&database, TABLES));
+    database.close().unwrap();
+    drop(database);
+    let database = Database::open(Path::new("data"), options(Arc::new(vfs.clone()), 64)).unwrap();
+    insert(&database, &database.table("d", "t7").unwrap(), 2);
+    let before = vfs.faults().count(vfs::Operation::Sync);
+    database.close().unwrap();
+    let syncs = vfs.faults().count(vfs::Operation::Sync) - before;
+    assert!(syncs < 20, "{syncs} syncs with one of {TABLES} tables changed");
+}
+
 /// How many files of a folder this process has open.
 fn open_files(folder: &Path) -> usize {
     let entries = std::fs::read_dir("/proc/self/fd").unwrap();

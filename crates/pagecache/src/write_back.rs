@@ -347,20 +347,32 @@ impl Pool {
     /// Those of the device and of the log. Some pages may have been written then, and the others stay dirty.
     /// A failed sync poisons the cache: from then on it is unknown what the device holds.
     pub fn flush_file(&self, id: FileId) -> Result<(), Error> {
-        let Some(file) = self.device.files.read().get(&id).cloned() else {
-            return Err(Error::NotAttached { page: PageId::new(id, base::PageNo(0)) });
-        };
+        let file = self.attached(id)?;
         self.write_all(&file)?;
         self.sync_file(&file)
     }
 
-    /// [`Pool::flush_file`] for all files. Goes on after a failure and gives the first error.
+    fn attached(&self, id: FileId) -> Result<Arc<OpenFile>, Error> {
+        let file = self.device.files.read().get(&id).cloned();
+        file.ok_or(Error::NotAttached { page: PageId::new(id, base::PageNo(0)) })
+    }
+
+    /// Writes every page that is dirty now, and syncs the files that have been written to. Goes on after a
+    /// failure and gives the first error.
+    ///
+    /// # Errors
+    /// As [`Pool::flush_file`].
     pub fn flush_all(&self) -> Result<(), Error> {
         let mut files: Vec<FileId> = self.device.files.read().keys().copied().collect();
         files.sort_unstable();
         let mut first = Ok(());
         for id in files {
-            match self.flush_file(id) {
+            let flushed = self.attached(id).and_then(|file| {
+                self.write_all(&file)?;
+                self.check_poison()?;
+                file.sync_if_written().inspect_err(|error| self.poison(format!("sync failed: {error}")))
+            });
+            match flushed {
                 // Detached meanwhile, and flushed by the thread that did it.
                 Ok(()) | Err(Error::NotAttached { .. }) => {}
                 Err(error) => first = first.and(Err(error)),
