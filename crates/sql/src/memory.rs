@@ -148,6 +148,14 @@ impl Charge {
         Ok(())
     }
 
+    /// The buffer is empty.
+    #[inline]
+    pub(crate) fn release(&mut self) {
+        if self.account.is_some() {
+            *self = Charge::default();
+        }
+    }
+
     #[cold]
     fn grow(&mut self, bytes: usize, account: &Arc<Account>) -> Result<(), SqlError> {
         let bytes = bytes.saturating_sub(CHUNK).next_multiple_of(CHUNK);

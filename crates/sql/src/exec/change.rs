@@ -64,9 +64,10 @@ pub(crate) fn candidates(
         (0..keys.len()).for_each(|position| found.keys.push(keys.get(position)));
         return Ok(found);
     }
+    let workspace = runtime.workspace();
     let sort_arena = Bump::new();
     // If rows are sorted, all keys are needed: the first ones may turn out not to meet the condition.
-    let mut sorter = KeySorter::new(&read.order, &sort_arena, runtime.workspace);
+    let mut sorter = KeySorter::new(&read.order, &sort_arena, workspace);
     let mut done = Done::new(&read.access);
     let find =
         Find { reader, table: &read.table, access: &read.access, outer: Row::EMPTY, context: &outer_context };
@@ -89,14 +90,14 @@ pub(crate) fn candidates(
         if !done.is_first(primary_key) {
             return Ok(Flow::Continue);
         }
-        found.push(primary_key, runtime.workspace.account)?;
+        found.push(primary_key, workspace.account)?;
         found.complete = (found.keys.len() as u64) < limit;
         Ok(if found.complete { Flow::Continue } else { Flow::Stop })
     })?;
     if !read.order.items.is_empty() {
         let mut seen = KeySet::default();
         sorter.finish(&mut |key| match seen.insert(key) {
-            true => found.push(key, runtime.workspace.account),
+            true => found.push(key, workspace.account),
             false => Ok(()),
         })?;
     }

@@ -111,7 +111,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
         after: &'c mut dyn RowConsumer,
     ) -> Grouper<'p, 'c> {
         let charge = Charge::default();
-        let bytes_next = charge.covered().min(runtime.workspace.limits.table_bytes);
+        let bytes_next = charge.covered().min(runtime.workspace().limits.table_bytes);
         let mut grouper = Grouper {
             plan,
             group,
@@ -180,7 +180,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
     /// Asks for more memory. If there is no more, what comes goes to files.
     #[cold]
     fn grow(&mut self) -> Result<(), SqlError> {
-        let workspace = self.runtime.workspace;
+        let workspace = self.runtime.workspace();
         let table_bytes = workspace.limits.table_bytes;
         if self.bytes >= table_bytes && self.beyond.is_none() {
             workspace.note_disk_table();
@@ -238,7 +238,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
     /// first row of the next group; at the end `cold` is empty.
     fn emit_cold(&mut self, known: Option<State>, cold: &mut Option<SortedRows<'p>>) -> Result<(), SqlError> {
         let Some(rows) = cold else { return Ok(()) };
-        let workspace = self.runtime.workspace;
+        let workspace = self.runtime.workspace();
         let key = rows.key().to_vec();
         let mut made = known;
         let (mut bytes, mut charge) = (0usize, Charge::default());
@@ -278,7 +278,7 @@ impl<'p, 'c> Grouper<'p, 'c> {
         let bad = || SqlError::internal("a value of DISTINCT without its group");
         let mut values = values.finish()?;
         let (mut last, mut key) = (Vec::new(), Vec::new());
-        let mut in_order = Beyond::new(self.runtime.workspace).values;
+        let mut in_order = Beyond::new(self.runtime.workspace()).values;
         while values.advance()? {
             if last == values.key() {
                 continue;

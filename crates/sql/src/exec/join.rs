@@ -419,7 +419,7 @@ impl<'j> Running<'j, '_> {
         let Source::Table { table, .. } = &self.join.plan.inputs[step.part].source else {
             return Err(SqlError::internal("an access without a table"));
         };
-        let workspace = self.join.runtime.workspace;
+        let workspace = self.join.runtime.workspace();
         let mut hashed = HashedRows::new(keys, self.states[at].arena, workspace);
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
         let mut arena = Bump::new();
@@ -450,7 +450,7 @@ impl<'j> Running<'j, '_> {
         context: &Context<'_>,
     ) -> Result<HashedRows<'j>, SqlError> {
         let part = self.join.plan.steps[at].part;
-        let mut hashed = HashedRows::new(keys, self.states[at].arena, self.join.runtime.workspace);
+        let mut hashed = HashedRows::new(keys, self.states[at].arena, self.join.runtime.workspace());
         let nothing = vec![Part::Nulls; self.join.plan.inputs.len()];
         rows.for_each(&mut |values| {
             self.check(at)?;

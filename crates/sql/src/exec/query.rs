@@ -28,13 +28,16 @@ use types::{Decimal, Value, ValueRef};
 /// alone. Then a text literal is returned without quotes.
 pub(crate) type LiteralText<'r> = dyn Fn(usize, bool) -> String + 'r;
 
-/// What a running plan asks of its session. Each of these is called rarely, at most once a statement.
+/// What a running plan asks of its session. Each of these is called rarely, once for a query or less.
 pub(crate) trait SessionServices {
     /// The rows of a computed table, with one value for each column.
     ///
     /// # Errors
     /// Those of the table.
     fn virtual_rows(&self, table: &'static VirtualTable) -> Result<Vec<Vec<Value>>, SqlError>;
+
+    /// Where the statement keeps rows.
+    fn workspace(&self) -> Workspace<'_>;
 }
 
 /// What a running statement needs of its session.
@@ -42,8 +45,6 @@ pub(crate) struct Runtime<'r> {
     pub environment: &'r dyn Environment,
     pub interrupt: &'r Interrupt,
     pub session: &'r dyn SessionServices,
-    /// Where the statement keeps rows.
-    pub workspace: Workspace<'r>,
     /// The text of the literal in a slot, which names of columns show.
     pub literal_text: &'r LiteralText<'r>,
     /// The reader for rows that are not locked.
@@ -77,6 +78,11 @@ impl DerivedRows {
 }
 
 impl<'r> Runtime<'r> {
+    /// Where the statement keeps rows. Statements that keep none do not ask.
+    pub(crate) fn workspace(&self) -> Workspace<'r> {
+        self.session.workspace()
+    }
+
     /// A runtime that reads without locking.
     pub(crate) fn without_locks(&self) -> Runtime<'r> {
         Runtime { locks: None, spare: RefCell::default(), derived: DerivedRows::default(), ..*self }
@@ -150,7 +156,7 @@ pub(crate) fn run_to_memory(
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
 ) -> Result<(Vec<Vec<Value>>, Charge), SqlError> {
-    let mut rows = Collect::in_memory(runtime.workspace);
+    let mut rows = Collect::in_memory(runtime.workspace());
     with_subqueries(&plan.subqueries, slots, runtime, scratch, &mut |slots, scratch| {
         run_query(&plan.query, slots, runtime, scratch, &mut rows)
     })?;
@@ -239,7 +245,7 @@ fn subquery_values(
     runtime: &Runtime<'_>,
     scratch: &mut Vec<Scratch>,
 ) -> Result<(Vec<Value>, Charge), SqlError> {
-    let mut rows = Collect::in_memory(runtime.workspace);
+    let mut rows = Collect::in_memory(runtime.workspace());
     let count = match subquery.use_as {
         SubqueryUse::Exists => 1,
         SubqueryUse::Scalar => 2,
@@ -346,7 +352,7 @@ fn run_select(
                 scratch[0].output = project.buffer;
             }
             Some(keys) => {
-                let seen = Seen::new(keys, runtime.workspace);
+                let seen = Seen::new(keys, runtime.workspace());
                 let mut distinct = Distinct { seen, stopped: false, out: &mut limited };
                 let mut project = Project { plan, out: &mut distinct, buffer: Vec::new() };
                 read_and_group(plan, slots, runtime, scratch, &mut project)?;
@@ -358,8 +364,8 @@ fn run_select(
         let wanted = if plan.calculates_found_rows { u64::MAX } else { offset.saturating_add(count) };
         let mut sort = SortRows {
             plan,
-            sorter: Sorter::new(&plan.order, &arena, wanted, runtime.workspace),
-            distinct: plan.distinct.as_ref().map(|keys| Seen::new(keys, runtime.workspace)),
+            sorter: Sorter::new(&plan.order, &arena, wanted, runtime.workspace()),
+            distinct: plan.distinct.as_ref().map(|keys| Seen::new(keys, runtime.workspace())),
         };
         read_and_group(plan, slots, runtime, scratch, &mut sort)?;
         sort.finish(&mut limited)?;
@@ -392,7 +398,7 @@ fn read_and_group(
             Source::Table { .. } => continue,
             Source::Derived(query) => {
                 let mut read = || {
-                    let mut rows = Collect::table(runtime.workspace);
+                    let mut rows = Collect::table(runtime.workspace());
                     run_query(query, slots, runtime, scratch, &mut rows)?;
                     rows.finish()
                 };
@@ -462,7 +468,7 @@ fn run_union(
     } else {
         let arena = Bump::new();
         let wanted = offset.saturating_add(count);
-        let mut sort = SortResult(Sorter::new(&plan.order, &arena, wanted, runtime.workspace));
+        let mut sort = SortResult(Sorter::new(&plan.order, &arena, wanted, runtime.workspace()));
         run_branches(plan, slots, runtime, scratch, &mut sort)?;
         sort.0.finish(&mut limited)?;
     }
@@ -476,7 +482,7 @@ fn run_branches(
     scratch: &mut Vec<Scratch>,
     out: &mut dyn RowSink,
 ) -> Result<(), SqlError> {
-    let seen = Seen::new(&plan.keys, runtime.workspace);
+    let seen = Seen::new(&plan.keys, runtime.workspace());
     let mut branches = Branches { plan, seen, distinct: false, stopped: false, out };
     for (at, branch) in plan.branches.iter().enumerate() {
         branches.distinct = plan.distinct_until.is_some_and(|last| at <= last);

@@ -2,7 +2,6 @@
 
 use super::Session;
 use crate::expr::{Environment, SqlMode, VariableScope};
-use crate::memory::Charge;
 use crate::variables::{Asked, SqlMode as Modes, structured};
 use crate::{ErrorKind, SqlError};
 use std::cell::{Cell, RefCell};
@@ -14,8 +13,6 @@ pub(crate) struct SessionEnvironment<'s> {
     session: &'s Session,
     user: Cell<Option<&'s str>>,
     now: Cell<Option<i64>>,
-    /// Counts the values of a row and those that were assigned.
-    charge: RefCell<Charge>,
     pub(crate) left: Leftovers,
 }
 
@@ -39,7 +36,6 @@ impl<'s> SessionEnvironment<'s> {
             session,
             user: Cell::new(Some(&session.client.account)),
             now: Cell::new(None),
-            charge: RefCell::default(),
             left: Leftovers::default(),
         }
     }
@@ -52,6 +48,7 @@ impl<'s> SessionEnvironment<'s> {
 impl Leftovers {
     /// Hands everything over to the session.
     pub(crate) fn settle(self, session: &mut Session) {
+        session.values.get_mut().release();
         for (kind, message) in self.warnings.into_inner() {
             // Warnings of this kind come from a conversion that the statement asked for.
             let level = if kind == ErrorKind::Unknown { crate::Level::Note } else { crate::Level::Warning };
@@ -173,7 +170,7 @@ impl Environment for SessionEnvironment<'_> {
 
     fn cover(&self, bytes: usize) -> Result<(), SqlError> {
         let bytes = bytes + self.left.assigned_bytes.get();
-        self.charge.borrow_mut().cover(bytes, &self.session.memory)
+        self.session.values.borrow_mut().cover(bytes, &self.session.memory)
     }
 
     fn group_concat_bytes(&self) -> usize {

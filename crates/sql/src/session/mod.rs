@@ -37,6 +37,7 @@ use crate::text::SlotKind;
 use crate::variables::{Live, SessionVariables};
 use crate::{ColumnMeta, SqlError, Warnings};
 use engine::Database;
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,6 +108,8 @@ pub struct Session {
 
     /// What the session's statements hold in memory.
     pub(crate) memory: Arc<Account>,
+    /// Counts the values of the row that a statement is at, and those that it has assigned.
+    values: RefCell<Charge>,
 
     // Counting: statements write it, SHOW STATUS and the slow log read it.
     /// What this session did.
@@ -193,6 +196,7 @@ impl Session {
         memory.set_max(variables.common.memory.session_bytes);
         Session {
             memory,
+            values: RefCell::default(),
             instance,
             client,
             state: SessionState::default(),

@@ -12,6 +12,7 @@ use crate::plan::plan::{Body, LockClause, LockPatience, StatementPlan, VirtualTa
 use crate::plan::query::Planner;
 use crate::session::environment::SessionEnvironment;
 use crate::session::transaction::Writes;
+use crate::spill::Workspace;
 use crate::statements::show::infoschema;
 use crate::status::Counter;
 use crate::{Completion, ResultSink, Session, SqlError};
@@ -110,7 +111,6 @@ impl Session {
             literal_text: query.literal_text,
             reader,
             locks,
-            workspace: session.workspace(),
             spare: RefCell::default(),
             derived: DerivedRows::default(),
         };
@@ -168,5 +168,9 @@ impl Session {
 impl SessionServices for Session {
     fn virtual_rows(&self, table: &'static VirtualTable) -> Result<Vec<Vec<Value>>, SqlError> {
         infoschema::rows(self, table)
+    }
+
+    fn workspace(&self) -> Workspace<'_> {
+        Session::workspace(self)
     }
 }

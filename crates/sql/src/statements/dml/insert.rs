@@ -274,7 +274,6 @@ fn runtime<'r>(
         literal_text: &|_, _| String::new(),
         reader: readers.snapshot,
         locks,
-        workspace: session.workspace(),
         spare: RefCell::default(),
         derived: DerivedRows::default(),
     }

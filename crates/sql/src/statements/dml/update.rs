@@ -149,7 +149,6 @@ impl ChangePlan for RowsPlan {
                         rows: &WriterLocks(&writer),
                         unasked: session.lock_of_reads(),
                     }),
-                    workspace: session.workspace(),
                     spare: RefCell::default(),
                     derived: DerivedRows::default(),
                 };
