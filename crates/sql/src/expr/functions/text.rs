@@ -282,7 +282,9 @@ functions! {
                 return int(0);
             }
             let mut parts = set.split(|byte| *byte == b',');
-            let found = parts.position(|part| a.call.collation.compare(part, wanted).is_eq());
+            // Spaces at the end count.
+            let collation = a.call.collation;
+            let found = parts.position(|part| collation.weights(part).eq(collation.weights(wanted)));
             int(found.map_or(0, |position| position as i64 + 1))
         },
         help: "Gives the place of a text in a list with commas, counted from 1, or 0 if it is not there.",
@@ -543,11 +545,24 @@ fn locate(part: &[u8], text: &[u8], from: i64, collation: Collation) -> i64 {
         return 0;
     }
     let mut rest = substring(text, from, i64::MAX, binary);
-    let part: Vec<u32> = collation.weights(part).collect();
+    let weights: Vec<u32> = collation.weights(part).collect();
+    // In MariaDB a text of other bytes than the part's is equal only if it has as many: in UTF-8 'e' is not
+    // found in 'é'.
+    let by_bytes = collation.character_set() == "utf8mb4";
+    let begins = |rest: &[u8]| {
+        if !by_bytes {
+            let mut found = collation.weights(rest);
+            return weights.iter().all(|weight| found.next() == Some(*weight));
+        }
+        let ends_in_character = |end: &u8| *end & 0xc0 == 0x80;
+        rest.split_at_checked(part.len()).is_some_and(|(same, behind)| {
+            !behind.first().is_some_and(ends_in_character)
+                && collation.weights(same).eq(weights.iter().copied())
+        })
+    };
     let mut position = from;
     loop {
-        let mut weights = collation.weights(rest);
-        if part.iter().all(|weight| weights.next() == Some(*weight)) {
+        if begins(rest) {
             return position;
         }
         if rest.is_empty() {
