@@ -53,6 +53,7 @@ mod journal;
 mod latch;
 mod names;
 mod preset;
+mod ranges;
 mod recovery;
 mod session;
 mod sort;

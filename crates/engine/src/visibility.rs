@@ -18,6 +18,8 @@ enum Mode<'s> {
     Current {
         view: View<'s>,
         own: Stamp,
+        /// What is read is locked against changes by others: SERIALIZABLE.
+        locks_ranges: bool,
     },
 }
 
@@ -58,8 +60,25 @@ impl<'s> Reader<'s> {
         Reader(Mode::Snapshot(view))
     }
 
-    pub(crate) fn current(view: View<'s>, own: Stamp) -> Reader<'s> {
-        Reader(Mode::Current { view, own })
+    pub(crate) fn current(view: View<'s>, own: Stamp, locks_ranges: bool) -> Reader<'s> {
+        Reader(Mode::Current { view, own, locks_ranges })
+    }
+
+    /// The same without locks on ranges: for a reader that leaves out rows of its range, SKIP LOCKED.
+    pub fn without_ranges(self) -> Reader<'s> {
+        match self.0 {
+            Mode::Current { view, own, .. } => Reader::current(view, own, false),
+            _ => self,
+        }
+    }
+
+    /// The transaction that locks the ranges which it reads.
+    #[inline]
+    pub(crate) fn range_holder(&self) -> Option<Stamp> {
+        match &self.0 {
+            Mode::Current { own, locks_ranges: true, .. } => Some(*own),
+            _ => None,
+        }
     }
 
     /// Judges a cell by its header. `file` and `key` say where older versions of the row are kept.
@@ -67,7 +86,7 @@ impl<'s> Reader<'s> {
     pub(crate) fn look(&self, header: RowHeader, file: u64, key: &[u8]) -> Result<Sight> {
         match &self.0 {
             Mode::Snapshot(view) if !view.sees(header.stamp()) => older(view, header, file, key),
-            Mode::Current { view, own } if header.stamp() != *own && !view.sees(header.stamp()) => {
+            Mode::Current { view, own, .. } if header.stamp() != *own && !view.sees(header.stamp()) => {
                 both(view, header, file, key)
             }
             _ if header.is_deleted() => Ok(Sight::Nothing),

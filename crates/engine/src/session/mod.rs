@@ -31,7 +31,9 @@ pub enum Isolation {
     /// All plain reads see what had been committed at the first of them.
     #[default]
     RepeatableRead,
-    /// As `RepeatableRead`. A client that wants more locks the rows it reads.
+    /// As `RepeatableRead`, and the ranges of keys that are read by [`crate::Readers::current`] are locked
+    /// until the transaction ends: others do not change rows in them. A client locks the rows that it
+    /// reads, too.
     Serializable,
 }
 

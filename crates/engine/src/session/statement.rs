@@ -95,7 +95,7 @@ impl<'s> WriteStatement<'s> {
             state.reads.enter(state.patience)?;
         }
         let state = holder.state();
-        let mark = state.begin_write().inspect_err(|_| {
+        let mark = state.begin_write(core).inspect_err(|_| {
             state.reads.pause();
             state.reads.exit();
         })?;
@@ -124,7 +124,8 @@ impl<'s> WriteStatement<'s> {
             (Some(_), Some(view)) => view,
             _ => current,
         };
-        let current = Reader::current(current, active.stamp());
+        let locks_ranges = active.locks_ranges;
+        let current = Reader::current(current, active.stamp(), locks_ranges);
         (Readers { snapshot, current }, Writer { core, active })
     }
 
@@ -211,7 +212,7 @@ impl Drop for WriteStatement<'_> {
 
 impl State {
     /// A statement that changes rows begins. Gives what its transaction has done so far.
-    fn begin_write(&mut self) -> Result<Mark> {
+    fn begin_write(&mut self, core: &WriteCore) -> Result<Mark> {
         // A snapshot that was given up keeps no row from being changed. What is read by it fails.
         let _ = self.reads.resume();
         let binding = self.binding_snapshot()?;
@@ -221,12 +222,17 @@ impl State {
                 let transaction = self.reads.begin()?;
                 self.current.set_own(transaction.id());
                 let locks_absent = self.keeps_snapshot();
-                self.active = Some(Active::new(transaction, self.patience, locks_absent));
+                let mut active = Active::new(transaction, self.patience, locks_absent);
+                active.locks_ranges = self.isolation() == Isolation::Serializable;
+                self.active = Some(active);
                 Mark::default()
             }
         };
         if let Some(active) = &mut self.active {
             active.snapshot = binding;
+            if active.locks_ranges {
+                core.ranges.begin_statement(active.stamp());
+            }
         }
         self.current.open();
         Ok(mark)
@@ -300,7 +306,7 @@ impl Writer<'_> {
     /// Inserts the next rows of `rows`; how many, or which failed.
     fn insert_some(&mut self, table: &Table, rows: &KeyList, from: usize) -> Result<usize, (usize, Error)> {
         let place = self.enlist(table).map_err(|error| (from, error))?;
-        let bulk = table.insert_bulk(self.core, self.active, place, rows, from);
+        let bulk = self.all_or_nothing(|core, active| table.insert_bulk(core, active, place, rows, from));
         let bulk = bulk.map_err(|error| (from, error))?;
         if !bulk.inserted {
             // Some row collides. One by one, it is the first in the caller's order that is reported.
@@ -374,13 +380,27 @@ impl Writer<'_> {
         self.active.enlist(table)
     }
 
-    /// Runs the change of a row; if it fails half-way, what it did is taken back.
-    fn all_or_nothing<T>(&mut self, change: impl FnOnce(&WriteCore, &mut Active) -> Result<T>) -> Result<T> {
+    /// Runs the change of a row; if it fails half-way, what it did is taken back. It is run again after a
+    /// wait for a transaction that has read the row's range.
+    fn all_or_nothing<T>(
+        &mut self,
+        mut change: impl FnMut(&WriteCore, &mut Active) -> Result<T>,
+    ) -> Result<T> {
         let mark = self.active.mark();
-        let result = change(self.core, self.active);
-        if result.is_err() {
-            self.active.take_back(self.core, mark)?;
+        loop {
+            let result = change(self.core, self.active);
+            if result.is_err() {
+                self.active.take_back(self.core, mark)?;
+                return result;
+            }
+            match self.active.meets_range(self.core, mark) {
+                Ok(true) => {}
+                Ok(false) => return result,
+                Err(error) => {
+                    self.active.take_back(self.core, mark)?;
+                    return Err(error);
+                }
+            }
         }
-        result
     }
 }

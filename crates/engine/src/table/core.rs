@@ -5,6 +5,7 @@ use crate::definition::TableDef;
 use crate::format::control::{Control, NextIds};
 use crate::journal::Journal;
 use crate::latch::{Gate, RowLatches};
+use crate::ranges::RangeLocks;
 use crate::space::tablespace::{Home, RowCache};
 use crate::{Error, Result};
 use base::sync::atomic::{AtomicBool, AtomicUsize, Ordering, fence};
@@ -28,6 +29,8 @@ pub(crate) struct Core {
     pub journal: Arc<Journal>,
     pub rows: RowLatches,
     pub transactions: Arc<Transactions>,
+    /// What transactions at SERIALIZABLE have read.
+    pub ranges: RangeLocks,
     /// What scans work in.
     pub scan_memory: CoreLocal<ScanMemory>,
     /// Transactions that have locked keys of rows that are not there: while there are none, inserting many
@@ -62,6 +65,7 @@ impl Core {
             journal,
             rows: RowLatches::new(),
             transactions: Transactions::new(&config),
+            ranges: RangeLocks::default(),
             scan_memory: CoreLocal::new(),
             absent_lockers: CachePadded::default(),
             statements: Gate::default(),

@@ -3,7 +3,7 @@
 use super::scan::ScanMemory;
 use super::state::TableState;
 use super::{Index, Table};
-use crate::definition::{Direction, KeyList, KeyRange, RowVisitor};
+use crate::definition::{Direction, KeyList, KeyRange, RowVisitor, key_behind_prefix};
 use crate::format::row::split_cell;
 use crate::tree::{Found, LeafVisitor, TierUse, entry_ends};
 use crate::visibility::{Reader, Sight};
@@ -315,6 +315,13 @@ impl Table {
         batch: &mut Batch,
         each: &mut RowVisitor<'_>,
     ) -> Result<()> {
+        if let Some(holder) = reader.range_holder() {
+            for prefix in 0..prefixes.len() {
+                let prefix = prefixes.get(prefix);
+                let end = key_behind_prefix(prefix);
+                self.core.ranges.lock(holder, (self.id(), index), prefix, end.as_deref());
+            }
+        }
         let mut first = 0;
         while first < prefixes.len() {
             let last = (first + PREFIXES).min(prefixes.len());

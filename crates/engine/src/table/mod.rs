@@ -11,7 +11,7 @@ pub(crate) mod statistics;
 mod tests;
 
 use self::core::Core;
-use crate::definition::{KeyRange, Statistics, TableDef};
+use crate::definition::{KeyRange, Statistics, TableDef, key_behind_prefix};
 use crate::format::file_header::{Counters, TableNumbers};
 use crate::format::overflow::Reference;
 use crate::format::row::{ROW_HEADER_BYTES, split_cell};
@@ -233,6 +233,10 @@ impl Table {
     /// [`Error::Io`] and [`Error::Corrupt`].
     pub fn get(&self, reader: Reader<'_>, primary_key: &[u8], out: &mut Vec<u8>) -> Result<bool> {
         let _reading = phases::enter(phases::Phase::Row);
+        if let Some(holder) = reader.range_holder() {
+            let end = key_behind_prefix(primary_key);
+            self.core.ranges.lock(holder, (self.id(), IndexId(0)), primary_key, end.as_deref());
+        }
         self.with_state(IndexId(0), |state| {
             reader.check_since(state.indexes[0].since)?;
             work::add_rows(1);

@@ -120,6 +120,11 @@ impl Table {
             Some((start, end)) => Remainder::new(start, end),
             None => Remainder { done: true, ..Remainder::default() },
         };
+        if let Some(holder) = reader.range_holder()
+            && !rest.done
+        {
+            self.core.ranges.lock(holder, (self.id(), index), &rest.start, rest.end.as_deref());
+        }
         let ScanMemory { chunk, rows, primary_key, key, image, own } = memory;
         let is_bounded = !rest.start.is_empty() && rest.end.is_some();
         if rest.start.is_empty() && rest.end.is_none() && !rest.done {

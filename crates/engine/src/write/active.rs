@@ -10,7 +10,7 @@ use crate::table::Table;
 use crate::table::state::TableState;
 use crate::{Error, Result};
 use base::sync::Arc;
-use base::{Lsn, Stamp};
+use base::{FileId, Lsn, Stamp};
 use transactions::{DEFINITIONS, LockMode, Patience, Snapshot, Transaction};
 
 /// After so many changes the log is told that they have been taken back, so that a start after a crash does
@@ -40,6 +40,8 @@ pub(crate) struct Active {
     remains: Vec<Arc<Table>>,
     /// A start found it in the log.
     is_resumed: bool,
+    /// It locks the ranges of keys that it reads.
+    pub locks_ranges: bool,
 }
 
 impl Active {
@@ -57,6 +59,7 @@ impl Active {
             pending: None,
             remains: Vec::new(),
             is_resumed: false,
+            locks_ranges: false,
         }
     }
 
@@ -109,6 +112,51 @@ impl Active {
         let mut changes = self.undo.lock();
         changes.tables.push(Enlisted { table: table.arc()?, file });
         Ok(Enlistment(changes.tables.len() as u32 - 1))
+    }
+
+    /// Waits if a row that was changed since `mark` was or is in a range that another transaction has read at
+    /// SERIALIZABLE. False if there is no such row. The changes are taken back before the wait, and are to be
+    /// made again: nobody is to wait for a row whose owner waits.
+    ///
+    /// # Errors
+    /// Those of the wait, and of reading rows.
+    #[inline]
+    pub(crate) fn meets_range(&mut self, core: &WriteCore, mark: Mark) -> Result<bool> {
+        if core.ranges.is_any() { self.wait_for_ranges(core, mark) } else { Ok(false) }
+    }
+
+    #[cold]
+    fn wait_for_ranges(&mut self, core: &WriteCore, mark: Mark) -> Result<bool> {
+        let Some(MetRange { holder, file, key }) = self.met_range(core, mark)? else { return Ok(false) };
+        self.take_back(core, mark)?;
+        self.transaction.wait_for_end(holder, u64::from(file.0), &key, LockMode::Exclusive, self.patience)?;
+        Ok(true)
+    }
+
+    /// A transaction that has locked a range which a change since `mark` touches, and the row.
+    fn met_range(&mut self, core: &WriteCore, mark: Mark) -> Result<Option<MetRange>> {
+        let own = self.stamp();
+        let rows = self.undo.lock().rows_since(mark);
+        for (Enlisted { table, file }, key, old) in rows {
+            let state = table.live_state()?;
+            let met = |index, entry: &[u8], stays: bool| {
+                let holders = core.ranges.holders(own, table.id(), index, entry);
+                let met = holders.into_iter().find(|holder| {
+                    // A reader that waits for this very row has not read it yet, and will read it where it
+                    // is.
+                    let is_to_come =
+                        || stays && holder.is_new && waits_for_row(core, holder.transaction, file, &key);
+                    core.transactions.is_active(holder.transaction) && !is_to_come()
+                });
+                met.map(|holder| holder.transaction)
+            };
+            if let Some(holder) =
+                table.entries_of(state, &key, old.as_deref(), &mut self.scratch, &mut { met })?
+            {
+                return Ok(Some(MetRange { holder, file, key }));
+            }
+        }
+        Ok(None)
     }
 
     /// Logs a change that is about to be made, and remembers how to take it back.
@@ -310,10 +358,13 @@ impl Active {
             }
             Err(error) => return Err(error),
         }
-        let has_absent = self.has_absent;
+        let (stamp, has_absent, locks_ranges) = (self.stamp(), self.has_absent, self.locks_ranges);
         let result = self.end_by_commit(core);
         if has_absent {
             core.end_absent_locks();
+        }
+        if locks_ranges {
+            core.ranges.release(stamp);
         }
         result
     }
@@ -355,7 +406,7 @@ impl Active {
                 Ok(false) => self.end_rolled_back(core),
                 Err(Error::Full) => self.roll_back_later(core),
                 Err(error) => {
-                    self.end_absent_locks(core);
+                    self.end_locks_without_rows(core);
                     return Err(error);
                 }
             }
@@ -382,7 +433,7 @@ impl Active {
     /// Everything has been taken back.
     pub(crate) fn end_rolled_back(mut self, core: &WriteCore) {
         let stamp = self.stamp();
-        self.end_absent_locks(core);
+        self.end_locks_without_rows(core);
         self.undo.lock().unreserve(core);
         self.transaction.roll_back();
         self.remains.into_iter().for_each(|table| core.purge.sweep(table));
@@ -401,9 +452,13 @@ impl Active {
         changes.list.last().map(|change| changes.tables[change.table.index()].table.clone())
     }
 
-    fn end_absent_locks(&mut self, core: &WriteCore) {
+    /// Gives up locks on keys without rows and on ranges.
+    fn end_locks_without_rows(&mut self, core: &WriteCore) {
         if std::mem::take(&mut self.has_absent) {
             core.end_absent_locks();
+        }
+        if std::mem::take(&mut self.locks_ranges) {
+            core.ranges.release(self.stamp());
         }
     }
 
@@ -460,6 +515,21 @@ fn undo_change(transaction: &mut Transaction, table: &Table, what: &What, is_res
         }
         _ => Ok(()),
     }
+}
+
+/// A row that was changed, and a transaction that has read a range that it was or is in.
+struct MetRange {
+    holder: Stamp,
+    file: FileId,
+    key: Box<[u8]>,
+}
+
+fn waits_for_row(core: &WriteCore, transaction: Stamp, file: FileId, key: &[u8]) -> bool {
+    core.transactions.lock_waits().iter().any(|wait| {
+        wait.transaction == transaction.0
+            && wait.wanted.table == u64::from(file.0)
+            && *wait.wanted.key == *key
+    })
 }
 
 /// What purge has to do when nobody sees the old rows any more.

@@ -56,6 +56,9 @@ struct OldRow<'r> {
     cell: Arc<[u8]>,
 }
 
+/// Gets an entry of an index, and whether the row had it before and has it now.
+pub(crate) type EntryVisitor<'v, T> = dyn FnMut(IndexId, &[u8], bool) -> Option<T> + 'v;
+
 /// What becomes of a row.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
@@ -533,6 +536,40 @@ impl Table {
             }
             active.transaction.wait_for_end(busy, file, &other, LockMode::Shared, active.patience)?;
         }
+    }
+
+    /// Calls `each` with every entry in every index that a row had by its cell `old`, and has now, until it
+    /// gives something. The row is the caller's: nobody else changes it.
+    pub(crate) fn entries_of<T>(
+        &self,
+        state: &TableState,
+        key: &[u8],
+        old: Option<&[u8]>,
+        scratch: &mut Vec<u8>,
+        each: &mut EntryVisitor<'_, T>,
+    ) -> Result<Option<T>> {
+        let newest = self.newest(state, key, scratch)?.map(|(_, cell)| cell);
+        let image = |cell: Option<&[u8]>| cell.map(|cell| self.image_of(&state.space, cell)).transpose();
+        let (old, newest) = (image(old)?, image(newest.as_deref())?);
+        let stays = old.is_some() && newest.is_some();
+        if let Some(found) = each(IndexId(0), key, stays) {
+            return Ok(Some(found));
+        }
+        for (position, index) in state.indexes.iter().enumerate().skip(1) {
+            let entry = |image: &Vec<u8>| {
+                let mut entry = Entry::default();
+                index.entry(&self.row_codec().view(image), key, &mut entry);
+                entry
+            };
+            let (old, newest) = (old.as_ref().map(entry), newest.as_ref().map(entry));
+            let stays = old == newest;
+            for entry in [old, newest.filter(|_| !stays)].into_iter().flatten() {
+                if let Some(found) = each(IndexId(position as u16), &entry.key, stays) {
+                    return Ok(Some(found));
+                }
+            }
+        }
+        Ok(None)
     }
 
     /// Takes back one change of a transaction under way: done, half done, or taken back already.

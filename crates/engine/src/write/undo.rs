@@ -66,6 +66,9 @@ pub(crate) struct Enlisted {
     pub file: FileId,
 }
 
+/// See [`Changes::rows_since`].
+type ChangedRow = (Enlisted, Box<[u8]>, Option<Arc<[u8]>>);
+
 impl Undo {
     pub(crate) fn new(stamp: Stamp) -> Undo {
         Undo { stamp, changes: Mutex::default() }
@@ -122,6 +125,21 @@ impl Changes {
             What::Row(change) => log::row(core, stamp, number, *file, table, change),
             What::Inserted(keys) => log::inserted(core, stamp, number, *file, table, keys),
         }
+    }
+
+    /// The rows that were changed since `mark`: table, primary key, and the cell that was in the leaf.
+    pub(crate) fn rows_since(&self, mark: Mark) -> Vec<ChangedRow> {
+        let mut rows = Vec::new();
+        for Change { table, what, .. } in &self.list[mark.0..] {
+            let table = &self.tables[table.index()];
+            match what {
+                What::Row(change) => rows.push((table.clone(), change.key.clone(), change.old.clone())),
+                What::Inserted(keys) => {
+                    rows.extend((0..keys.len()).map(|row| (table.clone(), Box::from(keys.get(row)), None)))
+                }
+            }
+        }
+        rows
     }
 
     /// Adds a change that was popped and stays.

@@ -88,7 +88,11 @@ pub(super) fn lock_each_row(
     scratch: &mut Scratch,
     each: &mut dyn FnMut(&[u8]) -> Result<Flow, SqlError>,
 ) -> Result<Flow, SqlError> {
-    let find = Find { reader: locks.candidates, ..*find };
+    let reader = match clause.wait {
+        LockPatience::SkipLocked => locks.candidates.without_ranges(),
+        _ => locks.candidates,
+    };
+    let find = Find { reader, ..*find };
     let Find { table, access, outer: Row(outer), context, .. } = find;
     let mut newest_key = Vec::new();
     // `None` for a row that is no longer where it was found. Nothing of the statement's writer is held while

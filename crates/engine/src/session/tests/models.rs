@@ -5,7 +5,8 @@
 
 use crate::tests::{CacheSize, Row, int_key, options, table_def};
 use crate::{
-    Database, Error, HitPath, Isolation, LockMode, LockWait, Session, Table, WriteBack, WriteStatement,
+    Database, Direction, Error, HitPath, Isolation, KeyRange, LockMode, LockWait, Session, Table, WriteBack,
+    WriteStatement,
 };
 use base::IndexId;
 use base::sync::atomic::{AtomicU64, Ordering::SeqCst};
@@ -294,4 +295,63 @@ fn rows_of_one_statement_split_their_leaf_while_one_of_them_is_looked_for() {
             );
         }
     });
+}
+
+/// Two transactions look for rows by an index, find none but the first, and each inserts one.
+fn insert_if_there_is_none(isolation: Isolation) {
+    let model = Model::new();
+    let insert = move |model: &Model, id: i32| {
+        let mut session = model.database.session();
+        session.begin(isolation).unwrap();
+        let found = rows_by_k(model, &mut session);
+        let inserted = found.and_then(|found| {
+            if found > 1 {
+                return Ok(());
+            }
+            let mut statement = session.write()?;
+            statement.insert(&model.table, &Row { id, ..row(7) }.image(&model.table))?;
+            statement.commit()
+        });
+        match inserted {
+            Ok(()) => session.commit().unwrap(),
+            Err(Error::Deadlock) => session.roll_back().unwrap(),
+            Err(error) => panic!("{error:?}"),
+        }
+    };
+    let other = spawn(&model, move |model| insert(model, 2));
+    insert(&model, 3);
+    other.join().unwrap();
+    let mut session = model.database.session();
+    assert!(rows_by_k(&model, &mut session).unwrap() <= 2, "each found nothing and inserted a row");
+}
+
+/// How many rows a locking read finds by the index.
+fn rows_by_k(model: &Model, session: &mut Session) -> crate::Result<usize> {
+    let mut statement = session.write()?;
+    let (readers, mut writer) = statement.split();
+    let mut keys = Vec::new();
+    {
+        let mut scan = model.table.scan(readers.current, IndexId(1), KeyRange::all(), Direction::Forward);
+        while let Some(image) = scan.next_row()? {
+            keys.push(int_key(Row::read(&model.table, image).id));
+        }
+    }
+    keys.dedup();
+    let mut rows = 0;
+    for key in keys {
+        rows += usize::from(writer.lock(&model.table, &key, LockMode::Shared, LockWait::Wait)?.is_some());
+    }
+    statement.commit()?;
+    Ok(rows)
+}
+
+#[test]
+fn at_serializable_nobody_inserts_into_what_another_has_read() {
+    check(|| insert_if_there_is_none(Isolation::Serializable));
+}
+
+#[test]
+#[should_panic(expected = "each found nothing and inserted a row")]
+fn canary_at_repeatable_read_both_insert() {
+    check(|| insert_if_there_is_none(Isolation::RepeatableRead));
 }

@@ -10,8 +10,10 @@ use base::random::Random;
 use base::sync::{Arc, thread};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use types::ValueRef;
 use vfs::{Create, File, MemVfs, Vfs};
 
 const PRIMARY: IndexId = IndexId(0);
@@ -64,7 +66,17 @@ fn get(session: &mut Session, table: &Table, id: i32) -> Option<Row> {
 }
 
 fn scan(reader: Reader<'_>, table: &Table, index: IndexId, direction: Direction) -> Vec<Row> {
-    let mut scan = table.scan(reader, index, KeyRange::all(), direction);
+    scan_range(reader, table, index, KeyRange::all(), direction)
+}
+
+fn scan_range(
+    reader: Reader<'_>,
+    table: &Table,
+    index: IndexId,
+    range: KeyRange,
+    direction: Direction,
+) -> Vec<Row> {
+    let mut scan = table.scan(reader, index, range, direction);
     let mut rows = Vec::new();
     while let Some(image) = scan.next_row().unwrap() {
         rows.push(Row::read(table, image));
@@ -579,6 +591,69 @@ fn a_table_that_is_being_redefined_holds_up_neither_commits_nor_the_purge_of_oth
     });
     database.core().purge.drain(database.core());
     assert_eq!((busy.garbage(), database.core().purge.len()), (0, 0));
+    assert!(database.check().unwrap().is_clean());
+}
+
+#[test]
+fn at_serializable_what_was_read_stays_as_it_was() {
+    let (database, table) = usual();
+    let [mut reader, mut writer] = [(); 2].map(|()| database.session());
+    for (id, k) in [(1, 10), (2, 20), (3, 30)] {
+        insert(&mut writer, &table, &row(id, k)).unwrap();
+    }
+    writer.set_lock_wait(Duration::from_millis(1));
+    let by_k = |low: i32, high: i32| {
+        let [low, high] = [low, high].map(|k| {
+            let mut key = Vec::new();
+            table.key_codec(K).encode_prefix(&[ValueRef::Int(k.into())], &mut key);
+            key
+        });
+        KeyRange { lower: Bound::Included(low), upper: Bound::Included(high) }
+    };
+    let read = |reader: &mut Session, index, range| {
+        let mut statement = reader.write().unwrap();
+        let (readers, _) = statement.split();
+        let found = scan_range(readers.current, &table, index, range, Direction::Forward);
+        statement.commit().unwrap();
+        found
+    };
+    reader.begin(Isolation::Serializable).unwrap();
+    assert_eq!(read(&mut reader, K, by_k(15, 25)), [row(2, 20)]);
+    let waits = |result: crate::Result<bool>| match result {
+        Err(Error::LockWaitTimeout) => true,
+        Ok(_) => false,
+        Err(error) => panic!("{error:?}"),
+    };
+    let mut inserted = |row: Row| insert(&mut writer, &table, &row).map(|()| true);
+    assert!(waits(inserted(row(4, 15))));
+    assert!(!waits(inserted(row(5, 26))));
+    // Out of the range, into it, within it, and beside it.
+    assert!(waits(update(&mut writer, &table, &row(2, 40))));
+    assert!(waits(update(&mut writer, &table, &row(3, 25))));
+    assert!(waits(update(&mut writer, &table, &Row { c: vec![9], ..row(2, 20) })));
+    assert!(waits(delete(&mut writer, &table, 2)));
+    assert!(!waits(update(&mut writer, &table, &row(1, 14))));
+    // Many rows at once: all of them or none.
+    let mut rows = KeyList::default();
+    [row(6, 50), row(7, 20)].iter().for_each(|row| rows.push(&row.image(&table)));
+    {
+        let mut statement = writer.write().unwrap();
+        let (_, error) = statement.insert_many(&table, &rows).unwrap_err();
+        assert!(matches!(error, Error::LockWaitTimeout), "{error:?}");
+    }
+    // Its own changes do not wait.
+    assert!(update(&mut reader, &table, &row(2, 21)).unwrap());
+    assert_eq!(read(&mut reader, K, by_k(15, 25)), [row(2, 21)]);
+    // What did not wait for nothing is what everybody sees.
+    reader.commit().unwrap();
+    assert!(!waits(insert(&mut writer, &table, &row(4, 15)).map(|()| true)));
+    assert_eq!(all(&mut writer, &table), [row(1, 14), row(2, 21), row(3, 30), row(4, 15), row(5, 26)]);
+    reader.begin(Isolation::Serializable).unwrap();
+    assert_eq!(read(&mut reader, PRIMARY, KeyRange::all()).len(), 5);
+    assert!(waits(insert(&mut writer, &table, &row(9, 90)).map(|()| true)));
+    reader.roll_back().unwrap();
+    assert!(!waits(insert(&mut writer, &table, &row(9, 90)).map(|()| true)));
+    database.core().purge.drain(database.core());
     assert!(database.check().unwrap().is_clean());
 }
 
