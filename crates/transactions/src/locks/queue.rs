@@ -265,7 +265,6 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use std::cell::Cell;
 
     thread_local! {
@@ -275,7 +274,8 @@ mod tests {
 
     #[cfg(not(feature = "shuttle"))]
     mod of_queues {
-        use super::*;
+        use super::super::*;
+        use super::LOOKS;
         use base::random::Random;
         use std::collections::BTreeMap;
 
