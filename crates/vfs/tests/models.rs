@@ -180,7 +180,7 @@ fn writes_and_syncs(system: &System, one: Arc<dyn File>, other: Arc<dyn File>) {
                 one.read_at(&mut found, 0).unwrap();
                 assert_eq!(found[0], value);
                 if one.sync().is_err() {
-                    assert!(one.sync().is_err(), "the failure is kept");
+                    assert!(one.sync().is_err(), "it was called durable after a failure");
                     return;
                 }
                 assert_eq!(system.durable(Path::new(ONE)), value, "it was called durable");
