@@ -65,7 +65,7 @@ step_tidy() { # layers, comments, sizes of functions, dead public items, formats
 
 step_unit() { # every crate's own tests, doc tests and fuzz targets on seeded inputs included
     # Without bench, which has no tests: its features would build everything below it once more.
-    cargo test --workspace --exclude latchwork --exclude latchwork-tidy --exclude latchwork-bench
+    cargo test --workspace --exclude latchwork --exclude latchwork-tidy --exclude latchwork-bench --no-fail-fast
 }
 
 step_counting() { # a hit writes nothing shared and takes no latch
