@@ -15,7 +15,7 @@
 //!
 //! | byte   | field                                                          |
 //! |--------|----------------------------------------------------------------|
-//! | 0..8   | eight tags of one byte; 0 = slot empty                         |
+//! | 0..8   | eight tags of one byte, from 2 to 255; 0 = slot empty          |
 //! | 8..40  | eight frame numbers of four bytes                              |
 //! | 40..64 | unused                                                         |
 //!
@@ -51,10 +51,10 @@ impl Hash {
         Hash(product as u64 ^ (product >> 64) as u64)
     }
 
-    /// From 1 to 255.
+    /// From 2 to 255: 0 is an empty slot, and see [`Bucket::matching`] for 1.
     #[inline(always)]
     fn tag(self) -> u8 {
-        (self.0 as u8).max(1)
+        (self.0 as u8).max(2)
     }
 
     pub fn bits(self) -> u64 {
@@ -148,8 +148,10 @@ const LOW_BITS: u64 = 0x0101_0101_0101_0101;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 
 impl Bucket {
-    /// Bit 7 of byte i is set if slot i may have the tag. A false positive is harmless: the header says which
-    /// page it is.
+    /// Bit 7 of byte i is set if slot i may have the tag. Subtraction borrows from the next byte, so a slot
+    /// above one with the tag is named, too, if its own tag differs in the lowest bit alone. As no tag is 1
+    /// that slot is not empty: it has another page, as its frame's header says. The number in an empty slot
+    /// may be that of a free frame, whose header still names the page that was there.
     #[inline(always)]
     fn matching(&self, tag: u8) -> u64 {
         let differ = self.tags.load(Relaxed) ^ (u64::from(tag) * LOW_BITS);
@@ -311,6 +313,24 @@ mod tests {
             assert_eq!(found, !overflowed.contains(&page));
             assert_eq!(index.remove(geometry, hash, FrameNo(page)), found);
             assert!(!index.remove(geometry, hash, FrameNo(page)));
+        }
+    }
+
+    /// Two pages of each tag in one bucket, the second of which leaves.
+    #[test]
+    fn a_page_that_has_left_is_not_found_beside_one_with_the_same_tag() {
+        let index = Index::new(16).unwrap();
+        let geometry = Geometry::new(1, 1, None);
+        for low_byte in 0..=255 {
+            let mut pages = (0..)
+                .map(|page| Hash::of(id(page)))
+                .filter(|hash| hash.bits() as u8 == low_byte && geometry.bucket_of(*hash) == 0);
+            let [stays, leaves] = [(); 2].map(|()| pages.next().unwrap());
+            assert!(index.insert(geometry, stays, FrameNo(1)) && index.insert(geometry, leaves, FrameNo(2)));
+            assert!(index.remove(geometry, leaves, FrameNo(2)));
+            let found: Vec<FrameNo> = index.candidates(geometry, leaves).collect();
+            assert_eq!(found, [FrameNo(1)], "{low_byte}");
+            assert!(index.remove(geometry, stays, FrameNo(1)));
         }
     }
 
