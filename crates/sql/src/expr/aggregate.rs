@@ -75,11 +75,45 @@ pub(crate) struct Accumulator {
     seen: HashSet<Vec<u8>>,
 }
 
+#[derive(Clone, Copy, Debug)]
+enum Sum {
+    /// As long as there are only integers. No number of rows makes it too large.
+    Integers(i128),
+    Others(Number),
+}
+
+impl Sum {
+    /// `None` if the sum gets too large.
+    #[inline]
+    fn plus(self, number: Number) -> Option<Sum> {
+        Some(Sum::Others(match (self, number) {
+            (Sum::Integers(sum), Number::Int(number)) => {
+                return Some(Sum::Integers(sum + i128::from(number)));
+            }
+            (Sum::Integers(sum), Number::UInt(number)) => {
+                return Some(Sum::Integers(sum + i128::from(number)));
+            }
+            (Sum::Integers(0), number) => number,
+            (sum, Number::Int(_) | Number::UInt(_)) => {
+                evaluate::add(sum.number(), Number::Decimal(number.to_decimal()))?
+            }
+            (sum, number) => evaluate::add(sum.number(), number)?,
+        }))
+    }
+
+    fn number(self) -> Number {
+        match self {
+            Sum::Integers(sum) => Number::Decimal(sum.into()),
+            Sum::Others(sum) => sum,
+        }
+    }
+}
+
 #[derive(Debug)]
 enum State {
     Count(u64),
-    /// The sum, `None` if there is none yet, and the count of its numbers.
-    Sum(Option<Number>, u64),
+    /// SUM and AVG, and the count of the numbers.
+    Sum(Sum, u64),
     /// MIN and MAX, and the order in which a better value stands to the one here.
     Extreme(Value, Ordering),
     BitAnd(u64),
@@ -193,7 +227,7 @@ impl CompiledAggregate {
     pub(crate) fn start(&self) -> Accumulator {
         let state = match self.kind {
             AggregateKind::CountRows | AggregateKind::Count => State::Count(0),
-            AggregateKind::Sum | AggregateKind::Average => State::Sum(None, 0),
+            AggregateKind::Sum | AggregateKind::Average => State::Sum(Sum::Integers(0), 0),
             AggregateKind::Minimum => State::Extreme(Value::Null, Ordering::Less),
             AggregateKind::Maximum => State::Extreme(Value::Null, Ordering::Greater),
             AggregateKind::BitAnd => State::BitAnd(u64::MAX),
@@ -276,14 +310,7 @@ impl CompiledAggregate {
             State::Count(count) => *count += 1,
             State::Sum(sum, count) => {
                 let Some(number) = evaluate::to_number(value, context) else { return Ok(()) };
-                let exact = match number {
-                    Number::Int(_) | Number::UInt(_) => Number::Decimal(number.to_decimal()),
-                    number => number,
-                };
-                *sum = Some(match *sum {
-                    None => exact,
-                    Some(sum) => evaluate::add(sum, exact).ok_or_else(|| self.overflow())?,
-                });
+                *sum = sum.plus(number).ok_or_else(|| self.overflow())?;
                 *count += 1;
             }
             State::Extreme(extreme, wanted) => {
@@ -422,10 +449,10 @@ impl CompiledAggregate {
     pub(crate) fn finish(&self, group: Accumulator, context: &Context<'_>) -> Value {
         match group.state {
             State::Count(count) => Value::Int(count as i64),
-            State::Sum(None, _) => Value::Null,
-            State::Sum(Some(sum), _) if self.kind == AggregateKind::Sum => finished(sum),
-            State::Sum(Some(sum), count) => {
-                evaluate::divide(sum, Number::UInt(count)).map_or(Value::Null, finished)
+            State::Sum(_, 0) => Value::Null,
+            State::Sum(sum, _) if self.kind == AggregateKind::Sum => finished(sum.number()),
+            State::Sum(sum, count) => {
+                evaluate::divide(sum.number(), Number::UInt(count)).map_or(Value::Null, finished)
             }
             State::Extreme(value, _) => value,
             State::BitAnd(bits) | State::BitOr(bits) | State::BitXor(bits) => Value::UInt(bits),

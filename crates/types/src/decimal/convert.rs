@@ -131,6 +131,12 @@ impl From<u64> for Decimal {
     }
 }
 
+impl From<i128> for Decimal {
+    fn from(number: i128) -> Decimal {
+        Decimal::new(I256::from(number), 0)
+    }
+}
+
 /// An exponent at the start of `text` and its length; `e` without digits is none.
 fn parse_exponent(text: &[u8]) -> Option<(i32, usize)> {
     if !matches!(text.first(), Some(b'e' | b'E')) {
