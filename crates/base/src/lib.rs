@@ -4,6 +4,7 @@
 pub mod bytes;
 pub mod checksum;
 mod core_local;
+pub mod hash;
 pub mod ids;
 pub mod machine;
 mod owned;

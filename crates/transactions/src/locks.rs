@@ -14,6 +14,7 @@ mod waiter;
 
 use crate::DEFINITIONS;
 use crate::error::LockError;
+use base::hash::{HashMap, spread};
 use base::sync::{Arc, CachePadded, Mutex};
 use ends::Ends;
 use graph::Graph;
@@ -22,8 +23,6 @@ base::latch_class!(pub RowLocksLatch, "row locks");
 pub use graph::{Blocker, PendingLock, WaitTotals, Wanted};
 pub use queue::LockMode;
 use queue::{Acquired, Queue};
-use std::collections::HashMap;
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::time::{Duration, Instant};
 use waiter::Phase;
 pub use waiter::{Holds, Waiter, Woken};
@@ -92,9 +91,7 @@ impl Locks {
     }
 
     fn partition(&self, table: u64, key: &[u8]) -> &Mutex<Partition, RowLocksLatch> {
-        let mut hasher = DefaultHasher::new();
-        (table, key).hash(&mut hasher);
-        &self.partitions[hasher.finish() as usize % self.partitions.len()]
+        &self.partitions[spread(&(table, key)) as usize % self.partitions.len()]
     }
 
     /// Locks a key for `owner`. `None` if it had the lock already.

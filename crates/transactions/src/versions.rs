@@ -12,6 +12,7 @@ mod chain;
 
 use crate::registry::Live;
 use crate::status::{Status, StatusTable};
+use base::hash::{HashMap, spread};
 use base::sync::atomic::{
     AtomicU64,
     Ordering::{Acquire, Relaxed, Release},
@@ -23,8 +24,7 @@ base::latch_class!(pub PurgeListsLatch, "versions to purge");
 
 base::latch_class!(pub VersionsLatch, "row versions");
 pub use chain::{Found, Pin, Version};
-use std::collections::{BTreeMap, HashMap};
-use std::hash::{DefaultHasher, Hash, Hasher};
+use std::collections::BTreeMap;
 
 /// Shards of the store: as many as partitions of the lock table, for the same reason.
 #[cfg(not(feature = "shuttle"))]
@@ -88,9 +88,7 @@ impl VersionStore {
     }
 
     fn shard(&self, table: u64, key: &[u8]) -> &Shard {
-        let mut hasher = DefaultHasher::new();
-        (table, key).hash(&mut hasher);
-        &self.shards[hasher.finish() as usize % self.shards.len()]
+        &self.shards[spread(&(table, key)) as usize % self.shards.len()]
     }
 
     /// Adds a version. Gives the bytes that it takes, with those of its row if it is the row's first. `None`

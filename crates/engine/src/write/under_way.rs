@@ -3,9 +3,9 @@
 use super::core::WriteCore;
 use super::undo::Undo;
 use crate::Result;
+use base::hash::HashMap;
 use base::sync::{Arc, Mutex};
 use base::{Lsn, Stamp};
-use std::collections::HashMap;
 
 base::latch_class!(pub UnderWayLatch, "transactions under way");
 

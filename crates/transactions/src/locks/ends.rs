@@ -2,8 +2,8 @@
 
 use super::PARTITIONS;
 use super::waiter::Waiter;
+use base::hash::HashMap;
 use base::sync::{Arc, CachePadded, Mutex};
-use std::collections::HashMap;
 
 base::latch_class!(pub EndsLatch, "ends of transactions");
 

@@ -8,8 +8,8 @@
 use super::queue::LockMode;
 use super::waiter::{Phase, Waiter};
 use crate::DEFINITIONS;
+use base::hash::HashMap;
 use base::sync::{Arc, Mutex};
-use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
 /// One mutex for all. It is taken only when a transaction has to wait, or had to.
@@ -192,7 +192,7 @@ impl Nodes {
         if !self.awaited.contains_key(&start) {
             return None;
         }
-        let mut came_from = HashMap::new();
+        let mut came_from = HashMap::default();
         let mut to_visit = vec![start];
         while let Some(id) = to_visit.pop() {
             let Some(node) = self.waiting.get(&id) else { continue };
@@ -221,7 +221,7 @@ mod tests {
     use super::*;
 
     fn graph(edges: &[(u64, &[u64])]) -> (Nodes, HashMap<u64, Arc<Waiter>>) {
-        let (mut nodes, mut waiters) = (Nodes::default(), HashMap::new());
+        let (mut nodes, mut waiters) = (Nodes::default(), HashMap::default());
         for (id, blockers) in edges {
             let waiter = Arc::new(Waiter::default());
             waiter.begin();
@@ -293,7 +293,7 @@ mod tests {
                 3 => nodes.break_circles(owner),
                 _ => nodes.set_edges(owner, || some(&mut random)),
             }
-            let mut counted: HashMap<u64, usize> = HashMap::new();
+            let mut counted: HashMap<u64, usize> = HashMap::default();
             for blocker in nodes.waiting.values().flat_map(|node| &node.blockers) {
                 *counted.entry(blocker.transaction).or_default() += 1;
             }

@@ -5,8 +5,9 @@
 
 use super::graph::{Blocker, Nodes};
 use super::waiter::Waiter;
+use base::hash::HashMap;
 use base::sync::Arc;
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 
 /// What a lock allows other transactions.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
