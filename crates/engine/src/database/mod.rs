@@ -54,9 +54,9 @@ use crate::table::core::Core;
 use crate::table::state::TableState;
 use crate::table::{Index, Table};
 use crate::tree::Tree;
-use crate::write::backlog::Scratch;
 use crate::write::core::WriteCore;
 use crate::write::rollbacks::Progress;
+use crate::write::scratch::Place;
 use crate::{Error, Result};
 use base::Lsn;
 #[cfg(not(feature = "shuttle"))]
@@ -163,8 +163,6 @@ impl Database {
             Database::recover(dir, &options, control, &start)?
         });
         database.set_thread_concurrency(options.thread_concurrency);
-        let scratch = Scratch::new(database.files.vfs.clone(), dir.join(TABLES_DIR));
-        database.core.purge.spill_to(scratch);
         #[cfg(not(feature = "shuttle"))]
         if options.cache.write_back == WriteBack::Background {
             database.core.purge.start(&database.core);
@@ -190,7 +188,7 @@ impl Database {
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
         let rows = open_row_tier(options, &caches)?;
         let core = Core::new(caches, rows, page_size, journal, control, Vec::new());
-        let core = Arc::new(WriteCore::new(core));
+        let core = Arc::new(WriteCore::new(core, scratch_place(&files, dir)));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::IfMissing, page_size)?;
         file.set_len(0)?;
@@ -227,13 +225,14 @@ impl Database {
             recovery.repaired_pages = recovery::repair_torn_pages(&**vfs, dir, page_size)? as u64;
         }
         let caches = open_caches(dir, options, &files, page_size, &journal)?;
-        let redone = recovery::redo(&files, dir, &caches, page_size, &journal, start)?;
+        let redone =
+            recovery::redo(&files, dir, &caches, page_size, &journal, start, scratch_place(&files, dir))?;
         control.set_next_ids(redone.next);
         redone.check_whole(dir, CATALOGUE_FILE)?;
         let rows = open_row_tier(options, &caches)?;
         let unfinished = redone.logical.unfinished_stamps();
         let core = Core::new(caches, rows, page_size, journal, control, unfinished);
-        let core = Arc::new(WriteCore::new(core));
+        let core = Arc::new(WriteCore::new(core, scratch_place(&files, dir)));
         let path = dir.join(CATALOGUE_NAME);
         let file = files.open_pages(&path, Create::Never, page_size)?;
         let (space, numbers) = Tablespace::open(
@@ -657,6 +656,10 @@ fn open_caches(
         ..cache_config(&options.cache, page_size)
     };
     Ok(Caches::new(config)?)
+}
+
+fn scratch_place(files: &Files, dir: &Path) -> Place {
+    Place::new(files.vfs.clone(), &dir.join(TABLES_DIR))
 }
 
 /// Makes the row tier, which may grow to what the process may use.

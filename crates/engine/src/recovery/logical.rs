@@ -10,9 +10,11 @@ use crate::format::row::chain_of;
 use crate::space::overflow;
 use crate::table::Table;
 use crate::write::active::Active;
+use crate::write::changes::ChangeList;
 use crate::write::core::WriteCore;
 use crate::write::log::{self, Record};
-use crate::write::undo::{Change, Restore, RowChange, What};
+use crate::write::scratch::Place;
+use crate::write::undo::{Change, Enlistment, Restore, What};
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, PageNo, Stamp};
@@ -20,8 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 /// The transactions that the log tells of.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct Logical {
+    scratch: Place,
     /// Those that have not ended.
     under_way: BTreeMap<u64, Unfinished>,
     /// Overflow pages that were to go, for their transactions have committed: by file and number.
@@ -37,16 +40,24 @@ pub(crate) struct Logical {
 struct Unfinished {
     /// Where its first record is that was read.
     from: Lsn,
-    changes: BTreeMap<u32, Logged>,
-}
-
-#[derive(Debug)]
-struct Logged {
-    file: FileId,
-    change: Change,
+    /// The files that have been changed, by the enlistments in the changes.
+    files: Vec<FileId>,
+    changes: ChangeList,
 }
 
 impl Logical {
+    /// `scratch`: where the changes of large transactions go.
+    pub(crate) fn new(scratch: Place) -> Logical {
+        Logical {
+            scratch,
+            under_way: BTreeMap::new(),
+            chains: BTreeMap::new(),
+            counters: BTreeMap::new(),
+            touched: BTreeSet::new(),
+            next_stamp: 0,
+        }
+    }
+
     /// A record of kind `journal::kind::LOGICAL` or above, in the order of the log. Nothing is open yet.
     pub(crate) fn record(&mut self, kind: u8, place: Range<Lsn>, payload: &[u8]) -> Result<()> {
         let record = Record::read(kind, place.start, payload)?;
@@ -55,25 +66,26 @@ impl Logical {
             Record::Change { stamp, number, file, counters, change } => {
                 self.touched.insert(file);
                 self.counters.entry(file).or_default().raise(counters);
-                let new = || Unfinished { from: place.start, changes: BTreeMap::new() };
+                let new =
+                    || Unfinished { from: place.start, files: Vec::new(), changes: ChangeList::default() };
                 let unfinished = self.under_way.entry(stamp.0).or_insert_with(new);
-                unfinished.changes.insert(number, Logged { file, change });
+                unfinished.add(number as usize, file, change)?;
+                unfinished.changes.spill(&self.scratch);
             }
             Record::Undone { stamp, number } => {
                 if let Some(unfinished) = self.under_way.get_mut(&stamp.0) {
-                    unfinished.changes.split_off(&number);
+                    unfinished.changes.truncate(number as usize)?;
                 }
             }
             Record::Committed { stamp } => {
-                let ended = self.under_way.remove(&stamp.0);
-                for Logged { file, change } in ended.into_iter().flat_map(|ended| ended.changes.into_values())
-                {
-                    if let What::Row(RowChange { old: Some(old), leaves_chain: true, .. }) = change.what
-                        && let Some(chain) = chain_of(&old)
-                    {
-                        self.chains.insert((file, chain.chain), chain);
+                let Some(Unfinished { files, changes, .. }) = self.under_way.remove(&stamp.0) else {
+                    return Ok(());
+                };
+                changes.each_chain(&mut |table, old| {
+                    if let Some(chain) = chain_of(old) {
+                        self.chains.insert((files[table.index()], chain.chain), chain);
                     }
-                }
+                })?;
             }
             Record::RolledBack { stamp } => {
                 self.under_way.remove(&stamp.0);
@@ -125,16 +137,18 @@ impl Logical {
             }
         }
         let mut later = BTreeSet::new();
-        for (stamp, unfinished) in self.under_way {
+        for (stamp, mut unfinished) in self.under_way {
             let transaction = core.transactions.resume(Stamp(stamp));
             let is_small = unfinished.changes.len() <= at_once_max;
             if is_small && unfinished.take_back(core, Stamp(stamp), &mut tables, &mut damaged)? {
                 log::rolled_back(core, Stamp(stamp))?;
                 transaction.roll_back();
-            } else {
-                let changes = unfinished.changes_with(&tables, &mut later);
-                core.rollbacks.add(Active::resume(core, transaction, unfinished.from, changes)?);
+                continue;
             }
+            let Unfinished { from, files, changes } = unfinished;
+            let of_files: Vec<_> = files.iter().map(|file| tables.get(file).cloned()).collect();
+            later.extend(files.into_iter().filter(|file| tables.contains_key(file)));
+            core.rollbacks.add(Active::resume(core, transaction, from, &of_files, changes)?);
         }
         let mut free: BTreeMap<FileId, (u32, BTreeSet<PageNo>)> = BTreeMap::new();
         for ((file, _), chain) in &self.chains {
@@ -159,44 +173,51 @@ impl Logical {
 }
 
 impl Unfinished {
-    /// Takes its changes back; false if the disk is too full for it.
+    /// Adds the change of this number.
+    ///
+    /// Numbers count up. The last may come once more, with another change that took the place of one which
+    /// was not made. All of them come once more, in their order, when a checkpoint has logged them again.
+    /// Then the log may begin in the middle of the first ones, which are left out.
+    fn add(&mut self, number: usize, file: FileId, change: Change) -> Result<()> {
+        let len = self.changes.len();
+        if number + 1 == len {
+            self.changes.pop()?;
+        } else if number != len {
+            return Ok(());
+        }
+        let known = self.files.iter().rposition(|known| *known == file);
+        let table = known.unwrap_or_else(|| {
+            self.files.push(file);
+            self.files.len() - 1
+        });
+        self.changes.push(Change { table: Enlistment(table as u32), ..change });
+        Ok(())
+    }
+
+    /// Takes its changes back, as far as it can; false if the disk is too full for the rest.
     fn take_back(
-        &self,
+        &mut self,
         core: &WriteCore,
         stamp: Stamp,
         tables: &mut BTreeMap<FileId, Arc<Table>>,
         damaged: &mut Vec<(Arc<Table>, Error)>,
     ) -> Result<bool> {
-        for Logged { file, change } in self.changes.values().rev() {
-            let Some(table) = tables.get(file) else { continue };
+        while let Some(change) = self.changes.pop()? {
+            let file = self.files[change.table.index()];
+            let Some(table) = tables.get(&file) else { continue };
             match core.journal.prepare_to_undo().and_then(|()| take_back(table, stamp, &change.what)) {
                 Ok(()) => {}
-                Err(Error::Full) => return Ok(false),
+                Err(Error::Full) => {
+                    self.changes.push(change);
+                    return Ok(false);
+                }
                 Err(error @ Error::Corrupt { .. }) => {
-                    damaged.extend(tables.remove(file).map(|table| (table, error)));
+                    damaged.extend(tables.remove(&file).map(|table| (table, error)));
                 }
                 Err(error) => return Err(error),
             }
         }
         Ok(true)
-    }
-
-    /// Its changes with their tables, by their numbers; those that are gone are `None`. Adds its files to
-    /// `files`.
-    fn changes_with(
-        &self,
-        tables: &BTreeMap<FileId, Arc<Table>>,
-        files: &mut BTreeSet<FileId>,
-    ) -> Vec<Option<(Arc<Table>, What)>> {
-        let last = self.changes.keys().next_back().map_or(0, |last| last + 1);
-        let mut all: Vec<_> = (0..last).map(|_| None).collect();
-        for (number, Logged { file, change }) in &self.changes {
-            if let Some(table) = tables.get(file) {
-                files.insert(*file);
-                all[*number as usize] = Some((table.clone(), change.what.clone()));
-            }
-        }
-        all
     }
 }
 

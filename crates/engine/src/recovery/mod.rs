@@ -26,6 +26,7 @@ use crate::journal::{Journal, kind};
 use crate::names::{DOUBLEWRITE_NAME, LOG_DIR, path_of};
 use crate::space::files::Files;
 use crate::space::retry::retry;
+use crate::write::scratch::Place;
 use crate::{Error, Result};
 use base::sync::Arc;
 use base::{FileId, Lsn, PageId};
@@ -146,6 +147,7 @@ pub(crate) fn redo(
     page_size: usize,
     journal: &Journal,
     start: &Start,
+    scratch: Place,
 ) -> Result<Redone> {
     let mut redo = Redo {
         from,
@@ -155,7 +157,7 @@ pub(crate) fn redo(
         files: BTreeMap::new(),
         redone: Redone {
             next: NextIds::from_words(&start.checkpoint.owner),
-            logical: Logical::default(),
+            logical: Logical::new(scratch),
             broken: BTreeMap::new(),
         },
     };

@@ -362,7 +362,7 @@ impl Writer<'_> {
         mode: LockMode,
         wait: LockWait,
     ) -> Result<Option<LockedRow>> {
-        self.active.enlist(table)?;
+        self.active.enlist(self.core, table)?;
         let patience = if wait == LockWait::NoWait { Patience::None } else { self.active.patience };
         table.lock_row(self.core, self.active, primary_key, mode, patience)
     }
@@ -377,7 +377,7 @@ impl Writer<'_> {
     /// log has room.
     fn enlist(&mut self, table: &Table) -> Result<Enlistment> {
         self.core.touch()?;
-        self.active.enlist(table)
+        self.active.enlist(self.core, table)
     }
 
     /// Runs the change of a row; if it fails half-way, what it did is taken back. It is run again after a

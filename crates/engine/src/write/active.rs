@@ -1,6 +1,7 @@
 //! A write transaction under way.
 
-use super::backlog::Garbage;
+use super::backlog::{Block, Garbage, garbage_of};
+use super::changes::ChangeList;
 use super::core::WriteCore;
 use super::log;
 use super::undo::{Change, Changes, Enlisted, Enlistment, Mark, RowChange, Undo, What};
@@ -95,6 +96,12 @@ impl Active {
         self.transaction.id()
     }
 
+    /// Bytes of memory that its changes take.
+    #[cfg(test)]
+    pub(crate) fn undo_memory(&self) -> u64 {
+        self.undo.lock().list.memory()
+    }
+
     pub(crate) fn mark(&self) -> Mark {
         Mark(self.undo.lock().list.len())
     }
@@ -102,11 +109,15 @@ impl Active {
     /// The place of a table among those that the transaction has changed. From now on its definition stays as
     /// it is until the transaction has ended: the transaction holds a shared lock on the table's id, and a
     /// change of the definition needs the exclusive one.
-    pub(crate) fn enlist(&mut self, table: &Table) -> Result<Enlistment> {
-        if let Some(known) = self.undo.lock().tables.iter().rposition(|known| known.table.id() == table.id())
-        {
+    ///
+    /// What takes too much memory of its changes goes to a file here, while no latch is held.
+    pub(crate) fn enlist(&mut self, core: &WriteCore, table: &Table) -> Result<Enlistment> {
+        let mut changes = self.undo.lock();
+        changes.list.spill(&core.scratch);
+        if let Some(known) = changes.tables.iter().rposition(|known| known.table.id() == table.id()) {
             return Ok(Enlistment(known as u32));
         }
+        drop(changes);
         self.transaction.lock(DEFINITIONS, &table.id().0.to_be_bytes(), LockMode::Shared, self.patience)?;
         let file = table.live_state()?.space.file_id();
         let mut changes = self.undo.lock();
@@ -136,7 +147,7 @@ impl Active {
     /// A transaction that has locked a range which a change since `mark` touches, and the row.
     fn met_range(&mut self, core: &WriteCore, mark: Mark) -> Result<Option<MetRange>> {
         let own = self.stamp();
-        let rows = self.undo.lock().rows_since(mark);
+        let rows = self.undo.lock().rows_since(mark)?;
         for (Enlisted { table, file }, key, old) in rows {
             let state = table.live_state()?;
             let met = |index, entry: &[u8], stays: bool| {
@@ -207,9 +218,12 @@ impl Active {
     }
 
     /// The newest change turned out not to be necessary: nothing was changed.
-    pub(crate) fn pop_unused(&mut self) {
+    ///
+    /// # Errors
+    /// None: the newest change is in memory.
+    pub(crate) fn pop_unused(&mut self) -> Result<()> {
         let mut changes = self.undo.lock();
-        if let Some(Change { table, what: What::Row(change), .. }) = changes.pop() {
+        if let Some(Change { table, what: What::Row(change), .. }) = changes.pop()? {
             let Enlisted { table, file } = &changes.tables[table.index()];
             if change.leaves_garbage {
                 table.add_garbage(-1);
@@ -218,24 +232,29 @@ impl Active {
                 self.transaction.take_back_version(u64::from(file.0), &change.key);
             }
         }
+        Ok(())
     }
 
     /// The newest change moves index entries, which stay behind.
     pub(crate) fn note_garbage(&mut self) {
         let Changes { tables, list, .. } = &mut *self.undo.lock();
-        if let Some(Change { table, what: What::Row(change), .. }) = list.last_mut()
-            && !change.leaves_garbage
-        {
-            change.leaves_garbage = true;
-            tables[table.index()].table.add_garbage(1);
-        }
+        list.change_last(|Change { table, what, .. }| {
+            if let What::Row(change) = what
+                && !change.leaves_garbage
+            {
+                change.leaves_garbage = true;
+                tables[table.index()].table.add_garbage(1);
+            }
+        });
     }
 
     /// Of the rows inserted together last, only these are in.
     pub(crate) fn set_inserted(&mut self, keys: KeyList) {
-        if let Some(Change { what: What::Inserted(last), .. }) = self.undo.lock().list.last_mut() {
-            *last = keys;
-        }
+        self.undo.lock().list.change_last(|Change { what, .. }| {
+            if let What::Inserted(last) = what {
+                *last = keys;
+            }
+        });
     }
 
     /// Takes the newest changes back, down to `mark`. If that fails but for a full disk the engine refuses
@@ -298,8 +317,15 @@ impl Active {
         if changes.list.len() <= mark.0 {
             return Ok(false);
         }
-        let Some(change) = changes.pop() else { return Ok(false) };
-        let Enlisted { table, file } = changes.tables[change.table.index()].clone();
+        let change = match changes.pop() {
+            Ok(Some(change)) => change,
+            Ok(None) => return Ok(false),
+            Err(error) => return Err(give_up_undo(core, &error)),
+        };
+        // One whose file is gone may have no table.
+        let Some(Enlisted { table, file }) = changes.tables.get(change.table.index()).cloned() else {
+            return Ok(true);
+        };
         let state = table.state();
         if state.dropped || state.space.file_id() != file {
             return Ok(true);
@@ -320,10 +346,7 @@ impl Active {
             if matches!(error, Error::Full) || self.is_resumed && matches!(error, Error::Corrupt { .. }) {
                 return Err(error);
             }
-            // Still to be taken back: by the next start.
-            let why = format!("a change could not be taken back: {error}");
-            core.refuse_writes(why.clone());
-            return Err(Error::ReadOnly { why });
+            return Err(give_up_undo(core, &error));
         }
         drop(changes);
         if let What::Row(change) = change.what
@@ -332,7 +355,7 @@ impl Active {
         {
             // Purge may have come by meanwhile and found the row there.
             table.add_garbage(1);
-            core.purge.add(vec![Garbage {
+            let garbage = Garbage {
                 table: table.clone(),
                 file,
                 key: change.key,
@@ -340,7 +363,8 @@ impl Active {
                 stamp: header.stamp(),
                 chain: None,
                 is_counted: true,
-            }]);
+            };
+            core.purge.add(Vec::new(), vec![garbage]);
         }
         Ok(true)
     }
@@ -385,12 +409,17 @@ impl Active {
                 return Err(error);
             }
         };
-        let list = changes.take(core);
-        let garbage = garbage(&changes.tables, list, stamp, from);
+        let (spilled, list) = changes.take(core).into_parts();
+        let tables = &changes.tables;
+        let garbage = list.into_iter().filter_map(|change| garbage_of(tables, change, stamp, from)).collect();
+        let blocks = match spilled.is_empty() {
+            true => Vec::new(),
+            false => Block::of_changes(spilled, &Arc::from(tables.as_slice()), stamp, from),
+        };
         self.transaction.commit();
         self.remains.into_iter().for_each(|table| core.purge.sweep(table));
         // A checkpoint asks for transactions under way first, then for what is to be purged.
-        core.purge.add(garbage);
+        core.purge.add(blocks, garbage);
         core.under_way.end(stamp);
         drop(changes);
         core.purge.help(core);
@@ -449,7 +478,8 @@ impl Active {
     /// The table of the newest change.
     pub(crate) fn last_table(&self) -> Option<Arc<Table>> {
         let changes = self.undo.lock();
-        changes.list.last().map(|change| changes.tables[change.table.index()].table.clone())
+        let change = changes.list.last()?;
+        changes.tables.get(change.table.index()).map(|enlisted| enlisted.table.clone())
     }
 
     /// Gives up locks on keys without rows and on ranges.
@@ -464,33 +494,19 @@ impl Active {
 
     /// A transaction that a start found unfinished, whose first record in the log is at `from` or behind. It
     /// has its rows by their stamps, and the definitions of its tables. What its rows were is kept for
-    /// snapshots. Each change is `None` if its file is gone.
+    /// snapshots. `tables` are those of its changes, by their enlistments; `None` if the file is gone.
     pub(crate) fn resume(
         core: &WriteCore,
         transaction: Transaction,
         from: Lsn,
-        changes: Vec<Option<(Arc<Table>, What)>>,
+        tables: &[Option<Arc<Table>>],
+        changes: ChangeList,
     ) -> Result<Active> {
         let mut active = Active::new(transaction, Patience::None, false);
         active.is_resumed = true;
         let stamp = active.stamp();
-        for change in changes {
-            // The log counts those that are gone, too.
-            let (table, mut what) = match change {
-                Some((table, what)) => (active.enlist(&table)?, what),
-                None => (Enlistment(0), What::Inserted(KeyList::default())),
-            };
-            if let What::Row(change) = &mut what
-                && let Some(old) = &change.old
-                && let Some((header, _)) = split_cell(old)
-                && header.stamp() != stamp
-            {
-                let file = u64::from(active.undo.lock().tables[table.index()].file.0);
-                let version = (!header.is_deleted()).then(|| old.clone());
-                active.transaction.add_version(file, &change.key, header.stamp(), version);
-                change.has_version = true;
-            }
-            active.undo.lock().restore(Change { table, ..Change::logged(what) });
+        for batch in changes.into_batches() {
+            batch?.into_iter().try_for_each(|change| active.resume_change(core, tables, change))?;
         }
         let mut changes = active.undo.lock();
         for Enlisted { table, .. } in &changes.tables {
@@ -502,6 +518,33 @@ impl Active {
         core.under_way.begin(stamp, from, active.undo.clone());
         drop(changes);
         Ok(active)
+    }
+
+    fn resume_change(
+        &mut self,
+        core: &WriteCore,
+        tables: &[Option<Arc<Table>>],
+        change: Change,
+    ) -> Result<()> {
+        let (table, mut what) = match &tables[change.table.index()] {
+            Some(table) => (self.enlist(core, table)?, change.what),
+            // The log counts those that are gone, too.
+            None => (Enlistment(0), What::Inserted(KeyList::default())),
+        };
+        let stamp = self.stamp();
+        let mut changes = self.undo.lock();
+        if let What::Row(change) = &mut what
+            && let Some(old) = &change.old
+            && let Some((header, _)) = split_cell(old)
+            && header.stamp() != stamp
+        {
+            let file = u64::from(changes.tables[table.index()].file.0);
+            let version = (!header.is_deleted()).then(|| old.clone());
+            self.transaction.add_version(file, &change.key, header.stamp(), version);
+            change.has_version = true;
+        }
+        changes.restore(Change { table, ..Change::logged(what) });
+        Ok(())
     }
 }
 
@@ -532,18 +575,9 @@ fn waits_for_row(core: &WriteCore, transaction: Stamp, file: FileId, key: &[u8])
     })
 }
 
-/// What purge has to do when nobody sees the old rows any more.
-fn garbage(tables: &[Enlisted], changes: Vec<Change>, stamp: Stamp, from: Lsn) -> Vec<Garbage> {
-    let mut garbage = Vec::new();
-    for Change { table, what, .. } in changes {
-        if let What::Row(RowChange { key, old: Some(old), leaves_garbage, leaves_chain, .. }) = what
-            && (leaves_garbage || leaves_chain)
-        {
-            let Enlisted { table, file } = &tables[table.index()];
-            let (table, file) = (table.clone(), *file);
-            let chain = leaves_chain.then_some(from);
-            garbage.push(Garbage { table, file, key, old, stamp, chain, is_counted: leaves_garbage });
-        }
-    }
-    garbage
+/// Changes are still to be taken back: by the next start.
+fn give_up_undo(core: &WriteCore, error: &Error) -> Error {
+    let why = format!("a change could not be taken back: {error}");
+    core.refuse_writes(why.clone());
+    Error::ReadOnly { why }
 }

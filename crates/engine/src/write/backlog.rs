@@ -6,30 +6,26 @@
 //!
 //! Work is added at the back and done from the front, about in the order of the commits. While a snapshot
 //! holds it back, the oldest part of the back goes to a file, a block at a time. One thread at a time takes
-//! from the front, spills and reads back: the one that purges. Files are unnamed: nothing stays of them.
+//! from the front, spills and reads back: the one that purges. What a large transaction has in files when it
+//! commits becomes blocks as it is.
 //!
 //! ```text
 //! block:  item, item, ...
 //! item:   key length u32 | cell length u32 | stamp u64 | file u32 | table u16 | flags u16 | key | cell
 //! ```
 //!
-//! `table` counts the tables of the block, which are in memory. Flag 1: counted; flag 2: has a chain.
+//! `table` counts the tables of the block, which are in memory. Flag 1: counted; flag 2: has a chain. Blocks
+//! of a transaction's changes are as in [`super::changes`].
 
+use super::changes::Spilled;
+use super::scratch::{BLOCK_BYTES, Piece, Scratch, changed};
+use super::undo::{Change, Enlisted, RowChange, What};
 use crate::Result;
 use crate::table::Table;
-use base::checksum::crc32;
-use base::sync::{Arc, Mutex};
+use base::sync::Arc;
 use base::{FileId, Lsn, Stamp, TableId};
 use std::collections::{BTreeMap, VecDeque};
-use std::io;
-use std::path::PathBuf;
-use vfs::{File, Vfs};
 
-/// About how many bytes of items go to a file together. Tests write small blocks, so that they write some.
-const BLOCK_BYTES: u64 = if cfg!(test) { 4 << 10 } else { 1 << 20 };
-/// A file takes so many blocks. It goes when the last of them has been read, so a backlog that never ends
-/// keeps no more than it needs.
-const FILE_BLOCKS: u64 = 64;
 const ITEM_HEADER: usize = 24;
 const COUNTED: u16 = 1;
 const HAS_CHAIN: u16 = 2;
@@ -37,6 +33,10 @@ const HAS_CHAIN: u16 = 2;
 const ITEM_OVERHEAD: u64 = 128;
 /// Items that stay in front when the others go to files.
 const FRONT_ITEMS: usize = if cfg!(test) { 8 } else { 1_024 };
+
+/// About what a record of a chain takes in the log. Chains are logged again when the log has grown by as
+/// much as all of them take since the first was logged: so this makes no more than half of what is logged.
+const CHAIN_RECORD_BYTES: u64 = 64;
 
 /// A row that some transaction has changed, as it was before.
 #[derive(Debug)]
@@ -75,10 +75,7 @@ pub(crate) struct Backlog {
 /// Items in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Block {
-    file: Arc<dyn File>,
-    start: u64,
-    bytes: usize,
-    checksum: u32,
+    content: Content,
     pub items: usize,
     /// The log says of its chains from here on at the earliest that they are to be freed.
     chain: Option<Lsn>,
@@ -86,6 +83,13 @@ pub(crate) struct Block {
     chain_bytes: u64,
     /// Its tables, with how often each counts in [`Table::garbage`] because of this block.
     pub tables: Vec<(Arc<Table>, i64)>,
+}
+
+#[derive(Clone, Debug)]
+enum Content {
+    Items(Piece),
+    /// Changes of a transaction that has committed, with its tables.
+    Changes(Spilled, Stamp, Arc<[Enlisted]>),
 }
 
 /// What a step of [`Backlog::next`] comes to.
@@ -98,7 +102,11 @@ pub(crate) enum Next {
 }
 
 impl Backlog {
-    pub(crate) fn add(&mut self, garbage: Vec<Garbage>) {
+    pub(crate) fn add(&mut self, blocks: Vec<Block>, garbage: Vec<Garbage>) {
+        if !blocks.is_empty() && self.spilled.is_empty() {
+            self.front.append(&mut self.back);
+        }
+        self.spilled.extend(blocks);
         self.back.extend(garbage);
     }
 
@@ -201,9 +209,10 @@ impl Backlog {
     }
 
     /// About what all its chains take in the log.
-    pub(crate) fn chain_bytes(&mut self, record: u64) -> u64 {
+    pub(crate) fn chain_bytes(&mut self) -> u64 {
         let of_blocks: u64 = self.spilled.iter().map(|block| block.chain_bytes).sum();
-        of_blocks + record * self.in_memory().filter(|garbage| garbage.chain.is_some()).count() as u64
+        let in_memory = self.in_memory().filter(|garbage| garbage.chain.is_some()).count() as u64;
+        of_blocks + in_memory * CHAIN_RECORD_BYTES
     }
 
     /// The blocks whose chains have their records at or below `below`.
@@ -214,9 +223,7 @@ impl Backlog {
 
     /// The chains of a block have been logged again from `position` on.
     pub(crate) fn logged_again(&mut self, block: &Block, position: Lsn) {
-        let is_same =
-            |other: &&mut Block| Arc::ptr_eq(&other.file, &block.file) && other.start == block.start;
-        if let Some(block) = self.spilled.iter_mut().find(is_same) {
+        if let Some(block) = self.spilled.iter_mut().find(|other| other.is_same(block)) {
             block.chain = Some(position);
         }
     }
@@ -227,39 +234,13 @@ impl Backlog {
     }
 }
 
-/// Where blocks are written.
-#[derive(Debug)]
-pub(crate) struct Scratch {
-    vfs: Arc<dyn Vfs>,
-    dir: PathBuf,
-    current: Mutex<Option<Filling>>,
-}
-
-/// A file that takes more blocks.
-#[derive(Debug)]
-struct Filling {
-    file: Arc<dyn File>,
-    bytes: u64,
-    blocks: u64,
-}
-
-impl Scratch {
-    /// Makes its files in a folder, when they are needed.
-    pub(crate) fn new(vfs: Arc<dyn Vfs>, dir: PathBuf) -> Scratch {
-        Scratch { vfs, dir, current: Mutex::default() }
-    }
-
-    /// Writes items. `record` is about what a chain takes in the log.
-    pub(crate) fn write(&self, items: &[Garbage], record: u64) -> Result<Block> {
+impl Block {
+    pub(crate) fn write(items: &[Garbage], scratch: &Scratch) -> Result<Block> {
         let mut bytes = Vec::with_capacity(BLOCK_BYTES as usize + (BLOCK_BYTES as usize >> 2));
         let mut tables: Vec<(Arc<Table>, i64)> = Vec::new();
         let mut chains = 0;
         for garbage in items {
-            let known = tables.iter().position(|(table, _)| Arc::ptr_eq(table, &garbage.table));
-            let number = known.unwrap_or_else(|| {
-                tables.push((garbage.table.clone(), 0));
-                tables.len() - 1
-            });
+            let number = place_of(&mut tables, &garbage.table);
             let mut flags = 0;
             if garbage.is_counted {
                 flags |= COUNTED;
@@ -279,49 +260,58 @@ impl Scratch {
             bytes.extend_from_slice(&garbage.key);
             bytes.extend_from_slice(&garbage.old);
         }
-        let (file, start) = self.append(&bytes)?;
+        let content = Content::Items(scratch.write(&bytes)?);
         let chain = items.iter().filter_map(|garbage| garbage.chain).min();
-        let (checksum, chain_bytes) = (crc32(&bytes), chains * record);
-        Ok(Block {
-            file,
-            start,
-            bytes: bytes.len(),
-            checksum,
-            items: items.len(),
-            chain,
-            chain_bytes,
-            tables,
-        })
+        Ok(Block { content, items: items.len(), chain, chain_bytes: chains * CHAIN_RECORD_BYTES, tables })
     }
 
-    /// Nothing of what was written is needed any more.
-    pub(crate) fn clear(&self) {
-        *self.current.lock() = None;
-    }
-
-    fn append(&self, bytes: &[u8]) -> Result<(Arc<dyn File>, u64)> {
-        let mut current = self.current.lock();
-        let Filling { file, bytes: start, blocks } = match current.take() {
-            Some(filling) if filling.blocks < FILE_BLOCKS => filling,
-            _ => Filling { file: self.vfs.open_unnamed(&self.dir)?, bytes: 0, blocks: 0 },
+    /// What of a transaction's changes is in files when it commits, without those that leave nothing to do.
+    /// `from`: where its first record is.
+    pub(crate) fn of_changes(
+        changes: Vec<Spilled>,
+        enlisted: &Arc<[Enlisted]>,
+        stamp: Stamp,
+        from: Lsn,
+    ) -> Vec<Block> {
+        let blocks = changes.into_iter().filter(|changes| changes.garbage > 0);
+        let block = |changes: Spilled| {
+            let mut tables = Vec::new();
+            for (table, counted) in &changes.counted {
+                let place = place_of(&mut tables, &enlisted[table.index()].table);
+                tables[place].1 += counted;
+            }
+            Block {
+                items: changes.garbage,
+                chain: (changes.chains > 0).then_some(from),
+                chain_bytes: changes.chains * CHAIN_RECORD_BYTES,
+                tables,
+                content: Content::Changes(changes, stamp, enlisted.clone()),
+            }
         };
-        file.write_at(bytes, start)?;
-        let end = start + bytes.len() as u64;
-        *current = Some(Filling { file: file.clone(), bytes: end, blocks: blocks + 1 });
-        Ok((file, start))
+        blocks.map(block).collect()
     }
-}
 
-impl Block {
+    fn is_same(&self, other: &Block) -> bool {
+        match (&self.content, &other.content) {
+            (Content::Items(one), Content::Items(other)) => one.is_same(other),
+            (Content::Changes(one, ..), Content::Changes(other, ..)) => one.is_same(other),
+            _ => false,
+        }
+    }
+
     /// Reads the items.
     ///
     /// # Errors
     /// [`crate::Error::Io`], also if the file does not give back what was written.
     pub(crate) fn read(&self) -> Result<Vec<Garbage>> {
-        let mut bytes = vec![0; self.bytes];
-        self.file.read_at(&mut bytes, self.start)?;
-        let items = (crc32(&bytes) == self.checksum).then(|| self.parse(&bytes)).flatten();
-        Ok(items.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, "a scratch file has changed"))?)
+        match &self.content {
+            Content::Items(piece) => Ok(self.parse(&piece.read()?).ok_or_else(changed)?),
+            Content::Changes(changes, stamp, tables) => {
+                let chain = self.chain.unwrap_or_default();
+                let garbage = |change| garbage_of(tables, change, *stamp, chain);
+                Ok(changes.read()?.into_iter().filter_map(garbage).collect())
+            }
+        }
     }
 
     fn parse(&self, bytes: &[u8]) -> Option<Vec<Garbage>> {
@@ -348,4 +338,26 @@ impl Block {
         }
         Some(items)
     }
+}
+
+fn place_of(tables: &mut Vec<(Arc<Table>, i64)>, table: &Arc<Table>) -> usize {
+    let known = tables.iter().position(|(known, _)| Arc::ptr_eq(known, table));
+    known.unwrap_or_else(|| {
+        tables.push((table.clone(), 0));
+        tables.len() - 1
+    })
+}
+
+/// What purge has to do because of a change that has been committed, when nobody sees the old row any more.
+/// `from`: where the transaction's first record is.
+pub(crate) fn garbage_of(tables: &[Enlisted], change: Change, stamp: Stamp, from: Lsn) -> Option<Garbage> {
+    if !change.leaves_work() {
+        return None;
+    }
+    let Enlisted { table, file } = &tables[change.table.index()];
+    let What::Row(RowChange { key, old: Some(old), leaves_garbage, leaves_chain, .. }) = change.what else {
+        return None;
+    };
+    let (table, file, chain) = (table.clone(), *file, leaves_chain.then_some(from));
+    Some(Garbage { table, file, key, old, stamp, chain, is_counted: leaves_garbage })
 }

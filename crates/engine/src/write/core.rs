@@ -2,6 +2,7 @@
 
 use super::purge::Purge;
 use super::rollbacks::Rollbacks;
+use super::scratch::{Place, Scratch};
 use super::under_way::UnderWay;
 use crate::Result;
 use crate::table::core::Core;
@@ -18,6 +19,8 @@ pub(crate) struct WriteCore {
     pub under_way: UnderWay,
     pub purge: Purge,
     pub rollbacks: Rollbacks,
+    /// Where what takes too much memory goes.
+    pub scratch: Place,
 }
 
 impl Deref for WriteCore {
@@ -30,12 +33,13 @@ impl Deref for WriteCore {
 }
 
 impl WriteCore {
-    pub(crate) fn new(core: Core) -> WriteCore {
+    pub(crate) fn new(core: Core, scratch: Place) -> WriteCore {
         WriteCore {
             core: Arc::new(core),
             under_way: UnderWay::default(),
-            purge: Purge::default(),
+            purge: Purge::new(Scratch::new(scratch.clone())),
             rollbacks: Rollbacks::default(),
+            scratch,
         }
     }
 

@@ -8,9 +8,10 @@
 //! put aside until its gate opens. A snapshot that is kept for long fills the queue: beyond a bound what
 //! waits is in scratch files.
 
-use super::backlog::{Backlog, Block, Garbage, Next, Scratch};
+use super::backlog::{Backlog, Block, Garbage, Next};
 use super::core::WriteCore;
 use super::log;
+use super::scratch::Scratch;
 use crate::Result;
 use crate::format::row::{chain_of, split_cell};
 use crate::latch::Passage;
@@ -24,7 +25,6 @@ use base::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use base::sync::{Arc, Condvar, Mutex, thread};
 use base::{FileId, Lsn};
 use std::collections::{BTreeSet, VecDeque};
-use std::sync::OnceLock;
 #[cfg(not(feature = "shuttle"))]
 use std::time::Duration;
 use transactions::Horizon;
@@ -47,10 +47,6 @@ const HELP: usize = 64;
 const HELD_BACK_COMMITS: u64 = 1_024;
 /// Bytes of items that stay in memory. What is more goes to scratch files.
 const MEMORY_BYTES: u64 = if cfg!(test) { 16 << 10 } else { 32 << 20 };
-/// About what a record of a chain takes in the log. Chains are logged again when the log has grown by as
-/// much as all of them take since the first was logged: so this makes no more than half of what is logged.
-const CHAIN_RECORD_BYTES: u64 = 64;
-
 /// What to do about a table that is being redefined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum AtClosedGate {
@@ -68,11 +64,11 @@ impl AtClosedGate {
 }
 
 /// What is to be purged, in about the order of the commits.
-#[derive(Default, Debug)]
+#[derive(Debug)]
 pub(crate) struct Purge {
     queue: Mutex<Backlog, PurgeQueueLatch>,
     /// Where what takes too much memory goes.
-    scratch: OnceLock<Scratch>,
+    scratch: Scratch,
     /// Held while a thread purges: one thread at a time. A session that commits does not wait for it.
     working: Mutex<()>,
     len: AtomicUsize,
@@ -105,15 +101,32 @@ struct SignalState {
 }
 
 impl Purge {
-    /// Leaves work for later.
-    pub(crate) fn add(&self, garbage: Vec<Garbage>) {
-        if garbage.is_empty() {
+    /// `scratch`: where what takes too much memory goes.
+    pub(crate) fn new(scratch: Scratch) -> Purge {
+        Purge {
+            queue: Mutex::default(),
+            scratch,
+            working: Mutex::default(),
+            len: AtomicUsize::new(0),
+            bytes: AtomicU64::new(0),
+            held_back_until: AtomicU64::new(0),
+            full_until: AtomicU64::new(0),
+            sweeps: Mutex::default(),
+            failed: Mutex::default(),
+            signal: Arc::default(),
+        }
+    }
+
+    /// Leaves work for later: what is in files, and what came after that.
+    pub(crate) fn add(&self, blocks: Vec<Block>, garbage: Vec<Garbage>) {
+        let items = garbage.len() + blocks.iter().map(|block| block.items).sum::<usize>();
+        if items == 0 {
             return;
         }
         // ORDER: numbers for reports and for the decision to help.
-        self.len.fetch_add(garbage.len(), Ordering::Relaxed);
+        self.len.fetch_add(items, Ordering::Relaxed);
         self.bytes.fetch_add(garbage.iter().map(Garbage::bytes).sum(), Ordering::Relaxed);
-        self.queue.lock().add(garbage);
+        self.queue.lock().add(blocks, garbage);
         // ORDER: if the flag is missed, the thread wakes when its pause runs out.
         if self.signal.idle.load(Ordering::Relaxed) && self.signal.idle.swap(false, Ordering::Relaxed) {
             drop(self.signal.state.lock());
@@ -131,12 +144,6 @@ impl Purge {
     pub(crate) fn bytes(&self) -> u64 {
         // ORDER: as in `add`.
         self.bytes.load(Ordering::Relaxed)
-    }
-
-    /// From now on what takes too much memory goes to files there.
-    pub(crate) fn spill_to(&self, scratch: Scratch) {
-        // Told once, when the database is opened.
-        let _ = self.scratch.set(scratch);
     }
 
     /// The next piece of work that the horizon allows.
@@ -190,10 +197,8 @@ impl Purge {
                 }
             }
         }
-        if let Some(scratch) = self.scratch.get()
-            && !self.queue.lock().has_spilled()
-        {
-            scratch.clear();
+        if !self.queue.lock().has_spilled() {
+            self.scratch.clear();
         }
     }
 
@@ -206,13 +211,12 @@ impl Purge {
     }
 
     fn spill_alone(&self, core: &WriteCore, memory_bytes: u64) {
-        let Some(scratch) = self.scratch.get() else { return };
         while self.bytes() > memory_bytes {
             let items = self.queue.lock().take_block();
             if items.is_empty() {
                 return;
             }
-            match scratch.write(&items, CHAIN_RECORD_BYTES) {
+            match Block::write(&items, &self.scratch) {
                 Ok(block) => {
                     // ORDER: as in `add`.
                     self.bytes.fetch_sub(items.iter().map(Garbage::bytes).sum(), Ordering::Relaxed);
@@ -288,7 +292,7 @@ impl Purge {
         {
             let mut queue = self.queue.lock();
             let Some(oldest) = queue.oldest_needed() else { return Ok(()) };
-            let worth = queue.chain_bytes(CHAIN_RECORD_BYTES);
+            let worth = queue.chain_bytes();
             if core.journal.position().0.saturating_sub(oldest.0) < worth {
                 return Ok(());
             }

@@ -299,7 +299,7 @@ impl Table {
                 // A bulk insert, which takes no row latches, was faster.
                 Ok(false) => {
                     cell.discard(&state.space);
-                    active.pop_unused();
+                    active.pop_unused()?;
                     continue;
                 }
                 Err(error) => {

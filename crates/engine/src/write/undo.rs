@@ -1,4 +1,4 @@
-//! What a transaction has changed, so that it can be taken back: in memory, oldest first.
+//! What a transaction has changed, so that it can be taken back.
 //!
 //! Its session changes it, and a checkpoint reads it to log the transaction again at the log's end when its
 //! records would hold the log. Under one hold of [`Undo`]'s lock each:
@@ -10,6 +10,7 @@
 //! So the list is at every moment what a crash would have to take back, and no change is logged behind the
 //! commit. The lock comes before latches and the log; its holder waits for no other transaction.
 
+use super::changes::ChangeList;
 use super::core::WriteCore;
 use super::log;
 use crate::Result;
@@ -39,7 +40,7 @@ pub(crate) struct Undo {
 pub(crate) struct Changes {
     /// The tables that have been changed, with the files that they had at the time.
     pub tables: Vec<Enlisted>,
-    pub list: Vec<Change>,
+    pub list: ChangeList,
     /// The first record in the log, if there is one, has this place or a higher one.
     pub from: Option<Lsn>,
     /// About what the list takes in the log.
@@ -88,10 +89,10 @@ impl Undo {
         if position.0 - from.0 < worth {
             return Ok(None);
         }
-        for number in 0..changes.list.len() {
+        changes.list.each_from(0, &mut |number, change| {
             core.journal.prepare_if_due()?;
-            changes.log(core, self.stamp, number)?;
-        }
+            changes.log(core, self.stamp, number, change)
+        })?;
         changes.from = Some(position);
         Ok(Some(position))
     }
@@ -110,16 +111,13 @@ impl Changes {
             core.journal.reserve(bytes)?;
             self.reserved += bytes;
         }
+        self.log(core, stamp, self.list.len(), &change)?;
         self.restore(change);
-        let logged = self.log(core, stamp, self.list.len() - 1);
-        if logged.is_err() {
-            self.pop();
-        }
-        logged
+        Ok(())
     }
 
-    fn log(&self, core: &WriteCore, stamp: Stamp, number: usize) -> Result<()> {
-        let Change { table, what, .. } = &self.list[number];
+    fn log(&self, core: &WriteCore, stamp: Stamp, number: usize, change: &Change) -> Result<()> {
+        let Change { table, what, .. } = change;
         let Enlisted { table, file } = &self.tables[table.index()];
         match what {
             What::Row(change) => log::row(core, stamp, number, *file, table, change),
@@ -128,9 +126,12 @@ impl Changes {
     }
 
     /// The rows that were changed since `mark`: table, primary key, and the cell that was in the leaf.
-    pub(crate) fn rows_since(&self, mark: Mark) -> Vec<ChangedRow> {
+    ///
+    /// # Errors
+    /// As [`ChangeList::each_from`].
+    pub(crate) fn rows_since(&self, mark: Mark) -> Result<Vec<ChangedRow>> {
         let mut rows = Vec::new();
-        for Change { table, what, .. } in &self.list[mark.0..] {
+        self.list.each_from(mark.0, &mut |_, Change { table, what, .. }| {
             let table = &self.tables[table.index()];
             match what {
                 What::Row(change) => rows.push((table.clone(), change.key.clone(), change.old.clone())),
@@ -138,8 +139,9 @@ impl Changes {
                     rows.extend((0..keys.len()).map(|row| (table.clone(), Box::from(keys.get(row)), None)))
                 }
             }
-        }
-        rows
+            Ok(())
+        })?;
+        Ok(rows)
     }
 
     /// Adds a change that was popped and stays.
@@ -159,18 +161,22 @@ impl Changes {
     }
 
     /// All changes, for a transaction that keeps them.
-    pub(crate) fn take(&mut self, core: &WriteCore) -> Vec<Change> {
+    pub(crate) fn take(&mut self, core: &WriteCore) -> ChangeList {
         let list = std::mem::take(&mut self.list);
         (self.bytes, self.undo_bytes) = (0, 0);
         self.unreserve(core);
         list
     }
 
-    pub(crate) fn pop(&mut self) -> Option<Change> {
-        let change = self.list.pop()?;
+    /// Takes the newest.
+    ///
+    /// # Errors
+    /// As [`ChangeList::pop`].
+    pub(crate) fn pop(&mut self) -> Result<Option<Change>> {
+        let Some(change) = self.list.pop()? else { return Ok(None) };
         self.bytes = self.bytes.saturating_sub(change.bytes());
         self.undo_bytes = self.undo_bytes.saturating_sub(u64::from(change.undo_bytes));
-        Some(change)
+        Ok(Some(change))
     }
 }
 
@@ -222,6 +228,13 @@ impl Change {
 
     pub(crate) fn leaves_garbage(&self) -> bool {
         matches!(&self.what, What::Row(change) if change.leaves_garbage)
+    }
+
+    /// Purge has something to do when it is committed and nobody sees the old row any more.
+    pub(crate) fn leaves_work(&self) -> bool {
+        matches!(&self.what,
+            What::Row(RowChange { old: Some(_), leaves_chain, leaves_garbage, .. })
+                if *leaves_chain || *leaves_garbage)
     }
 
     /// About what it takes in the log.

@@ -496,6 +496,45 @@ fn what_a_forgotten_transaction_holds_back_waits_outside_of_memory() {
 }
 
 #[test]
+fn what_a_large_transaction_leaves_waits_outside_of_memory_behind_a_snapshot() {
+    const ROWS: i32 = 3_000;
+    let (database, table) = usual();
+    let mut writer = database.session();
+    for id in 0..ROWS {
+        insert(&mut writer, &table, &row(id, 0)).unwrap();
+    }
+    let mut reader = database.session();
+    reader.begin(Isolation::RepeatableRead).unwrap();
+    assert_eq!(all(&mut reader, &table).len(), ROWS as usize);
+    for is_kept in [false, true] {
+        writer.begin(Isolation::RepeatableRead).unwrap();
+        for id in 0..ROWS {
+            let is_deletion = id % 3 > 0;
+            let done = match is_deletion {
+                true => delete(&mut writer, &table, id),
+                false => update(&mut writer, &table, &Row { c: vec![1; 2_000], ..row(id, 1) }),
+            };
+            assert!(done.unwrap());
+        }
+        let undo = writer.state.active.as_ref().unwrap().undo_memory();
+        assert!(undo < 16 << 10, "{undo} bytes of undo in memory");
+        assert_eq!(all(&mut reader, &table).len(), ROWS as usize);
+        if is_kept { writer.commit() } else { writer.roll_back() }.unwrap();
+    }
+    let purge = &database.core().purge;
+    assert_eq!(purge.len(), ROWS as usize, "of each row its deletion, or the index entry that it had");
+    assert!(purge.bytes() < 64 << 10, "{}", purge.bytes());
+    assert_eq!(all(&mut writer, &table).len(), ROWS as usize / 3);
+    assert_eq!(all(&mut reader, &table).len(), ROWS as usize);
+    reader.commit().unwrap();
+    purge.drain(database.core());
+    assert_eq!((table.garbage(), purge.len(), purge.bytes()), (0, 0, 0));
+    assert_eq!(keys_of(&table, 0), ROWS as usize / 3);
+    let report = database.check().unwrap();
+    assert!(report.is_clean(), "{report}");
+}
+
+#[test]
 fn a_forgotten_transaction_is_given_up_if_nothing_can_be_written_for_it() {
     beside_a_forgotten_transaction(Arc::new(WithoutScratch(MemVfs::new())), |database, table, forgotten| {
         let purge = &database.core().purge;
