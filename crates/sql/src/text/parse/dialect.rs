@@ -175,6 +175,43 @@ fn plus_interval(parser: &mut Parser<'_>, moment: &Expr) -> Option<Expr> {
     Some(Expr::BinaryOp { left: Box::new(moment.clone()), op, right })
 }
 
+/// True in front of `IN ((SELECT ...), ...)`: a list whose first value is a subquery. The parser itself takes
+/// what stands behind `IN ((SELECT` for the subquery alone.
+fn begins_list_with_subquery(parser: &Parser<'_>, ahead: usize) -> bool {
+    let is = |ahead, token: &Token| parser.peek_nth_token_ref(ahead).token == *token;
+    if !is(ahead + 1, &Token::LParen) || !is(ahead + 2, &Token::LParen) {
+        return false;
+    }
+    let mut depth = 0;
+    let mut words = 0;
+    for index in parser.get_current_index() + 1.. {
+        match &parser.token_at(index).token {
+            Token::EOF => return false,
+            Token::Whitespace(_) => continue,
+            // The first parenthesis belongs to IN.
+            Token::LParen if words > ahead + 1 => depth += 1,
+            Token::RParen => depth -= 1,
+            Token::Comma if depth == 0 => return true,
+            _ => {}
+        }
+        if depth < 0 {
+            return false;
+        }
+        words += 1;
+    }
+    false
+}
+
+/// `operand [NOT] IN (value, ...)`.
+fn in_list(parser: &mut Parser<'_>, expr: Expr) -> Result<Expr, ParserError> {
+    let negated = parser.parse_keyword(Keyword::NOT);
+    parser.expect_keyword_is(Keyword::IN)?;
+    parser.expect_token(&Token::LParen)?;
+    let list = parser.parse_comma_separated(Parser::parse_expr)?;
+    parser.expect_token(&Token::RParen)?;
+    Ok(Expr::InList { expr: Box::new(expr), list, negated })
+}
+
 /// How loosely an expression binds that ends in a test: an operator that binds tighter cannot follow it.
 fn loosest_end(expr: &Expr) -> u8 {
     match expr {
@@ -263,6 +300,9 @@ impl Dialect for Mysql {
                 regexp(parser, left.clone())
             }
             Token::Assignment => assignment(parser, left.clone()),
+            Token::Word(word) if word.keyword == Keyword::IN && begins_list_with_subquery(parser, ahead) => {
+                in_list(parser, left.clone())
+            }
             _ => return self.0.parse_infix(parser, left, precedence),
         })
     }
