@@ -46,6 +46,24 @@ impl<'s> SessionEnvironment<'s> {
 }
 
 impl Leftovers {
+    /// The result of a statement that stores values, if it is `strict`: then the first warning of an expression
+    /// is its error.
+    ///
+    /// # Errors
+    /// The statement's own, or the one that a warning became.
+    pub(crate) fn refuse_warnings<T>(
+        &self,
+        strict: bool,
+        result: Result<T, SqlError>,
+    ) -> Result<T, SqlError> {
+        let result = result?;
+        let warnings = self.warnings.borrow();
+        match warnings.iter().find(|(kind, _)| strict && *kind != ErrorKind::Unknown) {
+            Some((kind, message)) => Err(SqlError::new(*kind, message.clone())),
+            None => Ok(result),
+        }
+    }
+
     /// Hands everything over to the session.
     pub(crate) fn settle(self, session: &mut Session) {
         session.values.get_mut().release();

@@ -108,6 +108,22 @@ impl Assignments {
         self.0.iter().any(|(_, right)| matches!(right, Right::Default))
     }
 
+    /// Refuses DEFAULT for a column without a default, whether there are rows or not.
+    ///
+    /// # Errors
+    /// 1364.
+    pub(super) fn check_defaults(&self, target: &Target, defaults: &[Option<Value>]) -> Result<(), SqlError> {
+        let missing = |(column, right): &&(usize, Right)| {
+            matches!(right, Right::Default)
+                && defaults[*column].is_none()
+                && target.def.auto_increment != Some(*column)
+        };
+        match self.0.iter().find(missing) {
+            Some((column, _)) => Err(no_default(&target.def.columns[*column].name)),
+            None => Ok(()),
+        }
+    }
+
     /// True if this column is assigned to.
     pub(super) fn sets(&self, column: usize) -> bool {
         self.0.iter().any(|(assigned, _)| *assigned == column)
@@ -235,7 +251,9 @@ impl<'a> Assigning<'a> {
                 }
                 Right::Default => match &defaults[*column] {
                     Some(value) => value.as_ref(),
-                    None if strictness.strict => return Err(no_default(&described.name)),
+                    None if strictness.strict && target.def.auto_increment != Some(*column) => {
+                        return Err(no_default(&described.name));
+                    }
                     None => copy_to(
                         crate::definition::defaults::implicit_default(described).as_ref(),
                         context.arena,

@@ -280,6 +280,11 @@ fn runtime<'r>(
 }
 
 impl InsertPlan {
+    /// True if a value that does not fit is an error.
+    fn is_strict(&self, session: &Session) -> bool {
+        session.variables.common.sql_mode.is_strict() && self.on_duplicate != OnDuplicate::Skip
+    }
+
     fn insert(
         &self,
         session: &mut Session,
@@ -295,6 +300,10 @@ impl InsertPlan {
             Inserter::new(session, self.target.clone(), self.columns.as_deref(), self.on_duplicate)?;
         if rows.len() > 1 {
             inserter.many_rows();
+        }
+        if rows.is_empty() {
+            // A column without a default is an error of the statement, even if there is no row.
+            inserter.note_missing(session)?;
         }
         for row in &rows {
             inserter.add(session, &row[..row.len() - self.not_inserted], &arena)?;
@@ -335,7 +344,9 @@ impl InsertPlan {
             }
             _ => self.evaluate(session, &environment, readers, writer, slots, arena),
         };
-        environment.into_leftovers().settle(session);
+        let leftovers = environment.into_leftovers();
+        let result = leftovers.refuse_warnings(self.is_strict(session), result);
+        leftovers.settle(session);
         result
     }
 
@@ -420,6 +431,7 @@ impl InsertPlan {
             Ok(())
         })();
         let leftovers = environment.into_leftovers();
+        let result = leftovers.refuse_warnings(self.is_strict(session), result);
         session.state.warnings = warnings;
         leftovers.settle(session);
         result.map(|()| inserted)

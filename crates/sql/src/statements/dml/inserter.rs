@@ -355,7 +355,11 @@ impl Inserter {
         Ok(copy_to(implicit_default(column).as_ref(), arena))
     }
 
-    fn note_missing(&self, session: &mut Session) -> Result<(), SqlError> {
+    /// Warns of columns that are not named and have no default.
+    ///
+    /// # Errors
+    /// 1364 in strict mode.
+    pub(super) fn note_missing(&self, session: &mut Session) -> Result<(), SqlError> {
         for position in &self.missing {
             let error = no_default(&self.target.def.columns[*position].name);
             if self.strict {

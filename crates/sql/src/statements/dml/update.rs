@@ -164,10 +164,18 @@ impl ChangePlan for RowsPlan {
                         // must not wait for locks.
                         let unlocked = runtime.without_locks();
                         let rows = Rows::new(self, session, slots, &unlocked, &mut warnings);
+                        if let Some(assignments) = &self.assignments
+                            && assignments.need_defaults()
+                        {
+                            assignments.check_defaults(&self.target, &rows.defaults)?;
+                        }
                         rows.change_all(readers.current, &writer, slots, &runtime, scratch)
                     },
                 );
                 let leftovers = environment.into_leftovers();
+                let stores = self.assignments.is_some() && !self.ignore;
+                let strict = stores && session.variables.common.sql_mode.is_strict();
+                let result = leftovers.refuse_warnings(strict, result);
                 session.state.warnings = warnings;
                 leftovers.settle(session);
                 result
